@@ -1,0 +1,263 @@
+//! Io contexts: who submits, with what priority, and whether they are still alive.
+
+use std::fmt;
+
+/// Which kernel's block layer: behaviour differs between these and only these.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Era {
+    /// 2.6.18 (RHEL 5).
+    K2_6_18,
+    /// 2.6.24, 2.6.25.
+    K2_6_24,
+    /// 3.4 (Ubuntu 12.04, phones).
+    K3_4,
+    /// 4.0, the last single-queue form.
+    K4_0,
+    /// blk-mq, 6.1 form.
+    Mq6_1,
+    /// blk-mq, 6.12 to 6.18.
+    Mq,
+}
+
+impl Era {
+    /// Multi-queue layer?
+    pub const fn is_mq(self) -> bool {
+        matches!(self, Era::Mq | Era::Mq6_1)
+    }
+    /// The kernel's name for messages.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Era::K2_6_18 => "2.6.18",
+            Era::K2_6_24 => "2.6.24",
+            Era::K3_4 => "3.4",
+            Era::K4_0 => "4.0",
+            Era::Mq6_1 => "6.1",
+            Era::Mq => "6.12",
+        }
+    }
+}
+
+/// I/O scheduling class (ioprio_set(2)).
+#[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[repr(u8)]
+pub enum Class {
+    /// Not set: derived from CPU policy and nice.
+    #[default]
+    None = 0,
+    /// Real time.
+    Rt = 1,
+    /// Best effort.
+    Be = 2,
+    /// Idle.
+    Idle = 3,
+}
+
+/// CPU scheduling policy, as far as it decides the class of a task without ioprio.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Hash, Debug)]
+pub enum Policy {
+    /// SCHED_OTHER, SCHED_BATCH.
+    #[default]
+    Normal,
+    /// SCHED_FIFO, SCHED_RR.
+    RealTime,
+    /// SCHED_IDLE.
+    Idle,
+}
+
+/// Class and level; level 0 is the most urgent of 0..=7.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Hash, Debug)]
+pub struct IoPrio {
+    /// Class.
+    pub class: Class,
+    /// Level inside RT and BE.
+    pub level: u8,
+}
+
+impl IoPrio {
+    /// "None": as a task that never called ioprio_set.
+    pub const NONE: IoPrio = IoPrio {
+        class: Class::None,
+        level: 0,
+    };
+    /// Best effort of a level.
+    pub const fn be(level: u8) -> Self {
+        IoPrio {
+            class: Class::Be,
+            level,
+        }
+    }
+    /// From the numbers of a case file; `None` if the class is above 3 or the level above 7.
+    pub const fn from_numbers(class: u64, level: u64) -> Option<Self> {
+        if level > 7 {
+            return None;
+        }
+        let class = match class {
+            0 => Class::None,
+            1 => Class::Rt,
+            2 => Class::Be,
+            3 => Class::Idle,
+            _ => return None,
+        };
+        Some(IoPrio {
+            class,
+            level: level as u8,
+        })
+    }
+}
+
+impl fmt::Display for IoPrio {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.class {
+            Class::None => f.write_str("none"),
+            Class::Rt => write!(f, "RT{}", self.level),
+            Class::Be => write!(f, "BE{}", self.level),
+            Class::Idle => f.write_str("IDLE"),
+        }
+    }
+}
+
+/// A task of the modelled machine, by number; several tasks may share an io context.
+#[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct TaskId(pub u32);
+
+/// A block-I/O cgroup, by number; 0 is the root.
+#[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct CgroupId(pub u32);
+
+impl CgroupId {
+    /// The root group.
+    pub const ROOT: CgroupId = CgroupId(0);
+}
+
+/// Index of an io context in one queue's [`Contexts`].
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct IocId(pub u32);
+
+impl IocId {
+    /// As an index into side tables.
+    pub const fn idx(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// One io context as a queue sees it.
+#[derive(Clone, Debug)]
+pub struct IoContext {
+    /// Number the outside knows it by (a pid in cases and traces).
+    pub task: TaskId,
+    /// Some task still uses it. A dead one still owns its queued requests.
+    pub alive: bool,
+    /// As set by ioprio_set; class `None` if never.
+    pub ioprio: IoPrio,
+    /// Of the task, -20..=19.
+    pub nice: i8,
+    /// Of the task.
+    pub policy: Policy,
+    /// Cgroup it belongs to.
+    pub cgroup: CgroupId,
+    /// Raised by one at each ioprio change.
+    pub prio_gen: u32,
+    /// Requests that refer to it, queued or in flight.
+    pub requests: u32,
+}
+
+impl IoContext {
+    /// Class and level in force: ioprio if set, else from policy and nice. Kernels before 2.6.26
+    /// knew only best effort for a task without ioprio.
+    pub fn effective(&self, era: Era) -> IoPrio {
+        if self.ioprio.class != Class::None {
+            return self.ioprio;
+        }
+        let level = ((self.nice as i32 + 20) / 5) as u8;
+        let class = match self.policy {
+            _ if era <= Era::K2_6_24 => Class::Be,
+            Policy::Normal => Class::Be,
+            Policy::RealTime => Class::Rt,
+            Policy::Idle => Class::Idle,
+        };
+        IoPrio { class, level }
+    }
+}
+
+/// The io contexts a queue has met. An index stays valid while the context lives or has requests.
+#[derive(Default, Debug)]
+pub struct Contexts {
+    all: Vec<IoContext>,
+    free: Vec<u32>,
+    /// (task, index) of living contexts, sorted by task.
+    by_task: Vec<(TaskId, u32)>,
+}
+
+impl Contexts {
+    /// None yet.
+    pub fn new() -> Self {
+        Self::default()
+    }
+    /// The living context of `task`.
+    pub fn find(&self, task: TaskId) -> Option<IocId> {
+        let i = self.by_task.binary_search_by_key(&task, |e| e.0).ok()?;
+        Some(IocId(self.by_task[i].1))
+    }
+    /// Makes a living context for `task`, which must have none.
+    pub fn create(&mut self, task: TaskId, ioprio: IoPrio, cgroup: CgroupId) -> IocId {
+        let ctx = IoContext {
+            task,
+            alive: true,
+            ioprio,
+            nice: 0,
+            policy: Policy::Normal,
+            cgroup,
+            prio_gen: 0,
+            requests: 0,
+        };
+        let id = match self.free.pop() {
+            Some(i) => {
+                self.all[i as usize] = ctx;
+                i
+            }
+            None => {
+                self.all.push(ctx);
+                (self.all.len() - 1) as u32
+            }
+        };
+        let pos = self.by_task.partition_point(|e| e.0 < task);
+        debug_assert!(
+            self.by_task.get(pos).is_none_or(|e| e.0 != task),
+            "one context a task"
+        );
+        self.by_task.insert(pos, (task, id));
+        IocId(id)
+    }
+    /// The last task using it is gone. True if nothing refers to it any more.
+    pub fn kill(&mut self, id: IocId) -> bool {
+        let c = &mut self.all[id.idx()];
+        c.alive = false;
+        let task = c.task;
+        let unused = c.requests == 0;
+        if let Ok(i) = self.by_task.binary_search_by_key(&task, |e| e.0) {
+            self.by_task.remove(i);
+        }
+        unused
+    }
+    /// Gives the index of a dead context without requests back.
+    pub fn release(&mut self, id: IocId) {
+        debug_assert!(!self.all[id.idx()].alive && self.all[id.idx()].requests == 0);
+        self.free.push(id.0);
+    }
+    /// Read access.
+    pub fn get(&self, id: IocId) -> &IoContext {
+        &self.all[id.idx()]
+    }
+    /// Write access.
+    pub fn get_mut(&mut self, id: IocId) -> &mut IoContext {
+        &mut self.all[id.idx()]
+    }
+    /// Indices handed out so far, living or not: the size a side table needs.
+    pub fn capacity(&self) -> usize {
+        self.all.len()
+    }
+    /// Living contexts, by task number.
+    pub fn living(&self) -> impl Iterator<Item = IocId> + '_ {
+        self.by_task.iter().map(|e| IocId(e.1))
+    }
+}

@@ -1,0 +1,27 @@
+//! The words of the field, as types: time, sectors, bios, requests, io contexts, events.
+//!
+//! Floor 0 of the house: this crate knows no scheduler, no device model and no layer. What it
+//! leaves out on purpose is data: Seekwell moves addresses and lengths, never bytes.
+
+pub mod bio;
+pub mod device;
+pub mod event;
+pub mod ioc;
+pub mod list;
+pub mod rbtree;
+pub mod request;
+pub mod rng;
+pub mod sink;
+pub mod time;
+pub mod units;
+
+pub use bio::{Bio, BioId, Flags, Op};
+pub use device::{Accept, Command, Device, DeviceFacts, DeviceStats, Done};
+pub use event::{Action, Event, EventLog};
+pub use ioc::{CgroupId, Class, Contexts, Era, IoContext, IoPrio, IocId, Policy, TaskId};
+pub use list::{Links, List};
+pub use rbtree::{Nodes, Tree};
+pub use request::{Request, Requests, RqId, Side, State};
+pub use sink::{BioDone, BioSink, Control};
+pub use time::{Instant, Nanos, TickClock};
+pub use units::{Sector, Sectors};

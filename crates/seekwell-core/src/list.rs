@@ -1,0 +1,224 @@
+//! Intrusive, index-linked doubly linked lists: many lists over one table of links.
+
+const NIL: u32 = u32::MAX;
+const OUT: u32 = u32::MAX - 1;
+
+/// A list: first, last and length. Its links live in a [`Links`] table shared by sibling lists.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct List {
+    head: u32,
+    tail: u32,
+    len: u32,
+}
+
+impl Default for List {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl List {
+    /// Empty.
+    pub const fn new() -> Self {
+        List {
+            head: NIL,
+            tail: NIL,
+            len: 0,
+        }
+    }
+    /// Entries.
+    pub const fn len(&self) -> usize {
+        self.len as usize
+    }
+    /// No entry?
+    pub const fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+    /// First entry.
+    pub const fn first(&self) -> Option<u32> {
+        opt(self.head)
+    }
+    /// Last entry.
+    pub const fn last(&self) -> Option<u32> {
+        opt(self.tail)
+    }
+}
+
+const fn opt(i: u32) -> Option<u32> {
+    if i >= OUT { None } else { Some(i) }
+}
+
+/// The links of entries 0, 1, 2, ...; an entry is on at most one list of a table at a time.
+#[derive(Default, Debug, Clone)]
+pub struct Links {
+    link: Vec<(u32, u32)>, // (prev, next); prev == OUT: on no list
+}
+
+impl Links {
+    /// An empty table; it grows with the highest index used.
+    pub const fn new() -> Self {
+        Links { link: Vec::new() }
+    }
+    #[inline]
+    fn slot(&mut self, i: u32) -> &mut (u32, u32) {
+        let n = i as usize;
+        if n >= self.link.len() {
+            self.grow(n);
+        }
+        &mut self.link[n]
+    }
+    #[cold]
+    fn grow(&mut self, n: usize) {
+        self.link
+            .resize((n + 1).next_power_of_two().max(64), (OUT, NIL));
+    }
+    /// Is `i` on some list of this table?
+    #[inline]
+    pub fn linked(&self, i: u32) -> bool {
+        self.link.get(i as usize).is_some_and(|l| l.0 != OUT)
+    }
+    /// Appends.
+    #[inline]
+    pub fn push_back(&mut self, l: &mut List, i: u32) {
+        debug_assert!(!self.linked(i), "entry {i} is on a list already");
+        *self.slot(i) = (l.tail, NIL);
+        if l.tail == NIL {
+            l.head = i;
+        } else {
+            self.link[l.tail as usize].1 = i;
+        }
+        l.tail = i;
+        l.len += 1;
+    }
+    /// Prepends.
+    #[inline]
+    pub fn push_front(&mut self, l: &mut List, i: u32) {
+        debug_assert!(!self.linked(i), "entry {i} is on a list already");
+        *self.slot(i) = (NIL, l.head);
+        if l.head == NIL {
+            l.tail = i;
+        } else {
+            self.link[l.head as usize].0 = i;
+        }
+        l.head = i;
+        l.len += 1;
+    }
+    /// Inserts `i` right after `at`, which is on `l`.
+    pub fn insert_after(&mut self, l: &mut List, at: u32, i: u32) {
+        let next = self.link[at as usize].1;
+        if next == NIL {
+            return self.push_back(l, i);
+        }
+        debug_assert!(!self.linked(i), "entry {i} is on a list already");
+        *self.slot(i) = (at, next);
+        self.link[at as usize].1 = i;
+        self.link[next as usize].0 = i;
+        l.len += 1;
+    }
+    /// Inserts `i` right before `at`, which is on `l`.
+    pub fn insert_before(&mut self, l: &mut List, at: u32, i: u32) {
+        match opt(self.link[at as usize].0) {
+            None => self.push_front(l, i),
+            Some(p) => self.insert_after(l, p, i),
+        }
+    }
+    /// Takes `i` out of `l`, which it must be on.
+    #[inline]
+    pub fn remove(&mut self, l: &mut List, i: u32) {
+        let (p, n) = self.link[i as usize];
+        debug_assert!(p != OUT, "entry {i} is on no list");
+        if p == NIL {
+            l.head = n;
+        } else {
+            self.link[p as usize].1 = n;
+        }
+        if n == NIL {
+            l.tail = p;
+        } else {
+            self.link[n as usize].0 = p;
+        }
+        self.link[i as usize] = (OUT, NIL);
+        l.len -= 1;
+    }
+    /// Takes the first entry.
+    #[inline]
+    pub fn pop_front(&mut self, l: &mut List) -> Option<u32> {
+        let i = l.first()?;
+        self.remove(l, i);
+        Some(i)
+    }
+    /// The entry behind `i`.
+    #[inline]
+    pub fn next(&self, i: u32) -> Option<u32> {
+        opt(self.link[i as usize].1)
+    }
+    /// The entry before `i`.
+    #[inline]
+    pub fn prev(&self, i: u32) -> Option<u32> {
+        opt(self.link[i as usize].0)
+    }
+    /// Puts all of `from` behind `to`.
+    pub fn append(&mut self, to: &mut List, from: &mut List) {
+        if from.is_empty() {
+            return;
+        }
+        if to.is_empty() {
+            *to = *from;
+        } else {
+            self.link[to.tail as usize].1 = from.head;
+            self.link[from.head as usize].0 = to.tail;
+            to.tail = from.tail;
+            to.len += from.len;
+        }
+        *from = List::new();
+    }
+    /// Front to back.
+    pub fn iter<'a>(&'a self, l: &List) -> impl Iterator<Item = u32> + 'a {
+        let mut at = l.first();
+        std::iter::from_fn(move || {
+            let i = at?;
+            at = self.next(i);
+            Some(i)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::VecDeque;
+
+    proptest! {
+        /// Any mix of operations agrees with a VecDeque.
+        #[test]
+        fn agrees_with_a_deque(ops in proptest::collection::vec((0u8..6, 0u32..40), 0..200)) {
+            let (mut links, mut list, mut model) = (Links::new(), List::new(), VecDeque::new());
+            for (op, i) in ops {
+                let on = model.contains(&i);
+                match op {
+                    0 if !on => { links.push_back(&mut list, i); model.push_back(i); }
+                    1 if !on => { links.push_front(&mut list, i); model.push_front(i); }
+                    2 if on => { links.remove(&mut list, i); model.retain(|x| *x != i); }
+                    3 => prop_assert_eq!(links.pop_front(&mut list), model.pop_front()),
+                    4 if !on && !model.is_empty() => {
+                        let at = model[i as usize % model.len()];
+                        links.insert_after(&mut list, at, i);
+                        let p = model.iter().position(|x| *x == at).unwrap();
+                        model.insert(p + 1, i);
+                    }
+                    5 if !on && !model.is_empty() => {
+                        let at = model[i as usize % model.len()];
+                        links.insert_before(&mut list, at, i);
+                        let p = model.iter().position(|x| *x == at).unwrap();
+                        model.insert(p, i);
+                    }
+                    _ => {}
+                }
+                prop_assert_eq!(links.iter(&list).collect::<Vec<_>>(), Vec::from(model.clone()));
+                prop_assert_eq!(list.len(), model.len());
+                prop_assert_eq!(list.last(), model.back().copied());
+            }
+        }
+    }
+}

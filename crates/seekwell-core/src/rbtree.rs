@@ -1,0 +1,567 @@
+//! Intrusive, index-linked red-black trees: the one ordered set of the house.
+//!
+//! Many trees over one table of nodes; entries are indices (of requests, queues, entities), keys
+//! are kept in the node, duplicates go to the right of their equals. Insertion and removal are
+//! the textbook algorithm (Cormen et al., *Introduction to Algorithms*), on purpose: a few
+//! decisions of CFQ and BFQ depend on the *shape* of the kernel's trees, which is the same.
+//! An augmentation (BFQ: smallest start in a subtree) costs nothing where it is `()`.
+
+use std::cmp::Ordering;
+
+const NIL: u32 = u32::MAX;
+
+/// A value kept for each subtree.
+pub trait Augment<K>: Copy + Default {
+    /// False lets the compiler drop all upkeep.
+    const ON: bool;
+    /// The value of a subtree from its root's key and its children's values.
+    fn of(key: K, left: Option<Self>, right: Option<Self>) -> Self;
+}
+
+impl<K> Augment<K> for () {
+    const ON: bool = false;
+    fn of(_: K, _: Option<()>, _: Option<()>) {}
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Node<K, A> {
+    parent: u32,
+    left: u32,
+    right: u32,
+    red: bool,
+    linked: bool,
+    key: K,
+    aug: A,
+}
+
+/// One tree: root, leftmost entry and size.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Tree {
+    root: u32,
+    first: u32,
+    len: u32,
+}
+
+impl Default for Tree {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Tree {
+    /// Empty.
+    pub const fn new() -> Self {
+        Tree {
+            root: NIL,
+            first: NIL,
+            len: 0,
+        }
+    }
+    /// Entries.
+    pub const fn len(&self) -> usize {
+        self.len as usize
+    }
+    /// No entry?
+    pub const fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+    /// Entry with the smallest key (of equals, the one inserted first).
+    #[inline]
+    pub const fn first(&self) -> Option<u32> {
+        opt(self.first)
+    }
+    /// The root, for walks that depend on the shape.
+    pub const fn root(&self) -> Option<u32> {
+        opt(self.root)
+    }
+}
+
+#[inline]
+const fn opt(i: u32) -> Option<u32> {
+    if i == NIL { None } else { Some(i) }
+}
+
+/// Where a descent from the root ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Descent {
+    /// Empty tree.
+    Nothing,
+    /// Met an equal entry.
+    Hit(u32),
+    /// Fell off below this entry, the last one met.
+    Last(u32),
+}
+
+/// The nodes of entries 0, 1, 2, ...; an entry is in at most one tree of a table at a time.
+#[derive(Clone, Debug)]
+pub struct Nodes<K, A = ()> {
+    n: Vec<Node<K, A>>,
+}
+
+impl<K: Copy + PartialOrd + Default, A: Augment<K>> Default for Nodes<K, A> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<K: Copy + PartialOrd + Default, A: Augment<K>> Nodes<K, A> {
+    /// An empty table; it grows with the highest index used.
+    pub const fn new() -> Self {
+        Nodes { n: Vec::new() }
+    }
+    #[cold]
+    fn grow(&mut self, i: usize) {
+        let empty = Node {
+            parent: NIL,
+            left: NIL,
+            right: NIL,
+            red: false,
+            linked: false,
+            key: K::default(),
+            aug: A::default(),
+        };
+        self.n.resize((i + 1).next_power_of_two().max(64), empty);
+    }
+    #[inline]
+    fn at(&self, i: u32) -> &Node<K, A> {
+        &self.n[i as usize]
+    }
+    #[inline]
+    fn at_mut(&mut self, i: u32) -> &mut Node<K, A> {
+        &mut self.n[i as usize]
+    }
+    /// Is `i` in some tree of this table?
+    #[inline]
+    pub fn linked(&self, i: u32) -> bool {
+        self.n.get(i as usize).is_some_and(|x| x.linked)
+    }
+    /// The key `i` was inserted with.
+    #[inline]
+    pub fn key(&self, i: u32) -> K {
+        self.at(i).key
+    }
+    /// The value kept for the subtree under `i`.
+    pub fn aug(&self, i: u32) -> A {
+        self.at(i).aug
+    }
+    /// Left child, for walks that depend on the shape.
+    pub fn left(&self, i: u32) -> Option<u32> {
+        opt(self.at(i).left)
+    }
+    /// Right child.
+    pub fn right(&self, i: u32) -> Option<u32> {
+        opt(self.at(i).right)
+    }
+
+    fn refresh(&mut self, i: u32) {
+        if !A::ON || i == NIL {
+            return;
+        }
+        let x = *self.at(i);
+        let l = opt(x.left).map(|c| self.at(c).aug);
+        let r = opt(x.right).map(|c| self.at(c).aug);
+        self.at_mut(i).aug = A::of(x.key, l, r);
+    }
+    fn refresh_up(&mut self, mut i: u32) {
+        while A::ON && i != NIL {
+            self.refresh(i);
+            i = self.at(i).parent;
+        }
+    }
+    /// Changes a key in place; the caller knows that the order stays as it is.
+    pub fn set_key(&mut self, i: u32, key: K) {
+        self.at_mut(i).key = key;
+        self.refresh_up(i);
+    }
+
+    fn replace_child(&mut self, t: &mut Tree, parent: u32, old: u32, new: u32) {
+        if parent == NIL {
+            t.root = new;
+        } else if self.at(parent).left == old {
+            self.at_mut(parent).left = new;
+        } else {
+            self.at_mut(parent).right = new;
+        }
+    }
+    fn rotate(&mut self, t: &mut Tree, x: u32, to_left: bool) {
+        let y = if to_left {
+            self.at(x).right
+        } else {
+            self.at(x).left
+        };
+        let p = self.at(x).parent;
+        let mid = if to_left {
+            self.at(y).left
+        } else {
+            self.at(y).right
+        };
+        if to_left {
+            self.at_mut(x).right = mid;
+            self.at_mut(y).left = x;
+        } else {
+            self.at_mut(x).left = mid;
+            self.at_mut(y).right = x;
+        }
+        if mid != NIL {
+            self.at_mut(mid).parent = x;
+        }
+        self.at_mut(y).parent = p;
+        self.at_mut(x).parent = y;
+        self.replace_child(t, p, x, y);
+        self.refresh(x);
+        self.refresh(y);
+    }
+
+    /// Inserts `i`, right of its equals.
+    pub fn insert(&mut self, t: &mut Tree, i: u32, key: K) {
+        if i as usize >= self.n.len() {
+            self.grow(i as usize);
+        }
+        debug_assert!(!self.at(i).linked, "entry {i} is in a tree already");
+        let (mut parent, mut at, mut leftmost, mut went_left) = (NIL, t.root, true, false);
+        while at != NIL {
+            parent = at;
+            let x = self.at(at);
+            went_left = key < x.key;
+            at = if went_left {
+                x.left
+            } else {
+                leftmost = false;
+                x.right
+            };
+        }
+        *self.at_mut(i) = Node {
+            parent,
+            left: NIL,
+            right: NIL,
+            red: true,
+            linked: true,
+            key,
+            aug: A::default(),
+        };
+        if parent == NIL {
+            t.root = i;
+        } else if went_left {
+            self.at_mut(parent).left = i;
+        } else {
+            self.at_mut(parent).right = i;
+        }
+        if leftmost {
+            t.first = i;
+        }
+        t.len += 1;
+        self.refresh_up(i);
+        self.fix_insert(t, i);
+    }
+
+    fn fix_insert(&mut self, t: &mut Tree, mut x: u32) {
+        loop {
+            let p = self.at(x).parent;
+            if p == NIL {
+                self.at_mut(x).red = false;
+                return;
+            }
+            if !self.at(p).red {
+                return;
+            }
+            let g = self.at(p).parent; // a red node has a parent
+            let p_is_left = self.at(g).left == p;
+            let uncle = if p_is_left {
+                self.at(g).right
+            } else {
+                self.at(g).left
+            };
+            if uncle != NIL && self.at(uncle).red {
+                self.at_mut(p).red = false;
+                self.at_mut(uncle).red = false;
+                self.at_mut(g).red = true;
+                x = g;
+                continue;
+            }
+            let inner = if p_is_left {
+                self.at(p).right
+            } else {
+                self.at(p).left
+            };
+            let top = if inner == x {
+                self.rotate(t, p, p_is_left);
+                x
+            } else {
+                p
+            };
+            self.at_mut(top).red = false;
+            self.at_mut(g).red = true;
+            self.rotate(t, g, !p_is_left);
+            return;
+        }
+    }
+
+    /// Takes `i` out of `t`, which it must be in.
+    pub fn remove(&mut self, t: &mut Tree, i: u32) {
+        debug_assert!(self.at(i).linked, "entry {i} is in no tree");
+        if t.first == i {
+            t.first = self.next(i).unwrap_or(NIL);
+        }
+        let x = *self.at(i);
+        let (child, mut parent, was_red);
+        if x.left == NIL || x.right == NIL {
+            child = if x.left == NIL { x.right } else { x.left };
+            parent = x.parent;
+            was_red = x.red;
+            if child != NIL {
+                self.at_mut(child).parent = parent;
+            }
+            self.replace_child(t, parent, i, child);
+        } else {
+            let mut s = x.right; // successor
+            while self.at(s).left != NIL {
+                s = self.at(s).left;
+            }
+            child = self.at(s).right;
+            was_red = self.at(s).red;
+            parent = self.at(s).parent;
+            if parent == i {
+                parent = s;
+            } else {
+                if child != NIL {
+                    self.at_mut(child).parent = parent;
+                }
+                self.at_mut(parent).left = child;
+                self.at_mut(s).right = x.right;
+                self.at_mut(x.right).parent = s;
+            }
+            let sn = self.at_mut(s);
+            sn.left = x.left;
+            sn.parent = x.parent;
+            sn.red = x.red;
+            self.at_mut(x.left).parent = s;
+            self.replace_child(t, x.parent, i, s);
+        }
+        self.at_mut(i).linked = false;
+        t.len -= 1;
+        self.refresh_up(parent);
+        if !was_red {
+            self.fix_remove(t, child, parent);
+        }
+    }
+
+    fn fix_remove(&mut self, t: &mut Tree, mut x: u32, mut p: u32) {
+        while p != NIL && (x == NIL || !self.at(x).red) {
+            let left = self.at(p).left == x;
+            let sib = |s: &Self| if left { s.at(p).right } else { s.at(p).left };
+            let mut w = sib(self);
+            if self.at(w).red {
+                self.at_mut(w).red = false;
+                self.at_mut(p).red = true;
+                self.rotate(t, p, left);
+                w = sib(self);
+            }
+            let red = |s: &Self, c: u32| c != NIL && s.at(c).red;
+            let (near, far) = if left {
+                (self.at(w).left, self.at(w).right)
+            } else {
+                (self.at(w).right, self.at(w).left)
+            };
+            if !red(self, near) && !red(self, far) {
+                self.at_mut(w).red = true;
+                x = p;
+                p = self.at(x).parent;
+                continue;
+            }
+            if !red(self, far) {
+                self.at_mut(near).red = false;
+                self.at_mut(w).red = true;
+                self.rotate(t, w, !left);
+                w = sib(self);
+            }
+            let far = if left {
+                self.at(w).right
+            } else {
+                self.at(w).left
+            };
+            self.at_mut(w).red = self.at(p).red;
+            self.at_mut(p).red = false;
+            self.at_mut(far).red = false;
+            self.rotate(t, p, left);
+            return;
+        }
+        if x != NIL {
+            self.at_mut(x).red = false;
+        }
+    }
+
+    /// In-order successor.
+    #[inline]
+    pub fn next(&self, i: u32) -> Option<u32> {
+        let mut at = self.at(i).right;
+        if at != NIL {
+            while self.at(at).left != NIL {
+                at = self.at(at).left;
+            }
+            return Some(at);
+        }
+        let (mut at, mut p) = (i, self.at(i).parent);
+        while p != NIL && self.at(p).right == at {
+            at = p;
+            p = self.at(p).parent;
+        }
+        opt(p)
+    }
+    /// In-order predecessor.
+    #[inline]
+    pub fn prev(&self, i: u32) -> Option<u32> {
+        let mut at = self.at(i).left;
+        if at != NIL {
+            while self.at(at).right != NIL {
+                at = self.at(at).right;
+            }
+            return Some(at);
+        }
+        let (mut at, mut p) = (i, self.at(i).parent);
+        while p != NIL && self.at(p).left == at {
+            at = p;
+            p = self.at(p).parent;
+        }
+        opt(p)
+    }
+    /// Entry with the largest key (of equals, the one inserted last).
+    pub fn last(&self, t: &Tree) -> Option<u32> {
+        let mut at = opt(t.root)?;
+        while let Some(r) = self.right(at) {
+            at = r;
+        }
+        Some(at)
+    }
+    /// First entry with a key not below `key`.
+    pub fn lower_bound(&self, t: &Tree, key: K) -> Option<u32> {
+        let (mut at, mut best) = (t.root, NIL);
+        while at != NIL {
+            let x = self.at(at);
+            at = if x.key < key {
+                x.right
+            } else {
+                best = at;
+                x.left
+            };
+        }
+        opt(best)
+    }
+    /// Walks down from the root as a search does: `side` tells where the sought lies as seen from
+    /// an entry (`Less`: to its left).
+    pub fn descend(&self, t: &Tree, mut side: impl FnMut(u32, K) -> Ordering) -> Descent {
+        let (mut at, mut last) = (t.root, NIL);
+        while at != NIL {
+            last = at;
+            let x = self.at(at);
+            at = match side(at, x.key) {
+                Ordering::Less => x.left,
+                Ordering::Greater => x.right,
+                Ordering::Equal => return Descent::Hit(at),
+            };
+        }
+        opt(last).map_or(Descent::Nothing, Descent::Last)
+    }
+    /// The first entry with exactly this key that a search from the root meets (with several
+    /// equals the shape of the tree decides, as in the kernel).
+    pub fn find(&self, t: &Tree, key: K) -> Option<u32> {
+        match self.descend(t, |_, k| key.partial_cmp(&k).unwrap_or(Ordering::Equal)) {
+            Descent::Hit(i) => Some(i),
+            _ => None,
+        }
+    }
+    /// Ascending.
+    pub fn iter<'a>(&'a self, t: &Tree) -> impl Iterator<Item = u32> + 'a {
+        let mut at = t.first();
+        std::iter::from_fn(move || {
+            let i = at?;
+            at = self.next(i);
+            Some(i)
+        })
+    }
+
+    /// Checks colours, links and augmentation; the black height, for tests.
+    #[doc(hidden)]
+    pub fn verify(&self, t: &Tree) -> usize
+    where
+        A: PartialEq + std::fmt::Debug,
+    {
+        assert_eq!(self.iter(t).count(), t.len());
+        if let Some(r) = t.root() {
+            assert!(!self.at(r).red && self.at(r).parent == NIL);
+        }
+        self.verify_at(t.root)
+    }
+    fn verify_at(&self, i: u32) -> usize
+    where
+        A: PartialEq + std::fmt::Debug,
+    {
+        if i == NIL {
+            return 1;
+        }
+        let x = self.at(i);
+        for c in [x.left, x.right] {
+            if c != NIL {
+                assert_eq!(self.at(c).parent, i);
+                assert!(!(x.red && self.at(c).red));
+            }
+        }
+        let (l, r) = (self.verify_at(x.left), self.verify_at(x.right));
+        assert_eq!(l, r, "black height");
+        if A::ON {
+            let (la, ra) = (
+                opt(x.left).map(|c| self.aug(c)),
+                opt(x.right).map(|c| self.aug(c)),
+            );
+            assert_eq!(x.aug, A::of(x.key, la, ra));
+        }
+        l + !x.red as usize
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[derive(Clone, Copy, Default, PartialEq, Debug)]
+    struct Min(u32);
+    impl Augment<u32> for Min {
+        const ON: bool = true;
+        fn of(k: u32, l: Option<Min>, r: Option<Min>) -> Min {
+            let own = k ^ 0x55;
+            Min(own
+                .min(l.map_or(u32::MAX, |m| m.0))
+                .min(r.map_or(u32::MAX, |m| m.0)))
+        }
+    }
+
+    proptest! {
+        /// Inserts and removals in any order agree with a sorted vector, stay balanced, and keep
+        /// the augmentation.
+        #[test]
+        fn agrees_with_a_sorted_vec(ops in proptest::collection::vec((0u32..60, 0u32..30), 0..300)) {
+            let mut nodes: Nodes<u32, Min> = Nodes::new();
+            let (mut tree, mut model) = (Tree::new(), Vec::<(u32, u32)>::new());
+            for (i, key) in ops {
+                if let Some(p) = model.iter().position(|e| e.1 == i) {
+                    model.remove(p);
+                    nodes.remove(&mut tree, i);
+                } else {
+                    let p = model.partition_point(|e| e.0 <= key);
+                    model.insert(p, (key, i));
+                    nodes.insert(&mut tree, i, key);
+                }
+                nodes.verify(&tree);
+                let got: Vec<_> = nodes.iter(&tree).map(|i| (nodes.key(i), i)).collect();
+                prop_assert_eq!(&got, &model);
+                prop_assert_eq!(nodes.last(&tree), model.last().map(|e| e.1));
+                let want = model.get(model.partition_point(|e| e.0 < key)).map(|e| e.1);
+                prop_assert_eq!(nodes.lower_bound(&tree, key), want);
+                prop_assert_eq!(nodes.find(&tree, key).map(|i| nodes.key(i)),
+                    model.iter().find(|e| e.0 == key).map(|e| e.0));
+                let back: Vec<_> = std::iter::successors(nodes.last(&tree), |i| nodes.prev(*i)).collect();
+                prop_assert!(back.iter().rev().eq(model.iter().map(|e| &e.1)));
+            }
+        }
+    }
+}

@@ -1,0 +1,339 @@
+//! Requests: what bios become on their way to a device, in a slab of indices.
+//!
+//! Once the slab is as large as the deepest queue ever was, nothing is allocated per request.
+
+use crate::bio::{Bio, Flags, Op};
+use crate::ioc::{CgroupId, Era, IoPrio, IocId};
+use crate::time::Instant;
+use crate::units::{Sector, Sectors};
+
+/// Index of a request in its queue's slab. Reused after the request is freed.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct RqId(pub u32);
+
+impl RqId {
+    /// As an index into side tables.
+    pub const fn idx(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// Where a request is. It moves down this list, and back on a requeue.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+pub enum State {
+    /// Not in use.
+    #[default]
+    Free,
+    /// With its submitter: being made, or on a plug list.
+    Plugged,
+    /// Inside the scheduler.
+    Sorted,
+    /// Left the scheduler, on a dispatch list.
+    Dispatched,
+    /// The driver has looked at it; nothing merges into it any more.
+    Started,
+    /// The device has it.
+    InFlight,
+}
+
+/// One request.
+#[derive(Clone, Debug)]
+pub struct Request {
+    /// Operation; all its bios have the same.
+    pub op: Op,
+    /// Flags of its first bio, and NOMERGE once it was refused.
+    pub flags: Flags,
+    /// Sync, as its kernel derives it from the first bio.
+    pub sync: bool,
+    /// Where it is.
+    pub state: State,
+    /// The elevator knows it (false: flush sequence, barrier, elevator switch).
+    pub elv: bool,
+    /// First sector.
+    pub sector: Sector,
+    /// Length.
+    pub sectors: Sectors,
+    /// Io context of the first bio.
+    pub ioc: IocId,
+    /// Priority in force when it was made (never class `None`).
+    pub ioprio: IoPrio,
+    /// Cgroup of the first bio.
+    pub cgroup: CgroupId,
+    /// Bios in it.
+    pub bios: u32,
+    /// Software context (CPU) it was submitted on.
+    pub cpu: u16,
+    /// Hardware context.
+    pub hctx: u16,
+    /// When it was made; the minimum over joined requests.
+    pub start: Instant,
+    /// When it was handed to the driver.
+    pub issue: Instant,
+    /// Order of allocation: the tie-breaker of last resort.
+    pub seq: u64,
+    bio_first: u32,
+    bio_last: u32,
+}
+
+impl Request {
+    /// First sector behind it.
+    #[inline]
+    pub fn end(&self) -> Sector {
+        self.sector + self.sectors
+    }
+    /// 0 for reads, 1 for writes.
+    #[inline]
+    pub fn dir(&self) -> usize {
+        self.op.dir()
+    }
+    /// A write, discard or write-zeroes?
+    #[inline]
+    pub fn is_write(&self) -> bool {
+        self.op.is_write()
+    }
+    /// May bios or requests still be merged into it?
+    #[inline]
+    pub fn mergeable(&self) -> bool {
+        let bad = Flags::NOMERGE
+            .union(Flags::PREFLUSH)
+            .union(Flags::FUA)
+            .union(Flags::BARRIER);
+        self.state <= State::Sorted && !self.flags.intersects(bad) && self.op != Op::Flush
+    }
+}
+
+#[derive(Clone, Debug)]
+struct BioNode {
+    bio: Bio,
+    arrived: Instant,
+    next: u32,
+}
+
+const NIL: u32 = u32::MAX;
+
+/// The slab of requests, with the bios each carries.
+#[derive(Debug, Default)]
+pub struct Requests {
+    rqs: Vec<Request>,
+    free: Vec<u32>,
+    bios: Vec<BioNode>,
+    bios_free: Vec<u32>,
+    seq: u64,
+}
+
+impl std::ops::Index<RqId> for Requests {
+    type Output = Request;
+    #[inline]
+    fn index(&self, i: RqId) -> &Request {
+        &self.rqs[i.idx()]
+    }
+}
+impl std::ops::IndexMut<RqId> for Requests {
+    #[inline]
+    fn index_mut(&mut self, i: RqId) -> &mut Request {
+        &mut self.rqs[i.idx()]
+    }
+}
+
+impl Requests {
+    /// Empty.
+    pub fn new() -> Self {
+        Self::default()
+    }
+    /// Requests in use.
+    pub fn len(&self) -> usize {
+        self.rqs.len() - self.free.len()
+    }
+    /// None in use?
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+    /// Indices handed out so far, in use or not: the size a side table needs.
+    pub fn capacity(&self) -> usize {
+        self.rqs.len()
+    }
+
+    fn bio_node(&mut self, bio: Bio, arrived: Instant) -> u32 {
+        let node = BioNode {
+            bio,
+            arrived,
+            next: NIL,
+        };
+        match self.bios_free.pop() {
+            Some(i) => {
+                self.bios[i as usize] = node;
+                i
+            }
+            None => {
+                self.bios.push(node);
+                (self.bios.len() - 1) as u32
+            }
+        }
+    }
+
+    /// Makes a request of one bio, in state `Plugged`. `ioprio` is the priority in force.
+    pub fn alloc(&mut self, bio: Bio, ioc: IocId, ioprio: IoPrio, era: Era, now: Instant) -> RqId {
+        let b = self.bio_node(bio, now);
+        self.seq += 1;
+        let rq = Request {
+            op: bio.op,
+            flags: bio.flags,
+            sync: bio.is_sync(era),
+            state: State::Plugged,
+            elv: true,
+            sector: bio.sector,
+            sectors: bio.sectors,
+            ioc,
+            ioprio,
+            cgroup: bio.cgroup,
+            bios: 1,
+            cpu: bio.cpu,
+            hctx: 0,
+            start: now,
+            issue: Instant(0),
+            seq: self.seq,
+            bio_first: b,
+            bio_last: b,
+        };
+        match self.free.pop() {
+            Some(i) => {
+                self.rqs[i as usize] = rq;
+                RqId(i)
+            }
+            None => {
+                self.rqs.push(rq);
+                RqId((self.rqs.len() - 1) as u32)
+            }
+        }
+    }
+    /// Puts a bio behind the last one; it must start where the request ends.
+    pub fn append_bio(&mut self, rq: RqId, bio: Bio, now: Instant) {
+        let b = self.bio_node(bio, now);
+        let r = &mut self.rqs[rq.idx()];
+        debug_assert_eq!(r.end(), bio.sector);
+        r.sectors = r.sectors + bio.sectors;
+        r.bios += 1;
+        self.bios[r.bio_last as usize].next = b;
+        r.bio_last = b;
+    }
+    /// Puts a bio before the first one; it must end where the request starts.
+    pub fn prepend_bio(&mut self, rq: RqId, bio: Bio, now: Instant) {
+        let b = self.bio_node(bio, now);
+        let r = &mut self.rqs[rq.idx()];
+        debug_assert_eq!(r.sector, bio.end());
+        r.sector = bio.sector;
+        r.sectors = r.sectors + bio.sectors;
+        r.bios += 1;
+        self.bios[b as usize].next = r.bio_first;
+        r.bio_first = b;
+    }
+    /// Moves the bios of `gone` behind those of `kept`, which must touch; `gone` keeps its fields
+    /// (so that a scheduler can still look at them) but owns no bio. Start is the minimum.
+    pub fn join(&mut self, kept: RqId, gone: RqId) {
+        let g = self.rqs[gone.idx()].clone();
+        let k = &mut self.rqs[kept.idx()];
+        debug_assert_eq!(k.end(), g.sector);
+        k.sectors = k.sectors + g.sectors;
+        k.bios += g.bios;
+        k.start = k.start.min(g.start);
+        self.bios[k.bio_last as usize].next = g.bio_first;
+        k.bio_last = g.bio_last;
+        let g = &mut self.rqs[gone.idx()];
+        (g.bio_first, g.bio_last, g.bios) = (NIL, NIL, 0);
+    }
+    /// Its bios with their times of arrival, in ascending sector order.
+    pub fn bios(&self, rq: RqId) -> impl Iterator<Item = (&Bio, Instant)> + '_ {
+        let mut at = self.rqs[rq.idx()].bio_first;
+        std::iter::from_fn(move || {
+            let b = self.bios.get(at as usize)?;
+            at = b.next;
+            Some((&b.bio, b.arrived))
+        })
+    }
+    /// The first (lowest) bio.
+    pub fn first_bio(&self, rq: RqId) -> &Bio {
+        &self.bios[self.rqs[rq.idx()].bio_first as usize].bio
+    }
+    /// Frees the request and its bios.
+    pub fn free(&mut self, rq: RqId) {
+        let mut at = self.rqs[rq.idx()].bio_first;
+        while at != NIL {
+            self.bios_free.push(at);
+            at = self.bios[at as usize].next;
+        }
+        let r = &mut self.rqs[rq.idx()];
+        debug_assert!(r.state != State::Free, "request freed twice");
+        r.state = State::Free;
+        (r.bio_first, r.bio_last) = (NIL, NIL);
+        self.free.push(rq.0);
+    }
+    /// All requests in use, by index.
+    pub fn iter(&self) -> impl Iterator<Item = (RqId, &Request)> + '_ {
+        let used = |(_, r): &(usize, &Request)| r.state != State::Free;
+        self.rqs
+            .iter()
+            .enumerate()
+            .filter(used)
+            .map(|(i, r)| (RqId(i as u32), r))
+    }
+}
+
+/// A side table: data of one scheduler or driver per request (or context), grown on demand.
+#[derive(Clone, Debug, Default)]
+pub struct Side<T>(Vec<T>);
+
+impl<T: Clone + Default> Side<T> {
+    /// Empty.
+    pub const fn new() -> Self {
+        Side(Vec::new())
+    }
+    /// The entry of `i`, made with its default if it is not there yet.
+    #[inline]
+    pub fn at(&mut self, i: usize) -> &mut T {
+        if i >= self.0.len() {
+            self.grow(i);
+        }
+        &mut self.0[i]
+    }
+    #[cold]
+    fn grow(&mut self, i: usize) {
+        self.0
+            .resize((i + 1).next_power_of_two().max(64), T::default());
+    }
+    /// The entry of `i`, which must have been made.
+    #[inline]
+    pub fn get(&self, i: usize) -> &T {
+        &self.0[i]
+    }
+    /// The entry of `i`, if it was ever made.
+    pub fn try_get(&self, i: usize) -> Option<&T> {
+        self.0.get(i)
+    }
+}
+
+impl<T> std::ops::Index<RqId> for Side<T> {
+    type Output = T;
+    #[inline]
+    fn index(&self, i: RqId) -> &T {
+        &self.0[i.idx()]
+    }
+}
+impl<T> std::ops::IndexMut<RqId> for Side<T> {
+    #[inline]
+    fn index_mut(&mut self, i: RqId) -> &mut T {
+        &mut self.0[i.idx()]
+    }
+}
+impl<T> std::ops::Index<IocId> for Side<T> {
+    type Output = T;
+    #[inline]
+    fn index(&self, i: IocId) -> &T {
+        &self.0[i.idx()]
+    }
+}
+impl<T> std::ops::IndexMut<IocId> for Side<T> {
+    #[inline]
+    fn index_mut(&mut self, i: IocId) -> &mut T {
+        &mut self.0[i.idx()]
+    }
+}

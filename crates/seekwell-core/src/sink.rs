@@ -1,0 +1,88 @@
+//! Where bios go: a block queue, a stripe over queues, a virtual disk. Everything above the block
+//! layer sees only this.
+
+use crate::bio::{Bio, BioId};
+use crate::ioc::{CgroupId, IoPrio, TaskId};
+use crate::time::Instant;
+
+/// A bio is done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BioDone {
+    /// Of the bio.
+    pub id: BioId,
+    /// When.
+    pub at: Instant,
+    /// It failed.
+    pub error: bool,
+}
+
+/// What the outside tells a queue beside bios.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Control {
+    /// The task opens a plug: its requests collect until it closes it.
+    Plug(TaskId),
+    /// The task closes its plug.
+    Unplug(TaskId),
+    /// The task goes to sleep: its plug is flushed from a worker.
+    Sleep(TaskId),
+    /// The last task of the io context exits.
+    Exit(TaskId),
+    /// ioprio_set on the task.
+    Prio(TaskId, IoPrio),
+    /// Nice value and CPU policy of the task changed (or are made known before its first bio).
+    Nice(TaskId, i8, crate::ioc::Policy),
+    /// The task moved to another cgroup.
+    Cgroup(TaskId, CgroupId),
+    /// `task` shares the io context of the second one (CLONE_IO).
+    Share(TaskId, TaskId),
+    /// A cgroup's weight.
+    Weight(CgroupId, u32),
+    /// A cgroup is made under a parent.
+    CgroupNew(CgroupId, CgroupId),
+    /// A cgroup is gone.
+    CgroupGone(CgroupId),
+}
+
+/// Accepts bios and gives completions.
+///
+/// Times never decrease. A submission never completes inside `submit`: completions come out of
+/// [`BioSink::advance`], at their own times, in order.
+pub trait BioSink {
+    /// Takes a bio at `now`.
+    fn submit(&mut self, now: Instant, bio: Bio);
+    /// The earliest time at which something happens by itself.
+    fn next_event(&self) -> Option<Instant>;
+    /// Runs to `to` inclusive; appends completions in time order. The caller advances from event
+    /// to event, so that everything it submits in answer arrives in time.
+    fn advance(&mut self, to: Instant, out: &mut Vec<BioDone>);
+    /// Tells the sink something; composites pass it on to all members.
+    fn control(&mut self, now: Instant, what: Control);
+    /// First sector behind the end.
+    fn capacity(&self) -> crate::units::Sector;
+    /// A writer should back off (legacy congestion), for reads or writes.
+    fn congested(&self, write: bool) -> bool {
+        let _ = write;
+        false
+    }
+}
+
+impl<B: BioSink + ?Sized> BioSink for Box<B> {
+    fn submit(&mut self, now: Instant, bio: Bio) {
+        (**self).submit(now, bio)
+    }
+    fn next_event(&self) -> Option<Instant> {
+        (**self).next_event()
+    }
+    fn advance(&mut self, to: Instant, out: &mut Vec<BioDone>) {
+        (**self).advance(to, out)
+    }
+    fn control(&mut self, now: Instant, what: Control) {
+        (**self).control(now, what)
+    }
+    fn capacity(&self) -> crate::units::Sector {
+        (**self).capacity()
+    }
+    fn congested(&self, write: bool) -> bool {
+        (**self).congested(write)
+    }
+}

@@ -1,0 +1,179 @@
+//! Time: integer nanoseconds, and the kernel's tick on top of them.
+//!
+//! Every clock starts at [`Instant::START`], 1000 s after "boot", so that a time of zero is long
+//! ago, as it is on a running machine (schedulers compare with "last time", initially never).
+
+use std::fmt;
+use std::ops::{Add, AddAssign, Sub};
+
+/// Nanoseconds in a second.
+pub const NSEC_PER_SEC: u64 = 1_000_000_000;
+/// Nanoseconds in a millisecond.
+pub const NSEC_PER_MSEC: u64 = 1_000_000;
+/// Nanoseconds in a microsecond.
+pub const NSEC_PER_USEC: u64 = 1_000;
+
+/// A length of time in nanoseconds.
+#[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Nanos(pub u64);
+
+impl Nanos {
+    /// No time at all.
+    pub const ZERO: Nanos = Nanos(0);
+    /// From whole microseconds.
+    pub const fn from_us(us: u64) -> Self {
+        Nanos(us * NSEC_PER_USEC)
+    }
+    /// From whole milliseconds.
+    pub const fn from_ms(ms: u64) -> Self {
+        Nanos(ms * NSEC_PER_MSEC)
+    }
+    /// From whole seconds.
+    pub const fn from_secs(s: u64) -> Self {
+        Nanos(s * NSEC_PER_SEC)
+    }
+    /// In seconds, for printing.
+    pub fn as_secs_f64(self) -> f64 {
+        self.0 as f64 / NSEC_PER_SEC as f64
+    }
+    /// In milliseconds, for printing.
+    pub fn as_ms_f64(self) -> f64 {
+        self.0 as f64 / NSEC_PER_MSEC as f64
+    }
+    /// Whole microseconds, truncated.
+    pub const fn as_us(self) -> u64 {
+        self.0 / NSEC_PER_USEC
+    }
+}
+
+impl Add for Nanos {
+    type Output = Nanos;
+    fn add(self, o: Nanos) -> Nanos {
+        Nanos(self.0 + o.0)
+    }
+}
+impl AddAssign for Nanos {
+    fn add_assign(&mut self, o: Nanos) {
+        self.0 += o.0;
+    }
+}
+
+/// A point on the monotonic clock, in nanoseconds since boot.
+#[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Instant(pub u64);
+
+impl Instant {
+    /// When every experiment begins: the machine has been up for 1000 s.
+    pub const START: Instant = Instant(1000 * NSEC_PER_SEC);
+    /// Later than anything.
+    pub const FAR: Instant = Instant(u64::MAX);
+
+    /// `ns` nanoseconds into the experiment.
+    pub const fn at_ns(ns: u64) -> Self {
+        Instant(Self::START.0 + ns)
+    }
+    /// `us` microseconds into the experiment.
+    pub const fn at_us(us: u64) -> Self {
+        Instant(Self::START.0 + us * NSEC_PER_USEC)
+    }
+    /// Nanoseconds since the experiment began (0 before it).
+    pub const fn since_start(self) -> u64 {
+        self.0.saturating_sub(Self::START.0)
+    }
+    /// Time from `earlier` to here; zero if `earlier` is later.
+    pub const fn since(self, earlier: Instant) -> Nanos {
+        Nanos(self.0.saturating_sub(earlier.0))
+    }
+}
+
+impl Add<Nanos> for Instant {
+    type Output = Instant;
+    fn add(self, d: Nanos) -> Instant {
+        Instant(self.0.saturating_add(d.0))
+    }
+}
+impl Sub<Instant> for Instant {
+    type Output = Nanos;
+    fn sub(self, o: Instant) -> Nanos {
+        self.since(o)
+    }
+}
+impl fmt::Display for Instant {
+    /// Milliseconds since the experiment began, to the microsecond.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let us = self.since_start() / NSEC_PER_USEC;
+        write!(f, "{}.{:03}", us / 1000, us % 1000)
+    }
+}
+
+/// The tick: how wall time becomes jiffies.
+///
+/// `hz` is CONFIG_HZ (100, 250, 300 or 1000). `phase` shifts the tick against the clock, in
+/// nanoseconds below one tick, so that "submitted just before or just after a tick" can be studied.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct TickClock {
+    /// Ticks a second.
+    pub hz: u32,
+    /// Added to the clock before it is cut into ticks.
+    pub phase: Nanos,
+}
+
+impl TickClock {
+    /// A tick in phase with the clock.
+    pub const fn new(hz: u32) -> Self {
+        TickClock {
+            hz,
+            phase: Nanos::ZERO,
+        }
+    }
+    /// The jiffy that contains `t`.
+    pub const fn jiffies(&self, t: Instant) -> u64 {
+        ((t.0 + self.phase.0) as u128 * self.hz as u128 / NSEC_PER_SEC as u128) as u64
+    }
+    /// The first instant of jiffy `j`.
+    pub const fn start_of(&self, j: u64) -> Instant {
+        let ns = (j as u128 * NSEC_PER_SEC as u128).div_ceil(self.hz as u128) as u64;
+        Instant(ns.saturating_sub(self.phase.0))
+    }
+    /// Milliseconds to jiffies, rounded up, as the kernel's `msecs_to_jiffies`.
+    pub const fn from_ms(&self, ms: u64) -> u64 {
+        (ms as u128 * self.hz as u128).div_ceil(1000) as u64
+    }
+    /// Jiffies to milliseconds, as the kernel's `jiffies_to_msecs`.
+    pub const fn to_ms(&self, j: u64) -> u64 {
+        (j as u128 * 1000 / self.hz as u128) as u64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn jiffies_start_at_1000_s_worth() {
+        let c = TickClock::new(250);
+        assert_eq!(c.jiffies(Instant::at_us(0)), 250_000);
+        assert_eq!(c.jiffies(Instant::at_us(3_999)), 250_000);
+        assert_eq!(c.jiffies(Instant::at_us(4_000)), 250_001);
+        assert_eq!(c.start_of(250_001), Instant::at_us(4_000));
+    }
+
+    #[test]
+    fn start_of_is_the_first_instant_at_hz_300() {
+        let c = TickClock::new(300);
+        for j in 300_000..300_100 {
+            let t = c.start_of(j);
+            assert_eq!(c.jiffies(t), j);
+            assert_eq!(c.jiffies(Instant(t.0 - 1)), j - 1);
+        }
+    }
+
+    #[test]
+    fn ms_round_up_to_jiffies() {
+        let c = TickClock::new(250);
+        assert_eq!(c.from_ms(1), 1);
+        assert_eq!(c.from_ms(4), 1);
+        assert_eq!(c.from_ms(5), 2);
+        assert_eq!(c.from_ms(500), 125);
+    }
+}

@@ -1,0 +1,97 @@
+//! The dispatch list between elevator and driver: tail, head and sorted insertion
+//! (`elv_dispatch_add_tail`, `elv_dispatch_sort`).
+
+use seekwell_core::{Flags, Links, List, Op, Requests, RqId, Sector, State};
+
+/// The list and its boundary.
+#[derive(Debug, Default)]
+pub struct DispatchList {
+    list: List,
+    links: Links,
+    /// `end_sector`: where the sweep stands.
+    pub boundary: Sector,
+    /// The request that set the boundary and has not been looked at yet.
+    pub boundary_rq: Option<RqId>,
+    /// 2.6.18 sorts across directions.
+    pub ignore_direction: bool,
+}
+
+impl DispatchList {
+    /// First request.
+    #[inline]
+    pub fn first(&self) -> Option<RqId> {
+        self.list.first().map(RqId)
+    }
+    /// Last request.
+    pub fn last(&self) -> Option<RqId> {
+        self.list.last().map(RqId)
+    }
+    /// Requests on it.
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.list.len()
+    }
+    /// None?
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.list.is_empty()
+    }
+    /// Appends, and makes it the boundary.
+    #[inline]
+    pub fn push_tail(&mut self, rqs: &Requests, rq: RqId) {
+        self.links.push_back(&mut self.list, rq.0);
+        self.boundary = rqs[rq].end();
+        self.boundary_rq = Some(rq);
+    }
+    /// Appends without touching the boundary.
+    pub fn push_tail_quiet(&mut self, rq: RqId) {
+        self.links.push_back(&mut self.list, rq.0);
+    }
+    /// Prepends.
+    pub fn push_head(&mut self, rq: RqId) {
+        self.links.push_front(&mut self.list, rq.0);
+    }
+    /// Inserts in one-way order from the boundary: sectors at or above it first, ascending; never
+    /// past a started request, a barrier, or one of the other direction.
+    pub fn insert_sorted(&mut self, rqs: &Requests, rq: RqId) {
+        let r = &rqs[rq];
+        let b = self.boundary;
+        let mut at = self.list.last();
+        while let Some(i) = at {
+            let p = &rqs[RqId(i)];
+            if (p.op == Op::Discard) != (r.op == Op::Discard)
+                || (!self.ignore_direction && p.dir() != r.dir())
+                || p.state >= State::Started
+                || p.flags.contains(Flags::BARRIER)
+            {
+                break;
+            }
+            let goes_behind = if r.sector >= b {
+                p.sector >= b && r.sector >= p.sector
+            } else {
+                p.sector >= b || r.sector >= p.sector
+            };
+            if goes_behind {
+                break;
+            }
+            at = self.links.prev(i);
+        }
+        match at {
+            Some(i) => self.links.insert_after(&mut self.list, i, rq.0),
+            None => self.links.push_front(&mut self.list, rq.0),
+        }
+    }
+    /// Takes the first.
+    #[inline]
+    pub fn pop(&mut self) -> Option<RqId> {
+        self.links.pop_front(&mut self.list).map(RqId)
+    }
+    /// Takes one out of the middle.
+    pub fn remove(&mut self, rq: RqId) {
+        self.links.remove(&mut self.list, rq.0);
+    }
+    /// Front to back.
+    pub fn iter(&self) -> impl Iterator<Item = RqId> + '_ {
+        self.links.iter(&self.list).map(RqId)
+    }
+}

@@ -1,0 +1,20 @@
+//! I/O schedulers as pure state machines behind one contract.
+//!
+//! One file (or folder) a scheduler, named as the kernel names it, listed in [`registry`]. A
+//! scheduler has no clock, no thread and no I/O: everything outside comes in through [`Cx`].
+//! Device models are unknown here.
+
+pub mod contract;
+pub mod cx;
+pub mod dispatch;
+pub mod merge;
+pub mod registry;
+pub mod tunable;
+
+pub mod deadline;
+pub mod noop;
+
+pub use contract::{BioMerge, CgroupEvent, Insert, IocEvent, MayQueue, MergeKind, Scheduler};
+pub use cx::{Cx, Emit, QueueFacts};
+pub use registry::{Layer, Make, SchedulerInfo, find, registry};
+pub use tunable::{Kind, StoreError, Tunable};
