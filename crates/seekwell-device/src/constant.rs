@@ -1,0 +1,235 @@
+//! A device whose every command takes the same time.
+//!
+//! The null model of this crate: no position, no cache, no randomness. With it, what differs
+//! between two schedulers is what they themselves do. It serves the recorded decision cases and
+//! measurements of scheduler cost. Left out: everything a real device has; a flush costs what any
+//! other command costs.
+
+use seekwell_core::{Accept, Command, Device, DeviceFacts, DeviceStats, Done};
+use seekwell_core::{Instant, Nanos, Op, Sector};
+use std::collections::VecDeque;
+
+/// Size of a constant device unless told otherwise: 2 TiB.
+pub const DEFAULT_CAPACITY: Sector = Sector(1 << 32);
+
+/// A device of constant latency; see the module.
+#[derive(Clone, Debug)]
+pub struct Constant {
+    facts: DeviceFacts,
+    service: Nanos,
+    serial: bool,
+    /// In order of completion, which is the order of acceptance in both forms.
+    in_flight: VecDeque<Done>,
+    last_done: Instant,
+    busy: Nanos,
+    served: u64,
+}
+
+impl Constant {
+    /// One server, first in first out: a command is done `service` after the later of its
+    /// acceptance and the completion before it. `depth` commands (at least 1) are taken at a time.
+    pub fn serial(depth: u32, service: Nanos) -> Self {
+        Self::new(true, depth, service)
+    }
+    /// `depth` servers: a command is done `service` after its own acceptance.
+    pub fn parallel(depth: u32, service: Nanos) -> Self {
+        Self::new(false, depth, service)
+    }
+    fn new(serial: bool, depth: u32, service: Nanos) -> Self {
+        let depth = depth.max(1);
+        Constant {
+            facts: DeviceFacts::plain("constant", DEFAULT_CAPACITY, depth),
+            service,
+            serial,
+            in_flight: VecDeque::with_capacity(depth.min(1 << 16) as usize),
+            last_done: Instant::default(),
+            busy: Nanos::ZERO,
+            served: 0,
+        }
+    }
+    /// Reports a spinning medium, or not: schedulers change their ways, the device does not.
+    pub fn rotational(mut self, yes: bool) -> Self {
+        self.facts.rotational = yes;
+        self
+    }
+    /// Gives it another size.
+    pub fn capacity(mut self, sectors: Sector) -> Self {
+        self.facts.capacity = sectors;
+        self
+    }
+    /// Reports a volatile write cache, so that a block layer sends flushes.
+    pub fn write_cache(mut self, yes: bool) -> Self {
+        self.facts.write_cache = yes;
+        self
+    }
+    /// Replaces all facts; a depth of 0 becomes 1.
+    pub fn with_facts(mut self, facts: DeviceFacts) -> Self {
+        self.facts = facts;
+        self.facts.depth = self.facts.depth.max(1);
+        self
+    }
+    /// Commands completed so far.
+    pub fn served(&self) -> u64 {
+        self.served
+    }
+}
+
+/// Does the command reach past the end of a device of this size (or is its address absurd)?
+pub(crate) fn out_of_range(command: &Command, capacity: Sector) -> bool {
+    command.op != Op::Flush
+        && command
+            .sector
+            .0
+            .checked_add(u64::from(command.sectors.0))
+            .is_none_or(|end| end > capacity.0)
+}
+
+impl Device for Constant {
+    #[inline]
+    fn accept(&mut self, now: Instant, command: Command) -> Accept {
+        if self.in_flight.len() >= self.facts.depth as usize {
+            return Accept::Busy;
+        }
+        let start = if self.serial {
+            now.max(self.last_done)
+        } else {
+            now
+        };
+        let at = start + self.service;
+        // Busy time is the union of the services: only what reaches beyond the last completion.
+        self.busy += at.since(now.max(self.last_done));
+        self.last_done = self.last_done.max(at);
+        self.in_flight.push_back(Done {
+            id: command.id,
+            at,
+            error: out_of_range(&command, self.facts.capacity),
+        });
+        Accept::Accepted
+    }
+    #[inline]
+    fn next_event(&self) -> Option<Instant> {
+        self.in_flight.front().map(|d| d.at)
+    }
+    #[inline]
+    fn advance(&mut self, to: Instant, out: &mut Vec<Done>) {
+        while let Some(d) = self.in_flight.front() {
+            if d.at > to {
+                break;
+            }
+            out.push(*d);
+            self.served += 1;
+            self.in_flight.pop_front();
+        }
+    }
+    fn facts(&self) -> &DeviceFacts {
+        &self.facts
+    }
+    fn stats(&self) -> DeviceStats {
+        DeviceStats {
+            busy: self.busy,
+            media_ops: self.served,
+            ..DeviceStats::default()
+        }
+    }
+    fn state(&self, out: &mut String) {
+        use std::fmt::Write;
+        let _ = write!(
+            out,
+            "{} in flight of {}",
+            self.in_flight.len(),
+            self.facts.depth
+        );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use seekwell_core::Sectors;
+
+    fn cmd(id: u32) -> Command {
+        Command {
+            id,
+            op: Op::Read,
+            sector: Sector(8 * u64::from(id)),
+            sectors: Sectors(8),
+            fua: false,
+        }
+    }
+
+    #[test]
+    fn serial_is_one_server_in_order_of_acceptance() {
+        let mut d = Constant::serial(2, Nanos::from_us(100));
+        assert_eq!(d.accept(Instant::at_us(0), cmd(1)), Accept::Accepted);
+        assert_eq!(d.accept(Instant::at_us(10), cmd(2)), Accept::Accepted);
+        assert_eq!(d.accept(Instant::at_us(10), cmd(3)), Accept::Busy);
+        let mut out = vec![];
+        d.advance(Instant::at_us(199), &mut out);
+        assert_eq!((out.len(), out[0].at), (1, Instant::at_us(100)));
+        assert_eq!(d.next_event(), Some(Instant::at_us(200)));
+        d.advance(Instant::at_us(200), &mut out);
+        assert_eq!((out[1].id, out[1].at), (2, Instant::at_us(200)));
+        assert_eq!(d.accept(Instant::at_us(500), cmd(3)), Accept::Accepted);
+        assert_eq!(d.next_event(), Some(Instant::at_us(600)));
+        assert_eq!(d.stats().busy, Nanos::from_us(300));
+    }
+
+    #[test]
+    fn parallel_serves_each_from_its_own_acceptance() {
+        let mut d = Constant::parallel(2, Nanos::from_us(100));
+        d.accept(Instant::at_us(0), cmd(1));
+        d.accept(Instant::at_us(10), cmd(2));
+        let mut out = vec![];
+        d.advance(Instant::at_us(1000), &mut out);
+        assert_eq!(out[0].at, Instant::at_us(100));
+        assert_eq!(out[1].at, Instant::at_us(110));
+        assert_eq!(d.stats().busy, Nanos::from_us(110));
+    }
+
+    #[test]
+    fn past_the_end_is_an_error_not_a_panic() {
+        let mut d = Constant::parallel(4, Nanos::from_us(1)).capacity(Sector(100));
+        for (id, sector, n) in [(0, 92, 8), (1, 93, 8), (2, u64::MAX, 1)] {
+            let c = Command {
+                sector: Sector(sector),
+                sectors: Sectors(n),
+                ..cmd(id)
+            };
+            d.accept(Instant::START, c);
+        }
+        let mut out = vec![];
+        d.advance(Instant::at_us(1), &mut out);
+        assert_eq!(
+            out.iter().map(|d| d.error).collect::<Vec<_>>(),
+            [false, true, true]
+        );
+    }
+
+    proptest! {
+        /// Each accepted command completes once, in order, never earlier than its service.
+        #[test]
+        fn every_command_once(gaps in proptest::collection::vec(0u64..300, 1..100),
+                              depth in 1u32..5, serial: bool) {
+            let service = Nanos::from_us(100);
+            let mut d = Constant::new(serial, depth, service);
+            let (mut now, mut out, mut accepted) = (Instant::START, vec![], vec![]);
+            for (id, gap) in gaps.into_iter().enumerate() {
+                now = now + Nanos::from_us(gap);
+                d.advance(now, &mut out);
+                if d.accept(now, cmd(id as u32)) == Accept::Accepted {
+                    accepted.push((id as u32, now));
+                }
+            }
+            d.advance(Instant::FAR, &mut out);
+            prop_assert_eq!(d.next_event(), None);
+            prop_assert_eq!(out.len(), accepted.len());
+            let mut last = Instant::default();
+            for (done, (id, at)) in out.iter().zip(accepted) {
+                prop_assert_eq!(done.id, id);
+                prop_assert!(done.at >= at + service && done.at >= last);
+                last = done.at;
+            }
+        }
+    }
+}
