@@ -23,5 +23,5 @@ pub use list::{Links, List};
 pub use rbtree::{Nodes, Tree};
 pub use request::{Request, Requests, RqId, Side, State};
 pub use sink::{BioDone, BioSink, Control};
-pub use time::{Instant, Nanos, TickClock};
+pub use time::{Instant, NSEC_PER_MSEC, NSEC_PER_SEC, NSEC_PER_USEC, Nanos, TickClock};
 pub use units::{Sector, Sectors};

@@ -90,6 +90,18 @@ pub trait Scheduler: Send {
     /// Takes a request. May emit at once.
     fn insert(&mut self, cx: &mut Cx, rq: RqId, how: Insert);
 
+    /// True for `none`: the blk-mq layer takes its no-elevator path (direct issue, driver tags from
+    /// the allocation on) and `dispatch` with `force` moves everything that waits.
+    fn bypass(&self) -> bool {
+        false
+    }
+    /// blk-mq, right before a request that is about to be inserted is tried as an addition to one
+    /// that is inside already.
+    fn inserting(&mut self, cx: &mut Cx, rq: RqId) {}
+    /// That try succeeded: `gone`, which never was inside, became the end of `kept`. `finish` of
+    /// `gone` follows.
+    fn insert_merged(&mut self, cx: &mut Cx, kept: RqId, gone: RqId) {}
+
     /// Asked for work for a hardware queue (0 in the legacy layer): emits at least one request and
     /// returns how many, or 0. A blk-mq layer expects at most one. `force`: drain, hold nothing
     /// back; called until it returns 0.

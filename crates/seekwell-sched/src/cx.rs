@@ -52,6 +52,16 @@ pub struct QueueFacts {
 }
 
 impl QueueFacts {
+    /// The hardware context that serves a CPU: CPUs in even, contiguous groups.
+    pub const fn hctx_of(&self, cpu: u16) -> u16 {
+        let cpus = if self.cpus == 0 { 1 } else { self.cpus as u32 };
+        let hctxs = if self.hctxs == 0 {
+            1
+        } else {
+            self.hctxs as u32
+        };
+        ((cpu as u32 % cpus) * hctxs / cpus) as u16
+    }
     /// A rotational disk of depth 1 under 4.0, merging up to 1024 sectors: the convention of the
     /// worked examples.
     pub fn example(era: Era) -> Self {

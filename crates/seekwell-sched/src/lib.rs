@@ -4,14 +4,19 @@
 //! scheduler has no clock, no thread and no I/O: everything outside comes in through [`Cx`].
 //! Device models are unknown here.
 
+pub mod admit;
 pub mod contract;
 pub mod cx;
 pub mod dispatch;
 pub mod merge;
 pub mod registry;
+pub mod shallow;
 pub mod tunable;
 
 pub mod deadline;
+pub mod kyber;
+pub mod mq_deadline;
+pub mod none;
 pub mod noop;
 
 pub use contract::{BioMerge, CgroupEvent, Insert, IocEvent, MayQueue, MergeKind, Scheduler};

@@ -64,7 +64,13 @@ pub fn hash_always(_: &str) -> bool {
 
 /// All schedulers, in the order people list them.
 pub fn registry() -> &'static [SchedulerInfo] {
-    static ALL: &[SchedulerInfo] = &[crate::noop::INFO, crate::deadline::INFO];
+    static ALL: &[SchedulerInfo] = &[
+        crate::noop::INFO,
+        crate::deadline::INFO,
+        crate::none::INFO,
+        crate::mq_deadline::INFO,
+        crate::kyber::INFO,
+    ];
     ALL
 }
 

@@ -1,0 +1,577 @@
+//! mq-deadline: batches with deadlines, in three priority classes (`block/mq-deadline.c`, Jens
+//! Axboe; classes by Bart Van Assche).
+//!
+//! Each class (RT, BE, IDLE) is a deadline scheduler of its own: per direction, requests in sector
+//! order and in order of arrival with an expiry time. Batch length, direction of the present batch
+//! and the count of passed-over writes are shared by the classes. A lower class is served only
+//! when the higher one has nothing waiting *and nothing in flight*, or when its oldest candidate
+//! is older than `prio_aging_expire`; the look at that age changes the shared state even if it
+//! leads to nothing.
+//!
+//! | | 6.12 (default), 6.18 | 6.1 | 5.10 |
+//! |---|---|---|---|
+//! | a sweep continues at | the last position | the request that followed when the last was taken | the same |
+//! | classes, aging, async_depth | yes | yes | no |
+//! | at-head inserts | one list before everything | one list a class | one list before everything |
+//! | a batch may continue in | the last direction | the last direction | whichever has a follower, writes first |
+//!
+//! Zoned devices are left out (since 6.10 they are none of the scheduler's business). The sync
+//! flag, processes and the level inside a class are ignored. No timers, no idling.
+
+mod tunables;
+
+use crate::contract::{Insert, MergeKind, Scheduler};
+use crate::cx::{Cx, Emit};
+use crate::registry::{Layer, SchedulerInfo};
+use crate::shallow::{opened_by_word_limit, to_word_depth};
+use crate::tunable::{StoreError, Tunable};
+use seekwell_core::{
+    Bio, Class, Era, IoPrio, IocId, Links, List, Nodes, Op, RqId, Sector, Side, Tree,
+};
+
+/// Registry line.
+pub const INFO: SchedulerInfo = SchedulerInfo {
+    name: "mq-deadline",
+    layer: Layer::Mq,
+    versions: &[
+        ("6.12", Era::Mq),
+        ("6.18", Era::Mq),
+        ("6.1", Era::Mq6_1),
+        ("5.10", Era::Mq6_1),
+    ],
+    summary: "deadline for blk-mq: sorted batches per direction with soft deadlines, in three classes",
+    history: "Since 4.11, by Jens Axboe; priority classes since 5.14, by Bart Van Assche; sweeps by \
+              position since 6.2 or so. The default of devices with one hardware queue since 5.0.",
+    not_when: "Several sequential readers on one rotating disk (it does not idle), or shares between \
+               processes: it knows classes only. Real-time requests at a depth above 1: each drains \
+               the device of all others.",
+    source: "behaviour of block/mq-deadline.c, Linux 5.10, 6.1, 6.12, 6.18",
+    per_process: false,
+    hash: crate::registry::hash_always,
+    tunables: tunables::list,
+    make: |cx, v| Box::new(MqDeadline::new(cx, Generation::named(v))),
+};
+
+/// The switches between generations.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Generation {
+    /// Three classes with aging, and async_depth.
+    pub classes: bool,
+    /// A sweep continues at a request noted beforehand, not at a position.
+    pub pointers: bool,
+    /// At-head inserts wait in their class.
+    pub head_per_class: bool,
+    /// A new pointer erases that of the other direction, and writes' is looked at first.
+    pub one_sweep: bool,
+}
+
+impl Generation {
+    /// Linux 6.12.
+    pub const V6_12: Generation = Generation {
+        classes: true,
+        pointers: false,
+        head_per_class: false,
+        one_sweep: false,
+    };
+    /// Linux 6.1.
+    pub const V6_1: Generation = Generation {
+        classes: true,
+        pointers: true,
+        head_per_class: true,
+        one_sweep: false,
+    };
+    /// Linux 5.10.
+    pub const V5_10: Generation = Generation {
+        classes: false,
+        pointers: true,
+        head_per_class: false,
+        one_sweep: true,
+    };
+
+    /// By the version names of [`INFO`].
+    pub fn named(version: &str) -> Self {
+        match version {
+            "6.1" => Self::V6_1,
+            "5.10" => Self::V5_10,
+            _ => Self::V6_12,
+        }
+    }
+}
+
+const READ: usize = 0;
+const WRITE: usize = 1;
+const RT: usize = 0;
+const BE: usize = 1;
+const IDLE: usize = 2;
+const CLASSES: usize = 3;
+const CLASS_NAMES: [&str; CLASSES] = ["RT", "BE", "IDLE"];
+
+/// The queues of one class.
+#[derive(Debug, Default)]
+struct PerClass {
+    sorted: [Tree; 2],
+    fifo: [List; 2],
+    /// Start of the last request handed out, per direction.
+    latest_pos: [Sector; 2],
+    /// 6.1: what followed it in sector order at that moment.
+    next: [Option<RqId>; 2],
+    /// At-head inserts (6.12: only the first class's is used).
+    head: List,
+    inserted: u64,
+    merged: u64,
+    dispatched: u64,
+    completed: u64,
+}
+
+impl PerClass {
+    /// Requests waiting or in flight.
+    fn queued(&self) -> u64 {
+        self.inserted - self.completed
+    }
+    fn waits(&self, d: usize) -> bool {
+        !self.fifo[d].is_empty()
+    }
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Info {
+    fifo_time_j: u64,
+    class: u8,
+    /// Counted in its class's `inserted`, and not yet in `completed`.
+    counted: bool,
+    /// On an at-head list.
+    at_head: bool,
+}
+
+/// The scheduler.
+#[derive(Debug)]
+pub struct MqDeadline {
+    generation: Generation,
+    class: [PerClass; CLASSES],
+    info: Side<Info>,
+    nodes: Nodes<Sector>,
+    /// FIFO and at-head lists: a request is on one of them.
+    links: Links,
+    last_dir: usize,
+    batching: u32,
+    starved: u32,
+    expire_j: [u64; 2],
+    fifo_batch: i32,
+    writes_starved: i32,
+    front_merges: bool,
+    async_depth: u32,
+    prio_aging_j: u64,
+}
+
+/// Which class a priority belongs to; without a class, best effort.
+fn class_of(prio: IoPrio) -> usize {
+    match prio.class {
+        Class::Rt => RT,
+        Class::None | Class::Be => BE,
+        Class::Idle => IDLE,
+    }
+}
+
+impl MqDeadline {
+    /// With the kernel's defaults.
+    pub fn new(cx: &Cx, generation: Generation) -> Self {
+        MqDeadline {
+            generation,
+            class: Default::default(),
+            info: Side::new(),
+            nodes: Nodes::new(),
+            links: Links::new(),
+            last_dir: WRITE,
+            batching: 0,
+            starved: 0,
+            expire_j: [cx.hz() / 2, cx.hz() * 5],
+            fifo_batch: 16,
+            writes_starved: 2,
+            front_merges: true,
+            async_depth: cx.queue.nr_requests.max(1),
+            prio_aging_j: cx.hz() * 10,
+        }
+    }
+
+    fn class_in_use(&self, prio: IoPrio) -> usize {
+        if self.generation.classes {
+            class_of(prio)
+        } else {
+            RT
+        }
+    }
+    fn head_list(&self, class: usize) -> usize {
+        if self.generation.head_per_class {
+            class
+        } else {
+            RT
+        }
+    }
+
+    fn unsort(&mut self, c: usize, d: usize, rq: RqId) {
+        let class = &mut self.class[c];
+        if class.next[d] == Some(rq) {
+            class.next[d] = self.nodes.next(rq.0).map(RqId);
+        }
+        self.nodes.remove(&mut class.sorted[d], rq.0);
+    }
+
+    /// Where the sweep of a direction would go on.
+    fn next_in_sweep(&self, c: usize, d: usize) -> Option<RqId> {
+        let class = &self.class[c];
+        if self.generation.pointers {
+            class.next[d]
+        } else {
+            self.nodes
+                .lower_bound(&class.sorted[d], class.latest_pos[d])
+                .map(RqId)
+        }
+    }
+
+    fn head_expired(&self, cx: &Cx, c: usize, d: usize) -> bool {
+        self.class[c].fifo[d]
+            .first()
+            .is_some_and(|i| self.info.get(i as usize).fifo_time_j <= cx.jiffies())
+    }
+
+    /// Was it inserted later than `latest_j` (a jiffy, perhaps before boot)?
+    fn started_after(&self, cx: &Cx, rq: RqId, latest_j: i64) -> bool {
+        let d = cx.rqs[rq].dir();
+        self.info[rq].fifo_time_j as i64 - self.expire_j[d] as i64 > latest_j
+    }
+
+    /// Rule 8b: direction of a new batch.
+    fn choose_direction(&mut self, cx: &mut Cx, c: usize) -> Option<usize> {
+        let d = match (self.class[c].waits(READ), self.class[c].waits(WRITE)) {
+            (false, false) => return None,
+            (false, true) => WRITE,
+            (true, false) => READ,
+            (true, true) => {
+                // Compared as unsigned: a negative writes_starved is never reached.
+                let passed_over = self.starved;
+                self.starved = self.starved.wrapping_add(1);
+                if passed_over >= self.writes_starved as u32 {
+                    cx.why("8b", || {
+                        format!("writes were passed over {passed_over} times")
+                    });
+                    WRITE
+                } else {
+                    READ
+                }
+            }
+        };
+        if d == WRITE {
+            self.starved = 0;
+        }
+        Some(d)
+    }
+
+    /// Rule 8a: the request the present batch goes on with.
+    fn in_batch(&self, c: usize) -> Option<RqId> {
+        if self.batching >= self.fifo_batch as u32 {
+            return None;
+        }
+        if self.generation.one_sweep {
+            return self.class[c].next[WRITE].or(self.class[c].next[READ]);
+        }
+        self.next_in_sweep(c, self.last_dir)
+    }
+
+    /// Rule 8: a request of class `c` inserted not later than `latest_j`.
+    fn try_class(&mut self, cx: &mut Cx, c: usize, latest_j: i64) -> bool {
+        if let Some(i) = self.class[c].head.first() {
+            let rq = RqId(i);
+            if self.started_after(cx, rq, latest_j) {
+                return false;
+            }
+            self.take_head(cx, c);
+            return true;
+        }
+        let rq = if let Some(rq) = self.in_batch(c) {
+            let (n, of) = (self.batching + 1, self.fifo_batch);
+            cx.why("8a", || format!("the batch goes on: {n} of {of}"));
+            rq
+        } else {
+            let Some(d) = self.choose_direction(cx, c) else {
+                return false;
+            };
+            let next = self.next_in_sweep(c, d);
+            let expired = self.head_expired(cx, c, d);
+            let rq = match next {
+                Some(rq) if !expired => rq,
+                _ => RqId(
+                    self.class[c].fifo[d]
+                        .first()
+                        .expect("a direction with requests"),
+                ),
+            };
+            cx.why("8d", || {
+                let way = ["reads", "writes"][d];
+                match (expired, next.is_some()) {
+                    (true, _) => format!("new batch of {way}: the oldest has expired"),
+                    (_, true) => format!("new batch of {way}: the sweep goes on"),
+                    _ => format!("new batch of {way}: no successor, from the oldest"),
+                }
+            });
+            self.last_dir = d;
+            self.batching = 0;
+            rq
+        };
+        if self.started_after(cx, rq, latest_j) {
+            cx.why("8e", || {
+                format!("{} is not old enough to pass", CLASS_NAMES[c])
+            });
+            return false;
+        }
+        self.batching = self.batching.saturating_add(1);
+        self.take(cx, c, rq);
+        true
+    }
+
+    /// Rule 8f.
+    fn take(&mut self, cx: &mut Cx, c: usize, rq: RqId) {
+        let d = cx.rqs[rq].dir();
+        let follower = self.nodes.next(rq.0).map(RqId);
+        let class = &mut self.class[c];
+        self.links.remove(&mut class.fifo[d], rq.0);
+        self.nodes.remove(&mut class.sorted[d], rq.0);
+        if self.generation.one_sweep {
+            class.next = [None; 2];
+        }
+        class.next[d] = follower;
+        class.latest_pos[d] = cx.rqs[rq].sector;
+        class.dispatched += 1;
+        cx.emit(rq, Emit::Tail);
+    }
+
+    /// Rule 5: the first at-head insert of a list.
+    fn take_head(&mut self, cx: &mut Cx, list: usize) {
+        let Some(i) = self.links.pop_front(&mut self.class[list].head) else {
+            return;
+        };
+        let rq = RqId(i);
+        let d = cx.rqs[rq].dir();
+        let info = self.info.at(rq.idx());
+        info.at_head = false;
+        let class = &mut self.class[info.class as usize];
+        class.latest_pos[d] = cx.rqs[rq].sector;
+        class.dispatched += 1;
+        cx.why("5", || "inserted at the head".to_owned());
+        cx.emit(rq, Emit::Tail);
+    }
+
+    /// Rule 6: a request of a lower class that has waited long enough.
+    fn try_aged(&mut self, cx: &mut Cx) -> bool {
+        let busy = self.class.iter().filter(|c| c.queued() > 0).count();
+        if busy < 2 {
+            return false;
+        }
+        let latest_j = cx.jiffies() as i64 - self.prio_aging_j as i64;
+        for c in [BE, IDLE] {
+            if self.class[c].queued() > 0 && self.try_class(cx, c, latest_j) {
+                cx.why("6", || {
+                    format!("{} passes: it waited long enough", CLASS_NAMES[c])
+                });
+                return true;
+            }
+        }
+        false
+    }
+}
+
+impl Scheduler for MqDeadline {
+    fn insert(&mut self, cx: &mut Cx, rq: RqId, how: Insert) {
+        let c = self.class_in_use(cx.rqs[rq].ioprio);
+        let d = cx.rqs[rq].dir();
+        let info = self.info.at(rq.idx());
+        info.class = c as u8;
+        if !info.counted {
+            info.counted = true;
+            self.class[c].inserted += 1;
+        }
+        if how == Insert::Sorted {
+            info.fifo_time_j = cx.jiffies() + self.expire_j[d];
+            let key = cx.rqs[rq].sector;
+            self.nodes.insert(&mut self.class[c].sorted[d], rq.0, key);
+            self.links.push_back(&mut self.class[c].fifo[d], rq.0);
+        } else {
+            info.fifo_time_j = cx.jiffies();
+            info.at_head = true;
+            let list = self.head_list(c);
+            self.links.push_front(&mut self.class[list].head, rq.0);
+        }
+    }
+
+    fn dispatch(&mut self, cx: &mut Cx, _: u16, force: bool) -> u32 {
+        if !self.generation.head_per_class && !self.class[RT].head.is_empty() {
+            self.take_head(cx, RT);
+            return 1;
+        }
+        if self.try_aged(cx) {
+            return 1;
+        }
+        let now_j = cx.jiffies() as i64;
+        for c in [RT, BE, IDLE] {
+            if self.try_class(cx, c, now_j) {
+                return 1;
+            }
+            // A drain must hold nothing back.
+            if self.class[c].queued() > 0 && !force {
+                cx.why("7", || {
+                    format!("{} is still in flight: lower classes wait", CLASS_NAMES[c])
+                });
+                return 0;
+            }
+        }
+        0
+    }
+
+    fn has_work(&self, _: &Cx, _: u16) -> bool {
+        self.class
+            .iter()
+            .any(|c| !c.head.is_empty() || c.waits(READ) || c.waits(WRITE))
+    }
+
+    fn find_front(&mut self, cx: &mut Cx, bio: &Bio, ioc: IocId) -> Option<RqId> {
+        if !self.front_merges {
+            return None;
+        }
+        let c = self.class_in_use(cx.bio_prio(bio, ioc));
+        self.nodes
+            .find(&self.class[c].sorted[bio.op.dir()], bio.end())
+            .map(RqId)
+    }
+
+    fn merged(&mut self, cx: &mut Cx, rq: RqId, kind: MergeKind) {
+        if kind == MergeKind::Front && self.nodes.linked(rq.0) {
+            let (c, d) = (self.info[rq].class as usize, cx.rqs[rq].dir());
+            let tree = &mut self.class[c].sorted[d];
+            self.nodes.remove(tree, rq.0);
+            self.nodes.insert(tree, rq.0, cx.rqs[rq].sector);
+        }
+    }
+
+    fn joined(&mut self, cx: &mut Cx, kept: RqId, gone: RqId) {
+        let (k, g) = (self.info[kept], self.info[gone]);
+        let d = cx.rqs[kept].dir();
+        let fifo = &mut self.class[k.class as usize].fifo[d];
+        if g.fifo_time_j < k.fifo_time_j && k.class == g.class && !k.at_head && !g.at_head {
+            self.links.remove(fifo, kept.0);
+            self.links.insert_before(fifo, gone.0, kept.0);
+            self.info[kept].fifo_time_j = g.fifo_time_j;
+        }
+        self.class[g.class as usize].merged += 1;
+        if g.at_head {
+            let list = self.head_list(g.class as usize);
+            self.links.remove(&mut self.class[list].head, gone.0);
+        } else {
+            self.links
+                .remove(&mut self.class[g.class as usize].fifo[d], gone.0);
+            self.unsort(g.class as usize, d, gone);
+        }
+    }
+
+    fn former(&mut self, _: &Cx, rq: RqId) -> Option<RqId> {
+        self.nodes
+            .linked(rq.0)
+            .then(|| self.nodes.prev(rq.0))?
+            .map(RqId)
+    }
+    fn latter(&mut self, _: &Cx, rq: RqId) -> Option<RqId> {
+        self.nodes
+            .linked(rq.0)
+            .then(|| self.nodes.next(rq.0))?
+            .map(RqId)
+    }
+
+    fn limit_depth(&mut self, cx: &mut Cx, bio: &Bio, _: IocId) -> Option<u32> {
+        if bio.op == Op::Read || !self.generation.classes {
+            return None;
+        }
+        let nr = cx.queue.nr_requests;
+        if self.generation == Generation::V6_1 {
+            return Some(opened_by_word_limit(
+                nr,
+                to_word_depth(nr, self.async_depth),
+            ));
+        }
+        Some(self.async_depth)
+    }
+    fn depth_changed(&mut self, cx: &mut Cx) {
+        self.async_depth = cx.queue.nr_requests.max(1);
+    }
+
+    fn prepare(&mut self, _: &mut Cx, rq: RqId) {
+        *self.info.at(rq.idx()) = Info::default();
+    }
+    fn finish(&mut self, _: &mut Cx, rq: RqId) {
+        let info = self.info.at(rq.idx());
+        if std::mem::take(&mut info.counted) {
+            self.class[info.class as usize].completed += 1;
+        }
+    }
+
+    fn tunables(&self) -> &'static [Tunable] {
+        if self.generation.classes {
+            tunables::ALL
+        } else {
+            tunables::BEFORE_5_14
+        }
+    }
+    fn show(&self, cx: &Cx, name: &str) -> Option<String> {
+        self.show_tunable(cx, name)
+    }
+    fn store(&mut self, cx: &mut Cx, name: &str, text: &str) -> Result<(), StoreError> {
+        self.store_tunable(cx, name, text)
+    }
+
+    fn check(&self, cx: &Cx) {
+        let mut inside = 0;
+        for c in &self.class {
+            inside += c.head.len();
+            for d in [READ, WRITE] {
+                inside += c.fifo[d].len();
+                assert_eq!(
+                    c.sorted[d].len(),
+                    c.fifo[d].len(),
+                    "mq-deadline P6: sorted and fifo hold the same"
+                );
+                if let Some(n) = c.next[d] {
+                    assert!(
+                        !self.generation.pointers || self.nodes.linked(n.0),
+                        "mq-deadline: the pointer is in its tree"
+                    );
+                }
+            }
+            assert!(c.completed <= c.inserted, "mq-deadline P7: completed");
+        }
+        assert_eq!(
+            inside, cx.nr_sorted as usize,
+            "mq-deadline: lists and nr_sorted"
+        );
+        let queued: u64 = self.class.iter().map(PerClass::queued).sum();
+        assert!(
+            queued >= inside as u64,
+            "mq-deadline P7: waiting is part of queued"
+        );
+    }
+    fn state(&self, cx: &Cx, out: &mut String) {
+        let name = |i: u32| cx.rqs.first_bio(RqId(i)).id.0.to_string();
+        for (c, class) in self.class.iter().enumerate() {
+            if class.queued() == 0 {
+                continue;
+            }
+            *out += CLASS_NAMES[c];
+            for (d, word) in [(READ, "reads"), (WRITE, "writes")] {
+                let ids: Vec<_> = self.links.iter(&class.fifo[d]).map(name).collect();
+                *out += &format!(" {word} from {}: [{}]", class.latest_pos[d], ids.join(" "));
+            }
+            *out += &format!(" queued {}; ", class.queued());
+        }
+        let dir = ["reads", "writes"][self.last_dir];
+        *out += &format!(
+            "last {dir}, batch {}, starved {}",
+            self.batching, self.starved
+        );
+    }
+}

@@ -1,0 +1,146 @@
+//! none: no scheduler (blk-mq, since 3.13, Jens Axboe).
+//!
+//! Not a module of the kernel but the path taken when no elevator is attached: a FIFO for each CPU
+//! and nothing that orders by sector, priority or process. Most requests never see these FIFOs,
+//! because the layer issues them directly; they fill only when the device or its tags are
+//! exhausted. What the layer does around it (direct issue, a driver tag from the allocation on,
+//! plugs, the dispatch list) is in the layer; here are the FIFOs, the bitmap's round robin and the
+//! splice.
+//!
+//! Left out: separate FIFOs for reads and polled bios (drivers that offer such queues), and all
+//! that sits above in the kernel (writeback throttling, io.latency, io.cost).
+
+use crate::contract::{BioMerge, Insert, Scheduler};
+use crate::cx::{Cx, Emit};
+use crate::registry::{Layer, SchedulerInfo};
+use seekwell_core::{Bio, Era, IocId, Links, List, RqId};
+
+/// Registry line.
+pub const INFO: SchedulerInfo = SchedulerInfo {
+    name: "none",
+    layer: Layer::Mq,
+    versions: &[("6.12", Era::Mq), ("6.18", Era::Mq), ("6.1", Era::Mq6_1)],
+    summary: "no scheduler: requests go to the device as they come",
+    history: "blk-mq without an elevator, since 3.13 (selectable by name since 4.11), by Jens \
+              Axboe; the default of devices with several hardware queues. From 5.16 until about \
+              6.12 a plugged batch was issued last in, first out.",
+    not_when: "A rotating disk, or any device whose own queue is short while readers and bulk \
+               writers compete: nothing protects the readers.",
+    source: "behaviour of block/blk-mq.c and block/blk-mq-sched.c, Linux 6.1, 6.12, 6.18",
+    per_process: false,
+    hash: |_| false,
+    tunables: |_| &[],
+    make: |cx, _| Box::new(NoScheduler::new(cx)),
+};
+
+/// FIFOs of the software contexts.
+#[derive(Debug)]
+pub struct NoScheduler {
+    /// Of each CPU; a CPU belongs to one hardware context.
+    fifo: Vec<List>,
+    links: Links,
+    /// Of each hardware context: the CPU to look at first.
+    dispatch_from: Vec<u16>,
+    /// Of each hardware context: requests waiting in FIFOs.
+    waiting: Vec<u32>,
+}
+
+impl NoScheduler {
+    /// Empty FIFOs for the queue's CPUs.
+    pub fn new(cx: &Cx) -> Self {
+        NoScheduler {
+            fifo: vec![List::new(); cx.queue.cpus.max(1) as usize],
+            links: Links::new(),
+            dispatch_from: vec![0; cx.queue.hctxs.max(1) as usize],
+            waiting: vec![0; cx.queue.hctxs.max(1) as usize],
+        }
+    }
+
+    fn hand_out(&mut self, cx: &mut Cx, cpu: usize, hctx: u16) {
+        if let Some(i) = self.links.pop_front(&mut self.fifo[cpu]) {
+            self.waiting[hctx as usize] -= 1;
+            cx.emit(RqId(i), Emit::Tail);
+        }
+    }
+
+    /// Rule 6c: all FIFOs of the hardware context, in CPU order.
+    fn splice(&mut self, cx: &mut Cx, hctx: u16) -> u32 {
+        let before = self.waiting[hctx as usize];
+        for cpu in 0..self.fifo.len() {
+            if cx.queue.hctx_of(cpu as u16) == hctx {
+                while !self.fifo[cpu].is_empty() {
+                    self.hand_out(cx, cpu, hctx);
+                }
+            }
+        }
+        cx.why("6c", || format!("all {before} waiting, CPU by CPU"));
+        before
+    }
+}
+
+impl Scheduler for NoScheduler {
+    fn bypass(&self) -> bool {
+        true
+    }
+    fn insert(&mut self, cx: &mut Cx, rq: RqId, how: Insert) {
+        let (cpu, hctx) = (cx.rqs[rq].cpu as usize, cx.rqs[rq].hctx as usize);
+        match how {
+            Insert::Sorted => self.links.push_back(&mut self.fifo[cpu], rq.0),
+            Insert::AtHead | Insert::Requeue | Insert::Reinsert => {
+                self.links.push_front(&mut self.fifo[cpu], rq.0)
+            }
+        }
+        self.waiting[hctx] += 1;
+    }
+
+    /// One request, round robin over the CPUs (rule 6b); with `force` all of them (rule 6c).
+    fn dispatch(&mut self, cx: &mut Cx, hctx: u16, force: bool) -> u32 {
+        if self.waiting[hctx as usize] == 0 {
+            return 0;
+        }
+        if force {
+            return self.splice(cx, hctx);
+        }
+        let cpus = self.fifo.len();
+        let from = self.dispatch_from[hctx as usize] as usize;
+        for step in 0..cpus {
+            let cpu = (from + step) % cpus;
+            if !self.fifo[cpu].is_empty() && cx.queue.hctx_of(cpu as u16) == hctx {
+                cx.why("6b", || format!("round robin: CPU {cpu}"));
+                self.hand_out(cx, cpu, hctx);
+                self.dispatch_from[hctx as usize] = ((cpu + 1) % cpus) as u16;
+                return 1;
+            }
+        }
+        0
+    }
+    fn has_work(&self, _: &Cx, hctx: u16) -> bool {
+        self.waiting[hctx as usize] > 0
+    }
+    fn bio_merge(&mut self, cx: &mut Cx, bio: &Bio, ioc: IocId) -> BioMerge {
+        let fifo = &self.fifo[bio.cpu as usize];
+        cx.scan_for_merge(&self.links, fifo, bio, ioc)
+    }
+    fn joined(&mut self, cx: &mut Cx, _: RqId, gone: RqId) {
+        let (cpu, hctx) = (cx.rqs[gone].cpu as usize, cx.rqs[gone].hctx as usize);
+        self.links.remove(&mut self.fifo[cpu], gone.0);
+        self.waiting[hctx] -= 1;
+    }
+
+    fn check(&self, cx: &Cx) {
+        let in_fifos: usize = self.fifo.iter().map(List::len).sum();
+        let waiting: u32 = self.waiting.iter().sum();
+        assert_eq!(in_fifos, cx.nr_sorted as usize, "none: FIFOs and nr_sorted");
+        assert_eq!(in_fifos, waiting as usize, "none: FIFOs and the bitmap");
+    }
+    fn state(&self, cx: &Cx, out: &mut String) {
+        for (cpu, fifo) in self.fifo.iter().enumerate() {
+            let ids: Vec<_> = self
+                .links
+                .iter(fifo)
+                .map(|i| cx.rqs.first_bio(RqId(i)).id.0.to_string())
+                .collect();
+            *out += &format!("cpu{cpu}: [{}] ", ids.join(" "));
+        }
+    }
+}

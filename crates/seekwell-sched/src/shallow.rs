@@ -1,0 +1,88 @@
+//! Shallow tag depths: what part of a tag bitmap an allocation may use.
+//!
+//! blk-mq keeps tags in a bitmap cut into words. A *shallow depth* limits an allocation to the
+//! first part of each word. Up to 6.11 the limit was a number of bits of *each word*; since then
+//! it is a number of bits of the whole map, shared out over the words. Seekwell's layer counts
+//! (see the layer's documentation); these functions give the counts that the bitmaps amount to.
+
+/// Bits of a word, as a power of two: 64, halved while fewer than four words would be used.
+pub const fn word_shift(depth: u32) -> u32 {
+    let mut shift = 6;
+    if depth >= 4 {
+        while (4 << shift) > depth {
+            shift -= 1;
+        }
+    }
+    shift
+}
+
+/// Words a map of `depth` tags is cut into, with the bits in each.
+pub fn words(depth: u32) -> impl Iterator<Item = u32> {
+    let size = 1u32 << word_shift(depth);
+    (0..depth.div_ceil(size)).map(move |i| (depth - i * size).min(size))
+}
+
+/// 6.12: bits that a shallow depth of `shallow` opens in each word; they add up to `shallow`
+/// (or to `depth`, if that is less).
+pub fn shares(depth: u32, shallow: u32) -> Vec<u32> {
+    let shallow = shallow.min(depth);
+    let mut out: Vec<u32> = words(depth)
+        .map(|bits| (u64::from(bits) * u64::from(shallow) / u64::from(depth.max(1))) as u32)
+        .collect();
+    let mut rest = shallow - out.iter().sum::<u32>();
+    for share in &mut out {
+        if rest == 0 {
+            break;
+        }
+        *share += 1;
+        rest -= 1;
+    }
+    out
+}
+
+/// 6.1: tags that a limit of `per_word` bits in each word leaves open in all.
+pub fn opened_by_word_limit(depth: u32, per_word: u32) -> u32 {
+    words(depth).map(|bits| bits.min(per_word)).sum()
+}
+
+/// 6.1: a limit of `limit` out of `depth` tags, converted to bits of a word, rounded up.
+pub fn to_word_depth(depth: u32, limit: u32) -> u32 {
+    let word = 1u64 << word_shift(depth);
+    (word * u64::from(limit)).div_ceil(u64::from(depth.max(1))) as u32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn rule_12_words_of_a_bitmap() {
+        assert_eq!(words(64).collect::<Vec<_>>(), [16; 4]);
+        assert_eq!(words(128).collect::<Vec<_>>(), [32; 4]);
+        assert_eq!(words(256).collect::<Vec<_>>(), [64; 4]);
+        assert_eq!(words(62).collect::<Vec<_>>(), [8, 8, 8, 8, 8, 8, 8, 6]);
+        assert_eq!(words(3).collect::<Vec<_>>(), [3]);
+    }
+
+    #[test]
+    fn b5_shares_of_a_shallow_depth() {
+        assert_eq!(shares(64, 50), [13, 13, 12, 12]);
+        assert_eq!(shares(62, 46), [6, 6, 6, 6, 6, 6, 6, 4]);
+        assert_eq!(shares(64, 48), [12; 4]);
+        assert_eq!(shares(64, 12), [3; 4]);
+    }
+
+    proptest! {
+        /// Shares never exceed their word and add up to the limit.
+        #[test]
+        fn shares_add_up(depth in 1u32..2049, shallow in 0u32..2100) {
+            let s = shares(depth, shallow);
+            prop_assert_eq!(s.iter().sum::<u32>(), shallow.min(depth));
+            for (share, bits) in s.iter().zip(words(depth)) {
+                prop_assert!(*share <= bits);
+            }
+            prop_assert!(opened_by_word_limit(depth, to_word_depth(depth, shallow)) >= shallow.min(depth));
+        }
+    }
+}
