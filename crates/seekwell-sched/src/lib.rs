@@ -8,16 +8,22 @@ pub mod admit;
 pub mod contract;
 pub mod cx;
 pub mod dispatch;
+pub mod fifo;
 pub mod merge;
 pub mod registry;
 pub mod shallow;
 pub mod tunable;
 
 pub mod deadline;
+pub mod fiops;
 pub mod kyber;
 pub mod mq_deadline;
 pub mod none;
 pub mod noop;
+pub mod row;
+pub mod sio;
+pub mod vr;
+pub mod zen;
 
 pub use contract::{BioMerge, CgroupEvent, Insert, IocEvent, MayQueue, MergeKind, Scheduler};
 pub use cx::{Cx, Emit, QueueFacts};

@@ -70,6 +70,11 @@ pub fn registry() -> &'static [SchedulerInfo] {
         crate::none::INFO,
         crate::mq_deadline::INFO,
         crate::kyber::INFO,
+        crate::zen::INFO,
+        crate::vr::INFO,
+        crate::sio::INFO,
+        crate::fiops::INFO,
+        crate::row::INFO,
     ];
     ALL
 }

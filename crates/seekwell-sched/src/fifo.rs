@@ -1,0 +1,233 @@
+//! What zen, vr and sio have in common: lists in order of arrival whose entries carry a deadline,
+//! and the counter that says when the deadlines are looked at.
+//!
+//! Deadlines are jiffies, as in the kernels that shipped these elevators.
+
+use seekwell_core::{Links, List, RqId, Side};
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Entry {
+    deadline_j: u64,
+    list: u8,
+}
+
+/// `N` lists in order of arrival; a request is on at most one of them.
+#[derive(Debug)]
+pub struct Fifos<const N: usize> {
+    lists: [List; N],
+    links: Links,
+    entries: Side<Entry>,
+}
+
+impl<const N: usize> Default for Fifos<N> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<const N: usize> Fifos<N> {
+    /// All empty.
+    pub const fn new() -> Self {
+        Fifos {
+            lists: [List::new(); N],
+            links: Links::new(),
+            entries: Side::new(),
+        }
+    }
+    /// Appends `rq` to a list.
+    #[inline]
+    pub fn push_back(&mut self, list: usize, rq: RqId, deadline_j: u64) {
+        let list_u8 = list as u8;
+        *self.entries.at(rq.idx()) = Entry {
+            deadline_j,
+            list: list_u8,
+        };
+        self.links.push_back(&mut self.lists[list], rq.0);
+    }
+    /// Prepends `rq` to a list: something given back goes first.
+    pub fn push_front(&mut self, list: usize, rq: RqId, deadline_j: u64) {
+        let list_u8 = list as u8;
+        *self.entries.at(rq.idx()) = Entry {
+            deadline_j,
+            list: list_u8,
+        };
+        self.links.push_front(&mut self.lists[list], rq.0);
+    }
+    /// Takes `rq` off its list; harmless if it is on none.
+    #[inline]
+    pub fn remove(&mut self, rq: RqId) {
+        if self.links.linked(rq.0) {
+            let list = self.list_of(rq);
+            self.links.remove(&mut self.lists[list], rq.0);
+        }
+    }
+    /// Oldest of a list.
+    #[inline]
+    pub fn first(&self, list: usize) -> Option<RqId> {
+        self.lists[list].first().map(RqId)
+    }
+    /// Oldest of a list, if `expired(its deadline)`.
+    #[inline]
+    pub fn first_if(&self, list: usize, expired: impl FnOnce(u64) -> bool) -> Option<RqId> {
+        self.first(list).filter(|&rq| expired(self.deadline_j(rq)))
+    }
+    /// Is `rq` on a list?
+    pub fn holds(&self, rq: RqId) -> bool {
+        self.links.linked(rq.0)
+    }
+    /// The list that `rq` is on, or was on last.
+    #[inline]
+    pub fn list_of(&self, rq: RqId) -> usize {
+        self.entries[rq].list as usize
+    }
+    /// The deadline it was given, or inherited.
+    #[inline]
+    pub fn deadline_j(&self, rq: RqId) -> u64 {
+        self.entries[rq].deadline_j
+    }
+    /// `kept` takes over `gone`: when both are queued and `gone` is due earlier, `kept` moves to
+    /// its place (maybe on another list) and takes its deadline. `gone` leaves.
+    pub fn join(&mut self, kept: RqId, gone: RqId) {
+        if self.holds(kept) && self.holds(gone) && self.deadline_j(gone) < self.deadline_j(kept) {
+            self.remove(kept);
+            self.entries[kept] = self.entries[gone];
+            let list = self.list_of(gone);
+            self.links
+                .insert_after(&mut self.lists[list], gone.0, kept.0);
+        }
+        self.remove(gone);
+    }
+    /// Entry before `rq` on its list.
+    pub fn prev(&self, rq: RqId) -> Option<RqId> {
+        self.links.prev(rq.0).map(RqId)
+    }
+    /// Entry behind `rq` on its list.
+    pub fn next(&self, rq: RqId) -> Option<RqId> {
+        self.links.next(rq.0).map(RqId)
+    }
+    /// Nothing on a list?
+    #[inline]
+    pub fn is_empty(&self, list: usize) -> bool {
+        self.lists[list].is_empty()
+    }
+    /// Requests on all lists.
+    pub fn total(&self) -> usize {
+        self.lists.iter().map(List::len).sum()
+    }
+    /// Oldest to newest.
+    pub fn iter(&self, list: usize) -> impl Iterator<Item = RqId> + '_ {
+        self.links.iter(&self.lists[list]).map(RqId)
+    }
+    /// Panics if a request is on another list than it believes.
+    pub fn check(&self) {
+        for list in 0..N {
+            for rq in self.iter(list) {
+                assert_eq!(self.list_of(rq), list, "{rq:?} is on another list");
+            }
+        }
+    }
+}
+
+/// Counts the dispatches since deadlines were last looked at. One more than `fifo_batch` must have
+/// gone by: the first look comes at dispatch `fifo_batch + 2`, later ones every `fifo_batch + 1`,
+/// because the request taken by the looking call counts for the next batch.
+#[derive(Debug)]
+pub struct ExpiryCheck {
+    dispatched: u32,
+    fifo_batch: u32,
+    /// What `dispatched` cannot exceed; above `fifo_batch + 1` only after that was lowered.
+    ceiling: u32,
+}
+
+impl ExpiryCheck {
+    /// With a default `fifo_batch`. (Some originals leave the counter to chance; it starts at 0.)
+    pub const fn new(fifo_batch: u32) -> Self {
+        ExpiryCheck {
+            dispatched: 0,
+            fifo_batch,
+            ceiling: fifo_batch + 1,
+        }
+    }
+    /// Is it time to look? Asking when it is begins the next batch, also if nothing is queued.
+    #[inline]
+    pub fn due(&mut self) -> bool {
+        if self.dispatched <= self.fifo_batch {
+            return false;
+        }
+        self.dispatched = 0;
+        self.ceiling = self.fifo_batch + 1;
+        true
+    }
+    /// One went out.
+    #[inline]
+    pub fn count(&mut self) {
+        self.dispatched += 1;
+    }
+    /// The tunable, requests.
+    pub const fn fifo_batch(&self) -> u32 {
+        self.fifo_batch
+    }
+    /// Sets the tunable, 0..=INT_MAX requests.
+    pub fn set_fifo_batch(&mut self, requests: u32) {
+        self.fifo_batch = requests;
+        self.ceiling = self.dispatched.max(requests + 1);
+    }
+    /// Dispatches since the last look.
+    pub const fn dispatched(&self) -> u32 {
+        self.dispatched
+    }
+    /// Panics if a look was missed.
+    pub fn check(&self) {
+        assert!(self.dispatched <= self.ceiling, "a check was missed");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_joined_request_takes_the_earlier_place_and_deadline_also_across_lists() {
+        let mut f = Fifos::<2>::new();
+        for (rq, list, due) in [(0, 0, 10), (1, 0, 20), (2, 1, 15), (3, 1, 30)] {
+            f.push_back(list, RqId(rq), due);
+        }
+        f.join(RqId(1), RqId(2)); // due earlier, on the other list
+        assert_eq!(f.iter(0).collect::<Vec<_>>(), [RqId(0)]);
+        assert_eq!(f.iter(1).collect::<Vec<_>>(), [RqId(1), RqId(3)]);
+        assert_eq!(f.deadline_j(RqId(1)), 15);
+        f.join(RqId(0), RqId(3)); // due later: stays
+        assert_eq!(f.iter(0).collect::<Vec<_>>(), [RqId(0)]);
+        assert_eq!(f.deadline_j(RqId(0)), 10);
+        f.check();
+        assert_eq!(f.total(), 2);
+    }
+
+    #[test]
+    fn looks_come_at_fifo_batch_plus_2_and_then_every_fifo_batch_plus_1() {
+        let mut c = ExpiryCheck::new(16);
+        let mut looks = Vec::new();
+        for n in 1..=60 {
+            if c.due() {
+                looks.push(n);
+            }
+            c.count();
+            c.check();
+        }
+        assert_eq!(looks, [18, 35, 52]);
+    }
+
+    #[test]
+    fn a_lowered_batch_is_not_taken_for_a_missed_look() {
+        let mut c = ExpiryCheck::new(16);
+        for _ in 0..10 {
+            assert!(!c.due());
+            c.count();
+        }
+        c.set_fifo_batch(1);
+        c.check();
+        assert!(c.due());
+        c.count();
+        c.check();
+    }
+}

@@ -1,0 +1,479 @@
+//! row, "read over write": seven queues by class, direction and sync (Code Aurora, 2012 to 2014).
+//!
+//! Reads go before writes, real time before best effort before idle; each queue has a quantum in a
+//! cycle of its class, so that writes get a few slots beside a stream of reads. When a read queue
+//! runs empty soon after reads came close together, the device is kept idle for a few milliseconds
+//! in the hope of more. A read that was passed over becomes *urgent*: it goes first, and a driver
+//! that can stop a long write is told. No sorting, no merging lookup, no deadlines.
+//!
+//! | version | quanta HR HS RR RS RW LR LS | idle, freq (ms) | limits of class starvation | urgent |
+//! |---|---|---|---|---|
+//! | late (default) | 100 5 75 4 4 3 2 | 10, 25 | 5000, 10000 | yes |
+//! | hisi (late logic, old numbers) | 10 1 100 1 1 1 1 | 5, 5 | 5000, 10000 | yes |
+//! | mid | 10 1 100 1 1 1 1 | 5, 20 | none: RT always first, IDLE last | yes, HR more often |
+//!
+//! Left out: the first posting of 2012 (one cycle over all queues, ioprio ignored). Mended: text
+//! that is no number is rejected, where the original stored what happened to be on the stack.
+
+mod variant;
+
+pub use variant::Variant;
+
+use crate::contract::{Insert, Scheduler};
+use crate::cx::{Cx, Emit};
+use crate::registry::{Layer, SchedulerInfo, hash_always};
+use crate::tunable::{INT_MAX, StoreError, Tunable};
+use seekwell_core::{Class, Era, Instant, Links, List, Nanos, RqId, Side};
+
+/// Registry line.
+pub const INFO: SchedulerInfo = SchedulerInfo {
+    name: "row",
+    layer: Layer::Legacy,
+    versions: &[("late", Era::K3_4), ("hisi", Era::K3_4), ("mid", Era::K3_4)],
+    summary: "reads over writes by class, with quanta, short idling for reads and urgent requests",
+    history: "Tatyana Brokhman and colleagues (Code Aurora, Linux Foundation), posted 2012, never \
+              merged; default of Qualcomm 8974 and 8226 phone kernels. Made for eMMC, which can \
+              stop a long write for an urgent read.",
+    not_when: "fsync-bound work beside reads (databases): sync writes wait for each idle period \
+               and get 4 of 83 slots. Rotating disks: it never sorts. Nothing bounds a request's age.",
+    source: "behaviour of block/row-iosched.c in three published phone kernels of 2013 and 2014",
+    per_process: true,
+    hash: hash_always,
+    tunables: |v| Variant::named(v).tunables(),
+    make: |_, v| Box::new(Row::new(Variant::named(v))),
+};
+
+/// Queues: high, regular, low; read, sync write, async write.
+const HR: usize = 0;
+const HS: usize = 1;
+const RR: usize = 2;
+const RS: usize = 3;
+const RW: usize = 4;
+const LR: usize = 5;
+const LS: usize = 6;
+const NAMES: [&str; 7] = ["HR", "HS", "RR", "RS", "RW", "LR", "LS"];
+
+/// The queues of a class, in order.
+const fn queues_of(class: Class) -> std::ops::Range<usize> {
+    match class {
+        Class::Rt => HR..HS + 1,
+        Class::Idle => LR..LS + 1,
+        Class::Be | Class::None => RR..RW + 1,
+    }
+}
+const fn class_of(queue: usize) -> Class {
+    match queue {
+        HR | HS => Class::Rt,
+        LR | LS => Class::Idle,
+        _ => Class::Be,
+    }
+}
+/// May it be idled for, and its requests become urgent?
+const fn is_special(queue: usize) -> bool {
+    queue == HR || queue == RR
+}
+
+/// The one timer.
+const IDLE_TIMER: u8 = 0;
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Queue {
+    fifo: List,
+    /// Dispatched in the present cycle of its class.
+    served: u32,
+    /// Did not use up its quantum in the last cycle and was not served since.
+    unserved: bool,
+    /// Of HR and RR.
+    last_insert: Option<Instant>,
+    want_idle: bool,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Item {
+    queue: u8,
+    /// Left as an urgent one.
+    urgent: bool,
+}
+
+/// The scheduler.
+#[derive(Debug)]
+pub struct Row {
+    variant: Variant,
+    queues: [Queue; 7],
+    links: Links,
+    items: Side<Item>,
+    urgent_pending: Option<RqId>,
+    urgent_in_flight: bool,
+    /// Class of the last dispatch; `None` after a call that gave nothing.
+    last_class: Class,
+    reg_starv: u32,
+    low_starv: u32,
+    /// Queue that the timer runs for.
+    idle_for: Option<usize>,
+    quanta: [u32; 7],
+    idle_ms: u64,
+    idle_freq_ms: u64,
+    reg_starv_limit: u32,
+    low_starv_limit: u32,
+}
+
+impl Row {
+    /// With the defaults of `variant`.
+    pub fn new(variant: Variant) -> Self {
+        let [idle_ms, idle_freq_ms] = variant.idle_ms();
+        Row {
+            variant,
+            queues: [Queue::default(); 7],
+            links: Links::new(),
+            items: Side::new(),
+            urgent_pending: None,
+            urgent_in_flight: false,
+            last_class: Class::None,
+            reg_starv: 0,
+            low_starv: 0,
+            idle_for: None,
+            quanta: variant.quanta(),
+            idle_ms,
+            idle_freq_ms,
+            reg_starv_limit: 5000,
+            low_starv_limit: 10000,
+        }
+    }
+
+    fn empty(&self, queue: usize) -> bool {
+        self.queues[queue].fifo.is_empty()
+    }
+    fn waits(&self, class: Class) -> bool {
+        queues_of(class).any(|q| !self.empty(q))
+    }
+    fn anything_queued(&self) -> bool {
+        self.queues.iter().any(|q| !q.fifo.is_empty())
+    }
+    fn regular_starved(&self) -> bool {
+        self.variant.limits_starvation()
+            && self.waits(Class::Be)
+            && self.reg_starv >= self.reg_starv_limit
+    }
+    fn low_starved(&self) -> bool {
+        self.variant.limits_starvation()
+            && self.waits(Class::Idle)
+            && self.low_starv >= self.low_starv_limit
+    }
+
+    /// Rule T: (re)starts the timer.
+    fn idle(&mut self, cx: &mut Cx, queue: usize) {
+        let until = cx.now() + Nanos::from_ms(self.idle_ms);
+        cx.why("T", || {
+            format!("{} is empty: idle for it until {until}", NAMES[queue])
+        });
+        self.idle_for = Some(queue);
+        cx.arm(IDLE_TIMER, until);
+    }
+    fn stop_idling(&mut self, cx: &mut Cx) {
+        if self.idle_for.take().is_some() {
+            cx.disarm(IDLE_TIMER);
+        }
+    }
+
+    /// Rule D2: the class that may go, if one may.
+    fn choose_class(&mut self, cx: &mut Cx, force: bool) -> Option<Class> {
+        let anything = self.anything_queued();
+        if self.waits(Class::Rt) {
+            self.stop_idling(cx);
+            if self.regular_starved() {
+                cx.why("D2a", || "best effort has waited long enough".to_owned());
+                return Some(Class::Be);
+            }
+            if self.low_starved() {
+                cx.why("D2a", || "the idle class has waited long enough".to_owned());
+                return Some(Class::Idle);
+            }
+            cx.why("D2a", || "real time first".to_owned());
+            return Some(Class::Rt);
+        }
+        if anything && let Some(queue) = self.idle_for {
+            cx.why("D2b", || format!("idling for {}", NAMES[queue]));
+            return None;
+        }
+        if self.queues[HR].want_idle && !force {
+            self.idle(cx, HR);
+            return None;
+        }
+        for queue in RR..=RW {
+            if self.empty(queue) {
+                if queue == RR && self.queues[RR].want_idle && !force {
+                    self.idle(cx, RR);
+                    return None;
+                }
+                continue;
+            }
+            if self.low_starved() {
+                cx.why("D2d", || "the idle class has waited long enough".to_owned());
+                return Some(Class::Idle);
+            }
+            cx.why("D2d", || "best effort".to_owned());
+            return Some(Class::Be);
+        }
+        if !anything {
+            return None;
+        }
+        cx.why("D2e", || "only the idle class has requests".to_owned());
+        Some(Class::Idle)
+    }
+
+    /// Rule D4: the queue inside the class, which has requests.
+    fn choose_queue(&mut self, cx: &mut Cx, class: Class) -> Option<usize> {
+        if let Some(queue) = self.queue_with_quantum(class) {
+            return Some(queue);
+        }
+        cx.why("D4", || "a new cycle of the class".to_owned());
+        for q in queues_of(class) {
+            if self.queues[q].served < self.quanta[q] {
+                self.queues[q].unserved = true;
+            }
+            self.queues[q].served = 0;
+        }
+        self.queue_with_quantum(class)
+    }
+    fn queue_with_quantum(&self, class: Class) -> Option<usize> {
+        queues_of(class).find(|&q| !self.empty(q) && self.queues[q].served < self.quanta[q])
+    }
+
+    /// Rule X.
+    fn send(&mut self, cx: &mut Cx, rq: RqId) {
+        let queue = self.items[rq].queue as usize;
+        self.links.remove(&mut self.queues[queue].fifo, rq.0);
+        if self.urgent_pending == Some(rq) {
+            self.urgent_pending = None;
+            self.urgent_in_flight = true;
+            self.items[rq].urgent = true;
+        }
+        let q = &mut self.queues[queue];
+        q.served = q.served.saturating_add(1);
+        q.unserved = false;
+        let class = class_of(queue);
+        self.last_class = class;
+        match class {
+            Class::Rt if self.waits(Class::Be) => {
+                self.reg_starv = self.reg_starv.saturating_add(1);
+            }
+            Class::Be | Class::None => self.reg_starv = 0,
+            Class::Rt | Class::Idle => {}
+        }
+        if class == Class::Idle {
+            self.low_starv = 0;
+        } else if self.waits(Class::Idle) {
+            self.low_starv = self.low_starv.saturating_add(1);
+        }
+        cx.emit(rq, Emit::Sorted);
+    }
+
+    /// Rules A2 and A3, for a read queue.
+    fn read_came(&mut self, cx: &mut Cx, rq: RqId, queue: usize, empty_before: bool) {
+        if self.idle_for == Some(queue) {
+            self.stop_idling(cx);
+        }
+        let now = cx.now();
+        let freq_ms = self.idle_freq_ms;
+        let q = &mut self.queues[queue];
+        q.want_idle = q
+            .last_insert
+            .is_some_and(|t| now.since(t) < Nanos::from_ms(freq_ms));
+        q.last_insert = Some(now);
+        if self.urgent_pending.is_some() || self.urgent_in_flight {
+            return;
+        }
+        let to_empty = empty_before || self.variant == Variant::Mid;
+        if queue == HR && self.last_class != Class::Rt && to_empty {
+            cx.why("A3", || {
+                "urgent: a real-time read after another class".to_owned()
+            });
+            self.urgent_pending = Some(rq);
+        } else if self.queues[queue].unserved {
+            cx.why("A3", || {
+                format!("urgent: {} was not served in the last cycle", NAMES[queue])
+            });
+            self.urgent_pending = Some(rq);
+        }
+    }
+
+    fn quantum_named(name: &str) -> Option<usize> {
+        variant::QUANTA.iter().position(|&q| q == name)
+    }
+}
+
+impl Scheduler for Row {
+    /// The queue follows from the explicit ioprio at this moment; nice is ignored.
+    fn prepare(&mut self, cx: &mut Cx, rq: RqId) {
+        let r = &cx.rqs[rq];
+        let class = cx.iocs.get(r.ioc).ioprio.class;
+        let queue = match (class, r.is_write(), r.sync) {
+            (Class::Rt, false, _) => HR,
+            (Class::Rt, true, true) => HS,
+            (Class::Idle, false, _) => LR,
+            (Class::Idle, true, true) => LS,
+            (Class::Be | Class::None, false, _) => RR,
+            (Class::Be | Class::None, true, true) => RS,
+            (_, true, false) => RW,
+        };
+        *self.items.at(rq.idx()) = Item {
+            queue: queue as u8,
+            urgent: false,
+        };
+    }
+
+    fn insert(&mut self, cx: &mut Cx, rq: RqId, how: Insert) {
+        let queue = self.items[rq].queue as usize;
+        let q = &mut self.queues[queue];
+        if how != Insert::Sorted {
+            self.links.push_front(&mut q.fifo, rq.0);
+            if std::mem::take(&mut self.items[rq].urgent) {
+                self.urgent_in_flight = false;
+                self.urgent_pending = Some(rq);
+            }
+            return;
+        }
+        let empty_before = q.fifo.is_empty();
+        self.links.push_back(&mut q.fifo, rq.0);
+        if is_special(queue) {
+            self.read_came(cx, rq, queue, empty_before);
+        }
+    }
+
+    fn dispatch(&mut self, cx: &mut Cx, _: u16, force: bool) -> u32 {
+        if force {
+            self.stop_idling(cx);
+        }
+        if let Some(rq) = self.urgent_pending {
+            cx.why("D1", || "an urgent request".to_owned());
+            self.send(cx, rq);
+            return 1;
+        }
+        let Some(class) = self.choose_class(cx, force) else {
+            self.last_class = Class::None;
+            return 0;
+        };
+        let Some(queue) = self.choose_queue(cx, class) else {
+            return 0;
+        };
+        let Some(head) = self.queues[queue].fifo.first() else {
+            return 0;
+        };
+        cx.why("D4", || {
+            let (n, of) = (self.queues[queue].served + 1, self.quanta[queue]);
+            format!("{}: {n} of {of} in this cycle", NAMES[queue])
+        });
+        self.send(cx, RqId(head));
+        1
+    }
+
+    fn has_work(&self, _: &Cx, _: u16) -> bool {
+        self.anything_queued()
+    }
+    fn urgent(&self) -> bool {
+        self.urgent_pending.is_some() && !self.urgent_in_flight
+    }
+
+    fn joined(&mut self, _: &mut Cx, kept: RqId, gone: RqId) {
+        if self.links.linked(gone.0) {
+            let queue = self.items[gone].queue as usize;
+            self.links.remove(&mut self.queues[queue].fifo, gone.0);
+        }
+        if self.urgent_pending == Some(gone) {
+            self.urgent_pending = Some(kept);
+        }
+    }
+
+    fn completed(&mut self, _: &mut Cx, rq: RqId) {
+        if std::mem::take(&mut self.items.at(rq.idx()).urgent) {
+            self.urgent_in_flight = false;
+        }
+    }
+
+    fn timer(&mut self, cx: &mut Cx, _: u8) {
+        if let Some(queue) = self.idle_for.take() {
+            cx.why("T", || format!("idling for {} is over", NAMES[queue]));
+            self.queues[queue].want_idle = false;
+        }
+        if self.anything_queued() {
+            cx.kick();
+        }
+    }
+
+    fn tunables(&self) -> &'static [Tunable] {
+        self.variant.tunables()
+    }
+    fn show(&self, _: &Cx, name: &str) -> Option<String> {
+        self.tunables().iter().find(|t| t.name == name)?;
+        if let Some(queue) = Self::quantum_named(name) {
+            return Some(self.quanta[queue].to_string());
+        }
+        Some(match name {
+            "rd_idle_data" => self.idle_ms.to_string(),
+            "rd_idle_data_freq" => self.idle_freq_ms.to_string(),
+            "reg_starv_limit" => self.reg_starv_limit.to_string(),
+            "low_starv_limit" => self.low_starv_limit.to_string(),
+            _ => return None,
+        })
+    }
+    fn store(&mut self, _: &mut Cx, name: &str, text: &str) -> Result<(), StoreError> {
+        if !self.tunables().iter().any(|t| t.name == name) {
+            return Err(StoreError::unknown(name));
+        }
+        let Ok(v) = text.trim().parse::<i64>() else {
+            return Err(StoreError::NotANumber {
+                name: name.to_owned(),
+                value: text.trim().to_owned(),
+            });
+        };
+        let v = v.clamp(1, INT_MAX);
+        if let Some(queue) = Self::quantum_named(name) {
+            self.quanta[queue] = v as u32;
+            return Ok(());
+        }
+        match name {
+            "rd_idle_data" => self.idle_ms = v as u64,
+            "rd_idle_data_freq" => self.idle_freq_ms = v as u64,
+            "reg_starv_limit" => self.reg_starv_limit = v as u32,
+            "low_starv_limit" => self.low_starv_limit = v as u32,
+            _ => return Err(StoreError::unknown(name)),
+        }
+        Ok(())
+    }
+
+    fn check(&self, cx: &Cx) {
+        let queued: usize = self.queues.iter().map(|q| q.fifo.len()).sum();
+        assert_eq!(queued, cx.nr_sorted as usize, "row: queues and nr_sorted");
+        for (i, q) in self.queues.iter().enumerate() {
+            for rq in self.links.iter(&q.fifo) {
+                assert_eq!(self.items[RqId(rq)].queue as usize, i, "row: wrong queue");
+            }
+            assert!(is_special(i) || !q.want_idle, "row: idles for {}", NAMES[i]);
+        }
+        assert_eq!(
+            self.idle_for.is_some(),
+            cx.armed(IDLE_TIMER),
+            "row: timer and its queue"
+        );
+        assert!(self.idle_for.is_none_or(is_special));
+        if let Some(rq) = self.urgent_pending {
+            assert!(self.links.linked(rq.0), "row: urgent and not queued");
+            assert!(!self.urgent_in_flight, "row: a second urgent request");
+        }
+    }
+    fn state(&self, cx: &Cx, out: &mut String) {
+        for (i, q) in self.queues.iter().enumerate() {
+            if q.fifo.is_empty() && q.served == 0 && !q.unserved && !q.want_idle {
+                continue;
+            }
+            let name = |rq| cx.rqs.first_bio(RqId(rq)).id.0.to_string();
+            let ids: Vec<_> = self.links.iter(&q.fifo).map(name).collect();
+            let unserved = if q.unserved { " unserved" } else { "" };
+            let idle = if q.want_idle { " idles" } else { "" };
+            let (ids, served, of) = (ids.join(" "), q.served, self.quanta[i]);
+            *out += &format!("{} {served}/{of}{unserved}{idle} [{ids}]; ", NAMES[i]);
+        }
+        let (reg, low) = (self.reg_starv, self.low_starv);
+        *out += &format!("last class {:?}, starved {reg} {low}", self.last_class);
+    }
+}

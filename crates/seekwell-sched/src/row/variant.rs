@@ -1,0 +1,165 @@
+//! Tunables of row, and what differs between its published forms.
+
+use crate::tunable::{INT_MAX, Kind, Tunable};
+
+const fn quantum(name: &'static str, default: &'static str, help: &'static str) -> Tunable {
+    Tunable {
+        name,
+        kind: Kind::Count,
+        unit: "requests per cycle of the class",
+        default,
+        min: 1,
+        max: INT_MAX,
+        help,
+    }
+}
+const fn idle_ms(name: &'static str, default: &'static str, help: &'static str) -> Tunable {
+    Tunable {
+        name,
+        kind: Kind::Ms,
+        unit: "ms",
+        default,
+        min: 1,
+        max: INT_MAX,
+        help,
+    }
+}
+const fn limit(name: &'static str, default: &'static str, help: &'static str) -> Tunable {
+    Tunable {
+        name,
+        kind: Kind::Count,
+        unit: "requests",
+        default,
+        min: 1,
+        max: INT_MAX,
+        help,
+    }
+}
+
+/// `d`: the quanta in order of queues, then idle time and frequency.
+const fn tunables(d: [&'static str; 9]) -> [Tunable; 11] {
+    [
+        quantum(
+            "hp_read_quantum",
+            d[0],
+            "Real-time reads in a cycle of the real-time class.",
+        ),
+        quantum(
+            "hp_swrite_quantum",
+            d[1],
+            "Real-time sync writes in a cycle of the real-time class.",
+        ),
+        quantum(
+            "rp_read_quantum",
+            d[2],
+            "Best effort reads in a cycle of the best effort class: the share of reads against \
+             writes.",
+        ),
+        quantum(
+            "rp_swrite_quantum",
+            d[3],
+            "Best effort sync writes (fsync, direct I/O) in a cycle.",
+        ),
+        quantum(
+            "rp_write_quantum",
+            d[4],
+            "Async writes (writeback) of any class in a cycle of the best effort class.",
+        ),
+        quantum(
+            "lp_read_quantum",
+            d[5],
+            "Idle-class reads in a cycle of the idle class.",
+        ),
+        quantum(
+            "lp_swrite_quantum",
+            d[6],
+            "Idle-class sync writes in a cycle of the idle class.",
+        ),
+        idle_ms(
+            "rd_idle_data",
+            d[7],
+            "How long the device is kept idle for another read. Longer: reads keep together, all \
+             writes wait longer.",
+        ),
+        idle_ms(
+            "rd_idle_data_freq",
+            d[8],
+            "Two inserts into a read queue closer than this switch idling for it on. 1 leaves it on \
+             within the same millisecond; it cannot be switched off.",
+        ),
+        limit(
+            "reg_starv_limit",
+            "5000",
+            "Real-time dispatches that waiting best effort requests put up with.",
+        ),
+        limit(
+            "low_starv_limit",
+            "10000",
+            "Real-time and best effort dispatches that waiting idle-class requests put up with.",
+        ),
+    ]
+}
+
+static TUNABLES: [Tunable; 11] = tunables(["100", "5", "75", "4", "4", "3", "2", "10", "25"]);
+static TUNABLES_HISI: [Tunable; 11] = tunables(["10", "1", "100", "1", "1", "1", "1", "5", "5"]);
+static TUNABLES_MID: [Tunable; 11] = tunables(["10", "1", "100", "1", "1", "1", "1", "5", "20"]);
+
+/// Names of the quanta's tunables, by queue.
+pub const QUANTA: [&str; 7] = [
+    "hp_read_quantum",
+    "hp_swrite_quantum",
+    "rp_read_quantum",
+    "rp_swrite_quantum",
+    "rp_write_quantum",
+    "lp_read_quantum",
+    "lp_swrite_quantum",
+];
+
+/// Which published form.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Variant {
+    /// Late 2013 and 2014.
+    Late,
+    /// The same with the numbers of older ones.
+    Hisi,
+    /// Mid 2013: no limits of class starvation.
+    Mid,
+}
+
+impl Variant {
+    /// By the version names of [`INFO`].
+    pub fn named(version: &str) -> Self {
+        match version {
+            "mid" => Variant::Mid,
+            "hisi" => Variant::Hisi,
+            _ => Variant::Late,
+        }
+    }
+    /// Its tunables.
+    pub fn tunables(self) -> &'static [Tunable] {
+        match self {
+            Variant::Late => &TUNABLES,
+            Variant::Hisi => &TUNABLES_HISI,
+            Variant::Mid => &TUNABLES_MID[..9],
+        }
+    }
+    /// Default quanta, by queue.
+    pub fn quanta(self) -> [u32; 7] {
+        match self {
+            Variant::Late => [100, 5, 75, 4, 4, 3, 2],
+            Variant::Hisi | Variant::Mid => [10, 1, 100, 1, 1, 1, 1],
+        }
+    }
+    /// Default length of an idle wait and distance of inserts that switches it on, ms.
+    pub fn idle_ms(self) -> [u64; 2] {
+        match self {
+            Variant::Late => [10, 25],
+            Variant::Hisi => [5, 5],
+            Variant::Mid => [5, 20],
+        }
+    }
+    /// Lower classes get through after a limit.
+    pub fn limits_starvation(self) -> bool {
+        self != Variant::Mid
+    }
+}

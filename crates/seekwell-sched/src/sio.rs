@@ -1,0 +1,405 @@
+//! sio, "simple I/O": four FIFOs, reads before writes up to a point, soft deadlines (Miguel Boton).
+//!
+//! Requests queue by (sync or async, read or write) in order of arrival. After more than
+//! `writes_starved` reads since the last write, a write goes next. Every `fifo_batch + 1`
+//! dispatches the heads' deadlines are looked at, and the first expired one *in a fixed order of
+//! classes* (async write, async read, sync write, sync read) goes, not the oldest. No sorting, no
+//! processes, no idling, no timers. Two queued requests join only if they are neighbours on a list.
+//!
+//! | version | lists | sync read, sync write, async read, async write expire | fifo_batch | writes_starved |
+//! |---|---|---|---|---|
+//! | 0.2 (default) | 4 | 500 ms, 2 s, 4 s, 16 s | 8 | 2 |
+//! | tuned | 4 | the same | 1 | 1 |
+//! | zenkernel | 4 | 250 ms, 2 s, 4 s, 16 s | 1 | 2 |
+//! | normandy | 4 | 1000 **jiffies**, 5000 **jiffies**, 4 s, 16 s | 8 | 2 |
+//! | oneplus | 4 | 1000 **jiffies**, 5000 **jiffies**, 4 s, 16 s | 16 | 2 |
+//! | v1 | 2 | sync 500 ms, async 5 s | 16 | none |
+//!
+//! One defect of the 0.2 copies is mended: they never set `writes_starved` and the count of reads,
+//! so a phone ran with whatever was in memory until the tunable was written; here 0 and the default.
+//! Left out: the derivatives SIOplus, tripndroid, Zenplus and Maple.
+
+use crate::contract::{Insert, Scheduler};
+use crate::cx::{Cx, Emit};
+use crate::fifo::{ExpiryCheck, Fifos};
+use crate::registry::{Layer, SchedulerInfo, hash_always};
+use crate::tunable::{INT_MAX, Kind, StoreError, Tunable, legacy_int};
+use seekwell_core::{Era, RqId};
+
+/// Registry line.
+pub const INFO: SchedulerInfo = SchedulerInfo {
+    name: "sio",
+    layer: Layer::Legacy,
+    versions: &[
+        ("0.2", Era::K3_4),
+        ("tuned", Era::K3_4),
+        ("zenkernel", Era::K3_4),
+        ("normandy", Era::K3_4),
+        ("oneplus", Era::K3_4),
+        ("v1", Era::K3_4),
+    ],
+    summary: "four FIFOs by direction and sync, mostly reads first, with occasional looks at deadlines",
+    history: "Miguel Boton, 2010 (0.1, two lists) and 2012 (0.2, four lists), after noop, deadline \
+              and V(R); out of tree, in phone kernels from 2.6.35 to 3.10. Copies differ in their \
+              numbers: tuned is the Moto G's, oneplus and normandy wrote jiffies for milliseconds.",
+    not_when: "A rotating disk: it never sorts. A writer that must not wait: an async write gets \
+               one slot in many while reads and sync writes keep coming. Phones may have run it \
+               with any ratio of reads to writes, because the copies left it to chance.",
+    source: "behaviour of block/sio-iosched.c in five published phone kernels and two derivatives",
+    per_process: false,
+    hash: hash_always,
+    tunables: |v| Variant::named(v).tunables,
+    make: |cx, v| Box::new(Sio::new(cx, Variant::named(v))),
+};
+
+const fn ms(name: &'static str, default: &'static str, help: &'static str) -> Tunable {
+    Tunable {
+        name,
+        kind: Kind::MsJiffies,
+        unit: "ms",
+        default,
+        min: 0,
+        max: INT_MAX,
+        help,
+    }
+}
+
+const fn batch(default: &'static str) -> Tunable {
+    Tunable {
+        name: "fifo_batch",
+        kind: Kind::Count,
+        unit: "requests",
+        default,
+        min: 0,
+        max: INT_MAX,
+        help: "Deadlines are looked at every fifo_batch + 1 dispatches, first at fifo_batch + 2.",
+    }
+}
+
+/// Defaults of: sync read, sync write, fifo_batch, writes_starved.
+const fn tunables(defaults: [&'static str; 4]) -> [Tunable; 6] {
+    [
+        ms(
+            "sync_read_expire",
+            defaults[0],
+            "Age from which a sync read may be taken when deadlines are looked at, after all other \
+             classes.",
+        ),
+        ms(
+            "sync_write_expire",
+            defaults[1],
+            "The same for sync writes (fsync, direct I/O), after async requests.",
+        ),
+        ms(
+            "async_read_expire",
+            "4000",
+            "The same for async reads. Reads are sync, so normally without effect.",
+        ),
+        ms(
+            "async_write_expire",
+            "16000",
+            "The same for async writes (buffered writes), before all other classes. Soft: each \
+             needs a look at the deadlines of its own.",
+        ),
+        batch(defaults[2]),
+        Tunable {
+            name: "writes_starved",
+            kind: Kind::Count,
+            unit: "reads",
+            default: defaults[3],
+            min: 0,
+            max: INT_MAX,
+            help: "After more than this many reads since the last write, a write goes next. Reads \
+                   count also while no write waits. 0: strict alternation.",
+        },
+    ]
+}
+
+static TUNABLES: [Tunable; 6] = tunables(["500", "2000", "8", "2"]);
+static TUNABLES_TUNED: [Tunable; 6] = tunables(["500", "2000", "1", "1"]);
+static TUNABLES_ZENKERNEL: [Tunable; 6] = tunables(["250", "2000", "1", "2"]);
+static TUNABLES_NORMANDY: [Tunable; 6] = tunables(["1000 jiffies", "5000 jiffies", "8", "2"]);
+static TUNABLES_ONEPLUS: [Tunable; 6] = tunables(["1000 jiffies", "5000 jiffies", "16", "2"]);
+static TUNABLES_V1: [Tunable; 3] = [
+    ms(
+        "sync_expire",
+        "500",
+        "Age from which a sync request may be taken when deadlines are looked at.",
+    ),
+    ms(
+        "async_expire",
+        "5000",
+        "The same for async requests, which then go before expired sync ones.",
+    ),
+    batch("16"),
+];
+
+/// The lists. Version 1 has two, sync and async, and keeps them in the middle ones, where the
+/// orders of rules D1 and D2 are its own.
+const ASYNC_READ: usize = 0;
+const ASYNC_WRITE: usize = 1;
+const SYNC_READ: usize = 2;
+const SYNC_WRITE: usize = 3;
+const V1_ASYNC: usize = ASYNC_WRITE;
+const V1_SYNC: usize = SYNC_READ;
+
+/// Rule D1: order in which expired heads are looked for.
+const EXPIRY_ORDER: [usize; 4] = [ASYNC_WRITE, ASYNC_READ, SYNC_WRITE, SYNC_READ];
+/// Rule D2, while reads are preferred.
+const READS_FIRST: [usize; 4] = [SYNC_READ, ASYNC_READ, SYNC_WRITE, ASYNC_WRITE];
+/// Rule D2, while writes are.
+const WRITES_FIRST: [usize; 4] = [SYNC_WRITE, ASYNC_WRITE, SYNC_READ, ASYNC_READ];
+
+const NAMES: [&str; 4] = ["async reads", "async writes", "sync reads", "sync writes"];
+
+/// What differs between published copies.
+#[derive(Clone, Copy, Debug)]
+pub struct Variant {
+    /// Version 1: classes are sync and async only, and reads have no preference.
+    pub two_lists: bool,
+    /// Default expiries of sync reads and writes, in quarters of a second.
+    pub sync_expire_quarters: [u64; 2],
+    /// The copies that took milliseconds for jiffies: these instead, whatever HZ is.
+    pub sync_expire_jiffies: Option<[u64; 2]>,
+    /// Default fifo_batch, requests.
+    pub fifo_batch: u32,
+    /// Default writes_starved, reads.
+    pub writes_starved: u32,
+    tunables: &'static [Tunable],
+}
+
+impl Variant {
+    /// By the version names of [`INFO`].
+    pub fn named(version: &str) -> Self {
+        let reference = Variant {
+            two_lists: false,
+            sync_expire_quarters: [2, 8],
+            sync_expire_jiffies: None,
+            fifo_batch: 8,
+            writes_starved: 2,
+            tunables: &TUNABLES,
+        };
+        match version {
+            "tuned" => Variant {
+                fifo_batch: 1,
+                writes_starved: 1,
+                tunables: &TUNABLES_TUNED,
+                ..reference
+            },
+            "zenkernel" => Variant {
+                sync_expire_quarters: [1, 8],
+                fifo_batch: 1,
+                tunables: &TUNABLES_ZENKERNEL,
+                ..reference
+            },
+            "normandy" => Variant {
+                sync_expire_jiffies: Some([1000, 5000]),
+                tunables: &TUNABLES_NORMANDY,
+                ..reference
+            },
+            "oneplus" => Variant {
+                sync_expire_jiffies: Some([1000, 5000]),
+                fifo_batch: 16,
+                tunables: &TUNABLES_ONEPLUS,
+                ..reference
+            },
+            "v1" => Variant {
+                two_lists: true,
+                fifo_batch: 16,
+                tunables: &TUNABLES_V1,
+                ..reference
+            },
+            _ => reference,
+        }
+    }
+
+    /// Default expiries by list.
+    fn expire_j(&self, hz: u64) -> [u64; 4] {
+        let sync = self
+            .sync_expire_jiffies
+            .unwrap_or(self.sync_expire_quarters.map(|q| hz * q / 4));
+        let async_write = if self.two_lists { 5 * hz } else { 16 * hz };
+        [4 * hz, async_write, sync[0], sync[1]]
+    }
+}
+
+/// The scheduler.
+#[derive(Debug)]
+pub struct Sio {
+    variant: Variant,
+    fifos: Fifos<4>,
+    check: ExpiryCheck,
+    /// Reads dispatched since the last write.
+    starved: u32,
+    expire_j: [u64; 4],
+    writes_starved: u32,
+}
+
+impl Sio {
+    /// With the defaults of `variant`.
+    pub fn new(cx: &Cx, variant: Variant) -> Self {
+        Sio {
+            variant,
+            fifos: Fifos::new(),
+            check: ExpiryCheck::new(variant.fifo_batch),
+            starved: 0,
+            expire_j: variant.expire_j(cx.hz()),
+            writes_starved: variant.writes_starved,
+        }
+    }
+
+    fn list_for(&self, sync: bool, write: bool) -> usize {
+        match (self.variant.two_lists, sync, write) {
+            (true, true, _) => V1_SYNC,
+            (true, false, _) => V1_ASYNC,
+            (false, true, true) => SYNC_WRITE,
+            (false, true, false) => SYNC_READ,
+            (false, false, true) => ASYNC_WRITE,
+            (false, false, false) => ASYNC_READ,
+        }
+    }
+
+    /// The list whose expiry a tunable is.
+    fn expiry_list(&self, name: &str) -> Option<usize> {
+        Some(match (self.variant.two_lists, name) {
+            (true, "sync_expire") => V1_SYNC,
+            (true, "async_expire") => V1_ASYNC,
+            (false, "sync_read_expire") => SYNC_READ,
+            (false, "sync_write_expire") => SYNC_WRITE,
+            (false, "async_read_expire") => ASYNC_READ,
+            (false, "async_write_expire") => ASYNC_WRITE,
+            _ => return None,
+        })
+    }
+
+    /// Rule D1.
+    fn take_expired(&self, cx: &mut Cx) -> Option<RqId> {
+        let now_j = cx.jiffies();
+        for list in EXPIRY_ORDER {
+            if let Some(rq) = self.fifos.first_if(list, |d| now_j > d) {
+                cx.why("D1", || format!("the head of {} has expired", NAMES[list]));
+                return Some(rq);
+            }
+        }
+        None
+    }
+
+    /// Rule D2.
+    fn choose(&self, cx: &mut Cx) -> Option<RqId> {
+        let writes = !self.variant.two_lists && self.starved > self.writes_starved;
+        let order = if writes { WRITES_FIRST } else { READS_FIRST };
+        let list = order.into_iter().find(|&l| !self.fifos.is_empty(l))?;
+        cx.why("D2", || {
+            let reads = self.starved;
+            format!("{reads} reads since the last write: {}", NAMES[list])
+        });
+        self.fifos.first(list)
+    }
+}
+
+impl Scheduler for Sio {
+    #[inline]
+    fn insert(&mut self, cx: &mut Cx, rq: RqId, how: Insert) {
+        let r = &cx.rqs[rq];
+        let list = self.list_for(r.sync, r.is_write());
+        let deadline_j = cx.jiffies() + self.expire_j[list];
+        match how {
+            Insert::Sorted => self.fifos.push_back(list, rq, deadline_j),
+            Insert::AtHead | Insert::Requeue | Insert::Reinsert => {
+                self.fifos.push_front(list, rq, deadline_j);
+            }
+        }
+    }
+
+    fn dispatch(&mut self, cx: &mut Cx, _: u16, _: bool) -> u32 {
+        let expired = if self.check.due() {
+            self.take_expired(cx)
+        } else {
+            None
+        };
+        let Some(rq) = expired.or_else(|| self.choose(cx)) else {
+            return 0;
+        };
+        self.fifos.remove(rq);
+        self.check.count();
+        self.starved = if cx.rqs[rq].is_write() {
+            0
+        } else {
+            self.starved.saturating_add(1)
+        };
+        cx.emit(rq, Emit::Tail);
+        1
+    }
+
+    fn has_work(&self, _: &Cx, _: u16) -> bool {
+        self.fifos.total() > 0
+    }
+
+    fn joined(&mut self, _: &mut Cx, kept: RqId, gone: RqId) {
+        self.fifos.join(kept, gone);
+    }
+    fn former(&mut self, _: &Cx, rq: RqId) -> Option<RqId> {
+        self.fifos.prev(rq)
+    }
+    fn latter(&mut self, _: &Cx, rq: RqId) -> Option<RqId> {
+        self.fifos.next(rq)
+    }
+
+    fn tunables(&self) -> &'static [Tunable] {
+        self.variant.tunables
+    }
+    fn show(&self, cx: &Cx, name: &str) -> Option<String> {
+        if let Some(list) = self.expiry_list(name) {
+            return Some(cx.clock().to_ms(self.expire_j[list]).to_string());
+        }
+        match name {
+            "fifo_batch" => Some(self.check.fifo_batch().to_string()),
+            "writes_starved" if !self.variant.two_lists => Some(self.writes_starved.to_string()),
+            _ => None,
+        }
+    }
+    fn store(&mut self, cx: &mut Cx, name: &str, text: &str) -> Result<(), StoreError> {
+        let v = legacy_int(text).clamp(0, INT_MAX);
+        if let Some(list) = self.expiry_list(name) {
+            self.expire_j[list] = cx.ms_to_jiffies(v as u64);
+            return Ok(());
+        }
+        match name {
+            "fifo_batch" => self.check.set_fifo_batch(v as u32),
+            "writes_starved" if !self.variant.two_lists => self.writes_starved = v as u32,
+            _ => return Err(StoreError::unknown(name)),
+        }
+        Ok(())
+    }
+
+    fn check(&self, cx: &Cx) {
+        self.fifos.check();
+        self.check.check();
+        assert_eq!(
+            self.fifos.total(),
+            cx.nr_sorted as usize,
+            "sio: lists and nr_sorted"
+        );
+        for list in READS_FIRST {
+            for rq in self.fifos.iter(list) {
+                let write = cx.rqs[rq].is_write();
+                assert!(
+                    self.variant.two_lists || write == (list == ASYNC_WRITE || list == SYNC_WRITE),
+                    "sio: {rq:?} is among the {}",
+                    NAMES[list]
+                );
+            }
+        }
+    }
+    fn state(&self, cx: &Cx, out: &mut String) {
+        let name = |rq| cx.rqs.first_bio(rq).id.0.to_string();
+        for list in READS_FIRST {
+            let ids: Vec<_> = self.fifos.iter(list).map(name).collect();
+            if !ids.is_empty() {
+                *out += &format!("{}: [{}]; ", NAMES[list], ids.join(" "));
+            }
+        }
+        let (batched, starved) = (self.check.dispatched(), self.starved);
+        *out += &format!("batched {batched} starved {starved}");
+    }
+}

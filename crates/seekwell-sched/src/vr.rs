@@ -1,0 +1,455 @@
+//! vr, "V(R)": the nearest request, with a penalty for turning round (Aaron Carroll, 2007).
+//!
+//! All requests, sync and async, in one sector order; the next is the nearer of the two neighbours
+//! of the last one's *start*, where the distance ahead is discounted by `rev_penalty`. Deadlines by
+//! sync flag are looked at every `fifo_batch + 1` dispatches and move the head. After Geist and
+//! Daniel's V(R) family (1987), from SSTF (R = 0) to SCAN (R = 1). No processes, no timers.
+//!
+//! **The shipped code does not do what its header says.** It means to divide the distance ahead by
+//! `rev_penalty` and keeps the *remainder*. So small values make it LOOK (going on costs next to
+//! nothing), and large ones and 0 make it SSTF, the reverse of what is documented. The remainder is
+//! the default here, as on every phone; `penalty_mode` = `quotient` is the scheduler as documented.
+//!
+//! | version | rev_penalty | a second request at a queued start sector |
+//! |---|---|---|
+//! | msm8226 (default) | 10 | queued behind it |
+//! | tuna | 10 | sends the queued one off at once |
+//! | jf | 1 | queued behind it |
+//! | glitch | 0 | sends the queued one off at once |
+
+use crate::contract::{Insert, MergeKind, Scheduler};
+use crate::cx::{Cx, Emit};
+use crate::fifo::{ExpiryCheck, Fifos};
+use crate::registry::{Layer, SchedulerInfo, hash_always};
+use crate::tunable::{INT_MAX, Kind, StoreError, Tunable, legacy_int};
+use seekwell_core::{Bio, Era, IocId, Nodes, RqId, Sector, Tree};
+
+/// Registry line.
+pub const INFO: SchedulerInfo = SchedulerInfo {
+    name: "vr",
+    layer: Layer::Legacy,
+    versions: &[
+        ("msm8226", Era::K3_4),
+        ("tuna", Era::K3_4),
+        ("jf", Era::K3_4),
+        ("glitch", Era::K3_4),
+    ],
+    summary: "nearest request first with a penalty for turning round, and soft deadlines",
+    history: "Aaron Carroll (Gelato@UNSW), 2007, out of tree; in phone kernels from 2010. All \
+              copies keep the remainder of the division by rev_penalty instead of the quotient, \
+              which reverses the tunable's effect; they differ in its default.",
+    not_when: "Several sequential readers, or reads against writeback: it knows neither processes \
+               nor sync, and a backlog older than the deadlines makes every second dispatch a jump.",
+    source: "behaviour of block/vr-iosched.c in four published phone kernels",
+    per_process: false,
+    hash: hash_always,
+    tunables: |v| Variant::named(v).tunables,
+    make: |cx, v| Box::new(Vr::new(cx, Variant::named(v))),
+};
+
+const fn tunables(rev_penalty: &'static str, alias_evict: &'static str) -> [Tunable; 6] {
+    [
+        Tunable {
+            name: "sync_expire",
+            kind: Kind::MsJiffies,
+            unit: "ms",
+            default: "500",
+            min: 0,
+            max: INT_MAX,
+            help: "Age from which a sync request may be taken when deadlines are looked at; the \
+                   sweep goes on from there. 0: no deadline.",
+        },
+        Tunable {
+            name: "async_expire",
+            kind: Kind::MsJiffies,
+            unit: "ms",
+            default: "5000",
+            min: 0,
+            max: INT_MAX,
+            help: "The same for async requests (buffered writes). 0: no deadline.",
+        },
+        Tunable {
+            name: "fifo_batch",
+            kind: Kind::Count,
+            unit: "requests",
+            default: "1",
+            min: 0,
+            max: INT_MAX,
+            help: "Deadlines are looked at every fifo_batch + 1 dispatches, first at fifo_batch + \
+                   2. Larger: fewer jumps, longer waits.",
+        },
+        Tunable {
+            name: "rev_penalty",
+            kind: Kind::Count,
+            unit: "none",
+            default: rev_penalty,
+            min: 0,
+            max: INT_MAX,
+            help: "As shipped (remainder): 1 to 8 go on in one direction to the end, 0 and very \
+                   large values take the nearer request. As documented (quotient): 1 takes the \
+                   nearer request, larger values turn round less, 0 never.",
+        },
+        Tunable {
+            name: "penalty_mode",
+            kind: Kind::Text,
+            unit: "remainder or quotient",
+            default: "remainder",
+            min: 0,
+            max: 0,
+            help: "Not in any kernel. remainder: as every phone ran it; quotient: as its \
+                   documentation promises.",
+        },
+        Tunable {
+            name: "alias_evict",
+            kind: Kind::Bool,
+            unit: "bool",
+            default: alias_evict,
+            min: 0,
+            max: 1,
+            help: "Not a tunable of any kernel: what copies for kernels before 3.1 did. 1: a \
+                   request at the start sector of a queued one sends that off at once.",
+        },
+    ]
+}
+
+static TUNABLES: [Tunable; 6] = tunables("10", "0");
+static TUNABLES_TUNA: [Tunable; 6] = tunables("10", "1");
+static TUNABLES_JF: [Tunable; 6] = tunables("1", "0");
+static TUNABLES_GLITCH: [Tunable; 6] = tunables("0", "1");
+
+/// What differs between published copies: defaults.
+#[derive(Clone, Copy, Debug)]
+pub struct Variant {
+    /// Default rev_penalty.
+    pub rev_penalty: u32,
+    /// A second request at a queued start sector sends the queued one off.
+    pub alias_evict: bool,
+    tunables: &'static [Tunable],
+}
+
+impl Variant {
+    /// By the version names of [`INFO`].
+    pub fn named(version: &str) -> Self {
+        let (rev_penalty, alias_evict, tunables) = match version {
+            "tuna" => (10, true, &TUNABLES_TUNA),
+            "jf" => (1, false, &TUNABLES_JF),
+            "glitch" => (0, true, &TUNABLES_GLITCH),
+            _ => (10, false, &TUNABLES),
+        };
+        Variant {
+            rev_penalty,
+            alias_evict,
+            tunables,
+        }
+    }
+}
+
+/// What becomes of the distance ahead.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum PenaltyMode {
+    /// The remainder of the division by rev_penalty, as shipped.
+    Remainder,
+    /// The quotient, as documented.
+    Quotient,
+}
+
+const ASYNC: usize = 0;
+const SYNC: usize = 1;
+
+/// The scheduler.
+#[derive(Debug)]
+pub struct Vr {
+    variant: Variant,
+    sorted: Tree,
+    nodes: Nodes<Sector>,
+    fifos: Fifos<2>,
+    check: ExpiryCheck,
+    /// Start of the request dispatched last.
+    last: Sector,
+    forward: bool,
+    /// Nearest queued request at or above `last`.
+    next: Option<RqId>,
+    /// Nearest below; at `last` only beside an equal that was dispatched.
+    prev: Option<RqId>,
+    expire_j: [u64; 2],
+    rev_penalty: u32,
+    penalty_mode: PenaltyMode,
+    alias_evict: bool,
+}
+
+impl Vr {
+    /// With the defaults of `variant`.
+    pub fn new(cx: &Cx, variant: Variant) -> Self {
+        Vr {
+            variant,
+            sorted: Tree::new(),
+            nodes: Nodes::new(),
+            fifos: Fifos::new(),
+            check: ExpiryCheck::new(1),
+            last: Sector(0),
+            forward: true,
+            next: None,
+            prev: None,
+            expire_j: [cx.hz() * 5, cx.hz() / 2],
+            rev_penalty: variant.rev_penalty,
+            penalty_mode: PenaltyMode::Remainder,
+            alias_evict: variant.alias_evict,
+        }
+    }
+
+    /// Rules A1 and A2.
+    fn sort(&mut self, cx: &mut Cx, rq: RqId) {
+        let start = cx.rqs[rq].sector;
+        while self.alias_evict
+            && let Some(alias) = self.nodes.find(&self.sorted, start)
+        {
+            cx.why("Q6", || {
+                "a second request at its start sector sends it off".to_owned()
+            });
+            self.take(cx, RqId(alias));
+        }
+        self.nodes.insert(&mut self.sorted, rq.0, start);
+        if start >= self.last {
+            if self.next.is_none_or(|n| start < cx.rqs[n].sector) {
+                self.next = Some(rq);
+            }
+        } else if self.prev.is_none_or(|p| start > cx.rqs[p].sector) {
+            self.prev = Some(rq);
+        }
+    }
+
+    /// Out of the sector order; a cached candidate is replaced by its neighbour.
+    fn unsort(&mut self, rq: RqId) {
+        if self.next == Some(rq) {
+            self.next = self.nodes.next(rq.0).map(RqId);
+        }
+        if self.prev == Some(rq) {
+            self.prev = self.nodes.prev(rq.0).map(RqId);
+        }
+        self.nodes.remove(&mut self.sorted, rq.0);
+    }
+
+    /// Rule D6: the head stands at `rq` now.
+    fn take(&mut self, cx: &mut Cx, rq: RqId) {
+        let start = cx.rqs[rq].sector;
+        self.forward = start > self.last;
+        self.last = start;
+        self.next = self.nodes.next(rq.0).map(RqId);
+        self.prev = self.nodes.prev(rq.0).map(RqId);
+        self.nodes.remove(&mut self.sorted, rq.0);
+        self.fifos.remove(rq);
+        self.check.count();
+        cx.emit(rq, Emit::Tail);
+    }
+
+    /// Rule D1: the expired head that is due earliest.
+    fn take_expired(&self, cx: &mut Cx) -> Option<RqId> {
+        let now_j = cx.jiffies();
+        let head = |list| self.fifos.first_if(list, |d| now_j > d);
+        let due = |rq| self.fifos.deadline_j(rq);
+        let rq = match (head(SYNC), head(ASYNC)) {
+            (Some(s), Some(a)) if due(s) < due(a) => s,
+            (_, Some(a)) => a,
+            (s, None) => s?,
+        };
+        cx.why("D1", || {
+            "it has expired, and is due earliest of the two heads".to_owned()
+        });
+        Some(rq)
+    }
+
+    /// Rules D2 to D5.
+    fn choose(&self, cx: &mut Cx) -> Option<RqId> {
+        let (next, prev) = match (self.next, self.prev) {
+            (Some(n), Some(p)) => (n, p),
+            (only, None) | (None, only) => {
+                let rq = only?;
+                cx.why("D2", || "requests on one side only".to_owned());
+                return Some(rq);
+            }
+        };
+        let (ahead, behind) = (
+            cx.rqs[next].sector.distance(self.last),
+            cx.rqs[prev].sector.distance(self.last),
+        );
+        let penalty = match self.rev_penalty {
+            0 => INT_MAX as u64,
+            p => u64::from(p),
+        };
+        let discount = |distance| match self.penalty_mode {
+            PenaltyMode::Remainder => distance % penalty,
+            PenaltyMode::Quotient => distance / penalty,
+        };
+        let (dn, dp) = if self.forward {
+            (discount(ahead), behind)
+        } else {
+            (ahead, discount(behind))
+        };
+        let rq = if dn <= dp { next } else { prev };
+        cx.why("D5", || {
+            let going = if self.forward { "up" } else { "down" };
+            let (taken, other) = if rq == next {
+                ("above", "below")
+            } else {
+                ("below", "above")
+            };
+            format!(
+                "going {going}: {ahead} sectors above count {dn}, {behind} below count {dp}: \
+                 {taken}, not {other}"
+            )
+        });
+        Some(rq)
+    }
+}
+
+impl Scheduler for Vr {
+    fn insert(&mut self, cx: &mut Cx, rq: RqId, how: Insert) {
+        self.sort(cx, rq);
+        let list = if cx.rqs[rq].sync { SYNC } else { ASYNC };
+        if self.expire_j[list] == 0 {
+            return;
+        }
+        let deadline_j = cx.jiffies() + self.expire_j[list];
+        match how {
+            Insert::Sorted => self.fifos.push_back(list, rq, deadline_j),
+            Insert::AtHead | Insert::Requeue | Insert::Reinsert => {
+                self.fifos.push_front(list, rq, deadline_j);
+            }
+        }
+    }
+
+    fn dispatch(&mut self, cx: &mut Cx, _: u16, _: bool) -> u32 {
+        let expired = if self.check.due() {
+            self.take_expired(cx)
+        } else {
+            None
+        };
+        let Some(rq) = expired.or_else(|| self.choose(cx)) else {
+            return 0;
+        };
+        self.take(cx, rq);
+        1
+    }
+
+    fn has_work(&self, _: &Cx, _: u16) -> bool {
+        !self.sorted.is_empty()
+    }
+
+    fn find_front(&mut self, _: &mut Cx, bio: &Bio, _: IocId) -> Option<RqId> {
+        self.nodes.find(&self.sorted, bio.end()).map(RqId)
+    }
+    fn merged(&mut self, cx: &mut Cx, rq: RqId, kind: MergeKind) {
+        if kind == MergeKind::Front {
+            self.unsort(rq);
+            self.sort(cx, rq);
+        }
+    }
+    fn joined(&mut self, _: &mut Cx, kept: RqId, gone: RqId) {
+        self.fifos.join(kept, gone);
+        if self.nodes.linked(gone.0) {
+            self.unsort(gone);
+        }
+    }
+    fn former(&mut self, _: &Cx, rq: RqId) -> Option<RqId> {
+        self.nodes.prev(rq.0).map(RqId)
+    }
+    fn latter(&mut self, _: &Cx, rq: RqId) -> Option<RqId> {
+        self.nodes.next(rq.0).map(RqId)
+    }
+
+    fn tunables(&self) -> &'static [Tunable] {
+        self.variant.tunables
+    }
+    fn show(&self, cx: &Cx, name: &str) -> Option<String> {
+        Some(match name {
+            "sync_expire" => cx.clock().to_ms(self.expire_j[SYNC]).to_string(),
+            "async_expire" => cx.clock().to_ms(self.expire_j[ASYNC]).to_string(),
+            "fifo_batch" => self.check.fifo_batch().to_string(),
+            "rev_penalty" => self.rev_penalty.to_string(),
+            "penalty_mode" => match self.penalty_mode {
+                PenaltyMode::Remainder => "remainder".to_owned(),
+                PenaltyMode::Quotient => "quotient".to_owned(),
+            },
+            "alias_evict" => u8::from(self.alias_evict).to_string(),
+            _ => return None,
+        })
+    }
+    fn store(&mut self, cx: &mut Cx, name: &str, text: &str) -> Result<(), StoreError> {
+        if name == "penalty_mode" {
+            self.penalty_mode = match text.trim() {
+                "remainder" => PenaltyMode::Remainder,
+                "quotient" => PenaltyMode::Quotient,
+                other => {
+                    return Err(StoreError::Invalid {
+                        name: name.to_owned(),
+                        why: format!("`{other}` is neither `remainder` nor `quotient`"),
+                    });
+                }
+            };
+            return Ok(());
+        }
+        let v = legacy_int(text).clamp(0, INT_MAX);
+        match name {
+            "sync_expire" => self.expire_j[SYNC] = cx.ms_to_jiffies(v as u64),
+            "async_expire" => self.expire_j[ASYNC] = cx.ms_to_jiffies(v as u64),
+            "fifo_batch" => self.check.set_fifo_batch(v as u32),
+            "rev_penalty" => self.rev_penalty = v as u32,
+            "alias_evict" => self.alias_evict = v > 0,
+            _ => return Err(StoreError::unknown(name)),
+        }
+        Ok(())
+    }
+
+    fn check(&self, cx: &Cx) {
+        self.fifos.check();
+        self.check.check();
+        assert_eq!(
+            self.sorted.len(),
+            cx.nr_sorted as usize,
+            "vr: tree and nr_sorted"
+        );
+        for list in [SYNC, ASYNC] {
+            for rq in self.fifos.iter(list) {
+                assert!(self.nodes.linked(rq.0), "vr: on a FIFO and not in the tree");
+            }
+        }
+        let start = |rq: RqId| cx.rqs[rq].sector;
+        for i in self.nodes.iter(&self.sorted) {
+            let s = start(RqId(i));
+            assert_eq!(s, self.nodes.key(i), "vr: the tree is out of date");
+            let up = self.next.is_some_and(|n| start(n) <= s);
+            let down = self.prev.is_some_and(|p| start(p) >= s);
+            assert!(
+                if s > self.last {
+                    up
+                } else if s < self.last {
+                    down
+                } else {
+                    up || down
+                },
+                "vr: {s} is nearer than the candidates"
+            );
+        }
+        for (candidate, above) in [(self.next, true), (self.prev, false)] {
+            if let Some(c) = candidate {
+                assert!(self.nodes.linked(c.0), "vr: a candidate is not queued");
+                assert!(start(c) == self.last || (start(c) > self.last) == above);
+            }
+        }
+    }
+    fn state(&self, cx: &Cx, out: &mut String) {
+        let name = |rq: RqId| cx.rqs.first_bio(rq).id.0.to_string();
+        let at = |i| format!("{}@{}", name(RqId(i)), self.nodes.key(i));
+        let ids: Vec<_> = self.nodes.iter(&self.sorted).map(at).collect();
+        let or_none = |c: Option<RqId>| c.map_or("none".to_owned(), name);
+        *out += &format!(
+            "[{}]; last {} going {}, above {}, below {}; nbatched {}",
+            ids.join(" "),
+            self.last,
+            if self.forward { "up" } else { "down" },
+            or_none(self.next),
+            or_none(self.prev),
+            self.check.dispatched()
+        );
+    }
+}

@@ -1,0 +1,315 @@
+//! zen: two FIFOs, sync before async, deadlines looked at now and then (Brandon Berhent, 2012).
+//!
+//! Requests go out in order of arrival inside their class, sync first. Every `fifo_batch + 1`
+//! dispatches the heads' deadlines are looked at; an expired async head gets through then, if the
+//! sync head has not expired as well. No sorting, no processes, no idling, no timers.
+//!
+//! The copies that phones shipped are one implementation with four parameters:
+//!
+//! | | 1.1 (default) | v1 | jf | ge |
+//! |---|---|---|---|---|
+//! | a request is "sync" by | its sync flag | its direction: **writes** | flag | flag |
+//! | sync_expire, async_expire | 500 ms, 5 s | 250 ms, 2 s | 500 ms, 5 s | 500 ms, 5 s |
+//! | fifo_batch | 16 | 1 | 1 | 16 |
+//! | expired | later than | later than | at or later | at or later |
+//!
+//! Two defects of the originals are mended: an expiry of 0 lost the request for good (here it is
+//! due on arrival), and the batch counter started with whatever was in memory (here with 0).
+
+use crate::contract::{Insert, Scheduler};
+use crate::cx::{Cx, Emit};
+use crate::fifo::{ExpiryCheck, Fifos};
+use crate::registry::{Layer, SchedulerInfo, hash_always};
+use crate::tunable::{INT_MAX, Kind, StoreError, Tunable, legacy_int};
+use seekwell_core::{Era, RqId};
+
+/// Registry line.
+pub const INFO: SchedulerInfo = SchedulerInfo {
+    name: "zen",
+    layer: Layer::Legacy,
+    versions: &[
+        ("1.1", Era::K3_4),
+        ("v1", Era::K3_4),
+        ("jf", Era::K3_4),
+        ("ge", Era::K3_4),
+    ],
+    summary: "two FIFOs, sync before async, with occasional looks at deadlines",
+    history: "Brandon Berhent, 2012, for the Galaxy Nexus \"Zen\" kernel, after noop, deadline and \
+              SIO; out of tree, in phone kernels 3.0 to 4.4. 1.1 is what Motorola, OnePlus and \
+              LineageOS trees carry; v1 (2012) takes writes for sync; jf and ge are other copies.",
+    not_when: "A rotating disk: it never sorts. Slow storage under writeback: once sync requests \
+               are always late, async ones wait until there is no sync request at all.",
+    source: "behaviour of block/zen-iosched.c in seven published phone kernels",
+    per_process: false,
+    hash: hash_always,
+    tunables: |v| Variant::named(v).tunables,
+    make: |cx, v| Box::new(Zen::new(cx, Variant::named(v))),
+};
+
+const fn tunables(defaults: [&'static str; 3]) -> [Tunable; 4] {
+    [
+        Tunable {
+            name: "sync_expire",
+            kind: Kind::MsJiffies,
+            unit: "ms",
+            default: defaults[0],
+            min: 0,
+            max: INT_MAX,
+            help: "Age from which a sync head may be taken when deadlines are looked at. 0: at \
+                   once (the original lost the request).",
+        },
+        Tunable {
+            name: "async_expire",
+            kind: Kind::MsJiffies,
+            unit: "ms",
+            default: defaults[1],
+            min: 0,
+            max: INT_MAX,
+            help: "The same for async requests (buffered writes). Shorter: writeback gets through \
+                   more often between reads. 0: at once (the original lost the request).",
+        },
+        Tunable {
+            name: "fifo_batch",
+            kind: Kind::Count,
+            unit: "requests",
+            default: defaults[2],
+            min: 0,
+            max: INT_MAX,
+            help: "Deadlines are looked at every fifo_batch + 1 dispatches, first at fifo_batch + 2.",
+        },
+        Tunable {
+            name: "fix_both_expired",
+            kind: Kind::Bool,
+            unit: "bool",
+            default: "0",
+            min: 0,
+            max: 1,
+            help: "Not in any kernel. 1: when both heads have expired and the async one is due \
+                   earlier, take it; the original then takes neither, so sync goes on.",
+        },
+    ]
+}
+
+static TUNABLES: [Tunable; 4] = tunables(["500", "5000", "16"]);
+static TUNABLES_V1: [Tunable; 4] = tunables(["250", "2000", "1"]);
+static TUNABLES_JF: [Tunable; 4] = tunables(["500", "5000", "1"]);
+
+/// What differs between published copies.
+#[derive(Clone, Copy, Debug)]
+pub struct Variant {
+    /// The class is the data direction: writes are "sync", reads "async".
+    pub class_by_direction: bool,
+    /// Expired only after the deadline's jiffy, not in it.
+    pub strict_expiry: bool,
+    /// Default sync_expire as fraction of a second: HZ divided by this.
+    pub sync_expire_divisor: u64,
+    /// Default async_expire, seconds.
+    pub async_expire_s: u64,
+    /// Default fifo_batch, requests.
+    pub fifo_batch: u32,
+    tunables: &'static [Tunable],
+}
+
+impl Variant {
+    /// By the version names of [`INFO`].
+    pub fn named(version: &str) -> Self {
+        let reference = Variant {
+            class_by_direction: false,
+            strict_expiry: true,
+            sync_expire_divisor: 2,
+            async_expire_s: 5,
+            fifo_batch: 16,
+            tunables: &TUNABLES,
+        };
+        match version {
+            "v1" => Variant {
+                class_by_direction: true,
+                sync_expire_divisor: 4,
+                async_expire_s: 2,
+                fifo_batch: 1,
+                tunables: &TUNABLES_V1,
+                ..reference
+            },
+            "jf" => Variant {
+                strict_expiry: false,
+                fifo_batch: 1,
+                tunables: &TUNABLES_JF,
+                ..reference
+            },
+            "ge" => Variant {
+                strict_expiry: false,
+                ..reference
+            },
+            _ => reference,
+        }
+    }
+}
+
+const ASYNC: usize = 0;
+const SYNC: usize = 1;
+
+/// The scheduler.
+#[derive(Debug)]
+pub struct Zen {
+    variant: Variant,
+    fifos: Fifos<2>,
+    check: ExpiryCheck,
+    expire_j: [u64; 2],
+    fix_both_expired: bool,
+}
+
+impl Zen {
+    /// With the defaults of `variant`.
+    pub fn new(cx: &Cx, variant: Variant) -> Self {
+        Zen {
+            variant,
+            fifos: Fifos::new(),
+            check: ExpiryCheck::new(variant.fifo_batch),
+            expire_j: [
+                cx.hz() * variant.async_expire_s,
+                cx.hz() / variant.sync_expire_divisor,
+            ],
+            fix_both_expired: false,
+        }
+    }
+
+    fn expired(&self, now_j: u64, deadline_j: u64) -> bool {
+        if self.variant.strict_expiry {
+            now_j > deadline_j
+        } else {
+            now_j >= deadline_j
+        }
+    }
+
+    /// Rule D2: an expired head, if one may be taken.
+    fn take_expired(&self, cx: &mut Cx) -> Option<RqId> {
+        let now_j = cx.jiffies();
+        let head = |list| self.fifos.first_if(list, |d| self.expired(now_j, d));
+        let due = |rq| self.fifos.deadline_j(rq);
+        match (head(SYNC), head(ASYNC)) {
+            (Some(s), Some(a)) if due(a) > due(s) => {
+                cx.why("D2", || {
+                    "both heads have expired, sync is due earlier".to_owned()
+                });
+                Some(s)
+            }
+            (Some(_), Some(a)) if self.fix_both_expired => {
+                cx.why("D2", || {
+                    "both heads have expired, async is due earlier: repaired, it goes".to_owned()
+                });
+                Some(a)
+            }
+            (Some(_), Some(_)) => {
+                cx.why("D2", || {
+                    "both heads have expired, async is due earlier: neither is taken".to_owned()
+                });
+                None
+            }
+            (Some(s), None) => {
+                cx.why("D2", || "the sync head has expired".to_owned());
+                Some(s)
+            }
+            (None, Some(a)) => {
+                cx.why("D2", || "the async head has expired".to_owned());
+                Some(a)
+            }
+            (None, None) => None,
+        }
+    }
+}
+
+impl Scheduler for Zen {
+    #[inline]
+    fn insert(&mut self, cx: &mut Cx, rq: RqId, how: Insert) {
+        let r = &cx.rqs[rq];
+        let sync = if self.variant.class_by_direction {
+            r.is_write()
+        } else {
+            r.sync
+        };
+        let class = if sync { SYNC } else { ASYNC };
+        let deadline_j = match self.expire_j[class] {
+            // Due on arrival, however "expired" is tested.
+            0 => cx.jiffies() - u64::from(self.variant.strict_expiry),
+            expire_j => cx.jiffies() + expire_j,
+        };
+        match how {
+            Insert::Sorted => self.fifos.push_back(class, rq, deadline_j),
+            Insert::AtHead | Insert::Requeue | Insert::Reinsert => {
+                self.fifos.push_front(class, rq, deadline_j);
+            }
+        }
+    }
+
+    fn dispatch(&mut self, cx: &mut Cx, _: u16, _: bool) -> u32 {
+        let expired = if self.check.due() {
+            self.take_expired(cx)
+        } else {
+            None
+        };
+        let taken = expired.or_else(|| {
+            let (list, word) = match self.fifos.is_empty(SYNC) {
+                false => (SYNC, "sync"),
+                true => (ASYNC, "async"),
+            };
+            let rq = self.fifos.first(list)?;
+            cx.why("D3", || format!("the oldest {word} request"));
+            Some(rq)
+        });
+        let Some(rq) = taken else { return 0 };
+        self.fifos.remove(rq);
+        self.check.count();
+        cx.emit(rq, Emit::Tail);
+        1
+    }
+
+    fn has_work(&self, _: &Cx, _: u16) -> bool {
+        !self.fifos.is_empty(SYNC) || !self.fifos.is_empty(ASYNC)
+    }
+
+    fn joined(&mut self, _: &mut Cx, kept: RqId, gone: RqId) {
+        self.fifos.join(kept, gone);
+    }
+
+    fn tunables(&self) -> &'static [Tunable] {
+        self.variant.tunables
+    }
+    fn show(&self, cx: &Cx, name: &str) -> Option<String> {
+        Some(match name {
+            "sync_expire" => cx.clock().to_ms(self.expire_j[SYNC]).to_string(),
+            "async_expire" => cx.clock().to_ms(self.expire_j[ASYNC]).to_string(),
+            "fifo_batch" => self.check.fifo_batch().to_string(),
+            "fix_both_expired" => u8::from(self.fix_both_expired).to_string(),
+            _ => return None,
+        })
+    }
+    fn store(&mut self, cx: &mut Cx, name: &str, text: &str) -> Result<(), StoreError> {
+        let v = legacy_int(text).clamp(0, INT_MAX);
+        match name {
+            "sync_expire" => self.expire_j[SYNC] = cx.ms_to_jiffies(v as u64),
+            "async_expire" => self.expire_j[ASYNC] = cx.ms_to_jiffies(v as u64),
+            "fifo_batch" => self.check.set_fifo_batch(v as u32),
+            "fix_both_expired" => self.fix_both_expired = v > 0,
+            _ => return Err(StoreError::unknown(name)),
+        }
+        Ok(())
+    }
+
+    fn check(&self, cx: &Cx) {
+        self.fifos.check();
+        self.check.check();
+        assert_eq!(
+            self.fifos.total(),
+            cx.nr_sorted as usize,
+            "zen: lists and nr_sorted"
+        );
+    }
+    fn state(&self, cx: &Cx, out: &mut String) {
+        let name = |rq| cx.rqs.first_bio(rq).id.0.to_string();
+        for (list, word) in [(SYNC, "sync"), (ASYNC, "async")] {
+            let ids: Vec<_> = self.fifos.iter(list).map(name).collect();
+            *out += &format!("{word}: [{}]; ", ids.join(" "));
+        }
+        *out += &format!("batching {}", self.check.dispatched());
+    }
+}
