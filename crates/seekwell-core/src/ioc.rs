@@ -159,6 +159,8 @@ pub struct IoContext {
     pub prio_gen: u32,
     /// Requests that refer to it, queued or in flight.
     pub requests: u32,
+    /// Tasks that use it.
+    pub users: u32,
 }
 
 impl IoContext {
@@ -209,6 +211,7 @@ impl Contexts {
             cgroup,
             prio_gen: 0,
             requests: 0,
+            users: 1,
         };
         let id = match self.free.pop() {
             Some(i) => {
@@ -228,16 +231,21 @@ impl Contexts {
         self.by_task.insert(pos, (task, id));
         IocId(id)
     }
-    /// The last task using it is gone. True if nothing refers to it any more.
-    pub fn kill(&mut self, id: IocId) -> bool {
-        let c = &mut self.all[id.idx()];
-        c.alive = false;
-        let task = c.task;
-        let unused = c.requests == 0;
+    /// `task` uses the living context `id` too (CLONE_IO).
+    pub fn share(&mut self, task: TaskId, id: IocId) {
+        self.all[id.idx()].users += 1;
+        let pos = self.by_task.partition_point(|e| e.0 < task);
+        self.by_task.insert(pos, (task, id.0));
+    }
+    /// `task` uses it no more. True if it was the last one: the context is dead now.
+    pub fn leave(&mut self, task: TaskId, id: IocId) -> bool {
         if let Ok(i) = self.by_task.binary_search_by_key(&task, |e| e.0) {
             self.by_task.remove(i);
         }
-        unused
+        let c = &mut self.all[id.idx()];
+        c.users -= 1;
+        c.alive = c.users > 0;
+        !c.alive
     }
     /// Gives the index of a dead context without requests back.
     pub fn release(&mut self, id: IocId) {

@@ -173,7 +173,19 @@ impl Requests {
 
     /// Makes a request of one bio, in state `Plugged`. `ioprio` is the priority in force.
     pub fn alloc(&mut self, bio: Bio, ioc: IocId, ioprio: IoPrio, era: Era, now: Instant) -> RqId {
-        let b = self.bio_node(bio, now);
+        self.alloc_arrived(bio, ioc, ioprio, era, now, now)
+    }
+    /// The same for a bio that came earlier and had to wait for a request.
+    pub fn alloc_arrived(
+        &mut self,
+        bio: Bio,
+        ioc: IocId,
+        ioprio: IoPrio,
+        era: Era,
+        now: Instant,
+        arrived: Instant,
+    ) -> RqId {
+        let b = self.bio_node(bio, arrived);
         self.seq += 1;
         let rq = Request {
             op: bio.op,

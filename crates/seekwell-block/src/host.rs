@@ -1,0 +1,44 @@
+//! Host drivers: when the driver looks at the next request, and when it hands one to the device.
+//!
+//! The single-queue drivers differ in how far they look ahead. A SCSI or libata driver takes the
+//! next request from the elevator even when the device is full, and leaves it, started, at the
+//! head: the scheduler has decided one request early and sees one more in the driver than the
+//! device holds. What a model of a particular host adds (packing, stopping) belongs to its own
+//! kind here.
+
+/// A host driver of the single-queue layer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum HostDriver {
+    /// Looks only when the device has room.
+    Simple {
+        /// Commands at once.
+        depth: u32,
+    },
+    /// SCSI, libata: looks one request ahead of the device.
+    Scsi {
+        /// queue_depth of the device.
+        depth: u32,
+    },
+}
+
+impl HostDriver {
+    /// Commands at once.
+    pub const fn depth(self) -> u32 {
+        match self {
+            HostDriver::Simple { depth } | HostDriver::Scsi { depth } => depth,
+        }
+    }
+    /// May it look at the next request (start it) with this many in flight?
+    #[inline]
+    pub const fn may_look(self, in_flight: u32) -> bool {
+        match self {
+            HostDriver::Simple { depth } => in_flight < depth,
+            HostDriver::Scsi { .. } => true,
+        }
+    }
+    /// May it hand a request over with this many in flight?
+    #[inline]
+    pub const fn may_issue(self, in_flight: u32) -> bool {
+        in_flight < self.depth()
+    }
+}

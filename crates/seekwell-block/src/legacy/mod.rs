@@ -1,0 +1,407 @@
+//! The single-queue block layer of Linux 2.6.18 to 4.20 around an elevator.
+//!
+//! What it models: merging, two request pools with congestion and batching, per-queue plugs (2.6)
+//! and per-task plugs (2.6.39 on), the dispatch list and its boundary, drivers that look ahead,
+//! flush sequences and barriers, an elevator switch while requests are queued. What it leaves out:
+//! segments (only sectors limit a request), bounce buffers, per-cgroup pools of 4.0.
+//!
+//! Order at one instant: completions (each: elevator told, request freed, queue run), timers,
+//! deferred work, submissions.
+
+mod complete;
+pub mod flush;
+pub mod pool;
+mod run;
+mod submit;
+mod switch;
+
+use crate::host::HostDriver;
+use crate::merge::Account;
+use crate::stats::QueueStats;
+use flush::{Act, Barrier, FlushMachine};
+use pool::Pools;
+use seekwell_core::{
+    Action, Bio, BioDone, BioSink, CgroupId, Control, Device, Done, Era, Instant, IoPrio, IocId,
+    Nanos, Policy, RqId, Sector, Side, TaskId, TickClock,
+};
+use seekwell_sched::cx::Cgroup;
+use seekwell_sched::{CgroupEvent, Cx, IocEvent, QueueFacts, Scheduler};
+use std::collections::{BTreeMap, VecDeque};
+
+/// What may be switched off in the layer, and its sizes.
+#[derive(Clone, Copy, Debug)]
+pub struct LegacyOptions {
+    /// 2.6: plug an empty queue until 4 requests wait, 3 ms are over, or a sync bio comes.
+    pub queue_plug: bool,
+    /// 2.6: unplug_thresh, requests.
+    pub unplug_thresh: u32,
+    /// 2.6: unplug_delay.
+    pub unplug_delay: Nanos,
+    /// The elevator keeps an end-sector hash (false only for noop of 2.6.18).
+    pub hash: bool,
+}
+
+impl Default for LegacyOptions {
+    fn default() -> Self {
+        LegacyOptions {
+            queue_plug: true,
+            unplug_thresh: 4,
+            unplug_delay: Nanos::from_ms(3),
+            hash: true,
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct TaskInfo {
+    ioprio: IoPrio,
+    nice: i8,
+    policy: Policy,
+    cgroup: CgroupId,
+    shares: Option<TaskId>,
+}
+
+#[derive(Debug, Default)]
+struct Plug {
+    task: TaskId,
+    open: bool,
+    rqs: Vec<RqId>,
+}
+
+/// A single-queue block queue: layer, elevator, host driver and device.
+///
+/// Generic over the elevator (`?Sized`: a `Box<dyn Scheduler>` serves everything, a concrete type
+/// serves a benchmark) and over the device.
+pub struct LegacyQueue<S: Scheduler + ?Sized, D: Device> {
+    /// Time, requests, contexts, dispatch list.
+    pub cx: Cx,
+    sched: Box<S>,
+    dev: D,
+    host: HostDriver,
+    opts: LegacyOptions,
+    acct: Account,
+    pools: Pools,
+    plugs: Vec<Plug>,
+    tasks: BTreeMap<TaskId, TaskInfo>,
+    attached: Side<bool>,
+    in_flight: u32,
+    running: bool,
+    queue_plug: Option<Instant>,
+    flush: FlushMachine,
+    acts: VecDeque<Act>,
+    sequenced: Side<bool>,
+    barrier: Option<Barrier>,
+    switching: Option<switch::Switch<S>>,
+    done: Vec<Done>,
+    ready: Vec<BioDone>,
+    wake: [u32; 2],
+}
+
+impl<S: Scheduler + ?Sized, D: Device> LegacyQueue<S, D> {
+    /// A fresh queue. `make` builds the elevator for the queue's facts.
+    pub fn new(
+        facts: QueueFacts,
+        clock: TickClock,
+        opts: LegacyOptions,
+        host: HostDriver,
+        dev: D,
+        make: impl FnOnce(&Cx) -> Box<S>,
+    ) -> Self {
+        let era = facts.era;
+        let cx = Cx::new(facts, clock);
+        let sched = make(&cx);
+        LegacyQueue {
+            cx,
+            sched,
+            dev,
+            host,
+            opts,
+            acct: Account::default(),
+            pools: Pools::new(era),
+            plugs: Vec::new(),
+            tasks: BTreeMap::new(),
+            attached: Side::new(),
+            in_flight: 0,
+            running: false,
+            queue_plug: None,
+            flush: FlushMachine::default(),
+            acts: VecDeque::new(),
+            sequenced: Side::new(),
+            barrier: None,
+            switching: None,
+            done: Vec::new(),
+            ready: Vec::new(),
+            wake: [0; 2],
+        }
+    }
+    /// The elevator.
+    pub fn scheduler(&self) -> &S {
+        &self.sched
+    }
+    /// Elevator and outside together, for tunables.
+    pub fn parts(&mut self) -> (&mut S, &mut Cx) {
+        (&mut self.sched, &mut self.cx)
+    }
+    /// The device.
+    pub fn device(&self) -> &D {
+        &self.dev
+    }
+    /// Counters.
+    pub fn stats(&self) -> &QueueStats {
+        &self.acct.stats
+    }
+    /// Requests with the device.
+    pub fn in_flight(&self) -> u32 {
+        self.in_flight
+    }
+    /// Bios asleep for want of a request.
+    pub fn asleep(&self) -> usize {
+        self.pools.waiting(0) + self.pools.waiting(1)
+    }
+    /// Checks the invariants of layer and elevator; panics if one is broken.
+    pub fn check(&self) {
+        self.sched.check(&self.cx);
+        let plugged: usize = self.plugs.iter().map(|p| p.rqs.len()).sum();
+        let queued = self.cx.nr_sorted as usize + self.cx.out.len() + self.in_flight as usize;
+        assert!(plugged + queued <= self.cx.rqs.len(), "requests are in one place each");
+        if let Some(l) = self.cx.merge.last {
+            assert!(self.cx.rqs[l].mergeable(), "last_merge is mergeable");
+        }
+    }
+    /// Forced drain (what a switch or a 2.6 barrier does), then a run of the queue.
+    pub fn drain(&mut self, now: Instant) {
+        self.cx.set_now(now);
+        self.force_drain();
+        self.run();
+        self.settle();
+    }
+    /// Writes a tunable while running.
+    pub fn store(
+        &mut self,
+        now: Instant,
+        name: &str,
+        text: &str,
+    ) -> Result<(), seekwell_sched::StoreError> {
+        self.cx.set_now(now);
+        let r = self.sched.store(&mut self.cx, name, text);
+        self.after_callback();
+        self.settle();
+        r
+    }
+
+    fn after_callback(&mut self) {
+        if self.cx.take_run() {
+            self.run();
+        }
+    }
+    /// Deferred work and wake-ups of this instant.
+    fn settle(&mut self) {
+        loop {
+            self.free_merged();
+            if self.cx.take_kick() {
+                self.run();
+            } else if !self.wake_sleepers() {
+                return;
+            }
+        }
+    }
+
+    fn info(&mut self, task: TaskId) -> &mut TaskInfo {
+        self.tasks.entry(task).or_default()
+    }
+    fn ioc_of(&mut self, task: TaskId) -> IocId {
+        let ioc = match self.cx.iocs.find(task) {
+            Some(ioc) => ioc,
+            None => self.make_ioc(task),
+        };
+        if !*self.attached.at(ioc.idx()) {
+            *self.attached.at(ioc.idx()) = true;
+            self.sched.ioc_event(&mut self.cx, ioc, IocEvent::Attach);
+        }
+        ioc
+    }
+    fn make_ioc(&mut self, task: TaskId) -> IocId {
+        let info = self.tasks.get(&task).copied().unwrap_or_default();
+        if let Some(with) = info.shares {
+            let ioc = self.ioc_of(with);
+            self.cx.iocs.share(task, ioc);
+            return ioc;
+        }
+        let ioc = self.cx.iocs.create(task, info.ioprio, info.cgroup);
+        let c = self.cx.iocs.get_mut(ioc);
+        (c.nice, c.policy) = (info.nice, info.policy);
+        *self.attached.at(ioc.idx()) = false;
+        ioc
+    }
+    fn tell(&mut self, task: TaskId, what: IocEvent) {
+        if let Some(ioc) = self.cx.iocs.find(task)
+            && *self.attached.at(ioc.idx())
+        {
+            self.sched.ioc_event(&mut self.cx, ioc, what);
+        }
+    }
+    fn release_if_unused(&mut self, ioc: IocId) {
+        let c = self.cx.iocs.get(ioc);
+        if !c.alive && c.requests == 0 {
+            if std::mem::take(self.attached.at(ioc.idx())) {
+                self.sched.ioc_event(&mut self.cx, ioc, IocEvent::Release);
+            }
+            self.pools.forget(ioc);
+            self.cx.iocs.release(ioc);
+        }
+    }
+    fn exit(&mut self, task: TaskId) {
+        self.tasks.remove(&task);
+        let Some(ioc) = self.cx.iocs.find(task) else { return };
+        if self.cx.iocs.leave(task, ioc) {
+            if *self.attached.at(ioc.idx()) {
+                self.sched.ioc_event(&mut self.cx, ioc, IocEvent::Exit);
+            }
+            self.release_if_unused(ioc);
+        }
+    }
+    fn cgroup_changed(&mut self, cg: CgroupId, what: CgroupEvent) {
+        self.sched.cgroup_event(&mut self.cx, cg, what);
+    }
+    fn cgroup_entry(&mut self, cg: CgroupId) -> &mut Cgroup {
+        self.cx.cgroups.entry(cg).or_insert(Cgroup {
+            parent: CgroupId::ROOT,
+            weight: None,
+            leaf_weight: None,
+            online: true,
+        })
+    }
+}
+
+impl<S: Scheduler + ?Sized, D: Device> BioSink for LegacyQueue<S, D> {
+    fn submit(&mut self, now: Instant, bio: Bio) {
+        self.cx.set_now(now);
+        self.submit_bio(bio);
+        self.settle();
+    }
+
+    fn next_event(&self) -> Option<Instant> {
+        if !self.ready.is_empty() || self.cx.kicked() {
+            return Some(self.cx.now());
+        }
+        let rest = [
+            self.cx.next_timer().map(|t| t.0),
+            self.queue_plug,
+            self.flush.deadline(),
+            self.switching.as_ref().map(|s| s.poll_at),
+        ];
+        rest.into_iter().flatten().chain(self.dev.next_event()).min()
+    }
+
+    fn advance(&mut self, to: Instant, out: &mut Vec<BioDone>) {
+        while let Some(t) = self.next_event().filter(|t| *t <= to) {
+            let t = t.max(self.cx.now());
+            self.cx.set_now(t);
+            out.append(&mut self.ready);
+            self.completions(t, out);
+            while let Some((at, slot)) = self.cx.next_timer()
+                && at <= t
+            {
+                self.cx.disarm(slot);
+                self.timer_event(slot);
+                self.sched.timer(&mut self.cx, slot);
+                self.after_callback();
+            }
+            if self.queue_plug.is_some_and(|p| p <= t) {
+                self.unplug_queue();
+            }
+            if self.flush.deadline().is_some_and(|d| d <= t) {
+                self.kick_flush();
+                self.run();
+            }
+            self.poll_switch();
+            self.settle();
+            out.append(&mut self.ready);
+        }
+    }
+
+    fn control(&mut self, now: Instant, what: Control) {
+        self.cx.set_now(now);
+        match what {
+            Control::Plug(t) => self.open_plug(t),
+            Control::Unplug(t) => self.close_plug(t, true),
+            Control::Sleep(t) => {
+                self.close_plug(t, false);
+                self.unplug_queue();
+            }
+            Control::Exit(t) => self.exit(t),
+            Control::Prio(t, p) => {
+                self.info(t).ioprio = p;
+                if let Some(ioc) = self.cx.iocs.find(t) {
+                    let c = self.cx.iocs.get_mut(ioc);
+                    c.ioprio = p;
+                    c.prio_gen += 1;
+                }
+                self.tell(t, IocEvent::Prio);
+            }
+            Control::Nice(t, nice, policy) => {
+                let i = self.info(t);
+                (i.nice, i.policy) = (nice, policy);
+                if let Some(ioc) = self.cx.iocs.find(t) {
+                    let c = self.cx.iocs.get_mut(ioc);
+                    (c.nice, c.policy) = (nice, policy);
+                }
+            }
+            Control::Cgroup(t, cg) => {
+                self.info(t).cgroup = cg;
+                if let Some(ioc) = self.cx.iocs.find(t) {
+                    self.cx.iocs.get_mut(ioc).cgroup = cg;
+                }
+                self.tell(t, IocEvent::Cgroup);
+            }
+            Control::Share(t, with) => self.info(t).shares = Some(with),
+            Control::Weight(cg, w) => {
+                self.cgroup_entry(cg).weight = Some(w);
+                self.cgroup_changed(cg, CgroupEvent::Weight);
+            }
+            Control::CgroupNew(cg, parent) => {
+                self.cgroup_entry(cg).parent = parent;
+                self.cgroup_changed(cg, CgroupEvent::Online);
+            }
+            Control::CgroupGone(cg) => {
+                self.cgroup_entry(cg).online = false;
+                self.cgroup_changed(cg, CgroupEvent::Offline);
+            }
+        }
+        self.after_callback();
+        self.settle();
+    }
+
+    fn capacity(&self) -> Sector {
+        self.dev.facts().capacity
+    }
+    fn congested(&self, write: bool) -> bool {
+        let sync = !write;
+        self.pools.congested(self.pools.index(write, sync))
+    }
+}
+
+impl<S: Scheduler + ?Sized, D: Device> LegacyQueue<S, D> {
+    fn timer_event(&mut self, slot: u8) {
+        if !self.cx.log.listening() {
+            return;
+        }
+        let at = self.cx.now();
+        self.cx.log.push(|| seekwell_core::Event {
+            at,
+            action: Action::Timer,
+            rq: None,
+            bio: None,
+            task: TaskId(0),
+            op: seekwell_core::Op::Read,
+            flags: seekwell_core::Flags::empty(),
+            sector: Sector(0),
+            sectors: seekwell_core::Sectors(0),
+            rule: ["timer 0", "timer 1", "timer 2", "timer 3"][slot as usize],
+            detail: String::new(),
+        });
+    }
+    fn is_2_6(&self) -> bool {
+        self.cx.queue.era <= Era::K2_6_24
+    }
+}

@@ -1,0 +1,187 @@
+//! The two request pools: `nr_requests` each, congestion, and batching processes.
+//!
+//! Under overload processes take turns in bursts of up to 32 requests, and the elevator never sees
+//! more than `nr_requests` (at most half as many again) of a pool: this bounds every window in
+//! which requests can be reordered.
+
+use seekwell_core::{Bio, Era, Instant, IocId, Nanos, Side};
+use std::collections::VecDeque;
+
+/// Requests a batcher may take.
+const BATCH_REQUESTS: u32 = 32;
+/// How long its turn lasts: 1/50 s.
+const BATCH_TIME: Nanos = Nanos::from_ms(20);
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Batcher {
+    left: u32,
+    until: Instant,
+}
+
+/// A bio waiting for a request.
+#[derive(Clone, Copy, Debug)]
+pub struct Waiting {
+    /// The bio.
+    pub bio: Bio,
+    /// Its io context.
+    pub ioc: IocId,
+    /// When it came.
+    pub arrived: Instant,
+}
+
+#[derive(Debug, Default)]
+struct Pool {
+    count: u32,
+    full: bool,
+    congested: bool,
+    waiting: VecDeque<Waiting>,
+}
+
+/// Both pools of a queue, and who is batching.
+#[derive(Debug)]
+pub struct Pools {
+    pool: [Pool; 2],
+    batchers: Side<Batcher>,
+    by_direction: bool,
+}
+
+/// What the elevator said and the pool makes of it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Grant {
+    /// Counted in.
+    Yes,
+    /// Sleep.
+    No,
+}
+
+impl Pools {
+    /// Empty pools, split by direction (2.6) or by sync flag (3.x on).
+    pub fn new(era: Era) -> Self {
+        Pools {
+            pool: [Pool::default(), Pool::default()],
+            batchers: Side::new(),
+            by_direction: era <= Era::K2_6_24,
+        }
+    }
+    /// Which pool a request belongs to.
+    pub fn index(&self, is_write: bool, is_sync: bool) -> usize {
+        if self.by_direction { is_write as usize } else { !is_sync as usize }
+    }
+    /// Requests of a pool in use.
+    pub fn count(&self, p: usize) -> u32 {
+        self.pool[p].count
+    }
+    /// Congested: writeback and read-ahead should back off.
+    pub fn congested(&self, p: usize) -> bool {
+        self.pool[p].congested
+    }
+    /// Bios asleep on a pool.
+    pub fn waiting(&self, p: usize) -> usize {
+        self.pool[p].waiting.len()
+    }
+
+    fn batching(&mut self, ioc: IocId, now: Instant) -> bool {
+        let b = self.batchers.at(ioc.idx());
+        b.left == BATCH_REQUESTS || (b.left > 0 && now < b.until)
+    }
+    fn make_batcher(&mut self, ioc: IocId, now: Instant) {
+        if self.batching(ioc, now) {
+            return;
+        }
+        *self.batchers.at(ioc.idx()) = Batcher { left: BATCH_REQUESTS, until: now + BATCH_TIME };
+    }
+    /// A context's index was released.
+    pub fn forget(&mut self, ioc: IocId) {
+        *self.batchers.at(ioc.idx()) = Batcher::default();
+    }
+
+    /// Tries to take a request out of pool `p` for `ioc`; `n` is nr_requests, `must` the
+    /// elevator's word.
+    pub fn take(&mut self, p: usize, ioc: IocId, n: u32, must: bool, now: Instant) -> Grant {
+        let count = self.pool[p].count;
+        let congested_on = (n - n / 8 + 1).min(n);
+        if count.saturating_add(1) >= congested_on {
+            if count.saturating_add(1) >= n {
+                if !self.pool[p].full {
+                    self.make_batcher(ioc, now);
+                    self.pool[p].full = true;
+                } else if !must && !self.batching(ioc, now) {
+                    return Grant::No;
+                }
+            }
+            self.pool[p].congested = true;
+        }
+        if u64::from(count) >= u64::from(n) * 3 / 2 {
+            return Grant::No;
+        }
+        self.pool[p].count += 1;
+        if self.batching(ioc, now) {
+            let b = self.batchers.at(ioc.idx());
+            b.left = b.left.saturating_sub(1);
+        }
+        Grant::Yes
+    }
+    /// Puts a bio to sleep on pool `p`.
+    pub fn sleep(&mut self, p: usize, w: Waiting) {
+        self.pool[p].waiting.push_back(w);
+    }
+    /// Puts a woken bio that failed again back to the front.
+    pub fn sleep_again(&mut self, p: usize, w: Waiting) {
+        self.pool[p].waiting.push_front(w);
+    }
+    /// A request of pool `p` was freed. True if a sleeper may be woken.
+    pub fn give(&mut self, p: usize, n: u32) -> bool {
+        let pool = &mut self.pool[p];
+        pool.count -= 1;
+        let off = (n - n / 8).saturating_sub(n / 16 + 1).max(1);
+        if pool.count < off {
+            pool.congested = false;
+        }
+        if pool.count < n {
+            pool.full = false;
+            return !pool.waiting.is_empty();
+        }
+        false
+    }
+    /// Wakes the longest sleeper, as a fresh batcher.
+    pub fn wake(&mut self, p: usize, now: Instant) -> Option<Waiting> {
+        let w = self.pool[p].waiting.pop_front()?;
+        self.make_batcher(w.ioc, now);
+        Some(w)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rule_5_thresholds_of_128_requests() {
+        let (mut p, t) = (Pools::new(Era::K4_0), Instant::START);
+        let hog = IocId(0);
+        for i in 0..112 {
+            assert_eq!(p.take(0, hog, 128, false, t), Grant::Yes);
+            assert_eq!(p.congested(0), i + 1 >= 113, "at {i}");
+        }
+        assert_eq!(p.take(0, hog, 128, false, t), Grant::Yes);
+        assert!(p.congested(0), "113th request");
+        for _ in 113..128 {
+            assert_eq!(p.take(0, hog, 128, false, t), Grant::Yes);
+        }
+        // The one that filled the pool is a batcher: 32 credits, one spent on filling it.
+        for _ in 0..31 {
+            assert_eq!(p.take(0, hog, 128, false, t), Grant::Yes);
+        }
+        assert_eq!(p.take(0, hog, 128, false, t), Grant::No);
+        assert_eq!(p.take(0, IocId(1), 128, false, t), Grant::No);
+        assert_eq!(p.take(0, IocId(1), 128, true, t), Grant::Yes, "must");
+        assert_eq!(p.take(1, IocId(1), 128, false, t), Grant::Yes, "the other pool is empty");
+    }
+
+    #[test]
+    fn rule_5_never_beyond_half_as_many_again_even_if_must() {
+        let (mut p, t) = (Pools::new(Era::K4_0), Instant::START);
+        let taken = (0..1000).filter(|_| p.take(0, IocId(0), 128, true, t) == Grant::Yes).count();
+        assert_eq!(taken, 192);
+    }
+}

@@ -1,0 +1,214 @@
+//! The driver's loop: look, start, hand over, until the device is full or nothing comes.
+
+use super::flush::{Act, Barrier};
+use super::LegacyQueue;
+use seekwell_core::{
+    Accept, Action, Bio, Command, Device, Flags, IoPrio, Op, RqId, State, TaskId,
+};
+use seekwell_sched::Scheduler;
+
+/// Name of bios that the layer makes for itself (cache flushes); never completed to anybody.
+pub(super) const OWN_BIO: u64 = u64::MAX;
+
+impl<S: Scheduler + ?Sized, D: Device> LegacyQueue<S, D> {
+    /// Runs the queue. Never recursive.
+    pub(super) fn run(&mut self) {
+        if self.running || self.queue_plug.is_some() {
+            return;
+        }
+        self.running = true;
+        while self.step() {}
+        self.running = false;
+    }
+
+    /// One round of the loop; false when the driver has to stop.
+    #[inline]
+    fn step(&mut self) -> bool {
+        let Some(rq) = self.cx.out.first() else {
+            return self.ask();
+        };
+        if self.cx.rqs[rq].state < State::Started {
+            if !self.host.may_look(self.in_flight) {
+                return false;
+            }
+            let is_barrier = self.is_barrier(rq);
+            if (self.barrier.is_some() && !is_barrier) || (is_barrier && !self.barrier_step(rq)) {
+                return false;
+            }
+            self.start(rq);
+        }
+        if !self.host.may_issue(self.in_flight) {
+            return false;
+        }
+        self.issue(rq)
+    }
+
+    /// Asks the elevator, which is done only when the dispatch list is empty.
+    #[inline]
+    fn ask(&mut self) -> bool {
+        if !self.host.may_look(self.in_flight) {
+            return false;
+        }
+        // A device that cannot queue flushes gets nothing beside one.
+        if self.flush.flushing() && !self.dev.facts().flush_queueable {
+            return false;
+        }
+        let moved = self.sched.dispatch(&mut self.cx, 0, false);
+        self.cx.take_run();
+        moved > 0
+    }
+
+    fn start(&mut self, rq: RqId) {
+        self.cx.rqs[rq].state = State::Started;
+        if self.cx.rqs[rq].elv {
+            self.cx.in_driver += 1;
+            self.sched.activate(&mut self.cx, rq);
+        }
+        let out = &mut self.cx.out;
+        if out.boundary_rq.is_none() || out.boundary_rq == Some(rq) {
+            out.boundary = self.cx.rqs[rq].end();
+            out.boundary_rq = None;
+        }
+    }
+
+    fn issue(&mut self, rq: RqId) -> bool {
+        let now = self.cx.now();
+        let r = &self.cx.rqs[rq];
+        let command = Command {
+            id: rq.0,
+            op: r.op,
+            sector: r.sector,
+            sectors: r.sectors,
+            fua: r.flags.contains(Flags::FUA) && self.dev.facts().fua,
+        };
+        if self.dev.accept(now, command) == Accept::Busy {
+            return false;
+        }
+        let (sector, end) = (r.sector, r.end());
+        self.cx.out.remove(rq);
+        let r = &mut self.cx.rqs[rq];
+        r.state = State::InFlight;
+        r.issue = now;
+        self.in_flight += 1;
+        let stats = &mut self.acct.stats;
+        stats.set_depth(now, self.in_flight);
+        if command.op == Op::Flush {
+            stats.flushes += 1;
+        } else {
+            stats.issued(sector, end);
+        }
+        self.cx.event(Action::Issue, rq);
+        true
+    }
+
+    /// Gives a started request back: the driver could not keep it. It goes to the head.
+    pub fn requeue(&mut self, rq: RqId) {
+        if self.cx.rqs[rq].state == State::InFlight {
+            self.in_flight -= 1;
+            self.acct.stats.set_depth(self.cx.now(), self.in_flight);
+            self.cx.out.push_head(rq);
+        }
+        if self.cx.rqs[rq].elv {
+            self.cx.in_driver -= 1;
+            self.sched.deactivate(&mut self.cx, rq);
+        }
+        self.cx.rqs[rq].state = State::Dispatched;
+        self.cx.rqs[rq].flags |= Flags::BARRIER;
+        self.cx.event(Action::Requeue, rq);
+        self.run();
+        self.settle();
+    }
+
+    /// A 2.6 barrier (or what counts as one) at the head?
+    fn is_barrier(&self, rq: RqId) -> bool {
+        self.is_2_6() && !self.cx.rqs[rq].elv && self.is_barrier_part(rq)
+    }
+    /// A request that was asked to be a barrier, or a flush.
+    pub(super) fn is_barrier_part(&self, rq: RqId) -> bool {
+        let r = &self.cx.rqs[rq];
+        let own = self.cx.rqs.first_bio(rq).id.0 == OWN_BIO;
+        !own && (r.op == Op::Flush || r.flags.intersects(Flags::PREFLUSH | Flags::FUA))
+    }
+
+    /// Moves a barrier one step on; true when it may be started now.
+    fn barrier_step(&mut self, rq: RqId) -> bool {
+        match self.barrier.unwrap_or(Barrier::Draining) {
+            Barrier::Draining => {
+                self.barrier = Some(Barrier::Draining);
+                if self.in_flight > 0 {
+                    return false;
+                }
+                if self.dev.facts().write_cache && self.cx.rqs[rq].op != Op::Flush {
+                    self.barrier = Some(Barrier::PreFlush);
+                    let f = self.own_flush();
+                    self.start(f);
+                    self.cx.out.push_head(f);
+                    self.issue(f);
+                    return false;
+                }
+                self.barrier = Some(Barrier::Write);
+                true
+            }
+            Barrier::PreFlush | Barrier::PostFlush(_) => false,
+            // Only the barrier itself starts here; what is behind it waits.
+            Barrier::Write => self.in_flight == 0,
+        }
+    }
+    /// A part of a barrier has completed: `rq` is the layer's own flush (already freed) or the
+    /// barrier itself. True if `rq` is kept until the flush behind it is done.
+    pub(super) fn barrier_completed(&mut self, rq: RqId, own: bool) -> bool {
+        match self.barrier {
+            Some(Barrier::PreFlush) => self.barrier = Some(Barrier::Write),
+            Some(Barrier::Write) if self.cx.rqs[rq].op != Op::Flush => {
+                if !self.dev.facts().write_cache {
+                    self.barrier = None;
+                    return false;
+                }
+                let f = self.own_flush();
+                self.start(f);
+                self.cx.out.push_head(f);
+                self.issue(f);
+                self.barrier = Some(Barrier::PostFlush(rq));
+                return true;
+            }
+            Some(Barrier::Write) => self.barrier = None,
+            Some(Barrier::PostFlush(written)) if own => {
+                self.barrier = None;
+                self.complete_flush(written);
+            }
+            _ => {}
+        }
+        false
+    }
+
+    /// A cache flush of the layer's own.
+    pub(super) fn own_flush(&mut self) -> RqId {
+        let bio = Bio::new(OWN_BIO, TaskId(0), Op::Flush, Flags::empty(), 0, 0);
+        let ioc = self.ioc_of(TaskId(0));
+        self.cx.iocs.get_mut(ioc).requests += 1;
+        let (era, now) = (self.cx.queue.era, self.cx.now());
+        let rq = self.cx.rqs.alloc(bio, ioc, IoPrio::be(4), era, now);
+        self.cx.rqs[rq].elv = false;
+        self.cx.rqs[rq].state = State::Dispatched;
+        *self.sequenced.at(rq.idx()) = false;
+        rq
+    }
+    /// Issues a shared flush if one is wanted.
+    pub(super) fn kick_flush(&mut self) {
+        if self.flush.wants_flush(self.cx.now()) {
+            let f = self.own_flush();
+            self.cx.out.push_tail_quiet(f);
+        }
+    }
+    pub(super) fn do_acts(&mut self) {
+        while let Some(act) = self.acts.pop_front() {
+            match act {
+                Act::Write(rq) => {
+                    self.cx.rqs[rq].state = State::Dispatched;
+                    self.cx.out.push_head(rq);
+                }
+                Act::Complete(rq) => self.complete_flush(rq),
+            }
+        }
+    }
+}

@@ -1,0 +1,82 @@
+//! Switching the elevator while requests are queued.
+//!
+//! New requests get no elevator data and queue first come, first served; the old elevator is
+//! drained into the dispatch list; every 10 ms the layer looks whether a request with elevator
+//! data is left anywhere; when none is, the new elevator takes over with its defaults.
+
+use super::LegacyQueue;
+use seekwell_core::{Device, Instant, IocId, Nanos, RqId, Side};
+use seekwell_sched::cx::TIMER_SLOTS;
+use seekwell_sched::{Cx, Scheduler};
+
+const POLL: Nanos = Nanos::from_ms(10);
+
+/// Builds an elevator for a queue.
+type Maker<S> = Box<dyn FnOnce(&Cx) -> Box<S> + Send>;
+
+/// A switch under way.
+pub struct Switch<S: ?Sized> {
+    make: Maker<S>,
+    hash: bool,
+    pub(super) poll_at: Instant,
+}
+
+impl<S: Scheduler + ?Sized, D: Device> LegacyQueue<S, D> {
+    /// Begins a switch. `hash`: the new elevator keeps an end-sector hash.
+    pub fn switch(
+        &mut self,
+        now: Instant,
+        hash: bool,
+        make: impl FnOnce(&Cx) -> Box<S> + Send + 'static,
+    ) {
+        self.cx.set_now(now);
+        self.force_drain();
+        self.switching = Some(Switch { make: Box::new(make), hash, poll_at: now });
+        self.run();
+        self.poll_switch();
+        self.settle();
+    }
+    /// Is a switch under way?
+    pub fn switching(&self) -> bool {
+        self.switching.is_some()
+    }
+
+    pub(super) fn poll_switch(&mut self) {
+        let now = self.cx.now();
+        match &mut self.switching {
+            Some(s) if s.poll_at <= now => s.poll_at = now + POLL,
+            _ => return,
+        }
+        self.force_drain();
+        self.run();
+        let plugged = |i: RqId| self.plugs.iter().any(|p| p.rqs.contains(&i));
+        if self.cx.rqs.iter().any(|(i, r)| r.elv && !plugged(i)) {
+            return;
+        }
+        // Requests on plug lists lose their elevator data; they enter as bypassing ones.
+        let held: Vec<RqId> = self.plugs.iter().flat_map(|p| p.rqs.iter().copied()).collect();
+        for rq in held {
+            self.orphan(rq);
+        }
+        let Some(s) = self.switching.take() else { return };
+        for slot in 0..TIMER_SLOTS {
+            self.cx.disarm(slot as u8);
+        }
+        self.cx.take_kick();
+        self.cx.merge = Default::default();
+        self.attached = Side::new();
+        for i in 0..self.cx.iocs.capacity() {
+            *self.attached.at(IocId(i as u32).idx()) = false;
+        }
+        self.opts.hash = s.hash;
+        self.sched = (s.make)(&self.cx);
+        self.run();
+    }
+
+    /// A request loses its elevator data.
+    pub(super) fn orphan(&mut self, rq: RqId) {
+        if std::mem::replace(&mut self.cx.rqs[rq].elv, false) {
+            self.sched.finish(&mut self.cx, rq);
+        }
+    }
+}

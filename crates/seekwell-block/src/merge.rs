@@ -1,0 +1,240 @@
+//! Merging, as both layers do it: search (one-hit cache, end-sector hash, the elevator's front
+//! search), size limits, joining of neighbours.
+
+use crate::stats::QueueStats;
+use seekwell_core::{Action, Bio, Flags, IocId, Op, RqId, State};
+use seekwell_sched::{BioMerge, Cx, MergeKind, Scheduler};
+
+/// What merging leaves to its layer: counters, and requests that lost their bios and are to be
+/// freed (elevator told, pool or tag given back).
+#[derive(Debug, Default)]
+pub struct Account {
+    /// Counters.
+    pub stats: QueueStats,
+    /// To be freed.
+    pub freed: Vec<RqId>,
+}
+
+/// May bios like this one be merged at all?
+pub fn bio_mergeable(bio: &Bio) -> bool {
+    let bad = Flags::PREFLUSH.union(Flags::FUA).union(Flags::BARRIER).union(Flags::NOMERGE);
+    !bio.flags.intersects(bad) && bio.op != Op::Flush && bio.sectors.0 > 0
+}
+
+/// Which end of `rq` the bio touches; the end first.
+#[inline]
+pub fn touches(cx: &Cx, rq: RqId, bio: &Bio) -> Option<MergeKind> {
+    let r = &cx.rqs[rq];
+    if r.end() == bio.sector {
+        Some(MergeKind::Back)
+    } else if r.sector == bio.end() {
+        Some(MergeKind::Front)
+    } else {
+        None
+    }
+}
+
+/// Same operation, and the request still takes bios. blk-mq also wants the same priority and
+/// cgroup.
+#[inline]
+pub fn compatible(cx: &Cx, rq: RqId, bio: &Bio, ioc: IocId) -> bool {
+    let r = &cx.rqs[rq];
+    if !r.mergeable() || r.op != bio.op {
+        return false;
+    }
+    if cx.queue.era.is_mq() {
+        let prio = bio.ioprio.unwrap_or_else(|| cx.iocs.get(ioc).effective(cx.queue.era));
+        return r.ioprio == prio && r.cgroup == bio.cgroup;
+    }
+    true
+}
+
+/// Looks for a request that `bio` extends. `hash`: the elevator keeps an end-sector hash.
+pub fn find<S: Scheduler + ?Sized>(
+    cx: &mut Cx,
+    sched: &mut S,
+    bio: &Bio,
+    ioc: IocId,
+    hash: bool,
+) -> Option<(RqId, MergeKind)> {
+    match sched.bio_merge(cx, bio, ioc) {
+        BioMerge::Found(rq, kind) => return Some((rq, kind)),
+        BioMerge::No => return None,
+        BioMerge::UseElevator => {}
+    }
+    if let Some(last) = cx.merge.last
+        && let Some(kind) = touches(cx, last, bio)
+        && compatible(cx, last, bio, ioc)
+        && sched.allow_merge(cx, last, bio, ioc)
+    {
+        return Some((last, kind));
+    }
+    if cx.queue.nomerges >= 1 {
+        return None;
+    }
+    if hash {
+        let rqs = &cx.rqs;
+        let hit = cx.merge.find(bio.sector, |r| rqs[r].mergeable());
+        if let Some(rq) = hit
+            && compatible(cx, rq, bio, ioc)
+            && sched.allow_merge(cx, rq, bio, ioc)
+        {
+            return Some((rq, MergeKind::Back));
+        }
+    }
+    let rq = sched.find_front(cx, bio, ioc)?;
+    (cx.rqs[rq].sector == bio.end()
+        && compatible(cx, rq, bio, ioc)
+        && sched.allow_merge(cx, rq, bio, ioc))
+    .then_some((rq, MergeKind::Front))
+}
+
+/// Marks a request that would grow too large: it never grows again.
+fn refuse(cx: &mut Cx, rq: RqId) {
+    cx.rqs[rq].flags |= Flags::NOMERGE;
+    if cx.merge.last == Some(rq) {
+        cx.merge.last = None;
+    }
+}
+
+/// Puts `bio` into `rq`, which [`find`] gave. False if that would exceed the size limit.
+pub fn merge_bio<S: Scheduler + ?Sized>(
+    cx: &mut Cx,
+    sched: &mut S,
+    acct: &mut Account,
+    rq: RqId,
+    bio: &Bio,
+    kind: MergeKind,
+) -> bool {
+    if cx.rqs[rq].sectors.0 + bio.sectors.0 > cx.queue.max_sectors.0 {
+        refuse(cx, rq);
+        return false;
+    }
+    let now = cx.now();
+    let neighbour = match kind {
+        MergeKind::Back => {
+            cx.rqs.append_bio(rq, *bio, now);
+            acct.stats.back_merges += 1;
+            cx.event(Action::BackMerge, rq);
+            sched.latter(cx, rq).filter(|n| joinable(cx, rq, *n)).map(|n| (rq, n))
+        }
+        MergeKind::Front => {
+            cx.rqs.prepend_bio(rq, *bio, now);
+            acct.stats.front_merges += 1;
+            cx.event(Action::FrontMerge, rq);
+            sched.former(cx, rq).filter(|p| joinable(cx, *p, rq)).map(|p| (p, rq))
+        }
+    };
+    match neighbour {
+        Some((kept, gone)) => join(cx, sched, acct, kept, gone),
+        None => {
+            sched.merged(cx, rq, kind);
+            if kind == MergeKind::Back {
+                rehash(cx, rq);
+            }
+            cx.merge.last = Some(rq);
+        }
+    }
+    true
+}
+
+fn rehash(cx: &mut Cx, rq: RqId) {
+    if cx.merge.hashed(rq) {
+        cx.merge.del(rq);
+        let end = cx.rqs[rq].end();
+        cx.merge.add(rq, end);
+    }
+}
+
+/// Can these two queued requests become one?
+pub fn joinable(cx: &Cx, a: RqId, b: RqId) -> bool {
+    let (x, y) = (&cx.rqs[a], &cx.rqs[b]);
+    x.end() == y.sector
+        && x.op == y.op
+        && x.mergeable()
+        && y.mergeable()
+        && x.sectors.0 + y.sectors.0 <= cx.queue.max_sectors.0
+        && (!cx.queue.era.is_mq() || (x.ioprio == y.ioprio && x.cgroup == y.cgroup))
+}
+
+/// `kept` absorbs `gone`, which both are queued; `gone` is put on the list of requests to free.
+pub fn join<S: Scheduler + ?Sized>(
+    cx: &mut Cx,
+    sched: &mut S,
+    acct: &mut Account,
+    kept: RqId,
+    gone: RqId,
+) {
+    cx.rqs.join(kept, gone);
+    acct.stats.joins += 1;
+    sched.joined(cx, kept, gone);
+    rehash(cx, kept);
+    cx.merge.forget(gone);
+    cx.nr_sorted -= 1;
+    cx.merge.last = Some(kept);
+    acct.freed.push(gone);
+}
+
+/// Counts a request as inside the scheduler, hashes it, and fills the empty one-hit cache.
+#[inline]
+pub fn enter(cx: &mut Cx, rq: RqId, hash: bool) {
+    cx.rqs[rq].state = State::Sorted;
+    cx.nr_sorted += 1;
+    if cx.rqs[rq].mergeable() && cx.queue.nomerges < 2 {
+        if hash {
+            let end = cx.rqs[rq].end();
+            cx.merge.add(rq, end);
+        }
+        if cx.merge.last.is_none() {
+            cx.merge.last = Some(rq);
+        }
+    }
+}
+
+/// Insert merge of a plugged request (append only): first the one-hit cache, then, as long as one
+/// is found, the hash. True if `rq` was swallowed (and is to be
+/// freed).
+pub fn insert_merge<S: Scheduler + ?Sized>(
+    cx: &mut Cx,
+    sched: &mut S,
+    acct: &mut Account,
+    rq: RqId,
+) -> bool {
+    if cx.queue.nomerges >= 2 {
+        return false;
+    }
+    if let Some(last) = cx.merge.last
+        && joinable(cx, last, rq)
+    {
+        swallow(cx, acct, last, rq);
+        return true;
+    }
+    if cx.queue.nomerges >= 1 {
+        return false;
+    }
+    let mut swallowed = false;
+    let mut rq = rq;
+    loop {
+        let (start, rqs) = (cx.rqs[rq].sector, &cx.rqs);
+        let hit = cx.merge.find(start, |r| r != rq && rqs[r].mergeable());
+        let Some(before) = hit.filter(|b| joinable(cx, *b, rq)) else { return swallowed };
+        if swallowed {
+            join(cx, sched, acct, before, rq);
+        } else {
+            swallow(cx, acct, before, rq);
+        }
+        swallowed = true;
+        rq = before;
+    }
+}
+
+/// `rq`, not in the scheduler yet, is appended to the queued `into`.
+fn swallow(cx: &mut Cx, acct: &mut Account, into: RqId, rq: RqId) {
+    cx.rqs.join(into, rq);
+    acct.stats.joins += 1;
+    cx.event(Action::BackMerge, into);
+    // The kernel asks nobody here and joins nothing behind: only the hash moves.
+    rehash(cx, into);
+    cx.merge.last = Some(into);
+    acct.freed.push(rq);
+}

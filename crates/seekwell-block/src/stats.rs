@@ -1,0 +1,49 @@
+//! What a queue counts while it runs.
+
+use seekwell_core::{Instant, Sector};
+
+/// Counters of one queue.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct QueueStats {
+    /// Bios taken.
+    pub bios: u64,
+    /// Requests issued to the device.
+    pub requests: u64,
+    /// Bios merged at the end of a request.
+    pub back_merges: u64,
+    /// Bios merged at the start of a request.
+    pub front_merges: u64,
+    /// Requests joined with a neighbour.
+    pub joins: u64,
+    /// Bios that waited for a request or tag.
+    pub waits: u64,
+    /// Sectors issued.
+    pub sectors: u64,
+    /// Sum of distances between the end of one issued request and the start of the next, sectors.
+    pub seek_sectors: u64,
+    /// Integral of requests in the driver over time, request nanoseconds.
+    pub depth_ns: u128,
+    /// Cache flushes sent to the device.
+    pub flushes: u64,
+    depth: u32,
+    since: Instant,
+    head: Sector,
+}
+
+impl QueueStats {
+    /// The number in the driver is `depth` from `now` on.
+    #[inline]
+    pub fn set_depth(&mut self, now: Instant, depth: u32) {
+        self.depth_ns += u128::from(now.since(self.since).0) * u128::from(self.depth);
+        self.since = now;
+        self.depth = depth;
+    }
+    /// A request goes to the device.
+    #[inline]
+    pub fn issued(&mut self, sector: Sector, end: Sector) {
+        self.requests += 1;
+        self.sectors += end.0 - sector.0;
+        self.seek_sectors += sector.distance(self.head);
+        self.head = end;
+    }
+}
