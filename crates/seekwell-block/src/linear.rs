@@ -15,7 +15,10 @@ impl<B: BioSink> Linear<B> {
     /// Over members in order; at least one.
     pub fn new(members: Vec<B>) -> Self {
         assert!(!members.is_empty(), "a linear array has members");
-        Linear { members, split: Split::default() }
+        Linear {
+            members,
+            split: Split::default(),
+        }
     }
     /// The members.
     pub fn members(&self) -> &[B] {

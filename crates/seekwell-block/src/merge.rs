@@ -17,7 +17,10 @@ pub struct Account {
 
 /// May bios like this one be merged at all?
 pub fn bio_mergeable(bio: &Bio) -> bool {
-    let bad = Flags::PREFLUSH.union(Flags::FUA).union(Flags::BARRIER).union(Flags::NOMERGE);
+    let bad = Flags::PREFLUSH
+        .union(Flags::FUA)
+        .union(Flags::BARRIER)
+        .union(Flags::NOMERGE);
     !bio.flags.intersects(bad) && bio.op != Op::Flush && bio.sectors.0 > 0
 }
 
@@ -43,7 +46,9 @@ pub fn compatible(cx: &Cx, rq: RqId, bio: &Bio, ioc: IocId) -> bool {
         return false;
     }
     if cx.queue.era.is_mq() {
-        let prio = bio.ioprio.unwrap_or_else(|| cx.iocs.get(ioc).effective(cx.queue.era));
+        let prio = bio
+            .ioprio
+            .unwrap_or_else(|| cx.iocs.get(ioc).effective(cx.queue.era));
         return r.ioprio == prio && r.cgroup == bio.cgroup;
     }
     true
@@ -116,13 +121,19 @@ pub fn merge_bio<S: Scheduler + ?Sized>(
             cx.rqs.append_bio(rq, *bio, now);
             acct.stats.back_merges += 1;
             cx.event(Action::BackMerge, rq);
-            sched.latter(cx, rq).filter(|n| joinable(cx, rq, *n)).map(|n| (rq, n))
+            sched
+                .latter(cx, rq)
+                .filter(|n| joinable(cx, rq, *n))
+                .map(|n| (rq, n))
         }
         MergeKind::Front => {
             cx.rqs.prepend_bio(rq, *bio, now);
             acct.stats.front_merges += 1;
             cx.event(Action::FrontMerge, rq);
-            sched.former(cx, rq).filter(|p| joinable(cx, *p, rq)).map(|p| (p, rq))
+            sched
+                .former(cx, rq)
+                .filter(|p| joinable(cx, *p, rq))
+                .map(|p| (p, rq))
         }
     };
     match neighbour {
@@ -217,7 +228,9 @@ pub fn insert_merge<S: Scheduler + ?Sized>(
     loop {
         let (start, rqs) = (cx.rqs[rq].sector, &cx.rqs);
         let hit = cx.merge.find(start, |r| r != rq && rqs[r].mergeable());
-        let Some(before) = hit.filter(|b| joinable(cx, *b, rq)) else { return swallowed };
+        let Some(before) = hit.filter(|b| joinable(cx, *b, rq)) else {
+            return swallowed;
+        };
         if swallowed {
             join(cx, sched, acct, before, rq);
         } else {

@@ -25,7 +25,11 @@ struct Parent {
 
 impl Split {
     fn parent(&mut self, id: BioId, left: u32) -> u32 {
-        let p = Parent { id, left, error: false };
+        let p = Parent {
+            id,
+            left,
+            error: false,
+        };
         match self.free.pop() {
             Some(i) => {
                 self.parents[i as usize] = p;
@@ -49,18 +53,32 @@ impl Split {
         let p = self.parent(bio.id, parts.len() as u32);
         for (m, sector, sectors) in parts.iter().copied() {
             let id = BioId(u64::from(p));
-            members[m].submit(now, Bio { id, sector, sectors, ..bio });
+            members[m].submit(
+                now,
+                Bio {
+                    id,
+                    sector,
+                    sectors,
+                    ..bio
+                },
+            );
         }
     }
     /// A bio without data (a flush) goes to every member.
     pub fn to_all<B: BioSink>(&mut self, now: Instant, bio: Bio, members: &mut [B]) {
-        let parts: Vec<_> = (0..members.len()).map(|m| (m, bio.sector, bio.sectors)).collect();
+        let parts: Vec<_> = (0..members.len())
+            .map(|m| (m, bio.sector, bio.sectors))
+            .collect();
         self.submit(now, bio, &parts, members);
     }
     /// A bio beyond the end fails.
     pub fn fail(&mut self, now: Instant, bio: Bio) {
         self.now = now;
-        self.ready.push(BioDone { id: bio.id, at: now, error: true });
+        self.ready.push(BioDone {
+            id: bio.id,
+            at: now,
+            error: true,
+        });
     }
     /// Earliest event of all members.
     pub fn next_event<B: BioSink>(&self, members: &[B]) -> Option<Instant> {
@@ -82,7 +100,11 @@ impl Split {
                 p.left -= 1;
                 p.error |= d.error;
                 if p.left == 0 {
-                    out.push(BioDone { id: p.id, at: d.at, error: p.error });
+                    out.push(BioDone {
+                        id: p.id,
+                        at: d.at,
+                        error: p.error,
+                    });
                     self.free.push(d.id.0 as u32);
                 }
             }
@@ -100,8 +122,15 @@ pub struct Stripe<B> {
 impl<B: BioSink> Stripe<B> {
     /// Over at least one member; `chunk` sectors, not 0.
     pub fn new(members: Vec<B>, chunk: Sectors) -> Self {
-        assert!(!members.is_empty() && chunk.0 > 0, "a stripe has members and a chunk size");
-        Stripe { members, chunk: u64::from(chunk.0), split: Split::default() }
+        assert!(
+            !members.is_empty() && chunk.0 > 0,
+            "a stripe has members and a chunk size"
+        );
+        Stripe {
+            members,
+            chunk: u64::from(chunk.0),
+            split: Split::default(),
+        }
     }
     /// The members.
     pub fn members(&self) -> &[B] {
@@ -111,7 +140,10 @@ impl<B: BioSink> Stripe<B> {
     pub fn map(&self, at: Sector) -> (usize, Sector) {
         let n = self.members.len() as u64;
         let q = at.0 / self.chunk;
-        ((q % n) as usize, Sector(q / n * self.chunk + at.0 % self.chunk))
+        (
+            (q % n) as usize,
+            Sector(q / n * self.chunk + at.0 % self.chunk),
+        )
     }
 }
 
@@ -145,7 +177,12 @@ impl<B: BioSink> BioSink for Stripe<B> {
         }
     }
     fn capacity(&self) -> Sector {
-        let least = self.members.iter().map(|m| m.capacity().0).min().unwrap_or(0);
+        let least = self
+            .members
+            .iter()
+            .map(|m| m.capacity().0)
+            .min()
+            .unwrap_or(0);
         Sector(least / self.chunk * self.chunk * self.members.len() as u64)
     }
     fn congested(&self, write: bool) -> bool {

@@ -1,7 +1,7 @@
 //! Completion: bios end, the elevator is told, the request is freed, the queue runs again.
 
-use super::run::OWN_BIO;
 use super::LegacyQueue;
+use super::run::OWN_BIO;
 use seekwell_core::{Action, BioDone, Device, Instant, RqId, State};
 use seekwell_sched::Scheduler;
 
@@ -35,7 +35,11 @@ impl<S: Scheduler + ?Sized, D: Device> LegacyQueue<S, D> {
         let at = self.cx.now();
         self.cx.event(Action::Complete, rq);
         let own = |b: &(&seekwell_core::Bio, Instant)| b.0.id.0 != OWN_BIO;
-        out.extend(self.cx.rqs.bios(rq).filter(own).map(|b| BioDone { id: b.0.id, at, error }));
+        out.extend(self.cx.rqs.bios(rq).filter(own).map(|b| BioDone {
+            id: b.0.id,
+            at,
+            error,
+        }));
     }
 
     /// A request that the elevator never saw: flush commands, data of sequences, barriers.

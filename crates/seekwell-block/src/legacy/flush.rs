@@ -39,7 +39,12 @@ pub struct Sequenced {
 impl Sequenced {
     /// A sequence with these parts.
     pub fn new(rq: RqId, pre: bool, data: bool, post: bool) -> Self {
-        Sequenced { rq, pre, data, post }
+        Sequenced {
+            rq,
+            pre,
+            data,
+            post,
+        }
     }
     /// Its next step; that step is then taken as begun.
     fn advance(&mut self) -> Step {
@@ -124,7 +129,9 @@ impl FlushMachine {
     }
     /// Data of `rq` is done. False if it is not under way here.
     pub fn data_done(&mut self, now: Instant, rq: RqId, acts: &mut VecDeque<Act>) -> bool {
-        let Some(i) = self.data.iter().position(|s| s.rq == rq) else { return false };
+        let Some(i) = self.data.iter().position(|s| s.rq == rq) else {
+            return false;
+        };
         let s = self.data.remove(i);
         self.step(now, s, acts);
         true
@@ -163,12 +170,15 @@ mod tests {
         m.flushed(t, &mut acts);
         assert_eq!(acts.pop_front(), Some(Act::Write(RqId(1))));
         assert!(!m.wants_flush(t), "data of a sequence is in flight");
-        assert!(m.wants_flush(t + Nanos::from_secs(5)), "unless a waiter is 5 s old");
+        assert!(
+            m.wants_flush(t + Nanos::from_secs(5)),
+            "unless a waiter is 5 s old"
+        );
         m.flushed(t, &mut acts);
-        assert_eq!(acts.drain(..).collect::<Vec<_>>(), [
-            Act::Complete(RqId(2)),
-            Act::Complete(RqId(3))
-        ]);
+        assert_eq!(
+            acts.drain(..).collect::<Vec<_>>(),
+            [Act::Complete(RqId(2)), Act::Complete(RqId(3))]
+        );
         assert!(m.data_done(t, RqId(1), &mut acts));
         assert!(m.wants_flush(t), "post-flush");
         m.flushed(t, &mut acts);

@@ -163,7 +163,10 @@ impl<S: Scheduler + ?Sized, D: Device> LegacyQueue<S, D> {
         self.sched.check(&self.cx);
         let plugged: usize = self.plugs.iter().map(|p| p.rqs.len()).sum();
         let queued = self.cx.nr_sorted as usize + self.cx.out.len() + self.in_flight as usize;
-        assert!(plugged + queued <= self.cx.rqs.len(), "requests are in one place each");
+        assert!(
+            plugged + queued <= self.cx.rqs.len(),
+            "requests are in one place each"
+        );
         if let Some(l) = self.cx.merge.last {
             assert!(self.cx.rqs[l].mergeable(), "last_merge is mergeable");
         }
@@ -252,7 +255,9 @@ impl<S: Scheduler + ?Sized, D: Device> LegacyQueue<S, D> {
     }
     fn exit(&mut self, task: TaskId) {
         self.tasks.remove(&task);
-        let Some(ioc) = self.cx.iocs.find(task) else { return };
+        let Some(ioc) = self.cx.iocs.find(task) else {
+            return;
+        };
         if self.cx.iocs.leave(task, ioc) {
             if *self.attached.at(ioc.idx()) {
                 self.sched.ioc_event(&mut self.cx, ioc, IocEvent::Exit);
@@ -290,7 +295,10 @@ impl<S: Scheduler + ?Sized, D: Device> BioSink for LegacyQueue<S, D> {
             self.flush.deadline(),
             self.switching.as_ref().map(|s| s.poll_at),
         ];
-        rest.into_iter().flatten().chain(self.dev.next_event()).min()
+        rest.into_iter()
+            .flatten()
+            .chain(self.dev.next_event())
+            .min()
     }
 
     fn advance(&mut self, to: Instant, out: &mut Vec<BioDone>) {

@@ -65,7 +65,11 @@ impl Pools {
     }
     /// Which pool a request belongs to.
     pub fn index(&self, is_write: bool, is_sync: bool) -> usize {
-        if self.by_direction { is_write as usize } else { !is_sync as usize }
+        if self.by_direction {
+            is_write as usize
+        } else {
+            !is_sync as usize
+        }
     }
     /// Requests of a pool in use.
     pub fn count(&self, p: usize) -> u32 {
@@ -88,7 +92,10 @@ impl Pools {
         if self.batching(ioc, now) {
             return;
         }
-        *self.batchers.at(ioc.idx()) = Batcher { left: BATCH_REQUESTS, until: now + BATCH_TIME };
+        *self.batchers.at(ioc.idx()) = Batcher {
+            left: BATCH_REQUESTS,
+            until: now + BATCH_TIME,
+        };
     }
     /// A context's index was released.
     pub fn forget(&mut self, ioc: IocId) {
@@ -175,13 +182,19 @@ mod tests {
         assert_eq!(p.take(0, hog, 128, false, t), Grant::No);
         assert_eq!(p.take(0, IocId(1), 128, false, t), Grant::No);
         assert_eq!(p.take(0, IocId(1), 128, true, t), Grant::Yes, "must");
-        assert_eq!(p.take(1, IocId(1), 128, false, t), Grant::Yes, "the other pool is empty");
+        assert_eq!(
+            p.take(1, IocId(1), 128, false, t),
+            Grant::Yes,
+            "the other pool is empty"
+        );
     }
 
     #[test]
     fn rule_5_never_beyond_half_as_many_again_even_if_must() {
         let (mut p, t) = (Pools::new(Era::K4_0), Instant::START);
-        let taken = (0..1000).filter(|_| p.take(0, IocId(0), 128, true, t) == Grant::Yes).count();
+        let taken = (0..1000)
+            .filter(|_| p.take(0, IocId(0), 128, true, t) == Grant::Yes)
+            .count();
         assert_eq!(taken, 192);
     }
 }

@@ -1,10 +1,8 @@
 //! The driver's loop: look, start, hand over, until the device is full or nothing comes.
 
-use super::flush::{Act, Barrier};
 use super::LegacyQueue;
-use seekwell_core::{
-    Accept, Action, Bio, Command, Device, Flags, IoPrio, Op, RqId, State, TaskId,
-};
+use super::flush::{Act, Barrier};
+use seekwell_core::{Accept, Action, Bio, Command, Device, Flags, IoPrio, Op, RqId, State, TaskId};
 use seekwell_sched::Scheduler;
 
 /// Name of bios that the layer makes for itself (cache flushes); never completed to anybody.

@@ -37,7 +37,9 @@ impl<S: Scheduler + ?Sized, D: Device> LegacyQueue<S, D> {
             return false;
         }
         let found = merge::find(&mut self.cx, &mut *self.sched, bio, ioc, self.opts.hash);
-        let Some((rq, kind)) = found else { return false };
+        let Some((rq, kind)) = found else {
+            return false;
+        };
         let (cx, sched) = (&mut self.cx, &mut *self.sched);
         let merged = merge::merge_bio(cx, sched, &mut self.acct, rq, bio, kind);
         self.free_merged();
@@ -58,8 +60,11 @@ impl<S: Scheduler + ?Sized, D: Device> LegacyQueue<S, D> {
         let sync = bio.is_sync(self.cx.queue.era);
         let p = self.pools.index(bio.op.is_write(), sync);
         let elv = self.enters_elevator(&bio);
-        let verdict =
-            if elv { self.sched.may_queue(&mut self.cx, &bio, w.ioc) } else { MayQueue::May };
+        let verdict = if elv {
+            self.sched.may_queue(&mut self.cx, &bio, w.ioc)
+        } else {
+            MayQueue::May
+        };
         let grant = match verdict {
             MayQueue::No => Grant::No,
             v => {
@@ -77,7 +82,10 @@ impl<S: Scheduler + ?Sized, D: Device> LegacyQueue<S, D> {
         let c = self.cx.iocs.get_mut(w.ioc);
         c.requests += 1;
         let prio = bio.ioprio.unwrap_or_else(|| c.effective(era));
-        let rq = self.cx.rqs.alloc_arrived(bio, w.ioc, prio, era, now, w.arrived);
+        let rq = self
+            .cx
+            .rqs
+            .alloc_arrived(bio, w.ioc, prio, era, now, w.arrived);
         self.cx.rqs[rq].elv = elv;
         *self.sequenced.at(rq.idx()) = false;
         self.cx.event(Action::GetRq, rq);
@@ -179,7 +187,8 @@ impl<S: Scheduler + ?Sized, D: Device> LegacyQueue<S, D> {
         }
         *self.sequenced.at(rq.idx()) = true;
         let now = self.cx.now();
-        self.flush.enter(now, Sequenced::new(rq, pre, has_data, post), &mut self.acts);
+        self.flush
+            .enter(now, Sequenced::new(rq, pre, has_data, post), &mut self.acts);
         self.do_acts();
         self.kick_flush();
         self.run();
@@ -205,7 +214,9 @@ impl<S: Scheduler + ?Sized, D: Device> LegacyQueue<S, D> {
                 continue;
             }
             self.wake[p] -= 1;
-            let Some(w) = self.pools.wake(p, now) else { continue };
+            let Some(w) = self.pools.wake(p, now) else {
+                continue;
+            };
             self.make_request(w);
             return true;
         }
@@ -218,7 +229,11 @@ impl<S: Scheduler + ?Sized, D: Device> LegacyQueue<S, D> {
         }
         match self.plugs.iter_mut().find(|p| !p.open) {
             Some(p) => (p.task, p.open) = (task, true),
-            None => self.plugs.push(Plug { task, open: true, rqs: Vec::new() }),
+            None => self.plugs.push(Plug {
+                task,
+                open: true,
+                rqs: Vec::new(),
+            }),
         }
     }
     pub(super) fn close_plug(&mut self, task: TaskId, close: bool) {
@@ -238,7 +253,9 @@ impl<S: Scheduler + ?Sized, D: Device> LegacyQueue<S, D> {
             if !r.mergeable() || r.op != bio.op {
                 continue;
             }
-            let Some(kind) = merge::touches(&self.cx, rq, bio) else { continue };
+            let Some(kind) = merge::touches(&self.cx, rq, bio) else {
+                continue;
+            };
             let now = self.cx.now();
             if r.sectors.0 + bio.sectors.0 > self.cx.queue.max_sectors.0 {
                 self.cx.rqs[rq].flags |= Flags::NOMERGE;
@@ -276,8 +293,7 @@ impl<S: Scheduler + ?Sized, D: Device> LegacyQueue<S, D> {
                 self.orphan(rq);
             }
             let (cx, sched) = (&mut self.cx, &mut *self.sched);
-            let swallowed =
-                cx.rqs[rq].elv && merge::insert_merge(cx, sched, &mut self.acct, rq);
+            let swallowed = cx.rqs[rq].elv && merge::insert_merge(cx, sched, &mut self.acct, rq);
             self.free_merged();
             if !swallowed {
                 self.insert_sorted(rq);

@@ -31,7 +31,11 @@ impl<S: Scheduler + ?Sized, D: Device> LegacyQueue<S, D> {
     ) {
         self.cx.set_now(now);
         self.force_drain();
-        self.switching = Some(Switch { make: Box::new(make), hash, poll_at: now });
+        self.switching = Some(Switch {
+            make: Box::new(make),
+            hash,
+            poll_at: now,
+        });
         self.run();
         self.poll_switch();
         self.settle();
@@ -54,11 +58,17 @@ impl<S: Scheduler + ?Sized, D: Device> LegacyQueue<S, D> {
             return;
         }
         // Requests on plug lists lose their elevator data; they enter as bypassing ones.
-        let held: Vec<RqId> = self.plugs.iter().flat_map(|p| p.rqs.iter().copied()).collect();
+        let held: Vec<RqId> = self
+            .plugs
+            .iter()
+            .flat_map(|p| p.rqs.iter().copied())
+            .collect();
         for rq in held {
             self.orphan(rq);
         }
-        let Some(s) = self.switching.take() else { return };
+        let Some(s) = self.switching.take() else {
+            return;
+        };
         for slot in 0..TIMER_SLOTS {
             self.cx.disarm(slot as u8);
         }

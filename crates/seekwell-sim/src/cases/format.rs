@@ -1,0 +1,570 @@
+//! The case format, read strictly: an error names file, line, key and remedy.
+
+use super::Dispatched;
+use flate2::read::MultiGzDecoder;
+use seekwell_core::{BioId, Flags, Instant, IoPrio, Op, Sector, Sectors, TaskId};
+use serde::Deserialize;
+use serde_json::{Map, Value};
+use std::collections::BTreeMap;
+use std::io::{BufRead, BufReader, Read};
+use std::path::Path;
+use thiserror::Error;
+
+/// What is wrong with a case file.
+#[derive(Error, Debug)]
+pub enum CaseError {
+    /// It cannot be read.
+    #[error("{file}: {source}")]
+    Io {
+        /// The file.
+        file: String,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// A line is no case.
+    #[error("{file}, line {line}: {why}")]
+    Line {
+        /// The file.
+        file: String,
+        /// From 1.
+        line: usize,
+        /// What is wrong and what to do.
+        why: String,
+    },
+    /// A case asks for something that is not there.
+    #[error("case {case}: {why}")]
+    Case {
+        /// Its name.
+        case: String,
+        /// What is wrong and what to do.
+        why: String,
+    },
+}
+
+fn line_error(file: &str, line: usize, why: impl ToString) -> CaseError {
+    CaseError::Line {
+        file: file.to_owned(),
+        line,
+        why: why.to_string(),
+    }
+}
+
+/// The device of a case.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CaseDevice {
+    /// Commands at once.
+    #[serde(default = "one")]
+    pub depth: u32,
+    /// Fixed service time, microseconds.
+    #[serde(default)]
+    pub service_us: f64,
+    /// Spinning? A bool or 0/1.
+    #[serde(default = "yes", deserialize_with = "bool_or_number")]
+    pub rotational: bool,
+    /// One server (default), or each command for itself.
+    #[serde(default)]
+    pub parallel: bool,
+    /// blk-mq: limited by tag, so that a request is parked outside the scheduler.
+    #[serde(default)]
+    pub parked: bool,
+    /// blk-mq rounds: completions were gated.
+    #[serde(default)]
+    pub gate: bool,
+}
+
+impl Default for CaseDevice {
+    fn default() -> Self {
+        CaseDevice {
+            depth: 1,
+            service_us: 5000.0,
+            rotational: true,
+            parallel: false,
+            parked: false,
+            gate: false,
+        }
+    }
+}
+
+fn one() -> u32 {
+    1
+}
+fn yes() -> bool {
+    true
+}
+fn bool_or_number<'de, D: serde::Deserializer<'de>>(d: D) -> Result<bool, D::Error> {
+    match Value::deserialize(d)? {
+        Value::Bool(b) => Ok(b),
+        Value::Number(n) => Ok(n.as_f64() != Some(0.0)),
+        v => Err(serde::de::Error::custom(format!(
+            "`rotational` is true, false, 0 or 1, not {v}"
+        ))),
+    }
+}
+
+/// One case.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Case {
+    /// Unique name.
+    pub case: String,
+    /// Scheduler and version.
+    pub elevator: String,
+    /// Provenance.
+    #[serde(default)]
+    pub tree: String,
+    /// Provenance.
+    #[serde(default)]
+    pub workload: String,
+    /// Free text for people.
+    #[serde(default)]
+    pub note: String,
+    /// Ticks a second.
+    #[serde(default = "hz_1000")]
+    pub hz: u32,
+    /// Device.
+    #[serde(default)]
+    pub device: CaseDevice,
+    /// Merge limit, sectors.
+    #[serde(default = "sectors_1024")]
+    pub max_sectors: u32,
+    /// As in queue/nomerges.
+    #[serde(default)]
+    pub nomerges: u8,
+    /// Software contexts (CPUs), blk-mq.
+    #[serde(default)]
+    pub cpus: u16,
+    /// Pool size; 0: no limit.
+    #[serde(default)]
+    pub nr_requests: u32,
+    /// Written before the start, in sysfs units.
+    #[serde(default)]
+    pub tunables: Map<String, Value>,
+    /// [pid, class, level].
+    #[serde(default)]
+    pub contexts: Vec<[u64; 3]>,
+    /// [pid, nice].
+    #[serde(default)]
+    pub nice: Vec<(u32, i8)>,
+    /// [pid, cgroup].
+    #[serde(default)]
+    pub groups: Vec<(u32, u32)>,
+    /// [cgroup, parent, weight].
+    #[serde(default)]
+    pub cgroups: Vec<(u32, u32, u32)>,
+    /// Bios and controls.
+    #[serde(default)]
+    pub input: Vec<Vec<Value>>,
+    /// Dependencies of the original; information only.
+    #[serde(default)]
+    pub after: Map<String, Value>,
+    /// "legacy", "serial", "mq" or {"drain": t_us}.
+    #[serde(default)]
+    pub harness: Option<Value>,
+    /// Expected: [t_us, id, id, ...] each.
+    #[serde(default)]
+    pub dispatch: Option<Vec<Value>>,
+    /// Expected expiry times, us.
+    #[serde(default)]
+    pub timers: Option<Vec<f64>>,
+    /// Bios never dispatched.
+    #[serde(default)]
+    pub left: Vec<u64>,
+    /// blk-mq rounds: events.
+    #[serde(default)]
+    pub events: Vec<Vec<Value>>,
+    /// blk-mq rounds, bfq: tunables that were written.
+    #[serde(default)]
+    pub written: Vec<String>,
+    /// blk-mq rounds, bfq: jiffy of attaching.
+    #[serde(default)]
+    pub attach: Option<i64>,
+    /// blk-mq rounds, kyber: [t_us, domain, size] of every pool change.
+    #[serde(default)]
+    pub pools: Option<Vec<Vec<i64>>>,
+}
+
+fn hz_1000() -> u32 {
+    1000
+}
+fn sectors_1024() -> u32 {
+    1024
+}
+
+/// Which order of things at one instant.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Harness {
+    /// Completion, timers, deferred work, submissions; each submission runs the queue.
+    Legacy,
+    /// Completion, arrivals, timers, then one dispatch call.
+    Serial,
+    /// All arrivals first; dispatch from this time on.
+    Drain(Instant),
+}
+
+/// When an input happens.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum When {
+    /// At this time.
+    At(Instant),
+    /// This long (ns) after bio k completes.
+    After(u64, u64),
+}
+
+/// What an input is.
+#[derive(Clone, Debug, PartialEq)]
+pub enum What {
+    /// A bio.
+    Bio {
+        /// Its name.
+        id: u64,
+        /// Who.
+        task: TaskId,
+        /// Operation.
+        op: Op,
+        /// Flags.
+        flags: Flags,
+        /// First sector.
+        sector: Sector,
+        /// Length.
+        sectors: Sectors,
+    },
+    /// The process exits.
+    Exit(TaskId),
+    /// ioprio_set.
+    Prio(TaskId, IoPrio),
+    /// A tunable is written.
+    Tunable(String, String),
+    /// Forced drain.
+    Drain,
+    /// Weight of a cgroup.
+    Weight(u32, u32),
+}
+
+/// One input.
+#[derive(Clone, Debug)]
+pub struct CaseInput {
+    /// When.
+    pub when: When,
+    /// What.
+    pub what: What,
+}
+
+/// Operation and flags of a letter; `None` for an unknown one.
+pub fn op_of(letter: &str) -> Option<(Op, Flags)> {
+    Some(match letter {
+        "R" => (Op::Read, Flags::empty()),
+        "W" => (Op::Write, Flags::empty()),
+        "S" => (Op::Write, Flags::SYNC),
+        "N" => (Op::Write, Flags::SYNC | Flags::NOIDLE),
+        "P" => (Op::Read, Flags::META | Flags::PRIO),
+        "M" => (Op::Read, Flags::META),
+        "A" => (Op::Read, Flags::RAHEAD),
+        "F" => (Op::Flush, Flags::PREFLUSH),
+        "D" => (Op::Discard, Flags::empty()),
+        _ => return None,
+    })
+}
+
+fn ns_of_us(v: f64) -> Option<u64> {
+    (v.is_finite() && (0.0..1e12).contains(&v)).then(|| (v * 1000.0).round() as u64)
+}
+
+impl Case {
+    fn error(&self, why: impl Into<String>) -> CaseError {
+        CaseError::Case {
+            case: self.case.clone(),
+            why: why.into(),
+        }
+    }
+
+    /// Checks what the types do not say.
+    pub fn validate(&self) -> Result<(), CaseError> {
+        if !(1..=10_000).contains(&self.hz) {
+            return Err(self.error(format!("hz {} is outside 1..=10000", self.hz)));
+        }
+        if !(1..=65_536).contains(&self.device.depth) {
+            return Err(self.error(format!("depth {} is outside 1..=65536", self.device.depth)));
+        }
+        if ns_of_us(self.device.service_us).is_none() {
+            return Err(self.error("device.service_us is not a time in microseconds"));
+        }
+        self.harness()?;
+        self.inputs()?;
+        self.expected()?;
+        Ok(())
+    }
+
+    /// The harness it asks for (default: the legacy layer's conventions).
+    pub fn harness(&self) -> Result<Harness, CaseError> {
+        match &self.harness {
+            None => Ok(Harness::Legacy),
+            Some(Value::String(s)) if s == "legacy" => Ok(Harness::Legacy),
+            Some(Value::String(s)) if s == "serial" => Ok(Harness::Serial),
+            Some(Value::Object(o)) => o
+                .get("drain")
+                .and_then(Value::as_f64)
+                .and_then(ns_of_us)
+                .map(|ns| Harness::Drain(Instant::at_ns(ns)))
+                .ok_or_else(|| self.error("`harness` object is {\"drain\": t_us}")),
+            Some(v) => Err(self.error(format!(
+                "unknown harness {v}: \"legacy\", \"serial\", \"mq\" or {{\"drain\": t_us}}"
+            ))),
+        }
+    }
+
+    /// Tunables in the order written, as (name, text).
+    pub fn tunable_texts(&self) -> Vec<(String, String)> {
+        let text = |v: &Value| match v {
+            Value::String(s) => s.clone(),
+            v => v.to_string(),
+        };
+        self.tunables
+            .iter()
+            .map(|(k, v)| (k.clone(), text(v)))
+            .collect()
+    }
+
+    /// The input rows, understood.
+    pub fn inputs(&self) -> Result<Vec<CaseInput>, CaseError> {
+        self.input
+            .iter()
+            .enumerate()
+            .map(|(i, row)| self.input_row(i, row))
+            .collect()
+    }
+
+    fn input_row(&self, i: usize, row: &[Value]) -> Result<CaseInput, CaseError> {
+        let bad = |what: &str| self.error(format!("input row {} ({what})", i + 1));
+        let num = |k: usize, what: &str| {
+            row.get(k)
+                .and_then(Value::as_u64)
+                .ok_or_else(|| bad(&format!("{what} missing")))
+        };
+        let when = match row.first() {
+            Some(Value::String(s)) => {
+                let parts = s.strip_prefix('@').and_then(|r| r.split_once('+'));
+                let parsed = parts.and_then(|(k, x)| {
+                    Some(When::After(k.parse().ok()?, ns_of_us(x.parse().ok()?)?))
+                });
+                parsed.ok_or_else(|| bad("a time is microseconds or \"@k+x\""))?
+            }
+            Some(v) => {
+                let ns = v.as_f64().and_then(ns_of_us);
+                When::At(Instant::at_ns(
+                    ns.ok_or_else(|| bad("time is not in microseconds"))?,
+                ))
+            }
+            None => return Err(bad("empty row")),
+        };
+        let what = match row.get(1) {
+            Some(Value::String(s)) => match s.as_str() {
+                "x" => What::Exit(TaskId(num(2, "pid")? as u32)),
+                "p" => {
+                    let p = IoPrio::from_numbers(num(3, "class")?, num(4, "level")?);
+                    let p = p.ok_or_else(|| bad("class is 0..=3 and level 0..=7"))?;
+                    What::Prio(TaskId(num(2, "pid")? as u32), p)
+                }
+                "t" => {
+                    let name = row
+                        .get(2)
+                        .and_then(Value::as_str)
+                        .ok_or_else(|| bad("tunable"))?;
+                    let v = row.get(3).ok_or_else(|| bad("value missing"))?;
+                    let text = v.as_str().map_or_else(|| v.to_string(), str::to_owned);
+                    What::Tunable(name.to_owned(), text)
+                }
+                "d" => What::Drain,
+                "w" => What::Weight(num(2, "cgroup")? as u32, num(3, "weight")? as u32),
+                other => return Err(bad(&format!("unknown control \"{other}\""))),
+            },
+            _ => {
+                let letter = row.get(3).and_then(Value::as_str).unwrap_or("");
+                let (op, flags) = op_of(letter)
+                    .ok_or_else(|| bad(&format!("op \"{letter}\" is none of R W S N P M A F D")))?;
+                let sectors = num(5, "length")?;
+                if (sectors == 0) != (op == Op::Flush) || sectors > 1 << 24 {
+                    return Err(bad("length is 1..=16777216 sectors, and 0 for a flush"));
+                }
+                let sector = num(4, "sector")?;
+                if sector > 1 << 55 {
+                    return Err(bad("sector is beyond 2^55"));
+                }
+                What::Bio {
+                    id: num(1, "id")?,
+                    task: TaskId(num(2, "pid")? as u32),
+                    op,
+                    flags,
+                    sector: Sector(sector),
+                    sectors: Sectors(sectors as u32),
+                }
+            }
+        };
+        Ok(CaseInput { when, what })
+    }
+
+    /// Expected dispatches, where the case carries them (request lists, not blk-mq rounds).
+    pub fn expected(&self) -> Result<Option<Vec<Dispatched>>, CaseError> {
+        let Some(rows) = &self.dispatch else {
+            return Ok(None);
+        };
+        if !self.events.is_empty() {
+            return Ok(None);
+        }
+        let row = |(i, v): (usize, &Value)| {
+            let bad = || self.error(format!("dispatch row {} is not [t_us, id, ...]", i + 1));
+            let a = v.as_array().ok_or_else(bad)?;
+            let t = a
+                .first()
+                .and_then(Value::as_f64)
+                .and_then(ns_of_us)
+                .ok_or_else(bad)?;
+            let ids = a[1..]
+                .iter()
+                .map(|x| x.as_u64().map(BioId))
+                .collect::<Option<Vec<_>>>();
+            Ok((Instant::at_ns(t), ids.ok_or_else(bad)?))
+        };
+        rows.iter()
+            .enumerate()
+            .map(row)
+            .collect::<Result<_, _>>()
+            .map(Some)
+    }
+
+    /// Expected timer expiries.
+    pub fn expected_timers(&self) -> Option<Vec<Instant>> {
+        let ns = |t: &f64| Instant::at_ns((t * 1000.0).round() as u64);
+        self.timers.as_ref().map(|v| v.iter().map(ns).collect())
+    }
+}
+
+/// Opens a file through zstd or gzip, whichever its first bytes show.
+pub fn open_plain(path: &Path) -> Result<Box<dyn BufRead>, CaseError> {
+    let io = |source| CaseError::Io {
+        file: path.display().to_string(),
+        source,
+    };
+    let mut file = BufReader::new(std::fs::File::open(path).map_err(io)?);
+    let head = file.fill_buf().map_err(io)?;
+    let plain: Box<dyn Read> = if head.starts_with(&[0x28, 0xb5, 0x2f, 0xfd]) {
+        Box::new(zstd::Decoder::with_buffer(file).map_err(io)?)
+    } else if head.starts_with(&[0x1f, 0x8b]) {
+        Box::new(MultiGzDecoder::new(file))
+    } else {
+        return Ok(Box::new(file));
+    };
+    Ok(Box::new(BufReader::new(plain)))
+}
+
+/// Longest line accepted: a case of some 200,000 bios.
+const LINE_MAX: u64 = 16 << 20;
+
+/// What a CSV of bare bios needs beside itself.
+#[derive(Clone, Debug)]
+pub struct CsvOptions {
+    /// Scheduler, with version if not the default.
+    pub elevator: String,
+    /// Ticks a second.
+    pub hz: u32,
+    /// Device.
+    pub device: CaseDevice,
+    /// Tunables.
+    pub tunables: BTreeMap<String, String>,
+}
+
+impl Default for CsvOptions {
+    fn default() -> Self {
+        CsvOptions {
+            elevator: "deadline".to_owned(),
+            hz: 1000,
+            device: CaseDevice::default(),
+            tunables: BTreeMap::new(),
+        }
+    }
+}
+
+/// Reads all cases of a file: JSON lines, or CSV `t_us,id,pid,op,sector,n` with options.
+pub fn read_cases(path: &Path, csv: &CsvOptions) -> Result<Vec<Case>, CaseError> {
+    let file = path.display().to_string();
+    let mut input = open_plain(path)?;
+    let io = |source| CaseError::Io {
+        file: file.clone(),
+        source,
+    };
+    let (mut cases, mut rows, mut line) = (Vec::new(), Vec::new(), 0);
+    let mut text = String::new();
+    loop {
+        text.clear();
+        line += 1;
+        let n = (&mut input)
+            .take(LINE_MAX)
+            .read_line(&mut text)
+            .map_err(io)?;
+        if n == 0 {
+            break;
+        }
+        if n as u64 == LINE_MAX {
+            return Err(line_error(
+                &file,
+                line,
+                "longer than 16 MiB: not a case file",
+            ));
+        }
+        let t = text.trim();
+        if t.is_empty() || t.starts_with('#') {
+            continue;
+        }
+        if t.starts_with('{') {
+            let case: Case = serde_json::from_str(t).map_err(|e| line_error(&file, line, e))?;
+            case.validate().map_err(|e| line_error(&file, line, e))?;
+            cases.push(case);
+        } else {
+            match csv_row(t) {
+                Some(row) => rows.push(row),
+                None if rows.is_empty() && t.starts_with("t_us") => {}
+                None => {
+                    let why = "neither a JSON case nor `t_us,id,pid,op,sector,n`";
+                    return Err(line_error(&file, line, why));
+                }
+            }
+        }
+    }
+    if !rows.is_empty() {
+        let case = csv_case(&file, rows, csv);
+        case.validate()?;
+        cases.push(case);
+    }
+    if cases.is_empty() {
+        return Err(line_error(&file, line, "no case in it"));
+    }
+    Ok(cases)
+}
+
+fn csv_row(line: &str) -> Option<Vec<Value>> {
+    let cell = |c: &str| {
+        let c = c.trim();
+        c.parse::<u64>()
+            .map(Value::from)
+            .or_else(|_| c.parse::<f64>().map(Value::from))
+            .unwrap_or_else(|_| Value::from(c))
+    };
+    let row: Vec<Value> = line.split(',').map(cell).collect();
+    let control = row.get(1).is_some_and(Value::is_string);
+    (row.len() == 6 || (control && row.len() >= 3)).then_some(row)
+}
+
+fn csv_case(file: &str, input: Vec<Vec<Value>>, csv: &CsvOptions) -> Case {
+    let text = serde_json::json!({ "case": file, "elevator": csv.elevator, "hz": csv.hz });
+    let mut case: Case = serde_json::from_value(text).unwrap_or_else(|e| {
+        unreachable!("a case of name, elevator and hz is complete: {e}");
+    });
+    case.device = csv.device.clone();
+    case.tunables = csv
+        .tunables
+        .iter()
+        .map(|(k, v)| (k.clone(), Value::from(&**v)))
+        .collect();
+    case.input = input;
+    case
+}

@@ -1,0 +1,269 @@
+//! Cases in the single-queue layer, under the conventions of the decision logs: no plug, no pool
+//! limit, one server of fixed service time, the driver looks only when it has a free slot.
+
+use super::format::When;
+use super::{Case, CaseError, Outcome, Step, What};
+use seekwell_block::{HostDriver, LegacyOptions, LegacyQueue};
+use seekwell_core::{
+    Action, Bio, BioDone, BioId, BioSink, CgroupId, Class, Control, Device, Flags, Instant, IoPrio,
+    Nanos, Op, RqId, Sectors, TaskId, TickClock,
+};
+use seekwell_device::Constant;
+use seekwell_sched::{QueueFacts, Scheduler, find};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Stands for "no limit" of a request pool.
+const NO_LIMIT: u32 = u32::MAX / 4;
+
+type Queue = LegacyQueue<dyn Scheduler, Constant>;
+
+fn case_error(case: &Case, why: impl Into<String>) -> CaseError {
+    CaseError::Case {
+        case: case.case.clone(),
+        why: why.into(),
+    }
+}
+
+/// The facts of the queue a case describes.
+pub(super) fn facts(case: &Case, era: seekwell_core::Era) -> QueueFacts {
+    QueueFacts {
+        rotational: case.device.rotational,
+        depth: case.device.depth,
+        nr_requests: if case.nr_requests == 0 {
+            NO_LIMIT
+        } else {
+            case.nr_requests
+        },
+        max_sectors: Sectors(case.max_sectors),
+        nomerges: case.nomerges,
+        cpus: case.cpus.max(1),
+        name: case.case.clone(),
+        ..QueueFacts::example(era)
+    }
+}
+
+fn build(case: &Case) -> Result<Queue, CaseError> {
+    let (info, version, era) = find(&case.elevator).ok_or_else(|| {
+        case_error(
+            case,
+            format!(
+                "no scheduler `{}`: see `seekwell schedulers`",
+                case.elevator
+            ),
+        )
+    })?;
+    if era.is_mq() {
+        let why = format!(
+            "{} lives in blk-mq: give \"harness\": \"mq\"",
+            case.elevator
+        );
+        return Err(case_error(case, why));
+    }
+    let service = Nanos((case.device.service_us * 1000.0).round() as u64);
+    let dev = Constant::serial(case.device.depth, service).rotational(case.device.rotational);
+    let opts = LegacyOptions {
+        queue_plug: false,
+        hash: (info.hash)(version),
+        ..LegacyOptions::default()
+    };
+    let host = HostDriver::Simple {
+        depth: case.device.depth,
+    };
+    let make = |cx: &_| (info.make)(cx, version);
+    Ok(Queue::new(
+        facts(case, era),
+        TickClock::new(case.hz),
+        opts,
+        host,
+        dev,
+        make,
+    ))
+}
+
+/// Names the contexts, groups and tunables of a case before its start.
+fn prepare(case: &Case, q: &mut Queue) -> Result<(), CaseError> {
+    let t = Instant::START;
+    for (cg, parent, weight) in &case.cgroups {
+        q.control(t, Control::CgroupNew(CgroupId(*cg), CgroupId(*parent)));
+        q.control(t, Control::Weight(CgroupId(*cg), *weight));
+    }
+    for [pid, class, level] in &case.contexts {
+        let p = IoPrio::from_numbers(*class, *level)
+            .ok_or_else(|| case_error(case, format!("context of pid {pid}: class or level")))?;
+        if p.class != Class::None {
+            q.control(t, Control::Prio(TaskId(*pid as u32), p));
+        }
+    }
+    for (pid, nice) in &case.nice {
+        let normal = seekwell_core::Policy::Normal;
+        q.control(t, Control::Nice(TaskId(*pid), *nice, normal));
+    }
+    for (pid, cg) in &case.groups {
+        q.control(t, Control::Cgroup(TaskId(*pid), CgroupId(*cg)));
+    }
+    for (name, text) in case.tunable_texts() {
+        q.store(t, &name, &text)
+            .map_err(|e| case_error(case, e.to_string()))?;
+    }
+    Ok(())
+}
+
+/// Collects dispatches, timers and (if asked for) steps out of the event log.
+pub(super) struct Recorder {
+    pub(super) out: Outcome,
+    steps: bool,
+}
+
+impl Recorder {
+    pub(super) fn new(steps: bool) -> Self {
+        Recorder {
+            out: Outcome::default(),
+            steps,
+        }
+    }
+    fn take<D: Device>(&mut self, q: &mut LegacyQueue<dyn Scheduler, D>) {
+        let events = std::mem::take(&mut q.cx.log.events);
+        let last = events.len().saturating_sub(1);
+        for (i, event) in events.into_iter().enumerate() {
+            let live = event.action != Action::Complete;
+            let bios: Vec<BioId> = match event.rq {
+                Some(rq) if live => q.cx.rqs.bios(rq).map(|b| b.0.id).collect(),
+                _ => event.bio.into_iter().collect(),
+            };
+            match event.action {
+                Action::Issue => self.out.dispatch.push((event.at, bios.clone())),
+                Action::Timer => self.out.timers.push(event.at),
+                _ => {}
+            }
+            if self.steps {
+                let state = (i == last).then(|| {
+                    let mut s = String::new();
+                    q.scheduler().state(&q.cx, &mut s);
+                    s
+                });
+                self.out.events.push(Step { event, bios, state });
+            }
+        }
+    }
+}
+
+/// Submissions yet to come, in order of (time, place in the list).
+pub(super) struct Pending {
+    ready: BTreeSet<(Instant, usize)>,
+    after: BTreeMap<u64, Vec<(u64, usize)>>,
+}
+
+impl Pending {
+    pub(super) fn new(inputs: &[super::CaseInput]) -> Self {
+        let mut p = Pending {
+            ready: BTreeSet::new(),
+            after: BTreeMap::new(),
+        };
+        for (i, input) in inputs.iter().enumerate() {
+            match input.when {
+                When::At(t) => {
+                    p.ready.insert((t, i));
+                }
+                When::After(k, ns) => p.after.entry(k).or_default().push((ns, i)),
+            }
+        }
+        p
+    }
+    pub(super) fn first(&self) -> Option<(Instant, usize)> {
+        self.ready.first().copied()
+    }
+    pub(super) fn pop(&mut self) -> Option<(Instant, usize)> {
+        self.ready.pop_first()
+    }
+    pub(super) fn completed(&mut self, id: BioId, at: Instant) {
+        for (ns, i) in self.after.remove(&id.0).unwrap_or_default() {
+            self.ready.insert((at + Nanos(ns), i));
+        }
+    }
+}
+
+/// The bio of an input row.
+pub(super) fn bio_of(what: &What) -> Option<Bio> {
+    match *what {
+        What::Bio {
+            id,
+            task,
+            op,
+            flags,
+            sector,
+            sectors,
+        } => Some(Bio::new(id, task, op, flags, sector.0, sectors.0)),
+        _ => None,
+    }
+}
+
+/// Runs a case to its end.
+pub fn run(case: &Case, steps: bool) -> Result<Outcome, CaseError> {
+    let inputs = case.inputs()?;
+    let mut q = build(case)?;
+    prepare(case, &mut q)?;
+    q.cx.log.listen(true);
+    q.cx.log.events.clear();
+    let mut rec = Recorder::new(steps);
+    let mut pending = Pending::new(&inputs);
+    let mut done: Vec<BioDone> = Vec::new();
+    let mut undispatched: BTreeSet<u64> = BTreeSet::new();
+    loop {
+        let own = q.next_event();
+        let next = pending.first();
+        match (own, next) {
+            (None, None) => break,
+            (Some(t), n) if n.is_none_or(|n| t <= n.0) => q.advance(t, &mut done),
+            _ => {
+                let Some((t, i)) = pending.pop() else { break };
+                if let What::Bio { id, .. } = inputs[i].what {
+                    undispatched.insert(id);
+                }
+                feed(case, &mut q, t, &inputs[i].what)?;
+            }
+        }
+        rec.take(&mut q);
+        for d in done.drain(..) {
+            pending.completed(d.id, d.at);
+        }
+        if cfg!(debug_assertions) {
+            q.check();
+        }
+    }
+    let mut out = rec.out;
+    for (_, bios) in &out.dispatch {
+        for b in bios {
+            undispatched.remove(&b.0);
+        }
+    }
+    out.left = undispatched.into_iter().map(BioId).collect();
+    Ok(out)
+}
+
+fn feed(case: &Case, q: &mut Queue, t: Instant, what: &What) -> Result<(), CaseError> {
+    match what {
+        What::Bio { .. } => {
+            if let Some(mut bio) = bio_of(what) {
+                // 2.6.18 knows no metadata mark; 2.6.24 has META but not PRIO.
+                if q.cx.queue.era == seekwell_core::Era::K2_6_18 && bio.op == Op::Read {
+                    bio.flags -= Flags::META | Flags::PRIO;
+                }
+                q.submit(t, bio);
+            }
+        }
+        What::Exit(task) => q.control(t, Control::Exit(*task)),
+        What::Prio(task, p) => q.control(t, Control::Prio(*task, *p)),
+        What::Tunable(name, text) => {
+            q.store(t, name, text)
+                .map_err(|e| case_error(case, e.to_string()))?;
+        }
+        What::Drain => q.drain(t),
+        What::Weight(cg, w) => q.control(t, Control::Weight(CgroupId(*cg), *w)),
+    }
+    Ok(())
+}
+
+/// Request ids are indices into the queue's slab; kept here so that other harnesses agree.
+pub(super) fn ids(q: &seekwell_sched::Cx, rq: RqId) -> Vec<BioId> {
+    q.rqs.bios(rq).map(|b| b.0.id).collect()
+}

@@ -1,0 +1,6 @@
+//! The virtual clock.
+//!
+//! Puts schedulers, layers and device models together on simulated time: `cases` holds a scheduler
+//! under the microscope.
+
+pub mod cases;
