@@ -10,6 +10,7 @@ pub mod ioc;
 pub mod list;
 pub mod rbtree;
 pub mod request;
+pub mod result;
 pub mod rng;
 pub mod sink;
 pub mod time;

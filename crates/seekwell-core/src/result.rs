@@ -1,0 +1,360 @@
+//! The one result record: every substrate fills it, every report, comparison and import reads it.
+//!
+//! A record holds only what the run itself produced; nothing of the wall clock or of the number of
+//! threads is in it, so that equal runs give equal bytes.
+
+use crate::time::{Instant, NSEC_PER_SEC};
+use hdrhistogram::Histogram;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// Version of this layout; raised when a field changes its meaning.
+pub const SCHEMA: u32 = 1;
+
+/// Latencies, kept to three significant digits from 1 ns to an hour.
+#[derive(Clone, Debug)]
+pub struct Latency {
+    hist: Histogram<u64>,
+    sum_ns: u128,
+    max_ns: u64,
+    min_ns: u64,
+}
+
+const HIGHEST_NS: u64 = 3600 * NSEC_PER_SEC;
+
+impl Default for Latency {
+    fn default() -> Self {
+        // The bounds are constants that the library accepts.
+        let hist = Histogram::new_with_bounds(1, HIGHEST_NS, 3).expect("constant bounds");
+        Latency {
+            hist,
+            sum_ns: 0,
+            max_ns: 0,
+            min_ns: u64::MAX,
+        }
+    }
+}
+
+impl Latency {
+    /// Adds one.
+    #[inline]
+    pub fn record(&mut self, ns: u64) {
+        self.hist.saturating_record(ns.max(1));
+        self.sum_ns += u128::from(ns);
+        self.max_ns = self.max_ns.max(ns);
+        self.min_ns = self.min_ns.min(ns);
+    }
+    /// Adds all of another.
+    pub fn merge(&mut self, o: &Latency) {
+        for v in o.hist.iter_recorded() {
+            self.hist
+                .saturating_record_n(v.value_iterated_to(), v.count_at_value());
+        }
+        self.sum_ns += o.sum_ns;
+        self.max_ns = self.max_ns.max(o.max_ns);
+        self.min_ns = self.min_ns.min(o.min_ns);
+    }
+    /// How many.
+    pub fn count(&self) -> u64 {
+        self.hist.len()
+    }
+    /// Mean, ns; 0 without samples.
+    pub fn mean_ns(&self) -> f64 {
+        if self.count() == 0 {
+            0.0
+        } else {
+            self.sum_ns as f64 / self.count() as f64
+        }
+    }
+    /// Value at a percentile of 0..=100, ns; 0 without samples.
+    pub fn percentile_ns(&self, p: f64) -> u64 {
+        if self.count() == 0 {
+            0
+        } else {
+            self.hist.value_at_percentile(p).min(self.max_ns)
+        }
+    }
+    /// Largest, ns.
+    pub fn max_ns(&self) -> u64 {
+        self.max_ns
+    }
+    /// Smallest, ns; 0 without samples.
+    pub fn min_ns(&self) -> u64 {
+        if self.count() == 0 { 0 } else { self.min_ns }
+    }
+    /// (value, count) of every bucket used, ascending.
+    pub fn buckets(&self) -> Vec<(u64, u64)> {
+        let pair = |v: hdrhistogram::iterators::IterationValue<u64>| {
+            (v.value_iterated_to(), v.count_at_value())
+        };
+        self.hist.iter_recorded().map(pair).collect()
+    }
+}
+
+#[derive(Serialize, Deserialize)]
+struct LatencyText {
+    count: u64,
+    mean_ns: f64,
+    min_ns: u64,
+    p50_ns: u64,
+    p90_ns: u64,
+    p99_ns: u64,
+    p999_ns: u64,
+    max_ns: u64,
+    sum_ns: String,
+    buckets: Vec<(u64, u64)>,
+}
+
+impl Serialize for Latency {
+    fn serialize<S: serde::Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
+        LatencyText {
+            count: self.count(),
+            mean_ns: self.mean_ns(),
+            min_ns: self.min_ns(),
+            p50_ns: self.percentile_ns(50.0),
+            p90_ns: self.percentile_ns(90.0),
+            p99_ns: self.percentile_ns(99.0),
+            p999_ns: self.percentile_ns(99.9),
+            max_ns: self.max_ns,
+            sum_ns: self.sum_ns.to_string(),
+            buckets: self.buckets(),
+        }
+        .serialize(s)
+    }
+}
+
+impl<'de> Deserialize<'de> for Latency {
+    fn deserialize<D: serde::Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
+        let t = LatencyText::deserialize(d)?;
+        let mut l = Latency::default();
+        for (v, n) in t.buckets {
+            l.hist.saturating_record_n(v, n);
+        }
+        l.sum_ns = t.sum_ns.parse().map_err(serde::de::Error::custom)?;
+        l.max_ns = t.max_ns;
+        l.min_ns = if t.count == 0 { u64::MAX } else { t.min_ns };
+        Ok(l)
+    }
+}
+
+/// What one data direction did.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Direction {
+    /// Bios completed.
+    pub ios: u64,
+    /// Bytes of them.
+    pub bytes: u64,
+    /// Of them, failed.
+    pub errors: u64,
+    /// From submission to completion.
+    pub latency: Latency,
+}
+
+/// A process's part.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct ProcessShare {
+    /// Task number (a pid in traces).
+    pub task: u32,
+    /// Name, where one is known.
+    pub name: String,
+    /// Bios completed.
+    pub ios: u64,
+    /// Bytes.
+    pub bytes: u64,
+    /// Mean latency, ns.
+    pub mean_latency_ns: f64,
+}
+
+/// One second of the run.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Second {
+    /// Reads completed.
+    pub reads: u64,
+    /// Writes completed.
+    pub writes: u64,
+    /// Bytes completed.
+    pub bytes: u64,
+    /// Sum of latencies, ns.
+    pub latency_sum_ns: u64,
+    /// Largest latency, ns.
+    pub latency_max_ns: u64,
+}
+
+/// The number a workload is about.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Metric {
+    /// What it is ("sequential read", "seeks").
+    pub name: String,
+    /// Unit.
+    pub unit: String,
+    /// Value.
+    pub value: f64,
+    /// Larger is better.
+    pub higher_is_better: bool,
+}
+
+/// Of what device.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct DeviceInfo {
+    /// As asked for.
+    pub spec: String,
+    /// Model name.
+    pub name: String,
+    /// Spinning?
+    pub rotational: bool,
+    /// Commands at once.
+    pub depth: u32,
+    /// Sectors.
+    pub capacity_sectors: u64,
+}
+
+/// Under what scheduler.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct SchedulerUsed {
+    /// As asked for.
+    pub spec: String,
+    /// Kernel name.
+    pub name: String,
+    /// Version of it.
+    pub version: String,
+    /// "single-queue" or "blk-mq".
+    pub layer: String,
+    /// Kernel generation of the layer.
+    pub kernel: String,
+    /// All tunables as read back after the run.
+    pub tunables: BTreeMap<String, String>,
+}
+
+/// A whole run.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Record {
+    /// [`SCHEMA`].
+    pub schema: u32,
+    /// Version of Seekwell.
+    pub seekwell: String,
+    /// "sim", "serve", "host" or "import".
+    pub substrate: String,
+    /// What ran.
+    pub workload: String,
+    /// Its parameters, replay mode included.
+    pub params: BTreeMap<String, String>,
+    /// On what.
+    pub device: DeviceInfo,
+    /// Under what.
+    pub scheduler: SchedulerUsed,
+    /// Ticks a second.
+    pub hz: u32,
+    /// Seed of every random stream.
+    pub seed: u64,
+    /// From the first submission to the last completion, ns.
+    pub duration_ns: u64,
+    /// The workload's own metric.
+    pub metric: Option<Metric>,
+    /// Reads.
+    pub read: Direction,
+    /// Writes, discards and flushes with data.
+    pub write: Direction,
+    /// Requests issued to the device.
+    pub requests: u64,
+    /// Bios merged at the end of a request.
+    pub back_merges: u64,
+    /// Bios merged at the start.
+    pub front_merges: u64,
+    /// Requests joined with a neighbour.
+    pub joins: u64,
+    /// Bios that waited for a request or tag.
+    pub waits: u64,
+    /// Mean distance between one issued request and the next, sectors.
+    pub mean_seek_sectors: f64,
+    /// Time the device was busy, ns.
+    pub device_busy_ns: u64,
+    /// Mean number of requests in the device.
+    pub depth_mean: f64,
+    /// Mean number of bios submitted and not completed.
+    pub outstanding_mean: f64,
+    /// Largest number of them.
+    pub outstanding_max: u64,
+    /// By bytes, largest first.
+    pub processes: Vec<ProcessShare>,
+    /// Second by second.
+    pub seconds: Vec<Second>,
+    /// What to keep in mind when reading it.
+    pub warnings: Vec<String>,
+}
+
+impl Record {
+    /// Bytes a second.
+    pub fn bytes_per_sec(&self) -> f64 {
+        self.rate((self.read.bytes + self.write.bytes) as f64)
+    }
+    /// Bios a second.
+    pub fn iops(&self) -> f64 {
+        self.rate((self.read.ios + self.write.ios) as f64)
+    }
+    /// `x` per second of the run.
+    pub fn rate(&self, x: f64) -> f64 {
+        if self.duration_ns == 0 {
+            0.0
+        } else {
+            x * NSEC_PER_SEC as f64 / self.duration_ns as f64
+        }
+    }
+    /// Share of the run in which the device was busy, 0..=1.
+    pub fn busy(&self) -> f64 {
+        if self.duration_ns == 0 {
+            0.0
+        } else {
+            (self.device_busy_ns as f64 / self.duration_ns as f64).min(1.0)
+        }
+    }
+    /// Counts one completed bio.
+    pub fn count(&mut self, write: bool, bytes: u64, submitted: Instant, done: Instant, ok: bool) {
+        let ns = done.since(submitted).0;
+        let d = if write {
+            &mut self.write
+        } else {
+            &mut self.read
+        };
+        d.ios += 1;
+        d.bytes += bytes;
+        d.errors += u64::from(!ok);
+        d.latency.record(ns);
+        let s = (done.since_start() / NSEC_PER_SEC) as usize;
+        // A run of over a day keeps its series short by leaving the rest out.
+        if s < 86_400 {
+            if self.seconds.len() <= s {
+                self.seconds.resize_with(s + 1, Second::default);
+            }
+            let sec = &mut self.seconds[s];
+            if write {
+                sec.writes += 1;
+            } else {
+                sec.reads += 1;
+            }
+            sec.bytes += bytes;
+            sec.latency_sum_ns += ns;
+            sec.latency_max_ns = sec.latency_max_ns.max(ns);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_latency_merges_and_keeps_exact_mean_and_extremes() {
+        let (mut a, mut b) = (Latency::default(), Latency::default());
+        for ns in [1_000, 2_000, 3_000] {
+            a.record(ns);
+        }
+        b.record(1_000_000_007);
+        a.merge(&b);
+        assert_eq!(a.count(), 4);
+        assert_eq!(a.max_ns(), 1_000_000_007);
+        assert_eq!(a.min_ns(), 1_000);
+        assert!((a.mean_ns() - 250_003_251.75).abs() < 1e-6);
+        assert!(a.percentile_ns(50.0).abs_diff(2_000) < 4);
+        assert_eq!(a.percentile_ns(100.0), 1_000_000_007);
+    }
+}
