@@ -2,7 +2,7 @@
 //! search), size limits, joining of neighbours.
 
 use crate::stats::QueueStats;
-use seekwell_core::{Action, Bio, Flags, IocId, Op, RqId, State};
+use seekwell_core::{Action, Bio, Flags, IocId, RqId, State};
 use seekwell_sched::{BioMerge, Cx, MergeKind, Scheduler};
 
 /// What merging leaves to its layer: counters, and requests that lost their bios and are to be
@@ -15,26 +15,12 @@ pub struct Account {
     pub freed: Vec<RqId>,
 }
 
-/// May bios like this one be merged at all?
-pub fn bio_mergeable(bio: &Bio) -> bool {
-    let bad = Flags::PREFLUSH
-        .union(Flags::FUA)
-        .union(Flags::BARRIER)
-        .union(Flags::NOMERGE);
-    !bio.flags.intersects(bad) && bio.op != Op::Flush && bio.sectors.0 > 0
-}
+pub use seekwell_sched::admit::bio_mergeable;
 
 /// Which end of `rq` the bio touches; the end first.
 #[inline]
 pub fn touches(cx: &Cx, rq: RqId, bio: &Bio) -> Option<MergeKind> {
-    let r = &cx.rqs[rq];
-    if r.end() == bio.sector {
-        Some(MergeKind::Back)
-    } else if r.sector == bio.end() {
-        Some(MergeKind::Front)
-    } else {
-        None
-    }
+    cx.merge_kind(rq, bio)
 }
 
 /// Same operation, and the request still takes bios. blk-mq also wants the same priority and
@@ -45,13 +31,7 @@ pub fn compatible(cx: &Cx, rq: RqId, bio: &Bio, ioc: IocId) -> bool {
     if !r.mergeable() || r.op != bio.op {
         return false;
     }
-    if cx.queue.era.is_mq() {
-        let prio = bio
-            .ioprio
-            .unwrap_or_else(|| cx.iocs.get(ioc).effective(cx.queue.era));
-        return r.ioprio == prio && r.cgroup == bio.cgroup;
-    }
-    true
+    !cx.queue.era.is_mq() || cx.merge_ok(rq, bio, ioc)
 }
 
 /// Looks for a request that `bio` extends. `hash`: the elevator keeps an end-sector hash.
@@ -67,10 +47,12 @@ pub fn find<S: Scheduler + ?Sized>(
         BioMerge::No => return None,
         BioMerge::UseElevator => {}
     }
+    // The elevator is asked before positions are compared, as in the kernel: BFQ may merge queues
+    // when asked.
     if let Some(last) = cx.merge.last
-        && let Some(kind) = touches(cx, last, bio)
         && compatible(cx, last, bio, ioc)
         && sched.allow_merge(cx, last, bio, ioc)
+        && let Some(kind) = touches(cx, last, bio)
     {
         return Some((last, kind));
     }
@@ -217,7 +199,7 @@ pub fn insert_merge<S: Scheduler + ?Sized>(
     if let Some(last) = cx.merge.last
         && joinable(cx, last, rq)
     {
-        swallow(cx, acct, last, rq);
+        swallow(cx, sched, acct, last, rq);
         return true;
     }
     if cx.queue.nomerges >= 1 {
@@ -234,7 +216,7 @@ pub fn insert_merge<S: Scheduler + ?Sized>(
         if swallowed {
             join(cx, sched, acct, before, rq);
         } else {
-            swallow(cx, acct, before, rq);
+            swallow(cx, sched, acct, before, rq);
         }
         swallowed = true;
         rq = before;
@@ -242,8 +224,15 @@ pub fn insert_merge<S: Scheduler + ?Sized>(
 }
 
 /// `rq`, not in the scheduler yet, is appended to the queued `into`.
-fn swallow(cx: &mut Cx, acct: &mut Account, into: RqId, rq: RqId) {
+fn swallow<S: Scheduler + ?Sized>(
+    cx: &mut Cx,
+    sched: &mut S,
+    acct: &mut Account,
+    into: RqId,
+    rq: RqId,
+) {
     cx.rqs.join(into, rq);
+    sched.insert_merged(cx, into, rq);
     acct.stats.joins += 1;
     cx.event(Action::BackMerge, into);
     // The kernel asks nobody here and joins nothing behind: only the hash moves.

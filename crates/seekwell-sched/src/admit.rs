@@ -1,5 +1,5 @@
-//! May this bio go into that request? The conditions every blk-mq merge path shares, and the walk
-//! over a plain list that `none` and kyber make instead of a search.
+//! May this bio go into that request? Position, size, the conditions blk-mq adds, and the walk over
+//! a plain list that `none` and kyber make instead of a search.
 
 use crate::contract::{BioMerge, MergeKind};
 use crate::cx::Cx;
@@ -16,7 +16,7 @@ const NEVER: Flags = Flags::NOMERGE
 
 /// May this bio be merged at all?
 pub fn bio_mergeable(bio: &Bio) -> bool {
-    !bio.flags.intersects(NEVER) && bio.op != Op::Flush
+    !bio.flags.intersects(NEVER) && bio.op != Op::Flush && bio.sectors.0 > 0
 }
 
 impl Cx {

@@ -6,6 +6,7 @@
 pub mod agree;
 pub mod format;
 pub mod legacy;
+pub mod rounds;
 pub mod serial;
 
 pub use agree::Agreement;

@@ -1,0 +1,16 @@
+//! Agreement with recorded blk-mq rounds, by class, with two null models beside it.
+//!
+//! `cargo run -p seekwell-sim --example rounds -- FILE...`
+
+use seekwell_sim::cases::format::CsvOptions;
+use seekwell_sim::cases::read_cases;
+use seekwell_sim::cases::rounds::{Round, agreement};
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    for file in std::env::args().skip(1) {
+        let cases = read_cases(file.as_ref(), &CsvOptions::default())?;
+        let rounds: Vec<Round> = cases.iter().map(Round::of).collect::<Result<_, _>>()?;
+        println!("{file}\n{}", agreement(&rounds)?);
+    }
+    Ok(())
+}

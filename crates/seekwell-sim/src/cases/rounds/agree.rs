@@ -1,0 +1,162 @@
+//! How far a scheduler agrees with the kernel, beside two null models.
+
+use super::{CLook, Replay, Round, replay};
+use crate::cases::CaseError;
+use seekwell_sched::kyber::Kyber;
+use seekwell_sched::noop::Noop;
+use seekwell_sched::{Layer, find};
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// A replay held against its record.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Verdict {
+    /// Positions where both issued the same.
+    pub same: usize,
+    /// Positions: the longer of the two orders.
+    pub positions: usize,
+    /// First position that differs.
+    pub first_difference: Option<usize>,
+    /// The changes of the pools are the same, in order.
+    pub pools: bool,
+}
+
+impl Verdict {
+    /// The whole order is the same.
+    pub fn identical(&self) -> bool {
+        self.first_difference.is_none()
+    }
+}
+
+/// Compares a replay with its record.
+pub fn compare(round: &Round, mine: &Replay) -> Verdict {
+    let positions = round.dispatch.len().max(mine.issued.len());
+    let equal = |i: &usize| round.dispatch.get(*i) == mine.issued.get(*i);
+    let sizes = |p: &[super::PoolChange]| p.iter().map(|c| (c.1, c.2)).collect::<Vec<_>>();
+    Verdict {
+        same: (0..positions).filter(equal).count(),
+        positions,
+        first_difference: (0..positions).find(|i| !equal(i)),
+        pools: round
+            .pools
+            .as_deref()
+            .is_none_or(|p| sizes(p) == sizes(&mine.pools)),
+    }
+}
+
+/// Agreement over the rounds of one class.
+#[derive(Clone, Debug, Default)]
+pub struct ClassAgreement {
+    /// Rounds.
+    pub rounds: usize,
+    /// Whole order identical.
+    pub identical: usize,
+    /// Decisions with the same request at the same position.
+    pub same: usize,
+    /// Decisions.
+    pub positions: usize,
+    /// Pools identical.
+    pub pools: usize,
+    /// Rounds a FIFO gets identical.
+    pub fifo: usize,
+    /// Rounds C-LOOK gets identical.
+    pub clook: usize,
+    /// Names of rounds that differ, with the first position that does.
+    pub differ: Vec<(String, usize)>,
+}
+
+/// Agreement by class.
+#[derive(Clone, Debug, Default)]
+pub struct RoundAgreement(pub BTreeMap<String, ClassAgreement>);
+
+impl RoundAgreement {
+    /// Over the classes whose name `which` accepts.
+    pub fn over(&self, which: impl Fn(&str) -> bool) -> ClassAgreement {
+        let mut sum = ClassAgreement::default();
+        for (_, c) in self.0.iter().filter(|c| which(c.0)) {
+            sum.rounds += c.rounds;
+            sum.identical += c.identical;
+            sum.same += c.same;
+            sum.positions += c.positions;
+            sum.pools += c.pools;
+            sum.fifo += c.fifo;
+            sum.clook += c.clook;
+            sum.differ.extend(c.differ.iter().cloned());
+        }
+        sum
+    }
+}
+
+impl fmt::Display for RoundAgreement {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(
+            f,
+            "{:<18}{:>9}{:>10}{:>18}{:>7}{:>7}{:>8}",
+            "class", "identical", "rounds", "same position", "pools", "FIFO", "C-LOOK"
+        )?;
+        for (name, c) in &self.0 {
+            let same = format!("{}/{}", c.same, c.positions);
+            writeln!(
+                f,
+                "{name:<18}{:>9}{:>10}{same:>18}{:>7}{:>7}{:>8}",
+                c.identical, c.rounds, c.pools, c.fifo, c.clook
+            )?;
+            for (case, at) in &c.differ {
+                writeln!(f, "    {case} differs from position {at} on")?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Replays a round with the scheduler it names.
+pub fn replay_named(round: &Round) -> Result<Replay, CaseError> {
+    let unknown = || round.error(format!("no blk-mq scheduler is called {}", round.elevator));
+    let (info, version, _) = find(&round.elevator).ok_or_else(unknown)?;
+    if info.layer != Layer::Mq {
+        return Err(unknown());
+    }
+    if info.name == "kyber" {
+        let per_word = version == "6.1";
+        return replay(
+            round,
+            false,
+            |cx| Box::new(Kyber::new(cx, per_word)),
+            |k| k.pool_sizes().to_vec(),
+        );
+    }
+    replay(
+        round,
+        (info.hash)(version),
+        |cx| (info.make)(cx, version),
+        |_| Vec::new(),
+    )
+}
+
+/// Replays rounds and counts agreement by class (the rounds' `workload`).
+pub fn agreement(rounds: &[Round]) -> Result<RoundAgreement, CaseError> {
+    let mut all = RoundAgreement::default();
+    for round in rounds {
+        let verdict = compare(round, &replay_named(round)?);
+        // The null models decide nothing by tunables, and do not merge.
+        let bare = Round {
+            tunables: Vec::new(),
+            nomerges: 2,
+            ..round.clone()
+        };
+        let fifo = replay(&bare, false, |_| Box::new(Noop::new()), |_| Vec::new())?;
+        let clook = replay(&bare, false, |_| Box::new(CLook::default()), |_| Vec::new())?;
+        let c = all.0.entry(round.workload.clone()).or_default();
+        c.rounds += 1;
+        c.same += verdict.same;
+        c.positions += verdict.positions;
+        c.identical += usize::from(verdict.identical());
+        c.pools += usize::from(verdict.pools);
+        c.fifo += usize::from(compare(round, &fifo).identical());
+        c.clook += usize::from(compare(round, &clook).identical());
+        if let Some(at) = verdict.first_difference {
+            c.differ.push((round.case.clone(), at));
+        }
+    }
+    Ok(all)
+}

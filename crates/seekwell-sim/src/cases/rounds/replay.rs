@@ -1,0 +1,419 @@
+//! The replay itself: a hardware queue with driver tags and a parked request, driven by the
+//! record.
+
+use super::{Event, Incoming, Issued, PoolChange, Round, What};
+use crate::cases::CaseError;
+use seekwell_block::merge::{self, Account};
+use seekwell_core::{
+    Action, Bio, Era, Instant, IocId, NSEC_PER_USEC, Nanos, Op, RqId, Sectors, Side, State, TaskId,
+    TickClock,
+};
+use seekwell_sched::{Cx, Insert, IocEvent, QueueFacts, Scheduler};
+use std::collections::{BTreeMap, VecDeque};
+
+/// nr_requests of the recorded queues.
+const NR_REQUESTS: u32 = 256;
+/// A recorded timer belongs to ours if ours is due at most this much later ...
+const TIMER_EARLY: Nanos = Nanos::from_us(100);
+/// ... or this much earlier.
+const TIMER_LATE: Nanos = Nanos::from_ms(3);
+/// A timer's run is in the record if one follows within this.
+const RUN_FOLLOWS: Nanos = Nanos::from_ms(1);
+
+/// What came of a replay.
+#[derive(Clone, Debug, Default)]
+pub struct Replay {
+    /// Order of issue.
+    pub issued: Vec<Issued>,
+    /// Changes of the watched numbers (kyber: pool sizes).
+    pub pools: Vec<PoolChange>,
+    /// Requests that never left.
+    pub left: usize,
+}
+
+struct Queue<'a, S: ?Sized> {
+    round: &'a Round,
+    cx: Cx,
+    sched: &'a mut S,
+    hash: bool,
+    acct: Account,
+    /// Left the scheduler, not accepted by the driver.
+    parked: VecDeque<RqId>,
+    /// With the driver, oldest first.
+    in_flight: Vec<RqId>,
+    /// All issued, in order; `None` once completed.
+    order: Vec<Option<RqId>>,
+    plugs: BTreeMap<u32, Vec<RqId>>,
+    /// Without a scheduler: bios whose submitters sleep for a driver tag.
+    asleep: VecDeque<Incoming>,
+    /// Requests on plugs, with the bio each was made for, in order of allocation.
+    granted: Vec<(RqId, Incoming)>,
+    attached: Side<bool>,
+    pulled: usize,
+    out: Replay,
+}
+
+/// The tick phase that fits the recorded jiffies best.
+fn phase(round: &Round) -> Nanos {
+    let tick = 1_000_000_000 / i64::from(round.hz);
+    let at = |e: &Event| e.jiffy * tick - (e.t_us * NSEC_PER_USEC) as i64;
+    let low = round.events.iter().map(at).max().unwrap_or(0);
+    Nanos(low.clamp(0, tick - 1) as u64)
+}
+
+/// Replays a round. `make` builds the scheduler for a queue; `watch` reads numbers off it that are
+/// recorded when they change (kyber's pools; an empty list for others). `hash`: it uses the
+/// end-sector hash.
+pub fn replay<S: Scheduler + ?Sized>(
+    round: &Round,
+    hash: bool,
+    make: impl FnOnce(&Cx) -> Box<S>,
+    watch: impl Fn(&S) -> Vec<u32>,
+) -> Result<Replay, CaseError> {
+    let mut facts = QueueFacts::example(Era::Mq);
+    facts.rotational = round.rotational;
+    facts.depth = round.depth;
+    facts.nr_requests = NR_REQUESTS;
+    facts.max_sectors = Sectors(round.max_sectors);
+    facts.nomerges = round.nomerges;
+    facts.cpus = round.cpus();
+    facts.name = round.case.clone();
+    let mut cx = Cx::new(
+        facts,
+        TickClock {
+            hz: round.hz,
+            phase: phase(round),
+        },
+    );
+    let base = 1000 * u64::from(round.hz);
+    let tick_ns = 1_000_000_000 / i64::from(round.hz);
+    let attach_ns = (Instant::START.0 as i64 + round.attach_j * tick_ns).max(0) as u64;
+    cx.set_now_jiffy(
+        Instant(attach_ns),
+        base.saturating_add_signed(round.attach_j),
+    );
+    let mut sched = make(&cx);
+    for (name, text) in &round.tunables {
+        sched
+            .store(&mut cx, name, text)
+            .map_err(|e| round.error(e))?;
+    }
+    let mut before = watch(&sched);
+    let mut q = Queue {
+        round,
+        cx,
+        sched: &mut *sched,
+        hash,
+        acct: Account::default(),
+        parked: VecDeque::new(),
+        in_flight: Vec::new(),
+        order: Vec::new(),
+        plugs: BTreeMap::new(),
+        asleep: VecDeque::new(),
+        granted: Vec::new(),
+        attached: Side::new(),
+        pulled: 0,
+        out: Replay::default(),
+    };
+    for i in 0..round.events.len() {
+        q.timers_before(i);
+        q.step(i, base);
+        let after = watch(q.sched);
+        for (d, (old, new)) in before.iter().zip(&after).enumerate() {
+            if old != new {
+                q.out.pools.push((round.events[i].t_us, d, *new));
+            }
+        }
+        before = after;
+    }
+    q.out.left = q.cx.rqs.len() - q.in_flight.len();
+    Ok(q.out)
+}
+
+impl<S: Scheduler + ?Sized> Queue<'_, S> {
+    /// Timers that are due before event `i`, unless the record has the firing itself.
+    fn timers_before(&mut self, i: usize) {
+        let events = &self.round.events;
+        let next = at(&events[i]);
+        while let Some((due, slot)) = self.cx.next_timer()
+            && due <= next
+        {
+            let recorded = events[i..]
+                .iter()
+                .take_while(|e| at(e) <= due + TIMER_LATE)
+                .any(|e| e.what == What::Timer && at(e) + TIMER_EARLY >= due);
+            if recorded {
+                return;
+            }
+            let now = due.max(self.cx.now());
+            let jiffy = self.cx.clock().jiffies(now).max(self.cx.jiffies());
+            self.cx.set_now_jiffy(now, jiffy);
+            self.fire(slot, i);
+        }
+    }
+
+    /// Lets a timer fire; the run it asks for is that of the record, if there is one soon.
+    fn fire(&mut self, slot: u8, i: usize) {
+        self.cx.disarm(slot);
+        self.sched.timer(&mut self.cx, slot);
+        let (run, kick) = (self.cx.take_run(), self.cx.take_kick());
+        let now = self.cx.now();
+        let follows = self.round.events[i..]
+            .iter()
+            .take_while(|e| at(e) <= now + RUN_FOLLOWS)
+            .any(|e| matches!(e.what, What::Run { .. }));
+        if (run || kick) && !follows {
+            self.run(None);
+        }
+    }
+
+    fn step(&mut self, i: usize, base: u64) {
+        let event = self.round.events[i];
+        let jiffy = base.saturating_add_signed(event.jiffy);
+        self.cx.set_now_jiffy(at(&event).max(self.cx.now()), jiffy);
+        if !matches!(event.what, What::Run { .. }) && self.tags_left() {
+            self.issue_parked();
+        }
+        match event.what {
+            What::Insert(r) => {
+                let rq = self.make_request(&r);
+                self.insert(rq);
+            }
+            What::Bio(b) => self.bio(&b),
+            What::Unplug { task } => {
+                self.grant_as_recorded(task);
+                for rq in self.plugs.remove(&task).unwrap_or_default() {
+                    self.granted.retain(|g| g.0 != rq);
+                    self.insert(rq);
+                }
+                self.run(None);
+            }
+            What::Run { limit } => self.run(limit),
+            What::Complete { k, latency_us } => self.complete(k, latency_us),
+            What::Timer => {
+                let now = self.cx.now();
+                if let Some((due, slot)) = self.cx.next_timer()
+                    && due <= now + TIMER_EARLY
+                {
+                    self.fire(slot, i + 1);
+                }
+            }
+        }
+        // Runs asked for by callbacks are in the record.
+        self.cx.take_run();
+        self.cx.take_kick();
+    }
+
+    fn context(&mut self, r: &Incoming) -> IocId {
+        let task = TaskId(r.task);
+        let ioc = match self.cx.iocs.find(task) {
+            Some(ioc) => ioc,
+            None => self.cx.iocs.create(task, r.prio, Default::default()),
+        };
+        if !std::mem::replace(self.attached.at(ioc.idx()), true) {
+            self.sched.ioc_event(&mut self.cx, ioc, IocEvent::Attach);
+        }
+        let c = self.cx.iocs.get_mut(ioc);
+        if c.ioprio != r.prio {
+            c.ioprio = r.prio;
+            c.prio_gen += 1;
+            self.sched.ioc_event(&mut self.cx, ioc, IocEvent::Prio);
+        }
+        ioc
+    }
+
+    fn bio_of(r: &Incoming) -> Bio {
+        let (op, flags) = r.op_flags();
+        let mut bio = Bio::new(r.id, TaskId(r.task), op, flags, r.sector, r.sectors);
+        bio.ioprio = Some(r.prio);
+        bio.cpu = r.cpu;
+        bio
+    }
+
+    fn make_request(&mut self, r: &Incoming) -> RqId {
+        let ioc = self.context(r);
+        self.cx.iocs.get_mut(ioc).requests += 1;
+        let now = self.cx.now();
+        let rq = self
+            .cx
+            .rqs
+            .alloc(Self::bio_of(r), ioc, r.prio, Era::Mq, now);
+        self.sched.prepare(&mut self.cx, rq);
+        rq
+    }
+
+    fn insert(&mut self, rq: RqId) {
+        self.sched.inserting(&mut self.cx, rq);
+        if self.hash && merge::insert_merge(&mut self.cx, self.sched, &mut self.acct, rq) {
+            self.free_merged();
+            return;
+        }
+        merge::enter(&mut self.cx, rq, self.hash);
+        self.cx.event(Action::Insert, rq);
+        self.sched.insert(&mut self.cx, rq, Insert::Sorted);
+    }
+
+    fn bio(&mut self, r: &Incoming) {
+        let (bio, now) = (Self::bio_of(r), self.cx.now());
+        let ioc = self.context(r);
+        if self.round.nomerges < 2 {
+            let last = self.plugs.get(&r.task).and_then(|p| p.last()).copied();
+            if let Some(rq) = last
+                && self.cx.merge_ok(rq, &bio, ioc)
+                && self.cx.fits(rq, bio.sectors)
+                && let Some(kind) = self.cx.merge_kind(rq, &bio)
+            {
+                match kind {
+                    seekwell_sched::MergeKind::Back => self.cx.rqs.append_bio(rq, bio, now),
+                    seekwell_sched::MergeKind::Front => self.cx.rqs.prepend_bio(rq, bio, now),
+                }
+                return;
+            }
+            let found = merge::find(&mut self.cx, self.sched, &bio, ioc, self.hash);
+            if let Some((rq, kind)) = found
+                && merge::merge_bio(&mut self.cx, self.sched, &mut self.acct, rq, &bio, kind)
+            {
+                self.free_merged();
+                return;
+            }
+        }
+        self.asleep.push_back(*r);
+        self.allocate();
+    }
+
+    /// Requests for the bios that wait for one, in order. With a scheduler tags never run out;
+    /// without, a request holds a driver tag from here on.
+    fn allocate(&mut self) {
+        let tags = if self.sched.bypass() {
+            self.round.depth as usize
+        } else {
+            usize::MAX
+        };
+        while self.cx.rqs.len() < tags
+            && let Some(r) = self.asleep.pop_front()
+        {
+            let rq = self.make_request(&r);
+            self.plugs.entry(r.task).or_default().push(rq);
+            self.granted.push((rq, r));
+        }
+    }
+
+    /// A flush by a task whose bios all still sleep here shows that in the kernel its bio was
+    /// quicker than the sleeper woken last: that one gives its tag back.
+    fn grant_as_recorded(&mut self, task: u32) {
+        if self.plugs.get(&task).is_some_and(|p| !p.is_empty()) {
+            return;
+        }
+        let Some(i) = self.asleep.iter().position(|r| r.task == task) else {
+            return;
+        };
+        let Some((rq, r)) = self.granted.pop().filter(|g| self.cx.rqs[g.0].bios == 1) else {
+            return;
+        };
+        self.plugs.entry(r.task).or_default().retain(|x| *x != rq);
+        self.free(rq);
+        let first = self.asleep.remove(i);
+        self.asleep.push_front(r);
+        self.asleep.extend(first);
+        self.asleep.rotate_right(1);
+        self.allocate();
+    }
+
+    fn free_merged(&mut self) {
+        while let Some(rq) = self.acct.freed.pop() {
+            self.free(rq);
+        }
+    }
+    fn free(&mut self, rq: RqId) {
+        self.sched.finish(&mut self.cx, rq);
+        let ioc = self.cx.rqs[rq].ioc;
+        self.cx.iocs.get_mut(ioc).requests -= 1;
+        self.cx.rqs.free(rq);
+    }
+
+    fn tags_left(&self) -> bool {
+        (self.in_flight.len() as u32) < self.round.depth
+    }
+    fn issue_parked(&mut self) {
+        while self.tags_left()
+            && let Some(rq) = self.parked.pop_front()
+        {
+            self.issue(rq);
+        }
+    }
+
+    /// A run of the hardware queue: what is parked first, then the scheduler, until there is no
+    /// tag for a request it gave.
+    fn run(&mut self, limit: Option<usize>) {
+        self.issue_parked();
+        if !self.parked.is_empty() {
+            return;
+        }
+        // Without a scheduler everything that waits leaves at once.
+        let all = self.sched.bypass();
+        while limit.is_none_or(|l| self.pulled < l) && self.sched.has_work(&self.cx, 0) {
+            if self.sched.dispatch(&mut self.cx, 0, all) == 0 {
+                return;
+            }
+            while let Some(rq) = self.cx.out.pop() {
+                self.pulled += 1;
+                if self.tags_left() && self.parked.is_empty() {
+                    self.issue(rq);
+                } else {
+                    self.parked.push_back(rq);
+                }
+            }
+            if !self.parked.is_empty() {
+                return;
+            }
+        }
+    }
+
+    fn issue(&mut self, rq: RqId) {
+        let now = self.cx.now();
+        let r = &mut self.cx.rqs[rq];
+        r.state = State::InFlight;
+        r.issue = now;
+        self.cx.in_driver += 1;
+        self.in_flight.push(rq);
+        self.order.push(Some(rq));
+        let r = &self.cx.rqs[rq];
+        self.out.issued.push(if self.round.by_span() {
+            let op = match (r.op, r.sync) {
+                (Op::Read, _) => 'R',
+                (_, true) => 'S',
+                _ => 'W',
+            };
+            Issued::Span(op, r.sector.0, r.sectors.0)
+        } else {
+            Issued::Id(self.cx.rqs.first_bio(rq).id.0)
+        });
+        self.cx.event(Action::Issue, rq);
+    }
+
+    fn complete(&mut self, k: usize, latency_us: Option<(u64, u64)>) {
+        let done = self.order.get_mut(k).and_then(Option::take);
+        let Some(rq) = done.or_else(|| self.in_flight.first().copied()) else {
+            return;
+        };
+        self.in_flight.retain(|r| *r != rq);
+        if let Some(entry) = self.order.iter_mut().find(|e| **e == Some(rq)) {
+            *entry = None;
+        }
+        if let Some((total, device)) = latency_us {
+            let now = self.cx.now().0;
+            let r = &mut self.cx.rqs[rq];
+            r.start = Instant(now.saturating_sub(total * NSEC_PER_USEC));
+            r.issue = Instant(now.saturating_sub(device * NSEC_PER_USEC));
+        }
+        self.cx.in_driver -= 1;
+        self.cx.event(Action::Complete, rq);
+        self.sched.completed(&mut self.cx, rq);
+        self.free(rq);
+        self.allocate();
+    }
+}
+
+fn at(e: &Event) -> Instant {
+    Instant::at_us(e.t_us)
+}
