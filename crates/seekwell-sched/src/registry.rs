@@ -75,6 +75,7 @@ pub fn registry() -> &'static [SchedulerInfo] {
         crate::sio::INFO,
         crate::fiops::INFO,
         crate::row::INFO,
+        crate::anticipatory::INFO,
     ];
     ALL
 }

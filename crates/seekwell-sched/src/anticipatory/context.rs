@@ -1,0 +1,242 @@
+//! What anticipatory knows of a process, and the fixed-point statistics it draws from it.
+//!
+//! A context outlives its process: the one being waited for may be dead, and its request may
+//! still be under way. So each context is counted: by the living process, by its requests, and
+//! by the anticipation.
+
+use seekwell_core::{IocId, Sector, Side};
+
+/// 1.0 in the fixed point of all probabilities and sample counters.
+pub(super) const ONE: u64 = 256;
+
+/// One step of the decaying average: seven eighths old, one eighth `new`.
+pub(super) const fn decay(old: u64, new: u64) -> u64 {
+    (7 * old + new) / 8
+}
+
+/// Index of a [`Context`].
+pub(super) type Ctx = u32;
+
+/// One process, as this queue has met it.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Context {
+    refs: u32,
+    /// A task still uses it.
+    pub alive: bool,
+    /// A sync request was inserted.
+    pub io_started: bool,
+    /// A sync request was completed.
+    pub io_running: bool,
+    /// Requests inside the scheduler.
+    pub queued: u32,
+    /// Requests on the dispatch list that the driver has not looked at.
+    pub dispatched: u32,
+    /// Jiffy of the last sync completion.
+    pub last_end_j: u64,
+    /// Think times, jiffies x 256, decaying.
+    pub tt_total: u64,
+    /// Think-time samples x 256, decaying; settles at 249.
+    pub tt_samples: u64,
+    /// Mean think time in jiffies.
+    pub tt_mean: u64,
+    /// Seek distances, sectors x 256, decaying.
+    pub seek_total: u64,
+    /// Seek samples x 256, decaying.
+    pub seek_samples: u64,
+    /// Mean seek distance in sectors.
+    pub seek_mean: u64,
+    /// End of the last sync request inserted.
+    pub last_pos: Sector,
+}
+
+/// What is known of processes in general: how the next new one will behave.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Global {
+    /// Probability x 256 that a process without think-time samples exits.
+    pub exit_prob: u64,
+    /// Probability x 256 that it exits and no other one reads nearby.
+    pub no_coop: u64,
+    /// First think times, jiffies x 256, decaying.
+    pub new_tt_total: u64,
+    /// Their mean in jiffies.
+    pub new_tt_mean: u64,
+    /// First seek distances, sectors x 256, decaying.
+    pub new_seek_total: u64,
+    /// Their mean in sectors.
+    pub new_seek_mean: u64,
+}
+
+impl Context {
+    /// H1-H3: a sync request of (or near) this process is inserted.
+    pub fn history(&mut self, all: &mut Global, hz: u64, now_j: u64, start: Sector, end: Sector) {
+        if self.io_started || self.io_running {
+            let mut think_j = 0;
+            if self.io_running && self.queued + self.dispatched == 0 {
+                let cap_j = (hz / 50).saturating_sub(1);
+                think_j = now_j.saturating_sub(self.last_end_j).min(cap_j);
+            }
+            self.think(all, think_j);
+            self.seek(all, start.distance(self.last_pos));
+        }
+        self.last_pos = end;
+        self.io_started = true;
+    }
+
+    fn think(&mut self, all: &mut Global, think_j: u64) {
+        if self.tt_samples == 0 {
+            all.new_tt_total = decay(all.new_tt_total, ONE * think_j);
+            all.new_tt_mean = all.new_tt_total / ONE;
+            all.exit_prob = decay(all.exit_prob, 0);
+        }
+        self.tt_samples = decay(self.tt_samples, ONE);
+        self.tt_total = decay(self.tt_total, ONE * think_j);
+        self.tt_mean = (self.tt_total + 128) / self.tt_samples;
+    }
+
+    fn seek(&mut self, all: &mut Global, distance: u64) {
+        if self.seek_samples == 0 {
+            all.new_seek_total = decay(all.new_seek_total, ONE * distance);
+            all.new_seek_mean = all.new_seek_total / ONE;
+        }
+        // A stray request far away shall not spoil the mean; new processes get more room.
+        let room = if self.seek_samples <= 60 {
+            1 << 21
+        } else {
+            1 << 17
+        };
+        let distance = distance.min(4 * self.seek_mean + room);
+        self.seek_samples = decay(self.seek_samples, ONE);
+        self.seek_total = decay(self.seek_total, ONE * distance);
+        self.seek_mean = (self.seek_total + self.seek_samples / 2) / self.seek_samples;
+    }
+
+    /// H4: a sync request of this process is done (or vanished in another one).
+    pub fn ended(&mut self, now_j: u64) {
+        self.io_running = true;
+        self.last_end_j = now_j;
+    }
+}
+
+/// The contexts of one queue.
+#[derive(Debug, Default)]
+pub(super) struct ContextTable {
+    all: Vec<Context>,
+    free: Vec<Ctx>,
+    /// By index of the layer's io context.
+    by_ioc: Side<Option<Ctx>>,
+}
+
+impl std::ops::Index<Ctx> for ContextTable {
+    type Output = Context;
+    fn index(&self, c: Ctx) -> &Context {
+        &self.all[c as usize]
+    }
+}
+impl std::ops::IndexMut<Ctx> for ContextTable {
+    fn index_mut(&mut self, c: Ctx) -> &mut Context {
+        &mut self.all[c as usize]
+    }
+}
+
+impl ContextTable {
+    /// The context of a layer's io context, made if need be.
+    pub fn of(&mut self, ioc: IocId, alive: bool) -> Ctx {
+        if let Some(c) = *self.by_ioc.at(ioc.idx()) {
+            return c;
+        }
+        let fresh = Context {
+            refs: 1,
+            alive,
+            ..Context::default()
+        };
+        let c = match self.free.pop() {
+            Some(c) => {
+                self.all[c as usize] = fresh;
+                c
+            }
+            None => {
+                self.all.push(fresh);
+                (self.all.len() - 1) as Ctx
+            }
+        };
+        *self.by_ioc.at(ioc.idx()) = Some(c);
+        c
+    }
+    /// The process is gone; its statistics stay while somebody refers to them.
+    pub fn exit(&mut self, ioc: IocId) {
+        if let Some(c) = *self.by_ioc.at(ioc.idx()) {
+            self[c].alive = false;
+        }
+    }
+    /// The layer is about to reuse the index.
+    pub fn release(&mut self, ioc: IocId) {
+        if let Some(c) = self.by_ioc.at(ioc.idx()).take() {
+            self[c].alive = false;
+            self.put(c);
+        }
+    }
+    /// One more reference.
+    pub fn get(&mut self, c: Ctx) {
+        self[c].refs += 1;
+    }
+    /// One reference less; the last one frees it.
+    pub fn put(&mut self, c: Ctx) {
+        let x = &mut self[c];
+        x.refs -= 1;
+        if x.refs == 0 {
+            self.free.push(c);
+        }
+    }
+    /// Those in use.
+    pub fn iter(&self) -> impl Iterator<Item = &Context> + '_ {
+        self.all.iter().filter(|c| c.refs > 0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The counter of samples runs 0, 32, 60, 84, ... and settles at 249; the first mean is biased
+    /// up: 2 jiffies become 6, 3 become 7, 19 become 23.
+    #[test]
+    fn sample_counter_and_first_means() {
+        for (think_j, mean_j) in [(2, 6), (3, 7), (19, 23)] {
+            let (mut c, mut all) = (Context::default(), Global::default());
+            c.think(&mut all, think_j);
+            assert_eq!(c.tt_mean, mean_j);
+        }
+        let (mut c, mut all) = (Context::default(), Global::default());
+        let mut seen = Vec::new();
+        for _ in 0..100 {
+            c.think(&mut all, 0);
+            seen.push(c.tt_samples);
+        }
+        assert_eq!(seen[..10], [32, 60, 84, 105, 123, 139, 153, 165, 176, 186]);
+        assert_eq!(seen[99], 249);
+    }
+
+    #[test]
+    fn a_far_first_seek_is_capped_for_the_process_but_not_for_the_newcomers() {
+        let (mut c, mut all) = (Context::default(), Global::default());
+        c.history(&mut all, 1000, 5, Sector(0), Sector(8));
+        assert_eq!(c.seek_samples, 0, "the first request is no sample");
+        c.history(&mut all, 1000, 6, Sector(80_000_008), Sector(80_000_016));
+        assert_eq!(all.new_seek_mean, 10_000_000);
+        assert_eq!(c.seek_mean, ((1 << 21) * 32 + 16) / 32);
+    }
+
+    #[test]
+    fn a_dead_context_lives_while_it_is_referred_to() {
+        let mut t = ContextTable::default();
+        let c = t.of(IocId(3), true);
+        t.get(c);
+        t.exit(IocId(3));
+        t.release(IocId(3));
+        let d = t.of(IocId(3), true);
+        assert_ne!(c, d, "the index is reused, the context is not");
+        assert!(!t[c].alive && t[d].alive);
+        t.put(c);
+        assert_eq!(t.of(IocId(4), true), c, "now it is free");
+    }
+}
