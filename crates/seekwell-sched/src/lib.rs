@@ -14,6 +14,7 @@ pub mod registry;
 pub mod shallow;
 pub mod tunable;
 
+pub mod adios;
 pub mod anticipatory;
 pub mod deadline;
 pub mod fiops;

@@ -76,6 +76,7 @@ pub fn registry() -> &'static [SchedulerInfo] {
         crate::fiops::INFO,
         crate::row::INFO,
         crate::anticipatory::INFO,
+        crate::adios::INFO,
     ];
     ALL
 }

@@ -1,0 +1,606 @@
+//! ADIOS, the adaptive deadline I/O scheduler (`block/adios.c`, Masahito Suzuki; CachyOS).
+//!
+//! It learns how long the device takes for each type of operation (base + slope x size), gives
+//! each request a deadline, and hands out small pages of the most urgent ones, as much at a time
+//! as the device is predicted to finish within a window. Between reads and other requests an
+//! account (the bias) decides, charged with predicted latencies.
+//!
+//! Nobody at hand runs a kernel with ADIOS: this follows a reading of the published sources and
+//! was compared with no running one. Four releases (3.1.9 is the default) are one implementation
+//! with switches; see `version.rs`. The learning is in `model.rs`.
+//!
+//! Left out: I/O accounting is taken to be on (1.5.5 learns nothing without); a busy lock never
+//! turns a merge away; the CPU that submitted a request also completes it.
+
+mod model;
+mod page;
+mod tunables;
+mod version;
+
+use crate::contract::{BioMerge, Insert, MergeKind, Scheduler};
+use crate::cx::{Cx, Emit};
+use crate::registry::{Layer, SchedulerInfo, hash_always};
+use crate::tunable::{StoreError, Tunable};
+use model::{Model, Rules};
+use page::Page;
+use seekwell_core::{
+    Bio, Era, Flags, Instant, IocId, Links, List, Nodes, Op, RqId, Sector, Side, Tree,
+};
+use version::{Barriers, Tiers, Version};
+
+/// Registry line.
+pub const INFO: SchedulerInfo = SchedulerInfo {
+    name: "adios",
+    layer: Layer::Mq,
+    versions: &[
+        ("3.1.9", Era::Mq),
+        ("3.2.0", Era::Mq),
+        ("3.0.1", Era::Mq),
+        ("1.5.5", Era::Mq),
+    ],
+    summary: "learns the device's latencies and batches by predicted time, reads before writes",
+    history: "Out of tree since 2024, by Masahito Suzuki; shipped by CachyOS. Changes from release \
+              to release: `iosched/adios_version` tells which one a kernel has.",
+    not_when: "Short runs on a fresh device, or reads only: until one small read and one small write \
+               were measured it is a FIFO that merges nothing. Discards are barriers in 3.1.9.",
+    source: "behaviour of the published patches 1.5.5, 3.0.1, 3.1.9 and 3.2.0, by reading",
+    per_process: false,
+    hash: hash_always,
+    tunables: tunables::of,
+    make: |cx, v| Box::new(Adios::new(cx, v)),
+};
+
+const READ: usize = 0;
+const WRITE: usize = 1;
+const DISCARD: usize = 2;
+const OTHER: usize = 3;
+const TYPES: usize = 4;
+/// Timer slot of the learning.
+const UPDATE: u8 = 0;
+/// Time from a sample to the update it causes, ms.
+const UPDATE_MS: u64 = 100;
+/// CPU scheduler weights by nice value, -20 to 19.
+const WEIGHT: [u64; 40] = [
+    88761, 71755, 56483, 46273, 36291, 29154, 23254, 18705, 14949, 11916, 9548, 7620, 6100, 4904,
+    3906, 3121, 2501, 1991, 1586, 1277, 1024, 820, 655, 526, 423, 335, 272, 215, 172, 137, 110, 87,
+    70, 56, 45, 36, 29, 23, 18, 15,
+];
+
+/// Data of a request.
+#[derive(Clone, Copy, Debug, Default)]
+struct Rq {
+    place: Place,
+    /// Counted in what is handed out, until it completes.
+    counted: bool,
+    /// Predicted latency and size, both fixed at insertion.
+    pl: u64,
+    bytes: u64,
+    deadline: u64,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Place {
+    #[default]
+    Outside,
+    Priority(u8),
+    Barrier,
+    Tree(u8),
+    Page(u8),
+}
+
+/// The scheduler.
+#[derive(Debug)]
+pub struct Adios {
+    version: Version,
+    /// Reads; everything else.
+    tree: [Tree; 2],
+    /// Keys: deadlines in ns, quantised.
+    nodes: Nodes<u64>,
+    /// At-head requests; what goes before them.
+    priority: [List; 2],
+    barriers: List,
+    /// Set while the barrier queue holds something: newcomers queue behind it.
+    barred: bool,
+    pages: [Page; 2],
+    current: usize,
+    links: Links,
+    rq: Side<Rq>,
+    /// Requests in priority queues, pages and the device, and the sum of their predictions.
+    in_flight: u64,
+    tpl_ns: u64,
+    bias: i64,
+    prio: [i32; 2],
+    model: [Model; TYPES],
+    /// Reads and writes were measured: the deadlines mean something. Never unset.
+    stable: bool,
+    /// Of each CPU (3.2.0) or of the only entry; 0: the device was idle.
+    last_completed: Side<Instant>,
+    /// End of the last request completed, while it is known.
+    last_end: Option<Sector>,
+    /// End of the last request handed over.
+    head: Sector,
+    scratch: Vec<(Sector, u32, u32)>,
+    largest: [u32; TYPES],
+    largest_total: u32,
+    window_ns: u64,
+    refill_percent: u64,
+    latency_limit_ns: u64,
+    by_sector: bool,
+    compliance: u32,
+    batch_limit: [u32; TYPES],
+    target_ns: [u64; TYPES],
+    rules: Rules,
+}
+
+impl Adios {
+    /// With the defaults of a release.
+    pub fn new(cx: &Cx, version: &str) -> Self {
+        let v = Version::named(version);
+        Adios {
+            version: v,
+            tree: [Tree::new(); 2],
+            nodes: Nodes::new(),
+            priority: [List::new(); 2],
+            barriers: List::new(),
+            barred: false,
+            pages: [Page::default(); 2],
+            current: 0,
+            links: Links::new(),
+            rq: Side::new(),
+            in_flight: 0,
+            tpl_ns: 0,
+            bias: 0,
+            prio: [v.read_priority, 0],
+            model: std::array::from_fn(|_| Model::new(cx.now())),
+            stable: !v.fifo_until_stable,
+            last_completed: Side::new(),
+            last_end: None,
+            head: Sector(0),
+            scratch: Vec::new(),
+            largest: [0; TYPES],
+            largest_total: 0,
+            window_ns: if cx.queue.rotational {
+                v.window_rotational_ns
+            } else {
+                v.window_ns
+            },
+            refill_percent: v.refill_percent,
+            latency_limit_ns: 500_000_000,
+            by_sector: false,
+            compliance: v.compliance,
+            batch_limit: v.batch_limit,
+            target_ns: [v.read_target_ns, 2_000_000_000, 8_000_000_000, 0],
+            rules: Rules {
+                shrink_at_kreqs: v.shrink_at_kreqs,
+                shrink_at_gbytes: v.shrink_at_gbytes,
+                shrink_resist: 2,
+                narrow_buckets: v.narrow_buckets,
+                base_per_sample: v.base_per_sample,
+            },
+        }
+    }
+
+    fn kind(op: Op) -> usize {
+        match op {
+            Op::Read => READ,
+            Op::Write => WRITE,
+            Op::Discard => DISCARD,
+            Op::Flush | Op::WriteZeroes => OTHER,
+        }
+    }
+    fn is_barrier(&self, op: Op) -> bool {
+        match self.version.barriers {
+            Barriers::Never => false,
+            Barriers::Discards => matches!(op, Op::Discard | Op::Flush),
+            Barriers::Flushes => op == Op::Flush,
+        }
+    }
+    fn trees_empty(&self) -> bool {
+        self.tree.iter().all(Tree::is_empty)
+    }
+
+    /// Counts a request as handed out.
+    fn count(&mut self, rq: RqId) {
+        let r = &mut self.rq[rq];
+        if !r.counted {
+            r.counted = true;
+            self.in_flight += 1;
+            self.tpl_ns += r.pl;
+        }
+    }
+    /// Rules 2, 3, 9': into a priority queue.
+    fn prioritise(&mut self, cx: &mut Cx, rq: RqId, q: usize) {
+        self.count(rq);
+        self.rq[rq].place = Place::Priority(q as u8);
+        cx.merge.forget(rq);
+        if self.version.tiers == Tiers::AtHeadLifo {
+            self.links.push_front(&mut self.priority[q], rq.0);
+        } else {
+            self.links.push_back(&mut self.priority[q], rq.0);
+        }
+    }
+    /// Rule 5: into the tree of its side, behind those of the same quantum.
+    fn sort(&mut self, cx: &Cx, rq: RqId) {
+        let r = &cx.rqs[rq];
+        let k = Self::kind(r.op);
+        let v = &self.version;
+        let pl = self.rq[rq].pl;
+        let mut d = r.start.0;
+        if !(v.sync_is_due && r.flags.contains(Flags::SYNC)) {
+            d = d.saturating_add(self.target_ns[k]);
+            if v.plain_deadline_flag == 0 || self.compliance & v.plain_deadline_flag == 0 {
+                d = d.saturating_add(pl);
+            }
+        }
+        let side = usize::from(k != READ);
+        self.rq[rq].deadline = d;
+        self.rq[rq].place = Place::Tree(side as u8);
+        let key = d >> v.quantum_shift << v.quantum_shift;
+        self.nodes.insert(&mut self.tree[side], rq.0, key);
+    }
+    /// Takes a request out of its tree, if it is in one.
+    fn unsort(&mut self, rq: RqId) -> bool {
+        let Place::Tree(side) = self.rq.at(rq.idx()).place else {
+            return false;
+        };
+        self.nodes.remove(&mut self.tree[side as usize], rq.0);
+        self.rq[rq].place = Place::Outside;
+        true
+    }
+
+    /// Rule 10: fills page `p` from the trees.
+    fn fill(&mut self, cx: &mut Cx, p: usize) {
+        let tpl = self.tpl_ns;
+        let (mut added, mut taken) = (0u64, [0u32; TYPES]);
+        let by_sector = self.by_sector;
+        self.pages[p].by_sector = by_sector;
+        loop {
+            let side = usize::from(self.bias < 0);
+            let first = self.tree.map(|t| t.first().map(RqId));
+            let (rq, charge) = match (first[side], first[1 - side]) {
+                (None, None) => break,
+                (Some(a), Some(b)) => (a, self.rq[a].deadline > self.rq[b].deadline),
+                (Some(a), None) => (a, true),
+                (None, Some(b)) => (b, false),
+            };
+            let k = Self::kind(cx.rqs[rq].op);
+            let pl = self.rq[rq].pl;
+            let total: u32 = taken.iter().sum();
+            if total > 0
+                && (self.model[k].base == 0
+                    || taken[k] >= self.batch_limit[k]
+                    || tpl.saturating_add(added).saturating_add(pl) > self.window_ns)
+            {
+                break;
+            }
+            if charge {
+                let sign = if side == 1 { 1 } else { -1 };
+                let weight = WEIGHT[(self.prio[side] + 20) as usize];
+                let cost = u128::from(pl) * u128::from(weight) / 1024;
+                let cost = i64::try_from(cost).unwrap_or(i64::MAX);
+                self.bias = match pl {
+                    0 => sign,
+                    _ => self.bias.saturating_add(sign * cost),
+                };
+            }
+            let bias = self.bias;
+            cx.why("10", || {
+                format!("takes one of type {k}, {added} + {pl} ns, bias {bias}")
+            });
+            self.unsort(rq);
+            cx.merge.forget(rq);
+            let slot = match (by_sector, k) {
+                (false, _) | (true, OTHER) => k,
+                _ if self.rq[rq].deadline == cx.rqs[rq].start.0 => page::SYNC,
+                _ => page::SWEEP,
+            };
+            self.links.push_back(&mut self.pages[p].fifo[slot], rq.0);
+            self.rq[rq].place = Place::Page(p as u8);
+            self.count(rq);
+            added = added.saturating_add(pl);
+            taken[k] += 1;
+        }
+        if by_sector && taken[WRITE] > 1 {
+            self.pages[p].sort(&mut self.links, &cx.rqs, &mut self.scratch);
+        }
+        let total = taken.iter().sum();
+        self.largest_total = self.largest_total.max(total);
+        for (l, t) in self.largest.iter_mut().zip(taken) {
+            *l = t.max(*l);
+        }
+    }
+
+    /// Rule 9.
+    fn next_of_pages(&mut self, cx: &mut Cx, force: bool) -> Option<RqId> {
+        let (have, other) = (!self.pages[self.current].is_empty(), 1 - self.current);
+        let low = |ratio: u64| u128::from(self.window_ns) * u128::from(ratio) / 100;
+        let refill = !have && (force || self.version.refill_when_empty)
+            || self.tpl_ns == 0
+            || u128::from(self.tpl_ns) < low(self.refill_percent);
+        if refill && self.pages[other].is_empty() && !self.trees_empty() {
+            self.fill(cx, other);
+        }
+        if !have && !self.pages[other].is_empty() {
+            self.current = other;
+            self.pages[other].aim(&cx.rqs, self.head);
+        }
+        let highest = self.version.highest_first;
+        let rq = self.pages[self.current].pop(&mut self.links, highest)?;
+        let left = self.pages[self.current].len();
+        cx.why("9", || format!("next of the page, {left} are left"));
+        Some(RqId(rq))
+    }
+
+    /// Rule 7: what was put before everything.
+    fn next_of_priority(&mut self, cx: &mut Cx) -> Option<RqId> {
+        let q = usize::from(!self.priority[1].is_empty());
+        let rq = RqId(self.links.pop_front(&mut self.priority[q])?);
+        cx.why("7", || format!("from priority queue {q}"));
+        if self.priority[q].is_empty() {
+            self.pages[self.current].aim(&cx.rqs, self.head);
+        }
+        Some(rq)
+    }
+
+    /// Rule 9': everything before the barrier is gone, so it goes; true if there was one.
+    fn lift_barrier(&mut self, cx: &mut Cx) -> bool {
+        let Some(first) = self.links.pop_front(&mut self.barriers) else {
+            return false;
+        };
+        cx.why("9'", || {
+            "everything before the barrier is handed over".to_owned()
+        });
+        self.prioritise(cx, RqId(first), 1);
+        while let Some(i) = self.barriers.first() {
+            if self.is_barrier(cx.rqs[RqId(i)].op) {
+                break;
+            }
+            self.links.remove(&mut self.barriers, i);
+            self.sort(cx, RqId(i));
+        }
+        self.barred = !self.barriers.is_empty();
+        true
+    }
+
+    /// Rule 15: how much a sample says, on a rotating disk the more the farther the head went.
+    fn sample_weight(&mut self, cx: &Cx, rq: RqId) -> u64 {
+        let (start, end) = (cx.rqs[rq].sector, cx.rqs[rq].end());
+        if !(self.version.rotational && cx.queue.rotational) {
+            return 1;
+        }
+        let last = self.last_end.replace(end);
+        match last.map_or(0, |l| l.distance(start)) {
+            0 => 1,
+            d => u64::from(d.ilog2()) + 2,
+        }
+    }
+}
+
+impl Scheduler for Adios {
+    fn insert(&mut self, cx: &mut Cx, rq: RqId, how: Insert) {
+        let (op, flags) = (cx.rqs[rq].op, cx.rqs[rq].flags);
+        let at_head = how != Insert::Sorted;
+        let bytes = cx.rqs[rq].sectors.bytes();
+        let mut pl = self.model[Self::kind(op)].predict(bytes);
+        if self.version.caps_prediction {
+            pl = pl.min(self.latency_limit_ns);
+        }
+        let r = self.rq.at(rq.idx());
+        if !r.counted {
+            // One given back keeps what it was counted with.
+            (r.pl, r.bytes) = (pl, bytes);
+        }
+        if !self.stable {
+            cx.why("2", || {
+                "not enough measured yet: first in, first out".to_owned()
+            });
+            self.prioritise(cx, rq, usize::from(!at_head));
+            self.stable = self.model[READ].base > 0 && self.model[WRITE].base > 0;
+        } else if at_head {
+            self.prioritise(cx, rq, 0);
+        } else if self.version.tiers == Tiers::Durability
+            && (self.compliance & 1 != 0 && flags.contains(Flags::FUA)
+                || self.compliance & 2 != 0 && flags.contains(Flags::PREFLUSH))
+        {
+            self.prioritise(cx, rq, 1);
+        } else if self.barred || self.is_barrier(op) {
+            cx.why("4", || "behind (or as) a barrier".to_owned());
+            self.barred = true;
+            self.rq[rq].place = Place::Barrier;
+            cx.merge.forget(rq);
+            self.links.push_back(&mut self.barriers, rq.0);
+        } else {
+            self.sort(cx, rq);
+        }
+    }
+
+    fn dispatch(&mut self, cx: &mut Cx, _: u16, force: bool) -> u32 {
+        let rq = loop {
+            if let Some(rq) = self.next_of_priority(cx) {
+                break rq;
+            }
+            if let Some(rq) = self.next_of_pages(cx, force) {
+                break rq;
+            }
+            if !self.trees_empty() || !self.lift_barrier(cx) {
+                return 0;
+            }
+        };
+        self.rq[rq].place = Place::Outside;
+        self.head = cx.rqs[rq].end();
+        cx.emit(rq, Emit::Tail);
+        1
+    }
+
+    fn has_work(&self, _: &Cx, _: u16) -> bool {
+        !self.trees_empty()
+            || self.priority.iter().any(|l| !l.is_empty())
+            || self.pages.iter().any(|p| !p.is_empty())
+            || !self.barriers.is_empty()
+    }
+
+    fn bio_merge(&mut self, _: &mut Cx, _: &Bio, _: IocId) -> BioMerge {
+        if self.barred || !self.stable {
+            BioMerge::No
+        } else {
+            BioMerge::UseElevator
+        }
+    }
+    fn allow_merge(&mut self, _: &mut Cx, rq: RqId, _: &Bio, _: IocId) -> bool {
+        matches!(self.rq.at(rq.idx()).place, Place::Tree(_))
+    }
+    fn merged(&mut self, cx: &mut Cx, rq: RqId, _: MergeKind) {
+        if self.unsort(rq) {
+            self.sort(cx, rq);
+        }
+    }
+    fn joined(&mut self, _: &mut Cx, _: RqId, gone: RqId) {
+        self.unsort(gone);
+    }
+
+    /// Rule 21: the value was meant for each word of the tag map; where it counts for the whole
+    /// map, one word's worth is what is left.
+    fn limit_depth(&mut self, cx: &mut Cx, bio: &Bio, _: IocId) -> Option<u32> {
+        if bio.op == Op::Read || cx.queue.era != Era::Mq {
+            return None;
+        }
+        let total = cx.queue.nr_requests;
+        let mut word = 64;
+        while total >= 4 && 4 * word > total {
+            word /= 2;
+        }
+        Some(word)
+    }
+
+    fn completed(&mut self, cx: &mut Cx, rq: RqId) {
+        let r = *self.rq.at(rq.idx());
+        if r.counted {
+            self.rq[rq].counted = false;
+            self.in_flight -= 1;
+            self.tpl_ns -= r.pl;
+        }
+        let (k, now) = (Self::kind(cx.rqs[rq].op), cx.now());
+        if k == OTHER {
+            self.last_end = None;
+            return;
+        }
+        let issued = cx.rqs[rq].issue;
+        let cpu = if self.version.per_cpu {
+            usize::from(cx.rqs[rq].cpu)
+        } else {
+            0
+        };
+        let last = self.last_completed.at(cpu);
+        let since = if self.version.between_completions && last.0 != 0 {
+            *last
+        } else {
+            issued
+        };
+        *last = if self.in_flight > 0 { now } else { Instant(0) };
+        if issued.0 == 0 || r.bytes == 0 || now < since {
+            return;
+        }
+        let latency = now.since(since).0;
+        if latency > self.latency_limit_ns {
+            cx.why("14", || format!("{latency} ns is too long to believe"));
+            return;
+        }
+        let weight = self.sample_weight(cx, rq);
+        cx.why("17", || {
+            format!(
+                "type {k}: {latency} ns, predicted {}, weight {weight}",
+                r.pl
+            )
+        });
+        self.model[k].feed(&self.rules, now, r.bytes, latency, r.pl, weight);
+        if !cx.armed(UPDATE) {
+            cx.arm_jiffy(UPDATE, cx.jiffies() + cx.ms_to_jiffies(UPDATE_MS));
+        }
+    }
+    fn finish(&mut self, _: &mut Cx, rq: RqId) {
+        // One that was handed out and will never complete.
+        let r = std::mem::take(self.rq.at(rq.idx()));
+        if r.counted {
+            self.in_flight -= 1;
+            self.tpl_ns -= r.pl;
+        }
+    }
+
+    fn timer(&mut self, cx: &mut Cx, _: u8) {
+        cx.why("20", || "takes over what was measured".to_owned());
+        for m in &mut self.model {
+            m.update(&self.rules, cx.now());
+        }
+    }
+
+    fn tunables(&self) -> &'static [Tunable] {
+        tunables::of(self.version.name)
+    }
+    fn show(&self, _: &Cx, name: &str) -> Option<String> {
+        tunables::show(self, name)
+    }
+    fn store(&mut self, cx: &mut Cx, name: &str, text: &str) -> Result<(), StoreError> {
+        tunables::store(self, cx, name, text)
+    }
+
+    fn check(&self, cx: &Cx) {
+        let trees: usize = self.tree.iter().map(Tree::len).sum();
+        let queues: usize = self.priority.iter().map(List::len).sum();
+        let pages: usize = self.pages.iter().map(Page::len).sum();
+        let held = trees + queues + pages + self.barriers.len();
+        assert_eq!(
+            held, cx.nr_sorted as usize,
+            "adios: all places and nr_sorted"
+        );
+        // P1: what is handed out.
+        let counted = cx.rqs.iter().filter_map(|(i, _)| self.rq.try_get(i.idx()));
+        let (n, sum) = counted
+            .filter(|r| r.counted)
+            .fold((0, 0), |(n, s), r| (n + 1, s + r.pl));
+        assert_eq!((n, sum), (self.in_flight, self.tpl_ns), "P1");
+        assert_eq!(self.barred, !self.barriers.is_empty(), "barrier flag");
+        if let Some(b) = self.barriers.first() {
+            assert!(self.is_barrier(cx.rqs[RqId(b)].op), "a barrier comes first");
+        }
+        for (side, t) in self.tree.iter().enumerate() {
+            for i in self.nodes.iter(t) {
+                let rq = RqId(i);
+                assert_eq!(usize::from(cx.rqs[rq].op != Op::Read), side, "in its tree");
+                let shift = self.version.quantum_shift;
+                assert_eq!(self.nodes.key(i), self.rq[rq].deadline >> shift << shift);
+                assert!(!self.rq[rq].counted, "counted while in a tree");
+            }
+        }
+    }
+
+    fn state(&self, cx: &Cx, out: &mut String) {
+        let name = |i: u32| cx.rqs.first_bio(RqId(i)).id.0.to_string();
+        let list = |l: &List| self.links.iter(l).map(name).collect::<Vec<_>>().join(" ");
+        let tree = |t: &Tree| self.nodes.iter(t).map(name).collect::<Vec<_>>().join(" ");
+        *out += &format!(
+            "reads [{}], others [{}]; ",
+            tree(&self.tree[0]),
+            tree(&self.tree[1])
+        );
+        let page = &self.pages[self.current];
+        *out += &format!("page [{}]", page.fifo.each_ref().map(list).join("|"));
+        *out += &format!(
+            ", next [{}]; ",
+            self.pages[1 - self.current]
+                .fifo
+                .each_ref()
+                .map(list)
+                .join("|")
+        );
+        *out += &format!(
+            "before all [{}] [{}]; barriers [{}]; handed out {} of {} ns; bias {}; {}",
+            list(&self.priority[1]),
+            list(&self.priority[0]),
+            list(&self.barriers),
+            self.tpl_ns,
+            self.window_ns,
+            self.bias,
+            if self.stable { "stable" } else { "learning" }
+        );
+    }
+}
