@@ -20,6 +20,7 @@ mod version;
 use crate::contract::{BioMerge, Insert, MergeKind, Scheduler};
 use crate::cx::{Cx, Emit};
 use crate::registry::{Layer, SchedulerInfo, hash_always};
+use crate::shallow::word_shift;
 use crate::tunable::{StoreError, Tunable};
 use model::{Model, Rules};
 use page::Page;
@@ -464,12 +465,7 @@ impl Scheduler for Adios {
         if bio.op == Op::Read || cx.queue.era != Era::Mq {
             return None;
         }
-        let total = cx.queue.nr_requests;
-        let mut word = 64;
-        while total >= 4 && 4 * word > total {
-            word /= 2;
-        }
-        Some(word)
+        Some(1 << word_shift(cx.queue.nr_requests))
     }
 
     fn completed(&mut self, cx: &mut Cx, rq: RqId) {
