@@ -3,7 +3,7 @@
 use super::LegacyQueue;
 use super::flush::{Act, Barrier};
 use seekwell_core::{Accept, Action, Bio, Command, Device, Flags, IoPrio, Op, RqId, State, TaskId};
-use seekwell_sched::Scheduler;
+use seekwell_sched::{Insert, Scheduler};
 
 /// Name of bios that the layer makes for itself (cache flushes); never completed to anybody.
 pub(super) const OWN_BIO: u64 = u64::MAX;
@@ -115,6 +115,36 @@ impl<S: Scheduler + ?Sized, D: Device> LegacyQueue<S, D> {
         self.cx.event(Action::Requeue, rq);
         self.run();
         self.settle();
+    }
+
+    /// An urgent request waits: the device stops its write (the one issued first), and what is not
+    /// written yet goes back into the elevator. It is written again as a whole: a device that kept
+    /// a part would have to tell the file system, and none does.
+    #[cold]
+    pub(super) fn stop_a_write(&mut self) {
+        let running =
+            |r: &seekwell_core::Request| r.state == State::InFlight && r.elv && r.op == Op::Write;
+        let oldest = self
+            .cx
+            .rqs
+            .iter()
+            .filter(|(_, r)| running(r))
+            .min_by_key(|(_, r)| (r.issue, r.seq));
+        let Some(rq) = oldest.map(|(i, _)| i) else {
+            return;
+        };
+        let now = self.cx.now();
+        if self.dev.stop(now, rq.0).is_none() {
+            return;
+        }
+        self.in_flight -= 1;
+        self.acct.stats.set_depth(now, self.in_flight);
+        self.cx.in_driver -= 1;
+        self.sched.deactivate(&mut self.cx, rq);
+        self.cx.rqs[rq].state = State::Sorted;
+        self.cx.nr_sorted += 1;
+        self.cx.event(Action::Requeue, rq);
+        self.sched.insert(&mut self.cx, rq, Insert::Reinsert);
     }
 
     /// A 2.6 barrier (or what counts as one) at the head?

@@ -147,6 +147,9 @@ impl<S: Scheduler + ?Sized, D: Device> LegacyQueue<S, D> {
         merge::enter(&mut self.cx, rq, self.opts.hash);
         self.cx.event(Action::Insert, rq);
         self.sched.insert(&mut self.cx, rq, Insert::Sorted);
+        if self.cx.queue.can_stop && self.sched.urgent() {
+            self.stop_a_write();
+        }
         self.after_callback();
     }
 
