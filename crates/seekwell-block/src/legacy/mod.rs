@@ -217,11 +217,16 @@ impl<S: Scheduler + ?Sized, D: Device> LegacyQueue<S, D> {
             Some(ioc) => ioc,
             None => self.make_ioc(task),
         };
+        self.attach(ioc);
+        ioc
+    }
+    /// Makes the context known to the elevator (again, after a switch).
+    #[inline]
+    fn attach(&mut self, ioc: IocId) {
         if !*self.attached.at(ioc.idx()) {
             *self.attached.at(ioc.idx()) = true;
             self.sched.ioc_event(&mut self.cx, ioc, IocEvent::Attach);
         }
-        ioc
     }
     fn make_ioc(&mut self, task: TaskId) -> IocId {
         let info = self.tasks.get(&task).copied().unwrap_or_default();

@@ -60,6 +60,7 @@ impl<S: Scheduler + ?Sized, D: Device> LegacyQueue<S, D> {
         let sync = bio.is_sync(self.cx.queue.era);
         let p = self.pools.index(bio.op.is_write(), sync);
         let elv = self.enters_elevator(&bio);
+        self.attach(w.ioc);
         let verdict = if elv {
             self.sched.may_queue(&mut self.cx, &bio, w.ioc)
         } else {
@@ -73,6 +74,7 @@ impl<S: Scheduler + ?Sized, D: Device> LegacyQueue<S, D> {
             }
         };
         if grant == Grant::No {
+            self.cx.iocs.get_mut(w.ioc).requests += 1;
             self.pools.sleep(p, w);
             self.unplug_queue();
             self.run();
@@ -174,7 +176,8 @@ impl<S: Scheduler + ?Sized, D: Device> LegacyQueue<S, D> {
             // Every kind of flush is a barrier here; the mark is what the run looks for.
             self.cx.rqs[rq].flags |= Flags::PREFLUSH;
             self.insert_back(rq);
-            return self.unplug_queue();
+            self.queue_plug = None;
+            return self.run();
         }
         let empty_flush = self.cx.rqs[rq].op == Op::Flush;
         let pre = cache && (flags.contains(Flags::PREFLUSH) || empty_flush);
