@@ -1,19 +1,25 @@
 //! Barriers of 2.6 and flush sequences of 3.x, seen from outside.
 
 use seekwell_block::{HostDriver, LegacyOptions, LegacyQueue};
-use seekwell_core::{
-    Bio, BioDone, BioSink, Era, Flags, Instant, Nanos, Op, TaskId, TickClock,
-};
+use seekwell_core::{Bio, BioDone, BioSink, Era, Flags, Instant, Nanos, Op, TaskId, TickClock};
 use seekwell_device::Constant;
 use seekwell_sched::QueueFacts;
 use seekwell_sched::noop::Noop;
 
 fn queue(era: Era, cache: bool) -> LegacyQueue<Noop, Constant> {
-    let facts = QueueFacts { depth: 4, ..QueueFacts::example(era) };
+    let facts = QueueFacts {
+        depth: 4,
+        ..QueueFacts::example(era)
+    };
     let dev = Constant::serial(4, Nanos::from_ms(1)).write_cache(cache);
     let host = HostDriver::Simple { depth: 4 };
-    let opts = LegacyOptions { queue_plug: false, ..LegacyOptions::default() };
-    LegacyQueue::new(facts, TickClock::new(1000), opts, host, dev, |_| Box::new(Noop::new()))
+    let opts = LegacyOptions {
+        queue_plug: false,
+        ..LegacyOptions::default()
+    };
+    LegacyQueue::new(facts, TickClock::new(1000), opts, host, dev, |_| {
+        Box::new(Noop::new())
+    })
 }
 
 fn bio(id: u64, op: Op, flags: Flags, sector: u64, n: u32) -> Bio {
@@ -27,13 +33,18 @@ fn finish(q: &mut LegacyQueue<Noop, Constant>) -> Vec<(u64, u64)> {
         q.check();
     }
     assert!(q.cx.rqs.is_empty(), "every request is freed");
-    out.iter().map(|d| (d.id.0, d.at.since_start() / 1000)).collect()
+    out.iter()
+        .map(|d| (d.id.0, d.at.since_start() / 1000))
+        .collect()
 }
 
 fn commit(q: &mut LegacyQueue<Noop, Constant>) -> Vec<(u64, u64)> {
     let none = Flags::empty();
     q.submit(Instant::START, bio(1, Op::Write, none, 100, 8));
-    q.submit(Instant::START, bio(2, Op::Write, Flags::PREFLUSH | Flags::FUA, 900, 8));
+    q.submit(
+        Instant::START,
+        bio(2, Op::Write, Flags::PREFLUSH | Flags::FUA, 900, 8),
+    );
     q.submit(Instant::START, bio(3, Op::Read, none, 500, 8));
     finish(q)
 }
@@ -59,7 +70,11 @@ fn rule_9_a_3_x_flush_lets_others_pass() {
     let mut q = queue(Era::K4_0, true);
     let done = commit(&mut q);
     assert_eq!(done[0], (1, 1_000));
-    assert_eq!(done[1], (3, 3_000), "the read does not wait for the sequence");
+    assert_eq!(
+        done[1],
+        (3, 3_000),
+        "the read does not wait for the sequence"
+    );
     assert_eq!(done[2], (2, 5_000), "flush, data, flush");
     assert_eq!(q.stats().flushes, 2);
 }
@@ -70,7 +85,10 @@ fn rule_9_without_a_cache_the_flags_are_dropped_and_an_empty_flush_completes_at_
     q.submit(Instant::at_us(10), bio(9, Op::Flush, Flags::PREFLUSH, 0, 0));
     assert_eq!(q.next_event(), Some(Instant::at_us(10)));
     assert_eq!(finish(&mut q), [(9, 10)]);
-    assert_eq!(commit(&mut queue(Era::K3_4, false)), [(1, 1_000), (2, 2_000), (3, 3_000)]);
+    assert_eq!(
+        commit(&mut queue(Era::K3_4, false)),
+        [(1, 1_000), (2, 2_000), (3, 3_000)]
+    );
 }
 
 #[test]

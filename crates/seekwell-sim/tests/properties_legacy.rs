@@ -21,7 +21,10 @@ struct Auditor {
 
 impl Device for Auditor {
     fn accept(&mut self, now: Instant, c: Command) -> Accept {
-        assert!(c.sectors.0 <= self.max_sectors, "a request grew beyond max_sectors");
+        assert!(
+            c.sectors.0 <= self.max_sectors,
+            "a request grew beyond max_sectors"
+        );
         let a = self.inner.accept(now, c);
         if a == Accept::Accepted {
             self.sectors += u64::from(c.sectors.0);
@@ -41,7 +44,13 @@ impl Device for Auditor {
 
 #[derive(Clone, Debug)]
 enum Step {
-    Io { task: u32, kind: u8, place: u64, n: u32, wait_us: u32 },
+    Io {
+        task: u32,
+        kind: u8,
+        place: u64,
+        n: u32,
+        wait_us: u32,
+    },
     Plug(u32),
     Unplug(u32),
     Exit(u32),
@@ -72,7 +81,11 @@ fn step() -> impl Strategy<Value = Step> {
 
 fn legacy() -> Vec<(&'static SchedulerInfo, &'static str, Era)> {
     let of = |s: &'static SchedulerInfo| s.versions.iter().map(move |v| (s, v.0, v.1));
-    registry().iter().filter(|s| s.layer == Layer::Legacy).flat_map(of).collect()
+    registry()
+        .iter()
+        .filter(|s| s.layer == Layer::Legacy)
+        .flat_map(of)
+        .collect()
 }
 
 struct World {
@@ -95,13 +108,20 @@ impl World {
             ..QueueFacts::example(era)
         };
         let inner = Constant::serial(depth, Nanos::from_us(700)).write_cache(cache);
-        let dev = Auditor { inner, max_sectors, sectors: 0 };
+        let dev = Auditor {
+            inner,
+            max_sectors,
+            sectors: 0,
+        };
         let host = if nr % 2 == 0 {
             HostDriver::Simple { depth }
         } else {
             HostDriver::Scsi { depth }
         };
-        let opts = LegacyOptions { hash: (info.hash)(version), ..LegacyOptions::default() };
+        let opts = LegacyOptions {
+            hash: (info.hash)(version),
+            ..LegacyOptions::default()
+        };
         let make = |cx: &Cx| (info.make)(cx, version);
         let q = LegacyQueue::new(facts, TickClock::new(hz), opts, host, dev, make);
         World {
@@ -115,7 +135,11 @@ impl World {
     fn settle(&mut self) {
         for d in self.out.drain(..) {
             assert!(!d.error);
-            assert!(self.left.remove(&d.id.0).is_some(), "bio {} completed twice", d.id.0);
+            assert!(
+                self.left.remove(&d.id.0).is_some(),
+                "bio {} completed twice",
+                d.id.0
+            );
         }
         self.q.check();
     }
@@ -132,7 +156,13 @@ impl World {
     fn apply(&mut self, i: usize, s: &Step, era: Era) {
         let now = self.now;
         match *s {
-            Step::Io { task, kind, place, n, wait_us } => {
+            Step::Io {
+                task,
+                kind,
+                place,
+                n,
+                wait_us,
+            } => {
                 let (op, flags) = match kind {
                     0..=2 => (Op::Read, Flags::empty()),
                     3 => (Op::Write, Flags::empty()),
@@ -144,8 +174,11 @@ impl World {
                     _ => (Op::Flush, Flags::PREFLUSH),
                 };
                 // Every third step of kind 8 flushes; the others write.
-                let (op, flags) =
-                    if op == Op::Flush && i % 3 != 0 { (Op::Write, Flags::empty()) } else { (op, flags) };
+                let (op, flags) = if op == Op::Flush && i % 3 != 0 {
+                    (Op::Write, Flags::empty())
+                } else {
+                    (op, flags)
+                };
                 let n = if op == Op::Flush { 0 } else { n * 8 };
                 let bio = Bio::new(i as u64, TaskId(task), op, flags, place * 8, n);
                 self.left.insert(i as u64, n);
@@ -166,7 +199,8 @@ impl World {
             Step::Nice(t, n, p) => {
                 let p = [Policy::Normal, Policy::RealTime, Policy::Idle][p as usize];
                 self.q.control(now, Control::Nice(TaskId(t), n, p));
-                self.q.control(now, Control::Cgroup(TaskId(t), CgroupId::ROOT));
+                self.q
+                    .control(now, Control::Cgroup(TaskId(t), CgroupId::ROOT));
             }
             Step::Drain => self.q.drain(now),
             Step::Switch(k) => {
@@ -190,7 +224,10 @@ impl World {
                     let t = writable[k % writable.len()];
                     let v = if high { t.max } else { t.min };
                     // Waits of years would only make the test wait for them.
-                    let v = if matches!(t.kind, seekwell_sched::Kind::MsJiffies | seekwell_sched::Kind::Ms) {
+                    let v = if matches!(
+                        t.kind,
+                        seekwell_sched::Kind::MsJiffies | seekwell_sched::Kind::Ms
+                    ) {
                         v.min(2_000)
                     } else {
                         v
@@ -215,7 +252,11 @@ impl World {
             self.q.asleep()
         );
         assert!(self.q.cx.rqs.is_empty(), "{scheduler}: requests left over");
-        assert_eq!(self.q.device().sectors, self.submitted, "{scheduler}: bytes in = bytes out");
+        assert_eq!(
+            self.q.device().sectors,
+            self.submitted,
+            "{scheduler}: bytes in = bytes out"
+        );
     }
 }
 
