@@ -135,7 +135,8 @@ impl<const N: usize> Fifos<N> {
 pub struct ExpiryCheck {
     dispatched: u32,
     fifo_batch: u32,
-    /// What `dispatched` cannot exceed; above `fifo_batch + 1` only after that was lowered.
+    /// What `dispatched` cannot exceed; above `fifo_batch + 1` only after that was lowered, or
+    /// when some went out unasked.
     ceiling: u32,
 }
 
@@ -162,6 +163,11 @@ impl ExpiryCheck {
     #[inline]
     pub fn count(&mut self) {
         self.dispatched += 1;
+    }
+    /// One went out without a dispatch call: no look could come before it.
+    pub fn count_unasked(&mut self) {
+        self.dispatched += 1;
+        self.ceiling = self.ceiling.max(self.dispatched);
     }
     /// The tunable, requests.
     pub const fn fifo_batch(&self) -> u32 {

@@ -207,6 +207,7 @@ impl Vr {
                 "a second request at its start sector sends it off".to_owned()
             });
             self.take(cx, RqId(alias));
+            self.check.count_unasked();
         }
         self.nodes.insert(&mut self.sorted, rq.0, start);
         if start >= self.last {
@@ -238,7 +239,6 @@ impl Vr {
         self.prev = self.nodes.prev(rq.0).map(RqId);
         self.nodes.remove(&mut self.sorted, rq.0);
         self.fifos.remove(rq);
-        self.check.count();
         cx.emit(rq, Emit::Tail);
     }
 
@@ -328,6 +328,7 @@ impl Scheduler for Vr {
             return 0;
         };
         self.take(cx, rq);
+        self.check.count();
         1
     }
 

@@ -1,0 +1,130 @@
+//! Invariants of row.
+
+use super::lists::{Shape, any_case};
+use super::replay::{Replay, Request, gaps, service_ns, tunable};
+use proptest::prelude::*;
+use seekwell_core::Action;
+use seekwell_sim::cases::Case;
+
+const QUANTA: [&str; 7] = [
+    "hp_read_quantum",
+    "hp_swrite_quantum",
+    "rp_read_quantum",
+    "rp_swrite_quantum",
+    "rp_write_quantum",
+    "lp_read_quantum",
+    "lp_swrite_quantum",
+];
+
+fn queue(case: &Case, r: &Request) -> usize {
+    let class = case
+        .contexts
+        .iter()
+        .find(|c| c[0] == r.pid)
+        .map_or(0, |c| c[1]);
+    match (class, r.is_write(), r.is_sync()) {
+        (_, true, false) => 4,
+        (1, write, _) => usize::from(write),
+        (3, write, _) => 5 + usize::from(write),
+        (_, write, _) => 2 + usize::from(write),
+    }
+}
+/// RT, BE, IDLE.
+fn class(queue: usize) -> usize {
+    [0, 0, 1, 1, 1, 2, 2][queue]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
+
+    /// In order of arrival on each queue, but for urgent ones; lower classes pass higher ones only
+    /// at their limits; a queue gets no more than its quantum between two cycles of its class, but
+    /// for urgent ones.
+    #[test]
+    fn queues_classes_and_quanta(case in any_case(&["row", "row-hisi", "row-mid"], Shape::plain())) {
+        let limits = case.elevator != "row-mid";
+        let replay = Replay::of(&case);
+        let of = |id: u64| queue(&case, &replay.requests[&id]);
+        let (mut reg, mut low) = (0u64, 0u64);
+        let mut served = [0u64; 7];
+        let mut urgent_served = [0u64; 7];
+        for d in &replay.decisions {
+            let (q, urgent) = (of(d.id), d.by("D1"));
+            let c = class(q);
+            let waits = |c: usize| d.queued.iter().any(|&o| o != d.id && class(of(o)) == c);
+            if d.rules.iter().any(|r| r.1.contains("new cycle")) {
+                for o in (0..7).filter(|&o| class(o) == c) {
+                    (served[o], urgent_served[o]) = (0, 0);
+                }
+            }
+            if urgent {
+                prop_assert!(q == 0 || q == 2, "urgent, and no read of RT or BE");
+                urgent_served[q] += 1;
+            } else {
+                prop_assert_eq!(replay.oldest(d, |r| queue(&case, r) == q), Some(d.id));
+                if c == 1 && waits(0) {
+                    prop_assert!(limits && reg >= tunable(&case, "reg_starv_limit"));
+                }
+                if c == 2 && (waits(0) || waits(1)) {
+                    prop_assert!(limits && low >= tunable(&case, "low_starv_limit"));
+                }
+            }
+            served[q] += 1;
+            let allowed = tunable(&case, QUANTA[q]) + urgent_served[q];
+            prop_assert!(served[q] <= allowed, "queue {q}: {} of {allowed}", served[q]);
+            match c {
+                0 if waits(1) => reg += 1,
+                1 => reg = 0,
+                _ => {}
+            }
+            if c == 2 {
+                low = 0;
+            } else if waits(2) {
+                low += 1;
+            }
+        }
+    }
+
+    /// The timer fires exactly rd_idle_data after it was armed last, and is only armed for HR and
+    /// RR.
+    #[test]
+    fn idle_waits_have_their_length(case in any_case(&["row", "row-hisi", "row-mid"], Shape::plain())) {
+        let replay = Replay::of(&case);
+        let idle_ns = tunable(&case, "rd_idle_data") * 1_000_000;
+        let mut armed = None;
+        for s in &replay.out.events {
+            match s.event.action {
+                Action::Why if s.event.detail.contains("is empty: idle") => {
+                    prop_assert!(["HR", "RR"].contains(&&s.event.detail[..2]));
+                    armed = Some(s.event.at);
+                }
+                Action::Timer => {
+                    let since = armed.take().map(|a| s.event.at.since(a).0);
+                    prop_assert_eq!(since, Some(idle_ns));
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// At depth 1 the device waits with requests queued only while the timer runs: what ends the
+    /// wait is its expiry, or a read that comes.
+    #[test]
+    fn only_idling_lets_the_device_wait(
+        case in any_case(&["row", "row-hisi", "row-mid"], Shape::plain().depth_1()),
+    ) {
+        let replay = Replay::of(&case);
+        for gap in gaps(&replay.out, service_ns(&case)) {
+            if gap.queued.is_empty() {
+                continue;
+            }
+            let fired = replay.out.timers.contains(&gap.until);
+            let read_came = replay.requests.values().any(|r| r.at == gap.until && !r.is_write());
+            let rt_came = replay
+                .requests
+                .values()
+                .any(|r| r.at == gap.until && class(queue(&case, r)) == 0);
+            prop_assert!(fired || read_came || rt_came, "waits until {} for nothing", gap.until);
+        }
+    }
+}

@@ -1,0 +1,121 @@
+//! Invariants of vr.
+
+use super::lists::{Shape, any_case};
+use super::replay::{Replay, jiffy, ms_j, run_case, tunable};
+use proptest::prelude::*;
+use seekwell_sim::cases::Case;
+use serde_json::json;
+
+const VR: &[&str] = &["vr", "vr-jf"];
+
+/// The list with alias_evict off: sending off an alias is no choice.
+fn without_aliases(mut case: Case) -> Case {
+    case.tunables.insert("alias_evict".to_owned(), json!("0"));
+    case
+}
+
+/// One request at `first` in the device, then all of `starts` at once: order of their starts.
+fn static_order(first: u64, starts: &[u64], rev_penalty: u64, mode: &str) -> Vec<u64> {
+    let mut input = vec![json!([0, 0, 1, "R", first, 8])];
+    for (i, s) in starts.iter().enumerate() {
+        input.push(json!([500, i + 1, 1, "R", s, 8]));
+    }
+    let case = json!({
+        "case": "static", "elevator": "vr", "harness": "serial", "nomerges": 2,
+        "device": {"service_us": 1000},
+        "tunables": {"sync_expire": 0, "async_expire": 0, "rev_penalty": rev_penalty,
+                     "penalty_mode": mode},
+        "input": input,
+    });
+    let case: Case = match serde_json::from_value(case) {
+        Ok(case) => case,
+        Err(e) => panic!("{e}"),
+    };
+    let out = run_case(&case);
+    let start = |id: u64| starts[id as usize - 1];
+    let ids = out.dispatch.iter().map(|d| d.1[0].0);
+    ids.filter(|&id| id > 0).map(start).collect()
+}
+
+fn turns(first: u64, order: &[u64]) -> usize {
+    let mut places = vec![first];
+    places.extend(order);
+    let up: Vec<bool> = places.windows(2).map(|w| w[1] > w[0]).collect();
+    up.windows(2).filter(|w| w[0] != w[1]).count()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
+
+    /// A pick is at the last start, or the nearest above or below (after a jump to one of several
+    /// equals the others count as below, so that one above may go before them); an
+    /// expired pick is due earliest of the expired heads, async on a tie, and comes soon.
+    #[test]
+    fn picks_are_neighbours_or_late(case in any_case(VR, Shape::plain()).prop_map(without_aliases)) {
+        let fifo_batch = tunable(&case, "fifo_batch");
+        let replay = Replay::of(&case);
+        let due = |id: u64| {
+            let r = &replay.requests[&id];
+            let expire = ms_j(&case, if r.is_sync() { "sync_expire" } else { "async_expire" });
+            (expire > 0).then(|| jiffy(&case, r.at) + expire)
+        };
+        let (mut last, mut late_waits) = (0u64, 0u64);
+        for d in &replay.decisions {
+            let now = jiffy(&case, d.at);
+            let late = |sync: bool| {
+                let head = replay.oldest(d, |r| r.is_sync() == sync)?;
+                Some((due(head).filter(|&j| now > j)?, sync, head))
+            };
+            // (false, ...) sorts first: async on a tie.
+            let first_late = [late(true), late(false)].into_iter().flatten().min();
+            let at = replay.requests[&d.id].sector;
+            if d.by("D1") {
+                prop_assert_eq!(first_late.map(|l| l.2), Some(d.id));
+                late_waits = 0;
+            } else {
+                let starts = || d.queued.iter().map(|q| replay.requests[q].sector);
+                let above = starts().filter(|&s| s > last).min();
+                let below = starts().filter(|&s| s < last).max();
+                prop_assert!(
+                    at == last || Some(at) == above || Some(at) == below,
+                    "{at} is no neighbour"
+                );
+                late_waits = if first_late.is_some() { late_waits + 1 } else { 0 };
+                prop_assert!(late_waits <= fifo_batch + 1, "a look was missed");
+            }
+            last = at;
+        }
+    }
+
+    /// LOOK: as documented with a penalty of 0, as shipped with 1 and no equal starts.
+    #[test]
+    fn one_turn_at_most_where_it_is_look(
+        first in 0..1000u64,
+        starts in prop::collection::btree_set(0..1000u64, 1..20),
+    ) {
+        let starts: Vec<u64> = starts.into_iter().filter(|&s| s != first).collect();
+        for (penalty, mode) in [(0, "quotient"), (1, "remainder")] {
+            let order = static_order(first, &starts, penalty, mode);
+            prop_assert!(turns(first, &order) <= 1, "{mode} {penalty}: {order:?}");
+        }
+    }
+
+    /// SSTF, ties upward: as shipped with a penalty of 0, as documented with 1.
+    #[test]
+    fn always_the_nearer_where_it_is_sstf(
+        first in 0..1000u64,
+        starts in prop::collection::btree_set(0..1000u64, 1..20),
+    ) {
+        let starts: Vec<u64> = starts.into_iter().collect();
+        for (penalty, mode) in [(0, "remainder"), (1, "quotient")] {
+            let order = static_order(first, &starts, penalty, mode);
+            let (mut at, mut left) = (first, starts.clone());
+            for s in order {
+                let nearest = left.iter().copied().min_by_key(|&x| (x.abs_diff(at), x < at));
+                prop_assert_eq!(Some(s), nearest, "from {} with {:?}", at, left);
+                left.retain(|&x| x != s);
+                at = s;
+            }
+        }
+    }
+}

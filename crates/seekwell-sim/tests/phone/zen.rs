@@ -1,0 +1,57 @@
+//! Invariants of zen.
+
+use super::lists::{Shape, any_case};
+use super::replay::{Replay, Request, jiffy, ms_j, run_case, tunable};
+use proptest::prelude::*;
+use serde_json::json;
+
+const ZEN: &[&str] = &["zen", "zen-v1", "zen-jf", "zen-ge"];
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
+
+    /// In order of arrival inside a class; async before a waiting sync only at a look at the
+    /// deadlines, when it has expired and (unless repaired) the sync head has not; and then at
+    /// least fifo_batch others lie between two such.
+    #[test]
+    fn async_passes_sync_only_when_late(case in any_case(ZEN, Shape::plain())) {
+        let v1 = case.elevator == "zen-v1";
+        let strict = v1 || case.elevator == "zen";
+        let sync = |r: &Request| if v1 { r.is_write() } else { r.is_sync() };
+        let repaired = tunable(&case, "fix_both_expired") == 1;
+        let fifo_batch = tunable(&case, "fifo_batch");
+        let replay = Replay::of(&case);
+        let expired = |id: u64, now| {
+            let r = &replay.requests[&id];
+            let expire_j = ms_j(&case, if sync(r) { "sync_expire" } else { "async_expire" });
+            let (due, now) = (jiffy(&case, r.at) + expire_j, jiffy(&case, now));
+            now > due || (now == due && (!strict || expire_j == 0))
+        };
+        let mut others = u64::MAX;
+        for d in &replay.decisions {
+            let is_sync = sync(&replay.requests[&d.id]);
+            prop_assert_eq!(replay.oldest(d, |r| sync(r) == is_sync), Some(d.id), "not the oldest");
+            let waiting = replay.oldest(d, sync);
+            if let (false, Some(head)) = (is_sync, waiting) {
+                prop_assert!(d.by("D2"));
+                prop_assert!(expired(d.id, d.at), "async {} is not late", d.id);
+                prop_assert!(repaired || !expired(head, d.at), "both are late");
+                prop_assert!(others >= fifo_batch, "only {others} since the last");
+                others = 0;
+            } else {
+                others = others.saturating_add(1);
+            }
+        }
+    }
+
+    /// Neither sectors nor processes matter.
+    #[test]
+    fn sectors_and_pids_do_not_matter(case in any_case(ZEN, Shape::plain())) {
+        let mut other = case.clone();
+        for row in &mut other.input {
+            row[2] = json!(7);
+            row[4] = json!(row[4].as_u64().unwrap_or(0) * 7919 % 100_003);
+        }
+        prop_assert_eq!(run_case(&case).dispatch, run_case(&other).dispatch);
+    }
+}
