@@ -30,7 +30,10 @@ mod tests {
     #[test]
     fn results_come_in_order_whatever_the_number_of_threads() {
         for threads in [1, 2, 7, 100] {
-            assert_eq!(run_all(20, threads, |i| i * i), (0..20).map(|i| i * i).collect::<Vec<_>>());
+            assert_eq!(
+                run_all(20, threads, |i| i * i),
+                (0..20).map(|i| i * i).collect::<Vec<_>>()
+            );
         }
     }
 }

@@ -4,3 +4,4 @@
 //! under the microscope.
 
 pub mod cases;
+pub mod compare;

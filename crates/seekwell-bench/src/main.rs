@@ -1,0 +1,100 @@
+//! `seekwell-bench list | stream NAME IOS | wall [NAME...] | gate [--write]`
+//!
+//! `wall` gives best and median of ten runs in nanoseconds an I/O, beside a yardstick measured in
+//! the same process (push and pop on a 32-entry binary heap), so that ratios can be compared
+//! between machines. `gate` counts instructions an I/O under callgrind and fails above the
+//! committed figures by more than five per cent.
+
+mod gate;
+mod scenario;
+mod sched_cost;
+
+use std::collections::BinaryHeap;
+use std::process::ExitCode;
+use std::time::Instant;
+
+fn main() -> ExitCode {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = args.iter().map(String::as_str).collect();
+    match words.as_slice() {
+        ["list"] => {
+            for s in scenario::all() {
+                println!("{:28} {}", s.name, s.what);
+            }
+            ExitCode::SUCCESS
+        }
+        ["stream", name, ios] => stream(name, ios),
+        ["wall", names @ ..] => wall(names),
+        ["gate", rest @ ..] => gate::gate(rest.contains(&"--write")),
+        _ => {
+            eprintln!("seekwell-bench list | stream NAME IOS | wall [NAME...] | gate [--write]");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn stream(name: &str, ios: &str) -> ExitCode {
+    let Ok(ios) = ios.parse() else {
+        eprintln!("stream: `{ios}` is not a number of I/Os");
+        return ExitCode::from(2);
+    };
+    match scenario::all().into_iter().find(|s| s.name == name) {
+        Some(s) => {
+            println!("{}", (s.run)(ios));
+            ExitCode::SUCCESS
+        }
+        None => {
+            eprintln!("stream: no scenario `{name}`; `seekwell-bench list` has them");
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// ns a push and pop on a 32-entry heap.
+fn yardstick() -> f64 {
+    const N: u64 = 4_000_000;
+    let mut heap: BinaryHeap<u64> = (0..32u64).map(|i| i.wrapping_mul(0x9e37_79b9)).collect();
+    let mut x = 1u64;
+    let start = Instant::now();
+    for _ in 0..N {
+        x = x
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        heap.push(x >> 20);
+        x ^= heap.pop().unwrap_or(0);
+    }
+    let ns = start.elapsed().as_nanos() as f64 / N as f64;
+    std::hint::black_box(x);
+    ns
+}
+
+fn wall(names: &[&str]) -> ExitCode {
+    println!(
+        "{:28} {:>9} {:>9} {:>8} {:>10}",
+        "scenario", "best ns", "median ns", "x heap", "M I/O/s"
+    );
+    for s in scenario::all() {
+        if !names.is_empty() && !names.iter().any(|n| s.name.starts_with(n)) {
+            continue;
+        }
+        let mut runs: Vec<(f64, f64)> = (0..10)
+            .map(|_| {
+                let heap = yardstick();
+                let start = Instant::now();
+                std::hint::black_box((s.run)(s.ios));
+                (start.elapsed().as_nanos() as f64 / s.ios as f64, heap)
+            })
+            .collect();
+        runs.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let (best, median) = (runs[0].0, (runs[4].0 + runs[5].0) / 2.0);
+        let mut ratios: Vec<f64> = runs.iter().map(|r| r.0 / r.1).collect();
+        ratios.sort_by(f64::total_cmp);
+        let ratio = (ratios[4] + ratios[5]) / 2.0;
+        println!(
+            "{:28} {best:9.1} {median:9.1} {ratio:8.2} {:10.2}",
+            s.name,
+            1000.0 / best
+        );
+    }
+    ExitCode::SUCCESS
+}

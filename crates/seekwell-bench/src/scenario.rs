@@ -1,0 +1,143 @@
+//! Streams to measure: each runs a number of I/Os through a part of the stack and returns a sum
+//! that depends on all of them.
+
+use rand::Rng;
+use seekwell_block::{HostDriver, LegacyOptions, LegacyQueue};
+use seekwell_core::rng::{Pcg64Mcg, stream};
+use seekwell_core::{
+    Bio, BioDone, BioSink, Device, Era, Flags, Instant, Nanos, Op, TaskId, TickClock,
+};
+use seekwell_device::Constant;
+use seekwell_sched::deadline::{Deadline, Generation};
+use seekwell_sched::noop::Noop;
+use seekwell_sched::{Cx, QueueFacts, Scheduler};
+
+/// One thing to measure.
+pub struct Scenario {
+    /// Name, as on the command line and in the gate's file.
+    pub name: String,
+    /// In words.
+    pub what: String,
+    /// I/Os of a wall-time run.
+    pub ios: u64,
+    /// Runs so many I/Os.
+    pub run: Box<dyn Fn(u64) -> u64>,
+}
+
+fn facts(depth: u32) -> QueueFacts {
+    QueueFacts {
+        depth,
+        ..QueueFacts::example(Era::K4_0)
+    }
+}
+
+/// Random 4 KiB reads, so many outstanding, closed loop, no merging by chance.
+fn closed<S: Scheduler + ?Sized, D: Device>(
+    mut q: LegacyQueue<S, D>,
+    outstanding: u64,
+    ios: u64,
+) -> u64 {
+    let mut rng: Pcg64Mcg = stream(7, "bench");
+    let pages = (q.capacity().0 / 8).min(1 << 40);
+    let mut bio = |id: u64| {
+        let page = rng.random_range(0..pages);
+        Bio::new(
+            id,
+            TaskId((id % 4) as u32),
+            Op::Read,
+            Flags::empty(),
+            page * 8,
+            8,
+        )
+    };
+    let mut done: Vec<BioDone> = Vec::with_capacity(64);
+    for id in 0..outstanding.min(ios) {
+        let b = bio(id);
+        q.submit(Instant::START, b);
+    }
+    let (mut next, mut sum) = (outstanding.min(ios), 0u64);
+    while let Some(t) = q.next_event() {
+        q.advance(t, &mut done);
+        for d in done.drain(..) {
+            sum = sum.wrapping_mul(31).wrapping_add(d.id.0 ^ d.at.0);
+            if next < ios {
+                let b = bio(next);
+                q.submit(t, b);
+                next += 1;
+            }
+        }
+    }
+    sum
+}
+
+fn layer<S: Scheduler>(make: impl FnOnce(&Cx) -> Box<S>, depth: u32) -> LegacyQueue<S, Constant> {
+    let dev = Constant::serial(depth, Nanos::from_us(10));
+    let host = HostDriver::Simple { depth };
+    LegacyQueue::new(
+        facts(depth),
+        TickClock::new(1000),
+        LegacyOptions::default(),
+        host,
+        dev,
+        make,
+    )
+}
+
+/// Random I/O at depth 32 through scheduler, layer and constant device, with half of the
+/// outstanding requests waiting in the scheduler.
+fn constant_noop(ios: u64) -> u64 {
+    closed(layer(|_| Box::new(Noop::new()), 16), 32, ios)
+}
+fn constant_deadline(ios: u64) -> u64 {
+    closed(
+        layer(|cx| Box::new(Deadline::new(cx, Generation::D40)), 16),
+        32,
+        ios,
+    )
+}
+fn constant_deadline_dyn(ios: u64) -> u64 {
+    let dev = Constant::serial(16, Nanos::from_us(10));
+    let host = HostDriver::Simple { depth: 16 };
+    let opts = LegacyOptions::default();
+    let make = |cx: &Cx| -> Box<dyn Scheduler> { Box::new(Deadline::new(cx, Generation::D40)) };
+    closed(
+        LegacyQueue::new(facts(16), TickClock::new(1000), opts, host, dev, make),
+        32,
+        ios,
+    )
+}
+
+fn named(name: &str, what: &str, ios: u64, run: impl Fn(u64) -> u64 + 'static) -> Scenario {
+    Scenario {
+        name: name.to_owned(),
+        what: what.to_owned(),
+        ios,
+        run: Box::new(run),
+    }
+}
+
+/// All scenarios.
+pub fn all() -> Vec<Scenario> {
+    let mut v = vec![
+        named(
+            "constant-noop",
+            "noop, layer, constant device, 32 outstanding",
+            2_000_000,
+            constant_noop,
+        ),
+        named(
+            "constant-deadline",
+            "deadline, layer, constant device, 32 outstanding",
+            1_000_000,
+            constant_deadline,
+        ),
+        named(
+            "constant-deadline-dyn",
+            "the same through Box<dyn Scheduler>",
+            1_000_000,
+            constant_deadline_dyn,
+        ),
+    ];
+    v.extend(crate::sched_cost::all());
+    v
+}
