@@ -1,7 +1,8 @@
 //! How far a run agrees with a recorded one.
 
-use super::{Dispatched, Outcome};
+use super::{Case, CaseError, Dispatched, Outcome, What, run};
 use seekwell_core::Instant;
+use seekwell_sched::find;
 
 /// Agreement of two decision logs.
 #[derive(Clone, Debug, PartialEq)]
@@ -59,4 +60,102 @@ fn lcs(a: &[Dispatched], b: &[Dispatched]) -> usize {
         }
     }
     row[b.len()]
+}
+
+/// Sums over many cases.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// Cases compared.
+    pub cases: usize,
+    /// Of them, wholly the same.
+    pub identical: usize,
+    /// Decisions recorded.
+    pub expected: usize,
+    /// Same request at the same time at the same position.
+    pub same: usize,
+    /// Same request at the same position.
+    pub same_request: usize,
+    /// Before the first difference.
+    pub prefix: usize,
+    /// Longest common subsequences.
+    pub lcs: usize,
+    /// Cases whose timer expiries are recorded.
+    pub timed: usize,
+    /// Of them, all the same.
+    pub timers: usize,
+}
+
+impl Tally {
+    /// Adds a case.
+    pub fn add(&mut self, a: &Agreement) {
+        self.cases += 1;
+        self.identical += usize::from(a.identical());
+        self.expected += a.expected;
+        self.same += a.same;
+        self.same_request += a.same_request;
+        self.prefix += a.prefix;
+        self.lcs += a.lcs;
+        self.timed += usize::from(a.timers.is_some());
+        self.timers += usize::from(a.timers == Some(true));
+    }
+}
+
+/// What a case scores under another scheduler, so that an agreement means something.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Beside {
+    /// Scheduler and version that ran.
+    pub elevator: String,
+    /// Its agreement with the recording.
+    pub agreement: Agreement,
+}
+
+/// The schedulers to run beside `elevator`: a FIFO, and one that is wrong for it. Both in the
+/// same kernel generation where they have one, so that merging is the same.
+pub fn null_models(elevator: &str) -> Vec<String> {
+    let Some((info, _, era)) = find(elevator) else {
+        return Vec::new();
+    };
+    let of_era = |name: &str| match find(&format!("{name}-{}", era.name())) {
+        Some(_) => format!("{name}-{}", era.name()),
+        None => name.to_owned(),
+    };
+    let wrong = if info.name == "deadline" {
+        "vr"
+    } else {
+        "deadline"
+    };
+    vec![of_era("noop"), of_era(wrong)]
+}
+
+/// Runs the case under the null models of its scheduler and compares each with the recording.
+pub fn beside(case: &Case, want: &[Dispatched]) -> Result<Vec<Beside>, CaseError> {
+    let timers = case.expected_timers();
+    null_models(&case.elevator)
+        .into_iter()
+        .map(|elevator| {
+            let out = run(&case.under(&elevator), false)?;
+            let agreement = Agreement::of(want, timers.as_deref(), &out);
+            Ok(Beside {
+                elevator,
+                agreement,
+            })
+        })
+        .collect()
+}
+
+impl Case {
+    /// The same request list under another scheduler, with that one's defaults.
+    pub fn under(&self, elevator: &str) -> Case {
+        let mut case = self.clone();
+        case.elevator = elevator.to_owned();
+        case.tunables.clear();
+        let inputs = self.inputs().unwrap_or_default();
+        let writes = |i: usize| matches!(inputs.get(i).map(|x| &x.what), Some(What::Tunable(..)));
+        let mut i = 0;
+        case.input.retain(|_| {
+            i += 1;
+            !writes(i - 1)
+        });
+        case
+    }
 }

@@ -488,10 +488,6 @@ impl Default for CsvOptions {
 pub fn read_cases(path: &Path, csv: &CsvOptions) -> Result<Vec<Case>, CaseError> {
     let file = path.display().to_string();
     let mut input = open_plain(path)?;
-    let io = |source| CaseError::Io {
-        file: file.clone(),
-        source,
-    };
     let (mut cases, mut rows, mut line) = (Vec::new(), Vec::new(), 0);
     let mut text = String::new();
     loop {
@@ -500,7 +496,7 @@ pub fn read_cases(path: &Path, csv: &CsvOptions) -> Result<Vec<Case>, CaseError>
         let n = (&mut input)
             .take(LINE_MAX)
             .read_line(&mut text)
-            .map_err(io)?;
+            .map_err(|e| broken(&file, line, e))?;
         if n == 0 {
             break;
         }
@@ -539,6 +535,26 @@ pub fn read_cases(path: &Path, csv: &CsvOptions) -> Result<Vec<Case>, CaseError>
         return Err(line_error(&file, line, "no case in it"));
     }
     Ok(cases)
+}
+
+/// A stream that ends or breaks in the middle has a place; a file that cannot be read has not.
+fn broken(file: &str, line: usize, source: std::io::Error) -> CaseError {
+    use std::io::ErrorKind;
+    match source.kind() {
+        ErrorKind::InvalidData => line_error(file, line, "not text: not a case file"),
+        ErrorKind::UnexpectedEof => {
+            let why = "the compressed file ends in the middle: fetch it again";
+            line_error(file, line, why)
+        }
+        ErrorKind::Other => {
+            let why = format!("the compressed data are broken ({source}): fetch the file again");
+            line_error(file, line, why)
+        }
+        _ => CaseError::Io {
+            file: file.to_owned(),
+            source,
+        },
+    }
 }
 
 fn csv_row(line: &str) -> Option<Vec<Value>> {

@@ -1,0 +1,53 @@
+//! `seekwell schedulers [NAME]`
+
+use crate::choose::{self, Chosen};
+use crate::cli::Schedulers;
+use crate::fail::Failure;
+use crate::out::{Out, width};
+use seekwell_report::catalog;
+use seekwell_sched::registry;
+use serde_json::{Value, json};
+
+fn as_json(c: &Chosen) -> Value {
+    let s = c.info;
+    let tunables = (s.tunables)(c.version).iter().map(|t| {
+        json!({
+            "name": t.name, "unit": t.unit, "default": t.default,
+            "min": t.min, "max": t.max, "range": catalog::range(t), "help": t.help,
+        })
+    });
+    json!({
+        "name": s.name,
+        "layer": catalog::layer_name(s.layer),
+        "versions": s.versions.iter().map(|v| v.0).collect::<Vec<_>>(),
+        "version": c.version,
+        "summary": s.summary,
+        "history": s.history,
+        "not_when": s.not_when,
+        "per_process": s.per_process,
+        "tunables": tunables.collect::<Vec<_>>(),
+        "source": s.source,
+    })
+}
+
+/// Lists them, or tells all about one.
+pub fn run(a: &Schedulers) -> Result<(), Failure> {
+    let chosen = a.name.as_deref().map(choose::scheduler).transpose()?;
+    let mut out = Out::open(a.output.output.as_deref())?;
+    match chosen {
+        Some(c) if a.json => out.json(&as_json(&c))?,
+        Some(c) => out.text(&catalog::scheduler(c.info, c.version, width()))?,
+        None if a.json => {
+            let all: Result<Vec<_>, _> = registry()
+                .iter()
+                .map(|s| choose::scheduler(s.name).map(|c| as_json(&c)))
+                .collect();
+            out.json(&Value::from(all?))?;
+        }
+        None => {
+            out.text(&catalog::schedulers(registry(), width()))?;
+            out.line("\nThe first version is the default. All about one: seekwell schedulers NAME[-VERSION]")?;
+        }
+    }
+    out.done()
+}

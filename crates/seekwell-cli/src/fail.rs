@@ -1,0 +1,77 @@
+//! How a command ends when it does not end well: one message, one exit code.
+
+use seekwell_report::style::BAD;
+use seekwell_sim::cases::CaseError;
+use std::io::{self, Write};
+use std::process::ExitCode;
+use thiserror::Error;
+
+/// Exit codes, as `seekwell help` and the manual page give them.
+pub const EXIT_CODES: &str = "\
+Exit codes:
+  0    done
+  1    a difference was found (explain --strict)
+  2    bad usage or bad input: the message names file, line or record, and the remedy
+  3    the result could not be written
+  130  interrupted (SIGINT)";
+
+/// Why a command could not be done.
+#[derive(Error, Debug)]
+pub enum Failure {
+    /// Nothing to say: what was asked for differs.
+    #[error("")]
+    Difference,
+    /// What the user gave does not work; says what to do about it.
+    #[error("{0}")]
+    Input(String),
+    /// The result could not be written.
+    #[error("{what}: {source}")]
+    Output {
+        /// Where to.
+        what: String,
+        /// Why.
+        source: io::Error,
+    },
+}
+
+impl Failure {
+    /// Bad input.
+    pub fn input(why: impl Into<String>) -> Self {
+        Failure::Input(why.into())
+    }
+    /// Says it on stderr and gives the exit code.
+    pub fn report(&self) -> ExitCode {
+        match self {
+            Failure::Difference => ExitCode::from(1),
+            // A reader that has seen enough (`| head`) is no failure.
+            Failure::Output { source, .. } if source.kind() == io::ErrorKind::BrokenPipe => {
+                ExitCode::SUCCESS
+            }
+            Failure::Input(_) => {
+                say(&self.to_string());
+                ExitCode::from(2)
+            }
+            Failure::Output { .. } => {
+                say(&self.to_string());
+                ExitCode::from(3)
+            }
+        }
+    }
+}
+
+impl From<CaseError> for Failure {
+    fn from(e: CaseError) -> Self {
+        Failure::Input(e.to_string())
+    }
+}
+
+fn say(message: &str) {
+    // If stderr is gone too there is nobody left to tell.
+    let _ = writeln!(anstream::stderr(), "{BAD}error:{BAD:#} {message}");
+}
+
+/// What clap found: help and version go to stdout with 0, the rest to stderr with 2.
+pub fn usage(e: &clap::Error) -> ExitCode {
+    let _ = e.print();
+    ExitCode::from(if e.use_stderr() { 2 } else { 0 })
+}

@@ -1,0 +1,22 @@
+//! `seekwell`: which I/O scheduler, with which settings, is best for this device and this workload?
+
+mod choose;
+mod cli;
+mod cmd;
+mod fail;
+mod out;
+
+use clap::Parser;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let cli = match cli::Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(e) => return fail::usage(&e),
+    };
+    cli.color.apply();
+    match cmd::run(&cli) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(e) => e.report(),
+    }
+}

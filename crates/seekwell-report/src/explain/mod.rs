@@ -1,0 +1,55 @@
+//! A case for people: its steps with their reasons, and how far it agrees with a recording.
+
+mod agreement;
+mod steps;
+
+pub use agreement::{agreement, summary};
+pub use steps::{heading, steps};
+
+use seekwell_core::{BioId, Flags, Instant, Op};
+use seekwell_sim::cases::Outcome;
+use std::fmt::Write;
+
+/// Letter of an operation, as case files write it.
+pub fn letter(op: Op, flags: Flags) -> char {
+    match op {
+        Op::Read if flags.contains(Flags::PRIO) => 'P',
+        Op::Read if flags.contains(Flags::META) => 'M',
+        Op::Read if flags.contains(Flags::RAHEAD) => 'A',
+        Op::Read => 'R',
+        Op::Flush => 'F',
+        Op::Discard => 'D',
+        Op::WriteZeroes => 'Z',
+        Op::Write if flags.contains(Flags::NOIDLE) => 'N',
+        Op::Write if flags.contains(Flags::SYNC) => 'S',
+        Op::Write => 'W',
+    }
+}
+
+/// `3+4+7`: the bios of a request.
+pub fn names(bios: &[BioId]) -> String {
+    let ids: Vec<_> = bios.iter().map(|b| b.0.to_string()).collect();
+    ids.join("+")
+}
+
+/// The decision log as `id,t_ns,event`: dispatches and timers in order of time; the further bios
+/// of a request are `dispatch+`. Times are ns since the experiment began.
+pub fn csv(out: &Outcome) -> String {
+    let mut text = "id,t_ns,event\n".to_owned();
+    let mut timers = out.timers.iter().peekable();
+    // A timer that fires at the instant of a dispatch is what allowed it: it comes first.
+    let mut due = |text: &mut String, until: Instant| {
+        while let Some(t) = timers.next_if(|t| **t <= until) {
+            let _ = writeln!(text, ",{},timer", t.since_start());
+        }
+    };
+    for (t, bios) in &out.dispatch {
+        due(&mut text, *t);
+        for (i, b) in bios.iter().enumerate() {
+            let plus = if i > 0 { "+" } else { "" };
+            let _ = writeln!(text, "{},{},dispatch{plus}", b.0, t.since_start());
+        }
+    }
+    due(&mut text, Instant::FAR);
+    text
+}

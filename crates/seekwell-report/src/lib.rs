@@ -1,0 +1,11 @@
+//! Floor 5: what a result looks like to people.
+//!
+//! Reads what the floors below produce (cases and their outcomes, result records, registries) and
+//! writes text. Nothing here runs a scheduler or opens a file. Styles are written as ANSI codes;
+//! whoever owns the stream strips them where they are not wanted.
+
+pub mod catalog;
+pub mod explain;
+pub mod style;
+pub mod table;
+pub mod units;

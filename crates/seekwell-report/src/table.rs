@@ -1,0 +1,222 @@
+//! Aligned text: tables of short cells, and paragraphs wrapped to a width.
+
+use crate::style::{HEAD, PLAIN};
+use anstyle::Style;
+use std::fmt::Write;
+
+/// To which side a column leans.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Align {
+    /// Words.
+    Left,
+    /// Numbers.
+    Right,
+}
+
+/// A text and how it is painted.
+#[derive(Clone, Debug)]
+pub struct Cell {
+    text: String,
+    style: Style,
+}
+
+impl<T: Into<String>> From<T> for Cell {
+    fn from(text: T) -> Self {
+        Cell {
+            text: text.into(),
+            style: PLAIN,
+        }
+    }
+}
+
+/// Paints a text.
+pub fn painted(text: impl Into<String>, style: Style) -> Cell {
+    Cell {
+        text: text.into(),
+        style,
+    }
+}
+
+/// A table: column heads, then rows of as many cells.
+#[derive(Clone, Debug, Default)]
+pub struct Table {
+    columns: Vec<(String, Align)>,
+    rows: Vec<Vec<Cell>>,
+}
+
+impl Table {
+    /// With these columns; a column whose heads are all empty prints no head line.
+    pub fn new(columns: &[(&str, Align)]) -> Self {
+        Table {
+            columns: columns.iter().map(|c| (c.0.to_owned(), c.1)).collect(),
+            rows: Vec::new(),
+        }
+    }
+    /// Adds a row; missing cells are empty, surplus cells are a bug of the caller.
+    pub fn row(&mut self, cells: Vec<Cell>) {
+        debug_assert!(cells.len() <= self.columns.len(), "more cells than columns");
+        self.rows.push(cells);
+    }
+    /// No rows yet?
+    pub fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+    /// The text with its last column wrapped so that lines end within `width` columns, as far as
+    /// the other columns leave room for words.
+    pub fn render_within(&self, indent: usize, width: usize) -> String {
+        let last = self.columns.len().saturating_sub(1);
+        let mut used = indent;
+        for i in 0..last {
+            let cells = self.rows.iter().filter_map(|r| r.get(i));
+            let widest = cells.map(|c| c.text.chars().count()).max().unwrap_or(0);
+            used += 2 + widest.max(self.columns[i].0.chars().count());
+        }
+        let room = width.saturating_sub(used).max(24);
+        let mut t = Table {
+            columns: self.columns.clone(),
+            rows: Vec::new(),
+        };
+        for row in &self.rows {
+            let Some(cell) = row.get(last) else {
+                t.rows.push(row.clone());
+                continue;
+            };
+            let lines = wrap(&cell.text, 0, room);
+            for (i, line) in lines.lines().enumerate() {
+                let mut part = if i == 0 {
+                    row[..last].to_vec()
+                } else {
+                    vec!["".into(); last]
+                };
+                part.push(painted(line, cell.style));
+                t.rows.push(part);
+            }
+        }
+        t.render(indent)
+    }
+    /// The text, each line indented by `indent` blanks.
+    pub fn render(&self, indent: usize) -> String {
+        let mut widths: Vec<usize> = self.columns.iter().map(|c| c.0.chars().count()).collect();
+        for row in &self.rows {
+            for (w, cell) in widths.iter_mut().zip(row) {
+                *w = (*w).max(cell.text.chars().count());
+            }
+        }
+        let mut out = String::new();
+        if self.columns.iter().any(|c| !c.0.is_empty()) {
+            let heads: Vec<Cell> = self.columns.iter().map(|c| painted(&c.0, HEAD)).collect();
+            self.line(&mut out, &heads, &widths, indent);
+        }
+        for row in &self.rows {
+            self.line(&mut out, row, &widths, indent);
+        }
+        out
+    }
+
+    fn line(&self, out: &mut String, cells: &[Cell], widths: &[usize], indent: usize) {
+        let Some(last) = cells.iter().rposition(|c| !c.text.is_empty()) else {
+            out.push('\n');
+            return;
+        };
+        out.extend(std::iter::repeat_n(' ', indent));
+        for (i, cell) in cells.iter().enumerate().take(last + 1) {
+            let pad = widths[i] - cell.text.chars().count();
+            let right = self.columns[i].1 == Align::Right;
+            if i > 0 {
+                out.push_str("  ");
+            }
+            if right {
+                out.extend(std::iter::repeat_n(' ', pad));
+            }
+            paint(out, &cell.text, cell.style);
+            if !right && i < last {
+                out.extend(std::iter::repeat_n(' ', pad));
+            }
+        }
+        out.push('\n');
+    }
+}
+
+/// Adds a painted text.
+pub fn paint(out: &mut String, text: &str, style: Style) {
+    if style == PLAIN || text.is_empty() {
+        out.push_str(text);
+    } else {
+        // Writing to a String cannot fail.
+        let _ = write!(out, "{style}{text}{style:#}");
+    }
+}
+
+/// Wraps words to `width` columns, each line indented; a longer word stands alone.
+pub fn wrap(text: &str, indent: usize, width: usize) -> String {
+    let mut out = String::new();
+    let mut at = 0;
+    for word in text.split_whitespace() {
+        let n = word.chars().count();
+        if at > 0 && at + 1 + n > width {
+            out.push('\n');
+            at = 0;
+        }
+        if at == 0 {
+            out.extend(std::iter::repeat_n(' ', indent));
+            at = indent + n;
+        } else {
+            out.push(' ');
+            at += 1 + n;
+        }
+        out.push_str(word);
+    }
+    if at > 0 {
+        out.push('\n');
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_line_up_and_no_line_ends_in_blanks() {
+        let mut t = Table::new(&[
+            ("name", Align::Left),
+            ("n", Align::Right),
+            ("", Align::Left),
+        ]);
+        t.row(vec!["a".into(), "1".into(), "x".into()]);
+        t.row(vec!["long".into(), "1,000".into()]);
+        let plain = t
+            .render(1)
+            .replace("\u{1b}[1m", "")
+            .replace("\u{1b}[0m", "");
+        assert_eq!(plain, " name      n\n a         1  x\n long  1,000\n");
+    }
+
+    #[test]
+    fn paint_does_not_widen_a_column() {
+        let mut t = Table::new(&[("", Align::Left), ("", Align::Left)]);
+        t.row(vec![painted("ab", crate::style::BAD), "x".into()]);
+        t.row(vec!["cde".into(), "y".into()]);
+        let text = t.render(0);
+        let plain: String = anstyle_free(&text);
+        assert_eq!(plain, "ab   x\ncde  y\n");
+    }
+
+    fn anstyle_free(text: &str) -> String {
+        let mut out = String::new();
+        let mut rest = text;
+        while let Some(i) = rest.find('\u{1b}') {
+            out.push_str(&rest[..i]);
+            let end = rest[i..].find('m').map_or(rest.len(), |e| i + e + 1);
+            rest = &rest[end..];
+        }
+        out + rest
+    }
+
+    #[test]
+    fn words_wrap_at_the_width() {
+        assert_eq!(wrap("aa bb cc", 2, 7), "  aa bb\n  cc\n");
+        assert_eq!(wrap("overlong x", 0, 4), "overlong\nx\n");
+        assert_eq!(wrap("", 0, 4), "");
+    }
+}
