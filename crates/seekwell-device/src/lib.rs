@@ -1,8 +1,20 @@
 //! Device models: state machines behind [`seekwell_core::Device`].
 //!
 //! A model knows no scheduler and has no clock; what it does is a pure function of its parameters,
-//! its seed and the commands it is given.
+//! its seed and the commands it is given. [`open`] makes one from a text such as
+//! `hdd:hitachi-7k200` or `constant:depth=32,service_us=100`; [`catalogue`] lists what there is.
+//! To add a kind is to add a module with its parameter table and a line in `catalogue.rs`; to add
+//! a device of a kind is to add a file under `devices/` and a line there.
 
+mod catalogue;
 pub mod constant;
+pub mod error;
+pub mod hdd;
+pub mod preset;
+pub mod probe;
 
+pub use catalogue::{Entry, catalogue, describe, open, open_hdd, read_preset};
 pub use constant::Constant;
+pub use error::{DeviceError, ParamError};
+pub use hdd::{FastHdd, Hdd, HddParams};
+pub use preset::{Param, Preset, Source, Value};

@@ -1,0 +1,74 @@
+//! Simulated commands a second of wall time: `cargo run --release --example speed`.
+
+use rand::RngCore;
+use seekwell_core::{Device, Nanos, Op, rng};
+use seekwell_device::probe::{Client, command};
+use seekwell_device::{Constant, open_hdd, read_preset};
+use std::time::Instant;
+
+fn measure<D: Device>(name: &str, device: D, depth: usize, n: usize, sequential: bool, op: Op) {
+    let capacity = device.facts().capacity.0;
+    let mut random = rng::stream(1, "speed");
+    let mut client = Client::new(device);
+    let start = Instant::now();
+    let run = client.run(n, depth, Nanos::ZERO, |i| {
+        let at = if sequential {
+            i as u64 * 8
+        } else {
+            (random.next_u64() >> 20) % (capacity / 8) * 8
+        };
+        command(op, at, 8)
+    });
+    let took = start.elapsed().as_secs_f64();
+    println!(
+        "{name:<40} depth {depth:>3}  {:>7.2} M I/O/s  (simulated {:>9.0} IOPS)",
+        n as f64 / took / 1e6,
+        run.iops()
+    );
+}
+
+fn main() {
+    let spec = std::env::args()
+        .nth(1)
+        .unwrap_or("hdd:hitachi-7k200".into());
+    let full = || open_hdd(&spec, 1).unwrap();
+    let n = 2_000_000;
+    measure(
+        "constant (null)",
+        Constant::serial(32, Nanos(100_000)),
+        1,
+        n,
+        false,
+        Op::Read,
+    );
+    measure(
+        "constant (null)",
+        Constant::serial(32, Nanos(100_000)),
+        31,
+        n,
+        false,
+        Op::Read,
+    );
+    for depth in [1, 2, 4, 8, 16, 31] {
+        measure("random read", full(), depth, n, false, Op::Read);
+    }
+    measure("sequential read", full(), 1, n, true, Op::Read);
+    measure("sequential read", full(), 31, n, true, Op::Read);
+    measure("random cached write", full(), 1, n, false, Op::Write);
+    measure("random cached write", full(), 31, n, false, Op::Write);
+    let boxed: Box<dyn Device + Send> = Box::new(full());
+    measure("random read, boxed", boxed, 31, n, false, Op::Read);
+    let fast = read_preset(&spec).unwrap();
+    let fast = seekwell_device::HddParams::from_preset(&fast).unwrap();
+    for depth in [1, 31] {
+        let device = seekwell_device::FastHdd::new(&fast, 1).unwrap();
+        measure(
+            "fast variant, random read",
+            device,
+            depth,
+            n,
+            false,
+            Op::Read,
+        );
+    }
+}

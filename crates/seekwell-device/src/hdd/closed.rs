@@ -1,0 +1,101 @@
+//! Closed forms: what the mechanics predict on paper. Expectations for tests, and the numbers the
+//! fast model is built from.
+
+use super::geometry::Geometry;
+use super::params::{HddParams, Layout};
+use super::seek::SeekCurve;
+use crate::error::ParamError;
+use libm::{ceil, pow};
+
+/// Growth of throughput with the depth of the queue: each doubling gives 2^this (fitted to the
+/// queue gains of a 7200 rpm drive with a guard of 0.5 ms and 2 % misses).
+pub const QUEUE_GAMMA: f64 = 0.2;
+/// The same for destaging, up to 256 extents.
+pub const DESTAGE_GAMMA: f64 = 0.175;
+
+/// Formulas over one drive's parameters; times in ms.
+#[derive(Debug, Clone)]
+pub struct ClosedForms {
+    p: HddParams,
+    geometry: Geometry,
+    curve: SeekCurve,
+}
+
+impl ClosedForms {
+    /// For a drive.
+    pub fn new(p: &HddParams) -> Result<Self, ParamError> {
+        let geometry = Geometry::new(p)?;
+        let curve = SeekCurve::new(&p.seek, geometry.cylinders())?;
+        Ok(ClosedForms {
+            p: p.clone(),
+            geometry,
+            curve,
+        })
+    }
+    /// The mapping.
+    pub fn geometry(&self) -> &Geometry {
+        &self.geometry
+    }
+    pub(super) fn curve(&self) -> &SeekCurve {
+        &self.curve
+    }
+    /// Sustained rate at an address, MB/s: bytes of a cylinder over the revolutions that read it
+    /// and the switches between its tracks.
+    pub fn sustained_mb(&self, lba: u64) -> f64 {
+        let (t, h) = (self.p.revolution_ms(), f64::from(self.p.surfaces));
+        let s = f64::from(self.geometry.track_sectors(lba));
+        let skew = |ms: f64| (ceil(ms / t * s) + 1.0) / s * t;
+        let band = self
+            .p
+            .head_switch_ms
+            .max(self.p.seek_track_ms)
+            .max(self.p.band_switch_ms);
+        let (steps, step, ends) = match self.p.layout {
+            Layout::Cylinder => (h - 1.0, self.p.head_switch_ms, 1.0),
+            Layout::Serpentine(w) => {
+                let w = f64::from(w);
+                (h * (w - 1.0) / w, self.p.seek_track_ms, h / w)
+            }
+        };
+        512.0 * s * h / (h * t + steps * skew(step) + ends * skew(band)) / 1e3
+    }
+    /// Mean sectors per track over the addresses.
+    pub fn mean_track(&self) -> f64 {
+        let n = 1000u64;
+        let at = |i| u64::from(self.geometry.track_sectors(self.p.capacity / n * i));
+        (0..n).map(at).sum::<u64>() as f64 / n as f64
+    }
+    /// Mean random read of `n` sectors, one at a time. Uniform addresses favour long outer tracks,
+    /// hence 0.99 of the mean over cylinders.
+    pub fn random_read_ms(&self, n: u32) -> f64 {
+        let t = self.p.revolution_ms();
+        let seek = 0.99 * self.curve.mean_ms(self.geometry.cylinders());
+        self.p.overhead_ms
+            + seek
+            + t / 2.0
+            + f64::from(n) * t / self.mean_track()
+            + 512.0 / self.p.bus_mb / 1e3
+            + self.p.status_ms
+    }
+    /// Gain in throughput at depth `q` over depth 1, with shortest positioning first.
+    pub fn queue_gain(&self, q: u32) -> f64 {
+        pow(f64::from(q.min(self.p.window).max(1)), QUEUE_GAMMA)
+    }
+    /// Time to destage `n` scattered 4 KiB extents.
+    pub fn flush_ms(&self, n: u32) -> f64 {
+        let window = if self.p.destage_window == 0 {
+            u32::MAX
+        } else {
+            self.p.destage_window
+        };
+        let one = self.random_read_ms(8) + self.p.write_settle_ms;
+        f64::from(n) * one / pow(f64::from(n.min(window).max(1)), DESTAGE_GAMMA)
+    }
+    /// Period of write, FLUSH, think for `think` ms, the same block each time: whole revolutions.
+    pub fn commit_ms(&self, think: f64, n: u32, lba: u64) -> f64 {
+        let t = self.p.revolution_ms();
+        let s = f64::from(self.geometry.track_sectors(lba));
+        let own = self.p.hit_overhead_ms + self.p.overhead_ms + f64::from(n) * t / s;
+        t * ceil((think + own) / t)
+    }
+}

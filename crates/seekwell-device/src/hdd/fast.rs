@@ -1,0 +1,275 @@
+//! The fast variant: service times drawn, no angles, no zones, no read cache.
+//!
+//! For sweeps of more than ten million requests. Mean throughput is close to the full model's;
+//! tails are wrong, and so is everything about commit loops and flushes of few extents, which here
+//! cost drawn times instead of whole revolutions. Commands are served in order of arrival; the gain
+//! from reordering is a divisor on the positioning time. Mark results obtained with it.
+
+use super::closed::{ClosedForms, DESTAGE_GAMMA};
+use super::params::HddParams;
+use super::seek::SeekTable;
+use super::{Finish, Ticks, instant, ticks, ticks_ms};
+use crate::constant::out_of_range;
+use crate::error::ParamError;
+use libm::pow;
+use rand::RngCore;
+use seekwell_core::rng::{self, Pcg64Mcg};
+use seekwell_core::{Accept, Command, Device, DeviceFacts, DeviceStats, Done};
+use seekwell_core::{Instant, Nanos, Op, Sector};
+
+/// The fast hard disk; see the module.
+#[derive(Debug, Clone)]
+pub struct FastHdd {
+    facts: DeviceFacts,
+    rng: Pcg64Mcg,
+    table: SeekTable,
+    cylinders: u64,
+    turn: Ticks,
+    overhead: Ticks,
+    hit: Ticks,
+    /// Link time of a sector.
+    link: Ticks,
+    /// Ticks per sector at the rim, and how they change with the address (share of the capacity),
+    /// first and second order.
+    sector: [f64; 3],
+    /// 1024 over the divisor of positioning at each depth.
+    gain: Vec<u64>,
+    /// Time to destage c scattered extents, c = 0, 1, ...
+    destage: Vec<Ticks>,
+    high: usize,
+    /// Extents to destage, and sequential writing to do.
+    dirty: usize,
+    stream: Ticks,
+    free: Ticks,
+    at: u64,
+    write_end: u64,
+    finished: Vec<Finish>,
+    busy: Ticks,
+    hits: u64,
+    media_ops: u64,
+}
+
+impl FastHdd {
+    /// A fast drive with these parameters.
+    pub fn new(p: &HddParams, seed: u64) -> Result<Self, ParamError> {
+        let closed = ClosedForms::new(p)?;
+        let cylinders = closed.geometry().cylinders();
+        let per_sector = |share: f64| {
+            let lba = (share * (p.capacity - 1) as f64) as u64;
+            512.0 / closed.sustained_mb(lba) * 1024.0 * 1e3
+        };
+        // The quadratic through rim, middle and inner edge.
+        let (a, m, z) = (per_sector(0.0), per_sector(0.5), per_sector(1.0));
+        let sector = [a, 4.0 * m - 3.0 * a - z, 2.0 * (a + z) - 4.0 * m];
+        let total = closed.random_read_ms(8);
+        let fixed = p.overhead_ms + 8.0 * 512.0 / closed.sustained_mb(p.capacity / 2) / 1e3;
+        let position = total - fixed;
+        let gain = (0..=p.depth)
+            .map(|q| {
+                let q = f64::from(q.min(p.window).max(1));
+                let left = (total / pow(q, p.fast_gamma) - fixed).max(position / 64.0);
+                (left / position * 1024.0) as u64
+            })
+            .collect();
+        let window = if p.destage_window == 0 {
+            p.wc_cmds
+        } else {
+            p.destage_window
+        };
+        let one = total + p.write_settle_ms;
+        let mut destage = vec![0];
+        for c in 1..=p.wc_cmds {
+            let each = one / pow(f64::from(c.min(window)), DESTAGE_GAMMA);
+            destage.push(destage[c as usize - 1] + ticks_ms(each));
+        }
+        Ok(FastHdd {
+            facts: DeviceFacts {
+                rotational: true,
+                write_cache: p.write_cache,
+                flush_queueable: false,
+                physical_block_bytes: p.physical as u32 * 512,
+                ..DeviceFacts::plain(&p.name, Sector(p.capacity), p.depth)
+            },
+            rng: rng::stream(seed, "hdd-fast"),
+            table: SeekTable::new(closed.curve(), cylinders),
+            cylinders: u64::from(cylinders),
+            turn: closed.geometry().turn(),
+            overhead: ticks_ms(p.overhead_ms),
+            hit: ticks_ms(p.hit_overhead_ms),
+            link: ticks_ms(512.0 / p.bus_mb / 1e3),
+            sector,
+            gain,
+            high: (p.wc_marks.0 * f64::from(p.wc_cmds)) as usize,
+            destage,
+            dirty: 0,
+            stream: 0,
+            free: 0,
+            at: 0,
+            write_end: u64::MAX,
+            finished: Vec::with_capacity(p.depth as usize + 1),
+            busy: 0,
+            hits: 0,
+            media_ops: 0,
+        })
+    }
+
+    fn transfer(&self, lba: u64, n: u32) -> Ticks {
+        let x = lba as f64 / self.facts.capacity.0 as f64;
+        let [a, b, c] = self.sector;
+        ((a + b * x + c * x * x) * f64::from(n)) as Ticks
+    }
+    /// Seek and rotation to `lba`, the rotation drawn.
+    fn position(&mut self, lba: u64) -> Ticks {
+        let moved = u128::from(lba.abs_diff(self.at)) * u128::from(self.cylinders);
+        let d = (moved / u128::from(self.facts.capacity.0)) as u32;
+        let drawn = u128::from(self.rng.next_u64()) * u128::from(self.turn);
+        self.table.ticks(d) + (drawn >> 64) as Ticks
+    }
+
+    /// Destages in the time the mechanism had nothing else to do.
+    fn idle_until(&mut self, t: Ticks) {
+        if self.free >= t {
+            return;
+        }
+        let mut gap = t - self.free;
+        let streamed = gap.min(self.stream);
+        self.stream -= streamed;
+        gap -= streamed;
+        if self.dirty > 0 {
+            let owed = self.destage[self.dirty];
+            let left = self
+                .destage
+                .partition_point(|d| d + gap < owed)
+                .min(self.dirty);
+            self.busy += owed - self.destage[left];
+            self.media_ops += (self.dirty - left) as u64;
+            self.dirty = left;
+        }
+        self.busy += streamed;
+        self.free = t;
+    }
+    /// Writes one extent to the medium, the mechanism free at `t`.
+    fn one_extent(&mut self, t: Ticks) -> Ticks {
+        let took = self.destage[self.dirty] - self.destage[self.dirty - 1];
+        self.dirty -= 1;
+        self.media_ops += 1;
+        t + took
+    }
+
+    fn medium(&mut self, t: Ticks, lba: u64, n: u32) -> Ticks {
+        let mut start = t.max(self.free);
+        if self.dirty > self.high {
+            start = self.one_extent(start);
+        }
+        let depth = (self.finished.len() + 1).min(self.gain.len() - 1);
+        let mut took = self.transfer(lba, n);
+        if lba != self.at {
+            took += self.overhead + ((self.position(lba) * self.gain[depth]) >> 10);
+        }
+        self.at = lba + u64::from(n);
+        self.media_ops += 1;
+        self.busy += start + took - t.max(self.free);
+        self.free = start + took;
+        // Even a sequential command takes its overhead, though not of the mechanism.
+        self.free.max(t + self.hit) + self.link
+    }
+
+    fn cached(&mut self, t: Ticks, lba: u64, n: u32) -> Ticks {
+        self.hits += 1;
+        let mut done = t + self.hit + u64::from(n) * self.link;
+        let full = self.destage.len() - 1;
+        if lba == self.write_end {
+            self.stream += self.transfer(lba, n);
+            // What streams in faster than the medium takes it waits for the medium.
+            let room = self.destage[full.min(4)];
+            if self.stream > room {
+                let start = t.max(self.free);
+                self.free = start + (self.stream - room);
+                self.busy += self.stream - room;
+                self.stream = room;
+                done = done.max(self.free);
+            }
+        } else {
+            if self.dirty == full {
+                let start = t.max(self.free);
+                self.free = self.one_extent(start);
+                self.busy += self.free - start;
+                done = done.max(self.free);
+            }
+            self.dirty += 1;
+        }
+        self.write_end = lba + u64::from(n);
+        done
+    }
+}
+
+impl Device for FastHdd {
+    fn accept(&mut self, now: Instant, command: Command) -> Accept {
+        if self.finished.len() >= self.facts.depth as usize {
+            return Accept::Busy;
+        }
+        let t = ticks(now);
+        self.idle_until(t);
+        let (lba, n) = (command.sector.0, command.sectors.0);
+        let error = out_of_range(&command, self.facts.capacity);
+        let at = match command.op {
+            _ if error => t + self.hit,
+            Op::Flush => {
+                let owed = self.destage[self.dirty] + self.stream;
+                if owed == 0 {
+                    t.max(self.free) + self.hit
+                } else {
+                    self.media_ops += self.dirty as u64;
+                    self.busy += owed;
+                    (self.dirty, self.stream) = (0, 0);
+                    self.free = self.free.max(t) + owed;
+                    self.free
+                }
+            }
+            Op::Discard => t + self.hit,
+            _ if n == 0 => t + self.hit,
+            Op::Write | Op::WriteZeroes if self.facts.write_cache && !command.fua => {
+                self.cached(t, lba, n)
+            }
+            _ => self.medium(t, lba, n),
+        };
+        let i = self.finished.partition_point(|f| f.at > at);
+        self.finished.insert(
+            i,
+            Finish {
+                at,
+                id: command.id,
+                error,
+            },
+        );
+        Accept::Accepted
+    }
+    fn next_event(&self) -> Option<Instant> {
+        self.finished.last().map(|f| instant(f.at))
+    }
+    fn advance(&mut self, to: Instant, out: &mut Vec<Done>) {
+        while let Some(f) = self.finished.last() {
+            let at = instant(f.at);
+            if at > to {
+                break;
+            }
+            out.push(Done {
+                id: f.id,
+                at,
+                error: f.error,
+            });
+            self.finished.pop();
+        }
+    }
+    fn facts(&self) -> &DeviceFacts {
+        &self.facts
+    }
+    fn stats(&self) -> DeviceStats {
+        DeviceStats {
+            busy: Nanos(self.busy >> super::TICK_BITS),
+            cache_hits: self.hits,
+            media_ops: self.media_ops,
+            ..DeviceStats::default()
+        }
+    }
+}

@@ -1,0 +1,384 @@
+//! Addresses on the platters: sector to cylinder, head and angle.
+//!
+//! Angles are whole sectors of the track's zone ("slots") and then ticks since the index mark, so
+//! that nothing is lost to rounding: the next sector of a track starts exactly where the last one
+//! ended. Left out: defects by slipping; the offset of a zone's first track is zero.
+
+use super::params::{HddParams, Layout, Zones};
+use super::{Ticks, ticks_ms};
+use crate::error::ParamError;
+use libm::ceil;
+
+/// Fraction bits of the ticks per sector.
+const FRACTION: u32 = 20;
+
+/// Where a sector lies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Place {
+    /// Cylinder, from the rim.
+    pub cyl: u32,
+    /// Head.
+    pub head: u32,
+    /// Zone.
+    pub zone: u32,
+    /// Angular slot on the track, in sectors.
+    pub slot: u32,
+    /// Sectors from here to the end of the track, this one included.
+    pub left: u32,
+}
+
+/// Tracks of equal length.
+#[derive(Debug, Clone)]
+struct Zone {
+    first: u64,
+    first_cyl: u32,
+    cyls: u32,
+    /// Sectors per track.
+    spt: u32,
+    /// Skews in sectors: at a step within a cylinder or band, and at its end.
+    skew_step: u32,
+    skew_band: u32,
+    /// Ticks per sector, in 2^-20.
+    sector: u64,
+}
+
+/// The mapping of a drive.
+#[derive(Debug, Clone)]
+pub struct Geometry {
+    zones: Vec<Zone>,
+    /// Zone of the first sector of each equal share of the addresses: where to start looking.
+    hint: Vec<u16>,
+    hint_shift: u32,
+    heads: u32,
+    band: Option<u32>,
+    capacity: u64,
+    cylinders: u32,
+    turn: Ticks,
+}
+
+/// The hint table divides the addresses into this many shares (at most twice as many).
+const HINTS: u32 = 256;
+
+impl Geometry {
+    /// Builds zones and skews. The number of cylinders follows from the capacity.
+    pub fn new(p: &HddParams) -> Result<Self, ParamError> {
+        let turn = ticks_ms(p.revolution_ms());
+        let heads = p.surfaces;
+        let tracks = match &p.zones {
+            Zones::Linear {
+                outer,
+                ratio,
+                count,
+            } => linear(p.capacity, heads, *outer, *ratio, *count)?,
+            Zones::Table(rows) => measured(p.capacity, heads, rows)?,
+        };
+        // A step within a cylinder changes heads; one within a band moves the arm by a track.
+        let (step_ms, band) = match p.layout {
+            Layout::Cylinder => (p.head_switch_ms, None),
+            Layout::Serpentine(w) => (p.seek_track_ms, Some(w)),
+        };
+        let band_ms = p.head_switch_ms.max(p.seek_track_ms).max(p.band_switch_ms);
+        let mut zones = vec![];
+        let mut first_cyl = 0u32;
+        for (first, cyls, spt) in tracks {
+            // One sector of margin keeps sequential access from losing a revolution.
+            let skew = |ms: f64| {
+                (ceil(ms / p.revolution_ms() * f64::from(spt)) as u64 + 1) % u64::from(spt)
+            };
+            zones.push(Zone {
+                first,
+                first_cyl,
+                cyls,
+                spt,
+                skew_step: skew(step_ms) as u32,
+                skew_band: skew(band_ms) as u32,
+                sector: (turn << FRACTION) / u64::from(spt),
+            });
+            first_cyl += cyls;
+        }
+        let hint_shift = (p.capacity / u64::from(HINTS)).max(1).ilog2();
+        let hint = (0..=(p.capacity >> hint_shift))
+            .map(|i| zones.partition_point(|z| z.first <= i << hint_shift) as u16 - 1)
+            .collect();
+        Ok(Geometry {
+            zones,
+            hint,
+            hint_shift,
+            heads,
+            band,
+            capacity: p.capacity,
+            cylinders: first_cyl,
+            turn,
+        })
+    }
+
+    /// Sectors.
+    pub fn capacity(&self) -> u64 {
+        self.capacity
+    }
+    /// Cylinders.
+    pub fn cylinders(&self) -> u32 {
+        self.cylinders
+    }
+    /// Zones, from the rim: (first sector, sectors per track).
+    pub fn zones(&self) -> impl Iterator<Item = (u64, u32)> + '_ {
+        self.zones.iter().map(|z| (z.first, z.spt))
+    }
+    /// Sectors per track at an address.
+    pub fn track_sectors(&self, lba: u64) -> u32 {
+        self.zones[self.zone_of(lba)].spt
+    }
+
+    #[inline]
+    fn zone_of(&self, lba: u64) -> usize {
+        let mut z = self.hint[(lba >> self.hint_shift) as usize] as usize;
+        while z + 1 < self.zones.len() && self.zones[z + 1].first <= lba {
+            z += 1;
+        }
+        z
+    }
+
+    /// Where sector `lba` lies; `lba` is below the capacity.
+    #[inline]
+    pub fn locate(&self, lba: u64) -> Place {
+        let zi = self.zone_of(lba);
+        let z = &self.zones[zi];
+        let r = lba - z.first;
+        let spt = u64::from(z.spt);
+        let (k, q) = (r / spt, (r % spt) as u32);
+        let (cyl, head, ends) = match self.band {
+            None => {
+                let c = (k / u64::from(self.heads)) as u32;
+                (c, (k % u64::from(self.heads)) as u32, u64::from(c))
+            }
+            Some(w) => self.serpentine(z, w, k),
+        };
+        let turned = (k - ends) * u64::from(z.skew_step) + ends * u64::from(z.skew_band);
+        Place {
+            cyl: z.first_cyl + cyl,
+            head,
+            zone: zi as u32,
+            slot: ((u64::from(q) + turned) % spt) as u32,
+            left: z.spt - q,
+        }
+    }
+
+    /// Cylinder in the zone, head, and band ends passed, of the zone's track `k`: bands of `w`
+    /// tracks, inward on even heads and outward on odd ones; the last row of bands may be narrow.
+    fn serpentine(&self, z: &Zone, w: u32, k: u64) -> (u32, u32, u64) {
+        let row_tracks = u64::from(w) * u64::from(self.heads);
+        let row = k / row_tracks;
+        let row_cyl = row as u32 * w;
+        let width = u64::from(w.min(z.cyls - row_cyl));
+        let r = k % row_tracks;
+        let (head, i) = ((r / width) as u32, (r % width) as u32);
+        let i = if head.is_multiple_of(2) {
+            i
+        } else {
+            width as u32 - 1 - i
+        };
+        let ends = row * u64::from(self.heads) + u64::from(head);
+        (row_cyl + i, head, ends)
+    }
+
+    /// Ticks from the index mark to the start of slot `slot` (which may lie beyond one turn).
+    #[inline]
+    pub fn angle(&self, zone: u32, slot: u32) -> Ticks {
+        (u64::from(slot) * self.zones[zone as usize].sector) >> FRACTION
+    }
+    /// First slot of the zone's tracks that starts `offset` ticks or more behind the index mark.
+    pub(super) fn slot_at(&self, zone: u32, offset: Ticks) -> u32 {
+        let z = &self.zones[zone as usize];
+        (u128::from(offset) << FRACTION).div_ceil(u128::from(z.sector)) as u32
+    }
+    /// Ticks of a revolution.
+    pub fn turn(&self) -> Ticks {
+        self.turn
+    }
+}
+
+fn no_room(key: &'static str, what: String) -> ParamError {
+    ParamError::new(
+        key,
+        what,
+        "check capacity, surfaces, sectors per track and zones",
+    )
+}
+
+/// (first sector, cylinders, sectors per track) of zones equal in cylinders, falling linearly.
+fn linear(
+    capacity: u64,
+    heads: u32,
+    outer: u32,
+    ratio: f64,
+    count: u32,
+) -> Result<Vec<(u64, u32, u32)>, ParamError> {
+    let spt = |i: u32| {
+        let fall = (1.0 - ratio) * f64::from(i) / f64::from((count - 1).max(1));
+        (f64::from(outer) * (1.0 - fall)) as u32
+    };
+    let sum: u64 = (0..count).map(|i| u64::from(spt(i))).sum();
+    if spt(count - 1) < 1 {
+        return Err(no_room(
+            "inner_ratio",
+            format!("the inner zone of {outer} x {ratio} sectors a track has none"),
+        ));
+    }
+    let per_cyl = u64::from(heads) * sum;
+    let total = (u128::from(capacity) * u128::from(count)).div_ceil(u128::from(per_cyl)) as u64;
+    if total < u64::from(count) || total > u64::from(u32::MAX) {
+        return Err(no_room(
+            "capacity",
+            format!("{capacity} sectors make {total} cylinders, for {count} zones"),
+        ));
+    }
+    let (mut zones, mut first) = (vec![], 0u64);
+    for i in 0..count {
+        let share = |i: u32| total * u64::from(i) / u64::from(count);
+        let mut cyls = (share(i + 1) - share(i)) as u32;
+        let sectors = u64::from(spt(i)) * u64::from(heads);
+        if i + 1 == count {
+            // Rounding may leave the last zone a little short or long.
+            cyls = capacity.saturating_sub(first).div_ceil(sectors).max(1) as u32;
+        }
+        if first >= capacity {
+            break;
+        }
+        zones.push((first, cyls, spt(i)));
+        first += sectors * u64::from(cyls);
+    }
+    Ok(zones)
+}
+
+/// The same from a table of (first sector, sectors per track).
+fn measured(
+    capacity: u64,
+    heads: u32,
+    rows: &[(u64, u32)],
+) -> Result<Vec<(u64, u32, u32)>, ParamError> {
+    let rising = rows.windows(2).all(|w| w[0].0 < w[1].0);
+    if rows.is_empty() || rows[0].0 != 0 || !rising || rows.iter().any(|r| r.1 == 0) {
+        return Err(no_room(
+            "zone_table",
+            "zones must start at sector 0, rise, and have sectors on their tracks".into(),
+        ));
+    }
+    if rows.len() > 1024 || rows[rows.len() - 1].0 >= capacity {
+        return Err(no_room(
+            "zone_table",
+            "more than 1024 zones, or a zone behind the end of the drive".into(),
+        ));
+    }
+    let ends = rows.iter().skip(1).map(|r| r.0).chain([capacity]);
+    let mut zones = vec![];
+    let mut total = 0u64;
+    for (&(first, spt), end) in rows.iter().zip(ends) {
+        let cyls = (end - first).div_ceil(u64::from(spt) * u64::from(heads));
+        total += cyls;
+        zones.push((first, cyls.min(u64::from(u32::MAX)) as u32, spt));
+    }
+    if total > u64::from(u32::MAX) {
+        return Err(no_room(
+            "zone_table",
+            format!("{total} cylinders are too many"),
+        ));
+    }
+    Ok(zones)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::hdd::tests::params;
+    use proptest::prelude::*;
+
+    #[test]
+    fn cylinders_close_the_capacity() {
+        // Cylinder counts of the published parameter tables, derived the same way.
+        for (name, cylinders) in [
+            ("hitachi-7k200", 97_898),
+            ("sata320-2006", 145_084),
+            ("hitachi-7k500", 106_476),
+            ("hitachi-t7k250", 128_234),
+            ("hus728t8", 509_550),
+            ("st2000dm006", 462_426),
+        ] {
+            let g = Geometry::new(&params(name)).unwrap();
+            let off = f64::from(g.cylinders()) / f64::from(cylinders) - 1.0;
+            assert!(off.abs() < 5e-4, "{name}: {} cylinders", g.cylinders());
+        }
+    }
+
+    #[test]
+    fn sectors_of_a_track_are_neighbours() {
+        let g = Geometry::new(&params("hitachi-7k200")).unwrap();
+        let (a, b) = (g.locate(0), g.locate(1));
+        assert_eq!((a.cyl, a.head, a.slot, a.left), (0, 0, 0, 1331));
+        assert_eq!((b.cyl, b.slot, b.left), (0, 1, 1330));
+        // The next track is on the other head, behind by head switch and a sector of margin.
+        let c = g.locate(1331);
+        let skew = (1.4f64 / (60_000.0 / 7200.0) * 1331.0).ceil() as u32 + 1;
+        assert_eq!((c.cyl, c.head, c.slot), (0, 1, skew));
+        assert_eq!(g.locate(2662).cyl, 1);
+    }
+
+    #[test]
+    fn a_serpentine_band_stays_on_its_head() {
+        let mut p = params("hitachi-7k200");
+        p.layout = Layout::Serpentine(100);
+        let g = Geometry::new(&p).unwrap();
+        let at = |track: u64| {
+            let l = g.locate(track * 1331);
+            (l.cyl, l.head)
+        };
+        assert_eq!((at(0), at(99)), ((0, 0), (99, 0)));
+        assert_eq!((at(100), at(199)), ((99, 1), (0, 1)));
+        assert_eq!(at(200), (100, 0));
+    }
+
+    #[test]
+    fn zones_that_cannot_be_are_refused() {
+        let mut p = params("hitachi-7k200");
+        p.zones = Zones::Table(vec![(0, 1000), (p.capacity, 500)]);
+        assert_eq!(Geometry::new(&p).unwrap_err().key, "zone_table");
+        p.zones = Zones::Table(vec![(8, 1000)]);
+        assert_eq!(Geometry::new(&p).unwrap_err().key, "zone_table");
+        p.zones = Zones::Linear {
+            outer: 1,
+            ratio: 0.5,
+            count: 4,
+        };
+        assert_eq!(Geometry::new(&p).unwrap_err().key, "inner_ratio");
+        p.capacity = 100;
+        p.zones = Zones::Linear {
+            outer: 1331,
+            ratio: 0.5,
+            count: 24,
+        };
+        assert_eq!(Geometry::new(&p).unwrap_err().key, "capacity");
+    }
+
+    proptest! {
+        /// No two sectors share a place, whatever the layout: walking a random stretch sector by
+        /// sector meets each (cylinder, head, slot) once, and tracks end where `left` says.
+        #[test]
+        fn places_are_distinct(start in 0u64..195_000_000, band in 0u32..40) {
+            let mut p = params("hitachi-7k200");
+            if band > 0 {
+                p.layout = Layout::Serpentine(band);
+            }
+            let g = Geometry::new(&p).unwrap();
+            let mut seen = std::collections::BTreeSet::new();
+            for lba in start..(start + 5000).min(g.capacity()) {
+                let l = g.locate(lba);
+                prop_assert!(l.cyl < g.cylinders() && l.head < 2);
+                prop_assert!(seen.insert((l.cyl, l.head, l.slot)));
+                if lba > start {
+                    let b = g.locate(lba - 1);
+                    let same = (l.cyl, l.head) == (b.cyl, b.head);
+                    prop_assert_eq!(same, b.left > 1);
+                }
+            }
+        }
+    }
+}

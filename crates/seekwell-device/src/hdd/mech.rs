@@ -1,0 +1,324 @@
+//! The mechanism: arm, heads and platter phase; how long an access takes and when it ends.
+//!
+//! Left out: thermal recalibration, vibration, power states.
+
+use super::geometry::{Geometry, Place};
+use super::params::HddParams;
+use super::seek::{SeekCurve, SeekTable};
+use super::{Ticks, ticks_ms, unit};
+use crate::error::ParamError;
+use rand::RngCore;
+use seekwell_core::rng::Pcg64Mcg;
+
+/// A wait this close below a whole turn is none: what fixed-point angles may be off by.
+const SLACK: Ticks = 64;
+
+/// Where the head stands: the sector that comes next under it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Cursor {
+    /// That sector (the capacity, behind the last one).
+    pub lba: u64,
+    /// Cylinder and head.
+    pub cyl: u32,
+    pub head: u32,
+    /// Zone, slot of `lba`, and sectors left on this track (0: `lba` is on the next one).
+    pub zone: u32,
+    pub slot: u32,
+    pub left: u32,
+}
+
+/// Time spent by accesses.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Spent {
+    pub seek: Ticks,
+    pub rotation: Ticks,
+    /// Moves between places that are not neighbours, and the sectors between them.
+    pub seeks: u64,
+    pub sectors: u64,
+}
+
+#[derive(Debug, Clone)]
+pub(super) struct Mech {
+    pub geometry: Geometry,
+    table: SeekTable,
+    turn: Ticks,
+    phase: Ticks,
+    head_switch: Ticks,
+    write_settle: Ticks,
+    /// Seek factors in 1/1024, inward and outward, when they are not 1.
+    factor: Option<(u64, u64)>,
+    sigma: f64,
+    zero_latency: bool,
+    /// Chance of a remap as a bound on a 64-bit hash; spare tracks; key of the hash.
+    remap: u64,
+    spare_interval: u32,
+    salt: u64,
+    pub at: Cursor,
+    pub spent: Spent,
+}
+
+impl Mech {
+    pub fn new(p: &HddParams, rng: &mut Pcg64Mcg) -> Result<Self, ParamError> {
+        let geometry = Geometry::new(p)?;
+        let curve = SeekCurve::new(&p.seek, geometry.cylinders())?;
+        let turn = geometry.turn();
+        let factor = |x: f64| libm::round(x * 1024.0) as u64;
+        let factor = (factor(p.seek_factor.0), factor(p.seek_factor.1));
+        let first = geometry.locate(0);
+        let remap = p.remap_ppm * 1e-6 * 18_446_744_073_709_551_615.0;
+        Ok(Mech {
+            table: SeekTable::new(&curve, geometry.cylinders()),
+            turn,
+            phase: rng.next_u64() % turn,
+            head_switch: ticks_ms(p.head_switch_ms),
+            write_settle: ticks_ms(p.write_settle_ms),
+            factor: (factor != (1024, 1024)).then_some(factor),
+            sigma: p.settle_sigma_ms,
+            zero_latency: p.zero_latency,
+            remap: remap as u64,
+            spare_interval: p.spare_interval,
+            salt: rng.next_u64(),
+            at: Cursor {
+                lba: 0,
+                cyl: 0,
+                head: 0,
+                zone: 0,
+                slot: first.slot,
+                left: first.left,
+            },
+            spent: Spent::default(),
+            geometry,
+        })
+    }
+
+    /// Ticks of a revolution.
+    pub fn turn(&self) -> Ticks {
+        self.turn
+    }
+
+    /// Time over `cyl` cylinders from the arm, without head switch and settling.
+    #[inline]
+    pub fn seek(&self, cyl: u32) -> Ticks {
+        let t = self.table.ticks(cyl.abs_diff(self.at.cyl));
+        match self.factor {
+            None => t,
+            Some((inward, outward)) => (t * if cyl > self.at.cyl { inward } else { outward }) >> 10,
+        }
+    }
+
+    /// Time to bring `head` over `cyl`, with a write's extra settling if anything moves.
+    #[inline]
+    pub fn move_time(&self, cyl: u32, head: u32, write: bool) -> Ticks {
+        let mut t = self.seek(cyl);
+        if head != self.at.head {
+            t = t.max(self.head_switch);
+        }
+        if write && (cyl != self.at.cyl || head != self.at.head) {
+            t += self.write_settle;
+        }
+        t
+    }
+
+    /// Platter phase at `t`, in ticks behind the index mark.
+    #[inline]
+    pub fn phase_at(&self, t: Ticks) -> Ticks {
+        (t.wrapping_add(self.phase)) % self.turn
+    }
+
+    /// Wait from phase `psi` until `theta` comes round.
+    #[inline]
+    pub fn wait(&self, psi: Ticks, theta: Ticks) -> Ticks {
+        let w = if theta >= psi {
+            theta - psi
+        } else {
+            theta + self.turn - psi
+        };
+        if w >= self.turn - SLACK { 0 } else { w }
+    }
+
+    /// Positioning time as the drive estimates it when the platter stands at `psi`: targets that
+    /// come round less than `guard` after settling count as a revolution later.
+    #[inline]
+    pub fn estimate(
+        &self,
+        psi: Ticks,
+        cyl: u32,
+        head: u32,
+        theta: Ticks,
+        write: bool,
+        guard: Ticks,
+    ) -> Ticks {
+        let mv = self.move_time(cyl, head, write) + guard;
+        let arrive = (psi + mv) % self.turn;
+        mv + self.wait(arrive, theta)
+    }
+
+    /// Reads or writes `n` sectors from `lba`, the arm starting to move at `t`; gives the time when
+    /// the last sector has passed. `streaming`: it continues what the mechanism just did, so a
+    /// write settles no further. The arm is left behind the last sector.
+    pub fn access(
+        &mut self,
+        t: Ticks,
+        lba: u64,
+        n: u32,
+        write: bool,
+        streaming: bool,
+        rng: &mut Pcg64Mcg,
+    ) -> Ticks {
+        if lba != self.at.lba {
+            self.spent.seeks += 1;
+            self.spent.sectors += lba.abs_diff(self.at.lba);
+        }
+        let (mut t, mut lba, mut n) = (t, lba, n);
+        let mut settle = write && !streaming;
+        while n > 0 {
+            let place = self.place(lba);
+            let mut len = n.min(place.left);
+            if self.remap > 0 {
+                let good = (0..len).find(|i| self.remapped(lba + u64::from(*i)));
+                match good {
+                    Some(0) => {
+                        t = self.spare(t, lba, place.zone, settle, rng);
+                        (lba, n) = (lba + 1, n - 1);
+                        settle = write;
+                        continue;
+                    }
+                    Some(i) => len = i,
+                    None => {}
+                }
+            }
+            t = self.piece(t, place, lba, len, settle, rng);
+            settle = false;
+            lba += u64::from(len);
+            n -= len;
+        }
+        t
+    }
+
+    /// When the head reaches the start of `lba` if it sets out at `t` (sequential continuation).
+    /// The arm is left before that sector.
+    pub fn approach(&mut self, t: Ticks, lba: u64, rng: &mut Pcg64Mcg) -> Ticks {
+        let place = self.place(lba);
+        let t = self.position(t, place, false, rng);
+        let wait = self.wait(
+            self.phase_at(t),
+            self.geometry.angle(place.zone, place.slot),
+        );
+        self.spent.rotation += wait;
+        self.stand(place, lba, 0);
+        t + wait
+    }
+
+    /// Where `lba` lies; free of division if it is the next sector on this track.
+    #[inline]
+    fn place(&self, lba: u64) -> Place {
+        if lba == self.at.lba && self.at.left > 0 {
+            return Place {
+                cyl: self.at.cyl,
+                head: self.at.head,
+                zone: self.at.zone,
+                slot: self.at.slot,
+                left: self.at.left,
+            };
+        }
+        self.geometry.locate(lba)
+    }
+
+    #[inline]
+    fn position(&mut self, t: Ticks, place: Place, settle: bool, rng: &mut Pcg64Mcg) -> Ticks {
+        let mut mv = self.move_time(place.cyl, place.head, settle);
+        if self.sigma > 0.0 && mv > 0 {
+            mv += ticks_ms((normal(rng) * self.sigma).max(0.0));
+        }
+        self.spent.seek += mv;
+        t + mv
+    }
+
+    #[inline]
+    fn stand(&mut self, place: Place, lba: u64, passed: u32) {
+        self.at = Cursor {
+            lba: lba + u64::from(passed),
+            cyl: place.cyl,
+            head: place.head,
+            zone: place.zone,
+            slot: place.slot + passed,
+            left: place.left - passed,
+        };
+    }
+
+    /// `len` sectors on one track.
+    #[inline]
+    fn piece(
+        &mut self,
+        t: Ticks,
+        place: Place,
+        lba: u64,
+        len: u32,
+        settle: bool,
+        rng: &mut Pcg64Mcg,
+    ) -> Ticks {
+        let t = self.position(t, place, settle, rng);
+        let theta = self.geometry.angle(place.zone, place.slot);
+        let span = self.geometry.angle(place.zone, place.slot + len) - theta;
+        let mut wait = self.wait(self.phase_at(t), theta);
+        let mut took = wait + span;
+        // Zero latency pays from a quarter of a turn on: arriving inside the span, the transfer
+        // starts at the next sector and ends a revolution later.
+        if self.zero_latency && wait > 0 && span * 4 >= self.turn && self.turn - wait < span {
+            let inside = self.turn - wait;
+            let next = self.geometry.slot_at(place.zone, theta + inside);
+            if next < place.slot + len {
+                let align = (self.geometry.angle(place.zone, next) - theta).saturating_sub(inside);
+                took = align + self.turn;
+                wait = took.saturating_sub(span);
+            }
+        }
+        self.spent.rotation += wait;
+        self.stand(place, lba, len);
+        t + took
+    }
+
+    /// The next `n` sectors of this track have passed under the head.
+    pub fn pass(&mut self, n: u32) {
+        self.at.lba += u64::from(n);
+        self.at.slot += n;
+        self.at.left -= n;
+    }
+
+    /// Is the sector remapped?
+    fn remapped(&self, lba: u64) -> bool {
+        self.remap > 0 && self.hash(lba) < self.remap
+    }
+    fn hash(&self, lba: u64) -> u64 {
+        let mut z = (lba ^ self.salt).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        z = (z ^ (z >> 32)).wrapping_mul(0xd6e8_feb8_6659_fd93);
+        z ^ (z >> 32)
+    }
+    /// One remapped sector: off to the nearest spare track and wait there; the way back is paid by
+    /// whatever comes next.
+    fn spare(&mut self, t: Ticks, lba: u64, zone: u32, write: bool, rng: &mut Pcg64Mcg) -> Ticks {
+        let last = self.geometry.cylinders() - 1;
+        let cyl = self.geometry.locate(lba).cyl;
+        let cyl = (cyl - cyl % self.spare_interval + self.spare_interval / 2).min(last);
+        let place = Place {
+            cyl,
+            head: 0,
+            zone,
+            slot: 0,
+            left: 0,
+        };
+        let t = self.position(t, place, write, rng);
+        let theta = self.hash(lba).rotate_left(32) % self.turn;
+        let wait = self.wait(self.phase_at(t), theta);
+        self.spent.rotation += wait;
+        self.stand(place, lba, 0);
+        self.at.lba = lba + 1;
+        t + wait + self.geometry.angle(zone, 1)
+    }
+}
+
+/// A standard normal number (Box and Muller).
+fn normal(rng: &mut Pcg64Mcg) -> f64 {
+    let (u, v) = (1.0 - unit(rng), unit(rng));
+    libm::sqrt(-2.0 * libm::log(u)) * libm::cos(core::f64::consts::TAU * v)
+}

@@ -1,0 +1,384 @@
+//! A hard disk: one arm, one spindle, a segmented read cache with read-ahead, a write cache, and
+//! the drive's own queue.
+//!
+//! The model computes where each sector is and when it passes under its head; every time in it is
+//! an integer count of 1/1024 ns, so that sequential access never loses a revolution to rounding.
+//! It decides with the commands it has, at the moment the mechanism is free, and then computes the
+//! whole media operation at once.
+//!
+//! Left out: shingled and two-actuator drives, thermal recalibration, vibration, power states,
+//! adaptive segmentation. Data over the link overlap the mechanism; the link is a resource only
+//! for cache hits. Read-ahead does not count as busy time.
+
+mod closed;
+mod dirty;
+mod fast;
+mod geometry;
+mod mech;
+mod params;
+mod queue;
+mod readahead;
+mod seek;
+mod segments;
+mod service;
+
+pub use closed::ClosedForms;
+pub use fast::FastHdd;
+pub use geometry::{Geometry, Place};
+pub use params::{Choice, DEFS, HddParams, Layout, Zones};
+pub use seek::{SeekCurve, SeekForm};
+
+use crate::constant::out_of_range;
+use crate::error::ParamError;
+use dirty::{Dirty, Flight};
+use mech::Mech;
+use queue::{Queued, Rules};
+use rand::RngCore;
+use readahead::ReadAhead;
+use seekwell_core::rng::{self, Pcg64Mcg};
+use seekwell_core::{Accept, Command, Device, DeviceFacts, DeviceStats, Done};
+use seekwell_core::{Instant, Nanos, Op, Sector, Sectors};
+use segments::Segments;
+use std::collections::VecDeque;
+
+/// Time in 1/1024 ns.
+pub(crate) type Ticks = u64;
+
+const TICK_BITS: u32 = 10;
+/// No event.
+const NEVER: Ticks = Ticks::MAX;
+/// The model's clock ends after 104 days; later times count as this.
+const LAST: Ticks = Ticks::MAX >> 1;
+
+pub(crate) fn ticks_ms(ms: f64) -> Ticks {
+    libm::round(ms * 1_024_000_000.0) as Ticks
+}
+fn ticks(t: Instant) -> Ticks {
+    if t.0 > LAST >> TICK_BITS {
+        LAST
+    } else {
+        t.0 << TICK_BITS
+    }
+}
+fn instant(t: Ticks) -> Instant {
+    Instant(t.div_ceil(1 << TICK_BITS))
+}
+/// Uniform in [0, 1).
+fn unit(rng: &mut Pcg64Mcg) -> f64 {
+    (rng.next_u64() >> 11) as f64 * (1.0 / 9_007_199_254_740_992.0)
+}
+
+/// What the mechanism is doing.
+#[derive(Debug, Clone, Copy)]
+enum Activity {
+    Idle,
+    /// The firmware's time before it chooses.
+    Think,
+    /// Reading, writing or destaging until a known time.
+    Read {
+        from: u64,
+        to: u64,
+        sequential: bool,
+    },
+    Write {
+        from: u64,
+        to: u64,
+    },
+    Destage(Flight),
+    ReadAhead(ReadAhead),
+}
+
+/// A write that waits for room in the cache.
+#[derive(Debug, Clone, Copy)]
+struct Waiting {
+    id: u32,
+    lba: u64,
+    n: u32,
+    arrived: Ticks,
+}
+
+/// A completion to come.
+#[derive(Debug, Clone, Copy)]
+struct Finish {
+    at: Ticks,
+    id: u32,
+    error: bool,
+}
+
+/// Times and sizes the service loop needs, in ticks and sectors.
+#[derive(Debug, Clone)]
+struct Costs {
+    overhead: Ticks,
+    hit: Ticks,
+    status: Ticks,
+    /// Link time of a sector, in 1/1024 ticks.
+    link: u64,
+    ra_max: u64,
+    ra_min: u64,
+    wc_idle: Ticks,
+    wc_hi: f64,
+    wc_lo: f64,
+    write_cache: bool,
+    p_miss: f64,
+    p_err: f64,
+    t_err: Ticks,
+    physical: u64,
+}
+
+/// The hard-disk model.
+#[derive(Debug, Clone)]
+pub struct Hdd {
+    facts: DeviceFacts,
+    rng: Pcg64Mcg,
+    mech: Mech,
+    segments: Segments,
+    dirty: Dirty,
+    rules: Rules,
+    cost: Costs,
+    queue: Vec<Queued>,
+    waiting: VecDeque<Waiting>,
+    flush: Option<u32>,
+    activity: Activity,
+    /// When the activity ends or the mechanism should be asked again.
+    next: Ticks,
+    /// Completions to come, latest first.
+    finished: Vec<Finish>,
+    outstanding: u32,
+    link_free: Ticks,
+    /// Destaging is forced until the low mark; whose turn it is.
+    forced: bool,
+    destage_turn: bool,
+    /// Last thing the host did or got.
+    host_at: Ticks,
+    /// Behind the last read accepted; behind the last write on the medium and when that ended.
+    read_end: u64,
+    write_end: (u64, Ticks),
+    busy_to: Ticks,
+    busy: Ticks,
+    hits: u64,
+    media_ops: u64,
+    internal: u64,
+}
+
+impl Hdd {
+    /// A drive with these parameters. Two drives with different seeds are never in phase.
+    pub fn new(p: &HddParams, seed: u64) -> Result<Self, ParamError> {
+        let mut rng = rng::stream(seed, "hdd");
+        let mech = Mech::new(p, &mut rng)?;
+        let disorder = match p.layout {
+            Layout::Cylinder => 0,
+            Layout::Serpentine(w) => w.saturating_mul(2),
+        };
+        let facts = DeviceFacts {
+            rotational: true,
+            write_cache: p.write_cache,
+            fua: p.fua,
+            flush_queueable: false,
+            physical_block_bytes: p.physical as u32 * 512,
+            ..DeviceFacts::plain(&p.name, Sector(p.capacity), p.depth)
+        };
+        let depth = p.depth as usize;
+        Ok(Hdd {
+            facts,
+            rng,
+            mech,
+            segments: Segments::new(p.segments_read, p.segments_write, p.segment),
+            dirty: Dirty::new(p.wc_sectors, p.wc_cmds, p.destage_window, disorder),
+            rules: Rules {
+                choice: p.choice,
+                window: p.window.max(1) as usize,
+                guard: ticks_ms(p.guard_ms),
+                age_limit: ticks_ms(p.age_limit_ms),
+                age_weight: p.age_weight,
+            },
+            cost: Costs {
+                overhead: ticks_ms(p.overhead_ms),
+                hit: ticks_ms(p.hit_overhead_ms),
+                status: ticks_ms(p.status_ms),
+                link: (512.0 / p.bus_mb * 1000.0 * 1024.0 * 1024.0) as u64,
+                ra_max: p.ra_max,
+                ra_min: p.ra_min,
+                wc_idle: ticks_ms(p.wc_idle_ms),
+                wc_hi: p.wc_marks.0,
+                wc_lo: p.wc_marks.1,
+                write_cache: p.write_cache,
+                p_miss: p.p_miss,
+                p_err: p.p_err,
+                t_err: ticks_ms(p.t_err_ms),
+                physical: p.physical,
+            },
+            queue: Vec::with_capacity(depth),
+            waiting: VecDeque::with_capacity(depth),
+            flush: None,
+            activity: Activity::Idle,
+            next: NEVER,
+            finished: Vec::with_capacity(depth + 1),
+            outstanding: 0,
+            link_free: 0,
+            forced: false,
+            destage_turn: false,
+            host_at: 0,
+            read_end: u64::MAX,
+            write_end: (u64::MAX, 0),
+            busy_to: 0,
+            busy: 0,
+            hits: 0,
+            media_ops: 0,
+            internal: 0,
+        })
+    }
+
+    /// The mapping of this drive.
+    pub fn geometry(&self) -> &Geometry {
+        &self.mech.geometry
+    }
+    /// Extents in the write cache.
+    pub fn dirty_extents(&self) -> usize {
+        self.dirty.len()
+    }
+
+    fn note_busy(&mut self, from: Ticks, to: Ticks) {
+        self.busy += to.saturating_sub(from.max(self.busy_to));
+        self.busy_to = self.busy_to.max(to);
+    }
+
+    /// A completion at `at`.
+    fn complete(&mut self, at: Ticks, arrived: Ticks, id: u32, error: bool) {
+        self.note_busy(arrived, at);
+        self.host_at = self.host_at.max(at);
+        // Few are ever outstanding, and most go to the near end.
+        let i = self.finished.partition_point(|f| f.at > at);
+        self.finished.insert(i, Finish { at, id, error });
+    }
+
+    /// End of a transfer of `n` sectors over the link, asked for at `t`.
+    fn link(&mut self, t: Ticks, n: u32) -> Ticks {
+        let end = t.max(self.link_free) + ((u64::from(n) * self.cost.link) >> 10);
+        self.link_free = end;
+        end
+    }
+    /// A command done by a cache at `t`.
+    fn hit(&mut self, t: Ticks, arrived: Ticks, id: u32, n: u32) {
+        self.hits += 1;
+        let at = self.link(t + self.cost.hit, n);
+        self.complete(at, arrived, id, false);
+    }
+
+    /// Handles what happens by itself up to `to`.
+    fn run_to(&mut self, to: Ticks) {
+        while self.next <= to {
+            let t = self.next;
+            self.step(t);
+        }
+    }
+}
+
+impl Device for Hdd {
+    fn accept(&mut self, now: Instant, command: Command) -> Accept {
+        if self.outstanding >= self.facts.depth || self.flush.is_some() {
+            return Accept::Busy;
+        }
+        let t = ticks(now);
+        self.run_to(t);
+        self.outstanding += 1;
+        self.host_at = self.host_at.max(t);
+        let (lba, n) = (command.sector.0, command.sectors.0);
+        if out_of_range(&command, self.facts.capacity) {
+            self.complete(t + self.cost.hit, t, command.id, true);
+            return Accept::Accepted;
+        }
+        match command.op {
+            Op::Flush => self.arrive_flush(t, command.id),
+            Op::Discard => self.complete(t + self.cost.hit, t, command.id, false),
+            _ if n == 0 => self.complete(t + self.cost.hit, t, command.id, false),
+            Op::Read => self.arrive_read(t, command.id, lba, n),
+            Op::Write | Op::WriteZeroes => self.arrive_write(t, command.id, lba, n, command.fua),
+        }
+        Accept::Accepted
+    }
+
+    fn next_event(&self) -> Option<Instant> {
+        let done = self.finished.last().map_or(NEVER, |f| f.at);
+        let t = done.min(self.next);
+        (t != NEVER).then(|| instant(t))
+    }
+
+    fn advance(&mut self, to: Instant, out: &mut Vec<Done>) {
+        self.run_to(if to == Instant::FAR { LAST } else { ticks(to) });
+        while let Some(f) = self.finished.last() {
+            let at = instant(f.at);
+            if at > to {
+                break;
+            }
+            out.push(Done {
+                id: f.id,
+                at,
+                error: f.error,
+            });
+            self.outstanding -= 1;
+            self.finished.pop();
+        }
+    }
+
+    fn facts(&self) -> &DeviceFacts {
+        &self.facts
+    }
+
+    fn stats(&self) -> DeviceStats {
+        let nanos = |t: Ticks| Nanos(t >> TICK_BITS);
+        let spent = self.mech.spent;
+        DeviceStats {
+            busy: nanos(self.busy),
+            cache_hits: self.hits,
+            media_ops: self.media_ops,
+            seek_sectors: spent.sectors,
+            seeks: spent.seeks,
+            seek_time: nanos(spent.seek),
+            rotation_time: nanos(spent.rotation),
+            internal_bytes: self.internal,
+        }
+    }
+
+    fn state(&self, out: &mut String) {
+        use std::fmt::Write;
+        let doing = match self.activity {
+            Activity::Idle => "idle",
+            Activity::Think => "choosing",
+            Activity::Read { .. } => "reading",
+            Activity::Write { .. } => "writing",
+            Activity::Destage(_) => "destaging",
+            Activity::ReadAhead(_) => "reading ahead",
+        };
+        let at = self.mech.at;
+        let _ = write!(
+            out,
+            "{doing}, cylinder {} head {} sector {}; {} queued, {} waiting for room, {} dirty \
+             extents{}",
+            at.cyl,
+            at.head,
+            at.lba,
+            self.queue.len(),
+            self.waiting.len(),
+            self.dirty.len(),
+            if self.flush.is_some() {
+                ", flushing"
+            } else {
+                ""
+            }
+        );
+    }
+}
+
+/// The largest command an ATA host sends.
+pub const MAX_SECTORS: Sectors = Sectors(65_535);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Parameters of an embedded drive.
+    pub(super) fn params(name: &str) -> HddParams {
+        let preset = crate::read_preset(&format!("hdd:{name}")).unwrap();
+        HddParams::from_preset(&preset).unwrap()
+    }
+}

@@ -1,0 +1,700 @@
+//! The parameters of a hard disk: declared once for files, overrides and listings, then typed.
+
+use super::seek::SeekForm;
+use crate::error::ParamError;
+use crate::preset::{Def, Dim, Preset};
+
+const PROBABILITY: (f64, f64) = (0.0, 1.0);
+const MS: (f64, f64) = (0.0, 10_000.0);
+
+/// Every parameter of the kind `hdd`.
+pub static DEFS: &[Def] = &[
+    Def::new(
+        "model",
+        Dim::Word(&["full", "fast"]),
+        Some("full"),
+        (0.0, 0.0),
+        "full: mechanics, caches, queue; fast: drawn service times for sweeps (means only)",
+    ),
+    Def::new(
+        "capacity",
+        Dim::Count("sectors"),
+        None,
+        (1.0, 1e12),
+        "user sectors of 512 bytes",
+    ),
+    Def::new(
+        "rpm",
+        Dim::Real("rpm"),
+        None,
+        (300.0, 60_000.0),
+        "spindle speed",
+    ),
+    Def::new(
+        "rpm_error",
+        Dim::Real("ppm"),
+        Some("0"),
+        (-10_000.0, 10_000.0),
+        "deviation of this spindle from its nominal speed",
+    ),
+    Def::new(
+        "surfaces",
+        Dim::Count("surfaces"),
+        None,
+        (1.0, 64.0),
+        "recording surfaces (heads)",
+    ),
+    Def::new(
+        "outer_track",
+        Dim::Count("sectors"),
+        None,
+        (1.0, 1e6),
+        "sectors per track of the outer zone; or give one of the outer_rate_* instead",
+    ),
+    Def::new(
+        "outer_rate_instantaneous",
+        Dim::Rate,
+        None,
+        (0.01, 10_000.0),
+        "disk-to-buffer rate of the outer zone",
+    ),
+    Def::new(
+        "outer_rate_sustained",
+        Dim::Rate,
+        None,
+        (0.01, 10_000.0),
+        "sustained rate of the outer zone, track switches included",
+    ),
+    Def::new(
+        "outer_rate_channel",
+        Dim::Real("Mbit/s"),
+        None,
+        (0.1, 100_000.0),
+        "read-channel rate of the outer zone; about 0.75 of it is data",
+    ),
+    Def::new(
+        "inner_ratio",
+        Dim::Real("ratio"),
+        Some("0.5"),
+        (0.05, 1.0),
+        "inner over outer sectors per track",
+    ),
+    Def::new(
+        "zone_count",
+        Dim::Count("zones"),
+        Some("24"),
+        (1.0, 1024.0),
+        "zones, equal in cylinders, sectors per track falling linearly",
+    ),
+    Def::new(
+        "zone_table",
+        Dim::Pairs("first sector, sectors per track"),
+        None,
+        (0.0, 0.0),
+        "measured zones, in place of outer_*, inner_ratio and zone_count",
+    ),
+    Def::new(
+        "layout",
+        Dim::Word(&["cylinder", "serpentine"]),
+        Some("cylinder"),
+        (0.0, 0.0),
+        "order of the tracks: all heads of a cylinder, or bands of one head",
+    ),
+    Def::new(
+        "band_tracks",
+        Dim::Count("tracks"),
+        Some("128"),
+        (1.0, 1e6),
+        "tracks of a serpentine band",
+    ),
+    Def::new(
+        "seek_form",
+        Dim::Word(&["fit3", "lee", "hpl", "table"]),
+        Some("fit3"),
+        (0.0, 0.0),
+        "shape of the seek curve",
+    ),
+    Def::new(
+        "seek_track",
+        Dim::Time,
+        Some("0.8"),
+        MS,
+        "seek to the next cylinder, reading",
+    ),
+    Def::new(
+        "seek_settle",
+        Dim::Time,
+        Some("1.2"),
+        MS,
+        "intercept of the seek curve (fit3)",
+    ),
+    Def::new(
+        "seek_average",
+        Dim::Time,
+        Some("8.5"),
+        MS,
+        "mean over uniform pairs of cylinders (fit3, lee)",
+    ),
+    Def::new(
+        "seek_full",
+        Dim::Time,
+        Some("15.5"),
+        MS,
+        "full stroke (fit3, lee)",
+    ),
+    Def::new(
+        "seek_hpl",
+        Dim::Pairs("knee ms; ms ms; ms ms"),
+        None,
+        (0.0, 0.0),
+        "six numbers [V1,V6],[V2,V3],[V4,V5]: knee in cylinders and time of one cylinder, then \
+         V2+V3*sqrt(d) below and V4+V5*d above the knee",
+    ),
+    Def::new(
+        "seek_table",
+        Dim::Pairs("cylinders, ms"),
+        None,
+        (0.0, 0.0),
+        "measured seek curve, rising distances",
+    ),
+    Def::new(
+        "seek_inward",
+        Dim::Real("ratio"),
+        Some("1"),
+        (0.1, 10.0),
+        "factor on seeks towards the spindle",
+    ),
+    Def::new(
+        "seek_outward",
+        Dim::Real("ratio"),
+        Some("1"),
+        (0.1, 10.0),
+        "factor on seeks away from the spindle",
+    ),
+    Def::new(
+        "head_switch",
+        Dim::Time,
+        Some("0.9"),
+        MS,
+        "switch to another head, settled",
+    ),
+    Def::new(
+        "band_switch",
+        Dim::Time,
+        Some("0"),
+        MS,
+        "time the skew allows for the step to the next cylinder or band",
+    ),
+    Def::new(
+        "write_settle",
+        Dim::Time,
+        Some("0.5"),
+        MS,
+        "extra settling before a write",
+    ),
+    Def::new(
+        "settle_sigma",
+        Dim::Time,
+        Some("0"),
+        MS,
+        "spread of the settling time that the drive does not foresee",
+    ),
+    Def::new(
+        "overhead",
+        Dim::Time,
+        Some("0.2"),
+        MS,
+        "firmware time of a command on the medium",
+    ),
+    Def::new(
+        "hit_overhead",
+        Dim::Time,
+        Some("0.05"),
+        MS,
+        "firmware time of a cache hit",
+    ),
+    Def::new(
+        "status",
+        Dim::Time,
+        Some("0.003"),
+        MS,
+        "status at the end of a command",
+    ),
+    Def::new(
+        "bus",
+        Dim::Rate,
+        Some("270"),
+        (0.1, 100_000.0),
+        "link rate after coding and framing",
+    ),
+    Def::new(
+        "zero_latency",
+        Dim::Flag,
+        Some("yes"),
+        (0.0, 0.0),
+        "starts a transfer at any sector of the request",
+    ),
+    Def::new(
+        "look_ahead",
+        Dim::Flag,
+        Some("yes"),
+        (0.0, 0.0),
+        "reads ahead",
+    ),
+    Def::new(
+        "segments_read",
+        Dim::Count("segments"),
+        Some("14"),
+        (0.0, 1024.0),
+        "read-cache segments",
+    ),
+    Def::new(
+        "segments_write",
+        Dim::Count("segments"),
+        Some("2"),
+        (0.0, 1024.0),
+        "segments that keep written data readable",
+    ),
+    Def::new(
+        "segment",
+        Dim::Bytes,
+        Some("512KiB"),
+        (512.0, 4e9),
+        "size of a segment",
+    ),
+    Def::new(
+        "ra_max",
+        Dim::Bytes,
+        None,
+        (0.0, 4e9),
+        "longest read-ahead; absent: a segment",
+    ),
+    Def::new(
+        "ra_min",
+        Dim::Bytes,
+        Some("0"),
+        (0.0, 4e9),
+        "read-ahead no command may cut short",
+    ),
+    Def::new(
+        "write_cache",
+        Dim::Flag,
+        Some("yes"),
+        (0.0, 0.0),
+        "caches writes",
+    ),
+    Def::new(
+        "wc_bytes",
+        Dim::Bytes,
+        Some("8MiB"),
+        (512.0, 1e12),
+        "write cache, data",
+    ),
+    Def::new(
+        "wc_cmds",
+        Dim::Count("extents"),
+        Some("128"),
+        (1.0, 65_536.0),
+        "write cache, distinct extents",
+    ),
+    Def::new(
+        "wc_idle",
+        Dim::Time,
+        Some("30"),
+        MS,
+        "idle time before background destaging",
+    ),
+    Def::new(
+        "wc_hi",
+        Dim::Real("ratio"),
+        Some("0.75"),
+        PROBABILITY,
+        "fill at which destaging is forced",
+    ),
+    Def::new(
+        "wc_lo",
+        Dim::Real("ratio"),
+        Some("0.5"),
+        PROBABILITY,
+        "fill at which forced destaging ends",
+    ),
+    Def::new(
+        "destage_window",
+        Dim::Count("extents"),
+        Some("0"),
+        (0.0, 65_536.0),
+        "oldest extents compared when destaging; 0: all",
+    ),
+    Def::new(
+        "fua",
+        Dim::Flag,
+        Some("no"),
+        (0.0, 0.0),
+        "offers FUA to the host (libata did not, by default)",
+    ),
+    Def::new(
+        "depth",
+        Dim::Count("commands"),
+        Some("31"),
+        (1.0, 1024.0),
+        "commands taken at a time; 1: no NCQ",
+    ),
+    Def::new(
+        "window",
+        Dim::Count("commands"),
+        Some("31"),
+        (1.0, 1024.0),
+        "oldest commands compared when choosing",
+    ),
+    Def::new(
+        "policy",
+        Dim::Word(&["sptf", "fifo", "sstf", "clook", "asptf"]),
+        Some("sptf"),
+        (0.0, 0.0),
+        "choice among queued commands",
+    ),
+    Def::new(
+        "age_weight",
+        Dim::Real("ratio"),
+        Some("0.01"),
+        (0.0, 1000.0),
+        "asptf: positioning time forgiven per time waited",
+    ),
+    Def::new(
+        "guard",
+        Dim::Time,
+        Some("0.5"),
+        MS,
+        "rotational margin in the choice",
+    ),
+    Def::new(
+        "p_miss",
+        Dim::Real("probability"),
+        Some("0.02"),
+        PROBABILITY,
+        "chosen target missed by a hair: one revolution more",
+    ),
+    Def::new(
+        "age_limit",
+        Dim::Time,
+        Some("700"),
+        (0.0, 1e6),
+        "a command this old goes first; 0: never",
+    ),
+    Def::new("t_err", Dim::Time, Some("60"), MS, "length of a recovery"),
+    Def::new(
+        "p_err",
+        Dim::Real("probability"),
+        Some("0"),
+        PROBABILITY,
+        "media access that needs a recovery",
+    ),
+    Def::new(
+        "physical_block",
+        Dim::Bytes,
+        Some("512"),
+        (512.0, 4096.0),
+        "physical sector: 512, or 4096 behind 512-byte addresses",
+    ),
+    Def::new(
+        "remap",
+        Dim::Real("ppm"),
+        Some("0"),
+        (0.0, 100_000.0),
+        "sectors remapped to spares",
+    ),
+    Def::new(
+        "spare_interval",
+        Dim::Count("cylinders"),
+        Some("4096"),
+        (1.0, 1e9),
+        "distance between spare tracks",
+    ),
+    Def::new(
+        "fast_gamma",
+        Dim::Real("exponent"),
+        Some("0.2"),
+        (0.0, 0.5),
+        "fast model: throughput grows as depth to this power",
+    ),
+];
+
+/// Order of tracks on the surfaces.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Layout {
+    /// All heads of a cylinder, then the next cylinder.
+    Cylinder,
+    /// Bands of this many tracks on one head, then the next head.
+    Serpentine(u32),
+}
+
+/// Choice among queued commands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Choice {
+    /// Oldest first.
+    Fifo,
+    /// Shortest seek.
+    Sstf,
+    /// Ascending cylinders, then back to the lowest.
+    Clook,
+    /// Shortest positioning time.
+    Sptf,
+    /// Shortest positioning time less a share of the age.
+    Asptf,
+}
+
+/// A hard disk, typed. Times in ms, sizes in sectors, rates in MB/s (10^6 bytes).
+#[derive(Debug, Clone)]
+pub struct HddParams {
+    /// Preset name, for reports.
+    pub name: String,
+    /// User sectors.
+    pub capacity: u64,
+    /// Revolutions a minute, deviation included.
+    pub rpm: f64,
+    /// Recording surfaces.
+    pub surfaces: u32,
+    /// (sectors per track, first sector) of each zone, or what to build them from.
+    pub zones: Zones,
+    /// Order of tracks.
+    pub layout: Layout,
+    /// Seek curve.
+    pub seek: SeekForm,
+    /// Factors on seeks (inward, outward).
+    pub seek_factor: (f64, f64),
+    /// Single-cylinder seek, ms; with fit3, lee and hpl the curve's own first value.
+    pub seek_track_ms: f64,
+    /// Head switch.
+    pub head_switch_ms: f64,
+    /// Step to the next cylinder or band, as the skew allows for it.
+    pub band_switch_ms: f64,
+    /// Extra settling of writes.
+    pub write_settle_ms: f64,
+    /// Standard deviation of unforeseen settling.
+    pub settle_sigma_ms: f64,
+    /// Command overhead on the medium.
+    pub overhead_ms: f64,
+    /// Command overhead of a hit.
+    pub hit_overhead_ms: f64,
+    /// Status.
+    pub status_ms: f64,
+    /// Link rate.
+    pub bus_mb: f64,
+    /// Zero-latency transfers.
+    pub zero_latency: bool,
+    /// Read segments; 0 with look-ahead off.
+    pub segments_read: u32,
+    /// Write segments.
+    pub segments_write: u32,
+    /// Sectors of a segment.
+    pub segment: u64,
+    /// Longest read-ahead, sectors; 0 with look-ahead off.
+    pub ra_max: u64,
+    /// Read-ahead that is never cut short, sectors.
+    pub ra_min: u64,
+    /// Caches writes.
+    pub write_cache: bool,
+    /// Write cache, sectors.
+    pub wc_sectors: u64,
+    /// Write cache, extents.
+    pub wc_cmds: u32,
+    /// Idle time before background destaging.
+    pub wc_idle_ms: f64,
+    /// Fill at which destaging is forced, and at which that ends.
+    pub wc_marks: (f64, f64),
+    /// Oldest extents compared when destaging; 0: all.
+    pub destage_window: u32,
+    /// Offers FUA.
+    pub fua: bool,
+    /// Commands taken at a time.
+    pub depth: u32,
+    /// Oldest commands compared.
+    pub window: u32,
+    /// Choice.
+    pub choice: Choice,
+    /// Weight of age (asptf).
+    pub age_weight: f64,
+    /// Rotational margin.
+    pub guard_ms: f64,
+    /// Chance of a miss.
+    pub p_miss: f64,
+    /// Age limit; 0: none.
+    pub age_limit_ms: f64,
+    /// Recovery.
+    pub t_err_ms: f64,
+    /// Chance of a recovery.
+    pub p_err: f64,
+    /// Physical sector in sectors of 512 bytes: 1 or 8.
+    pub physical: u64,
+    /// Remapped sectors per million.
+    pub remap_ppm: f64,
+    /// Cylinders between spare tracks.
+    pub spare_interval: u32,
+    /// Exponent of the fast model.
+    pub fast_gamma: f64,
+}
+
+/// Where the zones come from.
+#[derive(Debug, Clone)]
+pub enum Zones {
+    /// Built from the outer track, the ratio and the count.
+    Linear {
+        /// Sectors of an outer track.
+        outer: u32,
+        /// Inner over outer.
+        ratio: f64,
+        /// Zones.
+        count: u32,
+    },
+    /// Measured: (first sector, sectors per track).
+    Table(Vec<(u64, u32)>),
+}
+
+impl HddParams {
+    /// Milliseconds of a revolution.
+    pub fn revolution_ms(&self) -> f64 {
+        60_000.0 / self.rpm
+    }
+    /// Mean time of a step to the next track in sequential access, ms, sector margins left out.
+    fn mean_switch_ms(head: f64, band: f64, surfaces: f64) -> f64 {
+        ((surfaces - 1.0) * head + band.max(head)) / surfaces
+    }
+
+    /// Types the values of a preset of kind `hdd`.
+    pub fn from_preset(p: &Preset) -> Result<HddParams, ParamError> {
+        let sectors = |key| Ok::<u64, ParamError>((p.num(key)? / 512.0) as u64);
+        let physical = sectors("physical_block")?;
+        if physical != 1 && physical != 8 {
+            return Err(ParamError::new(
+                "physical_block",
+                "physical sectors have 512 or 4096 bytes",
+                "give one of the two",
+            ));
+        }
+        let (lo, hi) = (p.num("wc_lo")?, p.num("wc_hi")?);
+        if lo > hi {
+            return Err(ParamError::new(
+                "wc_lo",
+                format!("destaging would stop at {lo}, above where it starts ({hi})"),
+                "make wc_lo at most wc_hi",
+            ));
+        }
+        let segment = sectors("segment")?;
+        let look_ahead = p.flag("look_ahead");
+        let ra_max = match p.num_opt("ra_max") {
+            Some(b) => ((b / 512.0) as u64).min(segment),
+            None => segment,
+        };
+        Ok(HddParams {
+            name: p.name.clone(),
+            capacity: p.num("capacity")? as u64,
+            rpm: p.num("rpm")? * (1.0 + p.num("rpm_error")? * 1e-6),
+            surfaces: p.num("surfaces")? as u32,
+            zones: zones(p)?,
+            layout: match p.word("layout") {
+                "serpentine" => Layout::Serpentine(p.num("band_tracks")? as u32),
+                _ => Layout::Cylinder,
+            },
+            seek: SeekForm::from_preset(p)?,
+            seek_factor: (p.num("seek_inward")?, p.num("seek_outward")?),
+            seek_track_ms: p.num("seek_track")?,
+            head_switch_ms: p.num("head_switch")?,
+            band_switch_ms: p.num("band_switch")?,
+            write_settle_ms: p.num("write_settle")?,
+            settle_sigma_ms: p.num("settle_sigma")?,
+            overhead_ms: p.num("overhead")?,
+            hit_overhead_ms: p.num("hit_overhead")?,
+            status_ms: p.num("status")?,
+            bus_mb: p.num("bus")?,
+            zero_latency: p.flag("zero_latency"),
+            segments_read: p.num("segments_read")? as u32,
+            segments_write: p.num("segments_write")? as u32,
+            segment,
+            ra_max: if look_ahead { ra_max } else { 0 },
+            ra_min: if look_ahead {
+                sectors("ra_min")?.min(ra_max)
+            } else {
+                0
+            },
+            write_cache: p.flag("write_cache"),
+            wc_sectors: sectors("wc_bytes")?,
+            wc_cmds: p.num("wc_cmds")? as u32,
+            wc_idle_ms: p.num("wc_idle")?,
+            wc_marks: (hi, lo),
+            destage_window: p.num("destage_window")? as u32,
+            fua: p.flag("fua"),
+            depth: p.num("depth")? as u32,
+            window: p.num("window")? as u32,
+            choice: match p.word("policy") {
+                "fifo" => Choice::Fifo,
+                "sstf" => Choice::Sstf,
+                "clook" => Choice::Clook,
+                "asptf" => Choice::Asptf,
+                _ => Choice::Sptf,
+            },
+            age_weight: p.num("age_weight")?,
+            guard_ms: p.num("guard")?,
+            p_miss: p.num("p_miss")?,
+            age_limit_ms: p.num("age_limit")?,
+            t_err_ms: p.num("t_err")?,
+            p_err: p.num("p_err")?,
+            physical,
+            remap_ppm: p.num("remap")?,
+            spare_interval: p.num("spare_interval")? as u32,
+            fast_gamma: p.num("fast_gamma")?,
+        })
+    }
+}
+
+/// Zones from a measured table, or the outer track from whichever rate the sheet gives.
+fn zones(p: &Preset) -> Result<Zones, ParamError> {
+    const WAYS: [&str; 5] = [
+        "zone_table",
+        "outer_track",
+        "outer_rate_instantaneous",
+        "outer_rate_sustained",
+        "outer_rate_channel",
+    ];
+    let given: Vec<&'static str> = WAYS.into_iter().filter(|k| p.get(k).is_some()).collect();
+    let &[way] = given.as_slice() else {
+        return Err(ParamError::new(
+            given.get(1).copied().unwrap_or("outer_track"),
+            format!("the outer track is given {} times", given.len()),
+            format!("give exactly one of {}", WAYS.join(", ")),
+        ));
+    };
+    if let Some(rows) = p.pairs("zone_table") {
+        let whole = |x: f64| x >= 0.0 && x == libm::trunc(x) && x < 1e15;
+        if rows.iter().any(|r| !whole(r.0) || !whole(r.1) || r.1 > 1e6) {
+            return Err(ParamError::new(
+                way,
+                "a zone has a start or a track length that is no whole number of sectors",
+                "write [first sector, sectors per track]",
+            ));
+        }
+        return Ok(Zones::Table(
+            rows.iter().map(|r| (r.0 as u64, r.1 as u32)).collect(),
+        ));
+    }
+    let value = p.num(way)?;
+    let turn_s = 60.0 / p.num("rpm")?;
+    let outer = match way {
+        "outer_rate_instantaneous" => value * 1e6 * turn_s / 512.0,
+        "outer_rate_sustained" => {
+            let switch = HddParams::mean_switch_ms(
+                p.num("head_switch")?,
+                p.num("band_switch")?,
+                p.num("surfaces")?,
+            );
+            value * 1e6 * (turn_s + switch / 1e3) / 512.0
+        }
+        // 0.75 of the channel bits are data (817 Mbit/s against 76.3 MB/s on the Deskstar 7K500).
+        "outer_rate_channel" => 0.75 * value * 1e6 / 8.0 * turn_s / 512.0,
+        _ => value,
+    };
+    Ok(Zones::Linear {
+        outer: outer as u32,
+        ratio: p.num("inner_ratio")?,
+        count: p.num("zone_count")? as u32,
+    })
+}

@@ -1,0 +1,119 @@
+//! Commands waiting for the mechanism, oldest first, and the choice among them.
+
+use super::Ticks;
+use super::mech::Mech;
+use super::params::Choice;
+
+/// A queued command. Its place is worked out once, on arrival.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Queued {
+    pub id: u32,
+    pub write: bool,
+    /// It continues the read accepted before it.
+    pub sequential: bool,
+    pub lba: u64,
+    /// Sectors on the medium (a cached beginning is left out).
+    pub n: u32,
+    /// Sectors over the link.
+    pub bus: u32,
+    pub arrived: Ticks,
+    pub cyl: u32,
+    pub head: u32,
+    /// Angle of its first sector.
+    pub theta: Ticks,
+}
+
+impl Queued {
+    /// Behind its last sector.
+    pub fn end(&self) -> u64 {
+        self.lba + u64::from(self.n)
+    }
+}
+
+/// Which command, and was it picked by position among several?
+pub(super) struct Picked {
+    pub index: usize,
+    pub by_position: bool,
+}
+
+/// What the choice needs to know of the drive.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Rules {
+    pub choice: Choice,
+    pub window: usize,
+    pub guard: Ticks,
+    pub age_limit: Ticks,
+    pub age_weight: f64,
+}
+
+impl Rules {
+    /// Has the oldest command waited too long?
+    #[inline]
+    pub fn overdue(&self, queue: &[Queued], t: Ticks) -> bool {
+        self.age_limit > 0
+            && queue
+                .first()
+                .is_some_and(|q| t.saturating_sub(q.arrived) > self.age_limit)
+    }
+
+    /// Chooses among the oldest commands of a queue that is not empty.
+    pub fn pick(&self, queue: &[Queued], mech: &Mech, t: Ticks) -> Picked {
+        let by_age = |index| Picked {
+            index,
+            by_position: false,
+        };
+        if queue.len() == 1 || self.overdue(queue, t) {
+            return by_age(0);
+        }
+        let seen = &queue[..queue.len().min(self.window)];
+        match self.choice {
+            Choice::Fifo => by_age(0),
+            Choice::Sstf => by_age(least(seen, |q| u64::from(q.cyl.abs_diff(mech.at.cyl)))),
+            Choice::Clook => by_age(least(seen, |q| {
+                let behind = u64::from(q.cyl < mech.at.cyl);
+                (behind << 40) + u64::from(q.cyl)
+            })),
+            Choice::Sptf => Picked {
+                index: self.nearest(seen, mech, t),
+                by_position: seen.len() > 1,
+            },
+            Choice::Asptf => {
+                let psi = mech.phase_at(t);
+                let index = least(seen, |q| {
+                    let est = mech.estimate(psi, q.cyl, q.head, q.theta, q.write, self.guard);
+                    let age = t.saturating_sub(q.arrived) as f64;
+                    // Shifted up so that old commands stay above zero.
+                    (1u64 << 62) + est - ((age * self.age_weight) as u64).min(1 << 61)
+                });
+                Picked {
+                    index,
+                    by_position: seen.len() > 1,
+                }
+            }
+        }
+    }
+
+    /// Shortest positioning time; ties go to the older.
+    fn nearest(&self, seen: &[Queued], mech: &Mech, t: Ticks) -> usize {
+        let psi = mech.phase_at(t);
+        let (mut best, mut index) = (Ticks::MAX, 0);
+        for (i, q) in seen.iter().enumerate() {
+            let est = mech.estimate(psi, q.cyl, q.head, q.theta, q.write, self.guard);
+            if est < best {
+                (best, index) = (est, i);
+            }
+        }
+        index
+    }
+}
+
+fn least(seen: &[Queued], cost: impl Fn(&Queued) -> u64) -> usize {
+    let mut best = (u64::MAX, 0);
+    for (i, q) in seen.iter().enumerate() {
+        let c = cost(q);
+        if c < best.0 {
+            best = (c, i);
+        }
+    }
+    best.1
+}

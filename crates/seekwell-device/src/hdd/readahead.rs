@@ -1,0 +1,114 @@
+//! Read-ahead: the head goes on reading behind a request until it is told otherwise.
+
+use super::Ticks;
+use super::mech::Mech;
+use seekwell_core::rng::Pcg64Mcg;
+
+/// A running read-ahead. Progress is worked out when somebody asks.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct ReadAhead {
+    /// Segment it fills.
+    pub segment: usize,
+    /// First sector of the stretch it is on (the rest of one track), and when its transfer starts.
+    lba: u64,
+    start: Ticks,
+    zone: u32,
+    slot: u32,
+    /// Sectors to the end of that track.
+    left: u32,
+    /// Where it ends by itself.
+    pub limit: u64,
+    /// It is not cut short before this sector.
+    pub hold: u64,
+}
+
+impl ReadAhead {
+    /// Starts at sector `lba`, the mechanism free at `t`.
+    pub fn new(
+        segment: usize,
+        mech: &mut Mech,
+        t: Ticks,
+        lba: u64,
+        limit: u64,
+        hold: u64,
+        rng: &mut Pcg64Mcg,
+    ) -> Self {
+        let mut ra = ReadAhead {
+            segment,
+            lba,
+            start: t,
+            zone: 0,
+            slot: 0,
+            left: 0,
+            limit,
+            hold,
+        };
+        ra.enter(mech, t, lba, rng);
+        ra
+    }
+
+    fn enter(&mut self, mech: &mut Mech, t: Ticks, lba: u64, rng: &mut Pcg64Mcg) {
+        self.start = mech.approach(t, lba, rng);
+        self.lba = lba;
+        self.zone = mech.at.zone;
+        self.slot = mech.at.slot;
+        self.left = mech.at.left;
+    }
+
+    /// Sectors of this stretch before the limit.
+    fn len(&self) -> u32 {
+        u64::from(self.left).min(self.limit.saturating_sub(self.lba)) as u32
+    }
+    /// Time from the start of the stretch to the end of its `n`-th sector.
+    fn span(&self, mech: &Mech, n: u32) -> Ticks {
+        let g = &mech.geometry;
+        g.angle(self.zone, self.slot + n) - g.angle(self.zone, self.slot)
+    }
+
+    /// Catches up with `t`: moves on over track ends passed before it.
+    fn follow(&mut self, mech: &mut Mech, t: Ticks, rng: &mut Pcg64Mcg) {
+        loop {
+            let n = self.len();
+            let end = self.start + self.span(mech, n);
+            let next = self.lba + u64::from(n);
+            if end > t || n < self.left || next >= self.limit {
+                return;
+            }
+            self.enter(mech, end, next, rng);
+        }
+    }
+
+    /// How far it has read at `t`: the first sector not yet read, and the time that sector begins
+    /// to pass, `t` or later (earlier only when the read-ahead has reached its limit).
+    pub fn boundary(&mut self, mech: &mut Mech, t: Ticks, rng: &mut Pcg64Mcg) -> (u64, Ticks) {
+        self.follow(mech, t, rng);
+        if t <= self.start {
+            return (self.lba, self.start);
+        }
+        let g = &mech.geometry;
+        let from = g.angle(self.zone, self.slot);
+        let n = (g.slot_at(self.zone, from + (t - self.start)) - self.slot).min(self.len());
+        (self.lba + u64::from(n), self.start + self.span(mech, n))
+    }
+
+    /// When it may be cut short: at once while the head is on its way to a track, else at the next
+    /// sector, or once it is at `hold`. A hold on a later
+    /// track gives the end of this one: ask again then.
+    pub fn free_at(&mut self, mech: &mut Mech, t: Ticks, rng: &mut Pcg64Mcg) -> Ticks {
+        let (lba, at) = self.boundary(mech, t, rng);
+        let hold = self.hold.min(self.limit);
+        if lba >= hold {
+            return if t < self.start { t } else { at.max(t) };
+        }
+        let to = hold.min(self.lba + u64::from(self.left));
+        self.start + self.span(mech, (to - self.lba) as u32)
+    }
+
+    /// Leaves the arm where the read-ahead is at `t`, and gives the first sector not read and the
+    /// time the mechanism is free.
+    pub fn stop(&mut self, mech: &mut Mech, t: Ticks, rng: &mut Pcg64Mcg) -> (u64, Ticks) {
+        let (lba, at) = self.boundary(mech, t, rng);
+        mech.pass((lba - self.lba) as u32);
+        (lba, at.max(t))
+    }
+}

@@ -1,0 +1,342 @@
+//! Seek time against distance in cylinders.
+//!
+//! Four published forms; whatever the form, the model reads a table: exact for the first 128
+//! distances, then 64 points an octave with straight lines between (off by less than 0.1 us on a
+//! square-root curve), small enough to stay in the first-level cache.
+
+use super::{Ticks, ticks_ms};
+use crate::error::ParamError;
+use crate::preset::Preset;
+use libm::{ceil, pow, sqrt};
+
+/// A seek curve; times in ms, distances in cylinders.
+#[derive(Debug, Clone, PartialEq)]
+pub enum SeekForm {
+    /// `track` for one cylinder, then a + b*sqrt(d) up to a knee and a straight line beyond, chosen
+    /// so that the mean over uniform pairs is `average` and the longest seek `full`.
+    Fit3 {
+        /// One cylinder.
+        track: f64,
+        /// Intercept.
+        settle: f64,
+        /// Mean.
+        average: f64,
+        /// Full stroke.
+        full: f64,
+    },
+    /// Lee's three-point equation.
+    Lee {
+        /// One cylinder.
+        track: f64,
+        /// Mean.
+        average: f64,
+        /// Full stroke.
+        full: f64,
+    },
+    /// Ruemmler and Wilkes: knee, V2 + V3*sqrt(d) below, V4 + V5*d from it, V6 for one cylinder.
+    Hpl {
+        /// V1 to V6.
+        v: [f64; 6],
+    },
+    /// Measured points, joined by straight lines, the last one extended.
+    Table(Vec<(f64, f64)>),
+}
+
+impl SeekForm {
+    pub(super) fn from_preset(p: &Preset) -> Result<Self, ParamError> {
+        let (track, average, full) = (
+            p.num("seek_track")?,
+            p.num("seek_average")?,
+            p.num("seek_full")?,
+        );
+        let absent = |key| ParamError::new(key, format!("`{key}` is missing"), "add it");
+        Ok(match p.word("seek_form") {
+            "lee" => SeekForm::Lee {
+                track,
+                average,
+                full,
+            },
+            "hpl" => match p.pairs("seek_hpl").ok_or_else(|| absent("seek_hpl"))? {
+                &[(knee, one), (a, b), (c, d)] => SeekForm::Hpl {
+                    v: [knee, a, b, c, d, one],
+                },
+                _ => {
+                    return Err(ParamError::new(
+                        "seek_hpl",
+                        "the six values come as three pairs",
+                        "write [[V1, V6], [V2, V3], [V4, V5]]",
+                    ));
+                }
+            },
+            "table" => {
+                let rows = p.pairs("seek_table").ok_or_else(|| absent("seek_table"))?;
+                let rising = rows.windows(2).all(|w| w[0].0 < w[1].0);
+                if rows.len() < 2 || !rising || rows[0].0 < 1.0 || rows.iter().any(|r| r.1 < 0.0) {
+                    return Err(ParamError::new(
+                        "seek_table",
+                        "a seek table needs two points or more, distances from 1 up and rising",
+                        "sort it by distance and remove duplicates",
+                    ));
+                }
+                SeekForm::Table(rows.to_vec())
+            }
+            _ => SeekForm::Fit3 {
+                track,
+                settle: p.num("seek_settle")?,
+                average,
+                full,
+            },
+        })
+    }
+}
+
+/// A curve fitted to a number of cylinders.
+#[derive(Debug, Clone)]
+pub struct SeekCurve {
+    form: SeekForm,
+    /// fit3: a, b, c, e and the knee.
+    fit: [f64; 5],
+}
+
+/// Coefficients of fit3 with knee `k` over `n` cylinders: value and slope continuous at the knee.
+fn coefficients(k: f64, n: f64, settle: f64, full: f64) -> [f64; 5] {
+    let root = sqrt(k);
+    let b = (full - settle) / (root / 2.0 + n / (2.0 * root));
+    [settle, b, settle + b * root / 2.0, b / (2.0 * root), k]
+}
+
+/// Mean of fit3 over uniform pairs of cylinders (density 2(n-x)/n^2 on distance x).
+fn mean([a, b, c, e, k]: [f64; 5], n: f64) -> f64 {
+    let u = k / n;
+    a * (2.0 * u - u * u)
+        + b * sqrt(n) * (4.0 / 3.0 * pow(u, 1.5) - 4.0 / 5.0 * pow(u, 2.5))
+        + c * (1.0 - u) * (1.0 - u)
+        + e * n * (1.0 / 3.0 - u * u + 2.0 / 3.0 * u * u * u)
+}
+
+impl SeekCurve {
+    /// Fits the form to `cylinders`.
+    pub fn new(form: &SeekForm, cylinders: u32) -> Result<Self, ParamError> {
+        let n = f64::from(cylinders.max(2));
+        let mut fit = [0.0; 5];
+        if let SeekForm::Fit3 {
+            settle,
+            average,
+            full,
+            track,
+        } = *form
+        {
+            if !(track <= full && settle < average && average < full) {
+                return Err(ParamError::new(
+                    "seek_average",
+                    format!("seek times {track}, {settle}, {average}, {full} ms do not rise"),
+                    "make seek_settle < seek_average < seek_full",
+                ));
+            }
+            if (average - settle) / (full - settle) < 1.0 / 3.0 {
+                return Err(ParamError::new(
+                    "seek_average",
+                    format!(
+                        "a mean of {average} ms is too short for a full stroke of {full} ms: a \
+                         curve that bends down cannot have it"
+                    ),
+                    "check the pair: the mean is at least a third of the way to the full stroke",
+                ));
+            }
+            // Above 8/15 no square root reaches the mean: short seeks are all settling, so the
+            // intercept must be higher than stated.
+            let least = (15.0 * average - 8.0 * full) / 7.0;
+            let settle = settle.max(least);
+            let (mut lo, mut hi) = (0.0, 1.0);
+            for _ in 0..60 {
+                let u = (lo + hi) / 2.0;
+                if mean(coefficients(u * n, n, settle, full), n) < average {
+                    lo = u;
+                } else {
+                    hi = u;
+                }
+            }
+            fit = coefficients(hi * n, n, settle, full);
+        }
+        let curve = SeekCurve {
+            form: form.clone(),
+            fit: if let SeekForm::Lee {
+                track,
+                average,
+                full,
+            } = *form
+            {
+                let alpha = (-10.0 * track + 15.0 * average - 5.0 * full) / (3.0 * sqrt(n));
+                let beta = (7.0 * track - 15.0 * average + 8.0 * full) / (3.0 * n);
+                [track, alpha, beta, 0.0, 0.0]
+            } else {
+                fit
+            },
+        };
+        Ok(curve)
+    }
+
+    /// Time of a seek over `d` cylinders, ms; never negative.
+    pub fn ms(&self, d: u32) -> f64 {
+        if d == 0 {
+            return 0.0;
+        }
+        let x = f64::from(d);
+        let t = match &self.form {
+            SeekForm::Fit3 { track, .. } if d == 1 => *track,
+            SeekForm::Fit3 { .. } => {
+                let [a, b, c, e, knee] = self.fit;
+                if x < knee { a + b * sqrt(x) } else { c + e * x }
+            }
+            SeekForm::Lee { .. } => {
+                let [track, alpha, beta, ..] = self.fit;
+                track + beta * (x - 1.0) + alpha * sqrt(x - 1.0)
+            }
+            SeekForm::Hpl { v } if d == 1 => v[5],
+            SeekForm::Hpl { v } if x < v[0] => v[1] + v[2] * sqrt(x),
+            SeekForm::Hpl { v } => v[3] + v[4] * x,
+            SeekForm::Table(rows) => {
+                let i = rows.partition_point(|r| r.0 <= x).clamp(1, rows.len() - 1);
+                let ((x0, y0), (x1, y1)) = (rows[i - 1], rows[i]);
+                y0 + (y1 - y0) * (x - x0) / (x1 - x0)
+            }
+        };
+        t.max(0.0)
+    }
+
+    /// Mean over uniform pairs of cylinders, by summing the curve; ms.
+    pub fn mean_ms(&self, cylinders: u32) -> f64 {
+        let n = f64::from(cylinders);
+        let steps = cylinders.min(20_000);
+        let (mut sum, mut weight) = (0.0, 0.0);
+        for i in 0..steps {
+            let d = ceil(f64::from(i) * n / f64::from(steps));
+            let w = if d == 0.0 { n } else { 2.0 * (n - d) };
+            sum += w * self.ms(d as u32);
+            weight += w;
+        }
+        sum / weight
+    }
+}
+
+/// Exact entries, and the octave step behind them.
+const EXACT: u32 = 128;
+const STEP_BITS: u32 = 6;
+
+/// The curve as a table of ticks.
+#[derive(Debug, Clone)]
+pub(super) struct SeekTable {
+    /// (time at the point, rise to the next point).
+    points: Vec<(Ticks, i64)>,
+}
+
+impl SeekTable {
+    pub(super) fn new(curve: &SeekCurve, cylinders: u32) -> Self {
+        let at = |d: u64| ticks_ms(curve.ms(d.min(u64::from(u32::MAX)) as u32));
+        let mut points: Vec<(Ticks, i64)> = (0..u64::from(EXACT)).map(|d| (at(d), 0)).collect();
+        let mut shift = 1;
+        while (1u64 << (STEP_BITS + shift)) <= u64::from(cylinders) {
+            for m in (1u64 << STEP_BITS)..(2u64 << STEP_BITS) {
+                let (a, b) = (at(m << shift), at((m + 1) << shift));
+                points.push((a, b as i64 - a as i64));
+            }
+            shift += 1;
+        }
+        SeekTable { points }
+    }
+    /// Ticks for `d` cylinders; `d` is below the number of cylinders of the table.
+    #[inline]
+    pub(super) fn ticks(&self, d: u32) -> Ticks {
+        if d < EXACT {
+            return self.points[d as usize].0;
+        }
+        let shift = d.ilog2() - STEP_BITS;
+        let index = (EXACT + ((shift - 1) << STEP_BITS) + (d >> shift)) - (1 << STEP_BITS);
+        let (base, rise) = self.points[index as usize];
+        let rest = i64::from(d & ((1 << shift) - 1));
+        base.wrapping_add_signed((rise * rest) >> shift)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fit3(track: f64, settle: f64, average: f64, full: f64, n: u32) -> SeekCurve {
+        let form = SeekForm::Fit3 {
+            track,
+            settle,
+            average,
+            full,
+        };
+        SeekCurve::new(&form, n).unwrap()
+    }
+
+    #[test]
+    fn fit3_meets_its_three_numbers() {
+        let n = 97_898;
+        let c = fit3(1.0, 1.5, 10.0, 18.0, n);
+        assert_eq!((c.ms(0), c.ms(1)), (0.0, 1.0));
+        assert!((c.ms(n) - 18.0).abs() < 1e-9);
+        assert!((c.mean_ms(n) - 10.0).abs() < 0.01, "{}", c.mean_ms(n));
+        let knee = c.fit[4] as u32;
+        assert!((c.ms(knee) - c.ms(knee - 1)).abs() < 1e-3);
+    }
+
+    #[test]
+    fn a_settle_too_low_for_the_mean_is_raised() {
+        // Travelstar 7K320: 1.0 / 12 / 20 ms needs an intercept of 2.86 ms.
+        let c = fit3(1.0, 1.5, 12.0, 20.0, 100_000);
+        assert!((c.fit[0] - 20.0 / 7.0).abs() < 1e-9);
+        assert!((c.mean_ms(100_000) - 12.0).abs() < 0.01);
+    }
+
+    #[test]
+    fn inconsistent_pairs_are_refused() {
+        let form = SeekForm::Fit3 {
+            track: 1.0,
+            settle: 2.0,
+            average: 6.0,
+            full: 20.0,
+        };
+        assert_eq!(SeekCurve::new(&form, 1000).unwrap_err().key, "seek_average");
+    }
+
+    #[test]
+    fn lee_and_hpl_follow_their_formulas() {
+        let lee = SeekForm::Lee {
+            track: 1.0,
+            average: 8.5,
+            full: 16.0,
+        };
+        let c = SeekCurve::new(&lee, 10_000).unwrap();
+        assert!((c.mean_ms(10_000) - 8.5).abs() < 0.05);
+        let hpl = SeekForm::Hpl {
+            v: [383.0, 3.24, 0.4, 8.0, 0.008, 1.0],
+        };
+        let c = SeekCurve::new(&hpl, 1962).unwrap();
+        assert_eq!(c.ms(1), 1.0);
+        assert!((c.ms(100) - 7.24).abs() < 1e-12);
+        assert!((c.ms(383) - 11.064).abs() < 1e-12);
+    }
+
+    #[test]
+    fn tables_interpolate_and_keep_their_dips() {
+        let t = SeekForm::Table(vec![(1.0, 1.0), (10.0, 1.531), (12.0, 1.515), (100.0, 4.0)]);
+        let c = SeekCurve::new(&t, 200).unwrap();
+        assert!(c.ms(12) < c.ms(10));
+        assert!((c.ms(11) - 1.523).abs() < 1e-9);
+        assert!(c.ms(188) > 6.4, "extended past its end: {}", c.ms(188));
+    }
+
+    #[test]
+    fn the_tick_table_is_the_curve() {
+        let n = 509_550;
+        let c = fit3(0.6, 0.9, 8.0, 15.0, n);
+        let t = SeekTable::new(&c, n);
+        for d in (0..300).chain((300..n).step_by(997)).chain([n - 1]) {
+            let off = t.ticks(d).abs_diff(ticks_ms(c.ms(d)));
+            assert!(off <= 1024 * 300, "{d}: off by {off} ticks");
+        }
+    }
+}

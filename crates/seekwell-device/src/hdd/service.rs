@@ -1,0 +1,518 @@
+//! The service loop: what happens when a command arrives, when the mechanism is free, and when a
+//! media operation ends.
+
+use super::readahead::ReadAhead;
+use super::{Activity, Choice, Hdd, NEVER, Queued, Ticks, Waiting, unit};
+
+/// Whose turn it is when the mechanism is free.
+enum Turn {
+    Queue,
+    Destage,
+    Rest,
+}
+
+impl Hdd {
+    /// May the mechanism take up something else, at once or after a sector of read-ahead?
+    fn at_hand(&self) -> bool {
+        matches!(self.activity, Activity::Idle | Activity::ReadAhead(_))
+    }
+
+    /// Work has come up at `t`: lets an idle mechanism choose, and ends read-ahead when it may.
+    fn wake(&mut self, t: Ticks) {
+        match &mut self.activity {
+            Activity::Idle => self.choose(t),
+            Activity::ReadAhead(ra) => {
+                let free = ra.free_at(&mut self.mech, t, &mut self.rng);
+                let segment = ra.segment;
+                if free > t {
+                    self.next = self.next.min(free);
+                } else {
+                    self.end_read_ahead(t);
+                    if !self.serve_from(t, segment) {
+                        self.choose(t);
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Stops a running read-ahead at `t` and books what it has read; gives the first sector not
+    /// read and when that sector would pass.
+    fn end_read_ahead(&mut self, t: Ticks) -> (u64, Ticks) {
+        let Activity::ReadAhead(mut ra) = self.activity else {
+            return (0, t);
+        };
+        let (lba, at) = ra.stop(&mut self.mech, t, &mut self.rng);
+        self.book(ra.segment, lba);
+        self.activity = Activity::Idle;
+        self.next = NEVER;
+        (lba, at)
+    }
+
+    /// A segment now reaches to `lba`.
+    fn book(&mut self, segment: usize, lba: u64) {
+        let had = self.segments.run(segment).1;
+        if lba > had {
+            self.segments.extend(segment, lba);
+            self.segments.clear(had, lba, segment);
+        }
+    }
+
+    /// Brings the segment of a running read-ahead up to date; one at its limit is over.
+    fn follow_read_ahead(&mut self, t: Ticks) {
+        let Activity::ReadAhead(ra) = &mut self.activity else {
+            return;
+        };
+        let (lba, at) = ra.boundary(&mut self.mech, t, &mut self.rng);
+        // The sector under the head at `t` counts only when it has passed.
+        let read = if at > t { lba.saturating_sub(1) } else { lba };
+        let (segment, over) = (ra.segment, lba >= ra.limit && at <= t);
+        self.book(segment, read);
+        if over {
+            self.end_read_ahead(t);
+            self.rest(t);
+        }
+    }
+
+    pub(super) fn arrive_read(&mut self, t: Ticks, id: u32, lba: u64, n: u32) {
+        let end = lba + u64::from(n);
+        let sequential = lba == self.read_end;
+        self.read_end = end;
+        self.follow_read_ahead(t);
+        if self.dirty.covers(lba, end) {
+            return self.hit(t, t, id, n);
+        }
+        let mut from = lba;
+        if let Some(i) = self.segments.find(lba) {
+            let (_, have) = self.segments.run(i);
+            if end <= have {
+                self.segments.touch(i);
+                self.hit(t, t, id, n);
+                return self.consumed(t, i, end);
+            }
+            // The cached beginning goes over the link meanwhile.
+            from = have.max(lba);
+        }
+        if self.joins(lba, end) {
+            return self.join(t, id, n, end, sequential);
+        }
+        self.enqueue(t, id, false, sequential, from, end, n);
+        self.wake(t);
+    }
+
+    #[allow(clippy::too_many_arguments)]
+    fn enqueue(
+        &mut self,
+        t: Ticks,
+        id: u32,
+        write: bool,
+        sequential: bool,
+        from: u64,
+        end: u64,
+        bus: u32,
+    ) {
+        let place = self.mech.geometry.locate(from);
+        self.queue.push(Queued {
+            id,
+            write,
+            sequential,
+            lba: from,
+            n: (end - from) as u32,
+            bus,
+            arrived: t,
+            cyl: place.cyl,
+            head: place.head,
+            theta: self.mech.geometry.angle(place.zone, place.slot),
+        });
+    }
+
+    /// Will the running read-ahead come by? It does if the request begins in its segment or right
+    /// behind the head, or if the head is due there within a track: waiting is then no dearer than
+    /// positioning anew.
+    fn joins(&self, lba: u64, end: u64) -> bool {
+        let Activity::ReadAhead(ra) = self.activity else {
+            return false;
+        };
+        let (start, have) = self.segments.run(ra.segment);
+        if lba < start || lba >= self.facts.capacity.0 {
+            return false;
+        }
+        let track = u64::from(self.mech.geometry.track_sectors(lba));
+        lba <= have + 1 || (end <= ra.limit && lba < have + track)
+    }
+
+    /// The read joins the running read-ahead: it becomes a read to `end`, without positioning.
+    fn join(&mut self, t: Ticks, id: u32, n: u32, end: u64, sequential: bool) {
+        let (lba, at) = self.end_read_ahead(t);
+        self.hits += 1;
+        let ready = self.link(t + self.cost.hit, n);
+        if end <= lba {
+            // The last sector is under the head just now.
+            self.complete(ready.max(at), t, id, false);
+            self.activity = Activity::Read {
+                from: lba,
+                to: lba,
+                sequential,
+            };
+            self.next = at;
+            return;
+        }
+        let stop = self
+            .mech
+            .access(at, lba, (end - lba) as u32, false, true, &mut self.rng);
+        let done = stop + (self.cost.link >> 10) + self.cost.status;
+        self.complete(done.max(ready), t, id, false);
+        self.activity = Activity::Read {
+            from: lba,
+            to: end,
+            sequential,
+        };
+        self.next = stop;
+        self.note_busy(at, stop);
+    }
+
+    /// The host has taken sectors up to `end` from segment `i`: that makes room to read ahead.
+    fn consumed(&mut self, t: Ticks, i: usize, end: u64) {
+        let limit = (end + self.cost.ra_max).min(self.facts.capacity.0);
+        match &mut self.activity {
+            Activity::ReadAhead(ra) if ra.segment == i => ra.limit = ra.limit.max(limit),
+            Activity::Idle if self.mech.at.lba == self.segments.run(i).1 => {
+                // The head still stands where this segment ended. It goes on once half of the
+                // room is free, so that it does not turn for every sector.
+                let have = self.mech.at.lba;
+                if limit.saturating_sub(have) >= self.cost.ra_max.div_ceil(2) && limit > have {
+                    self.read_ahead(t, i, limit, have);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    pub(super) fn arrive_write(&mut self, t: Ticks, id: u32, lba: u64, n: u32, fua: bool) {
+        let end = lba + u64::from(n);
+        let cached = self.cost.write_cache && !fua && self.dirty.can_hold(u64::from(n));
+        if !cached {
+            self.enqueue(t, id, true, false, lba, end, n);
+            return self.wake(t);
+        }
+        if self.waiting.is_empty() && self.dirty.fits(lba, end) {
+            self.hit(t, t, id, n);
+            self.dirty.insert(lba, end, &self.mech);
+        } else {
+            self.waiting.push_back(Waiting {
+                id,
+                lba,
+                n,
+                arrived: t,
+            });
+        }
+        self.mark();
+        if self.forced || !self.waiting.is_empty() {
+            self.wake(t);
+        } else if self.at_hand() {
+            self.rest(t);
+        }
+    }
+
+    pub(super) fn arrive_flush(&mut self, t: Ticks, id: u32) {
+        if self.at_hand() && self.dirty.is_empty() && self.queue.is_empty() {
+            return self.complete(t + self.cost.hit, t, id, false);
+        }
+        self.flush = Some(id);
+        self.wake(t);
+    }
+
+    /// Forced destaging starts at the high mark and ends at the low one.
+    fn mark(&mut self) {
+        let fill = self.dirty.fill();
+        if fill > self.cost.wc_hi {
+            self.forced = true;
+        } else if fill <= self.cost.wc_lo {
+            self.forced = false;
+        }
+    }
+
+    /// Nothing to do: sets the alarm for background destaging.
+    fn rest(&mut self, t: Ticks) {
+        if !self.dirty.is_empty() {
+            let at = (self.host_at + self.cost.wc_idle).max(t);
+            self.next = match self.activity {
+                Activity::ReadAhead(_) if !self.queue.is_empty() => self.next.min(at),
+                _ => at,
+            };
+        }
+    }
+
+    /// The mechanism is free at `t`: if there is work, the firmware takes its time and then
+    /// chooses, so that what arrives meanwhile is seen. Only an extent that continues the write
+    /// just ended needs no thought.
+    fn choose(&mut self, t: Ticks) {
+        self.activity = Activity::Idle;
+        self.next = NEVER;
+        match self.turn(t) {
+            Turn::Destage if self.stream(t).is_some() => self.destage(t),
+            Turn::Queue | Turn::Destage => {
+                self.activity = Activity::Think;
+                self.next = t + self.cost.overhead;
+            }
+            Turn::Rest => {
+                if let Some(id) = self.flush.take() {
+                    self.complete(t + self.cost.status, t, id, false);
+                }
+                self.rest(t);
+            }
+        }
+    }
+
+    /// The firmware has thought until `t`: starts what is best now.
+    fn decide(&mut self, t: Ticks) {
+        match self.turn(t) {
+            Turn::Queue => {
+                let picked = self.rules.pick(&self.queue, &self.mech, t);
+                self.commit(t, picked.index, picked.by_position, false);
+            }
+            Turn::Destage => self.destage(t),
+            Turn::Rest => self.choose(t),
+        }
+    }
+
+    /// Whose turn is it? Queued commands go before destaging, unless that is forced: then they
+    /// alternate, and only a command past its age limit breaks the rule.
+    fn turn(&self, t: Ticks) -> Turn {
+        let must = self.forced || !self.waiting.is_empty();
+        let can = !self.dirty.is_empty();
+        if !self.queue.is_empty() {
+            return if must && can && self.destage_turn && !self.rules.overdue(&self.queue, t) {
+                Turn::Destage
+            } else {
+                Turn::Queue
+            };
+        }
+        let idle = t >= self.host_at + self.cost.wc_idle;
+        if can && (must || self.flush.is_some() || idle) {
+            Turn::Destage
+        } else {
+            Turn::Rest
+        }
+    }
+
+    /// Where a write that ended right now ended, if a dirty extent begins there.
+    fn stream(&self, t: Ticks) -> Option<u64> {
+        (self.write_end.1 == t && self.dirty.begins(self.write_end.0)).then_some(self.write_end.0)
+    }
+
+    /// Starts queued command `i` at `t`.
+    fn commit(&mut self, t: Ticks, i: usize, by_position: bool, streaming: bool) {
+        let q = self.queue.remove(i);
+        self.destage_turn = true;
+        let mut end = self
+            .mech
+            .access(t, q.lba, q.n, q.write, streaming, &mut self.rng);
+        end += self.mishaps(by_position);
+        if q.write {
+            end += self.merge_physical(q.lba, q.end());
+            self.dirty.remove(q.lba, q.end(), &self.mech);
+            self.complete(end + self.cost.status, q.arrived, q.id, false);
+            self.activity = Activity::Write {
+                from: q.lba,
+                to: q.end(),
+            };
+        } else {
+            let ready = q.arrived + self.cost.hit + ((u64::from(q.bus) * self.cost.link) >> 10);
+            let done = end + (self.cost.link >> 10) + self.cost.status;
+            self.complete(done.max(ready), q.arrived, q.id, false);
+            self.activity = Activity::Read {
+                from: q.lba,
+                to: q.end(),
+                sequential: q.sequential,
+            };
+        }
+        self.media_ops += 1;
+        self.note_busy(t, end);
+        self.next = end;
+    }
+
+    /// Revolutions and recoveries the drive did not foresee.
+    fn mishaps(&mut self, by_position: bool) -> Ticks {
+        let mut extra = 0;
+        let by_position = by_position && matches!(self.rules.choice, Choice::Sptf | Choice::Asptf);
+        if by_position && self.cost.p_miss > 0.0 && unit(&mut self.rng) < self.cost.p_miss {
+            extra += self.mech.turn();
+            self.mech.spent.rotation += self.mech.turn();
+        }
+        if self.cost.p_err > 0.0 && unit(&mut self.rng) < self.cost.p_err {
+            extra += self.cost.t_err;
+        }
+        extra
+    }
+
+    /// A write that covers physical sectors only in part reads them and comes round again.
+    fn merge_physical(&mut self, from: u64, to: u64) -> Ticks {
+        let odd = |x: u64| u64::from(!x.is_multiple_of(self.cost.physical));
+        let parts = odd(from) + odd(to);
+        if parts == 0 {
+            return 0;
+        }
+        self.internal += parts * self.cost.physical * 512;
+        self.mech.turn()
+    }
+
+    /// Starts writing a dirty extent to the medium at `t`.
+    fn destage(&mut self, t: Ticks) {
+        let stream = self.stream(t);
+        let Some((i, compared)) = self.dirty.pick(&self.mech, t, self.rules.guard, stream) else {
+            return self.choose(t);
+        };
+        self.destage_turn = false;
+        let f = self.dirty.take(i, &self.mech);
+        let streaming = stream.is_some();
+        let mut end = self
+            .mech
+            .access(t, f.lba, f.n, true, streaming, &mut self.rng);
+        end += self.mishaps(compared);
+        end += self.merge_physical(f.lba, f.lba + u64::from(f.n));
+        self.segments.keep(f.lba, f.lba + u64::from(f.n));
+        self.media_ops += 1;
+        self.note_busy(t, end);
+        self.activity = Activity::Destage(f);
+        self.next = end;
+    }
+
+    /// Event at `t`: a media operation ends, or the mechanism is to be asked again.
+    pub(super) fn step(&mut self, t: Ticks) {
+        match self.activity {
+            Activity::Idle => self.choose(t),
+            Activity::Think => self.decide(t),
+            Activity::ReadAhead(_) => self.step_read_ahead(t),
+            Activity::Read {
+                from,
+                to,
+                sequential,
+            } => self.read_ended(t, from, to, sequential),
+            Activity::Write { from, to } => {
+                self.segments.keep(from, to);
+                self.write_end = (to, t);
+                self.host_at = self.host_at.max(t);
+                // The write that continues this one goes on without losing a revolution, if its
+                // command has been understood in time.
+                let on = self
+                    .queue
+                    .iter()
+                    .position(|q| q.write && q.lba == to && q.arrived + self.cost.overhead <= t);
+                match on {
+                    Some(i) if !self.rules.overdue(&self.queue, t) => {
+                        self.commit(t, i, false, true)
+                    }
+                    _ => self.choose(t),
+                }
+            }
+            Activity::Destage(f) => {
+                self.dirty.landed(f);
+                self.write_end = (f.lba + u64::from(f.n), t);
+                self.admit(t);
+                self.mark();
+                self.choose(t);
+            }
+        }
+    }
+
+    fn step_read_ahead(&mut self, t: Ticks) {
+        self.next = NEVER;
+        let work = !self.queue.is_empty() || self.flush.is_some() || self.forced;
+        let idle = t >= self.host_at + self.cost.wc_idle;
+        if work || !self.waiting.is_empty() || (idle && !self.dirty.is_empty()) {
+            return self.wake(t);
+        }
+        self.rest(t);
+    }
+
+    /// Lets writes that wait for room in, in order.
+    fn admit(&mut self, t: Ticks) {
+        while let Some(w) = self.waiting.front().copied() {
+            let end = w.lba + u64::from(w.n);
+            if !self.dirty.fits(w.lba, end) {
+                return;
+            }
+            self.waiting.pop_front();
+            self.dirty.insert(w.lba, end, &self.mech);
+            self.hit(t.max(w.arrived), w.arrived, w.id, w.n);
+        }
+    }
+
+    /// A read of [from, to) has ended at `t`.
+    fn read_ended(&mut self, t: Ticks, from: u64, to: u64, sequential: bool) {
+        self.host_at = self.host_at.max(t);
+        if !self.segments.any() {
+            return self.choose(t);
+        }
+        let i = self.segments.fill(from, to);
+        self.activity = Activity::Idle;
+        self.next = NEVER;
+        if self.serve_from(t, i) {
+            return;
+        }
+        if !self.queue.is_empty() {
+            // A sequential stream is followed to the end of the track whoever waits.
+            let left = u64::from(self.mech.at.left);
+            if sequential && left > 0 && self.cost.ra_max > 0 && self.mech.at.lba == to {
+                let stop = to + left.min(self.cost.ra_max);
+                self.read_ahead(t, i, stop.min(self.facts.capacity.0), stop);
+                return self.wake(t);
+            }
+            return self.choose(t);
+        }
+        let must = self.flush.is_some() || self.forced || !self.waiting.is_empty();
+        let limit = (to + self.cost.ra_max).min(self.facts.capacity.0);
+        if must || limit <= to || self.mech.at.lba != to {
+            return self.choose(t);
+        }
+        self.read_ahead(t, i, limit, to + self.cost.ra_min);
+    }
+
+    /// Starts reading ahead from where the head stands.
+    fn read_ahead(&mut self, t: Ticks, segment: usize, limit: u64, hold: u64) {
+        let lba = self.mech.at.lba;
+        let hold = hold.min(limit);
+        let ra = ReadAhead::new(segment, &mut self.mech, t, lba, limit, hold, &mut self.rng);
+        self.activity = Activity::ReadAhead(ra);
+        self.next = NEVER;
+        self.rest(t);
+    }
+
+    /// Segment `i` has just been read on to the head: serves the queued reads it holds whole, and
+    /// starts the one that goes on from its end, if there is one.
+    fn serve_from(&mut self, t: Ticks, i: usize) -> bool {
+        let (start, have) = self.segments.run(i);
+        let (mut k, mut on) = (0, None);
+        while k < self.queue.len() {
+            let q = self.queue[k];
+            if q.write || q.lba < start || q.lba > have {
+                k += 1;
+            } else if q.end() <= have {
+                self.queue.remove(k);
+                self.hit(t, q.arrived, q.id, q.bus);
+            } else {
+                on = on.or(Some(k));
+                k += 1;
+            }
+        }
+        match on {
+            Some(k)
+                if self.mech.at.lba == have && (k == 0 || !self.rules.overdue(&self.queue, t)) =>
+            {
+                self.trim(k, have);
+                self.commit(t, k, false, true);
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// The beginning of queued read `k`, up to `have`, is in the cache.
+    fn trim(&mut self, k: usize, have: u64) {
+        let q = &mut self.queue[k];
+        q.n = (q.end() - have) as u32;
+        q.lba = have;
+    }
+}

@@ -1,0 +1,128 @@
+//! A client that keeps a device busy, for validation, tests and speed measurements.
+
+use seekwell_core::{Accept, Command, Device, Done, Instant, Nanos, Op, Sector, Sectors};
+
+/// What a run measured.
+#[derive(Debug, Clone, Default)]
+pub struct Run {
+    /// From first submission to last completion.
+    pub took: Nanos,
+    /// Latency of each command in order of completion, ns.
+    pub latency_ns: Vec<u64>,
+    /// Sectors moved.
+    pub sectors: u64,
+}
+
+impl Run {
+    /// Commands a second.
+    pub fn iops(&self) -> f64 {
+        self.latency_ns.len() as f64 / self.took.as_secs_f64()
+    }
+    /// MB/s (10^6 bytes).
+    pub fn mb(&self) -> f64 {
+        self.sectors as f64 * 512.0 / 1e6 / self.took.as_secs_f64()
+    }
+    /// Mean latency, ms.
+    pub fn mean_ms(&self) -> f64 {
+        let sum: u64 = self.latency_ns.iter().sum();
+        sum as f64 / self.latency_ns.len() as f64 / 1e6
+    }
+    /// Latency below which this share of the commands stays (the nearest rank), ms.
+    pub fn quantile_ms(&self, share: f64) -> f64 {
+        let mut all = self.latency_ns.clone();
+        all.sort_unstable();
+        let rank = libm::ceil(share * all.len() as f64) as usize;
+        all[rank.clamp(1, all.len()) - 1] as f64 / 1e6
+    }
+}
+
+/// A command of `n` sectors at `lba`; its id is set by the client.
+pub fn command(op: Op, lba: u64, n: u32) -> Command {
+    Command {
+        id: 0,
+        op,
+        sector: Sector(lba),
+        sectors: Sectors(n),
+        fua: false,
+    }
+}
+
+/// A client: its clock, and the device under it.
+#[derive(Debug)]
+pub struct Client<D> {
+    /// The device.
+    pub device: D,
+    /// Now.
+    pub now: Instant,
+    sent: Vec<(Instant, u32)>,
+    idle: Vec<u32>,
+    done: Vec<Done>,
+}
+
+impl<D: Device> Client<D> {
+    /// At the start of time.
+    pub fn new(device: D) -> Self {
+        Client {
+            device,
+            now: Instant::START,
+            sent: vec![],
+            idle: vec![],
+            done: vec![],
+        }
+    }
+    /// Lets time pass.
+    pub fn sleep(&mut self, d: Nanos) {
+        self.now = self.now + d;
+        self.device.advance(self.now, &mut self.done);
+        self.done.clear();
+    }
+    /// Keeps `depth` commands outstanding until `n` are done; `next` gives the i-th command. The
+    /// client waits `think` after a completion before it sends the next.
+    pub fn run(
+        &mut self,
+        n: usize,
+        depth: usize,
+        think: Nanos,
+        mut next: impl FnMut(usize) -> Command,
+    ) -> Run {
+        let mut out = Run {
+            latency_ns: Vec::with_capacity(n),
+            ..Run::default()
+        };
+        self.sent.resize(depth, (Instant::START, 0));
+        self.idle.clear();
+        self.idle.extend((0..depth as u32).rev());
+        let start = self.now;
+        let mut i = 0;
+        while out.latency_ns.len() < n {
+            while i < n {
+                let Some(id) = self.idle.pop() else { break };
+                let c = Command { id, ..next(i) };
+                if self.device.accept(self.now, c) == Accept::Busy {
+                    self.idle.push(id);
+                    break;
+                }
+                self.sent[id as usize] = (self.now, c.sectors.0);
+                i += 1;
+            }
+            let Some(t) = self.device.next_event() else {
+                break;
+            };
+            self.now = self.now.max(t);
+            self.device.advance(self.now, &mut self.done);
+            for d in self.done.drain(..) {
+                let (at, sectors) = self.sent[d.id as usize];
+                out.latency_ns.push(d.at.since(at).0);
+                out.sectors += u64::from(sectors);
+                self.idle.push(d.id);
+                out.took = d.at.since(start);
+                self.now = self.now.max(d.at + think);
+            }
+        }
+        out
+    }
+    /// One command, waited for; its latency.
+    pub fn one(&mut self, c: Command) -> Nanos {
+        Nanos(self.run(1, 1, Nanos::ZERO, |_| c).latency_ns[0])
+    }
+}

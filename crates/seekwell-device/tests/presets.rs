@@ -1,0 +1,181 @@
+//! The catalogue and the preset files: all open, all say where their numbers come from, and a bad
+//! file is refused with its line and a remedy.
+
+use seekwell_device::{DeviceError, Source, catalogue, describe, open};
+
+#[test]
+fn every_preset_opens_and_names_its_sources() {
+    let all = catalogue();
+    assert_eq!(all.len(), 7, "a preset of the registry does not parse");
+    for e in &all {
+        let device = open(&e.name, 1).unwrap();
+        assert!(device.facts().capacity.0 > 0);
+        for alias in &e.aliases {
+            assert_eq!(
+                describe(alias).unwrap().name,
+                describe(&e.name).unwrap().name
+            );
+        }
+        let preset = describe(&e.name).unwrap();
+        assert!(
+            preset
+                .file
+                .ends_with(&format!("{}-{}.toml", preset.kind, preset.name))
+        );
+        for p in preset.params.iter().filter(|p| p.line > 0) {
+            assert!(!p.def.dim.needs_unit() || !p.unit().is_empty());
+            assert_ne!(p.source, Source::Default);
+            if p.source == Source::Fitted {
+                assert!(
+                    !p.reference.is_empty(),
+                    "{}: {} fitted to what?",
+                    e.name,
+                    p.def.key
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn every_embedded_file_is_in_the_registry() {
+    let dir = concat!(env!("CARGO_MANIFEST_DIR"), "/../../devices");
+    let mut files: Vec<String> = std::fs::read_dir(dir)
+        .unwrap()
+        .map(|f| f.unwrap().file_name().into_string().unwrap())
+        .collect();
+    files.sort();
+    let mut known: Vec<String> = catalogue()
+        .iter()
+        .map(|e| format!("{}.toml", e.name.replace(':', "-")))
+        .collect();
+    known.sort();
+    assert_eq!(files, known);
+}
+
+#[test]
+fn options_override_and_say_so() {
+    let p = describe("hdd:hitachi-7k200,head_switch=900us,write_cache=off,ra_max=64KiB").unwrap();
+    assert_eq!(p.num_opt("head_switch"), Some(0.9));
+    assert_eq!(p.num_opt("ra_max"), Some(65_536.0));
+    assert!(!p.flag("write_cache"));
+    assert_eq!(p.get("write_cache").unwrap().source, Source::Override);
+    let d = open("constant:depth=7,service_us=12.5,rotational=yes", 1).unwrap();
+    assert_eq!((d.facts().depth, d.facts().rotational), (7, true));
+}
+
+fn refused(spec: &str) -> String {
+    match open(spec, 1) {
+        Ok(_) => panic!("{spec} was accepted"),
+        Err(e) => e.to_string(),
+    }
+}
+
+#[test]
+fn bad_specifications_are_refused_with_a_remedy() {
+    for (spec, expected) in [
+        ("disk:a", "unknown kind"),
+        ("hdd:hitachi-7k20", "nearest is hdd:hitachi-7k200"),
+        ("hdd:hitachi-7k200,rpmm=1", "did you mean `rpm`"),
+        ("hdd:hitachi-7k200,rpm=0", "between 300 and 60000 rpm"),
+        ("hdd:hitachi-7k200,rpm", "key=value"),
+        ("hdd:hitachi-7k200,overhead=3km", "unit \"km\""),
+        ("hdd:hitachi-7k200,policy=best", "sptf, fifo"),
+        ("hdd:hitachi-7k200,seek_average=3", "too short"),
+        ("hdd:hitachi-7k200,capacity=20", "cylinders, for 24 zones"),
+        ("hdd:hitachi-7k200,wc_lo=0.9", "wc_lo at most wc_hi"),
+        (
+            "hdd:hitachi-7k200,outer_rate_sustained=70",
+            "exactly one of",
+        ),
+        ("hdd:hitachi-7k200,physical_block=1024", "512 or 4096"),
+        ("constant:depth=0", "between 1 and"),
+        ("/no/such/file.toml", "/no/such/file.toml"),
+    ] {
+        let text = refused(spec);
+        assert!(text.contains(expected), "{spec}: {text}");
+    }
+}
+
+/// A preset with one line replaced (or added, or everything before a point cut).
+fn mended(replace: &str, by: &str) -> DeviceError {
+    let text = include_str!("../../../devices/hdd-hitachi-7k200.toml");
+    assert!(text.contains(replace));
+    let name = format!("bad-{}.toml", replace.len() * 1000 + by.len());
+    let path = std::env::temp_dir().join(format!("seekwell-{}-{name}", std::process::id()));
+    std::fs::write(&path, text.replacen(replace, by, 1)).unwrap();
+    let result = open(path.to_str().unwrap(), 1);
+    std::fs::remove_file(&path).unwrap();
+    match result {
+        Ok(_) => panic!("`{by}` was accepted"),
+        Err(e) => e,
+    }
+}
+
+#[test]
+fn bad_files_are_refused_with_file_line_and_remedy() {
+    for (replace, by, expected) in [
+        (
+            "rpm = { value = 7200, unit = \"rpm\", ",
+            "rpm = { value = 7200, ",
+            "`rpm` has no unit",
+        ),
+        ("unit = \"rpm\"", "unit = \"ms\"", "cannot be given in ms"),
+        ("rpm = ", "rpmm = ", "did you mean `rpm`"),
+        ("value = 7200", "value = \"fast\"", "wrong type"),
+        ("value = 7200", "value = 7", "between 300"),
+        (
+            "value = 7200",
+            "value = 7200, colour = 1",
+            "unknown field `colour`",
+        ),
+        (
+            "source = \"data sheet\"",
+            "source = \"hearsay\"",
+            "no known word",
+        ),
+        (
+            "surfaces = { value = 2,",
+            "surfaces = { value = 2.5,",
+            "must be whole",
+        ),
+        (
+            "surfaces = { value = 2,",
+            "surfaces = { value = 0,",
+            "between 1 and 64",
+        ),
+        ("[params]", "[parameters]", "unknown key `parameters`"),
+        ("kind = \"hdd\"", "kind = \"tape\"", "unknown kind"),
+        (
+            "outer_track = { value = 1331,",
+            "outer_track = { value = 1,",
+            "has none",
+        ),
+        ("[params]", "[params", "TOML"),
+        (
+            "seek_full = { value = 18.0",
+            "seek_full = { value = 180.0",
+            "too short for a full stroke",
+        ),
+    ] {
+        match mended(replace, by) {
+            DeviceError::Preset {
+                file,
+                line,
+                what,
+                remedy,
+            } => {
+                let all = format!("{what}; {remedy}");
+                assert!(all.contains(expected), "{by}: {all}");
+                assert!(file.ends_with(".toml") && !remedy.is_empty());
+                let text = include_str!("../../../devices/hdd-hitachi-7k200.toml");
+                let expected_line = 1 + text.split(replace).next().unwrap().matches('\n').count();
+                // The mean is what does not fit the full stroke, so its line is named.
+                if !by.starts_with("seek_full") && !by.contains("outer_track") && by != "[params" {
+                    assert_eq!(line, expected_line, "{by}: {what}");
+                }
+            }
+            e => panic!("{by}: {e}"),
+        }
+    }
+}
