@@ -42,3 +42,32 @@ impl HostDriver {
         in_flight < self.depth()
     }
 }
+
+/// A host driver of the multi-queue layer: what limits the requests with the device.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum MqDriver {
+    /// NVMe, virtio-blk, null_blk, mmc: driver tags, so many for each hardware queue. A request
+    /// leaves the scheduler before it has a tag, so one more waits outside.
+    Tag {
+        /// Tags of each hardware queue.
+        depth: u32,
+    },
+    /// SCSI, so SATA and USB too: a budget for the device is taken before the scheduler is asked.
+    Scsi {
+        /// queue_depth of the device.
+        depth: u32,
+    },
+}
+
+impl MqDriver {
+    /// Requests with the device at once, of each hardware queue.
+    pub const fn depth(self) -> u32 {
+        match self {
+            MqDriver::Tag { depth } | MqDriver::Scsi { depth } => depth,
+        }
+    }
+    /// Is a budget taken before the scheduler is asked?
+    pub const fn has_budget(self) -> bool {
+        matches!(self, MqDriver::Scsi { .. })
+    }
+}

@@ -68,6 +68,15 @@ pub struct CaseDevice {
     /// blk-mq: limited by tag, so that a request is parked outside the scheduler.
     #[serde(default)]
     pub parked: bool,
+    /// blk-mq: answers busy beyond so many commands, whatever its depth; 0: as its depth.
+    #[serde(default)]
+    pub accepts: u32,
+    /// blk-mq: hardware queues; 0: one.
+    #[serde(default)]
+    pub hw_queues: u16,
+    /// Has a volatile write cache, so that flushes mean something.
+    #[serde(default)]
+    pub write_cache: bool,
     /// blk-mq rounds: completions were gated.
     #[serde(default)]
     pub gate: bool,
@@ -81,6 +90,9 @@ impl Default for CaseDevice {
             rotational: true,
             parallel: false,
             parked: false,
+            accepts: 0,
+            hw_queues: 0,
+            write_cache: false,
             gate: false,
         }
     }
@@ -200,6 +212,8 @@ pub enum Harness {
     Serial,
     /// All arrivals first; dispatch from this time on.
     Drain(Instant),
+    /// The multi-queue layer: completions, timers, all submissions, then runs of the queue.
+    Mq,
 }
 
 /// When an input happens.
@@ -228,7 +242,17 @@ pub enum What {
         sector: Sector,
         /// Length.
         sectors: Sectors,
+        /// CPU it is submitted on (blk-mq).
+        cpu: u16,
     },
+    /// The task opens a plug.
+    Plug(TaskId),
+    /// The task closes its plug.
+    Unplug(TaskId),
+    /// The driver hands the request of this bio back (blk-mq).
+    Requeue(u64),
+    /// The scheduler is switched.
+    Switch(String),
     /// The process exits.
     Exit(TaskId),
     /// ioprio_set.
@@ -301,6 +325,7 @@ impl Case {
             None => Ok(Harness::Legacy),
             Some(Value::String(s)) if s == "legacy" => Ok(Harness::Legacy),
             Some(Value::String(s)) if s == "serial" => Ok(Harness::Serial),
+            Some(Value::String(s)) if s == "mq" => Ok(Harness::Mq),
             Some(Value::Object(o)) => o
                 .get("drain")
                 .and_then(Value::as_f64)
@@ -375,6 +400,13 @@ impl Case {
                     What::Tunable(name.to_owned(), text)
                 }
                 "d" => What::Drain,
+                "plug" => What::Plug(TaskId(num(2, "pid")? as u32)),
+                "unplug" => What::Unplug(TaskId(num(2, "pid")? as u32)),
+                "requeue" => What::Requeue(num(2, "bio")?),
+                "switch" => {
+                    let name = row.get(2).and_then(Value::as_str);
+                    What::Switch(name.ok_or_else(|| bad("scheduler missing"))?.to_owned())
+                }
                 "w" => What::Weight(num(2, "cgroup")? as u32, num(3, "weight")? as u32),
                 other => return Err(bad(&format!("unknown control \"{other}\""))),
             },
@@ -397,6 +429,13 @@ impl Case {
                     flags,
                     sector: Sector(sector),
                     sectors: Sectors(sectors as u32),
+                    cpu: match row.get(6) {
+                        Some(v) => {
+                            let cpu = v.as_u64().filter(|c| *c < 4096);
+                            cpu.ok_or_else(|| bad("cpu is 0..=4095"))? as u16
+                        }
+                        None => 0,
+                    },
                 }
             }
         };

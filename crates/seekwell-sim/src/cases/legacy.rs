@@ -17,7 +17,7 @@ const NO_LIMIT: u32 = u32::MAX / 4;
 
 type Queue = LegacyQueue<dyn Scheduler, Constant>;
 
-fn case_error(case: &Case, why: impl Into<String>) -> CaseError {
+pub(super) fn case_error(case: &Case, why: impl Into<String>) -> CaseError {
     CaseError::Case {
         case: case.case.clone(),
         why: why.into(),
@@ -192,7 +192,11 @@ pub(super) fn bio_of(what: &What) -> Option<Bio> {
             flags,
             sector,
             sectors,
-        } => Some(Bio::new(id, task, op, flags, sector.0, sectors.0)),
+            cpu,
+        } => Some(Bio {
+            cpu,
+            ..Bio::new(id, task, op, flags, sector.0, sectors.0)
+        }),
         _ => None,
     }
 }
@@ -259,6 +263,14 @@ fn feed(case: &Case, q: &mut Queue, t: Instant, what: &What) -> Result<(), CaseE
         }
         What::Drain => q.drain(t),
         What::Weight(cg, w) => q.control(t, Control::Weight(CgroupId(*cg), *w)),
+        What::Plug(task) => q.control(t, Control::Plug(*task)),
+        What::Unplug(task) => q.control(t, Control::Unplug(*task)),
+        What::Requeue(_) | What::Switch(_) => {
+            return Err(case_error(
+                case,
+                "requeue and switch need \"harness\": \"mq\"",
+            ));
+        }
     }
     Ok(())
 }

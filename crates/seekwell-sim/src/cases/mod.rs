@@ -6,6 +6,7 @@
 pub mod agree;
 pub mod format;
 pub mod legacy;
+pub mod mq;
 pub mod rounds;
 pub mod serial;
 
@@ -46,6 +47,7 @@ pub fn run(case: &Case, steps: bool) -> Result<Outcome, CaseError> {
     match case.harness()? {
         Harness::Legacy => legacy::run(case, steps),
         Harness::Serial => serial::run(case, None, steps),
+        Harness::Mq => mq::run(case, steps),
         Harness::Drain(at) => serial::run(case, Some(at), steps),
     }
 }

@@ -125,11 +125,14 @@ impl Bench {
                 let r = self.sched.store(&mut self.cx, name, text);
                 r.map_err(|e| case_error(case, e.to_string()))?;
             }
-            What::Drain | What::Weight(..) => {
-                return Err(case_error(
-                    case,
-                    "drains and weights need the legacy harness",
-                ));
+            What::Drain
+            | What::Weight(..)
+            | What::Plug(_)
+            | What::Unplug(_)
+            | What::Requeue(_)
+            | What::Switch(_) => {
+                let why = "only bios, exits, priorities and tunables: this harness has no layer";
+                return Err(case_error(case, why));
             }
         }
         Ok(())

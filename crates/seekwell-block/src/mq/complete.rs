@@ -1,0 +1,113 @@
+//! Completion: bios end, the scheduler is told, tags are freed, the queue is run again if it asked
+//! for that.
+
+use super::{MqQueue, OWN_BIO};
+use seekwell_core::{Action, BioDone, Device, Instant, RqId, State};
+use seekwell_sched::Scheduler;
+
+impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
+    pub(super) fn completions(&mut self, t: Instant, out: &mut Vec<BioDone>) {
+        let mut done = std::mem::take(&mut self.done);
+        self.dev.advance(t, &mut done);
+        for d in done.drain(..) {
+            self.complete(RqId(d.id), d.error, out);
+        }
+        self.done = done;
+    }
+
+    /// The device is rid of it.
+    pub(super) fn left_device(&mut self, rq: RqId) {
+        let h = self.cx.rqs[rq].hctx as usize;
+        self.in_flight -= 1;
+        self.budget_used -= 1;
+        self.hctx[h].in_flight -= 1;
+        if self.cx.rqs[rq].op == seekwell_core::Op::Flush {
+            self.flushing = false;
+        }
+        if self.cx.rqs[rq].elv {
+            self.cx.in_driver -= 1;
+        }
+        self.acct.stats.set_depth(self.cx.now(), self.in_flight);
+    }
+
+    fn complete(&mut self, rq: RqId, error: bool, out: &mut Vec<BioDone>) {
+        let h = self.cx.rqs[rq].hctx as usize;
+        self.left_device(rq);
+        let own = self.cx.rqs.first_bio(rq).id == OWN_BIO;
+        let (elv, sequenced) = (self.cx.rqs[rq].elv, self.tags[rq].sequenced);
+        if !own && !sequenced {
+            self.end_bios(rq, error, out);
+        }
+        if elv {
+            self.sched.completed(&mut self.cx, rq);
+            self.after_callback();
+        }
+        if own {
+            self.free_request(rq);
+            self.flush_done(h);
+        } else if sequenced {
+            if !self.sched.bypass() {
+                self.give_driver_tag(rq);
+            }
+            self.cx.rqs[rq].state = State::Plugged;
+            self.data_done(h, rq);
+        } else {
+            self.free_request(rq);
+        }
+        if std::mem::take(&mut self.hctx[h].restart) {
+            self.run_later(h);
+        }
+        if self.driver.has_budget() {
+            (0..self.hctx.len()).for_each(|h| self.run_later(h));
+        }
+    }
+
+    /// Completes the bios of a request; one that was split when its last piece is done.
+    pub(super) fn end_bios(&mut self, rq: RqId, error: bool, out: &mut Vec<BioDone>) {
+        let at = self.cx.now();
+        self.cx.event(Action::Complete, rq);
+        for (bio, _) in self.cx.rqs.bios(rq) {
+            let mut error = error;
+            if !self.splits.is_empty()
+                && let Some(rest) = self.splits.get_mut(&bio.id)
+            {
+                rest.0 -= 1;
+                rest.1 |= error;
+                if rest.0 > 0 {
+                    continue;
+                }
+                error = rest.1;
+                self.splits.remove(&bio.id);
+            }
+            out.push(BioDone {
+                id: bio.id,
+                at,
+                error,
+            });
+        }
+    }
+
+    /// Scheduler data, tags and slab entry go back.
+    pub(super) fn free_request(&mut self, rq: RqId) {
+        let (ioc, elv, h) = {
+            let r = &self.cx.rqs[rq];
+            (r.ioc, r.elv, r.hctx as usize)
+        };
+        if elv {
+            self.sched.finish(&mut self.cx, rq);
+        }
+        self.give_driver_tag(rq);
+        let tags = std::mem::take(&mut self.tags[rq]);
+        if tags.sched {
+            self.hctx[h].sched_tags.give(tags.limit);
+        }
+        self.cx.rqs.free(rq);
+        let c = self.cx.iocs.get_mut(ioc);
+        c.requests -= 1;
+        if !c.alive {
+            self.tasks
+                .release_if_unused(&mut self.cx, &mut *self.sched, ioc);
+        }
+        self.after_callback();
+    }
+}

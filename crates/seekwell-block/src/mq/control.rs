@@ -1,0 +1,112 @@
+//! The queue as a [`BioSink`]: time, and what the outside tells it beside bios.
+
+use super::MqQueue;
+use super::submit::Deed;
+use crate::tasks::change_cgroup;
+use seekwell_core::{
+    Action, Bio, BioDone, BioSink, Control, Device, Event, Flags, Instant, Op, Sector, Sectors,
+    TaskId,
+};
+use seekwell_sched::{CgroupEvent, Scheduler};
+
+impl<S: Scheduler + ?Sized, D: Device> BioSink for MqQueue<S, D> {
+    fn submit(&mut self, now: Instant, bio: Bio) {
+        self.cx.set_now(now);
+        self.act(bio.task, Deed::Bio(bio));
+    }
+
+    fn next_event(&self) -> Option<Instant> {
+        if self.runs_due() {
+            return Some(self.cx.now());
+        }
+        self.next_outside()
+    }
+
+    fn advance(&mut self, to: Instant, out: &mut Vec<BioDone>) {
+        while let Some(t) = self.next_event().filter(|t| *t <= to) {
+            let t = t.max(self.cx.now());
+            self.cx.set_now(t);
+            if self.next_outside().is_some_and(|o| o <= t) {
+                out.append(&mut self.ready);
+                self.completions(t, out);
+                self.timers(t);
+                self.wake_sleepers();
+                out.append(&mut self.ready);
+                if t == to && self.runs_due() {
+                    return; // submissions of this instant come before its runs
+                }
+            }
+            self.due_runs();
+        }
+    }
+
+    fn control(&mut self, now: Instant, what: Control) {
+        self.cx.set_now(now);
+        let (tasks, cx, sched) = (&mut self.tasks, &mut self.cx, &mut *self.sched);
+        match what {
+            Control::Plug(t) => self.act(t, Deed::Plug),
+            Control::Unplug(t) => self.act(t, Deed::Unplug),
+            Control::Sleep(t) => self.act(t, Deed::Sleep),
+            Control::Exit(t) => self.act(t, Deed::Exit),
+            Control::Prio(t, p) => tasks.prio(cx, sched, t, p),
+            Control::Nice(t, nice, policy) => tasks.nice(cx, t, nice, policy),
+            Control::Cgroup(t, cg) => tasks.cgroup(cx, sched, t, cg),
+            Control::Share(t, with) => tasks.share(t, with),
+            Control::Weight(cg, w) => {
+                change_cgroup(cx, sched, cg, CgroupEvent::Weight, |c| c.weight = Some(w))
+            }
+            Control::CgroupNew(cg, parent) => {
+                change_cgroup(cx, sched, cg, CgroupEvent::Online, |c| {
+                    (c.parent, c.online) = (parent, true)
+                })
+            }
+            Control::CgroupGone(cg) => {
+                change_cgroup(cx, sched, cg, CgroupEvent::Offline, |c| c.online = false)
+            }
+        }
+        self.after_callback();
+    }
+
+    fn capacity(&self) -> Sector {
+        self.dev.facts().capacity
+    }
+}
+
+impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
+    fn timers(&mut self, t: Instant) {
+        while let Some((at, slot)) = self.cx.next_timer()
+            && at <= t
+        {
+            self.cx.disarm(slot);
+            self.timer_event(slot);
+            self.sched.timer(&mut self.cx, slot);
+            self.after_callback();
+        }
+        for h in 0..self.hctx.len() {
+            if self.hctx[h].rerun_at.is_some_and(|at| at <= t) {
+                self.hctx[h].rerun_at = None;
+                self.hctx[h].pending = true;
+            }
+            if self.hctx[h].flush.deadline().is_some_and(|d| d <= t) {
+                self.kick_flush(h);
+            }
+        }
+    }
+
+    fn timer_event(&mut self, slot: u8) {
+        let at = self.cx.now();
+        self.cx.log.push(|| Event {
+            at,
+            action: Action::Timer,
+            rq: None,
+            bio: None,
+            task: TaskId(0),
+            op: Op::Read,
+            flags: Flags::empty(),
+            sector: Sector(0),
+            sectors: Sectors(0),
+            rule: ["timer 0", "timer 1", "timer 2", "timer 3"][slot as usize & 3],
+            detail: String::new(),
+        });
+    }
+}

@@ -1,0 +1,336 @@
+//! Running a hardware queue: what is parked first, then the scheduler, until the driver refuses.
+
+use super::{Hctx, MqQueue, RERUN};
+use seekwell_core::{Accept, Action, Command, Device, Flags, Instant, Op, RqId, State};
+use seekwell_sched::{Insert, Scheduler};
+
+/// How far a request got.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Issue {
+    /// The device has it.
+    Done,
+    /// The device has no budget left for it.
+    NoBudget,
+    /// There is no driver tag for it.
+    NoTag,
+    /// The device is busy.
+    Busy,
+}
+
+impl Hctx {
+    /// Moves `dispatch_busy` (weight 8, a failed round counts 16).
+    pub(super) fn round(&mut self, failed: bool) {
+        if self.busy > 0 || failed {
+            self.busy = (7 * self.busy + if failed { 16 } else { 0 }) / 8;
+        }
+    }
+}
+
+impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
+    /// Asks for a run from a worker: at this instant, after all submissions of it.
+    pub(super) fn run_later(&mut self, h: usize) {
+        self.hctx[h].pending = true;
+        self.hctx[h].rerun_at = None;
+    }
+
+    /// Does what workers have to do at this instant.
+    pub(super) fn due_runs(&mut self) {
+        while let Some(rq) = self.requeued.pop_front() {
+            self.reinsert(rq);
+        }
+        self.after_callback();
+        for h in 0..self.hctx.len() {
+            if std::mem::take(&mut self.hctx[h].pending) {
+                self.run(h);
+            }
+        }
+        self.wake_sleepers();
+    }
+
+    /// The requeue worker: back to the head of the scheduler, or data of a flush sequence.
+    fn reinsert(&mut self, rq: RqId) {
+        let h = self.cx.rqs[rq].hctx as usize;
+        if self.cx.rqs[rq].op == Op::Flush || !self.cx.rqs[rq].elv {
+            self.bypass_insert(rq, true);
+        } else if self.tags[rq].sequenced {
+            self.insert(rq, Insert::Sorted);
+        } else {
+            self.insert(rq, Insert::Requeue);
+        }
+        self.run_later(h);
+    }
+
+    /// Past the scheduler, to the dispatch list.
+    pub(super) fn bypass_insert(&mut self, rq: RqId, at_head: bool) {
+        self.cx.rqs[rq].state = State::Dispatched;
+        let h = self.cx.rqs[rq].hctx as usize;
+        let list = &mut self.hctx[h].dispatch;
+        if at_head {
+            self.links.push_front(list, rq.0);
+        } else {
+            self.links.push_back(list, rq.0);
+        }
+    }
+
+    /// Runs a hardware queue.
+    pub(super) fn run(&mut self, h: usize) {
+        let had = !self.hctx[h].dispatch.is_empty();
+        if had {
+            self.hctx[h].restart = true;
+            let mut batch = std::mem::take(&mut self.batch);
+            while let Some(i) = self.links.pop_front(&mut self.hctx[h].dispatch) {
+                batch.push(RqId(i));
+            }
+            let all = self.issue_list(h, &mut batch);
+            self.batch = batch;
+            if !all {
+                return;
+            }
+        }
+        if !self.sched.bypass() {
+            while self.pull(h) {}
+        } else if had || self.hctx[h].busy > 0 {
+            while self.pull_one(h) {}
+        } else {
+            self.pull_all(h);
+        }
+    }
+
+    fn ask(&mut self, h: usize, all: bool) -> u32 {
+        let n = self.sched.dispatch(&mut self.cx, h as u16, all);
+        self.cx.take_run(); // a run is under way
+        if self.cx.take_kick() {
+            self.hctx.iter_mut().for_each(|h| h.pending = true);
+        }
+        n
+    }
+
+    /// Without a scheduler, saturated: one request, round robin. False: stop.
+    fn pull_one(&mut self, h: usize) -> bool {
+        if !self.sched.has_work(&self.cx, h as u16) || !self.budget_left(0) {
+            return false;
+        }
+        self.ask(h, false);
+        self.collect_and_issue(h)
+    }
+    /// Without a scheduler: everything that waits.
+    fn pull_all(&mut self, h: usize) {
+        if self.ask(h, true) > 0 {
+            self.collect_and_issue(h);
+        }
+    }
+    fn collect_and_issue(&mut self, h: usize) -> bool {
+        let mut batch = std::mem::take(&mut self.batch);
+        while let Some(rq) = self.cx.out.pop() {
+            batch.push(rq);
+        }
+        let all = !batch.is_empty() && self.issue_list(h, &mut batch);
+        self.batch = batch;
+        all
+    }
+
+    /// With a scheduler: one round of asking and issuing. False: stop.
+    fn pull(&mut self, h: usize) -> bool {
+        let max = if self.hctx[h].busy > 0 {
+            1
+        } else {
+            self.cx.queue.nr_requests
+        };
+        let mut batch = std::mem::take(&mut self.batch);
+        let mut nothing = false;
+        while (batch.len() as u32) < max
+            && self.sched.has_work(&self.cx, h as u16)
+            && self.budget_left(batch.len() as u32)
+        {
+            if self.ask(h, false) == 0 {
+                nothing = true;
+                break;
+            }
+            while let Some(rq) = self.cx.out.pop() {
+                batch.push(rq);
+            }
+            if batch.last().is_some_and(|rq| !self.take_driver_tag(*rq)) {
+                break;
+            }
+        }
+        if batch.is_empty() {
+            self.batch = batch;
+            if nothing {
+                let at = self.cx.now() + RERUN;
+                self.hctx.iter_mut().for_each(|h| h.rerun_at = Some(at));
+            }
+            return false;
+        }
+        let mut any = false;
+        if batch.iter().all(|rq| self.cx.rqs[*rq].hctx as usize == h) {
+            any = self.issue_list(h, &mut batch);
+        } else {
+            let mut rest = std::mem::take(&mut batch);
+            while let Some(first) = rest.first() {
+                let lead = self.cx.rqs[*first].hctx;
+                batch.extend(rest.extract_if(.., |rq| self.cx.rqs[*rq].hctx == lead));
+                any |= self.issue_list(lead as usize, &mut batch);
+                batch.clear();
+            }
+        }
+        self.batch = batch;
+        any
+    }
+
+    fn budget_left(&self, more: u32) -> bool {
+        !self.driver.has_budget() || self.budget_used + more < self.driver.depth().max(1)
+    }
+
+    pub(super) fn take_driver_tag(&mut self, rq: RqId) -> bool {
+        let tags = &mut self.tags[rq];
+        // A flush of the layer's own without a scheduler borrows the tag of who waits for it.
+        if tags.driver || (self.sched.bypass() && self.cx.rqs[rq].op == Op::Flush) {
+            return true;
+        }
+        let pool = &mut self.hctx[self.cx.rqs[rq].hctx as usize].driver_tags;
+        if !pool.available(None) {
+            return false;
+        }
+        pool.take(None);
+        tags.driver = true;
+        true
+    }
+    pub(super) fn give_driver_tag(&mut self, rq: RqId) {
+        if std::mem::take(&mut self.tags[rq].driver) {
+            let h = self.cx.rqs[rq].hctx as usize;
+            self.hctx[h].driver_tags.give(None);
+        }
+    }
+
+    /// Hands a list to the driver, in order; the list is empty afterwards. What is not accepted
+    /// goes to the dispatch list. True: all were.
+    fn issue_list(&mut self, h: usize, list: &mut Vec<RqId>) -> bool {
+        let mut refused = None;
+        let mut done = 0;
+        for &rq in list.iter() {
+            match self.issue(rq) {
+                Issue::Done => done += 1,
+                other => {
+                    refused = Some(other);
+                    break;
+                }
+            }
+        }
+        let Some(why) = refused else {
+            list.clear();
+            self.hctx[h].round(false);
+            return true;
+        };
+        for rq in list.drain(done..) {
+            if !self.sched.bypass() {
+                self.give_driver_tag(rq);
+            }
+            self.bypass_insert(rq, false);
+        }
+        list.clear();
+        let now = self.cx.now();
+        let hctx = &mut self.hctx[h];
+        if why == Issue::NoTag {
+            hctx.restart = true;
+        } else if !hctx.restart {
+            hctx.pending = true;
+            hctx.rerun_at = None;
+        } else if hctx.in_flight == 0 {
+            hctx.rerun_at = Some(now + RERUN);
+        }
+        hctx.round(true);
+        false
+    }
+
+    /// Hands one request to the driver, if there are budget and tag.
+    pub(super) fn issue(&mut self, rq: RqId) -> Issue {
+        if !self.budget_left(0) {
+            return Issue::NoBudget;
+        }
+        if !self.take_driver_tag(rq) {
+            return Issue::NoTag;
+        }
+        let facts = self.dev.facts();
+        let r = &self.cx.rqs[rq];
+        let (flush, alone) = (r.op == Op::Flush, !facts.flush_queueable);
+        let command = Command {
+            id: rq.0,
+            op: r.op,
+            sector: r.sector,
+            sectors: r.sectors,
+            fua: r.flags.contains(Flags::FUA) && facts.fua,
+        };
+        let (h, sector, end, elv) = (r.hctx as usize, r.sector, r.end(), r.elv);
+        let now = self.cx.now();
+        let collides = alone && (self.flushing || (flush && self.in_flight > 0));
+        if collides || self.dev.accept(now, command) == Accept::Busy {
+            return Issue::Busy;
+        }
+        let r = &mut self.cx.rqs[rq];
+        r.state = State::InFlight;
+        r.issue = now;
+        self.in_flight += 1;
+        self.budget_used += 1;
+        self.hctx[h].in_flight += 1;
+        self.flushing |= flush && alone;
+        if elv {
+            self.cx.in_driver += 1;
+        }
+        let stats = &mut self.acct.stats;
+        stats.set_depth(now, self.in_flight);
+        if flush {
+            stats.flushes += 1;
+        } else {
+            stats.issued(sector, end);
+        }
+        self.cx.event(Action::Issue, rq);
+        Issue::Done
+    }
+
+    /// Without a scheduler: straight to the driver, or into a FIFO or the dispatch list.
+    pub(super) fn issue_or_queue(&mut self, rq: RqId) {
+        let h = self.cx.rqs[rq].hctx as usize;
+        match self.issue(rq) {
+            Issue::Done => self.hctx[h].round(false),
+            Issue::NoBudget | Issue::NoTag => {
+                self.insert(rq, Insert::Sorted);
+                self.run(h);
+            }
+            Issue::Busy => {
+                self.hctx[h].round(true);
+                self.bypass_insert(rq, false);
+                self.run(h);
+            }
+        }
+    }
+
+    /// The driver hands a request back that it had accepted (the device can stop it). It is
+    /// inserted again, before everything that waits. False: the device cannot.
+    pub fn requeue(&mut self, now: Instant, rq: RqId) -> bool {
+        self.cx.set_now(now);
+        if self.cx.rqs[rq].state != State::InFlight || self.dev.stop(now, rq.0).is_none() {
+            return false;
+        }
+        self.left_device(rq);
+        self.give_back_tag_of_requeued(rq);
+        if self.cx.rqs[rq].elv {
+            self.sched.requeued(&mut self.cx, rq);
+        }
+        self.cx.rqs[rq].state = State::Dispatched;
+        self.cx.event(Action::Requeue, rq);
+        self.requeued.push_back(rq);
+        self.after_callback();
+        true
+    }
+    fn give_back_tag_of_requeued(&mut self, rq: RqId) {
+        if !self.sched.bypass() {
+            self.give_driver_tag(rq);
+        }
+    }
+    /// A request in flight according to the layer, for drivers that hand one back.
+    pub fn find_in_flight(&self, pick: impl Fn(&seekwell_core::Request) -> bool) -> Option<RqId> {
+        let mut all = self.cx.rqs.iter();
+        all.find(|(_, r)| r.state == State::InFlight && pick(r))
+            .map(|(i, _)| i)
+    }
+}

@@ -1,0 +1,84 @@
+//! Flush and FUA: sequences beside the scheduler, as far as the kernel keeps them there.
+//!
+//! Flush commands never enter the scheduler. The data part of a sequence does since 6.2 or so; in
+//! 6.1 it went to the head of the dispatch list.
+
+use super::{MqQueue, OWN_BIO, RqTags};
+use crate::legacy::flush::{Act, Sequenced};
+use seekwell_core::{Bio, Device, Era, Flags, IoPrio, Op, RqId, State, TaskId};
+use seekwell_sched::Scheduler;
+
+impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
+    /// Takes a request that carries PREFLUSH or FUA, or is a flush. False: it needs no sequence and
+    /// goes the way of any other.
+    pub(super) fn insert_flush(&mut self, rq: RqId) -> bool {
+        let facts = self.dev.facts();
+        let r = &self.cx.rqs[rq];
+        let (h, has_data) = (r.hctx as usize, r.sectors.0 > 0);
+        let pre = r.op == Op::Flush || r.flags.contains(Flags::PREFLUSH);
+        let post = r.flags.contains(Flags::FUA) && !facts.fua && has_data;
+        if !pre && !post {
+            if r.elv {
+                return false;
+            }
+            self.bypass_insert(rq, false);
+            self.run_later(h);
+            return true;
+        }
+        self.tags[rq].sequenced = true;
+        let (now, sequence) = (self.cx.now(), Sequenced::new(rq, pre, has_data, post));
+        self.hctx[h].flush.enter(now, sequence, &mut self.acts);
+        self.do_acts();
+        self.kick_flush(h);
+        true
+    }
+
+    fn do_acts(&mut self) {
+        while let Some(act) = self.acts.pop_front() {
+            match act {
+                Act::Write(rq) => {
+                    self.cx.rqs[rq].state = State::Dispatched;
+                    self.requeued.push_back(rq);
+                }
+                Act::Complete(rq) => {
+                    let mut ready = std::mem::take(&mut self.ready);
+                    self.end_bios(rq, false, &mut ready);
+                    self.ready = ready;
+                    self.free_request(rq);
+                }
+            }
+        }
+    }
+
+    /// Issues a shared flush if one is wanted.
+    pub(super) fn kick_flush(&mut self, h: usize) {
+        if !self.hctx[h].flush.wants_flush(self.cx.now()) {
+            return;
+        }
+        let bio = Bio::new(OWN_BIO.0, TaskId(0), Op::Flush, Flags::empty(), 0, 0);
+        let ioc = self.tasks.silent_ioc(&mut self.cx, TaskId(0));
+        self.cx.iocs.get_mut(ioc).requests += 1;
+        let (era, now): (Era, _) = (self.cx.queue.era, self.cx.now());
+        let rq = self.cx.rqs.alloc(bio, ioc, IoPrio::be(4), era, now);
+        let r = &mut self.cx.rqs[rq];
+        (r.elv, r.hctx) = (false, h as u16);
+        *self.tags.at(rq.idx()) = RqTags::default();
+        self.bypass_insert(rq, true);
+        self.run_later(h);
+    }
+
+    /// A flush command is done: its waiters go on.
+    pub(super) fn flush_done(&mut self, h: usize) {
+        self.hctx[h].flush.flushed(self.cx.now(), &mut self.acts);
+        self.do_acts();
+        self.kick_flush(h);
+    }
+    /// The data of a sequence is done.
+    pub(super) fn data_done(&mut self, h: usize, rq: RqId) {
+        self.hctx[h]
+            .flush
+            .data_done(self.cx.now(), rq, &mut self.acts);
+        self.do_acts();
+        self.kick_flush(h);
+    }
+}

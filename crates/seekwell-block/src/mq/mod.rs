@@ -1,0 +1,355 @@
+//! The multi-queue block layer of Linux (blk-mq, 6.1 to 6.18) around a scheduler, or none.
+//!
+//! What it models: software and hardware contexts, driver tags and scheduler tags with shallow
+//! limits, submitters that sleep for a tag, plugs, bio and request merging, the dispatch loop with
+//! its parked request (drivers limited by tags) or its budget (SCSI), the dispatch list, restarts
+//! and 3 ms re-runs, the `dispatch_busy` average, requeues, flush and FUA sequences, direct issue
+//! without a scheduler, a scheduler switch by freezing the queue.
+//!
+//! What it leaves out, or makes simpler:
+//! - tags are counted, not bits of a map (see [`tags`]); drivers never share tags between devices;
+//! - one dispatcher: two CPUs never run a hardware queue at the same time, so at most one request
+//!   is parked (a running kernel sometimes parks two);
+//! - one hardware queue type (no separate read or poll queues), no batch entry point of drivers,
+//!   no segments (only sectors limit a request), no zones;
+//! - a run from a worker happens at the same instant, after all submissions of that instant.
+//!
+//! Order at one instant: completions, timers, sleepers that get a tag, submissions, then the runs
+//! that were asked for. [`MqQueue`] therefore leaves runs for a further `advance` to the same
+//! instant when something else happened in this one.
+
+mod complete;
+mod control;
+mod dispatch;
+mod flush;
+mod plug;
+mod submit;
+mod switch;
+pub mod tags;
+
+use crate::host::MqDriver;
+use crate::legacy::flush::{Act, FlushMachine};
+use crate::merge::Account;
+use crate::stats::QueueStats;
+use crate::tasks::Tasks;
+use plug::Plug;
+use seekwell_core::{
+    BioDone, BioId, Device, Done, Instant, Links, List, Nanos, RqId, Side, TickClock,
+};
+use seekwell_sched::{Cx, QueueFacts, Scheduler, StoreError};
+use std::collections::{BTreeMap, VecDeque};
+use submit::Sleeper;
+use tags::TagPool;
+
+/// Name of bios that the layer makes for itself (cache flushes); never completed to anybody.
+const OWN_BIO: BioId = BioId(u64::MAX);
+/// A hardware queue that got nothing, or a shortage with nothing in flight, is run again so much
+/// later.
+const RERUN: Nanos = Nanos::from_ms(3);
+/// Scheduler tags for each driver tag, and the driver depth up to which that counts.
+const SCHED_TAGS: (u32, u32) = (2, 128);
+/// Smallest and (with a scheduler) largest queue/nr_requests.
+const NR_REQUESTS: (u32, u32) = (4, 2048);
+
+/// Where a request's tags are.
+#[derive(Clone, Copy, Debug, Default)]
+struct RqTags {
+    /// Holds a scheduler tag.
+    sched: bool,
+    /// Holds a driver tag.
+    driver: bool,
+    /// Limit under which the tag was taken.
+    limit: Option<u32>,
+    /// Part of a flush sequence.
+    sequenced: bool,
+}
+
+/// A hardware context.
+#[derive(Debug, Default)]
+struct Hctx {
+    /// Left the scheduler (or never entered it), not accepted by the driver.
+    dispatch: List,
+    /// `dispatch_busy`: a running average of rounds that did not place everything.
+    busy: u32,
+    /// Run again at the next completion.
+    restart: bool,
+    /// A run from a worker is due at this instant.
+    pending: bool,
+    /// A later run from a worker.
+    rerun_at: Option<Instant>,
+    in_flight: u32,
+    driver_tags: TagPool,
+    sched_tags: TagPool,
+    flush: FlushMachine,
+}
+
+/// A multi-queue block queue: layer, scheduler (or [`seekwell_sched::none::NoScheduler`]), host
+/// driver and device.
+///
+/// Generic over the scheduler (`?Sized`: a `Box<dyn Scheduler>` serves everything, a concrete type
+/// serves a benchmark) and over the device.
+pub struct MqQueue<S: Scheduler + ?Sized, D: Device> {
+    /// Time, requests, contexts; its dispatch list only passes requests on.
+    pub cx: Cx,
+    sched: Box<S>,
+    dev: D,
+    driver: MqDriver,
+    hash: bool,
+    acct: Account,
+    hctx: Vec<Hctx>,
+    /// Dispatch lists of all hardware contexts.
+    links: Links,
+    tags: Side<RqTags>,
+    /// Requests the device budget is taken for.
+    budget_used: u32,
+    plugs: Vec<Plug>,
+    tasks: Tasks,
+    /// Tasks that sleep for a tag (or a frozen queue), with all they do after.
+    sleepers: Vec<Sleeper>,
+    /// Given back by the driver, to be inserted again.
+    requeued: VecDeque<RqId>,
+    in_flight: u32,
+    flushing: bool,
+    /// Pieces of split bios not completed yet, and whether one failed.
+    splits: BTreeMap<BioId, (u32, bool)>,
+    acts: VecDeque<Act>,
+    switching: Option<switch::Switch<S>>,
+    done: Vec<Done>,
+    ready: Vec<BioDone>,
+    batch: Vec<RqId>,
+}
+
+impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
+    /// A fresh queue. `make` builds the scheduler for the queue's facts, of which depth and
+    /// nr_requests are set here by the driver's depth; `hash`: the scheduler is searched by the
+    /// end-sector hash.
+    pub fn new(
+        mut facts: QueueFacts,
+        clock: TickClock,
+        driver: MqDriver,
+        hash: bool,
+        dev: D,
+        make: impl FnOnce(&Cx) -> Box<S>,
+    ) -> Self {
+        let depth = driver.depth().max(1);
+        facts.depth = depth;
+        facts.nr_requests = SCHED_TAGS.0 * depth.min(SCHED_TAGS.1);
+        facts.hctxs = facts.hctxs.max(1);
+        facts.cpus = facts.cpus.max(facts.hctxs);
+        let hctxs = facts.hctxs;
+        let cx = Cx::new(facts, clock);
+        let sched = make(&cx);
+        let hctx = |_| Hctx {
+            driver_tags: TagPool::new(depth),
+            ..Hctx::default()
+        };
+        let mut q = MqQueue {
+            cx,
+            sched,
+            dev,
+            driver,
+            hash,
+            acct: Account::default(),
+            hctx: (0..hctxs).map(hctx).collect(),
+            links: Links::new(),
+            tags: Side::new(),
+            budget_used: 0,
+            plugs: Vec::new(),
+            tasks: Tasks::default(),
+            sleepers: Vec::new(),
+            requeued: VecDeque::new(),
+            in_flight: 0,
+            flushing: false,
+            splits: BTreeMap::new(),
+            acts: VecDeque::new(),
+            switching: None,
+            done: Vec::new(),
+            ready: Vec::new(),
+            batch: Vec::new(),
+        };
+        q.size_tags();
+        q
+    }
+
+    /// Scheduler tags and nr_requests as they are by default for scheduler and driver depth.
+    fn size_tags(&mut self) {
+        let depth = self.driver.depth().max(1);
+        let n = if self.sched.bypass() {
+            depth
+        } else {
+            SCHED_TAGS.0 * depth.min(SCHED_TAGS.1)
+        };
+        self.resize(n);
+    }
+    fn resize(&mut self, n: u32) {
+        let bypass = self.sched.bypass();
+        for h in &mut self.hctx {
+            h.sched_tags.resize(if bypass { 0 } else { n });
+            h.driver_tags.resize(if bypass {
+                n
+            } else {
+                self.driver.depth().max(1)
+            });
+        }
+        if std::mem::replace(&mut self.cx.queue.nr_requests, n) != n {
+            self.sched.depth_changed(&mut self.cx);
+        }
+    }
+
+    /// Writes queue/nr_requests. With a scheduler 4 to 2048 (less counts as 4), without at most the
+    /// driver's depth.
+    pub fn set_nr_requests(&mut self, now: Instant, n: u32) -> Result<(), StoreError> {
+        let (min, mut max) = NR_REQUESTS;
+        let depth = self.driver.depth().max(1);
+        if self.sched.bypass() {
+            max = depth;
+        }
+        if n > max {
+            return Err(StoreError::Range {
+                name: "nr_requests".to_owned(),
+                value: n.to_string(),
+                min: i64::from(min.min(max)),
+                max: i64::from(max),
+                unit: "requests",
+            });
+        }
+        self.cx.set_now(now);
+        self.resize(n.max(min).min(max));
+        self.after_callback();
+        self.wake_sleepers();
+        Ok(())
+    }
+
+    /// The scheduler.
+    pub fn scheduler(&self) -> &S {
+        &self.sched
+    }
+    /// Scheduler and outside together, for tunables.
+    pub fn parts(&mut self) -> (&mut S, &mut Cx) {
+        (&mut self.sched, &mut self.cx)
+    }
+    /// The device.
+    pub fn device(&self) -> &D {
+        &self.dev
+    }
+    /// Counters.
+    pub fn stats(&self) -> &QueueStats {
+        &self.acct.stats
+    }
+    /// Requests with the device.
+    pub fn in_flight(&self) -> u32 {
+        self.in_flight
+    }
+    /// Tasks asleep for want of a tag.
+    pub fn asleep(&self) -> usize {
+        self.sleepers.len()
+    }
+    /// Scheduler tags and driver tags in use, over all hardware contexts.
+    pub fn tags_used(&self) -> (u32, u32) {
+        let sum = |f: fn(&Hctx) -> u32| self.hctx.iter().map(f).sum();
+        (sum(|h| h.sched_tags.used()), sum(|h| h.driver_tags.used()))
+    }
+    /// Requests on the dispatch list of a hardware context.
+    pub fn parked(&self, hctx: u16) -> usize {
+        self.hctx[hctx as usize].dispatch.len()
+    }
+    /// `dispatch_busy` of a hardware context.
+    pub fn dispatch_busy(&self, hctx: u16) -> u32 {
+        self.hctx[hctx as usize].busy
+    }
+
+    /// Writes a tunable while running.
+    pub fn store(&mut self, now: Instant, name: &str, text: &str) -> Result<(), StoreError> {
+        self.cx.set_now(now);
+        let r = self.sched.store(&mut self.cx, name, text);
+        self.after_callback();
+        // A limit may have been lifted.
+        self.wake_sleepers();
+        r
+    }
+
+    /// Checks the invariants of layer and scheduler; panics if one is broken.
+    pub fn check(&self) {
+        self.sched.check(&self.cx);
+        let bypass = self.sched.bypass();
+        let mut listed = self.cx.nr_sorted as usize + self.requeued.len();
+        for h in &self.hctx {
+            listed += h.dispatch.len();
+            let nr = self.cx.queue.nr_requests;
+            assert!(
+                h.sched_tags.used() <= NR_REQUESTS.1.max(nr),
+                "I2: scheduler tags"
+            );
+            assert!(
+                h.driver_tags.used() <= self.driver.depth().max(1),
+                "I2: driver tags"
+            );
+            assert!(
+                !bypass || h.sched_tags.used() == 0,
+                "none has no scheduler tags"
+            );
+        }
+        listed += self.in_flight as usize;
+        listed += self.plugs.iter().map(|p| p.rqs.len()).sum::<usize>();
+        assert!(listed <= self.cx.rqs.len(), "a request is in one place");
+        assert!(self.cx.out.is_empty(), "the transit list is empty");
+        for (_, r) in self.cx.rqs.iter() {
+            let limit = self.cx.queue.max_sectors;
+            assert!(
+                r.bios <= 1 || r.sectors <= limit,
+                "I5: a merged request within limits"
+            );
+        }
+        if self.driver.has_budget() {
+            assert_eq!(
+                self.budget_used, self.in_flight,
+                "budget is what is in flight"
+            );
+        }
+        if let Some(l) = self.cx.merge.last {
+            assert!(self.cx.rqs[l].mergeable(), "last_merge is mergeable");
+        }
+        if self.cx.rqs.is_empty() {
+            assert_eq!(self.tags_used(), (0, 0), "I6: tags at rest");
+            let work = (0..self.hctx.len()).any(|h| self.sched.has_work(&self.cx, h as u16));
+            assert!(!work, "I6: no work at rest");
+            assert!(
+                self.switching.is_some() || self.sleepers.is_empty(),
+                "I6: nobody sleeps"
+            );
+        }
+    }
+
+    /// What a callback asked for: a run at once, or runs from a worker.
+    fn after_callback(&mut self) {
+        if self.cx.take_kick() {
+            self.hctx.iter_mut().for_each(|h| h.pending = true);
+        }
+        if self.cx.take_run() {
+            for h in 0..self.hctx.len() {
+                self.run(h);
+            }
+        }
+    }
+
+    /// The earliest time at which something happens by itself, runs that are due left out.
+    pub fn next_outside(&self) -> Option<Instant> {
+        if !self.ready.is_empty() {
+            return Some(self.cx.now());
+        }
+        let timers = self.cx.next_timer().map(|t| t.0);
+        let reruns = self
+            .hctx
+            .iter()
+            .flat_map(|h| [h.rerun_at, h.flush.deadline()])
+            .flatten();
+        timers
+            .into_iter()
+            .chain(reruns)
+            .chain(self.dev.next_event())
+            .min()
+    }
+    fn runs_due(&self) -> bool {
+        self.cx.kicked() || !self.requeued.is_empty() || self.hctx.iter().any(|h| h.pending)
+    }
+}

@@ -1,0 +1,303 @@
+//! From bio to request: splitting, merging, tags, and where a new request goes.
+//!
+//! A task that finds no tag sleeps, and what it does next (further bios, closing its plug, exiting)
+//! waits with it, as it would on a machine.
+
+use super::{MqQueue, RqTags};
+use crate::merge::{self, bio_mergeable};
+use seekwell_core::{
+    Action, Bio, BioDone, Device, Era, Event, Flags, Instant, IocId, Op, RqId, Sectors, State,
+    TaskId,
+};
+use seekwell_sched::{Cx, Insert, Scheduler};
+use std::collections::VecDeque;
+
+/// What a task does.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Deed {
+    Bio(Bio),
+    Plug,
+    Unplug,
+    Sleep,
+    Exit,
+}
+
+/// What a sleeping task waits for.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Need {
+    /// A tag of this hardware context under this limit.
+    Tag { hctx: usize, limit: Option<u32> },
+    /// The end of a freeze.
+    Thaw,
+}
+
+/// A task asleep.
+#[derive(Debug)]
+pub(super) struct Sleeper {
+    pub(super) task: TaskId,
+    need: Need,
+    bio: Bio,
+    arrived: Instant,
+    then: VecDeque<Deed>,
+}
+
+/// Marks that make a flush sequence.
+const FLUSHING: Flags = Flags::PREFLUSH.union(Flags::FUA);
+
+impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
+    /// A task does something, now or, if it sleeps, in its turn.
+    pub(super) fn act(&mut self, task: TaskId, deed: Deed) {
+        let Deed::Bio(bio) = deed else {
+            return self.act_one(task, deed);
+        };
+        self.acct.stats.bios += 1;
+        queue_event(&mut self.cx, &bio);
+        let max = self.cx.queue.max_sectors.0.max(1);
+        let splits = matches!(bio.op, Op::Read | Op::Write) && bio.sectors.0 > max;
+        if !splits {
+            return self.act_one(task, deed);
+        }
+        let pieces = bio.sectors.0.div_ceil(max);
+        self.splits.insert(bio.id, (pieces, false));
+        let mut rest = bio;
+        for _ in 0..pieces {
+            let mut piece = rest;
+            piece.sectors = Sectors(rest.sectors.0.min(max));
+            rest.sector = piece.end();
+            rest.sectors = Sectors(rest.sectors.0 - piece.sectors.0);
+            self.act_one(task, Deed::Bio(piece));
+        }
+    }
+
+    fn act_one(&mut self, task: TaskId, deed: Deed) {
+        match self.sleepers.iter_mut().find(|s| s.task == task) {
+            Some(asleep) => asleep.then.push_back(deed),
+            None => self.perform(task, deed),
+        }
+    }
+
+    fn perform(&mut self, task: TaskId, deed: Deed) {
+        match deed {
+            Deed::Bio(bio) => self.bio(bio, self.cx.now()),
+            Deed::Plug => self.open_plug(task),
+            Deed::Unplug => self.close_plug(task),
+            Deed::Sleep => self.flush_plug_of(task, true),
+            Deed::Exit => {
+                self.drop_plug(task);
+                self.tasks.exit(&mut self.cx, &mut *self.sched, task);
+                self.after_callback();
+            }
+        }
+    }
+
+    fn bio(&mut self, mut bio: Bio, arrived: Instant) {
+        bio.cpu %= self.cx.queue.cpus.max(1);
+        if !self.dev.facts().write_cache {
+            bio.flags -= FLUSHING;
+            if bio.sectors.0 == 0 {
+                self.ready.push(BioDone {
+                    id: bio.id,
+                    at: self.cx.now(),
+                    error: false,
+                });
+                return;
+            }
+        }
+        if self.switching.is_some() {
+            return self.sleep(bio, arrived, Need::Thaw);
+        }
+        let ioc = self.tasks.ioc_of(&mut self.cx, &mut *self.sched, bio.task);
+        if bio_mergeable(&bio) && self.cx.queue.nomerges < 2 && self.try_merge(&bio, ioc) {
+            return;
+        }
+        let hctx = self.cx.queue.hctx_of(bio.cpu) as usize;
+        let limit = if self.owned_by_scheduler(&bio) {
+            self.sched.limit_depth(&mut self.cx, &bio, ioc)
+        } else {
+            None
+        };
+        if !self.tag_available(hctx, limit) {
+            // The kernel runs the queue once before it lets the submitter sleep.
+            self.run(hctx);
+            if !self.tag_available(hctx, limit) {
+                return self.sleep(bio, arrived, Need::Tag { hctx, limit });
+            }
+        }
+        self.make_request(bio, arrived, limit);
+    }
+
+    /// Does its request enter the scheduler (and count for its limits)?
+    fn owned_by_scheduler(&self, bio: &Bio) -> bool {
+        if self.cx.queue.era == Era::Mq6_1 && bio.flags.intersects(FLUSHING) {
+            return false;
+        }
+        bio.op != Op::Flush && bio.sectors.0 > 0
+    }
+
+    fn try_merge(&mut self, bio: &Bio, ioc: IocId) -> bool {
+        if self.plug_merge(bio, ioc) {
+            return true;
+        }
+        if self.cx.nr_sorted == 0 {
+            return false;
+        }
+        let found = merge::find(&mut self.cx, &mut *self.sched, bio, ioc, self.hash);
+        let merged = found.is_some_and(|(rq, kind)| {
+            let (cx, sched) = (&mut self.cx, &mut *self.sched);
+            merge::merge_bio(cx, sched, &mut self.acct, rq, bio, kind)
+        });
+        self.free_merged();
+        self.after_callback();
+        merged
+    }
+
+    fn tag_available(&self, hctx: usize, limit: Option<u32>) -> bool {
+        let h = &self.hctx[hctx];
+        if self.sched.bypass() {
+            h.driver_tags.available(None)
+        } else {
+            h.sched_tags.available(limit)
+        }
+    }
+
+    /// The task sleeps; its plug is flushed, since nobody else would.
+    fn sleep(&mut self, bio: Bio, arrived: Instant, need: Need) {
+        self.acct.stats.waits += 1;
+        bio_event(&mut self.cx, Action::SleepRq, &bio);
+        self.sleepers.push(Sleeper {
+            task: bio.task,
+            need,
+            bio,
+            arrived,
+            then: VecDeque::new(),
+        });
+        self.flush_plug_of(bio.task, true);
+    }
+
+    /// Wakes who can go on, in order of falling asleep, and lets them do what they wanted to.
+    pub(super) fn wake_sleepers(&mut self) {
+        self.poll_switch();
+        while let Some(i) = self.sleepers.iter().position(|s| match s.need {
+            Need::Tag { hctx, limit } => self.tag_available(hctx, limit),
+            Need::Thaw => self.switching.is_none(),
+        }) {
+            let mut s = self.sleepers.remove(i);
+            match s.need {
+                Need::Tag { limit, .. } => self.make_request(s.bio, s.arrived, limit),
+                Need::Thaw => self.bio(s.bio, s.arrived),
+            }
+            loop {
+                if let Some(again) = self.sleepers.iter_mut().find(|x| x.task == s.task) {
+                    again.then.append(&mut s.then);
+                    break;
+                }
+                let Some(deed) = s.then.pop_front() else {
+                    break;
+                };
+                self.perform(s.task, deed);
+            }
+        }
+    }
+
+    fn make_request(&mut self, bio: Bio, arrived: Instant, limit: Option<u32>) {
+        let (era, now) = (self.cx.queue.era, self.cx.now());
+        let ioc = self.tasks.ioc_of(&mut self.cx, &mut *self.sched, bio.task);
+        let prio = self.cx.bio_prio(&bio, ioc);
+        let hctx = self.cx.queue.hctx_of(bio.cpu);
+        let elv = self.owned_by_scheduler(&bio);
+        let rq = self.cx.rqs.alloc_arrived(bio, ioc, prio, era, now, arrived);
+        self.cx.iocs.get_mut(ioc).requests += 1;
+        let start = self.plug_clock(bio.task);
+        let r = &mut self.cx.rqs[rq];
+        (r.hctx, r.elv, r.start) = (hctx, elv, start);
+        if bio.flags.intersects(FLUSHING) {
+            r.sync = true;
+        }
+        let bypass = self.sched.bypass();
+        let h = &mut self.hctx[hctx as usize];
+        if bypass {
+            h.driver_tags.take(None);
+        } else {
+            h.sched_tags.take(limit);
+        }
+        *self.tags.at(rq.idx()) = RqTags {
+            sched: !bypass,
+            driver: bypass,
+            limit,
+            ..RqTags::default()
+        };
+        self.cx.event(Action::GetRq, rq);
+        if elv {
+            self.sched.prepare(&mut self.cx, rq);
+        }
+        self.route(rq, bio.task);
+    }
+
+    /// To the flush machinery, the plug, the scheduler, or straight to the driver.
+    fn route(&mut self, rq: RqId, task: TaskId) {
+        let r = &self.cx.rqs[rq];
+        let (sync, h) = (r.sync, r.hctx as usize);
+        if (r.op == Op::Flush || r.flags.intersects(FLUSHING)) && self.insert_flush(rq) {
+            return;
+        }
+        if self.add_to_plug(rq, task) {
+            return;
+        }
+        let one_queue = self.hctx.len() == 1;
+        if !self.sched.bypass() || (self.hctx[h].busy > 0 && (one_queue || !sync)) {
+            self.insert(rq, Insert::Sorted);
+            self.run_later(h);
+            return;
+        }
+        self.issue_or_queue(rq);
+    }
+
+    /// Puts a request into the scheduler (without one: into its CPU's FIFO).
+    pub(super) fn insert(&mut self, rq: RqId, how: Insert) {
+        if how == Insert::Sorted {
+            if self.hash {
+                self.sched.inserting(&mut self.cx, rq);
+                let (cx, sched) = (&mut self.cx, &mut *self.sched);
+                if merge::insert_merge(cx, sched, &mut self.acct, rq) {
+                    self.free_merged();
+                    return self.after_callback();
+                }
+            }
+            merge::enter(&mut self.cx, rq, self.hash);
+        } else {
+            self.cx.rqs[rq].state = State::Sorted;
+            self.cx.nr_sorted += 1;
+        }
+        self.cx.event(Action::Insert, rq);
+        self.sched.insert(&mut self.cx, rq, how);
+        self.after_callback();
+    }
+
+    /// Frees requests that merging emptied.
+    pub(super) fn free_merged(&mut self) {
+        while let Some(rq) = self.acct.freed.pop() {
+            self.free_request(rq);
+        }
+    }
+}
+
+fn queue_event(cx: &mut Cx, bio: &Bio) {
+    bio_event(cx, Action::Queue, bio);
+}
+
+fn bio_event(cx: &mut Cx, action: Action, bio: &Bio) {
+    let at = cx.now();
+    cx.log.push(|| Event {
+        at,
+        action,
+        rq: None,
+        bio: Some(bio.id),
+        task: bio.task,
+        op: bio.op,
+        flags: bio.flags,
+        sector: bio.sector,
+        sectors: bio.sectors,
+        rule: "",
+        detail: String::new(),
+    });
+}

@@ -1,0 +1,66 @@
+//! Switching the scheduler: the queue is frozen (whoever submits sleeps), what is inside runs its
+//! course, then the new scheduler takes over with its defaults.
+
+use super::MqQueue;
+use seekwell_core::{Device, Instant};
+use seekwell_sched::cx::TIMER_SLOTS;
+use seekwell_sched::{Cx, Scheduler};
+
+/// Builds a scheduler for a queue.
+type Maker<S> = Box<dyn FnOnce(&Cx) -> Box<S> + Send>;
+
+/// A switch under way.
+pub(super) struct Switch<S: ?Sized> {
+    make: Maker<S>,
+    hash: bool,
+}
+
+impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
+    /// Begins a switch; it ends when the last request inside is done, plugs included. A second
+    /// switch before that replaces the first. `hash`: the new scheduler is searched by the
+    /// end-sector hash.
+    pub fn switch(
+        &mut self,
+        now: Instant,
+        hash: bool,
+        make: impl FnOnce(&Cx) -> Box<S> + Send + 'static,
+    ) {
+        self.cx.set_now(now);
+        self.switching = Some(Switch {
+            make: Box::new(make),
+            hash,
+        });
+        (0..self.hctx.len()).for_each(|h| self.run_later(h));
+        self.wake_sleepers();
+    }
+    /// Is a switch under way?
+    pub fn switching(&self) -> bool {
+        self.switching.is_some()
+    }
+
+    /// Ends a switch if nothing is inside any more.
+    pub(super) fn poll_switch(&mut self) {
+        if !self.cx.rqs.is_empty() {
+            return;
+        }
+        let Some(s) = self.switching.take() else {
+            return;
+        };
+        for slot in 0..TIMER_SLOTS {
+            self.cx.disarm(slot as u8);
+        }
+        self.cx.take_kick();
+        self.cx.take_run();
+        self.cx.merge = Default::default();
+        self.tasks.forget_all();
+        for h in &mut self.hctx {
+            (h.restart, h.rerun_at, h.busy) = (false, None, 0);
+        }
+        self.hash = s.hash;
+        // What the new one finds is a queue with a scheduler of the default depth.
+        let depth = self.driver.depth().max(1);
+        self.cx.queue.nr_requests = super::SCHED_TAGS.0 * depth.min(super::SCHED_TAGS.1);
+        self.sched = (s.make)(&self.cx);
+        self.size_tags();
+    }
+}

@@ -1,0 +1,110 @@
+//! Tags by counting.
+//!
+//! The kernel keeps tags in bitmaps and limits a class of requests to the lower part of each word,
+//! so that a limit is positional: an unlimited request may sit on a low bit and take it from the
+//! limited. Here tags are counted: a request with limit s may be allocated while fewer than s
+//! requests with the same or a smaller limit are in use, and tags are left at all. The kernel also
+//! wakes sleepers in batches, nearly in order; here they are served first come, first served
+//! within their class, and across classes in order of arrival as far as limits let them.
+
+/// A counted pool of tags, with limits.
+#[derive(Clone, Debug, Default)]
+pub struct TagPool {
+    total: u32,
+    used: u32,
+    /// Tags in use under a limit, by limit.
+    limited: Vec<(u32, u32)>,
+}
+
+impl TagPool {
+    /// A pool of `total` tags.
+    pub fn new(total: u32) -> Self {
+        TagPool {
+            total,
+            used: 0,
+            limited: Vec::new(),
+        }
+    }
+    /// Tags in use.
+    pub fn used(&self) -> u32 {
+        self.used
+    }
+    /// Tags there are.
+    pub fn total(&self) -> u32 {
+        self.total
+    }
+    /// Another size; tags in use beyond it are not recalled.
+    pub fn resize(&mut self, total: u32) {
+        self.total = total;
+    }
+    /// May one be had under this limit?
+    pub fn available(&self, limit: Option<u32>) -> bool {
+        if self.used >= self.total {
+            return false;
+        }
+        // A limit of 0 would never be served: the kernel's smallest is one bit.
+        let Some(limit) = limit.map(|l| l.max(1)) else {
+            return true;
+        };
+        let same_or_smaller = self.limited.iter().filter(|l| l.0 <= limit);
+        same_or_smaller.map(|l| l.1).sum::<u32>() < limit
+    }
+    /// Takes one, which must be available.
+    pub fn take(&mut self, limit: Option<u32>) {
+        debug_assert!(self.available(limit), "takes a tag that is not there");
+        self.used += 1;
+        if let Some(limit) = limit.map(|l| l.max(1)) {
+            match self.limited.iter_mut().find(|l| l.0 == limit) {
+                Some(l) => l.1 += 1,
+                None => self.limited.push((limit, 1)),
+            }
+        }
+    }
+    /// Gives one back that was taken under this limit.
+    pub fn give(&mut self, limit: Option<u32>) {
+        debug_assert!(self.used > 0, "gives back more tags than were taken");
+        self.used -= 1;
+        if let Some(limit) = limit.map(|l| l.max(1))
+            && let Some(i) = self.limited.iter().position(|l| l.0 == limit)
+        {
+            self.limited[i].1 -= 1;
+            if self.limited[i].1 == 0 {
+                self.limited.swap_remove(i);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn limits_nest_and_the_unlimited_take_the_rest() {
+        let mut p = TagPool::new(8);
+        for _ in 0..4 {
+            p.take(Some(4)); // async
+        }
+        assert!(!p.available(Some(4)));
+        assert!(p.available(Some(6)), "sync writes have two more");
+        p.take(Some(6));
+        p.take(Some(6));
+        assert!(!p.available(Some(6)));
+        assert!(p.available(None));
+        p.take(None);
+        p.take(None);
+        assert!(!p.available(None), "all taken");
+        p.give(Some(4));
+        assert!(p.available(Some(4)) && p.available(None));
+    }
+
+    #[test]
+    fn k7_async_limit_of_kyber() {
+        let mut p = TagPool::new(64);
+        for _ in 0..48 {
+            p.take(Some(48));
+        }
+        assert!(!p.available(Some(48)), "a further async request waits");
+        assert!(p.available(None), "a sync write or read gets a tag");
+    }
+}
