@@ -86,6 +86,10 @@ fn control(what: &What) -> Option<String> {
         What::Tunable(k, v) => format!("{k} = {v}"),
         What::Drain => "forced drain".to_owned(),
         What::Weight(g, w) => format!("cgroup {g}: weight {w}"),
+        What::Plug(t) => format!("task {} opens a plug", t.0),
+        What::Unplug(t) => format!("task {} closes its plug", t.0),
+        What::Requeue(id) => format!("the driver hands the request of bio {id} back"),
+        What::Switch(name) => format!("switch to {name}"),
     })
 }
 
