@@ -21,7 +21,7 @@ pub use device::{Accept, Command, Device, DeviceFacts, DeviceStats, Done};
 pub use event::{Action, Event, EventLog};
 pub use ioc::{CgroupId, Class, Contexts, Era, IoContext, IoPrio, IocId, Policy, TaskId};
 pub use list::{Links, List};
-pub use rbtree::{Nodes, Tree};
+pub use rbtree::{Descent, Nodes, Tree};
 pub use request::{Request, Requests, RqId, Side, State};
 pub use sink::{BioDone, BioSink, Control};
 pub use time::{Instant, NSEC_PER_MSEC, NSEC_PER_SEC, NSEC_PER_USEC, Nanos, TickClock};

@@ -67,6 +67,7 @@ pub fn registry() -> &'static [SchedulerInfo] {
     static ALL: &[SchedulerInfo] = &[
         crate::noop::INFO,
         crate::deadline::INFO,
+        crate::cfq::INFO,
         crate::none::INFO,
         crate::mq_deadline::INFO,
         crate::kyber::INFO,

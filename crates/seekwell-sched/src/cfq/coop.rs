@@ -1,0 +1,147 @@
+//! Cooperating queues of 3.4 and 4.0: who has a request close to the head (position trees), and
+//! the merging and splitting of queues that work on the same area.
+
+use super::Cfq;
+use super::sorted::NONE;
+use crate::cx::Cx;
+use seekwell_core::{Descent, IocId, RqId};
+
+/// Within this many sectors of the head counts as close.
+const CLOSE: u64 = 8192;
+
+impl Cfq {
+    /// Is `rq` close to where the head is?
+    #[inline]
+    pub(super) fn close(&self, cx: &Cx, rq: RqId) -> bool {
+        cx.rqs[rq].sector.distance(self.last_position) <= CLOSE
+    }
+
+    /// Takes `q` off its position tree.
+    #[inline]
+    pub(super) fn leave_position(&mut self, q: u32) {
+        if let Some(level) = self.qm(q).position.take() {
+            self.position.remove(&mut self.positions[level as usize], q);
+        }
+    }
+    /// (Re-)enters `q` by the start of its next request. A second queue at the very same sector
+    /// stays out.
+    pub(super) fn enter_position(&mut self, cx: &Cx, q: u32) {
+        self.leave_position(q);
+        let x = self.q(q);
+        let (level, Some(next), false) = (x.org_level, x.held.next, x.is_idle()) else {
+            return;
+        };
+        let sector = cx.rqs[next].sector;
+        let tree = &mut self.positions[level as usize];
+        if self.position.find(tree, sector).is_none() {
+            self.position.insert(tree, q, sector);
+            self.qm(q).position = Some(level);
+        }
+    }
+    /// The next request of `q` is another one, or starts elsewhere, and the queue keeps its place:
+    /// searches compare with the present start, as the kernel's do.
+    #[inline]
+    pub(super) fn position_moves(&mut self, cx: &Cx, q: u32) {
+        let x = self.q(q);
+        if let (Some(_), Some(next)) = (x.position, x.held.next) {
+            self.position.set_key(q, cx.rqs[next].sector);
+        }
+    }
+
+    /// 7.6: a queue whose next request is close to the head, so that waiting for `q` would be a
+    /// waste.
+    pub(super) fn cooperator(&self, cx: &Cx, q: u32) -> Option<u32> {
+        let x = self.q(q);
+        if x.is_idle() || !x.sync || x.seeky() || self.g(x.group).busy == 1 {
+            return None;
+        }
+        let found = self.queue_near_head(cx, x.org_level)?;
+        let y = self.q(found);
+        let fits = y.group == x.group && y.sync && !y.seeky() && y.is_rt() == x.is_rt();
+        fits.then_some(found)
+    }
+    fn queue_near_head(&self, cx: &Cx, level: u8) -> Option<u32> {
+        let head = self.last_position;
+        let tree = &self.positions[level as usize];
+        let last = match self.position.descend(tree, |_, at| head.cmp(&at)) {
+            Descent::Nothing => return None,
+            Descent::Hit(q) => return Some(q),
+            Descent::Last(q) => q,
+        };
+        let is_close = |q: u32| self.q(q).held.next.is_some_and(|r| self.close(cx, r));
+        if is_close(last) {
+            return Some(last);
+        }
+        let other = if self.position.key(last) < head {
+            self.position.next(last)
+        } else {
+            self.position.prev(last)
+        };
+        other.filter(|q| is_close(*q))
+    }
+
+    /// 7.7: lets the contexts of `q` and `other` share one queue from their next requests on.
+    pub(super) fn schedule_merge(&mut self, cx: &mut Cx, q: u32, other: u32) {
+        let mut target = other;
+        if self.q(target).process_refs() == 0 {
+            return;
+        }
+        while let Some(next) = self.q(target).merge_to {
+            if next == q {
+                return;
+            }
+            target = next;
+        }
+        let (mine, theirs) = (self.q(q).process_refs(), self.q(target).process_refs());
+        if mine == 0 || theirs == 0 {
+            return;
+        }
+        // Towards the queue with more users: fewer have to move.
+        let (from, to, refs) = if theirs >= mine {
+            (q, target, mine)
+        } else {
+            (target, q, theirs)
+        };
+        cx.why("7.7", || format!("queue {from} is to merge into {to}"));
+        self.qm(from).merge_to = Some(to);
+        self.qm(to).refs += refs;
+    }
+
+    /// The context moves from `q` to the queue it was to be merged into.
+    pub(super) fn follow_merge(&mut self, cx: &mut Cx, ioc: IocId, q: u32, to: u32) -> u32 {
+        cx.why("7.7", || {
+            format!("the process of queue {q} joins queue {to}")
+        });
+        self.ctx.at(ioc).queue[1] = to;
+        self.qm(to).coop = true;
+        self.put(cx, q);
+        to
+    }
+
+    /// A shared queue whose processes went apart: the last user keeps it, others leave (`None`).
+    pub(super) fn split(&mut self, cx: &mut Cx, ioc: IocId, q: u32) -> Option<u32> {
+        let x = self.qm(q);
+        if x.process_refs() == 1 {
+            x.coop = false;
+            x.split_coop = false;
+            return Some(q);
+        }
+        cx.why("7.7", || format!("a process leaves the shared queue {q}"));
+        self.ctx.at(ioc).queue[1] = NONE;
+        self.drop_merge_chain(cx, q);
+        self.put(cx, q);
+        None
+    }
+
+    /// Gives back the references that `q`'s planned merge took for one of its contexts.
+    pub(super) fn drop_merge_chain(&mut self, cx: &mut Cx, q: u32) {
+        let mut at = self.q(q).merge_to;
+        while let Some(i) = at {
+            if i == q {
+                break;
+            }
+            at = self.q(i).merge_to;
+            self.put(cx, i);
+        }
+    }
+}

@@ -1,0 +1,388 @@
+//! What 2.6.18 and 2.6.24 share: queues without groups, statistics per context, idle waits.
+
+use super::context::Ctxs;
+use super::numbers::{self, Choice};
+use super::sorted::{Held, NONE, Tables};
+use super::tunables::Settings;
+use super::{IDLE_TIMER, Version};
+use crate::cx::{Cx, Emit};
+use seekwell_core::{Class, Flags, IocId, RqId, Sector};
+
+/// A queue of the flat versions.
+#[derive(Clone, Debug)]
+pub(super) struct Queue {
+    /// Its requests.
+    pub held: Held,
+    /// Sync requests of a process, or async ones of many.
+    pub sync: bool,
+    /// Scheduling class, never `None`.
+    pub class: Class,
+    /// Level inside the class.
+    pub level: u8,
+    /// Requests that left it and are not completed.
+    pub dispatched: u32,
+    /// META requests queued.
+    pub meta_pending: u32,
+    /// References: contexts and requests; a shared async queue of 2.6.24 has one more.
+    pub refs: u32,
+    /// Jiffy its slice ends.
+    pub slice_end: u64,
+    /// Jiffies left of a slice that was cut short; negative: overrun (2.6.24).
+    pub slice_resid: i64,
+    /// Jiffy of its last service; 0: never (2.6.18).
+    pub served: u64,
+    /// The list it is on (2.6.18).
+    pub list: Option<u8>,
+    /// It holds requests, and so is on a list or tree.
+    pub busy: bool,
+    /// Worth idling for.
+    pub idle_window: bool,
+    /// No request of this slice has completed yet (2.6.24).
+    pub slice_new: bool,
+    /// The device idles for it.
+    pub wait_request: bool,
+    /// It must not lose the disk before it dispatched (2.6.18).
+    pub must_dispatch: bool,
+    /// may_queue said MUST in this slice.
+    pub must_alloc_slice: bool,
+    /// The fifo is done with for this slice.
+    pub fifo_checked: bool,
+    /// Class and level are to be read again.
+    pub prio_changed: bool,
+}
+
+impl Queue {
+    fn new(sync: bool, idle_window: bool) -> Self {
+        Queue {
+            held: Held::default(),
+            sync,
+            class: Class::Be,
+            level: 4,
+            dispatched: 0,
+            meta_pending: 0,
+            refs: 0,
+            slice_end: 0,
+            slice_resid: 0,
+            served: 0,
+            list: None,
+            busy: false,
+            idle_window,
+            slice_new: false,
+            wait_request: false,
+            must_dispatch: false,
+            must_alloc_slice: false,
+            fifo_checked: false,
+            prio_changed: true,
+        }
+    }
+    /// IDLE class?
+    #[inline]
+    pub fn is_idle(&self) -> bool {
+        self.class == Class::Idle
+    }
+}
+
+/// In flight at once, above which the device is taken to queue.
+const HW_QUEUE: u32 = 4;
+/// Idle wait for a seeky process, ms.
+const SEEKY_WAIT_MS: u64 = 2;
+
+/// State both flat versions keep.
+#[derive(Debug)]
+pub(super) struct Flat {
+    version: Version,
+    pub set: Settings,
+    pub t: Tables,
+    pub queues: Vec<Queue>,
+    free_queues: Vec<u32>,
+    pub active: Option<u32>,
+    pub ctx: Ctxs,
+    /// Queues with requests.
+    pub busy: u32,
+    /// Requests the driver has looked at and not completed.
+    pub in_driver: u32,
+    /// Sync requests that left a queue and are not completed.
+    pub sync_flight: u32,
+    /// Where the head is thought to be: end of the last request the driver took (2.6.24), end of
+    /// the tail of the dispatch list (2.6.18).
+    pub head: Sector,
+    /// Jiffy of the last completion of a queue that is not IDLE.
+    pub last_end_any: u64,
+    /// The device queues.
+    pub hw_tag: bool,
+}
+
+impl Flat {
+    pub fn new(cx: &Cx, version: Version) -> Self {
+        Flat {
+            version,
+            set: Settings::new(cx, version),
+            t: Tables::default(),
+            queues: Vec::new(),
+            free_queues: Vec::new(),
+            active: None,
+            ctx: Ctxs::default(),
+            busy: 0,
+            in_driver: 0,
+            sync_flight: 0,
+            head: Sector(0),
+            last_end_any: 0,
+            hw_tag: false,
+        }
+    }
+    #[inline]
+    pub fn q(&self, i: u32) -> &Queue {
+        &self.queues[i as usize]
+    }
+    #[inline]
+    pub fn qm(&mut self, i: u32) -> &mut Queue {
+        &mut self.queues[i as usize]
+    }
+    /// The queue of a request that CFQ was given.
+    #[inline]
+    pub fn queue_of(&self, rq: RqId) -> u32 {
+        self.t.own[rq].queue
+    }
+    /// A deferred run, if anybody has requests.
+    #[inline]
+    pub fn kick(&self, cx: &mut Cx) {
+        if self.busy > 0 {
+            cx.kick();
+        }
+    }
+    /// End of a jiffy slice of `q`, starting now.
+    pub fn slice_end_of(&self, cx: &Cx, q: u32) -> u64 {
+        let x = self.q(q);
+        cx.jiffies() + self.set.prio_slice_j(x.sync, x.level)
+    }
+
+    /// A queue without references yet.
+    pub fn new_queue(&mut self, cx: &Cx, sync: bool, ioc: IocId) -> u32 {
+        let queue = Queue::new(sync, sync || self.version == Version::V2_6_18);
+        let i = match self.free_queues.pop() {
+            Some(i) => {
+                self.queues[i as usize] = queue;
+                i
+            }
+            None => {
+                self.queues.push(queue);
+                (self.queues.len() - 1) as u32
+            }
+        };
+        self.apply_prio(cx, i, ioc);
+        i
+    }
+    /// Reads class and level of `q` from `ioc`, if they are due. True if it did.
+    pub fn apply_prio(&mut self, cx: &Cx, q: u32, ioc: IocId) -> bool {
+        if !self.q(q).prio_changed {
+            return false;
+        }
+        let prio = cx.iocs.get(ioc).effective(cx.queue.era);
+        let x = self.qm(q);
+        (x.class, x.level) = (prio.class, prio.level);
+        if prio.class == Class::Idle {
+            x.level = 7;
+            x.idle_window = false;
+        }
+        x.prio_changed = false;
+        true
+    }
+    /// A context's first request starts its clock.
+    pub fn meet(&mut self, cx: &Cx, ioc: IocId) {
+        let x = self.ctx.at(ioc);
+        if !x.met {
+            x.met = true;
+            x.think.last_end = cx.jiffies();
+            x.prio_gen = cx.iocs.get(ioc).prio_gen;
+        }
+    }
+    /// `rq` belongs to `q` from now on.
+    pub fn own(&mut self, rq: RqId, q: u32) {
+        self.qm(q).refs += 1;
+        self.t.own.at(rq.idx()).queue = q;
+    }
+    /// Ends `rq`'s belonging; the queue whose reference is to be dropped.
+    pub fn disown(&mut self, rq: RqId) -> Option<u32> {
+        let q = std::mem::replace(&mut self.t.own.at(rq.idx()).queue, NONE);
+        (q != NONE).then_some(q)
+    }
+    /// Drops a reference. True if it was the last one: the caller ends the queue.
+    pub fn unref(&mut self, q: u32) -> bool {
+        let x = self.qm(q);
+        x.refs -= 1;
+        x.refs == 0
+    }
+    /// The index of a queue without references may be used again.
+    pub fn free(&mut self, q: u32) {
+        debug_assert!(!self.q(q).busy, "cfq: a busy queue is freed");
+        self.free_queues.push(q);
+    }
+
+    /// What the versions choose by.
+    fn choice(&self) -> Choice {
+        Choice {
+            boost: match self.version {
+                Version::V2_6_18 => Flags::empty(),
+                _ => Flags::META,
+            },
+            pos: self.head,
+        }
+    }
+    /// The better of two requests of a queue.
+    #[inline]
+    pub fn choose(&self, cx: &Cx, r1: Option<RqId>, r2: Option<RqId>) -> Option<RqId> {
+        numbers::choose(&cx.rqs, &self.set, self.choice(), r1, r2)
+    }
+    /// What comes after `rq`, which is still queued; by the present position of the head.
+    #[inline]
+    pub fn find_next(&self, cx: &Cx, q: u32, rq: RqId) -> Option<RqId> {
+        let (next, prev) = self.t.around(&self.q(q).held, rq);
+        self.choose(cx, next, prev)
+    }
+    /// Takes `rq` out of its queue. The caller sees to a queue that became empty.
+    pub fn remove_request(&mut self, cx: &Cx, rq: RqId) {
+        let q = self.queue_of(rq);
+        if self.q(q).held.next == Some(rq) {
+            let next = self.find_next(cx, q, rq);
+            self.qm(q).held.next = next;
+        }
+        self.t.remove(&mut self.queues[q as usize].held, rq);
+        if cx.rqs[rq].flags.contains(Flags::META) {
+            self.qm(q).meta_pending -= 1;
+        }
+    }
+    /// `rq` left its queue for the dispatch list.
+    pub fn send(&mut self, cx: &mut Cx, rq: RqId) {
+        let q = self.queue_of(rq);
+        let x = self.qm(q);
+        x.dispatched += 1;
+        self.sync_flight += u32::from(x.sync);
+        cx.emit(rq, Emit::Sorted);
+    }
+
+    /// 8.4: think time and seek distance of the submitter.
+    pub fn statistics(&mut self, cx: &Cx, rq: RqId, ioc: IocId) {
+        let (now, limit) = (cx.jiffies(), self.set.slice_idle_j);
+        let (start, end) = (cx.rqs[rq].sector, cx.rqs[rq].end());
+        let x = self.ctx.at(ioc);
+        x.think.update(now, limit);
+        x.seek.update(start);
+        x.seek.last_pos = end;
+    }
+    /// 8.4: a seeky process, in sectors of mean distance.
+    fn seeky(&self, mean: u64) -> bool {
+        mean > match self.version {
+            Version::V2_6_18 => 131_072,
+            _ => 8192,
+        }
+    }
+    /// 8.4.
+    pub fn update_idle_window(&mut self, cx: &mut Cx, q: u32, ioc: IocId) {
+        let limit = self.set.slice_idle_j;
+        let x = *self.ctx.at(ioc);
+        let was = self.q(q).idle_window;
+        let window = if !cx.alive(ioc) || limit == 0 || (self.hw_tag && self.seeky(x.seek.mean())) {
+            false
+        } else {
+            x.think.mean().map_or(was, |m| m <= limit)
+        };
+        if window != was {
+            self.qm(q).idle_window = window;
+            cx.why("8.4", || {
+                let word = if window { "gets" } else { "loses" };
+                format!("queue {q} {word} its idle window")
+            });
+        }
+    }
+
+    /// 8.9: starts to idle for the active queue, or says no.
+    pub fn arm(&mut self, cx: &mut Cx, q: u32) -> bool {
+        let idle = self.set.slice_idle_j;
+        if idle == 0 || !self.q(q).idle_window || !self.ctx.active_alive(cx) {
+            return false;
+        }
+        let seeky = self
+            .ctx
+            .active()
+            .is_some_and(|c| c.seek.valid() && self.seeky(c.seek.mean()));
+        let wait = match seeky {
+            true => idle.min(cx.ms_to_jiffies(SEEKY_WAIT_MS)),
+            false => idle,
+        };
+        let x = self.qm(q);
+        x.must_dispatch = true;
+        x.wait_request = true;
+        cx.arm_jiffy(IDLE_TIMER, cx.jiffies() + wait);
+        cx.why("arm", || {
+            format!("idles up to {wait} jiffies for queue {q}")
+        });
+        true
+    }
+
+    /// 8.1: the driver took `rq`.
+    pub fn activate(&mut self) {
+        self.in_driver += 1;
+        self.hw_tag |= self.in_driver > HW_QUEUE;
+    }
+
+    /// 8.10: answer for the queue found.
+    pub fn may_queue(&mut self, q: u32) -> crate::contract::MayQueue {
+        let x = self.qm(q);
+        if x.wait_request && !x.must_alloc_slice {
+            x.must_alloc_slice = true;
+            return crate::contract::MayQueue::Must;
+        }
+        crate::contract::MayQueue::May
+    }
+
+    /// Invariants of section 13 that both versions keep.
+    pub fn check(&self, cx: &Cx) {
+        let (mut queued, mut sync_flight, mut busy) = (0, 0, 0);
+        for (i, x) in self.queues.iter().enumerate().filter(|x| x.1.refs > 0) {
+            self.t.check(&x.held, i as u32);
+            queued += x.held.len();
+            busy += u32::from(x.busy);
+            assert_eq!(
+                x.busy,
+                !x.held.is_empty(),
+                "cfq: busy iff it holds requests"
+            );
+            if x.sync {
+                sync_flight += x.dispatched;
+            }
+            let pointing = self.ctx.pointing_at(i as u32, cx.iocs.capacity());
+            assert!(x.refs as usize >= pointing, "cfq: references of queue {i}");
+        }
+        assert_eq!(queued, cx.nr_sorted, "cfq: queued and nr_sorted");
+        assert_eq!(busy, self.busy, "cfq: busy queues");
+        assert_eq!(
+            sync_flight, self.sync_flight,
+            "cfq: sync requests in flight"
+        );
+        if cx.armed(IDLE_TIMER) {
+            let a = self.active.expect("cfq: idling without an active queue");
+            assert!(self.q(a).wait_request, "cfq: idle timer without wait");
+        }
+    }
+    /// The queues in words.
+    pub fn describe(&self, cx: &Cx, out: &mut String) {
+        let name = |i: u32| cx.rqs.first_bio(RqId(i)).id.0.to_string();
+        for (i, x) in self.queues.iter().enumerate().filter(|x| x.1.refs > 0) {
+            let active = self.active == Some(i as u32);
+            if x.held.is_empty() && x.dispatched == 0 && !active {
+                continue;
+            }
+            let ids: Vec<_> = self.t.nodes.iter(&x.held.sorted).map(name).collect();
+            *out += &format!(
+                "{}queue {i} {:?}{} {} [{}] in flight {}; ",
+                if active { "*" } else { "" },
+                x.class,
+                x.level,
+                if x.sync { "sync" } else { "async" },
+                ids.join(" "),
+                x.dispatched
+            );
+        }
+        *out += &format!("{} in the driver; hw_tag {}", self.in_driver, self.hw_tag);
+    }
+}

@@ -1,0 +1,181 @@
+//! 3.4 and 4.0: completions, idle waits, the idle timer, and finding out whether the device queues.
+
+use super::{Cfq, IDLE_TIMER};
+use crate::cx::Cx;
+use seekwell_core::RqId;
+
+/// In flight or queued, below which nothing is learnt about the device's queue.
+const HW_QUEUE_MIN: u32 = 5;
+/// Completions that must qualify before a verdict.
+const HW_SAMPLES: u32 = 50;
+
+impl Cfq {
+    /// A deferred run, if anybody has requests.
+    #[inline]
+    pub(super) fn kick(&self, cx: &mut Cx) {
+        if self.busy > 0 {
+            cx.kick();
+        }
+    }
+
+    /// 6.5: does the device work on several requests at once?
+    fn detect_queueing(&mut self) {
+        self.est_depth = self.est_depth.max(self.in_driver);
+        if self.hw_tag == 1 {
+            return;
+        }
+        if self.rq_queued <= HW_QUEUE_MIN && self.in_driver <= HW_QUEUE_MIN {
+            return;
+        }
+        if let Some(a) = self.active {
+            let x = self.q(a);
+            if x.idle_window
+                && x.dispatched + x.held.len() < HW_QUEUE_MIN
+                && self.in_driver < HW_QUEUE_MIN
+            {
+                return;
+            }
+        }
+        self.samples += 1;
+        if self.samples > HW_SAMPLES {
+            self.hw_tag = i8::from(self.est_depth >= HW_QUEUE_MIN);
+        }
+    }
+
+    /// 7.5.
+    pub(super) fn request_completed(&mut self, cx: &mut Cx, rq: RqId) {
+        let now = cx.jiffies();
+        let q = self.queue_of(rq);
+        self.detect_queueing();
+        self.in_driver -= 1;
+        let x = self.qm(q);
+        x.dispatched -= 1;
+        let (group, by_queue) = (x.group, x.sync as usize);
+        self.gm(group).dispatched -= 1;
+        self.in_flight[by_queue] -= 1;
+        let sync = cx.rqs[rq].sync;
+        if sync {
+            let (ioc, start) = (cx.rqs[rq].ioc, cx.clock().jiffies(cx.rqs[rq].start));
+            self.ctx.at(ioc).think.last_end = now;
+            let on = self.q(q).tree.filter(|_| self.q(q).busy);
+            let id = on.unwrap_or_else(|| self.tree_for(q));
+            self.gm(group).trees[id.idx()].think.last_end = now;
+            if now >= start + self.set.fifo_expire_j[1] {
+                self.last_delayed_sync = now;
+            }
+        }
+        self.gm(group).think.last_end = now;
+        if self.active == Some(q) {
+            self.active_completed(cx, q, sync);
+        }
+        if self.in_driver == 0 {
+            self.kick(cx);
+        }
+    }
+
+    /// 7.5 C5.
+    fn active_completed(&mut self, cx: &mut Cx, q: u32, sync: bool) {
+        let now = cx.jiffies();
+        if self.q(q).slice_new {
+            let slice = self.scaled_slice(q);
+            let x = self.qm(q);
+            x.slice_start = now;
+            x.allocated_slice = slice;
+            x.slice_end = now + slice;
+            x.slice_new = false;
+            cx.why("C5", || {
+                format!("the slice of queue {q} starts: {slice} jiffies")
+            });
+        }
+        if self.should_wait_busy(cx, q) {
+            let extra = match self.set.slice_idle_j {
+                0 => self.set.group_idle_j,
+                idle => idle,
+            };
+            let x = self.qm(q);
+            x.slice_end = now + extra;
+            x.wait_busy = true;
+            cx.why("C5", || {
+                "the last queue of its group gets time for one more request".to_owned()
+            });
+        }
+        let x = self.q(q);
+        if x.slice_used(now) || x.is_idle() {
+            self.expire(cx, q, true);
+        } else if sync && x.held.is_empty() && self.cooperator(cx, q).is_none() {
+            self.arm(cx, q);
+        }
+    }
+
+    /// Would the slice end before the next request of the last queue of a group?
+    fn should_wait_busy(&self, cx: &Cx, q: u32) -> bool {
+        let now = cx.jiffies();
+        let x = self.q(q);
+        let g = self.g(x.group);
+        if !x.held.is_empty() || g.busy > 1 || g.think.big(self.set.group_idle_j) {
+            return false;
+        }
+        let left = x.slice_end.wrapping_sub(now);
+        x.slice_used(now) || self.thinks_longer_than(left) || left == 1
+    }
+    /// The active context's mean think time is above `left` jiffies.
+    fn thinks_longer_than(&self, left: u64) -> bool {
+        let mean = self.ctx.active().and_then(|c| c.think.mean());
+        mean.is_some_and(|mean| left < mean)
+    }
+
+    /// 7.5 arm: starts to idle for the empty active queue.
+    fn arm(&mut self, cx: &mut Cx, q: u32) {
+        let now = cx.jiffies();
+        if !cx.queue.rotational && self.hw_tag != 0 {
+            return;
+        }
+        let for_group = !self.should_idle(cx, q);
+        if for_group && self.set.group_idle_j == 0 {
+            return;
+        }
+        let x = self.q(q);
+        if x.dispatched > 0 || !self.ctx.active_alive(cx) {
+            return;
+        }
+        if self.thinks_longer_than(x.slice_end.wrapping_sub(now)) {
+            cx.why("arm", || {
+                "the process thinks longer than its slice lasts".to_owned()
+            });
+            return;
+        }
+        if for_group && self.g(x.group).busy > 1 {
+            return;
+        }
+        let wait = match for_group {
+            true => self.set.group_idle_j,
+            false => self.set.slice_idle_j,
+        };
+        self.qm(q).wait_request = true;
+        cx.arm_jiffy(IDLE_TIMER, now + wait);
+        cx.why("arm", || {
+            format!("idles up to {wait} jiffies for queue {q}")
+        });
+    }
+
+    /// 7.5 Timer.
+    pub(super) fn idle_timer(&mut self, cx: &mut Cx) {
+        if let Some(a) = self.active {
+            let x = self.q(a);
+            if !x.must_dispatch {
+                if !x.slice_used(cx.jiffies()) {
+                    if self.busy == 0 {
+                        return;
+                    }
+                    if !x.held.is_empty() {
+                        return self.kick(cx);
+                    }
+                    self.qm(a).deep = false;
+                }
+                cx.why("timer", || format!("idling for queue {a} was in vain"));
+                self.expire(cx, a, false);
+            }
+        }
+        self.kick(cx);
+    }
+}

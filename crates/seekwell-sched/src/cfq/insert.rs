@@ -1,0 +1,256 @@
+//! 3.4 and 4.0: what happens when a request comes in or grows: its place, the statistics, the idle
+//! window, and whether its queue takes the disk at once.
+
+use super::Cfq;
+use super::queue::Kind;
+use crate::cx::Cx;
+use seekwell_core::{Flags, IocId, RqId, Sectors};
+
+/// Rotational: further than this from the queue's last request counts as far, in sectors.
+const FAR: u64 = 800;
+/// Not rotational: a request below this size counts as seeky.
+const SMALL: Sectors = Sectors(64);
+/// A request larger than a page ends an idle wait at once.
+const PAGE: Sectors = Sectors(8);
+/// That many queued requests make a queue deep.
+const DEEP: u32 = 4;
+
+impl Cfq {
+    /// 5.1 to 5.4.
+    pub(super) fn insert_request(&mut self, cx: &mut Cx, rq: RqId) {
+        let q = self.queue_of(rq);
+        let ioc = cx.rqs[rq].ioc;
+        let now = cx.jiffies();
+        self.apply_prio(cx, q, ioc);
+        self.t.own[rq].deadline_j = now + self.set.fifo_expire_j[cx.rqs[rq].sync as usize];
+        let held = &mut self.queues[q as usize].held;
+        self.t.links.push_back(&mut held.fifo, rq.0);
+        self.sort_in(cx, q, rq);
+        self.rq_queued += 1;
+        if cx.rqs[rq].flags.contains(Flags::PRIO) {
+            self.qm(q).prio_pending += 1;
+        }
+        self.statistics(cx, q, rq, ioc);
+        self.update_idle_window(cx, q, ioc);
+        self.qm(q).last_pos = cx.rqs[rq].end();
+        self.react(cx, q, rq);
+    }
+
+    /// 5.1, from the sorted insertion to the position tree.
+    fn sort_in(&mut self, cx: &mut Cx, q: u32, rq: RqId) {
+        let held = &mut self.queues[q as usize].held;
+        self.t
+            .nodes
+            .insert(&mut held.sorted, rq.0, cx.rqs[rq].sector);
+        if !self.q(q).busy {
+            self.become_busy(cx, q);
+        }
+        let was = self.q(q).held.next;
+        let next = self.choose(cx, was, Some(rq), self.last_position);
+        self.qm(q).held.next = next;
+        if next != was {
+            self.enter_position(cx, q);
+        } else {
+            self.position_moves(cx, q);
+        }
+    }
+    fn become_busy(&mut self, cx: &mut Cx, q: u32) {
+        let x = self.qm(q);
+        x.busy = true;
+        let sync = x.sync;
+        self.busy += 1;
+        self.busy_sync += u32::from(sync);
+        self.resort(cx, q, false);
+        self.enter_position(cx, q);
+    }
+
+    /// 5.2.
+    fn statistics(&mut self, cx: &Cx, q: u32, rq: RqId, ioc: IocId) {
+        let now = cx.jiffies();
+        let (idle, group_idle) = (self.set.slice_idle_j, self.set.group_idle_j);
+        let x = self.q(q);
+        let group = x.group;
+        if x.sync {
+            self.ctx.at(ioc).think.update(now, idle);
+            if let Some(id) = self.q(q).tree {
+                self.gm(group).trees[id.idx()].think.update(now, idle);
+            }
+        }
+        self.gm(group).think.update(now, group_idle);
+        let r = &cx.rqs[rq];
+        let x = self.qm(q);
+        let bit = if cx.queue.rotational {
+            x.last_pos.0 != 0 && r.sector.distance(x.last_pos) > FAR
+        } else {
+            r.sectors < SMALL
+        };
+        x.seek_history = x.seek_history << 1 | u32::from(bit);
+    }
+
+    /// 5.3.
+    fn update_idle_window(&mut self, cx: &mut Cx, q: u32, ioc: IocId) {
+        let limit = self.set.slice_idle_j;
+        let mean = self.ctx.at(ioc).think.mean();
+        let x = self.qm(q);
+        if !x.sync || x.is_idle() {
+            return;
+        }
+        if x.held.len() >= DEEP {
+            x.deep = true;
+        }
+        let no_idle = |r: RqId| cx.rqs[r].flags.contains(Flags::NOIDLE);
+        let window = if x.held.next.is_some_and(no_idle)
+            || !cx.alive(ioc)
+            || limit == 0
+            || (!x.deep && x.seeky())
+        {
+            false
+        } else {
+            mean.map_or(x.idle_window, |m| m <= limit)
+        };
+        if window != x.idle_window {
+            x.idle_window = window;
+            cx.why("5.3", || {
+                let word = if window { "gets" } else { "loses" };
+                format!("queue {q} {word} its idle window")
+            });
+        }
+    }
+
+    /// 5.4.
+    fn react(&mut self, cx: &mut Cx, q: u32, rq: RqId) {
+        if self.active == Some(q) {
+            if !self.q(q).wait_request {
+                return;
+            }
+            if cx.rqs[rq].sectors > PAGE || self.busy > 1 {
+                cx.why("5.4", || {
+                    "the awaited request: the idle wait ends".to_owned()
+                });
+                cx.disarm(super::IDLE_TIMER);
+                self.qm(q).wait_request = false;
+                cx.run_queue();
+            } else {
+                cx.why("5.4", || {
+                    "the awaited request is small and alone: the timer runs on".to_owned()
+                });
+                self.qm(q).must_dispatch = true;
+            }
+        } else if let Some(reason) = self.preempts(cx, q, rq) {
+            cx.why("5.5", || format!("queue {q} preempts: {reason}"));
+            self.preempt(cx, q);
+            cx.run_queue();
+        }
+    }
+
+    /// Why `q`, with the new request `rq`, takes the disk from the active queue; first match.
+    fn preempts(&self, cx: &Cx, q: u32, rq: RqId) -> Option<&'static str> {
+        let a = self.active?;
+        let (new, old) = (self.q(q), self.q(a));
+        if new.is_idle() {
+            return None;
+        }
+        if old.is_idle() {
+            return Some("the active queue is of the IDLE class");
+        }
+        if old.is_rt() && !new.is_rt() {
+            return None;
+        }
+        if cx.rqs[rq].sync && !old.sync {
+            return Some("sync before async");
+        }
+        if new.group != old.group {
+            return None;
+        }
+        if old.slice_used(cx.jiffies()) {
+            return Some("the active slice is used up");
+        }
+        let alone_with_active = || new.tree.is_some_and(|id| self.g(new.group).count(id) == 2);
+        if self.serving.kind == Kind::NoIdle
+            && new.kind() == Kind::NoIdle
+            && alone_with_active()
+            && old.held.is_empty()
+        {
+            return Some("two queues share the NOIDLE tree and the active one is empty");
+        }
+        if cx.rqs[rq].flags.contains(Flags::PRIO) && old.prio_pending == 0 {
+            return Some("its request is marked PRIO");
+        }
+        if new.is_rt() && !old.is_rt() {
+            return Some("RT before BE");
+        }
+        if old.held.is_empty() && !self.should_idle(cx, a) {
+            return Some("the active queue is empty and not idled for");
+        }
+        if !self.ctx.has_active() || !old.wait_request {
+            return None;
+        }
+        self.close(cx, rq)
+            .then_some("its request is close to the head")
+    }
+
+    /// 5.5.
+    fn preempt(&mut self, cx: &mut Cx, q: u32) {
+        let Some(a) = self.active else { return };
+        let kind = self.q(a).kind();
+        self.expire(cx, a, true);
+        if kind != self.q(q).kind() {
+            let group = self.q(q).group;
+            self.gm(group).saved.rest = 0;
+        }
+        self.resort(cx, q, true);
+        let x = self.qm(q);
+        x.slice_end = 0;
+        x.slice_new = true;
+    }
+
+    /// 5.6: the start of `rq` moved forward.
+    pub(super) fn front_merged(&mut self, cx: &mut Cx, rq: RqId) {
+        let q = self.queue_of(rq);
+        let held = &mut self.queues[q as usize].held;
+        self.t.nodes.remove(&mut held.sorted, rq.0);
+        self.sort_in(cx, q, rq);
+    }
+
+    /// 5.7: `kept` took over the bios of `gone`.
+    pub(super) fn join(&mut self, cx: &mut Cx, kept: RqId, gone: RqId) {
+        let (kq, gq) = (self.queue_of(kept), self.queue_of(gone));
+        let deadline = self.t.own[gone].deadline_j;
+        if deadline < self.t.own[kept].deadline_j && kq == gq {
+            let fifo = &mut self.queues[kq as usize].held.fifo;
+            self.t.links.remove(fifo, kept.0);
+            self.t.links.insert_after(fifo, gone.0, kept.0);
+            self.t.own[kept].deadline_j = deadline;
+        }
+        if self.q(kq).held.next == Some(gone) {
+            self.qm(kq).held.next = Some(kept);
+        }
+        self.remove_request(cx, gone);
+        self.position_moves(cx, kq);
+        let x = self.q(gq);
+        if x.busy && x.held.is_empty() && self.active != Some(gq) {
+            self.rest(gq);
+        }
+    }
+
+    /// Takes `rq` out of its queue.
+    pub(super) fn remove_request(&mut self, cx: &Cx, rq: RqId) {
+        let q = self.queue_of(rq);
+        if self.q(q).held.next == Some(rq) {
+            let next = self.find_next(cx, q, rq);
+            self.qm(q).held.next = next;
+        }
+        self.t.remove(&mut self.queues[q as usize].held, rq);
+        self.rq_queued -= 1;
+        let x = self.qm(q);
+        if cx.rqs[rq].flags.contains(Flags::PRIO) {
+            x.prio_pending -= 1;
+        }
+        if x.held.is_empty() {
+            // It leaves the service tree only when its slice expires.
+            self.leave_position(q);
+        } else {
+            self.position_moves(cx, q);
+        }
+    }
+}

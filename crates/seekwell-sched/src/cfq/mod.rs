@@ -1,0 +1,310 @@
+//! CFQ, completely fair queueing (`block/cfq-iosched.c`, Jens Axboe), of Linux 2.6.18, 2.6.24,
+//! 2.6.25, 3.4 and 4.0.
+//!
+//! One queue per process for its sync requests, a few shared queues for async writes. One queue at
+//! a time is *active* and owns the disk for a time slice by its ioprio; while the active sync
+//! queue is empty the disk is kept idle for a moment, in the hope of a nearby request of the same
+//! process. Three generations share the arithmetic and the request orders:
+//!
+//! | versions | structure | files |
+//! |---|---|---|
+//! | 3.4, 4.0 (default) | groups by weight, service trees by class and workload type | [`queue`], [`groups`], [`insert`], [`select`], [`idle`], [`coop`], [`check`] |
+//! | 2.6.24, 2.6.25 | one tree of queues | [`flat`], [`v2_6_24`] |
+//! | 2.6.18 | round-robin lists by level | [`flat`], [`v2_6_18`] |
+//!
+//! Rule names in reasons are those of the sections of the behavioural description the
+//! implementation follows: S1 to S8, GIDLE, NEW (selection), C5 (completion), 4.x to 9.x.
+//!
+//! Left out: the out-of-memory queue, the boost of tasks that hold exclusive file-system
+//! resources, per-device weights, statistics files, and the arithmetic of 32-bit kernels.
+
+mod check;
+mod context;
+mod coop;
+mod flat;
+mod groups;
+mod idle;
+mod insert;
+mod numbers;
+mod queue;
+mod select;
+mod sorted;
+mod tunables;
+mod v2_6_18;
+mod v2_6_24;
+
+use crate::contract::{CgroupEvent, Insert, IocEvent, MayQueue, MergeKind, Scheduler};
+use crate::cx::Cx;
+use crate::registry::{Layer, SchedulerInfo, hash_always};
+use crate::tunable::{StoreError, Tunable};
+use context::Ctxs;
+use groups::{Group, Rank};
+use queue::{ASYNC_QUEUES, Kind, Queue};
+use seekwell_core::{Bio, CgroupId, Era, IocId, Nodes, RqId, Sector, Tree};
+use select::Serving;
+use sorted::Tables;
+use tunables::Settings;
+
+/// Registry line.
+pub const INFO: SchedulerInfo = SchedulerInfo {
+    name: "cfq",
+    layer: Layer::Legacy,
+    versions: &[
+        ("4.0", Era::K4_0),
+        ("3.4", Era::K3_4),
+        ("2.6.25", Era::K2_6_24),
+        ("2.6.24", Era::K2_6_24),
+        ("2.6.18", Era::K2_6_18),
+    ],
+    summary: "a queue and a time slice per process, idling for the next request; cgroups by weight",
+    history: "By Jens Axboe; the default from 2.6.18 until 4.x, gone with the single-queue layer in \
+              5.0. 2.6.18: round-robin lists, all writes async. 2.6.24: one tree, sync preempts \
+              async. 2.6.33 brought cgroups, service trees and merging of queues, 3.8 hierarchical \
+              weights.",
+    not_when: "Arrays, fast SSDs or guests that profit from many requests in flight (it serves one \
+               queue at a time and idles), and jobs whose processes wait for each other.",
+    source: "behaviour of block/cfq-iosched.c, Linux 2.6.18, 2.6.24, 2.6.25, 3.4, 4.0",
+    per_process: true,
+    hash: hash_always,
+    tunables: |v| tunables::tunables(Version::named(v)),
+    make: |cx, v| match Version::named(v) {
+        Version::V2_6_18 => Box::new(v2_6_18::Cfq18::new(cx)),
+        v @ (Version::V2_6_24 | Version::V2_6_25) => Box::new(v2_6_24::Cfq24::new(cx, v)),
+        v => Box::new(Cfq::new(cx, v)),
+    },
+};
+
+/// Which CFQ.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) enum Version {
+    /// Round-robin lists.
+    V2_6_18,
+    /// One tree; the IDLE class has a grace period.
+    V2_6_24,
+    /// One tree; the IDLE class is its tail.
+    V2_6_25,
+    /// Groups side by side.
+    V3_4,
+    /// Groups in a hierarchy.
+    V4_0,
+}
+
+impl Version {
+    fn named(version: &str) -> Self {
+        match version {
+            "2.6.18" => Version::V2_6_18,
+            "2.6.24" => Version::V2_6_24,
+            "2.6.25" => Version::V2_6_25,
+            "3.4" => Version::V3_4,
+            _ => Version::V4_0,
+        }
+    }
+    /// With groups and service trees?
+    const fn grouped(self) -> bool {
+        matches!(self, Version::V3_4 | Version::V4_0)
+    }
+}
+
+/// Timer slot: the idle wait.
+const IDLE_TIMER: u8 = 0;
+/// Timer slot: the grace period of the IDLE class (2.6.18, 2.6.24).
+const GRACE_TIMER: u8 = 1;
+
+/// CFQ of 3.4 and 4.0.
+#[derive(Debug)]
+pub struct Cfq {
+    version: Version,
+    set: Settings,
+    t: Tables,
+    queues: Vec<Queue>,
+    free_queues: Vec<u32>,
+    /// Service trees of all groups: queues by key.
+    service: Nodes<i64>,
+    /// One position tree per level: queues by the start of their next request.
+    positions: [Tree; 8],
+    position: Nodes<Sector>,
+    groups: Vec<Group>,
+    free_groups: Vec<u32>,
+    group_tree: Tree,
+    group_nodes: Nodes<u64>,
+    /// 3.4: weights of the groups on the tree.
+    total_weight: u64,
+    min_vdisktime: u64,
+    serving: Serving,
+    active: Option<u32>,
+    ctx: Ctxs,
+    async_queues: [Option<u32>; ASYNC_QUEUES],
+    /// Requests in queues.
+    rq_queued: u32,
+    /// Requests the driver has looked at and not completed.
+    in_driver: u32,
+    /// Requests that left a queue and are not completed, by kind of queue: async, sync.
+    in_flight: [u32; 2],
+    /// Queues on service trees.
+    busy: u32,
+    /// Of these, sync ones.
+    busy_sync: u32,
+    /// End of the last request the driver took.
+    last_position: Sector,
+    /// Jiffy of the last sync completion that took longer than its fifo time.
+    last_delayed_sync: u64,
+    /// The device queues: -1 unknown (counts as yes), 0, 1.
+    hw_tag: i8,
+    est_depth: u32,
+    samples: u32,
+}
+
+impl Cfq {
+    fn new(cx: &Cx, version: Version) -> Self {
+        let mut cfq = Cfq {
+            version,
+            set: Settings::new(cx, version),
+            t: Tables::default(),
+            queues: Vec::new(),
+            free_queues: Vec::new(),
+            service: Nodes::new(),
+            positions: [Tree::new(); 8],
+            position: Nodes::new(),
+            groups: Vec::new(),
+            free_groups: Vec::new(),
+            group_tree: Tree::new(),
+            group_nodes: Nodes::new(),
+            total_weight: 0,
+            min_vdisktime: 0,
+            serving: Serving {
+                group: groups::ROOT,
+                rank: Rank::Be,
+                kind: Kind::Async,
+                expires: 0,
+            },
+            active: None,
+            ctx: Ctxs::default(),
+            async_queues: [None; ASYNC_QUEUES],
+            rq_queued: 0,
+            in_driver: 0,
+            in_flight: [0; 2],
+            busy: 0,
+            busy_sync: 0,
+            last_position: Sector(0),
+            last_delayed_sync: cx.jiffies() - cx.hz(),
+            hw_tag: -1,
+            est_depth: 0,
+            samples: 0,
+        };
+        cfq.make_root(cx);
+        cfq
+    }
+    fn bio_queue(&self, cx: &Cx, bio: &Bio, ioc: IocId) -> Option<u32> {
+        self.ctx.queue(ioc, bio.is_sync(cx.queue.era))
+    }
+}
+
+impl Scheduler for Cfq {
+    fn insert(&mut self, cx: &mut Cx, rq: RqId, _: Insert) {
+        self.insert_request(cx, rq);
+    }
+    fn dispatch(&mut self, cx: &mut Cx, _: u16, force: bool) -> u32 {
+        self.dispatch_requests(cx, force)
+    }
+    fn has_work(&self, _: &Cx, _: u16) -> bool {
+        self.rq_queued > 0
+    }
+
+    fn find_front(&mut self, cx: &mut Cx, bio: &Bio, ioc: IocId) -> Option<RqId> {
+        let q = self.bio_queue(cx, bio, ioc)?;
+        let found = self.t.nodes.find(&self.q(q).held.sorted, bio.end())?;
+        Some(RqId(found))
+    }
+    fn allow_merge(&mut self, cx: &mut Cx, rq: RqId, bio: &Bio, ioc: IocId) -> bool {
+        if bio.is_sync(cx.queue.era) && !cx.rqs[rq].sync {
+            return false;
+        }
+        self.bio_queue(cx, bio, ioc) == Some(self.queue_of(rq))
+    }
+    fn merged(&mut self, cx: &mut Cx, rq: RqId, kind: MergeKind) {
+        if kind == MergeKind::Front {
+            self.front_merged(cx, rq);
+        }
+    }
+    fn joined(&mut self, cx: &mut Cx, kept: RqId, gone: RqId) {
+        self.join(cx, kept, gone);
+    }
+    fn former(&mut self, _: &Cx, rq: RqId) -> Option<RqId> {
+        self.t.nodes.prev(rq.0).map(RqId)
+    }
+    fn latter(&mut self, _: &Cx, rq: RqId) -> Option<RqId> {
+        self.t.nodes.next(rq.0).map(RqId)
+    }
+
+    fn may_queue(&mut self, cx: &mut Cx, bio: &Bio, ioc: IocId) -> MayQueue {
+        let Some(q) = self.bio_queue(cx, bio, ioc) else {
+            return MayQueue::May;
+        };
+        self.apply_prio(cx, q, ioc);
+        let x = self.qm(q);
+        if x.wait_request && !x.must_alloc_slice {
+            x.must_alloc_slice = true;
+            cx.why("5.8", || {
+                "the awaited process may allocate beyond the limit".to_owned()
+            });
+            return MayQueue::Must;
+        }
+        MayQueue::May
+    }
+
+    fn prepare(&mut self, cx: &mut Cx, rq: RqId) {
+        self.set_request(cx, rq);
+    }
+    fn finish(&mut self, cx: &mut Cx, rq: RqId) {
+        self.put_request(cx, rq);
+    }
+    fn activate(&mut self, cx: &mut Cx, rq: RqId) {
+        self.in_driver += 1;
+        self.last_position = cx.rqs[rq].end();
+    }
+    fn deactivate(&mut self, _: &mut Cx, _: RqId) {
+        self.in_driver -= 1;
+    }
+    fn completed(&mut self, cx: &mut Cx, rq: RqId) {
+        self.request_completed(cx, rq);
+    }
+
+    fn timer(&mut self, cx: &mut Cx, _: u8) {
+        self.idle_timer(cx);
+    }
+    fn ioc_event(&mut self, cx: &mut Cx, ioc: IocId, what: IocEvent) {
+        match what {
+            IocEvent::Attach => self.ctx.attach(ioc),
+            IocEvent::Exit => self.exit(cx, ioc),
+            IocEvent::Cgroup => self.ctx.at(ioc).moved = true,
+            IocEvent::Release => self.ctx.release(ioc),
+            // Noticed at the context's next request.
+            IocEvent::Prio => {}
+        }
+    }
+    fn cgroup_event(&mut self, cx: &mut Cx, cgroup: CgroupId, what: CgroupEvent) {
+        match what {
+            // The group object appears with its first queue.
+            CgroupEvent::Online => {}
+            CgroupEvent::Weight => self.reweigh(cx, cgroup),
+            CgroupEvent::Offline => self.offline(cgroup),
+        }
+    }
+
+    fn tunables(&self) -> &'static [Tunable] {
+        self.set.tunables()
+    }
+    fn show(&self, cx: &Cx, name: &str) -> Option<String> {
+        self.set.show(cx, name)
+    }
+    fn store(&mut self, cx: &mut Cx, name: &str, text: &str) -> Result<(), StoreError> {
+        self.set.store(cx, name, text)
+    }
+
+    fn check(&self, cx: &Cx) {
+        self.check_invariants(cx);
+    }
+    fn state(&self, cx: &Cx, out: &mut String) {
+        self.describe(cx, out);
+    }
+}

@@ -1,0 +1,420 @@
+//! Queues of 3.4 and 4.0: one per process for sync requests, a few shared ones for async requests;
+//! which queue a request goes to, and how long a queue lives.
+
+use super::Cfq;
+use super::groups::{ROOT, TreeId};
+use super::numbers::Choice;
+use super::sorted::{Held, NONE};
+use super::{Version, numbers};
+use crate::cx::Cx;
+use seekwell_core::{CgroupId, Class, Flags, IoPrio, IocId, RqId, Sector};
+
+/// Workload type of a queue, in the order the kernel numbers them.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(super) enum Kind {
+    /// Async requests.
+    Async = 0,
+    /// Sync, but not worth idling for one by one.
+    NoIdle = 1,
+    /// Sync, with idling.
+    Sync = 2,
+}
+
+/// A queue.
+#[derive(Clone, Debug)]
+pub(super) struct Queue {
+    /// Its requests.
+    pub held: Held,
+    /// Sync requests of a process, or async ones of many.
+    pub sync: bool,
+    /// Scheduling class, never `None`.
+    pub class: Class,
+    /// Level inside the class.
+    pub level: u8,
+    /// Which position tree it belongs in.
+    pub org_level: u8,
+    /// Its cgroup.
+    pub group: u32,
+    /// Requests that left it and are not completed.
+    pub dispatched: u32,
+    /// PRIO requests queued.
+    pub prio_pending: u32,
+    /// References: contexts, merges, requests; a shared async queue has one more.
+    pub refs: u32,
+    /// Of these, requests.
+    pub allocated: u32,
+    /// The service tree it is on.
+    pub tree: Option<TreeId>,
+    /// The position tree it is on.
+    pub position: Option<u8>,
+    /// Jiffy it became active.
+    pub dispatch_start: u64,
+    /// Jiffy of the first completion of its slice; 0 before.
+    pub slice_start: u64,
+    /// Jiffy its slice ends.
+    pub slice_end: u64,
+    /// Jiffies it was given.
+    pub allocated_slice: u64,
+    /// Requests of this slice.
+    pub slice_dispatch: u64,
+    /// Jiffies left of a slice that was cut short; negative: overrun.
+    pub slice_resid: i64,
+    /// One bit for each of the last 32 requests: far (rotational) or small (not rotational).
+    pub seek_history: u32,
+    /// End of its last request; 0: none yet.
+    pub last_pos: Sector,
+    /// The queue its contexts move to at their next request.
+    pub merge_to: Option<u32>,
+    /// On a service tree.
+    pub busy: bool,
+    /// Worth idling for.
+    pub idle_window: bool,
+    /// No request of this slice has completed yet.
+    pub slice_new: bool,
+    /// The device idles for it.
+    pub wait_request: bool,
+    /// Its slice was stretched until its next request comes.
+    pub wait_busy: bool,
+    /// A request came while idling: let it through.
+    pub must_dispatch: bool,
+    /// may_queue said MUST in this slice.
+    pub must_alloc_slice: bool,
+    /// The fifo was looked at in this slice.
+    pub fifo_checked: bool,
+    /// Class and level are to be read again.
+    pub prio_changed: bool,
+    /// It once had 4 requests queued: idle for it although it seeks.
+    pub deep: bool,
+    /// Several processes share it.
+    pub coop: bool,
+    /// They no longer work close together.
+    pub split_coop: bool,
+}
+
+/// Seeky: more than 4 of the last 32 requests were far (or, without rotation, small).
+const SEEKY_MORE_THAN: u32 = 4;
+
+impl Queue {
+    fn new(sync: bool, group: u32) -> Self {
+        Queue {
+            held: Held::default(),
+            sync,
+            class: Class::Be,
+            level: 4,
+            org_level: 4,
+            group,
+            dispatched: 0,
+            prio_pending: 0,
+            refs: 0,
+            allocated: 0,
+            tree: None,
+            position: None,
+            dispatch_start: 0,
+            slice_start: 0,
+            slice_end: 0,
+            allocated_slice: 0,
+            slice_dispatch: 0,
+            slice_resid: 0,
+            seek_history: 0,
+            last_pos: Sector(0),
+            merge_to: None,
+            busy: false,
+            idle_window: sync,
+            slice_new: false,
+            wait_request: false,
+            wait_busy: false,
+            must_dispatch: false,
+            must_alloc_slice: false,
+            fifo_checked: false,
+            prio_changed: false,
+            deep: false,
+            coop: false,
+            split_coop: false,
+        }
+    }
+    /// Workload type.
+    #[inline]
+    pub fn kind(&self) -> Kind {
+        match (self.sync, self.idle_window) {
+            (false, _) => Kind::Async,
+            (true, false) => Kind::NoIdle,
+            (true, true) => Kind::Sync,
+        }
+    }
+    /// Seeky?
+    #[inline]
+    pub fn seeky(&self) -> bool {
+        self.seek_history.count_ones() > SEEKY_MORE_THAN
+    }
+    /// IDLE class?
+    #[inline]
+    pub fn is_idle(&self) -> bool {
+        self.class == Class::Idle
+    }
+    /// RT class?
+    #[inline]
+    pub fn is_rt(&self) -> bool {
+        self.class == Class::Rt
+    }
+    /// 4.8: the slice is over.
+    #[inline]
+    pub fn slice_used(&self, now: u64) -> bool {
+        !self.slice_new && now >= self.slice_end
+    }
+    /// Contexts that point at it, now or after a merge.
+    pub fn process_refs(&self) -> u32 {
+        self.refs - self.allocated
+    }
+}
+
+/// Shared async queues: 8 of RT, 8 of BE, one of IDLE.
+pub(super) const ASYNC_QUEUES: usize = 17;
+
+pub(super) fn async_slot(prio: IoPrio) -> usize {
+    match prio.class {
+        Class::Rt => prio.level as usize,
+        Class::Idle => 16,
+        Class::Be | Class::None => 8 + prio.level as usize,
+    }
+}
+
+impl Cfq {
+    #[inline]
+    pub(super) fn q(&self, i: u32) -> &Queue {
+        &self.queues[i as usize]
+    }
+    #[inline]
+    pub(super) fn qm(&mut self, i: u32) -> &mut Queue {
+        &mut self.queues[i as usize]
+    }
+
+    /// The queue of a request that CFQ was given.
+    #[inline]
+    pub(super) fn queue_of(&self, rq: RqId) -> u32 {
+        self.t.own[rq].queue
+    }
+
+    /// The better of two requests of a queue, the head being at `pos`.
+    #[inline]
+    pub(super) fn choose(
+        &self,
+        cx: &Cx,
+        r1: Option<RqId>,
+        r2: Option<RqId>,
+        pos: Sector,
+    ) -> Option<RqId> {
+        let by = Choice {
+            boost: Flags::PRIO,
+            pos,
+        };
+        numbers::choose(&cx.rqs, &self.set, by, r1, r2)
+    }
+    /// 4.6: what comes after `rq`, which is still queued.
+    #[inline]
+    pub(super) fn find_next(&self, cx: &Cx, q: u32, rq: RqId) -> Option<RqId> {
+        let (next, prev) = self.t.around(&self.q(q).held, rq);
+        self.choose(cx, next, prev, cx.rqs[rq].sector)
+    }
+
+    /// Reads class and level of `q` from `ioc`, if they are due.
+    pub(super) fn apply_prio(&mut self, cx: &Cx, q: u32, ioc: IocId) {
+        if !self.q(q).prio_changed {
+            return;
+        }
+        let c = cx.iocs.get(ioc);
+        let (explicit, prio) = (c.ioprio.class, c.effective(cx.queue.era));
+        let x = self.qm(q);
+        x.class = prio.class;
+        x.level = prio.level;
+        if explicit == Class::Idle {
+            x.level = 7;
+            x.idle_window = false;
+        }
+        x.org_level = x.level;
+        x.prio_changed = false;
+    }
+
+    fn new_queue(&mut self, cx: &Cx, sync: bool, group: u32, ioc: IocId) -> u32 {
+        let queue = Queue::new(sync, group);
+        let i = match self.free_queues.pop() {
+            Some(i) => {
+                self.queues[i as usize] = queue;
+                i
+            }
+            None => {
+                self.queues.push(queue);
+                (self.queues.len() - 1) as u32
+            }
+        };
+        self.groups[group as usize].refs += 1;
+        let x = self.qm(i);
+        x.prio_changed = true;
+        self.apply_prio(cx, i, ioc);
+        i
+    }
+
+    /// The shared async queue for `ioc`; takes a reference. Where that means an allocation the
+    /// submitter's group comes into being, although async queues belong to the root group.
+    fn async_queue(&mut self, cx: &Cx, ioc: IocId, cgroup: CgroupId) -> u32 {
+        let c = cx.iocs.get(ioc);
+        let prio = match self.version {
+            // A task without ioprio shares BE 4, whatever its nice value.
+            Version::V4_0 => {
+                let seen = self.ctx.get(ioc).map_or(IoPrio::NONE, |x| x.ioprio);
+                if seen.class == Class::None {
+                    let mut unset = c.clone();
+                    unset.ioprio = IoPrio::NONE;
+                    unset.effective(cx.queue.era)
+                } else {
+                    seen
+                }
+            }
+            _ if c.ioprio.class == Class::None => IoPrio::be(4),
+            _ => c.ioprio,
+        };
+        let slot = async_slot(prio);
+        if self.async_queues[slot].is_none() {
+            self.group_for(cx, cgroup);
+        }
+        let q = match (self.async_queues[slot], self.ctx.queue(ioc, false)) {
+            (Some(q), _) => q,
+            // The slot is empty: the queue the context has already is put into it as well.
+            (None, Some(old)) => old,
+            (None, None) => self.new_queue(cx, false, ROOT, ioc),
+        };
+        if self.async_queues[slot].is_none() {
+            self.async_queues[slot] = Some(q);
+            self.qm(q).refs += 1;
+        }
+        self.qm(q).refs += 1;
+        q
+    }
+
+    /// Notices ioprio and cgroup changes of a context since its last request.
+    fn notice_changes(&mut self, cx: &mut Cx, ioc: IocId, cgroup: CgroupId) {
+        let c = cx.iocs.get(ioc);
+        let (prio_gen, ioprio) = (c.prio_gen, c.ioprio);
+        let x = *self.ctx.at(ioc);
+        let changed = match self.version {
+            Version::V4_0 => x.ioprio != ioprio,
+            _ => x.prio_gen != prio_gen,
+        };
+        if x.moved {
+            self.ctx.at(ioc).moved = false;
+            if x.queue[1] != NONE {
+                cx.why("3", || {
+                    "the process moved to another group: new queue".to_owned()
+                });
+                self.ctx.at(ioc).queue[1] = NONE;
+                self.put(cx, x.queue[1]);
+            }
+        }
+        if changed {
+            if x.queue[0] != NONE {
+                let new = self.async_queue(cx, ioc, cgroup);
+                self.ctx.at(ioc).queue[0] = new;
+                self.put(cx, x.queue[0]);
+            }
+            if let Some(q) = self.ctx.queue(ioc, true) {
+                self.qm(q).prio_changed = true;
+            }
+            let x = self.ctx.at(ioc);
+            (x.prio_gen, x.ioprio) = (prio_gen, ioprio);
+        }
+    }
+
+    /// Gives a new request its queue (`set_req`): splits and merges of queues happen here.
+    pub(super) fn set_request(&mut self, cx: &mut Cx, rq: RqId) {
+        let (ioc, sync, cgroup) = (cx.rqs[rq].ioc, cx.rqs[rq].sync, cx.rqs[rq].cgroup);
+        let now = cx.jiffies();
+        let x = self.ctx.at(ioc);
+        if !x.met {
+            x.met = true;
+            x.think.last_end = now;
+            x.prio_gen = cx.iocs.get(ioc).prio_gen;
+            x.ioprio = cx.iocs.get(ioc).ioprio;
+        }
+        self.notice_changes(cx, ioc, cgroup);
+        let mut q = self.ctx.queue(ioc, sync);
+        if let Some(i) = q
+            && self.q(i).coop
+            && self.q(i).split_coop
+        {
+            q = self.split(cx, ioc, i);
+        }
+        let q = match q {
+            Some(i) => match self.q(i).merge_to {
+                Some(to) => self.follow_merge(cx, ioc, i, to),
+                None => i,
+            },
+            None => {
+                let i = if sync {
+                    let group = self.group_for(cx, cgroup);
+                    let i = self.new_queue(cx, true, group, ioc);
+                    self.qm(i).refs += 1;
+                    i
+                } else {
+                    self.async_queue(cx, ioc, cgroup)
+                };
+                self.ctx.at(ioc).queue[sync as usize] = i;
+                i
+            }
+        };
+        let x = self.qm(q);
+        x.allocated += 1;
+        x.refs += 1;
+        self.t.own.at(rq.idx()).queue = q;
+    }
+
+    /// The request is freed (`put_req`).
+    pub(super) fn put_request(&mut self, cx: &mut Cx, rq: RqId) {
+        let q = self.queue_of(rq);
+        if q == NONE {
+            return;
+        }
+        self.t.own[rq].queue = NONE;
+        self.qm(q).allocated -= 1;
+        self.put(cx, q);
+    }
+
+    /// Drops a reference; the last one frees the queue.
+    pub(super) fn put(&mut self, cx: &mut Cx, q: u32) {
+        let x = self.qm(q);
+        x.refs -= 1;
+        if x.refs > 0 {
+            return;
+        }
+        debug_assert!(
+            x.held.is_empty(),
+            "cfq: a queue is freed with requests in it"
+        );
+        if self.active == Some(q) {
+            cx.why("7.7", || format!("queue {q} has lost its last user"));
+            self.expire(cx, q, false);
+            self.kick(cx);
+        }
+        debug_assert!(!self.q(q).busy, "cfq: a busy queue is freed");
+        let group = self.q(q).group;
+        self.free_queues.push(q);
+        self.put_group(group);
+    }
+
+    /// 7.8: the last task of a context is gone.
+    pub(super) fn exit(&mut self, cx: &mut Cx, ioc: IocId) {
+        for kind in [0, 1] {
+            let q = std::mem::replace(&mut self.ctx.at(ioc).queue[kind], NONE);
+            if q == NONE {
+                continue;
+            }
+            if self.active == Some(q) {
+                cx.why("7.8", || {
+                    "the process of the active queue has exited".to_owned()
+                });
+                self.expire(cx, q, false);
+                self.kick(cx);
+            }
+            self.drop_merge_chain(cx, q);
+            self.put(cx, q);
+        }
+    }
+}

@@ -1,0 +1,407 @@
+//! 3.4 and 4.0: which queue is served, which of its requests goes, and when a queue must hold back.
+
+use super::Cfq;
+use super::groups::{Rank, TreeId};
+use super::queue::Kind;
+use crate::cx::{Cx, Emit};
+use seekwell_core::RqId;
+
+/// A workload slice lasts at least this long, jiffies.
+const WORKLOAD_SLICE_MIN: u64 = 2;
+
+/// What is being served: group, class and type, until when.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Serving {
+    /// Group.
+    pub group: u32,
+    /// Class.
+    pub rank: Rank,
+    /// Type.
+    pub kind: Kind,
+    /// Jiffy after which the type is chosen anew.
+    pub expires: u64,
+}
+
+/// What `select` makes of the active queue.
+enum Verdict {
+    /// It dispatches.
+    Keep,
+    /// Nothing goes now: wait for it.
+    Wait,
+    /// Its slice is over; the queue to take over, if it was chosen.
+    Expire(Option<u32>),
+}
+
+impl Cfq {
+    /// 7.1: does the device wait for the next request of `q`?
+    pub(super) fn should_idle(&self, cx: &Cx, q: u32) -> bool {
+        let x = self.q(q);
+        if self.set.slice_idle_j == 0 || x.is_idle() {
+            return false;
+        }
+        let queues_inside = !cx.queue.rotational && self.hw_tag != 0;
+        if x.idle_window && !queues_inside {
+            return true;
+        }
+        let Some(id) = x.tree else { return false };
+        let g = self.g(x.group);
+        x.sync && g.count(id) == 1 && !g.tree(id).think.big(self.set.slice_idle_j)
+    }
+
+    /// 6.1.
+    pub(super) fn activate_queue(&mut self, cx: &mut Cx, q: Option<u32>) {
+        self.active = q;
+        let Some(q) = q else { return };
+        let now = cx.jiffies();
+        let x = self.qm(q);
+        x.slice_start = 0;
+        x.slice_end = 0;
+        x.allocated_slice = 0;
+        x.slice_dispatch = 0;
+        x.dispatch_start = now;
+        x.wait_request = false;
+        x.must_dispatch = false;
+        x.must_alloc_slice = false;
+        x.fifo_checked = false;
+        x.slice_new = true;
+        cx.disarm(super::IDLE_TIMER);
+    }
+
+    /// 6.2.
+    pub(super) fn expire(&mut self, cx: &mut Cx, q: u32, timed_out: bool) {
+        let now = cx.jiffies();
+        if self.q(q).wait_request {
+            cx.disarm(super::IDLE_TIMER);
+        }
+        let x = self.qm(q);
+        x.wait_request = false;
+        x.wait_busy = false;
+        if x.coop && x.seeky() {
+            x.split_coop = true;
+        }
+        if timed_out {
+            self.qm(q).slice_resid = if self.q(q).slice_new {
+                self.scaled_slice(q) as i64
+            } else {
+                self.q(q).slice_end.wrapping_sub(now) as i64
+            };
+        }
+        cx.why("6.2", || {
+            let how = if timed_out { "in its time" } else { "early" };
+            format!("the slice of queue {q} ends {how}")
+        });
+        self.charge(cx, q);
+        if self.q(q).busy && self.q(q).held.is_empty() {
+            self.rest(q);
+        }
+        if self.q(q).busy {
+            self.resort(cx, q, false);
+            self.enter_position(cx, q);
+        }
+        if self.active == Some(q) {
+            self.active = None;
+        }
+        self.ctx.deactivate();
+    }
+
+    /// 7.2.
+    fn select(&mut self, cx: &mut Cx) -> Option<u32> {
+        let chosen = match self.active {
+            None => None,
+            Some(a) => match self.judge(cx, a) {
+                Verdict::Keep => return Some(a),
+                Verdict::Wait => return None,
+                Verdict::Expire(chosen) => {
+                    self.expire(cx, a, false);
+                    chosen
+                }
+            },
+        };
+        let q = match chosen {
+            Some(q) => Some(q),
+            None => {
+                self.choose_workload(cx)?;
+                let Serving {
+                    group, rank, kind, ..
+                } = self.serving;
+                self.first_of(group, TreeId::new(rank, kind))
+                    .filter(|_| self.rq_queued > 0)
+            }
+        };
+        if let Some(q) = q {
+            cx.why("NEW", || format!("queue {q} becomes active"));
+        }
+        self.activate_queue(cx, q);
+        q
+    }
+
+    fn judge(&mut self, cx: &mut Cx, a: u32) -> Verdict {
+        let now = cx.jiffies();
+        let x = self.q(a);
+        let empty = x.held.is_empty();
+        if self.rq_queued == 0 {
+            cx.why("S1", || "nothing is queued anywhere".to_owned());
+            return Verdict::Wait;
+        }
+        if x.wait_busy && !empty {
+            cx.why("S2", || {
+                "the awaited request came after the slice".to_owned()
+            });
+            return Verdict::Expire(None);
+        }
+        let alone = self.g(x.group).busy == 1;
+        if x.slice_used(now) && !x.must_dispatch {
+            if alone && empty && x.dispatched > 0 && self.should_idle(cx, a) {
+                cx.why("S3", || {
+                    "slice over, but its group would lose its place".to_owned()
+                });
+                return Verdict::Wait;
+            }
+            return self.group_idle(cx, a, "S3");
+        }
+        if !empty {
+            cx.why("S4", || format!("queue {a} has requests and time"));
+            return Verdict::Keep;
+        }
+        if let Some(c) = self.cooperator(cx, a) {
+            cx.why("S5", || {
+                format!("queue {c} has a request close to the head")
+            });
+            if self.q(a).merge_to.is_none() {
+                self.schedule_merge(cx, a, c);
+            }
+            return Verdict::Expire(Some(c));
+        }
+        if cx.armed(super::IDLE_TIMER) {
+            cx.why("S6", || "idling for the active queue".to_owned());
+            return Verdict::Wait;
+        }
+        let x = self.qm(a);
+        // The remaining time wraps around once the slice is over, as the kernel's does.
+        let early = x.slice_end.wrapping_sub(now) > now.wrapping_sub(x.slice_start);
+        if x.seeky() && x.idle_window && (x.slice_new || early) {
+            x.deep = false;
+            x.idle_window = false;
+            cx.why("S7", || "the device outruns a deep seeky queue".to_owned());
+        }
+        if self.q(a).dispatched > 0 && self.should_idle(cx, a) {
+            cx.why("S8", || {
+                "waiting for the active queue's own requests".to_owned()
+            });
+            return Verdict::Wait;
+        }
+        self.group_idle(cx, a, "GIDLE")
+    }
+
+    fn group_idle(&self, cx: &mut Cx, a: u32, rule: &'static str) -> Verdict {
+        let limit = self.set.group_idle_j;
+        let g = self.g(self.q(a).group);
+        if limit > 0 && g.busy == 1 && g.dispatched > 0 && !g.think.big(limit) {
+            cx.why("GIDLE", || {
+                "waiting for the group's requests in flight".to_owned()
+            });
+            return Verdict::Wait;
+        }
+        cx.why(rule, || format!("queue {a} gives the disk away"));
+        Verdict::Expire(None)
+    }
+
+    /// 7.4: group, class and type to serve. `None`: nobody has a request.
+    fn choose_workload(&mut self, cx: &mut Cx) -> Option<()> {
+        let now = cx.jiffies();
+        let Some(group) = self.first_group() else {
+            self.active = None;
+            return None;
+        };
+        let saved = self.g(group).saved;
+        self.serving.group = group;
+        if saved.rest > 0 {
+            self.serving.expires = now + saved.rest;
+            self.serving.rank = saved.rank;
+            self.serving.kind = saved.kind;
+        } else {
+            self.serving.expires = now - 1;
+        }
+        let was = self.serving.rank;
+        let g = self.g(group);
+        self.serving.rank = if g.busy_of(Rank::Rt) > 0 {
+            Rank::Rt
+        } else if g.busy_of(Rank::Be) > 0 {
+            Rank::Be
+        } else {
+            self.serving.rank = Rank::Idle;
+            self.serving.expires = now + 1;
+            cx.why("7.4", || format!("group {group}: only IDLE queues"));
+            return Some(());
+        };
+        let id = TreeId::new(self.serving.rank, self.serving.kind);
+        if was == self.serving.rank && self.g(group).count(id) > 0 && now <= self.serving.expires {
+            return Some(());
+        }
+        self.new_workload(cx, group);
+        Some(())
+    }
+
+    fn new_workload(&mut self, cx: &mut Cx, group: u32) {
+        let rank = self.serving.rank;
+        let mut best: Option<(i64, Kind)> = None;
+        for kind in [Kind::Async, Kind::NoIdle, Kind::Sync] {
+            if let Some(q) = self.first_of(group, TreeId::new(rank, kind)) {
+                let key = self.service.key(q);
+                if best.is_none_or(|b| key < b.0) {
+                    best = Some((key, kind));
+                }
+            }
+        }
+        let kind = best.map_or(Kind::NoIdle, |b| b.1);
+        self.serving.kind = kind;
+        let g = self.g(group);
+        let queues = g.busy_avg[rank as usize].max(g.busy_of(rank)).max(1);
+        let count = g.count(TreeId::new(rank, kind));
+        let mut slice = self.group_slice(group) * count / queues;
+        if kind == Kind::Async {
+            let all = u64::from(self.busy.max(1));
+            slice = slice.min(self.set.target_latency_j * g.busy_async() / all);
+            slice = slice * self.set.slice_j[0] / self.set.slice_j[1].max(1);
+        } else {
+            slice = slice.max(2 * self.set.slice_idle_j);
+        }
+        let slice = slice.max(WORKLOAD_SLICE_MIN);
+        self.serving.expires = cx.jiffies() + slice;
+        cx.why("7.4", || {
+            format!("group {group} {rank:?}: {kind:?} workload for {slice} jiffies")
+        });
+    }
+
+    /// 7.3: one request, or with `force` all of them.
+    pub(super) fn dispatch_requests(&mut self, cx: &mut Cx, force: bool) -> u32 {
+        if self.busy == 0 {
+            return 0;
+        }
+        if force {
+            return self.drain(cx);
+        }
+        let Some(q) = self.select(cx) else { return 0 };
+        if !self.may_dispatch(cx, q) {
+            return 0;
+        }
+        let Some(rq) = self.expired_head(cx, q).or(self.q(q).held.next) else {
+            return 0;
+        };
+        self.move_request(cx, rq);
+        self.ctx.activate(cx.rqs[rq].ioc);
+        let now = cx.jiffies();
+        let alone = self.busy <= 1;
+        let x = &mut self.queues[q as usize];
+        x.slice_dispatch += 1;
+        x.must_dispatch = false;
+        let spent = !x.sync && x.slice_dispatch >= self.set.max_requests(x.level);
+        if !alone && (spent || x.is_idle()) {
+            x.slice_end = now + 1;
+            self.expire(cx, q, false);
+        }
+        1
+    }
+
+    /// 7.3: the oldest request, if it has expired; looked at once per slice.
+    fn expired_head(&mut self, cx: &mut Cx, q: u32) -> Option<RqId> {
+        let x = self.qm(q);
+        if x.fifo_checked {
+            return None;
+        }
+        x.fifo_checked = true;
+        let head = RqId(x.held.fifo.first()?);
+        if cx.jiffies() < self.t.own[head].deadline_j {
+            return None;
+        }
+        cx.why("7.3", || {
+            "the oldest request of the queue has expired".to_owned()
+        });
+        Some(head)
+    }
+
+    /// Moves `rq` to the dispatch list.
+    fn move_request(&mut self, cx: &mut Cx, rq: RqId) {
+        let q = self.queue_of(rq);
+        let next = self.find_next(cx, q, rq);
+        self.qm(q).held.next = next;
+        self.remove_request(cx, rq);
+        let x = self.qm(q);
+        x.dispatched += 1;
+        let (group, sync) = (x.group, x.sync);
+        self.gm(group).dispatched += 1;
+        self.in_flight[sync as usize] += 1;
+        cx.emit(rq, Emit::Sorted);
+    }
+
+    /// 7.3 may(q).
+    fn may_dispatch(&self, cx: &mut Cx, q: u32) -> bool {
+        let x = self.q(q);
+        if self.in_flight[0] > 0 && self.should_idle(cx, q) {
+            cx.why("7.3a", || "async requests are still in flight".to_owned());
+            return false;
+        }
+        if !x.sync && self.in_flight[1] > 0 {
+            cx.why("7.3b", || {
+                "sync requests are in flight: async waits".to_owned()
+            });
+            return false;
+        }
+        let dispatched = u64::from(x.dispatched);
+        let mut limit = match x.is_idle() {
+            true => 1,
+            false => (self.set.quantum / 2).max(1),
+        };
+        if dispatched >= limit {
+            let promoted = x.sync && self.busy_sync == 1;
+            let soon = || {
+                let left = self.set.slice_idle_j * dispatched;
+                x.slice_new || cx.jiffies() + left > x.slice_end
+            };
+            if x.is_idle() || (self.busy > 1 && !promoted && soon()) {
+                cx.why("7.3d", || format!("queue {q} has {dispatched} in flight"));
+                return false;
+            }
+            limit = match self.busy == 1 || promoted {
+                true => u64::MAX,
+                false => self.set.quantum,
+            };
+        }
+        if !x.sync && self.set.low_latency {
+            let since = cx.jiffies().saturating_sub(self.last_delayed_sync);
+            let mut depth = since / self.set.slice_j[1].max(1);
+            if depth == 0 && dispatched == 0 {
+                depth = 1;
+            }
+            limit = limit.min(depth);
+        }
+        if dispatched >= limit {
+            cx.why("7.3f", || format!("queue {q} may have {limit} in flight"));
+        }
+        dispatched < limit
+    }
+
+    /// 7.3, forced: everything out, queue by queue.
+    fn drain(&mut self, cx: &mut Cx) -> u32 {
+        if let Some(a) = self.active {
+            self.expire(cx, a, false);
+        }
+        let mut moved = 0;
+        while self.rq_queued > 0 {
+            let Some(group) = self.first_group() else {
+                break;
+            };
+            let trees = &self.g(group).trees;
+            let Some(q) = trees.iter().find_map(|t| t.tree.first()) else {
+                break;
+            };
+            self.activate_queue(cx, Some(q));
+            while let Some(rq) = self.q(q).held.next {
+                self.move_request(cx, rq);
+                moved += 1;
+            }
+            self.expire(cx, q, false);
+        }
+        moved
+    }
+}

@@ -1,0 +1,646 @@
+//! CFQ of 2.6.18: round-robin lists by level. Sync means read: all writes share async queues.
+//! Slices count from the first dispatch round; a queue with requests in the driver waits aside;
+//! nothing preempts but a read the IDLE class; bios merge across processes.
+
+use super::flat::Flat;
+use super::sorted::NONE;
+use super::{GRACE_TIMER, IDLE_TIMER, Version};
+use crate::contract::{Insert, IocEvent, MayQueue, MergeKind, Scheduler};
+use crate::cx::Cx;
+use crate::tunable::{StoreError, Tunable};
+use seekwell_core::{Bio, Class, IocId, Links, List, Op, RqId};
+
+/// Lists 0 to 7: waiting queues by level.
+const LEVELS: usize = 8;
+/// The list being served.
+const CUR: u8 = 8;
+/// Queues with requests in the driver.
+const BUSY: u8 = 9;
+/// Queues of the IDLE class.
+const IDLE: u8 = 10;
+const LISTS: usize = 11;
+
+/// CFQ of 2.6.18.
+#[derive(Debug)]
+pub(super) struct Cfq18 {
+    f: Flat,
+    lists: [List; LISTS],
+    links: Links,
+    /// Async queues, the newest last.
+    async_queues: Vec<u32>,
+    /// The sweep over the levels: from here ...
+    level: usize,
+    /// ... to there, inclusive.
+    level_end: usize,
+    /// Requests moved since the active queue became active.
+    dispatch_slice: u64,
+}
+
+impl Cfq18 {
+    /// With the kernel's defaults.
+    pub fn new(cx: &Cx) -> Self {
+        Cfq18 {
+            f: Flat::new(cx, Version::V2_6_18),
+            lists: [List::new(); LISTS],
+            links: Links::new(),
+            async_queues: Vec::new(),
+            level: 0,
+            level_end: 0,
+            dispatch_slice: 0,
+        }
+    }
+
+    fn leave_list(&mut self, q: u32) {
+        if let Some(l) = self.f.qm(q).list.take() {
+            self.links.remove(&mut self.lists[l as usize], q);
+        }
+    }
+    /// 9.2.
+    fn resort(&mut self, q: u32, preempted: bool) {
+        self.leave_list(q);
+        let x = self.f.q(q);
+        let at = match x.class {
+            Class::Rt => CUR,
+            Class::Idle => IDLE,
+            _ if x.dispatched > 0 => BUSY,
+            _ => x.level,
+        };
+        let served = x.served;
+        let list = &mut self.lists[at as usize];
+        let last = list.last();
+        if preempted {
+            match last {
+                Some(last) => self.links.insert_before(list, last, q),
+                None => self.links.push_back(list, q),
+            }
+        } else if at == BUSY {
+            self.links.push_back(list, q);
+        } else {
+            // Behind those served before it; one that was never served goes behind its like.
+            let mut behind = last;
+            while let Some(i) = behind {
+                let theirs = self.f.queues[i as usize].served;
+                if theirs == 0 || theirs < served {
+                    break;
+                }
+                behind = self.links.prev(i);
+            }
+            match behind {
+                Some(i) => self.links.insert_after(list, i, q),
+                None => self.links.push_front(list, q),
+            }
+        }
+        self.f.qm(q).list = Some(at);
+    }
+
+    fn remove_request(&mut self, cx: &Cx, rq: RqId) {
+        let q = self.f.queue_of(rq);
+        self.f.remove_request(cx, rq);
+        if self.f.q(q).busy && self.f.q(q).held.is_empty() {
+            self.leave_list(q);
+            self.f.qm(q).busy = false;
+            self.f.busy -= 1;
+        }
+    }
+    /// 9.3: to the dispatch list, whose tail tells where the next search starts.
+    fn move_request(&mut self, cx: &mut Cx, rq: RqId) {
+        let q = self.f.queue_of(rq);
+        let next = self.f.find_next(cx, q, rq);
+        self.f.qm(q).held.next = next;
+        self.remove_request(cx, rq);
+        self.f.send(cx, rq);
+        if let Some(tail) = cx.out.last() {
+            self.f.head = cx.rqs[tail].end();
+        }
+    }
+    fn sort_in(&mut self, cx: &mut Cx, q: u32, rq: RqId) {
+        let start = cx.rqs[rq].sector;
+        while let Some(alias) = self.f.t.nodes.find(&self.f.q(q).held.sorted, start) {
+            cx.why("8.3", || {
+                "a second request at its start sector sends it off".to_owned()
+            });
+            self.move_request(cx, RqId(alias));
+        }
+        let held = &mut self.f.queues[q as usize].held;
+        self.f.t.nodes.insert(&mut held.sorted, rq.0, start);
+        if !self.f.q(q).busy {
+            self.f.qm(q).busy = true;
+            self.f.busy += 1;
+            self.resort(q, false);
+        }
+        let next = self.f.choose(cx, self.f.q(q).held.next, Some(rq));
+        self.f.qm(q).held.next = next;
+    }
+
+    fn apply_prio(&mut self, cx: &Cx, q: u32, ioc: IocId) {
+        if self.f.apply_prio(cx, q, ioc) && self.f.q(q).busy {
+            self.resort(q, false);
+        }
+    }
+
+    /// 9.4: moves the list of the next level to the one being served. False: all are empty.
+    fn next_level(&mut self) -> bool {
+        let mut wrapped = false;
+        let found = loop {
+            let mut sweep = self.level..=self.level_end;
+            if let Some(i) = sweep.find(|i| !self.lists[*i].is_empty()) {
+                break i;
+            }
+            self.level = 0;
+            self.level_end += 1;
+            if self.level_end == LEVELS {
+                self.level_end = 0;
+                if wrapped {
+                    return false;
+                }
+                wrapped = true;
+            }
+        };
+        let mut list = std::mem::take(&mut self.lists[found]);
+        let mut at = list.first();
+        while let Some(q) = at {
+            self.f.qm(q).list = Some(CUR);
+            at = self.links.next(q);
+        }
+        self.links.append(&mut self.lists[CUR as usize], &mut list);
+        self.level = found + 1;
+        if self.level > self.level_end {
+            self.level_end = self.level;
+            self.level = 0;
+        }
+        if self.level_end == LEVELS {
+            self.level = 0;
+            self.level_end = 0;
+        }
+        true
+    }
+    fn first_served(&mut self, cx: &mut Cx) -> Option<u32> {
+        if !self.lists[CUR as usize].is_empty() || self.next_level() {
+            return self.lists[CUR as usize].first();
+        }
+        if let Some(q) = self.lists[BUSY as usize].first() {
+            return Some(q);
+        }
+        let q = self.lists[IDLE as usize].first()?;
+        let end = self.f.last_end_any + cx.hz() / 10;
+        if cx.jiffies() < end {
+            cx.arm_jiffy(GRACE_TIMER, end);
+            cx.why("9.4", || "grace: IDLE requests wait".to_owned());
+            return None;
+        }
+        Some(q)
+    }
+    fn activate_queue(&mut self, cx: &mut Cx, q: u32) {
+        cx.disarm(GRACE_TIMER);
+        let x = self.f.qm(q);
+        x.slice_end = 0;
+        x.must_alloc_slice = false;
+        x.fifo_checked = false;
+        self.f.active = Some(q);
+        cx.why("9.4", || format!("queue {q} becomes active"));
+    }
+
+    /// 9.8.
+    fn expire(&mut self, cx: &mut Cx, q: u32, preempted: bool) {
+        if self.f.q(q).wait_request {
+            cx.disarm(IDLE_TIMER);
+        }
+        if !preempted && self.f.q(q).dispatched == 0 {
+            self.f.qm(q).served = cx.jiffies();
+            self.f.kick(cx);
+        }
+        let x = self.f.qm(q);
+        x.must_dispatch = false;
+        x.wait_request = false;
+        cx.why("9.8", || format!("the slice of queue {q} ends"));
+        if self.f.q(q).busy {
+            self.resort(q, preempted);
+        }
+        if self.f.active == Some(q) {
+            self.f.active = None;
+        }
+        self.f.ctx.deactivate();
+        self.dispatch_slice = 0;
+    }
+
+    /// 9.6.
+    fn select(&mut self, cx: &mut Cx) -> Option<u32> {
+        if let Some(a) = self.f.active {
+            let x = self.f.q(a);
+            if !x.must_dispatch && cx.jiffies() > x.slice_end {
+                cx.why("9.6", || format!("the slice of queue {a} is used up"));
+            } else if !x.held.is_empty() {
+                cx.why("9.6", || format!("queue {a} has requests and time"));
+                return Some(a);
+            } else if x.dispatched > 0 {
+                cx.why("9.6", || format!("queue {a} has requests in the driver"));
+                return None;
+            } else if x.sync && self.f.arm(cx, a) {
+                return None;
+            }
+            self.expire(cx, a, false);
+        }
+        let q = self.first_served(cx);
+        match q {
+            Some(q) => self.activate_queue(cx, q),
+            None => self.f.active = None,
+        }
+        q
+    }
+
+    /// 9.7: the oldest request, if it has expired; until one was found in this slice.
+    fn expired_head(&mut self, cx: &mut Cx, q: u32) -> Option<RqId> {
+        let x = self.f.q(q);
+        if x.fifo_checked {
+            return None;
+        }
+        let (head, sync) = (RqId(x.held.fifo.first()?), x.sync);
+        let start = cx.clock().jiffies(cx.rqs[head].start);
+        if cx.jiffies() <= start + self.f.set.fifo_expire_j[sync as usize] {
+            return None;
+        }
+        self.f.qm(q).fifo_checked = true;
+        cx.why("9.7", || {
+            "the oldest request of the queue has expired".to_owned()
+        });
+        Some(head)
+    }
+    /// 9.7.
+    fn dispatch_rounds(&mut self, cx: &mut Cx) -> u32 {
+        let (mut moved, mut previous) = (0, None);
+        while let Some(q) = self.select(cx) {
+            if previous == Some(q) {
+                break;
+            }
+            let x = self.f.qm(q);
+            x.must_dispatch = false;
+            x.wait_request = false;
+            let limit = match x.is_idle() {
+                true => 1,
+                false => self.f.set.quantum,
+            };
+            cx.disarm(IDLE_TIMER);
+            moved += self.round(cx, q, limit);
+            if self.f.q(q).idle_window && self.f.active.is_some() {
+                break;
+            }
+            previous = Some(q);
+        }
+        moved
+    }
+    fn round(&mut self, cx: &mut Cx, q: u32, limit: u64) -> u32 {
+        let mut moved = 0;
+        while let Some(rq) = self.expired_head(cx, q).or(self.f.q(q).held.next) {
+            let ioc = cx.rqs[rq].ioc;
+            self.move_request(cx, rq);
+            self.dispatch_slice += 1;
+            self.f.ctx.activate(ioc);
+            moved += 1;
+            if u64::from(moved) >= limit || self.f.q(q).held.is_empty() {
+                break;
+            }
+        }
+        if self.f.q(q).slice_end == 0 {
+            let end = self.f.slice_end_of(cx, q);
+            self.f.qm(q).slice_end = end;
+        }
+        let x = self.f.q(q);
+        let spent = !x.sync && self.dispatch_slice >= self.f.set.max_requests(x.level);
+        if spent || x.is_idle() || !x.idle_window {
+            self.expire(cx, q, false);
+        }
+        moved
+    }
+    fn drain(&mut self, cx: &mut Cx) -> u32 {
+        let mut moved = 0;
+        let order = (0..LEVELS).chain([BUSY as usize, CUR as usize, IDLE as usize]);
+        for list in order {
+            // A queue leaves its list with its last request.
+            while let Some(q) = self.lists[list].first() {
+                while let Some(rq) = self.f.q(q).held.next {
+                    self.move_request(cx, rq);
+                    moved += 1;
+                }
+            }
+        }
+        if let Some(a) = self.f.active {
+            self.expire(cx, a, false);
+        }
+        moved
+    }
+
+    /// Does the queue fit a task's ioprio, as the kernel's table of queues looks it up?
+    fn fits(&self, cx: &Cx, q: u32, ioc: IocId) -> bool {
+        let (x, want) = (self.f.q(q), cx.iocs.get(ioc).ioprio);
+        want.class == Class::None || (want.class, want.level) == (x.class, x.level)
+    }
+    /// The newest async queue that fits.
+    fn find_async(&self, cx: &Cx, ioc: IocId) -> Option<u32> {
+        let newest_first = self.async_queues.iter().rev().copied();
+        newest_first.into_iter().find(|q| self.fits(cx, *q, ioc))
+    }
+    /// The queue a search by process and ioprio finds.
+    fn find_queue(&self, cx: &Cx, ioc: IocId, sync: bool) -> Option<u32> {
+        if !sync {
+            return self.find_async(cx, ioc);
+        }
+        self.f
+            .ctx
+            .queue(ioc, true)
+            .filter(|q| self.fits(cx, *q, ioc))
+    }
+    /// The async queue for `ioc`, made if there is none; takes a reference.
+    fn async_queue(&mut self, cx: &Cx, ioc: IocId) -> u32 {
+        let q = match self.find_async(cx, ioc) {
+            Some(q) => q,
+            None => {
+                let q = self.f.new_queue(cx, false, ioc);
+                self.async_queues.push(q);
+                q
+            }
+        };
+        self.f.qm(q).refs += 1;
+        q
+    }
+    fn put(&mut self, cx: &mut Cx, q: u32) {
+        if !self.f.unref(q) {
+            return;
+        }
+        if self.f.active == Some(q) {
+            self.expire(cx, q, false);
+        }
+        self.async_queues.retain(|i| *i != q);
+        self.f.free(q);
+    }
+
+    fn preempt(&mut self, cx: &mut Cx, a: u32, q: u32) {
+        let mut left = self.lists[CUR as usize].len();
+        let mut at = self.lists[CUR as usize].first();
+        while let Some(i) = at.filter(|_| left > 0) {
+            at = self.links.next(i);
+            left -= 1;
+            self.resort(i, true);
+        }
+        self.expire(cx, a, true);
+        self.activate_queue(cx, q);
+        self.f.qm(q).must_dispatch = true;
+        cx.run_queue();
+    }
+
+    fn idle_timer(&mut self, cx: &mut Cx) {
+        if let Some(a) = self.f.active {
+            let x = self.f.q(a);
+            if cx.jiffies() <= x.slice_end {
+                if self.f.busy == 0 {
+                    return;
+                }
+                if !x.held.is_empty() {
+                    self.f.qm(a).must_dispatch = true;
+                    return self.f.kick(cx);
+                }
+            }
+            cx.why("timer", || format!("idling for queue {a} was in vain"));
+            self.expire(cx, a, false);
+        }
+        self.f.kick(cx);
+    }
+    fn grace_timer(&mut self, cx: &mut Cx) {
+        let end = self.f.last_end_any + cx.hz() / 10;
+        if cx.jiffies() < end {
+            cx.arm_jiffy(GRACE_TIMER, end);
+        } else {
+            self.f.kick(cx);
+        }
+    }
+}
+
+const fn is_sync(op: Op) -> bool {
+    matches!(op, Op::Read)
+}
+
+impl Scheduler for Cfq18 {
+    /// 9.9.
+    fn insert(&mut self, cx: &mut Cx, rq: RqId, _: Insert) {
+        let q = self.f.queue_of(rq);
+        let ioc = cx.rqs[rq].ioc;
+        self.apply_prio(cx, q, ioc);
+        self.sort_in(cx, q, rq);
+        let held = &mut self.f.queues[q as usize].held;
+        self.f.t.links.push_back(&mut held.fifo, rq.0);
+        let active = self.f.active;
+        if !is_sync(cx.rqs[rq].op) {
+            if let Some(a) = active
+                && self.f.ctx.is_active(ioc)
+                && cx.armed(IDLE_TIMER)
+            {
+                cx.why("9.9", || {
+                    "the awaited process writes: no more idling".to_owned()
+                });
+                cx.disarm(IDLE_TIMER);
+                self.expire(cx, a, false);
+                cx.run_queue();
+            }
+            return;
+        }
+        self.f.statistics(cx, rq, ioc);
+        self.f.update_idle_window(cx, q, ioc);
+        let Some(a) = active else { return };
+        if a == q {
+            if self.f.q(q).wait_request {
+                cx.why("9.9", || {
+                    "the awaited request: the idle wait ends".to_owned()
+                });
+                self.f.qm(q).must_dispatch = true;
+                cx.disarm(IDLE_TIMER);
+                cx.run_queue();
+            }
+        } else if self.f.q(a).is_idle() && !self.f.q(q).is_idle() {
+            cx.why("9.9", || format!("queue {q} preempts the IDLE class"));
+            self.preempt(cx, a, q);
+        }
+    }
+    fn dispatch(&mut self, cx: &mut Cx, _: u16, force: bool) -> u32 {
+        match (self.f.busy, force) {
+            (0, _) => 0,
+            (_, true) => self.drain(cx),
+            (_, false) => self.dispatch_rounds(cx),
+        }
+    }
+    fn has_work(&self, _: &Cx, _: u16) -> bool {
+        self.f.busy > 0
+    }
+
+    fn find_front(&mut self, cx: &mut Cx, bio: &Bio, ioc: IocId) -> Option<RqId> {
+        let q = self.find_queue(cx, ioc, is_sync(bio.op))?;
+        let found = self.f.t.nodes.find(&self.f.q(q).held.sorted, bio.end())?;
+        Some(RqId(found))
+    }
+    fn merged(&mut self, cx: &mut Cx, rq: RqId, kind: MergeKind) {
+        if kind == MergeKind::Front {
+            let q = self.f.queue_of(rq);
+            let held = &mut self.f.queues[q as usize].held;
+            self.f.t.nodes.remove(&mut held.sorted, rq.0);
+            self.sort_in(cx, q, rq);
+        }
+    }
+    fn joined(&mut self, cx: &mut Cx, kept: RqId, gone: RqId) {
+        let q = self.f.queue_of(kept);
+        if self.f.q(q).held.next == Some(gone) {
+            self.f.qm(q).held.next = Some(kept);
+        }
+        self.remove_request(cx, gone);
+    }
+    fn former(&mut self, _: &Cx, rq: RqId) -> Option<RqId> {
+        self.f.t.nodes.prev(rq.0).map(RqId)
+    }
+    fn latter(&mut self, _: &Cx, rq: RqId) -> Option<RqId> {
+        self.f.t.nodes.next(rq.0).map(RqId)
+    }
+
+    fn may_queue(&mut self, cx: &mut Cx, bio: &Bio, ioc: IocId) -> MayQueue {
+        let Some(q) = self.find_queue(cx, ioc, is_sync(bio.op)) else {
+            return MayQueue::May;
+        };
+        self.apply_prio(cx, q, ioc);
+        self.f.may_queue(q)
+    }
+    fn prepare(&mut self, cx: &mut Cx, rq: RqId) {
+        let (ioc, sync) = (cx.rqs[rq].ioc, is_sync(cx.rqs[rq].op));
+        self.f.meet(cx, ioc);
+        let q = match self.f.ctx.queue(ioc, sync) {
+            Some(q) => q,
+            None => {
+                let q = if sync {
+                    let q = self.f.new_queue(cx, true, ioc);
+                    self.f.qm(q).refs += 1;
+                    q
+                } else {
+                    self.async_queue(cx, ioc)
+                };
+                self.f.ctx.at(ioc).queue[sync as usize] = q;
+                q
+            }
+        };
+        self.f.own(rq, q);
+    }
+    fn finish(&mut self, cx: &mut Cx, rq: RqId) {
+        if let Some(q) = self.f.disown(rq) {
+            self.put(cx, q);
+        }
+    }
+    fn activate(&mut self, _: &mut Cx, _: RqId) {
+        self.f.activate();
+    }
+    fn deactivate(&mut self, _: &mut Cx, _: RqId) {
+        self.f.in_driver -= 1;
+    }
+
+    /// 9.10.
+    fn completed(&mut self, cx: &mut Cx, rq: RqId) {
+        let now = cx.jiffies();
+        let q = self.f.queue_of(rq);
+        let (ioc, sync) = (cx.rqs[rq].ioc, is_sync(cx.rqs[rq].op));
+        self.f.in_driver -= 1;
+        let x = self.f.qm(q);
+        x.dispatched -= 1;
+        let again = x.dispatched == 0 && x.busy;
+        if again {
+            x.served = now;
+        }
+        if !x.is_idle() {
+            self.f.last_end_any = now;
+        }
+        self.f.sync_flight -= u32::from(self.f.q(q).sync);
+        if again {
+            self.resort(q, false);
+        }
+        if sync {
+            self.f.ctx.at(ioc).think.last_end = now;
+        }
+        if self.f.active == Some(q) {
+            let x = self.f.q(q);
+            if now > x.slice_end {
+                self.expire(cx, q, false);
+            } else if sync && x.held.is_empty() && !self.f.arm(cx, q) {
+                self.f.kick(cx);
+            }
+        }
+    }
+
+    fn timer(&mut self, cx: &mut Cx, slot: u8) {
+        match slot {
+            GRACE_TIMER => self.grace_timer(cx),
+            _ => self.idle_timer(cx),
+        }
+    }
+    fn ioc_event(&mut self, cx: &mut Cx, ioc: IocId, what: IocEvent) {
+        match what {
+            IocEvent::Attach => self.f.ctx.attach(ioc),
+            IocEvent::Release => self.f.ctx.release(ioc),
+            // The async queue is switched at once, the sync queue at its next request.
+            IocEvent::Prio => {
+                if let Some(old) = self.f.ctx.queue(ioc, false) {
+                    self.f.ctx.at(ioc).queue[0] = self.async_queue(cx, ioc);
+                    self.put(cx, old);
+                }
+                if let Some(q) = self.f.ctx.queue(ioc, true) {
+                    self.f.qm(q).prio_changed = true;
+                }
+            }
+            IocEvent::Exit => {
+                for kind in [0, 1] {
+                    let q = std::mem::replace(&mut self.f.ctx.at(ioc).queue[kind], NONE);
+                    if q == NONE {
+                        continue;
+                    }
+                    if self.f.active == Some(q) {
+                        cx.why("7.8", || {
+                            "the process of the active queue has exited".to_owned()
+                        });
+                        self.expire(cx, q, false);
+                    }
+                    self.put(cx, q);
+                }
+            }
+            IocEvent::Cgroup => {}
+        }
+    }
+
+    fn tunables(&self) -> &'static [Tunable] {
+        self.f.set.tunables()
+    }
+    fn show(&self, cx: &Cx, name: &str) -> Option<String> {
+        self.f.set.show(cx, name)
+    }
+    fn store(&mut self, cx: &mut Cx, name: &str, text: &str) -> Result<(), StoreError> {
+        self.f.set.store(cx, name, text)
+    }
+    fn check(&self, cx: &Cx) {
+        self.f.check(cx);
+        for (l, list) in self.lists.iter().enumerate() {
+            for q in self.links.iter(list) {
+                assert_eq!(
+                    self.f.q(q).list,
+                    Some(l as u8),
+                    "cfq: queue {q} on list {l}"
+                );
+                assert!(
+                    self.f.q(q).busy,
+                    "cfq: a queue without requests is on list {l}"
+                );
+            }
+        }
+        let listed: usize = self.lists.iter().map(List::len).sum();
+        assert_eq!(
+            listed, self.f.busy as usize,
+            "cfq: queues with requests are on lists"
+        );
+        assert!(
+            self.level <= self.level_end && self.level_end < LEVELS,
+            "cfq: level sweep"
+        );
+    }
+    fn state(&self, cx: &Cx, out: &mut String) {
+        self.f.describe(cx, out);
+    }
+}

@@ -1,0 +1,592 @@
+//! CFQ of 2.6.24 and 2.6.25: one tree of the queues that hold requests, RT before BE before IDLE,
+//! then by key. No groups, no workloads, no cooperators; several requests a dispatch round; sync
+//! preempts async. The two differ in the IDLE class only: 2.6.24 serves it a tenth of a second
+//! after the last other completion (*grace*), 2.6.25 when nobody else waits.
+
+use super::flat::Flat;
+use super::queue::{ASYNC_QUEUES, async_slot};
+use super::sorted::NONE;
+use super::{GRACE_TIMER, IDLE_TIMER, Version};
+use crate::contract::{Insert, IocEvent, MayQueue, MergeKind, Scheduler};
+use crate::cx::Cx;
+use crate::tunable::{StoreError, Tunable};
+use seekwell_core::{Bio, Class, Flags, IoPrio, IocId, Nodes, RqId, Tree};
+
+/// Place in the tree: rank of the class, key.
+type Key = (u8, u64);
+
+/// CFQ of 2.6.24 and 2.6.25.
+#[derive(Debug)]
+pub(super) struct Cfq24 {
+    f: Flat,
+    version: Version,
+    tree: Tree,
+    nodes: Nodes<Key>,
+    async_queues: [Option<u32>; ASYNC_QUEUES],
+}
+
+const fn rank(class: Class) -> u8 {
+    match class {
+        Class::Rt => 0,
+        Class::Be | Class::None => 1,
+        Class::Idle => 2,
+    }
+}
+
+impl Cfq24 {
+    /// With the kernel's defaults.
+    pub fn new(cx: &Cx, version: Version) -> Self {
+        let mut f = Flat::new(cx, version);
+        f.last_end_any = cx.jiffies();
+        Cfq24 {
+            f,
+            version,
+            tree: Tree::new(),
+            nodes: Nodes::new(),
+            async_queues: [None; ASYNC_QUEUES],
+        }
+    }
+    fn grace(&self) -> bool {
+        self.version == Version::V2_6_24
+    }
+
+    /// 8.2: puts a queue with requests where its key says; `front`: before its class.
+    fn resort(&mut self, cx: &Cx, q: u32, front: bool) {
+        let x = self.f.q(q);
+        let now = cx.jiffies();
+        let key = if x.is_idle() && !self.grace() {
+            let last = self.nodes.last(&self.tree).filter(|l| *l != q);
+            last.map_or(now, |l| self.nodes.key(l).1) + cx.hz() / 5
+        } else if front {
+            0
+        } else {
+            // 32-bit arithmetic: an async slice above the longest sync slice wraps around and
+            // sends its queue to the far end.
+            let longest = self.f.set.prio_slice_j(true, 0) as u32;
+            let own = self.f.set.prio_slice_j(x.sync, x.level) as u32;
+            let offset = (self.f.busy - 1).wrapping_mul(longest.wrapping_sub(own));
+            let resid = std::mem::take(&mut self.f.qm(q).slice_resid);
+            (now + u64::from(offset)).wrapping_add_signed(resid)
+        };
+        let key = (rank(self.f.q(q).class), key);
+        if self.nodes.linked(q) {
+            if self.nodes.key(q).1 == key.1 {
+                return;
+            }
+            self.nodes.remove(&mut self.tree, q);
+        }
+        self.nodes.insert(&mut self.tree, q, key);
+    }
+
+    /// A queue without requests leaves the tree.
+    fn rest(&mut self, q: u32) {
+        self.nodes.remove(&mut self.tree, q);
+        self.f.qm(q).busy = false;
+        self.f.busy -= 1;
+    }
+    fn remove_request(&mut self, cx: &Cx, rq: RqId) {
+        let q = self.f.queue_of(rq);
+        self.f.remove_request(cx, rq);
+        if self.f.q(q).busy && self.f.q(q).held.is_empty() {
+            self.rest(q);
+        }
+    }
+    fn move_request(&mut self, cx: &mut Cx, rq: RqId) {
+        self.remove_request(cx, rq);
+        self.f.send(cx, rq);
+    }
+
+    /// 8.3: sorted insertion. A request that starts at the same sector is sent off at once.
+    fn sort_in(&mut self, cx: &mut Cx, q: u32, rq: RqId) {
+        let start = cx.rqs[rq].sector;
+        while let Some(alias) = self.f.t.nodes.find(&self.f.q(q).held.sorted, start) {
+            cx.why("8.3", || {
+                "a second request at its start sector sends it off".to_owned()
+            });
+            self.move_request(cx, RqId(alias));
+        }
+        let held = &mut self.f.queues[q as usize].held;
+        self.f.t.nodes.insert(&mut held.sorted, rq.0, start);
+        if !self.f.q(q).busy {
+            self.f.qm(q).busy = true;
+            self.f.busy += 1;
+            self.resort(cx, q, false);
+        }
+        let next = self.f.choose(cx, self.f.q(q).held.next, Some(rq));
+        self.f.qm(q).held.next = next;
+    }
+
+    /// Class and level may change while the queue is in the tree: it keeps its place.
+    fn apply_prio(&mut self, cx: &Cx, q: u32, ioc: IocId) {
+        if self.f.apply_prio(cx, q, ioc) && self.nodes.linked(q) {
+            let key = self.nodes.key(q).1;
+            self.nodes.set_key(q, (rank(self.f.q(q).class), key));
+        }
+    }
+
+    fn slice_used(&self, cx: &Cx, q: u32) -> bool {
+        let x = self.f.q(q);
+        !x.slice_new && cx.jiffies() >= x.slice_end
+    }
+
+    /// 8.6.
+    fn expire(&mut self, cx: &mut Cx, q: u32, timed_out: bool) {
+        let now = cx.jiffies();
+        if self.f.q(q).wait_request {
+            cx.disarm(IDLE_TIMER);
+        }
+        let x = self.f.qm(q);
+        x.must_dispatch = false;
+        x.wait_request = false;
+        if timed_out && !x.slice_new {
+            x.slice_resid = x.slice_end.wrapping_sub(now) as i64;
+        }
+        cx.why("8.6", || {
+            let how = if timed_out { "in its time" } else { "early" };
+            format!("the slice of queue {q} ends {how}")
+        });
+        if self.f.q(q).busy {
+            self.resort(cx, q, false);
+        }
+        if self.f.active == Some(q) {
+            self.f.active = None;
+        }
+        self.f.ctx.deactivate();
+    }
+
+    /// 8.5: why `q`, with the new request `rq`, takes the disk; first match.
+    fn preempts(&self, cx: &Cx, q: u32, rq: RqId) -> Option<&'static str> {
+        let a = self.f.active?;
+        let (new, old) = (self.f.q(q), self.f.q(a));
+        if self.slice_used(cx, a) {
+            return Some("the active slice is used up");
+        }
+        if new.is_idle() {
+            return None;
+        }
+        if old.is_idle() {
+            return Some("the active queue is of the IDLE class");
+        }
+        if cx.rqs[rq].sync && !old.sync {
+            return Some("sync before async");
+        }
+        if cx.rqs[rq].flags.contains(Flags::META) && old.meta_pending == 0 {
+            return Some("its request is marked META");
+        }
+        let active = self.f.ctx.active().filter(|_| old.wait_request)?;
+        let distance = cx.rqs[rq].sector.distance(self.f.head);
+        (active.seek.valid() && distance <= active.seek.mean())
+            .then_some("its request is within the active process's mean distance")
+    }
+
+    /// 8.7.
+    fn select(&mut self, cx: &mut Cx) -> Option<u32> {
+        if let Some(a) = self.f.active {
+            let x = self.f.q(a);
+            if self.slice_used(cx, a) {
+                cx.why("8.7", || format!("the slice of queue {a} is used up"));
+            } else if !x.held.is_empty() {
+                cx.why("8.7", || format!("queue {a} has requests and time"));
+                return Some(a);
+            } else if cx.armed(IDLE_TIMER) || (x.dispatched > 0 && x.idle_window) {
+                cx.why("8.7", || format!("waiting for queue {a}"));
+                return None;
+            }
+            self.expire(cx, a, false);
+        }
+        let q = self.nodes_first_served(cx)?;
+        cx.disarm(GRACE_TIMER);
+        let x = self.f.qm(q);
+        x.slice_end = 0;
+        x.must_alloc_slice = false;
+        x.fifo_checked = false;
+        x.slice_new = true;
+        self.f.active = Some(q);
+        cx.why("8.7", || format!("queue {q} becomes active"));
+        Some(q)
+    }
+    /// Head of the tree, unless it is of the IDLE class and others were served a moment ago.
+    fn nodes_first_served(&mut self, cx: &mut Cx) -> Option<u32> {
+        let q = self.tree.first()?;
+        if self.grace() && self.f.q(q).is_idle() {
+            let (now, last) = (cx.jiffies(), self.f.last_end_any);
+            let end = last + cx.hz() / 10;
+            if now < end {
+                cx.arm_jiffy(GRACE_TIMER, end);
+                cx.why("8.7", || "grace: IDLE requests wait".to_owned());
+                return None;
+            }
+        }
+        Some(q)
+    }
+
+    /// 8.3: the oldest request, if it has expired; looked at once per slice.
+    fn expired_head(&mut self, cx: &mut Cx, q: u32) -> Option<RqId> {
+        let x = self.f.qm(q);
+        if x.fifo_checked {
+            return None;
+        }
+        x.fifo_checked = true;
+        let (head, sync) = (RqId(x.held.fifo.first()?), x.sync);
+        let start = cx.clock().jiffies(cx.rqs[head].start);
+        if cx.jiffies() < start + self.f.set.fifo_expire_j[sync as usize] {
+            return None;
+        }
+        cx.why("8.3", || {
+            "the oldest request of the queue has expired".to_owned()
+        });
+        Some(head)
+    }
+
+    /// 8.8.
+    fn dispatch_rounds(&mut self, cx: &mut Cx) -> u32 {
+        let mut moved = 0;
+        while let Some(q) = self.select(cx) {
+            let x = self.f.q(q);
+            let limit = match x.is_idle() {
+                true => 1,
+                false => self.f.set.quantum,
+            };
+            let dispatched = u64::from(x.dispatched);
+            if dispatched >= limit && (self.f.busy > 1 || dispatched >= 4 * limit) {
+                cx.why("8.8", || format!("queue {q} has {dispatched} in flight"));
+                break;
+            }
+            if !x.sync && self.f.sync_flight > 0 {
+                cx.why("8.8", || {
+                    "sync requests are in flight: async waits".to_owned()
+                });
+                break;
+            }
+            let x = self.f.qm(q);
+            x.must_dispatch = false;
+            x.wait_request = false;
+            cx.disarm(IDLE_TIMER);
+            moved += self.round(cx, q, limit);
+        }
+        moved
+    }
+    fn round(&mut self, cx: &mut Cx, q: u32, limit: u64) -> u32 {
+        let mut moved = 0;
+        while let Some(rq) = self.expired_head(cx, q).or(self.f.q(q).held.next) {
+            let ioc = cx.rqs[rq].ioc;
+            self.move_request(cx, rq);
+            self.f.ctx.activate(ioc);
+            moved += 1;
+            if u64::from(moved) >= limit || self.f.q(q).held.is_empty() {
+                break;
+            }
+        }
+        let x = self.f.q(q);
+        let spent = !x.sync && u64::from(moved) >= self.f.set.max_requests(x.level);
+        if self.f.busy > 1 && (spent || x.is_idle()) {
+            self.f.qm(q).slice_end = cx.jiffies() + 1;
+            self.expire(cx, q, false);
+        }
+        moved
+    }
+    fn drain(&mut self, cx: &mut Cx) -> u32 {
+        let mut moved = 0;
+        while let Some(q) = self.tree.first() {
+            while let Some(rq) = self.f.q(q).held.next {
+                self.move_request(cx, rq);
+                moved += 1;
+            }
+        }
+        if let Some(a) = self.f.active {
+            self.expire(cx, a, false);
+        }
+        moved
+    }
+
+    /// The shared async queue for `ioc`; takes a reference.
+    fn async_queue(&mut self, cx: &Cx, ioc: IocId) -> u32 {
+        let prio = match cx.iocs.get(ioc).ioprio {
+            p if p.class == Class::None => IoPrio::be(4),
+            p => p,
+        };
+        let slot = async_slot(prio);
+        let q = match (self.async_queues[slot], self.f.ctx.queue(ioc, false)) {
+            (Some(q), _) => q,
+            // The slot is empty: the queue the context has already is put into it as well.
+            (None, Some(old)) => old,
+            (None, None) => self.f.new_queue(cx, false, ioc),
+        };
+        if self.async_queues[slot].is_none() {
+            self.async_queues[slot] = Some(q);
+            self.f.qm(q).refs += 1;
+        }
+        self.f.qm(q).refs += 1;
+        q
+    }
+    fn notice_prio(&mut self, cx: &mut Cx, ioc: IocId) {
+        let prio_gen = cx.iocs.get(ioc).prio_gen;
+        if self.f.ctx.at(ioc).prio_gen == prio_gen {
+            return;
+        }
+        self.f.ctx.at(ioc).prio_gen = prio_gen;
+        if let Some(old) = self.f.ctx.queue(ioc, false) {
+            self.f.ctx.at(ioc).queue[0] = self.async_queue(cx, ioc);
+            self.put(cx, old);
+        }
+        if let Some(q) = self.f.ctx.queue(ioc, true) {
+            self.f.qm(q).prio_changed = true;
+        }
+    }
+    fn put(&mut self, cx: &mut Cx, q: u32) {
+        if self.f.unref(q) {
+            if self.f.active == Some(q) {
+                self.expire(cx, q, false);
+                self.f.kick(cx);
+            }
+            self.f.free(q);
+        }
+    }
+    fn bio_queue(&self, cx: &Cx, bio: &Bio, ioc: IocId) -> Option<u32> {
+        self.f.ctx.queue(ioc, bio.is_sync(cx.queue.era))
+    }
+
+    fn idle_timer(&mut self, cx: &mut Cx) {
+        if let Some(a) = self.f.active {
+            if !self.slice_used(cx, a) {
+                if self.f.busy == 0 {
+                    return;
+                }
+                if !self.f.q(a).held.is_empty() {
+                    self.f.qm(a).must_dispatch = true;
+                    return self.f.kick(cx);
+                }
+            }
+            cx.why("timer", || format!("idling for queue {a} was in vain"));
+            self.expire(cx, a, false);
+        }
+        self.f.kick(cx);
+    }
+    fn grace_timer(&mut self, cx: &mut Cx) {
+        let end = self.f.last_end_any + cx.hz() / 10;
+        if cx.jiffies() < end {
+            cx.arm_jiffy(GRACE_TIMER, end);
+        } else {
+            self.f.kick(cx);
+        }
+    }
+}
+
+impl Scheduler for Cfq24 {
+    fn insert(&mut self, cx: &mut Cx, rq: RqId, _: Insert) {
+        let q = self.f.queue_of(rq);
+        let ioc = cx.rqs[rq].ioc;
+        self.apply_prio(cx, q, ioc);
+        self.sort_in(cx, q, rq);
+        let held = &mut self.f.queues[q as usize].held;
+        self.f.t.links.push_back(&mut held.fifo, rq.0);
+        if cx.rqs[rq].flags.contains(Flags::META) {
+            self.f.qm(q).meta_pending += 1;
+        }
+        self.f.statistics(cx, rq, ioc);
+        let x = self.f.q(q);
+        if x.sync && (self.grace() || !x.is_idle()) {
+            self.f.update_idle_window(cx, q, ioc);
+        }
+        if self.f.active == Some(q) {
+            if self.f.q(q).wait_request {
+                cx.why("8.5", || {
+                    "the awaited request: the idle wait ends".to_owned()
+                });
+                self.f.qm(q).must_dispatch = true;
+                cx.disarm(IDLE_TIMER);
+                cx.run_queue();
+            }
+        } else if let (Some(reason), Some(a)) = (self.preempts(cx, q, rq), self.f.active) {
+            cx.why("8.5", || format!("queue {q} preempts: {reason}"));
+            self.expire(cx, a, true);
+            self.resort(cx, q, true);
+            let x = self.f.qm(q);
+            x.slice_end = 0;
+            x.slice_new = true;
+            x.must_dispatch = true;
+            cx.run_queue();
+        }
+    }
+    fn dispatch(&mut self, cx: &mut Cx, _: u16, force: bool) -> u32 {
+        match (self.f.busy, force) {
+            (0, _) => 0,
+            (_, true) => self.drain(cx),
+            (_, false) => self.dispatch_rounds(cx),
+        }
+    }
+    fn has_work(&self, _: &Cx, _: u16) -> bool {
+        self.f.busy > 0
+    }
+
+    fn find_front(&mut self, cx: &mut Cx, bio: &Bio, ioc: IocId) -> Option<RqId> {
+        let q = self.bio_queue(cx, bio, ioc)?;
+        let found = self.f.t.nodes.find(&self.f.q(q).held.sorted, bio.end())?;
+        Some(RqId(found))
+    }
+    fn allow_merge(&mut self, cx: &mut Cx, rq: RqId, bio: &Bio, ioc: IocId) -> bool {
+        if bio.is_sync(cx.queue.era) && !cx.rqs[rq].sync {
+            return false;
+        }
+        self.bio_queue(cx, bio, ioc) == Some(self.f.queue_of(rq))
+    }
+    fn merged(&mut self, cx: &mut Cx, rq: RqId, kind: MergeKind) {
+        if kind == MergeKind::Front {
+            let q = self.f.queue_of(rq);
+            let held = &mut self.f.queues[q as usize].held;
+            self.f.t.nodes.remove(&mut held.sorted, rq.0);
+            self.sort_in(cx, q, rq);
+        }
+    }
+    fn joined(&mut self, cx: &mut Cx, kept: RqId, gone: RqId) {
+        let q = self.f.queue_of(kept);
+        if self.f.q(q).held.next == Some(gone) {
+            self.f.qm(q).held.next = Some(kept);
+        }
+        self.remove_request(cx, gone);
+    }
+    fn former(&mut self, _: &Cx, rq: RqId) -> Option<RqId> {
+        self.f.t.nodes.prev(rq.0).map(RqId)
+    }
+    fn latter(&mut self, _: &Cx, rq: RqId) -> Option<RqId> {
+        self.f.t.nodes.next(rq.0).map(RqId)
+    }
+
+    fn may_queue(&mut self, cx: &mut Cx, bio: &Bio, ioc: IocId) -> MayQueue {
+        // By the SYNC bit: a plain read finds the async queue of its process.
+        let sync = bio.flags.contains(Flags::SYNC);
+        let Some(q) = self.f.ctx.queue(ioc, sync) else {
+            return MayQueue::May;
+        };
+        self.apply_prio(cx, q, ioc);
+        self.f.may_queue(q)
+    }
+    fn prepare(&mut self, cx: &mut Cx, rq: RqId) {
+        let (ioc, sync) = (cx.rqs[rq].ioc, cx.rqs[rq].sync);
+        self.f.meet(cx, ioc);
+        self.notice_prio(cx, ioc);
+        let q = match self.f.ctx.queue(ioc, sync) {
+            Some(q) => q,
+            None => {
+                let q = if sync {
+                    let q = self.f.new_queue(cx, true, ioc);
+                    self.f.qm(q).refs += 1;
+                    q
+                } else {
+                    self.async_queue(cx, ioc)
+                };
+                self.f.ctx.at(ioc).queue[sync as usize] = q;
+                q
+            }
+        };
+        self.f.own(rq, q);
+    }
+    fn finish(&mut self, cx: &mut Cx, rq: RqId) {
+        if let Some(q) = self.f.disown(rq) {
+            self.put(cx, q);
+        }
+    }
+    fn activate(&mut self, cx: &mut Cx, rq: RqId) {
+        self.f.activate();
+        self.f.head = cx.rqs[rq].end();
+    }
+    fn deactivate(&mut self, _: &mut Cx, _: RqId) {
+        self.f.in_driver -= 1;
+    }
+
+    /// 8.9.
+    fn completed(&mut self, cx: &mut Cx, rq: RqId) {
+        let now = cx.jiffies();
+        let q = self.f.queue_of(rq);
+        let (ioc, sync) = (cx.rqs[rq].ioc, cx.rqs[rq].sync);
+        self.f.in_driver -= 1;
+        let x = self.f.qm(q);
+        x.dispatched -= 1;
+        let idle = x.is_idle();
+        self.f.sync_flight -= u32::from(self.f.q(q).sync);
+        if !idle {
+            self.f.last_end_any = now;
+        }
+        if sync {
+            self.f.ctx.at(ioc).think.last_end = now;
+        }
+        if self.f.active == Some(q) {
+            if self.f.q(q).slice_new {
+                let end = self.f.slice_end_of(cx, q);
+                let x = self.f.qm(q);
+                x.slice_end = end;
+                x.slice_new = false;
+                cx.why("8.9", || {
+                    format!("the slice of queue {q} starts: {} jiffies", end - now)
+                });
+            }
+            if self.slice_used(cx, q) || (idle && !self.grace()) {
+                self.expire(cx, q, true);
+            } else if sync && self.f.q(q).held.is_empty() {
+                self.f.arm(cx, q);
+            }
+        }
+        if self.f.in_driver == 0 {
+            self.f.kick(cx);
+        }
+    }
+
+    fn timer(&mut self, cx: &mut Cx, slot: u8) {
+        match slot {
+            GRACE_TIMER => self.grace_timer(cx),
+            _ => self.idle_timer(cx),
+        }
+    }
+    fn ioc_event(&mut self, cx: &mut Cx, ioc: IocId, what: IocEvent) {
+        match what {
+            IocEvent::Attach => self.f.ctx.attach(ioc),
+            IocEvent::Release => self.f.ctx.release(ioc),
+            IocEvent::Exit => {
+                for kind in [0, 1] {
+                    let q = std::mem::replace(&mut self.f.ctx.at(ioc).queue[kind], NONE);
+                    if q == NONE {
+                        continue;
+                    }
+                    if self.f.active == Some(q) {
+                        cx.why("7.8", || {
+                            "the process of the active queue has exited".to_owned()
+                        });
+                        self.expire(cx, q, false);
+                        self.f.kick(cx);
+                    }
+                    self.put(cx, q);
+                }
+            }
+            // Priority: noticed at the context's next request. Cgroups: unknown here.
+            IocEvent::Prio | IocEvent::Cgroup => {}
+        }
+    }
+
+    fn tunables(&self) -> &'static [Tunable] {
+        self.f.set.tunables()
+    }
+    fn show(&self, cx: &Cx, name: &str) -> Option<String> {
+        self.f.set.show(cx, name)
+    }
+    fn store(&mut self, cx: &mut Cx, name: &str, text: &str) -> Result<(), StoreError> {
+        self.f.set.store(cx, name, text)
+    }
+    fn check(&self, cx: &Cx) {
+        self.f.check(cx);
+        assert_eq!(
+            self.tree.len(),
+            self.f.busy as usize,
+            "cfq: busy queues are on the tree"
+        );
+        for q in self.nodes.iter(&self.tree) {
+            assert!(self.f.q(q).busy, "cfq: a resting queue is on the tree");
+        }
+        assert!(
+            !cx.armed(GRACE_TIMER) || self.grace(),
+            "cfq: 2.6.25 has no grace timer"
+        );
+    }
+    fn state(&self, cx: &Cx, out: &mut String) {
+        self.f.describe(cx, out);
+    }
+}
