@@ -24,6 +24,10 @@ const LOGS: &[(&str, &str)] = &[
     ("sio", "zen"),
     ("fiops", "fiops-v1"),
     ("row", "sio"),
+    ("cfq-2.6.18", "cfq-2.6.24"),
+    ("cfq-2.6.24", "cfq-2.6.25"),
+    ("cfq-3.4", "cfq-2.6.24"),
+    ("cfq-4.0", "cfq-2.6.24"),
 ];
 
 fn agreement(case: &Case) -> Result<Agreement, Failed> {

@@ -325,7 +325,8 @@ impl Cfq {
 
     /// Gives a new request its queue (`set_req`): splits and merges of queues happen here.
     pub(super) fn set_request(&mut self, cx: &mut Cx, rq: RqId) {
-        let (ioc, sync, cgroup) = (cx.rqs[rq].ioc, cx.rqs[rq].sync, cx.rqs[rq].cgroup);
+        let (ioc, sync) = (cx.rqs[rq].ioc, cx.rqs[rq].sync);
+        let cgroup = cx.iocs.get(ioc).cgroup;
         let now = cx.jiffies();
         let x = self.ctx.at(ioc);
         if !x.met {
