@@ -125,6 +125,8 @@ pub struct Cx {
     /// Events and reasons, while somebody listens.
     pub log: EventLog,
     timers: [Option<Timer>; TIMER_SLOTS],
+    /// The slot due next, kept so that looking costs nothing.
+    timer_first: Option<(Instant, u8)>,
     timer_seq: u64,
     kick: bool,
     run: bool,
@@ -150,6 +152,7 @@ impl Cx {
             nr_sorted: 0,
             log: EventLog::default(),
             timers: [None; TIMER_SLOTS],
+            timer_first: None,
             timer_seq: 0,
             kick: false,
             run: false,
@@ -221,6 +224,7 @@ impl Cx {
             at,
             seq: self.timer_seq,
         });
+        self.find_first_timer();
     }
     /// Arms a jiffy timer: it fires at the first instant of jiffy `j`, or at the next tick if that
     /// is now or past.
@@ -231,7 +235,9 @@ impl Cx {
     /// Disarms; harmless if it was not armed.
     #[inline]
     pub fn disarm(&mut self, slot: u8) {
-        self.timers[slot as usize] = None;
+        if self.timers[slot as usize].take().is_some() {
+            self.find_first_timer();
+        }
     }
     /// Is it armed?
     #[inline]
@@ -245,6 +251,9 @@ impl Cx {
     /// For layers: the timer due next, in order of expiry, then of arming.
     #[inline]
     pub fn next_timer(&self) -> Option<(Instant, u8)> {
+        self.timer_first
+    }
+    fn find_first_timer(&mut self) {
         let mut best: Option<(Instant, u64, u8)> = None;
         for (i, t) in self.timers.iter().enumerate() {
             if let Some(t) = t
@@ -253,7 +262,7 @@ impl Cx {
                 best = Some((t.at, t.seq, i as u8));
             }
         }
-        best.map(|b| (b.0, b.2))
+        self.timer_first = best.map(|b| (b.0, b.2));
     }
 
     /// Asks for a run of the queue soon, from a worker (kblockd), at the same instant but after

@@ -198,7 +198,14 @@ impl<S: Scheduler + ?Sized, D: Device> LegacyQueue<S, D> {
         }
     }
     /// Deferred work and wake-ups of this instant.
+    #[inline]
     fn settle(&mut self) {
+        let nothing = self.acct.freed.is_empty() && !self.cx.kicked() && self.wake == [0; 2];
+        if !nothing {
+            self.settle_slow();
+        }
+    }
+    fn settle_slow(&mut self) {
         loop {
             self.free_merged();
             if self.cx.take_kick() {
@@ -212,6 +219,7 @@ impl<S: Scheduler + ?Sized, D: Device> LegacyQueue<S, D> {
     fn info(&mut self, task: TaskId) -> &mut TaskInfo {
         self.tasks.entry(task).or_default()
     }
+    #[inline]
     fn ioc_of(&mut self, task: TaskId) -> IocId {
         let ioc = match self.cx.iocs.find(task) {
             Some(ioc) => ioc,
@@ -294,16 +302,19 @@ impl<S: Scheduler + ?Sized, D: Device> BioSink for LegacyQueue<S, D> {
         if !self.ready.is_empty() || self.cx.kicked() {
             return Some(self.cx.now());
         }
-        let rest = [
-            self.cx.next_timer().map(|t| t.0),
-            self.queue_plug,
-            self.flush.deadline(),
-            self.switching.as_ref().map(|s| s.poll_at),
-        ];
-        rest.into_iter()
-            .flatten()
-            .chain(self.dev.next_event())
-            .min()
+        let mut first = self.dev.next_event();
+        let mut sooner = |t: Option<Instant>| {
+            if let Some(t) = t
+                && first.is_none_or(|f| t < f)
+            {
+                first = Some(t);
+            }
+        };
+        sooner(self.cx.next_timer().map(|t| t.0));
+        sooner(self.queue_plug);
+        sooner(self.flush.deadline());
+        sooner(self.switching.as_ref().map(|s| s.poll_at));
+        first
     }
 
     fn advance(&mut self, to: Instant, out: &mut Vec<BioDone>) {
@@ -327,7 +338,9 @@ impl<S: Scheduler + ?Sized, D: Device> BioSink for LegacyQueue<S, D> {
                 self.kick_flush();
                 self.run();
             }
-            self.poll_switch();
+            if self.switching.is_some() {
+                self.poll_switch();
+            }
             self.settle();
             out.append(&mut self.ready);
         }
