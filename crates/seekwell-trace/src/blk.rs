@@ -1,0 +1,212 @@
+//! Events of the block layer as blktrace and blkparse both tell them: one struct, the letters and
+//! the numbers of actions, and the RWBS letters.
+//!
+//! Left out: bounces, aborts, driver data and SCSI packet commands, which no replay repeats.
+
+use seekwell_core::{Action, Flags, Op};
+
+/// One event of a block trace.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct BlkEvent {
+    /// On the trace's clock.
+    pub t_ns: u64,
+    /// What happened.
+    pub action: Action,
+    /// Operation.
+    pub op: Op,
+    /// Modifiers.
+    pub flags: Flags,
+    /// First sector.
+    pub sector: u64,
+    /// Length in sectors; for `Unplug` the number of requests.
+    pub sectors: u32,
+    /// Who.
+    pub task: u32,
+    /// Where.
+    pub cpu: u32,
+    /// `major << 20 | minor`.
+    pub device: u32,
+    /// Of a completion.
+    pub error: u16,
+    /// A flush that carries the write bit (`FWS`): the submitter's, not the flush machinery's.
+    pub write_bit: bool,
+}
+
+impl BlkEvent {
+    /// The same event with a flush called one: a write of length zero with a leading F. That it
+    /// flushes is then said by the operation, not by a flag.
+    pub fn normal(mut self) -> Self {
+        if self.sectors == 0 && self.flags.contains(Flags::PREFLUSH) {
+            self.op = Op::Flush;
+        }
+        if self.op == Op::Flush {
+            self.flags -= Flags::PREFLUSH;
+            self.sectors = 0;
+        }
+        self
+    }
+    /// Does it move nothing: a flush, or a write of length zero that completes one?
+    pub fn is_flush(&self) -> bool {
+        self.op == Op::Flush || (self.sectors == 0 && self.op == Op::Write)
+    }
+}
+
+/// Numbers of actions in binary traces (low half of the action word).
+const NUMBERS: &[(u16, Action)] = &[
+    (1, Action::Queue),
+    (2, Action::BackMerge),
+    (3, Action::FrontMerge),
+    (4, Action::GetRq),
+    (5, Action::SleepRq),
+    (6, Action::Requeue),
+    (7, Action::Issue),
+    (8, Action::Complete),
+    (9, Action::Plug),
+    (10, Action::Unplug),
+    (11, Action::Unplug),
+    (12, Action::Insert),
+    (13, Action::Split),
+    (15, Action::Remap),
+];
+
+/// The action of a number; `None` for those left out.
+pub fn action_of_number(n: u16) -> Option<Action> {
+    NUMBERS.iter().find(|e| e.0 == n).map(|e| e.1)
+}
+/// The number of an action; `None` for what only Seekwell knows.
+pub fn number_of_action(a: Action) -> Option<u16> {
+    NUMBERS.iter().find(|e| e.1 == a).map(|e| e.0)
+}
+
+/// The action of blkparse's letter or letters; `None` for those left out.
+pub fn action_of_letters(s: &[u8]) -> Option<Action> {
+    Some(match s {
+        b"Q" => Action::Queue,
+        b"G" => Action::GetRq,
+        b"S" => Action::SleepRq,
+        b"M" => Action::BackMerge,
+        b"F" => Action::FrontMerge,
+        b"I" => Action::Insert,
+        b"P" => Action::Plug,
+        b"U" | b"UT" => Action::Unplug,
+        b"X" => Action::Split,
+        b"A" => Action::Remap,
+        b"D" => Action::Issue,
+        b"R" => Action::Requeue,
+        b"C" => Action::Complete,
+        b"m" => Action::Why,
+        _ => return None,
+    })
+}
+
+/// What an RWBS word says.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Rwbs {
+    /// `None` for `N` without a flush: no data move.
+    pub op: Option<Op>,
+    /// Modifiers; a leading F is [`Flags::PREFLUSH`].
+    pub flags: Flags,
+    /// The letter W was there.
+    pub write_bit: bool,
+}
+
+/// Reads an RWBS word. Letters it does not know (zones, atomic writes, what kernels to come add)
+/// change nothing.
+pub fn rwbs_parse(s: &[u8]) -> Rwbs {
+    let mut op = None;
+    let mut main = false;
+    let mut flags = Flags::empty();
+    let mut write_bit = false;
+    for &c in s {
+        match c {
+            b'F' if !main && !flags.contains(Flags::PREFLUSH) => flags |= Flags::PREFLUSH,
+            // After the direction it is FUA; "FF" is how kernel events spell a flush.
+            b'F' if main => flags |= Flags::FUA,
+            b'R' if !main => (op, main) = (Some(Op::Read), true),
+            b'W' if !main => (op, main, write_bit) = (Some(Op::Write), true, true),
+            b'D' if !main => (op, main) = (Some(Op::Discard), true),
+            b'N' if !main => main = true,
+            b'A' => flags |= Flags::RAHEAD,
+            b'S' => flags |= Flags::SYNC,
+            b'M' => flags |= Flags::META,
+            b'B' => flags |= Flags::BARRIER,
+            _ => {}
+        }
+    }
+    if op.is_none() && flags.contains(Flags::PREFLUSH) {
+        op = Some(Op::Flush);
+    }
+    Rwbs {
+        op,
+        flags,
+        write_bit,
+    }
+}
+
+/// Writes an RWBS word as blkparse orders it. A flush carries the write bit, as submitters send it.
+/// Write-zeroes has no letter and becomes a write.
+pub fn rwbs_write(op: Op, flags: Flags, out: &mut Vec<u8>) {
+    if op == Op::Flush || flags.contains(Flags::PREFLUSH) {
+        out.push(b'F');
+    }
+    out.push(match op {
+        Op::Read => b'R',
+        Op::Write | Op::Flush | Op::WriteZeroes => b'W',
+        Op::Discard => b'D',
+    });
+    let letters = [
+        (Flags::FUA, b'F'),
+        (Flags::RAHEAD, b'A'),
+        (Flags::BARRIER, b'B'),
+        (Flags::SYNC, b'S'),
+        (Flags::META, b'M'),
+    ];
+    for (flag, letter) in letters {
+        if flags.contains(flag) {
+            out.push(letter);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(s: &str) -> (Option<Op>, Flags) {
+        let r = rwbs_parse(s.as_bytes());
+        (r.op, r.flags)
+    }
+
+    #[test]
+    fn rwbs_words_of_real_traces() {
+        assert_eq!(parse("R"), (Some(Op::Read), Flags::empty()));
+        assert_eq!(parse("RAM"), (Some(Op::Read), Flags::RAHEAD | Flags::META));
+        let all = Flags::PREFLUSH | Flags::FUA | Flags::SYNC | Flags::META;
+        assert_eq!(parse("FWFSM"), (Some(Op::Write), all));
+        assert_eq!(parse("FN"), (Some(Op::Flush), Flags::PREFLUSH));
+        assert_eq!(parse("FF"), (Some(Op::Flush), Flags::PREFLUSH));
+        assert_eq!(parse("N"), (None, Flags::empty()));
+        assert_eq!(parse("D"), (Some(Op::Discard), Flags::empty()));
+        assert!(rwbs_parse(b"FWS").write_bit && !rwbs_parse(b"FN").write_bit);
+    }
+
+    #[test]
+    fn unknown_letters_are_harmless() {
+        assert_eq!(parse("WZUS"), (Some(Op::Write), Flags::SYNC));
+        assert_eq!(parse("?z1"), (None, Flags::empty()));
+        assert_eq!(parse(""), (None, Flags::empty()));
+    }
+
+    #[test]
+    fn numbers_and_letters_agree() {
+        for &(n, a) in NUMBERS {
+            assert_eq!(action_of_number(n), Some(a));
+            assert_eq!(
+                action_of_letters(a.letter().to_string().as_bytes()),
+                Some(a)
+            );
+        }
+        assert_eq!(number_of_action(Action::Unplug), Some(10));
+        assert_eq!(number_of_action(Action::Why), None);
+    }
+}

@@ -1,0 +1,37 @@
+//! blkparse text in its default layout: `maj,min cpu seq seconds.ns pid ACTION RWBS sector +
+//! sectors [process]`, completions ending in `[error]`, and the summary behind it skipped.
+//!
+//! Left out: layouts made with `-f`, packet commands (a dump of bytes in parentheses), and what
+//! messages (`m`) say.
+
+mod read;
+mod write;
+
+use crate::registry::{Carries, FormatInfo, Has};
+pub use write::BlkparseWriter;
+pub(crate) use write::message_text;
+
+/// Its line in the registry.
+pub const INFO: FormatInfo = FormatInfo {
+    name: "blkparse",
+    summary: "text printed by blkparse in its default layout",
+    extensions: &["blkparse", "txt"],
+    help: "Every event of the block layer, one a line. Records are the Q events (or the D events, \
+           if asked for); I, D and C events of the same sectors give their times. Lengths are \
+           rounded up to sectors. Priorities are not in it, write-zeroes look like writes.",
+    carries: Carries {
+        pids: Has::Yes,
+        completions: Has::Maybe,
+        issues: Has::Maybe,
+        ioprio: Has::No,
+        flags: Has::Yes,
+        time: "1 ns",
+    },
+    detect: read::detect,
+    parts: None,
+    open: |mut inputs, options, _| {
+        let input = inputs.remove(0);
+        Ok(Box::new(read::BlkparseReader::new(input, options)))
+    },
+    create: Some(|out, options| Ok(Box::new(BlkparseWriter::new(out, options)))),
+};

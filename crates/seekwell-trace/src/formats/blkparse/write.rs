@@ -1,0 +1,175 @@
+//! Writing: records, or the whole event stream of a block layer, as blkparse would print them.
+//!
+//! What blktrace has no letter for (a request leaving the scheduler, a timer, a reason) becomes a
+//! message line (`m`), which tools skip.
+
+use crate::blk::{BlkEvent, rwbs_write};
+use crate::error::TraceError;
+use crate::options::WriteOptions;
+use crate::record::Record;
+use crate::text::{push_number, push_right};
+use crate::writer::{EventWriter, Expand, Output, Writer, blk_event};
+use seekwell_core::{Action, Event, Op};
+use std::collections::BTreeMap;
+use std::io::Write;
+
+/// Writes blkparse's default layout, without the summary.
+pub struct BlkparseWriter {
+    lines: Lines,
+    expand: Expand,
+    device: u32,
+}
+
+struct Lines {
+    out: Output,
+    tasks: BTreeMap<u32, String>,
+    seq: u64,
+}
+
+impl BlkparseWriter {
+    /// Writes to `out`.
+    pub fn new(out: Box<dyn Write + Send>, options: &WriteOptions) -> Self {
+        BlkparseWriter {
+            lines: Lines {
+                out: Output::new(out, options),
+                tasks: options.tasks.clone(),
+                seq: 0,
+            },
+            expand: Expand::default(),
+            device: options.device,
+        }
+    }
+}
+
+impl Lines {
+    fn head(&mut self, e: &BlkEvent, letter: u8) -> &mut Vec<u8> {
+        self.seq += 1;
+        let seq = self.seq;
+        let out = self.out.buffer();
+        push_number(out, u64::from(e.device >> 20), 3, b' ');
+        out.push(b',');
+        let from = out.len();
+        push_number(out, u64::from(e.device & 0xf_ffff), 0, b' ');
+        while out.len() < from + 3 {
+            out.push(b' ');
+        }
+        out.push(b' ');
+        push_number(out, u64::from(e.cpu), 2, b' ');
+        out.push(b' ');
+        push_number(out, seq, 8, b' ');
+        out.push(b' ');
+        push_number(out, e.t_ns / 1_000_000_000, 5, b' ');
+        out.push(b'.');
+        push_number(out, e.t_ns % 1_000_000_000, 9, b'0');
+        out.push(b' ');
+        push_number(out, u64::from(e.task), 5, b' ');
+        out.push(b' ');
+        push_right(out, &[letter], 2);
+        out.push(b' ');
+        out
+    }
+
+    fn name(&mut self, task: u32) {
+        let known = self.tasks.get(&task).map(String::as_bytes);
+        let out = self.out.buffer();
+        out.extend_from_slice(b" [");
+        match known {
+            Some(name) => out.extend(name.iter().map(|&c| if c < 0x20 { b'?' } else { c })),
+            None => {
+                out.extend_from_slice(b"task");
+                push_number(out, u64::from(task), 0, b' ');
+            }
+        }
+        out.push(b']');
+    }
+
+    fn event(&mut self, e: &BlkEvent) -> Result<(), TraceError> {
+        let mut rwbs = Vec::with_capacity(8);
+        match e.action {
+            Action::Plug | Action::Unplug => rwbs.push(b'N'),
+            _ => rwbs_write(e.op, e.flags, &mut rwbs),
+        }
+        let out = self.head(e, e.action.letter() as u8);
+        push_right(out, &rwbs, 3);
+        match e.action {
+            Action::Plug => self.name(e.task),
+            Action::Unplug => {
+                self.name(e.task);
+                let out = self.out.buffer();
+                out.push(b' ');
+                push_number(out, u64::from(e.sectors), 0, b' ');
+            }
+            _ => self.extent(e),
+        }
+        self.out.buffer().push(b'\n');
+        self.out.done_one()
+    }
+
+    fn extent(&mut self, e: &BlkEvent) {
+        let ends = matches!(e.action, Action::Complete | Action::Requeue);
+        let out = self.out.buffer();
+        if ends || e.op != Op::Flush {
+            out.push(b' ');
+            push_number(out, e.sector, 0, b' ');
+        }
+        if e.op != Op::Flush {
+            out.extend_from_slice(b" + ");
+            push_number(out, u64::from(e.sectors), 0, b' ');
+        }
+        if ends {
+            out.extend_from_slice(b" [");
+            push_number(out, u64::from(e.error), 0, b' ');
+            out.push(b']');
+        } else {
+            self.name(e.task);
+        }
+    }
+
+    fn message(&mut self, e: &BlkEvent, text: &str) -> Result<(), TraceError> {
+        let out = self.head(e, b'm');
+        out.extend_from_slice(b"  N ");
+        out.extend(text.bytes().map(|c| if c < 0x20 { b' ' } else { c }));
+        out.push(b'\n');
+        self.out.done_one()
+    }
+}
+
+impl Writer for BlkparseWriter {
+    fn write(&mut self, r: &Record) -> Result<(), TraceError> {
+        let lines = &mut self.lines;
+        self.expand.record(r, self.device, |e| lines.event(e))
+    }
+    fn finish(&mut self) -> Result<(), TraceError> {
+        let lines = &mut self.lines;
+        self.expand
+            .until(u64::MAX, &mut |e: &BlkEvent| lines.event(e))?;
+        self.lines.out.finish()
+    }
+}
+
+impl EventWriter for BlkparseWriter {
+    fn event(&mut self, event: &Event) -> Result<(), TraceError> {
+        let e = blk_event(event, self.device);
+        match event.action {
+            Action::Elevator | Action::Timer | Action::Why | Action::Split | Action::Remap => {
+                self.lines.message(&e, &message_text(event))
+            }
+            _ => self.lines.event(&e),
+        }
+    }
+}
+
+/// A message for what blktrace has no event for, or wants more facts about than we keep.
+pub(crate) fn message_text(e: &Event) -> String {
+    let mut rwbs = Vec::new();
+    rwbs_write(e.op, e.flags, &mut rwbs);
+    let rwbs = String::from_utf8_lossy(&rwbs).into_owned();
+    let extent = format!("{rwbs} {} + {}", e.sector, e.sectors);
+    match e.action {
+        Action::Why => format!("{} {}", e.rule, e.detail),
+        Action::Timer => format!("timer {}", e.rule),
+        Action::Split => format!("split {extent}"),
+        Action::Remap => format!("remap {extent}"),
+        _ => format!("dispatch {extent}"),
+    }
+}

@@ -1,0 +1,351 @@
+//! Reading: one file, or all CPUs' files merged by time.
+
+use super::{CGROUP, FLAG_BITS, MAGIC, RECORD_BYTES, VERSION, kind, notify};
+use crate::blk::{BlkEvent, action_of_number};
+use crate::error::{ErrorKind, Place, TraceError};
+use crate::input::Input;
+use crate::join::Join;
+use crate::notes::Notes;
+use crate::options::ReadOptions;
+use crate::reader::Source;
+use crate::record::Record;
+use seekwell_core::units::SECTOR_BYTES;
+use seekwell_core::{Flags, Op};
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap};
+use std::path::{Path, PathBuf};
+
+/// Byte order of a record by its magic number, with its version.
+pub(super) fn byte_order(head: &[u8]) -> Option<(Order, u32)> {
+    let b: [u8; 4] = head.get(..4)?.try_into().ok()?;
+    let (le, be) = (u32::from_le_bytes(b), u32::from_be_bytes(b));
+    if le & !0xff == MAGIC {
+        Some((Order::Little, le & 0xff))
+    } else if be & !0xff == MAGIC {
+        Some((Order::Big, be & 0xff))
+    } else {
+        None
+    }
+}
+
+/// Byte order of the machine that recorded.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Order {
+    Little,
+    Big,
+}
+
+impl Order {
+    fn u16(self, b: &[u8], i: usize) -> u16 {
+        let w = [b[i], b[i + 1]];
+        match self {
+            Order::Little => u16::from_le_bytes(w),
+            Order::Big => u16::from_be_bytes(w),
+        }
+    }
+    fn u32(self, b: &[u8], i: usize) -> u32 {
+        let (first, second) = (u32::from(self.u16(b, i)), u32::from(self.u16(b, i + 2)));
+        match self {
+            Order::Little => first | second << 16,
+            Order::Big => first << 16 | second,
+        }
+    }
+    fn u64(self, b: &[u8], i: usize) -> u64 {
+        let (first, second) = (u64::from(self.u32(b, i)), u64::from(self.u32(b, i + 4)));
+        match self {
+            Order::Little => first | second << 32,
+            Order::Big => first << 32 | second,
+        }
+    }
+}
+
+/// The files of all CPUs, in order of CPU, if `path` names the first or is their base name.
+pub(super) fn parts(path: &Path) -> Option<Vec<PathBuf>> {
+    let name = path.file_name()?.to_str()?;
+    let base = match name.split_once(".blktrace.") {
+        Some((base, rest)) if cpu_of(rest) == Some(0) => base,
+        Some(_) => return None,
+        None if path.exists() => return None,
+        None => name,
+    };
+    let folder = match path.parent() {
+        Some(p) if !p.as_os_str().is_empty() => p,
+        _ => Path::new("."),
+    };
+    let prefix = format!("{base}.blktrace.");
+    let mut found: Vec<(u32, PathBuf)> = std::fs::read_dir(folder)
+        .ok()?
+        .filter_map(|entry| {
+            let entry = entry.ok()?;
+            let name = entry.file_name();
+            let cpu = cpu_of(name.to_str()?.strip_prefix(&prefix)?)?;
+            Some((cpu, entry.path()))
+        })
+        .collect();
+    found.sort();
+    // The same CPU twice (plain and compressed) is one file.
+    found.dedup_by_key(|f| f.0);
+    (!found.is_empty()).then(|| found.into_iter().map(|f| f.1).collect())
+}
+
+/// The CPU of what stands behind `.blktrace.`.
+fn cpu_of(rest: &str) -> Option<u32> {
+    let plain = rest.strip_suffix(".zst").or(rest.strip_suffix(".gz"));
+    let digits = plain.unwrap_or(rest);
+    let all = !digits.is_empty() && digits.bytes().all(|c| c.is_ascii_digit());
+    all.then(|| digits.parse().ok()).flatten()
+}
+
+/// What one record says.
+enum Said {
+    Event(BlkEvent),
+    Name(u32, String),
+    Nothing,
+}
+
+/// One file of the trace.
+struct Stream {
+    input: Input,
+    order: Order,
+    record: u64,
+}
+
+impl Stream {
+    fn new(mut input: Input) -> Result<Stream, TraceError> {
+        let place = Place::Record(1);
+        let found = byte_order(input.peek(4, place)?);
+        let Some((order, version)) = found else {
+            return Err(input.error(
+                ErrorKind::Broken,
+                place,
+                "does not begin with blktrace's magic number",
+                "name its true format, or leave the format out to have it detected",
+            ));
+        };
+        if version != VERSION {
+            return Err(input.error(
+                ErrorKind::Unsupported,
+                place,
+                format!("blktrace records of version {version}; only {VERSION} is read"),
+                "convert it with the blkparse of the machine that recorded it, and read the text",
+            ));
+        }
+        Ok(Stream {
+            input,
+            order,
+            record: 0,
+        })
+    }
+
+    fn place(&self) -> Place {
+        Place::Record(self.record)
+    }
+
+    /// Time of the next record; `None` at the end.
+    fn peek_time(&mut self) -> Result<Option<u64>, TraceError> {
+        let order = self.order;
+        let head = self
+            .input
+            .peek(RECORD_BYTES, Place::Record(self.record + 1))?;
+        // A cut-off record is the business of `next`; its time does not matter.
+        Ok(match head.len() {
+            0 => None,
+            n if n < 16 => Some(0),
+            _ => Some(order.u64(head, 8)),
+        })
+    }
+
+    /// The next record; `None` at the end.
+    fn next(&mut self) -> Result<Option<Said>, TraceError> {
+        self.record += 1;
+        let place = self.place();
+        let order = self.order;
+        let Some(b) = self.input.block::<RECORD_BYTES>(place)? else {
+            return Ok(None);
+        };
+        if order.u32(&b, 0) != MAGIC | VERSION {
+            return Err(self.input.error(
+                ErrorKind::Broken,
+                place,
+                "no magic number where a record should begin",
+                "bytes are missing or damaged before it: fetch the file again",
+            ));
+        }
+        let action = order.u32(&b, 28);
+        let pid = order.u32(&b, 32);
+        let pdu_len = usize::from(order.u16(&b, 46));
+        let pdu = match pdu_len {
+            0 => &[][..],
+            n => match self.input.bytes(n, place)? {
+                Some(pdu) => pdu,
+                None => return Ok(None),
+            },
+        };
+        if action & kind::NOTIFY != 0 {
+            let own = if action & CGROUP != 0 { 8 } else { 0 };
+            let text = pdu.get(own..).unwrap_or(&[]);
+            if action & 0xff == notify::PROCESS {
+                let end = text.iter().position(|&c| c == 0).unwrap_or(text.len());
+                let name = String::from_utf8_lossy(&text[..end.min(64)]).into_owned();
+                return Ok(Some(Said::Name(pid, name)));
+            }
+            return Ok(Some(Said::Nothing));
+        }
+        Ok(Some(match event(order, &b, action, pid) {
+            Some(e) => Said::Event(e.normal()),
+            None => Said::Nothing,
+        }))
+    }
+}
+
+fn event(order: Order, b: &[u8; RECORD_BYTES], action: u32, pid: u32) -> Option<BlkEvent> {
+    if action & (kind::PC | kind::DRV_DATA) != 0 {
+        return None;
+    }
+    let what = action_of_number((action & 0xffff & !CGROUP) as u16)?;
+    let bytes = order.u32(b, 24);
+    let op = if action & kind::DISCARD != 0 {
+        Op::Discard
+    } else if action & kind::WRITE != 0 {
+        Op::Write
+    } else if bytes > 0 {
+        Op::Read
+    } else if action & kind::FLUSH != 0 {
+        Op::Flush
+    } else {
+        return None;
+    };
+    let mut flags = Flags::empty();
+    if action & kind::FLUSH != 0 {
+        flags |= Flags::PREFLUSH;
+    }
+    for (flag, bit) in FLAG_BITS {
+        if action & bit != 0 {
+            flags |= flag;
+        }
+    }
+    Some(BlkEvent {
+        t_ns: order.u64(b, 8),
+        action: what,
+        op,
+        flags,
+        sector: order.u64(b, 16),
+        sectors: u64::from(bytes).div_ceil(SECTOR_BYTES) as u32,
+        task: pid,
+        cpu: order.u32(b, 40),
+        device: order.u32(b, 36),
+        error: order.u16(b, 44),
+        write_bit: action & kind::WRITE != 0,
+    })
+}
+
+pub(super) struct BlktraceReader {
+    streams: Vec<Stream>,
+    /// (time of the next record, stream), where there are several streams.
+    next: BinaryHeap<Reverse<(u64, usize)>>,
+    /// Stream read last.
+    at: usize,
+    join: Join,
+    tasks: BTreeMap<u32, String>,
+    names_max: usize,
+    device: Option<u32>,
+    ended: bool,
+}
+
+impl BlktraceReader {
+    pub fn new(inputs: Vec<Input>, options: &ReadOptions) -> Result<Self, TraceError> {
+        let mut streams = Vec::new();
+        let mut empty = None;
+        for mut input in inputs {
+            // A CPU that did nothing leaves an empty file.
+            if input.peek(1, Place::File)?.is_empty() {
+                empty = Some(input);
+            } else {
+                streams.push(Stream::new(input)?);
+            }
+        }
+        if let (true, Some(input)) = (streams.is_empty(), empty) {
+            let remedy = "name a trace with at least one record";
+            return Err(input.error(ErrorKind::Empty, Place::File, "is empty", remedy));
+        }
+        let mut next = BinaryHeap::new();
+        if streams.len() > 1 {
+            for (i, s) in streams.iter_mut().enumerate() {
+                next.extend(s.peek_time()?.map(|t| Reverse((t, i))));
+            }
+        }
+        Ok(BlktraceReader {
+            streams,
+            next,
+            at: 0,
+            join: Join::new(options.stream, &options.limits),
+            tasks: BTreeMap::new(),
+            names_max: options.limits.names_max,
+            device: options.device,
+            ended: false,
+        })
+    }
+
+    /// The earliest next record of all streams.
+    fn said(&mut self) -> Result<Option<Said>, TraceError> {
+        if self.streams.len() == 1 {
+            return self.streams[0].next();
+        }
+        while let Some(Reverse((_, i))) = self.next.pop() {
+            self.at = i;
+            let stream = &mut self.streams[i];
+            let Some(said) = stream.next()? else {
+                continue;
+            };
+            self.next
+                .extend(stream.peek_time()?.map(|t| Reverse((t, i))));
+            return Ok(Some(said));
+        }
+        Ok(None)
+    }
+}
+
+impl Source for BlktraceReader {
+    fn next(&mut self, notes: &mut Notes) -> Result<Option<Record>, TraceError> {
+        loop {
+            let place = self.streams[self.at].place();
+            if let Some(r) = self.join.pop(notes, place) {
+                return Ok(Some(r));
+            }
+            if self.ended {
+                return Ok(None);
+            }
+            match self.said()? {
+                Some(Said::Event(e)) => {
+                    if self.device.is_none_or(|d| d == e.device) {
+                        let place = self.streams[self.at].place();
+                        self.join.push(&e, notes, place);
+                    }
+                }
+                Some(Said::Name(pid, name)) => {
+                    if self.tasks.len() < self.names_max || self.tasks.contains_key(&pid) {
+                        self.tasks.insert(pid, name);
+                    }
+                }
+                Some(Said::Nothing) => {}
+                None => {
+                    self.ended = true;
+                    self.join.end();
+                    for s in &self.streams {
+                        s.input.note_cut(notes);
+                    }
+                }
+            }
+        }
+    }
+    fn place(&self) -> (&str, Place) {
+        let stream = &self.streams[self.at];
+        (stream.input.name(), stream.place())
+    }
+    fn tasks(&self) -> Option<&BTreeMap<u32, String>> {
+        Some(&self.tasks)
+    }
+    fn version(&self) -> Option<u32> {
+        Some(VERSION)
+    }
+}

@@ -1,0 +1,62 @@
+//! fio's iolog, versions 2 and 3: lines of `FILE ACTION [OFFSET LENGTH]` in bytes, in version 3
+//! with a time stamp before them.
+//!
+//! Version 2 has `wait` lines: the time since the previous wait, in microseconds; fio drops waits
+//! below 100 us. Version 3 has times since the start, in microseconds (fio 3.33 and 3.42 write
+//! those; [`crate::ReadOptions::iolog_unit`] is for another habit).
+//!
+//! An iolog may name several files. Each gets an address range of its own, one behind the other in
+//! order of appearance, and the warnings say which. Left out: who submitted, and completions.
+
+mod read;
+mod write;
+
+use crate::registry::{Carries, FormatInfo, Has};
+pub use write::IologWriter;
+
+const fn carries(time: &'static str) -> Carries {
+    Carries {
+        pids: Has::No,
+        completions: Has::No,
+        issues: Has::No,
+        ioprio: Has::No,
+        flags: Has::No,
+        time,
+    }
+}
+
+/// Version 3's line in the registry.
+pub const INFO_V3: FormatInfo = FormatInfo {
+    name: "fio-iolog-v3",
+    summary: "fio iolog version 3 (fio 3.31 and later), with time stamps",
+    extensions: &["iolog", "log"],
+    help: "What fio writes with write_iolog and replays with read_iolog. sync and datasync become \
+           flushes. Several files are laid one behind the other. Knows neither processes nor \
+           completions: replay it timed, scaled or at a fixed depth.",
+    carries: carries("1 us"),
+    // An unknown version is ours to refuse.
+    detect: |head| read::version_of(head).is_some_and(|v| v != 2),
+    parts: None,
+    open: |mut inputs, options, _| {
+        let input = inputs.remove(0);
+        Ok(Box::new(read::IologReader::new(input, options, 3)?))
+    },
+    create: Some(|out, options| Ok(Box::new(IologWriter::new(out, options, 3)?))),
+};
+
+/// Version 2's line in the registry.
+pub const INFO_V2: FormatInfo = FormatInfo {
+    name: "fio-iolog-v2",
+    summary: "fio iolog version 2, with waits",
+    extensions: &["iolog", "log"],
+    help: "What fio wrote before 3.31, and still replays. Time passes in wait lines only, in \
+           steps of at least 100 us. Otherwise as version 3.",
+    carries: carries("100 us"),
+    detect: |head| read::version_of(head) == Some(2),
+    parts: None,
+    open: |mut inputs, options, _| {
+        let input = inputs.remove(0);
+        Ok(Box::new(read::IologReader::new(input, options, 2)?))
+    },
+    create: Some(|out, options| Ok(Box::new(IologWriter::new(out, options, 2)?))),
+};

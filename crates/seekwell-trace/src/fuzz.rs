@@ -1,0 +1,116 @@
+//! The entry point of every fuzzer: any bytes, read as any format, must end in records or in an
+//! error, and the records must keep the promises of [`crate::Record`].
+//!
+//! Called by a short deterministic run in the tests and by the targets under `fuzz/`.
+
+use crate::options::{Limits, ReadOptions, Stream, TimeUnit, WriteOptions};
+use crate::reader::{Reader, from_reader};
+use crate::record::{Record, SECTOR_END_MAX};
+use crate::registry::{Format, formats};
+use crate::replay::ClosedLoop;
+use seekwell_core::Op;
+use std::io::Cursor;
+
+/// Tight bounds, so that a run is short whatever the bytes claim.
+fn options() -> ReadOptions {
+    ReadOptions {
+        vscsi_response: Some(TimeUnit::Us),
+        limits: Limits {
+            records_max: 10_000,
+            line_bytes_max: 4 << 10,
+            ratio_max: 100,
+            ratio_floor_bytes: 1 << 20,
+            pending_max: 256,
+            names_max: 64,
+            ..Limits::default()
+        },
+        ..ReadOptions::default()
+    }
+}
+
+/// Reads `bytes` as `format` (`None`: as detected), in every way there is, and writes what comes
+/// out in every format. Panics if a promise is broken.
+pub fn fuzz_one(format: Option<Format>, bytes: &[u8]) {
+    for stream in [Stream::Queue, Stream::Issue] {
+        for allow_truncated in [false, true] {
+            let options = ReadOptions {
+                stream,
+                allow_truncated,
+                ..options()
+            };
+            read_all(format, bytes, &options);
+        }
+    }
+    if let Ok(reader) = open(format, bytes, &options()) {
+        for step in ClosedLoop::new(reader, "fuzz".to_string())
+            .into_iter()
+            .flatten()
+        {
+            let Ok(step) = step else { break };
+            assert!(step.after.is_none_or(|a| a < step.index));
+            assert!(step.think_ns <= step.record.t_ns);
+        }
+    }
+    write_all(format, bytes);
+}
+
+fn open(
+    format: Option<Format>,
+    bytes: &[u8],
+    options: &ReadOptions,
+) -> Result<Reader, crate::TraceError> {
+    from_reader("fuzz", Cursor::new(bytes.to_vec()), format, options)
+}
+
+fn read_all(format: Option<Format>, bytes: &[u8], options: &ReadOptions) {
+    let mut reader = match open(format, bytes, options) {
+        Ok(reader) => reader,
+        Err(e) => {
+            assert!(e.to_string().starts_with("fuzz: "), "{e}");
+            return;
+        }
+    };
+    let mut last_ns = 0;
+    for result in reader.by_ref() {
+        match result {
+            Ok(r) => {
+                check(&r, last_ns);
+                last_ns = r.t_ns;
+            }
+            Err(e) => assert!(e.to_string().starts_with("fuzz: "), "{e}"),
+        }
+    }
+    assert!(reader.next().is_none(), "nothing comes after the end");
+    let _ = reader.warnings();
+}
+
+fn check(r: &Record, last_ns: u64) {
+    assert!(r.t_ns >= last_ns, "time goes back: {r:?}");
+    assert_eq!(r.sectors.0 == 0, r.op == Op::Flush, "{r:?}");
+    assert!(r.end().0 <= SECTOR_END_MAX, "{r:?}");
+    let mut floor = r.t_ns;
+    for t in [r.insert_ns, r.issue_ns, r.complete_ns]
+        .into_iter()
+        .flatten()
+    {
+        assert!(t >= floor, "{r:?}");
+        floor = t;
+    }
+}
+
+fn write_all(format: Option<Format>, bytes: &[u8]) {
+    let creates = formats().iter().filter_map(|f| f.create);
+    for create in creates {
+        let Ok(reader) = open(format, bytes, &options()) else {
+            return;
+        };
+        let Ok(mut writer) = create(Box::new(std::io::sink()), &WriteOptions::default()) else {
+            continue;
+        };
+        for r in reader.flatten().take(1000) {
+            // A length that a format cannot say is an error, not a panic.
+            let _ = writer.write(&r);
+        }
+        let _ = writer.finish();
+    }
+}

@@ -1,0 +1,368 @@
+//! From events to records: the queue (or issue) events are the stream, later events of the same
+//! sectors give their times.
+//!
+//! A bio may be merged with others (one issue and completion covers several), split (several
+//! completions cover it), or complete in parts. So the ranges that wait are kept in order of
+//! (device, sector), and each later event walks over the range it covers: of equal starts the
+//! oldest counts first. A record is done when all its sectors are.
+//!
+//! Memory: at most [`Limits::pending_max`] records wait, and none longer than
+//! [`Limits::pending_ns`] of trace time; the oldest is then given without a completion.
+
+use crate::blk::BlkEvent;
+use crate::error::Place;
+use crate::notes::Notes;
+use crate::options::{Limits, Stream};
+use crate::record::Record;
+use seekwell_core::{Action, CgroupId, Op, Sector, Sectors, TaskId};
+use std::collections::{BTreeMap, VecDeque};
+
+/// Counted when a completion finds nothing that waits for it.
+pub const NOTE_ORPHAN: &str =
+    "completions of nothing seen before (the trace began under load, or events were lost)";
+/// Counted when a record never completed within the bounds.
+pub const NOTE_UNFINISHED: &str = "records without a completion";
+
+/// (device, first sector, id); the value is the end of the range.
+type Key = (u32, u64, u64);
+
+/// Ranges one event may touch: a request of the largest size has 2,560 bios of one sector.
+const WALK_MAX: usize = 4096;
+/// Waiting ranges with the same start that are told apart.
+const TWINS_MAX: usize = 16;
+
+struct Pending {
+    record: Record,
+    /// Ranges of it in the index.
+    parts: u32,
+    /// A flush with the write bit waits for a completion with the write bit.
+    write_bit: bool,
+    flush: bool,
+    done: bool,
+    /// Taken back by a requeue: never given.
+    gone: bool,
+}
+
+/// Turns events into records, in the order of the stream.
+pub struct Join {
+    stream: Stream,
+    pending_max: usize,
+    pending_ns: u64,
+    waiting: VecDeque<Pending>,
+    /// Id of the front of `waiting`.
+    front: u64,
+    index: BTreeMap<Key, u64>,
+    /// Flushes that wait, by id: they have no sectors to find them by.
+    flushes: BTreeMap<(u32, u64), ()>,
+    now_ns: u64,
+    saw_completion: bool,
+    ended: bool,
+}
+
+impl Join {
+    /// Empty.
+    pub fn new(stream: Stream, limits: &Limits) -> Self {
+        Join {
+            stream,
+            pending_max: limits.pending_max.max(1),
+            pending_ns: limits.pending_ns,
+            waiting: VecDeque::new(),
+            front: 0,
+            index: BTreeMap::new(),
+            flushes: BTreeMap::new(),
+            now_ns: 0,
+            saw_completion: false,
+            ended: false,
+        }
+    }
+
+    /// Takes an event. Take the records that are ready with [`Join::pop`] before the next one.
+    pub fn push(&mut self, e: &BlkEvent, notes: &mut Notes, place: Place) {
+        self.now_ns = self.now_ns.max(e.t_ns);
+        let begins = match self.stream {
+            Stream::Queue => Action::Queue,
+            Stream::Issue => Action::Issue,
+        };
+        match e.action {
+            a if a == begins => self.begin(e),
+            Action::Complete => self.complete(e, notes, place),
+            Action::Requeue if self.stream == Stream::Issue => self.take_back(e),
+            Action::Requeue => self.stamp(e, |r, _| r.issue_ns = None),
+            Action::Issue => self.stamp(e, |r, t| r.issue_ns = Some(t)),
+            Action::Insert | Action::BackMerge | Action::FrontMerge => {
+                self.stamp(e, |r, t| r.insert_ns = Some(t));
+            }
+            _ => {}
+        }
+    }
+
+    /// No more events: everything left is ready.
+    pub fn end(&mut self) {
+        self.ended = true;
+    }
+
+    /// The next record in order, if it is complete or will not be.
+    pub fn pop(&mut self, notes: &mut Notes, place: Place) -> Option<Record> {
+        loop {
+            let p = self.waiting.front()?;
+            let overdue = self.now_ns - p.record.t_ns.min(self.now_ns) > self.pending_ns
+                || self.waiting.len() > self.pending_max;
+            if !(p.done || p.gone || overdue || self.ended) {
+                return None;
+            }
+            let id = self.front;
+            let p = self.waiting.pop_front()?;
+            self.front += 1;
+            if !p.done {
+                self.forget(&p, id);
+                if self.saw_completion && !p.gone && p.record.complete_ns.is_none() {
+                    notes.count(NOTE_UNFINISHED, place);
+                }
+            }
+            if !p.gone {
+                return Some(p.record);
+            }
+        }
+    }
+
+    fn begin(&mut self, e: &BlkEvent) {
+        let id = self.front + self.waiting.len() as u64;
+        let flush = e.is_flush();
+        let mut record = Record {
+            flags: e.flags,
+            task: Some(TaskId(e.task)),
+            cpu: u16::try_from(e.cpu).ok(),
+            cgroup: CgroupId::ROOT,
+            device: e.device,
+            sector: Sector(e.sector),
+            sectors: Sectors(e.sectors),
+            ..Record::new(e.t_ns, e.op, 0, 0)
+        };
+        if self.stream == Stream::Issue {
+            record.issue_ns = Some(e.t_ns);
+        }
+        let end = e.sector.checked_add(u64::from(e.sectors));
+        let mut parts = 0;
+        if flush {
+            self.flushes.insert((e.device, id), ());
+        } else if let Some(end) = end.filter(|&end| end > e.sector) {
+            self.index.insert((e.device, e.sector, id), end);
+            parts = 1;
+        }
+        self.waiting.push_back(Pending {
+            record,
+            parts,
+            write_bit: e.write_bit,
+            flush,
+            // Nothing can complete what covers nothing; the reader judges it.
+            done: !flush && parts == 0,
+            gone: false,
+        });
+    }
+
+    fn at(&mut self, id: u64) -> Option<&mut Pending> {
+        let i = id.checked_sub(self.front)?;
+        self.waiting.get_mut(usize::try_from(i).ok()?)
+    }
+
+    /// Drops what the index knows of a record that is given up.
+    fn forget(&mut self, p: &Pending, id: u64) {
+        let r = &p.record;
+        if p.flush {
+            self.flushes.remove(&(r.device, id));
+            return;
+        }
+        let from = (r.device, r.sector.0, 0);
+        let to = (r.device, r.end().0, 0);
+        let keys: Vec<Key> = self
+            .index
+            .range(from..to)
+            .map(|(k, _)| *k)
+            .filter(|k| k.2 == id)
+            .collect();
+        for k in keys {
+            self.index.remove(&k);
+        }
+    }
+
+    /// The first range of the device that starts in `from..to`, with its end; of equal starts the
+    /// oldest that `wants`, else the oldest.
+    fn first(
+        &self,
+        device: u32,
+        from: u64,
+        to: u64,
+        wants: impl Fn(&Record) -> bool,
+    ) -> Option<(Key, u64)> {
+        if from >= to {
+            return None;
+        }
+        let mut best: Option<(Key, u64)> = None;
+        let range = (device, from, 0)..(device, to, 0);
+        for (&k, &end) in self.index.range(range).take(TWINS_MAX) {
+            if best.is_some_and(|b| b.0.1 != k.1) {
+                break;
+            }
+            let i = usize::try_from(k.2 - self.front).ok()?;
+            if self.waiting.get(i).is_some_and(|p| wants(&p.record)) {
+                return Some((k, end));
+            }
+            best = best.or(Some((k, end)));
+        }
+        best
+    }
+
+    /// Sets a time of everything that starts inside the event's range.
+    fn stamp(&mut self, e: &BlkEvent, set: impl Fn(&mut Record, u64)) {
+        if e.is_flush() {
+            self.stamp_flush(e, set);
+            return;
+        }
+        let issue = e.action == Action::Issue;
+        let write = e.op.is_write();
+        let end = e.sector.saturating_add(u64::from(e.sectors));
+        let mut at = e.sector;
+        for _ in 0..WALK_MAX {
+            let lacks = |r: &Record| {
+                let known = if issue { r.issue_ns } else { r.insert_ns };
+                r.op.is_write() == write && known.is_none()
+            };
+            let Some((key, part_end)) = self.first(e.device, at, end, lacks) else {
+                return;
+            };
+            at = key.1 + 1;
+            if let Some(p) = self.at(key.2)
+                && p.record.op.is_write() == write
+            {
+                set(&mut p.record, e.t_ns);
+                at = at.max(part_end);
+            }
+        }
+    }
+
+    fn stamp_flush(&mut self, e: &BlkEvent, set: impl Fn(&mut Record, u64)) {
+        let ids = (e.device, 0)..(e.device, u64::MAX);
+        let found = self.flushes.range(ids).map(|(k, _)| k.1).find(|&id| {
+            let p = usize::try_from(id - self.front)
+                .ok()
+                .and_then(|i| self.waiting.get(i));
+            p.is_some_and(|p| match e.action {
+                Action::Issue => p.record.issue_ns.is_none(),
+                _ => p.record.insert_ns.is_none(),
+            })
+        });
+        if let Some(p) = found.and_then(|id| self.at(id)) {
+            set(&mut p.record, e.t_ns);
+        }
+    }
+
+    fn complete(&mut self, e: &BlkEvent, notes: &mut Notes, place: Place) {
+        self.saw_completion = true;
+        if e.is_flush() {
+            self.complete_flush(e);
+            return;
+        }
+        let write = e.op.is_write();
+        let end = e.sector.saturating_add(u64::from(e.sectors));
+        let mut at = e.sector;
+        let mut any = false;
+        self.cut_before(e.device, at);
+        for _ in 0..WALK_MAX {
+            let same = |r: &Record| r.op.is_write() == write;
+            let Some((key, part_end)) = self.first(e.device, at, end, same) else {
+                break;
+            };
+            at = key.1 + 1;
+            if !self.at(key.2).is_some_and(|p| same(&p.record)) {
+                continue;
+            }
+            any = true;
+            at = at.max(part_end);
+            self.index.remove(&key);
+            if part_end > end {
+                self.index.insert((key.0, end, key.2), part_end);
+                break;
+            }
+            if let Some(p) = self.at(key.2) {
+                p.parts -= 1;
+                if p.parts == 0 {
+                    p.done = true;
+                    p.record.complete_ns = Some(e.t_ns);
+                }
+                if e.error != 0 {
+                    p.record.error = e.error;
+                }
+            }
+        }
+        if !any && e.sectors > 0 {
+            notes.count(NOTE_ORPHAN, place);
+        }
+    }
+
+    /// A completion that starts inside a waiting range (a bio split by the layer): cuts the range
+    /// there, so that its second part can complete by itself.
+    fn cut_before(&mut self, device: u32, sector: u64) {
+        let before = self.index.range(..(device, sector, 0)).next_back();
+        let Some((&key, &end)) = before.filter(|(k, end)| k.0 == device && **end > sector) else {
+            return;
+        };
+        self.index.insert(key, sector);
+        self.index.insert((device, sector, key.2), end);
+        if let Some(p) = self.at(key.2) {
+            p.parts += 1;
+        }
+    }
+
+    /// A flush request of the flush machinery (`FN`) ends before the submitter's flush (`FW`):
+    /// its time stands until the submitter's own completion comes.
+    fn complete_flush(&mut self, e: &BlkEvent) {
+        let own = e.write_bit || e.op == Op::Write;
+        let mut stand_in = None;
+        let mut found = None;
+        for (&(_, id), ()) in self.flushes.range((e.device, 0)..(e.device, u64::MAX)) {
+            let Some(i) = id
+                .checked_sub(self.front)
+                .and_then(|i| usize::try_from(i).ok())
+            else {
+                continue;
+            };
+            let Some(p) = self.waiting.get(i) else {
+                continue;
+            };
+            if p.write_bit == own {
+                found = Some(id);
+                break;
+            }
+            if !own && stand_in.is_none() && p.record.complete_ns.is_none() {
+                stand_in = Some(id);
+            }
+        }
+        if let Some(id) = found {
+            self.flushes.remove(&(e.device, id));
+            if let Some(p) = self.at(id) {
+                p.done = true;
+                p.record.complete_ns = Some(e.t_ns);
+                p.record.error = e.error;
+            }
+        } else if let Some(p) = stand_in.and_then(|id| self.at(id)) {
+            p.record.complete_ns = Some(e.t_ns);
+        }
+    }
+
+    /// Issue stream: the driver gave the request back, so it was not served; it will be issued
+    /// again.
+    fn take_back(&mut self, e: &BlkEvent) {
+        let end = e.sector.saturating_add(u64::from(e.sectors));
+        let write = e.op.is_write();
+        let same = |r: &Record| r.op.is_write() == write;
+        let Some((key, _)) = self.first(e.device, e.sector, end, same) else {
+            return;
+        };
+        if let Some(p) = self.at(key.2)
+            && same(&p.record)
+        {
+            p.gone = true;
+            self.index.remove(&key);
+        }
+    }
+}

@@ -1,0 +1,36 @@
+//! Block traces in and out, streaming.
+//!
+//! [`open`] reads any format of the [`formats`] registry, through zstd or gzip, with memory that
+//! does not grow with the trace, and gives one [`Record`] after the other. [`create`] writes.
+//! [`ReplayMode`] says how a trace may be replayed and what each way can and cannot show;
+//! [`ClosedLoop`] prepares the one way that keeps what processes waited for.
+//!
+//! To add a format: a file under `formats/` and a line in `registry.rs`.
+
+pub mod blk;
+pub mod error;
+pub mod formats;
+pub mod fuzz;
+pub mod input;
+pub mod join;
+pub mod notes;
+pub mod options;
+pub mod reader;
+pub mod record;
+pub mod registry;
+pub mod replay;
+mod text;
+pub mod writer;
+
+pub use error::{ErrorKind, Place, TraceError};
+pub use formats::blkparse::BlkparseWriter;
+pub use formats::blktrace::BlktraceWriter;
+pub use formats::csv::CsvWriter;
+pub use formats::iolog::IologWriter;
+pub use formats::vscsi::VscsiWriter;
+pub use options::{Limits, ReadOptions, Stream, TimeUnit, WriteOptions};
+pub use reader::{Reader, from_reader, open};
+pub use record::{Record, device_number};
+pub use registry::{Carries, Format, FormatInfo, Has, find_format, formats};
+pub use replay::{ClosedLoop, Factor, ReplayMode, Step};
+pub use writer::{EventWriter, Writer, create, create_file};

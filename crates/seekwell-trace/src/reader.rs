@@ -1,0 +1,267 @@
+//! The reader every trace comes through: finds the format, keeps the promises of [`Record`].
+//!
+//! Out-of-order times: records keep the order of the file, and a time before its predecessor's is
+//! raised to it; how often and by how much is a warning. (A reorder window would guess which of
+//! two clocks was right; clamping is visible, costs nothing and leaves the order alone.)
+
+use crate::error::{ErrorKind, Place, TraceError, shown};
+use crate::input::{Input, SNIFF_BYTES};
+use crate::notes::Notes;
+use crate::options::ReadOptions;
+use crate::record::{Record, SECTOR_END_MAX};
+use crate::registry::{Carries, Format, formats};
+use seekwell_core::{Op, Sector, Sectors};
+use std::collections::BTreeMap;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+/// One format at work. Times are in ns on the trace's own clock; the reader makes them relative.
+pub trait Source: Send {
+    /// The next record; `None` after the last. Not called again after `None` or an error.
+    fn next(&mut self, notes: &mut Notes) -> Result<Option<Record>, TraceError>;
+    /// File name and place of what `next` looked at last, for messages.
+    fn place(&self) -> (&str, Place);
+    /// Process names met so far, by pid.
+    fn tasks(&self) -> Option<&BTreeMap<u32, String>> {
+        None
+    }
+    /// The version of the format that was found, if it has versions.
+    fn version(&self) -> Option<u32> {
+        None
+    }
+}
+
+/// Counted when a record's time lies before its predecessor's.
+pub const NOTE_BACKWARDS: &str = "records with a time before their predecessor's, raised to it";
+/// Counted when a record moves nothing.
+pub const NOTE_NO_DATA: &str = "reads, writes or discards of length zero skipped";
+
+/// An iterator over the records of a trace. After an error, or the end, it gives `None`.
+pub struct Reader {
+    format: Format,
+    name: String,
+    src: Box<dyn Source>,
+    notes: Notes,
+    records_max: u64,
+    base_ns: Option<u64>,
+    last_ns: u64,
+    back_max_ns: u64,
+    records: u64,
+    done: bool,
+}
+
+/// Opens a trace by its path; `None` detects the format by the first (decompressed) bytes.
+///
+/// A path that names one part of a trace spread over several files (`sdb.blktrace.0`), or the base
+/// name of them (`sdb`), opens all parts.
+pub fn open(
+    path: impl AsRef<Path>,
+    format: Option<Format>,
+    options: &ReadOptions,
+) -> Result<Reader, TraceError> {
+    let path = path.as_ref();
+    let one = |p: &PathBuf| Input::open(p, options.limits, options.allow_truncated);
+    for f in formats() {
+        if format.is_some_and(|g| g.name != f.name) {
+            continue;
+        }
+        if let Some(parts) = f.parts.and_then(|parts| parts(path)) {
+            let inputs = parts.iter().map(one).collect::<Result<Vec<_>, _>>()?;
+            return Reader::start(f, path.display().to_string(), inputs, options);
+        }
+    }
+    let input = one(&path.to_path_buf())?;
+    Reader::detect(input, format, options)
+}
+
+/// Reads a trace from any stream; `name` is what messages call it.
+pub fn from_reader(
+    name: &str,
+    reader: impl Read + Send + 'static,
+    format: Option<Format>,
+    options: &ReadOptions,
+) -> Result<Reader, TraceError> {
+    let input = Input::new(
+        name.to_string(),
+        Box::new(reader),
+        options.limits,
+        options.allow_truncated,
+    )?;
+    Reader::detect(input, format, options)
+}
+
+impl Reader {
+    fn detect(
+        mut input: Input,
+        format: Option<Format>,
+        options: &ReadOptions,
+    ) -> Result<Reader, TraceError> {
+        let name = input.name().to_string();
+        let head = input.peek(SNIFF_BYTES, Place::File)?;
+        if head.is_empty() {
+            return Err(TraceError::new(
+                ErrorKind::Empty,
+                name,
+                Place::File,
+                "is empty",
+                "name a trace with at least one record",
+            ));
+        }
+        let format = match format.or_else(|| formats().iter().find(|f| (f.detect)(head))) {
+            Some(f) => f,
+            None => {
+                let known: Vec<_> = formats().iter().map(|f| f.name).collect();
+                return Err(TraceError::new(
+                    ErrorKind::UnknownFormat,
+                    name,
+                    Place::File,
+                    format!("no format recognises it; it begins with {}", shown(head)),
+                    format!("name its format, one of {}", known.join(", ")),
+                ));
+            }
+        };
+        Reader::start(format, name, vec![input], options)
+    }
+
+    fn start(
+        format: Format,
+        name: String,
+        inputs: Vec<Input>,
+        options: &ReadOptions,
+    ) -> Result<Reader, TraceError> {
+        let mut notes = Notes::default();
+        let src = (format.open)(inputs, options, &mut notes)?;
+        Ok(Reader {
+            format,
+            name,
+            src,
+            notes,
+            records_max: options.limits.records_max,
+            base_ns: None,
+            last_ns: 0,
+            back_max_ns: 0,
+            records: 0,
+            done: false,
+        })
+    }
+
+    /// The format it reads.
+    pub fn format(&self) -> Format {
+        self.format
+    }
+    /// The version of the format it found, if it has versions.
+    pub fn version(&self) -> Option<u32> {
+        self.src.version()
+    }
+    /// What the trace was opened as.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+    /// What the format can tell.
+    pub fn carries(&self) -> Carries {
+        self.format.carries
+    }
+    /// Records given so far.
+    pub fn records(&self) -> u64 {
+        self.records
+    }
+    /// Process names met so far, by pid.
+    pub fn tasks(&self) -> Option<&BTreeMap<u32, String>> {
+        self.src.tasks()
+    }
+    /// Warnings so far, ready to print; complete once the iterator has ended.
+    pub fn warnings(&self) -> Vec<String> {
+        let mut out = self.notes.lines();
+        if self.back_max_ns > 0 {
+            out.push(format!(
+                "the largest step back in time was {} us: if that is much, sort the trace by time",
+                self.back_max_ns.div_ceil(1000)
+            ));
+        }
+        out
+    }
+    /// How often a warning was counted ([`NOTE_BACKWARDS`], [`NOTE_NO_DATA`], ...).
+    pub fn counted(&self, what: &str) -> u64 {
+        self.notes.counted(what)
+    }
+
+    fn settle(&mut self, mut r: Record) -> Result<Option<Record>, TraceError> {
+        let (_, place) = self.src.place();
+        if r.op == Op::Flush {
+            r.sector = Sector(0);
+            r.sectors = Sectors(0);
+        } else if r.sectors.0 == 0 {
+            self.notes.count(NOTE_NO_DATA, place);
+            return Ok(None);
+        } else if r
+            .sector
+            .0
+            .checked_add(u64::from(r.sectors.0))
+            .is_none_or(|end| end > SECTOR_END_MAX)
+        {
+            return Err(self.error(
+                ErrorKind::Range,
+                format!("sector {} + {} lies beyond any device", r.sector, r.sectors),
+                "sectors have 512 bytes; is this the right format?",
+            ));
+        }
+        if self.records == self.records_max {
+            return Err(self.error(
+                ErrorKind::Limit,
+                format!("more than {} records", self.records_max),
+                "raise the limit for records, or cut the trace",
+            ));
+        }
+        let base = *self.base_ns.get_or_insert(r.t_ns);
+        let since = |t: u64| t.saturating_sub(base);
+        let raw_t = r.t_ns;
+        r.t_ns = since(r.t_ns);
+        if raw_t < base.saturating_add(self.last_ns) {
+            let back = base.saturating_add(self.last_ns) - raw_t;
+            self.back_max_ns = self.back_max_ns.max(back);
+            self.notes.count(NOTE_BACKWARDS, place);
+            r.t_ns = self.last_ns;
+        }
+        let mut floor = r.t_ns;
+        for t in [&mut r.insert_ns, &mut r.issue_ns, &mut r.complete_ns] {
+            if let Some(t) = t {
+                *t = since(*t).max(floor);
+                floor = *t;
+            }
+        }
+        self.last_ns = r.t_ns;
+        self.records += 1;
+        Ok(Some(r))
+    }
+
+    fn error(&self, kind: ErrorKind, what: String, remedy: &str) -> TraceError {
+        let (file, place) = self.src.place();
+        TraceError::new(kind, file, place, what, remedy)
+    }
+}
+
+impl Iterator for Reader {
+    type Item = Result<Record, TraceError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        while !self.done {
+            let next = match self.src.next(&mut self.notes) {
+                Ok(Some(r)) => self.settle(r),
+                Ok(None) => {
+                    self.done = true;
+                    break;
+                }
+                Err(e) => Err(e),
+            };
+            match next {
+                Ok(Some(r)) => return Some(Ok(r)),
+                Ok(None) => {}
+                Err(e) => {
+                    self.done = true;
+                    return Some(Err(e));
+                }
+            }
+        }
+        None
+    }
+}

@@ -1,0 +1,114 @@
+//! The one list of formats that the command line, the documentation and the tests read.
+//!
+//! To add a format is to add a file under `formats/` and a line here.
+
+use crate::error::{ErrorKind, Place, TraceError};
+use crate::input::Input;
+use crate::notes::Notes;
+use crate::options::{ReadOptions, WriteOptions};
+use crate::reader::Source;
+use crate::writer::Writer;
+use std::fmt;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+/// Does a format tell it?
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Has {
+    /// Never.
+    No,
+    /// If it was recorded.
+    Maybe,
+    /// Always.
+    Yes,
+}
+
+impl fmt::Display for Has {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Has::No => "no",
+            Has::Maybe => "if recorded",
+            Has::Yes => "yes",
+        })
+    }
+}
+
+/// What a format tells beside operation and place.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Carries {
+    /// Submitting process.
+    pub pids: Has,
+    /// Completion times.
+    pub completions: Has,
+    /// Times of insertion into the scheduler and of issue to the driver.
+    pub issues: Has,
+    /// I/O priorities.
+    pub ioprio: Has,
+    /// Flags (sync, metadata, FUA ...).
+    pub flags: Has,
+    /// Resolution of its times, for people.
+    pub time: &'static str,
+}
+
+/// Opens inputs of the format; several only where [`FormatInfo::parts`] gave several.
+pub type Open = fn(Vec<Input>, &ReadOptions, &mut Notes) -> Result<Box<dyn Source>, TraceError>;
+/// Starts a trace of the format.
+pub type Create = fn(Box<dyn Write + Send>, &WriteOptions) -> Result<Box<dyn Writer>, TraceError>;
+
+/// What the registry knows of a format.
+pub struct FormatInfo {
+    /// Name to ask for it by.
+    pub name: &'static str,
+    /// One line.
+    pub summary: &'static str,
+    /// Usual endings of its file names (compression comes on top).
+    pub extensions: &'static [&'static str],
+    /// What it is, where it comes from, what is lost, in a few sentences.
+    pub help: &'static str,
+    /// What it tells.
+    pub carries: Carries,
+    /// Do these first bytes look like it? Called with at most [`crate::input::SNIFF_BYTES`].
+    pub detect: fn(&[u8]) -> bool,
+    /// The files that make up the trace at this path, where one trace may be several files.
+    pub parts: Option<fn(&Path) -> Option<Vec<PathBuf>>>,
+    /// Reads it.
+    pub open: Open,
+    /// Writes it, if it is written.
+    pub create: Option<Create>,
+}
+
+/// A format of the registry.
+pub type Format = &'static FormatInfo;
+
+impl fmt::Debug for FormatInfo {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "FormatInfo({})", self.name)
+    }
+}
+
+/// All formats, in the order in which they are asked whether they recognise a file.
+pub fn formats() -> &'static [FormatInfo] {
+    static ALL: &[FormatInfo] = &[
+        crate::formats::blktrace::INFO,
+        crate::formats::iolog::INFO_V3,
+        crate::formats::iolog::INFO_V2,
+        crate::formats::csv::INFO,
+        crate::formats::vscsi::INFO,
+        crate::formats::blkparse::INFO,
+    ];
+    ALL
+}
+
+/// The format of that name; the error lists the names there are.
+pub fn find_format(name: &str) -> Result<Format, TraceError> {
+    formats().iter().find(|f| f.name == name).ok_or_else(|| {
+        let known: Vec<_> = formats().iter().map(|f| f.name).collect();
+        TraceError::new(
+            ErrorKind::UnknownFormat,
+            name,
+            Place::File,
+            "no trace format is called that",
+            format!("the formats are {}", known.join(", ")),
+        )
+    })
+}

@@ -1,0 +1,283 @@
+//! Writing traces: the trait, buffered output, and from records back to events in time order.
+
+use crate::blk::BlkEvent;
+use crate::error::{ErrorKind, Place, TraceError};
+use crate::options::WriteOptions;
+use crate::record::Record;
+use crate::registry::Format;
+use seekwell_core::{Action, Event, Op};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::fs::File;
+use std::io::Write;
+use std::path::Path;
+
+/// Takes records, in order of time. Without [`Writer::finish`] the end may be missing.
+pub trait Writer: Send {
+    /// Adds a record.
+    fn write(&mut self, r: &Record) -> Result<(), TraceError>;
+    /// Writes what is still held back and flushes. Nothing may be written after it.
+    fn finish(&mut self) -> Result<(), TraceError>;
+}
+
+/// Takes the event stream of a block layer.
+pub trait EventWriter {
+    /// Adds an event; times must not decrease.
+    fn event(&mut self, e: &Event) -> Result<(), TraceError>;
+}
+
+/// Starts a trace file of the format. `.zst` and `.gz` at the end of the name compress it.
+pub fn create(
+    path: impl AsRef<Path>,
+    format: Format,
+    options: &WriteOptions,
+) -> Result<Box<dyn Writer>, TraceError> {
+    let path = path.as_ref();
+    let options = WriteOptions {
+        name: path.display().to_string(),
+        ..options.clone()
+    };
+    let Some(start) = format.create else {
+        return Err(TraceError::new(
+            ErrorKind::Unsupported,
+            options.name,
+            Place::File,
+            format!("the format {} is read, not written", format.name),
+            "choose another format",
+        ));
+    };
+    start(create_file(path)?, &options)
+}
+
+/// Opens a file for writing, compressed if its name asks for it.
+pub fn create_file(path: &Path) -> Result<Box<dyn Write + Send>, TraceError> {
+    let fail = |e: std::io::Error| {
+        TraceError::new(
+            ErrorKind::Io,
+            path.display().to_string(),
+            Place::File,
+            format!("cannot create: {e}"),
+            "check the folder and its permissions",
+        )
+    };
+    let file = File::create(path).map_err(fail)?;
+    let ending = path.extension().and_then(|e| e.to_str());
+    Ok(match ending {
+        Some("zst") => Box::new(EndOnFlush(
+            zstd::stream::write::Encoder::new(file, 3).map_err(fail)?,
+        )),
+        Some("gz") => {
+            let level = flate2::Compression::default();
+            Box::new(EndOnFlush(flate2::write::GzEncoder::new(file, level)))
+        }
+        _ => Box::new(file),
+    })
+}
+
+/// A compressor whose `flush` ends the stream, so that [`Output::finish`] sees every error.
+struct EndOnFlush<T>(T);
+
+impl Write for EndOnFlush<zstd::stream::write::Encoder<'static, File>> {
+    fn write(&mut self, buf: &[u8]) -> std::io::Result<usize> {
+        self.0.write(buf)
+    }
+    fn flush(&mut self) -> std::io::Result<()> {
+        self.0.do_finish()
+    }
+}
+impl Write for EndOnFlush<flate2::write::GzEncoder<File>> {
+    fn write(&mut self, buf: &[u8]) -> std::io::Result<usize> {
+        self.0.write(buf)
+    }
+    fn flush(&mut self) -> std::io::Result<()> {
+        self.0.try_finish()
+    }
+}
+
+const BUFFER_BYTES: usize = 64 << 10;
+
+/// Collects bytes and writes them in large pieces.
+pub(crate) struct Output {
+    out: Option<Box<dyn Write + Send>>,
+    buf: Vec<u8>,
+    name: String,
+    records: u64,
+}
+
+impl Output {
+    pub fn new(out: Box<dyn Write + Send>, options: &WriteOptions) -> Self {
+        Output {
+            out: Some(out),
+            buf: Vec::with_capacity(BUFFER_BYTES + 4096),
+            name: options.name.clone(),
+            records: 0,
+        }
+    }
+    /// Where the next record goes.
+    pub fn buffer(&mut self) -> &mut Vec<u8> {
+        &mut self.buf
+    }
+    /// A record is in the buffer.
+    pub fn done_one(&mut self) -> Result<(), TraceError> {
+        self.records += 1;
+        if self.buf.len() >= BUFFER_BYTES {
+            return self.drain();
+        }
+        Ok(())
+    }
+    fn drain(&mut self) -> Result<(), TraceError> {
+        let result = match &mut self.out {
+            Some(out) => out.write_all(&self.buf),
+            None => return Err(self.error(ErrorKind::Io, "already finished", "write before that")),
+        };
+        self.buf.clear();
+        result.map_err(|e| self.failed(&e))
+    }
+    /// Writes the rest and closes, which also ends a compressed stream.
+    pub fn finish(&mut self) -> Result<(), TraceError> {
+        self.drain()?;
+        let flushed = self.out.as_mut().map_or(Ok(()), |o| o.flush());
+        self.out = None;
+        flushed.map_err(|e| self.failed(&e))
+    }
+    fn failed(&self, e: &std::io::Error) -> TraceError {
+        self.error(
+            ErrorKind::Io,
+            format!("cannot write: {e}"),
+            "is the disk full?",
+        )
+    }
+    pub fn error(
+        &self,
+        kind: ErrorKind,
+        what: impl Into<String>,
+        remedy: impl Into<String>,
+    ) -> TraceError {
+        TraceError::new(
+            kind,
+            &self.name,
+            Place::Record(self.records + 1),
+            what,
+            remedy,
+        )
+    }
+}
+
+/// Records that may wait to have their later events written.
+const HELD_MAX: usize = 1 << 20;
+
+/// From records to events in order of time: a record's completion belongs behind the submissions
+/// that come before it.
+#[derive(Default)]
+pub(crate) struct Expand {
+    held: BinaryHeap<Reverse<Held>>,
+    seq: u64,
+}
+
+struct Held {
+    t_ns: u64,
+    seq: u64,
+    event: BlkEvent,
+}
+impl PartialEq for Held {
+    fn eq(&self, o: &Self) -> bool {
+        (self.t_ns, self.seq) == (o.t_ns, o.seq)
+    }
+}
+impl Eq for Held {}
+impl PartialOrd for Held {
+    fn partial_cmp(&self, o: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(o))
+    }
+}
+impl Ord for Held {
+    fn cmp(&self, o: &Self) -> std::cmp::Ordering {
+        (self.t_ns, self.seq).cmp(&(o.t_ns, o.seq))
+    }
+}
+
+impl Expand {
+    /// Takes a record and gives its submission to `put`, after all that happened before it.
+    pub fn record<E>(
+        &mut self,
+        r: &Record,
+        device: u32,
+        mut put: impl FnMut(&BlkEvent) -> Result<(), E>,
+    ) -> Result<(), E> {
+        self.until(r.t_ns, &mut put)?;
+        let queue = BlkEvent {
+            t_ns: r.t_ns,
+            action: Action::Queue,
+            op: r.op,
+            flags: r.flags,
+            sector: r.sector.0,
+            sectors: r.sectors.0,
+            task: r.task.map_or(0, |t| t.0),
+            cpu: r.cpu.map_or(0, u32::from),
+            device: if r.device == 0 { device } else { r.device },
+            error: 0,
+            write_bit: r.op != Op::Read,
+        };
+        put(&queue)?;
+        let later = [
+            (Action::Insert, r.insert_ns),
+            (Action::Issue, r.issue_ns),
+            (Action::Complete, r.complete_ns),
+        ];
+        for (action, t_ns) in later {
+            let Some(t_ns) = t_ns else { continue };
+            self.seq += 1;
+            let done = action == Action::Complete;
+            self.held.push(Reverse(Held {
+                t_ns,
+                seq: self.seq,
+                event: BlkEvent {
+                    t_ns: t_ns.max(r.t_ns),
+                    action,
+                    error: if done { r.error } else { 0 },
+                    // A completion comes from an interrupt, not from the submitter.
+                    task: if done { 0 } else { queue.task },
+                    ..queue
+                },
+            }));
+        }
+        while self.held.len() > HELD_MAX {
+            self.one(&mut put)?;
+        }
+        Ok(())
+    }
+    fn one<E>(&mut self, put: &mut impl FnMut(&BlkEvent) -> Result<(), E>) -> Result<(), E> {
+        match self.held.pop() {
+            Some(Reverse(h)) => put(&h.event),
+            None => Ok(()),
+        }
+    }
+    /// Gives everything held up to and including `t_ns`.
+    pub fn until<E>(
+        &mut self,
+        t_ns: u64,
+        put: &mut impl FnMut(&BlkEvent) -> Result<(), E>,
+    ) -> Result<(), E> {
+        while self.held.peek().is_some_and(|Reverse(h)| h.t_ns <= t_ns) {
+            self.one(put)?;
+        }
+        Ok(())
+    }
+}
+
+/// An event of our own stream as a block trace tells it; `None` for what has no place there.
+pub(crate) fn blk_event(e: &Event, device: u32) -> BlkEvent {
+    BlkEvent {
+        t_ns: e.at.since_start(),
+        action: e.action,
+        op: e.op,
+        flags: e.flags,
+        sector: e.sector.0,
+        sectors: e.sectors.0,
+        task: e.task.0,
+        cpu: 0,
+        device,
+        error: 0,
+        write_bit: e.op != Op::Read,
+    }
+}
