@@ -223,11 +223,10 @@ impl Reader {
             r.t_ns = self.last_ns;
         }
         let mut floor = r.t_ns;
-        for t in [&mut r.insert_ns, &mut r.issue_ns, &mut r.complete_ns] {
-            if let Some(t) = t {
-                *t = since(*t).max(floor);
-                floor = *t;
-            }
+        let later = [&mut r.insert_ns, &mut r.issue_ns, &mut r.complete_ns];
+        for t in later.into_iter().flatten() {
+            *t = since(*t).max(floor);
+            floor = *t;
         }
         self.last_ns = r.t_ns;
         self.records += 1;

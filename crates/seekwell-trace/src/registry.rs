@@ -55,6 +55,9 @@ pub type Open = fn(Vec<Input>, &ReadOptions, &mut Notes) -> Result<Box<dyn Sourc
 /// Starts a trace of the format.
 pub type Create = fn(Box<dyn Write + Send>, &WriteOptions) -> Result<Box<dyn Writer>, TraceError>;
 
+/// The files of one trace by the path a user names; `None` if that is just one file.
+pub type Parts = fn(&Path) -> Option<Vec<PathBuf>>;
+
 /// What the registry knows of a format.
 pub struct FormatInfo {
     /// Name to ask for it by.
@@ -70,7 +73,7 @@ pub struct FormatInfo {
     /// Do these first bytes look like it? Called with at most [`crate::input::SNIFF_BYTES`].
     pub detect: fn(&[u8]) -> bool,
     /// The files that make up the trace at this path, where one trace may be several files.
-    pub parts: Option<fn(&Path) -> Option<Vec<PathBuf>>>,
+    pub parts: Option<Parts>,
     /// Reads it.
     pub open: Open,
     /// Writes it, if it is written.

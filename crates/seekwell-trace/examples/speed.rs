@@ -1,0 +1,128 @@
+//! How fast traces are read, and with how much memory: `speed FILE...`, or `speed make FORMAT FILE
+//! RECORDS` to make a file to try it on.
+//!
+//! The null model is the same file through the same decompressor, its bytes looked at only as far
+//! as it takes to count lines or 32-byte records.
+
+use seekwell_core::{Op, TaskId};
+use seekwell_trace::input::Input;
+use seekwell_trace::{Limits, Place, ReadOptions, Record, WriteOptions, create, find_format, open};
+use std::path::Path;
+use std::time::Instant;
+
+/// Counts records or lines without looking into them.
+fn null_model(path: &Path, text: bool) -> u64 {
+    let mut input = Input::open(path, Limits::default(), true).expect("opened before");
+    let mut n = 0;
+    if text {
+        while let Ok(Some(_)) = input.line(Place::File) {
+            n += 1;
+        }
+    } else {
+        while let Ok(Some(b)) = input.block::<32>(Place::File) {
+            n += u64::from(b[0] != b[1] || b[2] == b[3]);
+        }
+    }
+    n
+}
+
+/// Time on the CPU in seconds where the system tells (a loaded machine then gives the same
+/// figures as an idle one), else by the clock.
+fn seconds(start: Instant) -> f64 {
+    let stat = std::fs::read_to_string("/proc/self/schedstat").unwrap_or_default();
+    let ns = stat
+        .split_whitespace()
+        .next()
+        .and_then(|n| n.parse::<u64>().ok());
+    ns.map_or(start.elapsed().as_secs_f64(), |ns| ns as f64 / 1e9)
+}
+
+/// Peak resident memory in KiB, where the system tells.
+fn peak_kib() -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find(|l| l.starts_with("VmHWM:"))?;
+    line.split_whitespace().nth(1)?.parse().ok()
+}
+
+fn measure(path: &Path) -> Result<(), seekwell_trace::TraceError> {
+    let mut reader = open(path, None, &ReadOptions::default())?;
+    let text = matches!(
+        reader.format().name,
+        "blkparse" | "csv" | "fio-iolog-v2" | "fio-iolog-v3"
+    );
+    let start = Instant::now();
+    let before = seconds(start);
+    let (mut n, mut bytes, mut done, mut last_ns) = (0u64, 0u64, 0u64, 0);
+    for r in reader.by_ref() {
+        let r = r?;
+        n += 1;
+        bytes += r.sectors.bytes();
+        done += u64::from(r.complete_ns.is_some());
+        last_ns = r.t_ns;
+    }
+    let s = (seconds(start) - before).max(1e-9);
+    let peak = peak_kib();
+    let before = seconds(start);
+    let units = null_model(path, text);
+    let null_s = (seconds(start) - before).max(1e-9);
+    println!(
+        "{}: {} {}: {n} records ({done} with completion, {} MiB, {:.1} s) in {s:.3} s: {:.2} M \
+         records/s, {:.2} M {}/s; null model {:.2} M/s; peak {} KiB",
+        path.display(),
+        reader.format().name,
+        reader
+            .version()
+            .map_or(String::new(), |v| format!("version {v}")),
+        bytes >> 20,
+        last_ns as f64 / 1e9,
+        n as f64 / s / 1e6,
+        units as f64 / s / 1e6,
+        if text { "lines" } else { "32-byte units" },
+        units as f64 / null_s / 1e6,
+        peak.map_or("?".to_string(), |k| k.to_string()),
+    );
+    for w in reader.warnings() {
+        println!("  warning: {w}");
+    }
+    Ok(())
+}
+
+/// Random reads and writes, eight in flight, of four processes.
+fn make(format: &str, path: &str, n: u64) -> Result<(), seekwell_trace::TraceError> {
+    let mut w = create(path, find_format(format)?, &WriteOptions::default())?;
+    let mut x = 1u64;
+    for i in 0..n {
+        x = x
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        let t = i * 100_000;
+        let op = if x >> 63 == 0 { Op::Read } else { Op::Write };
+        w.write(&Record {
+            task: Some(TaskId(100 + (x >> 40 & 3) as u32)),
+            cpu: Some((x >> 42 & 3) as u16),
+            insert_ns: Some(t + 1_000),
+            issue_ns: Some(t + 300_000),
+            complete_ns: Some(t + 800_000 + (x >> 50)),
+            ..Record::new(t, op, (x >> 30 & 0xff_ffff) * 8, 8)
+        })?;
+    }
+    w.finish()
+}
+
+fn main() {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let result = match args.as_slice() {
+        [verb, format, path, n] if verb == "make" => {
+            make(format, path, n.parse().expect("a number of records"))
+        }
+        [] => {
+            eprintln!("usage: speed FILE... | speed make FORMAT FILE RECORDS");
+            return;
+        }
+        files => files.iter().try_for_each(|f| measure(Path::new(f))),
+    };
+    if let Err(e) = result {
+        eprintln!("{e}");
+        std::process::exit(1);
+    }
+}
