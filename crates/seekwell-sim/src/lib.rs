@@ -1,7 +1,18 @@
 //! The virtual clock.
 //!
 //! Puts schedulers, layers and device models together on simulated time: `cases` holds a scheduler
-//! under the microscope.
+//! under the microscope, `replay` runs recorded traces, `workload` small built-in programs,
+//! `compare` many runs side by side. Deterministic by seed, on any number of threads.
 
 pub mod cases;
 pub mod compare;
+pub mod demo;
+pub mod drive;
+pub mod procs;
+pub mod replay;
+pub mod setup;
+pub mod workload;
+
+pub use drive::{Progress, RunError, Source, Submission, drive};
+pub use replay::{Fit, ReplayError, ReplayOptions, replay};
+pub use setup::{Queue, Setup, SetupError};

@@ -104,7 +104,7 @@ impl World {
             depth,
             nr_requests: nr,
             max_sectors: Sectors(max_sectors),
-            rotational: which % 2 == 0,
+            rotational: which.is_multiple_of(2),
             ..QueueFacts::example(era)
         };
         let inner = Constant::serial(depth, Nanos::from_us(700)).write_cache(cache);
@@ -113,7 +113,7 @@ impl World {
             max_sectors,
             sectors: 0,
         };
-        let host = if nr % 2 == 0 {
+        let host = if nr.is_multiple_of(2) {
             HostDriver::Simple { depth }
         } else {
             HostDriver::Scsi { depth }
@@ -174,7 +174,7 @@ impl World {
                     _ => (Op::Flush, Flags::PREFLUSH),
                 };
                 // Every third step of kind 8 flushes; the others write.
-                let (op, flags) = if op == Op::Flush && i % 3 != 0 {
+                let (op, flags) = if op == Op::Flush && !i.is_multiple_of(3) {
                     (Op::Write, Flags::empty())
                 } else {
                     (op, flags)

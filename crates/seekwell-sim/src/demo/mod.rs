@@ -1,0 +1,153 @@
+//! The behaviours that made schedulers famous, each with numbers.
+//!
+//! A demo runs a few processes on a modelled device under several schedulers and states what it
+//! claims as checks on those numbers; a test runs every demo and wants every check to hold. A new
+//! demo is a function and a line in [`DEMOS`].
+
+mod single_queue;
+
+use crate::drive::{RunError, drive};
+use crate::procs::{Process, Processes};
+use crate::setup::{Setup, SetupError};
+use seekwell_core::result::Record;
+use thiserror::Error;
+
+/// One demo.
+pub struct Demo {
+    /// Name on the command line.
+    pub name: &'static str,
+    /// What it shows, in a sentence.
+    pub claim: &'static str,
+    /// Runs it.
+    pub run: fn(seed: u64) -> Result<Shown, DemoError>,
+}
+
+/// All demos, in the order they are listed.
+pub const DEMOS: &[Demo] = single_queue::DEMOS;
+
+/// What a demo found.
+#[derive(Clone, Debug, Default)]
+pub struct Shown {
+    /// How the numbers came about: device, processes, duration.
+    pub setting: String,
+    /// Column titles; the first names the row.
+    pub columns: Vec<String>,
+    /// Rows of text, as wide as the titles.
+    pub rows: Vec<Vec<String>>,
+    /// What is claimed: (in words with the numbers, does it hold).
+    pub checks: Vec<(String, bool)>,
+}
+
+impl Shown {
+    fn new(setting: &str, columns: &[&str]) -> Self {
+        Shown {
+            setting: setting.to_owned(),
+            columns: columns.iter().map(|c| (*c).to_owned()).collect(),
+            ..Shown::default()
+        }
+    }
+    fn row(&mut self, cells: Vec<String>) {
+        debug_assert_eq!(cells.len(), self.columns.len());
+        self.rows.push(cells);
+    }
+    fn check(&mut self, words: String, holds: bool) {
+        self.checks.push((words, holds));
+    }
+    /// Does everything claimed hold?
+    pub fn holds(&self) -> bool {
+        self.checks.iter().all(|c| c.1)
+    }
+}
+
+/// Why a demo gave nothing.
+#[derive(Error, Debug)]
+pub enum DemoError {
+    /// The setup.
+    #[error(transparent)]
+    Setup(#[from] SetupError),
+    /// The run.
+    #[error(transparent)]
+    Run(#[from] RunError),
+}
+
+/// Finds a demo.
+pub fn find(name: &str) -> Option<&'static Demo> {
+    DEMOS.iter().find(|d| d.name == name)
+}
+
+/// A device, and how deep the host may queue.
+#[derive(Clone, Copy)]
+struct On {
+    device: &'static str,
+    depth: Option<u32>,
+}
+
+/// The laptop disk of the published comparisons, command queueing off.
+const DISK: On = On {
+    device: "hdd:hitachi-7k200",
+    depth: Some(1),
+};
+
+/// Runs processes on a device under a scheduler ("cfq", "deadline:fifo_batch=1,read_expire=50").
+fn run(
+    on: On,
+    scheduler: &str,
+    seed: u64,
+    processes: Vec<Process>,
+    weights: &[(u32, u32)],
+) -> Result<Record, DemoError> {
+    let (name, tunables) = match scheduler.split_once(':') {
+        Some((n, rest)) => {
+            let pairs = rest.split(',').filter_map(|p| p.split_once('='));
+            (
+                n,
+                pairs.map(|(k, v)| (k.to_owned(), v.to_owned())).collect(),
+            )
+        }
+        None => (scheduler, Vec::new()),
+    };
+    let setup = Setup {
+        device: on.device.to_owned(),
+        depth: on.depth,
+        scheduler: name.to_owned(),
+        tunables,
+        hz: 1000,
+        seed,
+        ..Setup::default()
+    };
+    let mut queue = setup.build()?;
+    let mut record = setup.record("demo");
+    let mut source = Processes::new(processes, seed).with_weights(weights);
+    drive(&mut queue, &mut source, &mut record, &mut |_| true)?;
+    queue.fill(&mut record);
+    for p in &mut record.processes {
+        p.name = source.name(p.task).to_owned();
+    }
+    Ok(record)
+}
+
+/// Bytes of a task.
+fn bytes(r: &Record, task: u32) -> f64 {
+    r.processes
+        .iter()
+        .find(|p| p.task == task)
+        .map_or(0.0, |p| p.bytes as f64)
+}
+/// Bios of a task.
+fn ios(r: &Record, task: u32) -> f64 {
+    r.processes
+        .iter()
+        .find(|p| p.task == task)
+        .map_or(0.0, |p| p.ios as f64)
+}
+/// Mean latency of a task, ms.
+fn latency_ms(r: &Record, task: u32) -> f64 {
+    r.processes
+        .iter()
+        .find(|p| p.task == task)
+        .map_or(0.0, |p| p.mean_latency_ns / 1e6)
+}
+/// Bytes a second in MB.
+fn mb_s(r: &Record, bytes: f64) -> f64 {
+    r.rate(bytes) / 1e6
+}

@@ -1,0 +1,196 @@
+//! The event loop: a source of bios, a sink, and the clock between them.
+//!
+//! At one instant the queue goes first (completions, timers, deferred work), then submissions in
+//! the source's order. Nothing here depends on wall time or threads.
+
+use seekwell_core::result::{ProcessShare, Record};
+use seekwell_core::{Bio, BioDone, BioId, BioSink, Control, Instant, TaskId};
+use std::collections::BTreeMap;
+use thiserror::Error;
+
+/// What a source gives.
+#[derive(Clone, Copy, Debug)]
+pub enum Submission {
+    /// A bio; its id is given by the driver. The token comes back with the completion.
+    Bio(Bio, u64),
+    /// Something else to tell the queue.
+    Control(Control),
+}
+
+/// Where bios come from: an open-loop trace, a closed loop of processes, a fixed depth.
+pub trait Source {
+    /// Time of the next submission; `None` if there is none before a completion.
+    fn next(&mut self) -> Result<Option<Instant>, RunError>;
+    /// Takes the submission that [`Source::next`] announced.
+    fn take(&mut self) -> Submission;
+    /// A bio is done.
+    fn done(&mut self, token: u64, at: Instant);
+    /// Nothing more will come: what is still queued may finish, but the source is through.
+    fn finished(&self) -> bool;
+}
+
+/// Why a run ended early.
+#[derive(Error, Debug)]
+pub enum RunError {
+    /// A bio does not fit on the device.
+    #[error(
+        "record {record}: sectors {first}..{end} lie beyond the device, which ends at {capacity}; \
+         choose a larger device, or fold addresses with --fit wrap"
+    )]
+    Beyond {
+        /// Counted from 1.
+        record: u64,
+        /// First sector.
+        first: u64,
+        /// First sector behind it.
+        end: u64,
+        /// Of the device.
+        capacity: u64,
+    },
+    /// Requests wait and nothing will ever happen: a scheduler broke the liveness rule.
+    #[error("{scheduler}: {waiting} bios wait and nothing is armed, in flight or kicked")]
+    Stuck {
+        /// Who.
+        scheduler: String,
+        /// How many.
+        waiting: u64,
+    },
+    /// The trace cannot be read on.
+    #[error(transparent)]
+    Trace(#[from] seekwell_trace::TraceError),
+    /// The combination asked for does not work.
+    #[error("{0}")]
+    Unusable(String),
+    /// The caller's progress function asked to stop.
+    #[error("stopped after {0} completions")]
+    Stopped(u64),
+}
+
+#[derive(Clone, Copy)]
+struct Out {
+    token: u64,
+    submitted: Instant,
+    task: TaskId,
+    write: bool,
+    bytes: u64,
+}
+
+#[derive(Default, Clone, Copy)]
+struct Share {
+    ios: u64,
+    bytes: u64,
+    latency_ns: u128,
+}
+
+/// Called now and then with the number of completions; false stops the run.
+pub type Progress<'a> = &'a mut dyn FnMut(u64) -> bool;
+
+/// Runs `source` against `sink` until nothing happens any more, and fills the parts of `record`
+/// that can be seen from above the queue.
+pub fn drive<B: BioSink, S: Source>(
+    sink: &mut B,
+    source: &mut S,
+    record: &mut Record,
+    progress: Progress<'_>,
+) -> Result<(), RunError> {
+    let mut outs: Vec<Out> = Vec::new();
+    let mut free: Vec<u32> = Vec::new();
+    let mut shares: BTreeMap<TaskId, Share> = BTreeMap::new();
+    let mut done: Vec<BioDone> = Vec::new();
+    let (mut completed, mut outstanding, mut peak) = (0u64, 0u64, 0u64);
+    let (mut area, mut since) = (0u128, Instant::START);
+    let (mut first, mut last) = (None, Instant::START);
+    loop {
+        let own = sink.next_event();
+        let next = source.next()?;
+        match (own, next) {
+            (None, None) => break,
+            (Some(t), n) if n.is_none_or(|n| t <= n) => {
+                sink.advance(t, &mut done);
+                for d in done.drain(..) {
+                    let slot = d.id.0 as u32;
+                    let o = outs[slot as usize];
+                    free.push(slot);
+                    area += u128::from(d.at.since(since).0) * u128::from(outstanding);
+                    since = since.max(d.at);
+                    outstanding -= 1;
+                    last = last.max(d.at);
+                    record.count(o.write, o.bytes, o.submitted, d.at, !d.error);
+                    let s = shares.entry(o.task).or_default();
+                    s.ios += 1;
+                    s.bytes += o.bytes;
+                    s.latency_ns += u128::from(d.at.since(o.submitted).0);
+                    source.done(o.token, d.at);
+                    completed += 1;
+                    if completed.is_multiple_of(4096) && !progress(completed) {
+                        return Err(RunError::Stopped(completed));
+                    }
+                }
+            }
+            _ => {
+                let Some(now) = next else { break };
+                match source.take() {
+                    Submission::Control(c) => sink.control(now, c),
+                    Submission::Bio(bio, token) => {
+                        first.get_or_insert(now);
+                        area += u128::from(now.since(since).0) * u128::from(outstanding);
+                        since = since.max(now);
+                        outstanding += 1;
+                        peak = peak.max(outstanding);
+                        let o = Out {
+                            token,
+                            submitted: now,
+                            task: bio.task,
+                            write: bio.op.is_write(),
+                            bytes: bio.sectors.bytes(),
+                        };
+                        let slot = match free.pop() {
+                            Some(i) => {
+                                outs[i as usize] = o;
+                                i
+                            }
+                            None => {
+                                outs.push(o);
+                                (outs.len() - 1) as u32
+                            }
+                        };
+                        sink.submit(
+                            now,
+                            Bio {
+                                id: BioId(u64::from(slot)),
+                                ..bio
+                            },
+                        );
+                    }
+                }
+            }
+        }
+    }
+    if outstanding > 0 {
+        let scheduler = record.scheduler.spec.clone();
+        return Err(RunError::Stuck {
+            scheduler,
+            waiting: outstanding,
+        });
+    }
+    progress(completed);
+    record.duration_ns = last.since(first.unwrap_or(Instant::START)).0;
+    record.outstanding_max = peak;
+    if record.duration_ns > 0 {
+        record.outstanding_mean = area as f64 / record.duration_ns as f64;
+    }
+    record.processes = shares
+        .into_iter()
+        .map(|(task, s)| ProcessShare {
+            task: task.0,
+            name: String::new(),
+            ios: s.ios,
+            bytes: s.bytes,
+            mean_latency_ns: s.latency_ns as f64 / s.ios.max(1) as f64,
+        })
+        .collect();
+    record
+        .processes
+        .sort_by_key(|p| (std::cmp::Reverse(p.bytes), p.task));
+    Ok(())
+}

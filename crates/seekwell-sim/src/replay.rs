@@ -1,0 +1,350 @@
+//! Replays of recorded traces on a modelled device.
+//!
+//! As timed and scaled are open loops: past saturation they measure queue length, and the record
+//! says so. Fixed depth keeps the order and drops the times. The closed loop keeps what each
+//! process waited for and its think times; it looks up to 65,536 records ahead, so that a process
+//! which pauses for longer than that may start its next record late, never early.
+
+use crate::drive::{Progress, RunError, Source, Submission, drive};
+use crate::setup::{Setup, SetupError};
+use seekwell_core::result::Record as RunRecord;
+use seekwell_core::{Bio, BioSink, Instant, Nanos, Sector, TaskId};
+use seekwell_trace::{ClosedLoop, Reader, Record, ReplayMode, Step, TraceError};
+use std::collections::{BTreeMap, BTreeSet};
+use thiserror::Error;
+
+/// What to do with addresses behind the end of the device.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Fit {
+    /// Stop and say so.
+    #[default]
+    Strict,
+    /// Fold them: sector modulo the device's size.
+    Wrap,
+}
+
+/// How to replay.
+#[derive(Clone, Copy, Debug)]
+pub struct ReplayOptions {
+    /// Timing.
+    pub mode: ReplayMode,
+    /// Addresses.
+    pub fit: Fit,
+    /// Stop after so many records.
+    pub limit: Option<u64>,
+}
+
+impl Default for ReplayOptions {
+    fn default() -> Self {
+        ReplayOptions {
+            mode: ReplayMode::AsTimed,
+            fit: Fit::Strict,
+            limit: None,
+        }
+    }
+}
+
+/// Why a replay gave nothing.
+#[derive(Error, Debug)]
+pub enum ReplayError {
+    /// The setup.
+    #[error(transparent)]
+    Setup(#[from] SetupError),
+    /// The run.
+    #[error(transparent)]
+    Run(#[from] RunError),
+    /// The trace.
+    #[error(transparent)]
+    Trace(#[from] TraceError),
+}
+
+/// Records still waiting or ready in a closed loop, at most.
+const WINDOW: usize = 65_536;
+/// Completions remembered in a closed loop.
+const REMEMBER: usize = 1 << 20;
+
+/// Makes bios out of records that fit the device.
+struct Placer {
+    capacity: u64,
+    fit: Fit,
+    count: u64,
+    limit: u64,
+    folded: u64,
+}
+
+impl Placer {
+    fn place(&mut self, r: &Record) -> Result<Bio, RunError> {
+        self.count += 1;
+        let n = u64::from(r.sectors.0);
+        let mut sector = r.sector.0;
+        if n > 0 && sector.saturating_add(n) > self.capacity {
+            if self.fit == Fit::Strict || n > self.capacity {
+                return Err(RunError::Beyond {
+                    record: self.count,
+                    first: sector,
+                    end: sector.saturating_add(n),
+                    capacity: self.capacity,
+                });
+            }
+            sector = (sector % self.capacity).min(self.capacity - n);
+            self.folded += 1;
+        }
+        let task = r.task.unwrap_or(TaskId(0));
+        let mut bio = Bio::new(0, task, r.op, r.flags, 0, r.sectors.0);
+        bio.sector = Sector(sector);
+        bio.ioprio = r.ioprio;
+        bio.cgroup = r.cgroup;
+        Ok(bio)
+    }
+    fn more(&self) -> bool {
+        self.count < self.limit
+    }
+}
+
+/// Timed, scaled and fixed depth: records in their order.
+struct InOrder<'a> {
+    reader: &'a mut Reader,
+    placer: Placer,
+    mode: ReplayMode,
+    ahead: Option<(Instant, Bio)>,
+    now: Instant,
+    in_flight: u32,
+    depth: u32,
+    last_ns: u64,
+    over: bool,
+}
+
+impl InOrder<'_> {
+    fn read(&mut self) -> Result<(), RunError> {
+        if self.ahead.is_some() || self.over {
+            return Ok(());
+        }
+        let next = if self.placer.more() {
+            self.reader.next()
+        } else {
+            None
+        };
+        match next {
+            None => self.over = true,
+            Some(r) => {
+                let r = r?;
+                let bio = self.placer.place(&r)?;
+                self.last_ns = r.t_ns;
+                let due = self.mode.due_ns(&r).map(Instant::at_ns);
+                self.ahead = Some((due.unwrap_or(self.now), bio));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Source for InOrder<'_> {
+    fn next(&mut self) -> Result<Option<Instant>, RunError> {
+        if self.in_flight >= self.depth {
+            return Ok(None);
+        }
+        self.read()?;
+        // With a fixed depth a record is due when there is room for it.
+        Ok(self.ahead.map(|a| a.0.max(self.now)))
+    }
+    fn take(&mut self) -> Submission {
+        let (due, bio) = self.ahead.take().expect("next() announced it");
+        self.now = self.now.max(due);
+        self.in_flight += u32::from(self.depth != u32::MAX);
+        Submission::Bio(bio, 0)
+    }
+    fn done(&mut self, _: u64, at: Instant) {
+        if self.depth != u32::MAX {
+            self.in_flight -= 1;
+            self.now = self.now.max(at);
+        }
+    }
+    fn finished(&self) -> bool {
+        self.over
+    }
+}
+
+/// The closed loop.
+struct Closed {
+    steps: ClosedLoop<Reader>,
+    placer: Placer,
+    ready: BTreeSet<(Instant, u64)>,
+    bios: BTreeMap<u64, Bio>,
+    waiting: BTreeMap<u64, Vec<(u64, u64)>>,
+    completed: BTreeMap<u64, Instant>,
+    /// Submitted and not completed.
+    flying: BTreeSet<u64>,
+    now: Instant,
+    over: bool,
+}
+
+impl Closed {
+    fn read(&mut self) -> Result<(), RunError> {
+        while !self.over && self.bios.len() < WINDOW {
+            let next = if self.placer.more() {
+                self.steps.next()
+            } else {
+                None
+            };
+            let Some(step) = next else {
+                self.over = true;
+                break;
+            };
+            let step = step?;
+            let bio = self.placer.place(&step.record)?;
+            self.bios.insert(step.index, bio);
+            self.schedule(&step);
+        }
+        Ok(())
+    }
+    fn schedule(&mut self, s: &Step) {
+        let Some(k) = s.after else {
+            self.ready.insert((Instant::at_ns(s.think_ns), s.index));
+            return;
+        };
+        if let Some(at) = self.completed.get(&k) {
+            self.ready.insert((*at + Nanos(s.think_ns), s.index));
+        } else if self.bios.contains_key(&k) || self.flying.contains(&k) {
+            self.waiting
+                .entry(k)
+                .or_default()
+                .push((s.think_ns, s.index));
+        } else {
+            // Completed too long ago to be remembered.
+            self.ready.insert((self.now, s.index));
+        }
+    }
+}
+
+impl Source for Closed {
+    fn next(&mut self) -> Result<Option<Instant>, RunError> {
+        self.read()?;
+        Ok(self.ready.first().map(|r| r.0.max(self.now)))
+    }
+    fn take(&mut self) -> Submission {
+        let (due, index) = self.ready.pop_first().expect("next() announced it");
+        self.now = self.now.max(due);
+        self.flying.insert(index);
+        let bio = self
+            .bios
+            .remove(&index)
+            .expect("a ready record has its bio");
+        Submission::Bio(bio, index)
+    }
+    fn done(&mut self, token: u64, at: Instant) {
+        self.now = self.now.max(at);
+        self.flying.remove(&token);
+        for (think_ns, index) in self.waiting.remove(&token).unwrap_or_default() {
+            self.ready.insert((at + Nanos(think_ns), index));
+        }
+        self.completed.insert(token, at);
+        if self.completed.len() > REMEMBER {
+            self.completed.pop_first();
+        }
+    }
+    fn finished(&self) -> bool {
+        self.over && self.bios.is_empty()
+    }
+}
+
+/// Replays a trace on a setup.
+pub fn replay(
+    setup: &Setup,
+    mut reader: Reader,
+    opts: &ReplayOptions,
+    progress: Progress<'_>,
+) -> Result<RunRecord, ReplayError> {
+    let mut queue = setup.build()?;
+    let name = reader.name().to_owned();
+    opts.mode.check(reader.format(), &name)?;
+    let mut r = setup.record("replay");
+    r.params.insert("trace".to_owned(), name.clone());
+    r.params
+        .insert("format".to_owned(), reader.format().name.to_owned());
+    r.params.insert("mode".to_owned(), opts.mode.to_string());
+    let has_pids = reader.carries().pids != seekwell_trace::Has::No;
+    if setup.per_process() && !has_pids {
+        r.warnings.push(format!(
+            "{} tells processes apart, but a {} trace names none: all I/O counts as one process",
+            setup.scheduler,
+            reader.format().name
+        ));
+    }
+    let placer = Placer {
+        capacity: queue.capacity().0,
+        fit: opts.fit,
+        count: 0,
+        limit: opts.limit.unwrap_or(u64::MAX),
+        folded: 0,
+    };
+    let (folded, last_ns, mut warnings, names);
+    if opts.mode == ReplayMode::ClosedLoop {
+        let mut source = Closed {
+            steps: ClosedLoop::of(reader)?,
+            placer,
+            ready: BTreeSet::new(),
+            bios: BTreeMap::new(),
+            waiting: BTreeMap::new(),
+            completed: BTreeMap::new(),
+            flying: BTreeSet::new(),
+            now: Instant::START,
+            over: false,
+        };
+        drive(&mut queue, &mut source, &mut r, progress)?;
+        let inner = source.steps.inner();
+        (warnings, names) = (inner.warnings(), inner.tasks().cloned());
+        (folded, last_ns) = (source.placer.folded, None);
+    } else {
+        let depth = match opts.mode {
+            ReplayMode::FixedDepth(n) => n.get(),
+            _ => u32::MAX,
+        };
+        let mut source = InOrder {
+            reader: &mut reader,
+            placer,
+            mode: opts.mode,
+            ahead: None,
+            now: Instant::START,
+            in_flight: 0,
+            depth,
+            last_ns: 0,
+            over: false,
+        };
+        drive(&mut queue, &mut source, &mut r, progress)?;
+        let timed = depth == u32::MAX;
+        (folded, last_ns) = (source.placer.folded, timed.then_some(source.last_ns));
+        (warnings, names) = (reader.warnings(), reader.tasks().cloned());
+    }
+    queue.fill(&mut r);
+    if let Some(last_ns) = last_ns {
+        overload_warning(&mut r, opts.mode, last_ns);
+    }
+    if folded > 0 {
+        warnings.push(format!(
+            "{folded} records lay behind the end of the device and were folded"
+        ));
+    }
+    r.warnings.append(&mut warnings);
+    for p in &mut r.processes {
+        if let Some(n) = names.as_ref().and_then(|n| n.get(&p.task)) {
+            p.name = n.clone();
+        }
+    }
+    Ok(r)
+}
+
+/// An open loop that the device cannot keep up with measures the queue.
+fn overload_warning(r: &mut RunRecord, mode: ReplayMode, last_ns: u64) {
+    let scaled = match mode {
+        ReplayMode::Scaled(f) => f.apply(last_ns),
+        _ => last_ns,
+    };
+    let behind = r.duration_ns.saturating_sub(scaled);
+    if behind > scaled / 20 + 1_000_000_000 {
+        r.warnings.push(format!(
+            "the device fell {:.1} s behind the recorded times: latencies tell the length of the \
+             queue rather than the scheduler; try --mode depth:N",
+            behind as f64 / 1e9
+        ));
+    }
+}

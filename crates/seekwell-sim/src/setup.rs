@@ -1,0 +1,332 @@
+//! What to run on: device, scheduler, tunables, kernel tick, seed; checked before anything runs.
+
+use seekwell_block::{HostDriver, LegacyOptions, LegacyQueue, QueueStats};
+use seekwell_core::result::{DeviceInfo, Record, SCHEMA, SchedulerUsed};
+use seekwell_core::{
+    Bio, BioDone, BioSink, Control, Device, DeviceFacts, DeviceStats, Era, Instant, Sector,
+    Sectors, TickClock,
+};
+use seekwell_device::DeviceError;
+use seekwell_sched::{Cx, Layer, QueueFacts, Scheduler, SchedulerInfo, StoreError, find, registry};
+use thiserror::Error;
+
+/// One device under one scheduler.
+#[derive(Clone, Debug)]
+pub struct Setup {
+    /// As `seekwell devices` names it, or a preset's path.
+    pub device: String,
+    /// As `seekwell schedulers` names it, with a version if not the default.
+    pub scheduler: String,
+    /// Tunables, written in order before the start.
+    pub tunables: Vec<(String, String)>,
+    /// CONFIG_HZ.
+    pub hz: u32,
+    /// Seed of every random stream.
+    pub seed: u64,
+    /// queue/nr_requests; `None`: the layer's default.
+    pub nr_requests: Option<u32>,
+    /// device/queue_depth; `None`: what the device takes.
+    pub depth: Option<u32>,
+    /// queue/max_sectors_kb; `None`: the kernel's default.
+    pub max_sectors_kb: Option<u32>,
+    /// queue/nomerges.
+    pub nomerges: u8,
+}
+
+impl Default for Setup {
+    fn default() -> Self {
+        Setup {
+            device: "hdd:hitachi-7k200".to_owned(),
+            scheduler: "mq-deadline".to_owned(),
+            tunables: Vec::new(),
+            hz: 250,
+            seed: 1,
+            nr_requests: None,
+            depth: None,
+            max_sectors_kb: None,
+            nomerges: 0,
+        }
+    }
+}
+
+/// What is wrong with a setup.
+#[derive(Error, Debug)]
+pub enum SetupError {
+    /// No such scheduler.
+    #[error("no scheduler `{name}`; there are {known}")]
+    Scheduler {
+        /// As asked for.
+        name: String,
+        /// All names.
+        known: String,
+    },
+    /// A tunable.
+    #[error("{scheduler}: {source}; its tunables: {known}")]
+    Tunable {
+        /// Whose.
+        scheduler: String,
+        /// What is wrong.
+        source: Box<StoreError>,
+        /// Names it has.
+        known: String,
+    },
+    /// A device.
+    #[error(transparent)]
+    Device(#[from] DeviceError),
+    /// A number out of range.
+    #[error("{name} {value} is outside {min}..={max}")]
+    Range {
+        /// Which.
+        name: &'static str,
+        /// As given.
+        value: u64,
+        /// Lowest.
+        min: u64,
+        /// Highest.
+        max: u64,
+    },
+}
+
+/// A single-queue or blk-mq queue over a modelled device.
+pub struct Queue(Kind);
+
+type AnyDevice = Box<dyn Device + Send>;
+
+enum Kind {
+    Legacy(Box<LegacyQueue<dyn Scheduler, AnyDevice>>),
+}
+
+impl Setup {
+    fn info(&self) -> Result<(&'static SchedulerInfo, &'static str, Era), SetupError> {
+        find(&self.scheduler).ok_or_else(|| SetupError::Scheduler {
+            name: self.scheduler.clone(),
+            known: registry()
+                .iter()
+                .map(|s| s.name)
+                .collect::<Vec<_>>()
+                .join(", "),
+        })
+    }
+    /// Checks everything that can be checked without building.
+    pub fn validate(&self) -> Result<(), SetupError> {
+        let range = |name, value: u64, min, max| {
+            if (min..=max).contains(&value) {
+                Ok(())
+            } else {
+                Err(SetupError::Range {
+                    name,
+                    value,
+                    min,
+                    max,
+                })
+            }
+        };
+        range("hz", u64::from(self.hz), 24, 10_000)?;
+        range("nomerges", u64::from(self.nomerges), 0, 2)?;
+        if let Some(n) = self.nr_requests {
+            range("nr_requests", u64::from(n), 4, 10_240)?;
+        }
+        if let Some(n) = self.depth {
+            range("depth", u64::from(n), 1, 65_536)?;
+        }
+        if let Some(n) = self.max_sectors_kb {
+            range("max_sectors_kb", u64::from(n), 4, 32_767)?;
+        }
+        let (info, version, _) = self.info()?;
+        let tunables = (info.tunables)(version);
+        for (name, text) in &self.tunables {
+            let known = || {
+                tunables
+                    .iter()
+                    .map(|t| t.name)
+                    .collect::<Vec<_>>()
+                    .join(", ")
+            };
+            let fail = |source| SetupError::Tunable {
+                scheduler: self.scheduler.clone(),
+                source: Box::new(source),
+                known: if tunables.is_empty() {
+                    "none".to_owned()
+                } else {
+                    known()
+                },
+            };
+            match tunables.iter().find(|t| t.name == name) {
+                Some(t) => t.validate(text).map_err(fail)?,
+                None => return Err(fail(StoreError::unknown(name))),
+            }
+        }
+        Ok(())
+    }
+
+    /// Does the scheduler tell processes apart?
+    pub fn per_process(&self) -> bool {
+        self.info().is_ok_and(|(i, _, _)| i.per_process)
+    }
+
+    fn max_sectors(&self, era: Era, hw: Sectors) -> Sectors {
+        let kernel = match era {
+            Era::K2_6_18 | Era::K2_6_24 | Era::K3_4 => 1024,
+            Era::K4_0 => u32::MAX,
+            Era::Mq6_1 => 2560,
+            Era::Mq => 8192,
+        };
+        let asked = self.max_sectors_kb.map_or(kernel, |kb| kb * 2);
+        Sectors(asked.min(hw.0).max(8))
+    }
+
+    /// Builds the queue.
+    pub fn build(&self) -> Result<Queue, SetupError> {
+        self.validate()?;
+        let dev = seekwell_device::open(&self.device, self.seed)?;
+        self.build_over(dev)
+    }
+    /// Builds the queue over a device that is there already.
+    pub fn build_over(&self, dev: AnyDevice) -> Result<Queue, SetupError> {
+        let (info, version, era) = self.info()?;
+        let f = dev.facts().clone();
+        let depth = self.depth.map_or(f.depth, |d| d.min(f.depth));
+        let facts = QueueFacts {
+            era,
+            rotational: f.rotational,
+            depth,
+            nr_requests: self.nr_requests.unwrap_or(128),
+            hctxs: 1,
+            cpus: 1,
+            max_sectors: self.max_sectors(era, f.max_sectors),
+            nomerges: self.nomerges,
+            can_stop: f.can_stop,
+            name: f.name.clone(),
+        };
+        let clock = TickClock::new(self.hz);
+        let opts = LegacyOptions {
+            hash: (info.hash)(version),
+            ..LegacyOptions::default()
+        };
+        let host = HostDriver::Scsi { depth };
+        let make = |cx: &Cx| (info.make)(cx, version);
+        let mut q = LegacyQueue::new(facts, clock, opts, host, dev, make);
+        for (name, text) in &self.tunables {
+            q.store(Instant::START, name, text)
+                .map_err(|source| SetupError::Tunable {
+                    scheduler: self.scheduler.clone(),
+                    source: Box::new(source),
+                    known: String::new(),
+                })?;
+        }
+        Ok(Queue(Kind::Legacy(Box::new(q))))
+    }
+
+    /// A record that knows the setup and nothing of a run yet.
+    pub fn record(&self, workload: &str) -> Record {
+        let mut r = Record {
+            schema: SCHEMA,
+            seekwell: env!("CARGO_PKG_VERSION").to_owned(),
+            substrate: "sim".to_owned(),
+            workload: workload.to_owned(),
+            hz: self.hz,
+            seed: self.seed,
+            ..Record::default()
+        };
+        r.device = DeviceInfo {
+            spec: self.device.clone(),
+            ..DeviceInfo::default()
+        };
+        if let Ok((info, version, era)) = self.info() {
+            r.scheduler = SchedulerUsed {
+                spec: self.scheduler.clone(),
+                name: info.name.to_owned(),
+                version: version.to_owned(),
+                layer: match info.layer {
+                    Layer::Legacy => "single-queue".to_owned(),
+                    Layer::Mq => "blk-mq".to_owned(),
+                },
+                kernel: era.name().to_owned(),
+                tunables: Default::default(),
+            };
+        }
+        r
+    }
+}
+
+impl Queue {
+    fn device_facts(&self) -> &DeviceFacts {
+        match &self.0 {
+            Kind::Legacy(q) => q.device().facts(),
+        }
+    }
+    /// The device's counters.
+    pub fn device_stats(&self) -> DeviceStats {
+        match &self.0 {
+            Kind::Legacy(q) => q.device().stats(),
+        }
+    }
+    /// The queue's counters.
+    pub fn stats(&self) -> &QueueStats {
+        match &self.0 {
+            Kind::Legacy(q) => q.stats(),
+        }
+    }
+    /// Scheduler and outside.
+    pub fn parts(&mut self) -> (&mut (dyn Scheduler + 'static), &mut Cx) {
+        match &mut self.0 {
+            Kind::Legacy(q) => q.parts(),
+        }
+    }
+    /// Fills the parts of a record that only the queue knows. After the run.
+    pub fn fill(&mut self, r: &mut Record) {
+        let f = self.device_facts();
+        r.device.name = f.name.clone();
+        r.device.rotational = f.rotational;
+        r.device.depth = f.depth;
+        r.device.capacity_sectors = f.capacity.0;
+        let s = self.stats().clone();
+        r.requests = s.requests;
+        r.back_merges = s.back_merges;
+        r.front_merges = s.front_merges;
+        r.joins = s.joins;
+        r.waits = s.waits;
+        if s.requests > 0 {
+            r.mean_seek_sectors = s.seek_sectors as f64 / s.requests as f64;
+        }
+        if r.duration_ns > 0 {
+            r.depth_mean = s.depth_ns as f64 / r.duration_ns as f64;
+        }
+        r.device_busy_ns = self.device_stats().busy.0;
+        let (sched, cx) = self.parts();
+        let show =
+            |t: &seekwell_sched::Tunable| sched.show(cx, t.name).map(|v| (t.name.to_owned(), v));
+        r.scheduler.tunables = sched.tunables().iter().filter_map(show).collect();
+    }
+}
+
+impl BioSink for Queue {
+    fn submit(&mut self, now: Instant, bio: Bio) {
+        match &mut self.0 {
+            Kind::Legacy(q) => q.submit(now, bio),
+        }
+    }
+    fn next_event(&self) -> Option<Instant> {
+        match &self.0 {
+            Kind::Legacy(q) => q.next_event(),
+        }
+    }
+    fn advance(&mut self, to: Instant, out: &mut Vec<BioDone>) {
+        match &mut self.0 {
+            Kind::Legacy(q) => q.advance(to, out),
+        }
+    }
+    fn control(&mut self, now: Instant, what: Control) {
+        match &mut self.0 {
+            Kind::Legacy(q) => q.control(now, what),
+        }
+    }
+    fn capacity(&self) -> Sector {
+        self.device_facts().capacity
+    }
+    fn congested(&self, write: bool) -> bool {
+        match &self.0 {
+            Kind::Legacy(q) => q.congested(write),
+        }
+    }
+}
