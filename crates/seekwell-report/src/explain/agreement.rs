@@ -54,7 +54,7 @@ fn legend(out: &mut String) {
     paint(out, &wrap(text, 2, 100), DIM);
 }
 
-fn neighbourhood<T: PartialEq>(
+pub(super) fn neighbourhood<T: PartialEq>(
     want: &[T],
     got: &[T],
     what: &str,

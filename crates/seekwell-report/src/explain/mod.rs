@@ -1,13 +1,15 @@
 //! A case for people: its steps with their reasons, and how far it agrees with a recording.
 
 mod agreement;
+mod rounds;
 mod steps;
 
 pub use agreement::{agreement, summary};
+pub use rounds::{round, rounds};
 pub use steps::{heading, steps};
 
 use seekwell_core::{BioId, Flags, Instant, Op};
-use seekwell_sim::cases::Outcome;
+use seekwell_sim::cases::Dispatched;
 use std::fmt::Write;
 
 /// Letter of an operation, as case files write it.
@@ -34,16 +36,16 @@ pub fn names(bios: &[BioId]) -> String {
 
 /// The decision log as `id,t_ns,event`: dispatches and timers in order of time; the further bios
 /// of a request are `dispatch+`. Times are ns since the experiment began.
-pub fn csv(out: &Outcome) -> String {
+pub fn csv(dispatch: &[Dispatched], timers: &[Instant]) -> String {
     let mut text = "id,t_ns,event\n".to_owned();
-    let mut timers = out.timers.iter().peekable();
+    let mut timers = timers.iter().peekable();
     // A timer that fires at the instant of a dispatch is what allowed it: it comes first.
     let mut due = |text: &mut String, until: Instant| {
         while let Some(t) = timers.next_if(|t| **t <= until) {
             let _ = writeln!(text, ",{},timer", t.since_start());
         }
     };
-    for (t, bios) in &out.dispatch {
+    for (t, bios) in dispatch {
         due(&mut text, *t);
         for (i, b) in bios.iter().enumerate() {
             let plus = if i > 0 { "+" } else { "" };

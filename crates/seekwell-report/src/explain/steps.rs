@@ -7,7 +7,7 @@ use anstyle::Style;
 use seekwell_core::{Action, BioId, Event, Instant};
 use seekwell_sched::find;
 use seekwell_sim::cases::format::When;
-use seekwell_sim::cases::{Case, CaseError, CaseInput, Outcome, Step, What};
+use seekwell_sim::cases::{Case, CaseError, CaseInput, Step, What};
 
 /// What is run and under which conditions.
 pub fn heading(case: &Case) -> String {
@@ -176,7 +176,7 @@ fn arrival(steps: &[Step]) -> (String, usize) {
 }
 
 /// Every step of a run that kept them.
-pub fn steps(case: &Case, out: &Outcome) -> Result<String, CaseError> {
+pub fn steps(case: &Case, events: &[Step], left: &[BioId]) -> Result<String, CaseError> {
     let mut controls = Controls::new(&case.inputs()?);
     let mut w = Writer {
         out: String::new(),
@@ -188,7 +188,6 @@ pub fn steps(case: &Case, out: &Outcome) -> Result<String, CaseError> {
         &format!("{:>12}  {:<9}  {}\n", "ms", "", "what"),
         HEAD,
     );
-    let events = &out.events;
     let mut i = 0;
     while let Some(step) = events.get(i) {
         let e = &step.event;
@@ -228,8 +227,8 @@ pub fn steps(case: &Case, out: &Outcome) -> Result<String, CaseError> {
     while let Some((t, text)) = controls.before(None) {
         w.plain(t, "control", &text);
     }
-    if !out.left.is_empty() {
-        w.out += &format!("never dispatched: {}\n", names(&out.left).replace('+', " "));
+    if !left.is_empty() {
+        w.out += &format!("never dispatched: {}\n", names(left).replace('+', " "));
     }
     Ok(w.out)
 }

@@ -149,6 +149,7 @@ impl Case {
         let mut case = self.clone();
         case.elevator = elevator.to_owned();
         case.tunables.clear();
+        case.written.clear();
         let inputs = self.inputs().unwrap_or_default();
         let writes = |i: usize| matches!(inputs.get(i).map(|x| &x.what), Some(What::Tunable(..)));
         let mut i = 0;

@@ -109,8 +109,8 @@ impl fmt::Display for RoundAgreement {
     }
 }
 
-/// Replays a round with the scheduler it names.
-pub fn replay_named(round: &Round) -> Result<Replay, CaseError> {
+/// Replays a round with the scheduler it names. `steps`: keep events and states for printing.
+pub fn replay_named(round: &Round, steps: bool) -> Result<Replay, CaseError> {
     let unknown = || round.error(format!("no blk-mq scheduler is called {}", round.elevator));
     let (info, version, _) = find(&round.elevator).ok_or_else(unknown)?;
     if info.layer != Layer::Mq {
@@ -120,43 +120,68 @@ pub fn replay_named(round: &Round) -> Result<Replay, CaseError> {
         let per_word = version == "6.1";
         return replay(
             round,
-            false,
+            (false, steps),
             |cx| Box::new(Kyber::new(cx, per_word)),
             |k| k.pool_sizes().to_vec(),
         );
     }
     replay(
         round,
-        (info.hash)(version),
+        ((info.hash)(version), steps),
         |cx| (info.make)(cx, version),
         |_| Vec::new(),
     )
+}
+
+/// What the null models make of a round.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NullScores {
+    /// First in, first out.
+    pub fifo: Verdict,
+    /// One-way sweeps over everything that waits.
+    pub clook: Verdict,
+}
+
+/// Replays a round with the null models.
+pub fn null_scores(round: &Round) -> Result<NullScores, CaseError> {
+    // They decide nothing by tunables, and do not merge.
+    let bare = Round {
+        tunables: Vec::new(),
+        nomerges: 2,
+        ..round.clone()
+    };
+    let no = (false, false);
+    let fifo = replay(&bare, no, |_| Box::new(Noop::new()), |_| Vec::new())?;
+    let clook = replay(&bare, no, |_| Box::new(CLook::default()), |_| Vec::new())?;
+    Ok(NullScores {
+        fifo: compare(round, &fifo),
+        clook: compare(round, &clook),
+    })
+}
+
+impl RoundAgreement {
+    /// Counts a round in.
+    pub fn add(&mut self, round: &Round, verdict: &Verdict, null: &NullScores) {
+        let c = self.0.entry(round.workload.clone()).or_default();
+        c.rounds += 1;
+        c.same += verdict.same;
+        c.positions += verdict.positions;
+        c.identical += usize::from(verdict.identical());
+        c.pools += usize::from(verdict.pools);
+        c.fifo += usize::from(null.fifo.identical());
+        c.clook += usize::from(null.clook.identical());
+        if let Some(at) = verdict.first_difference {
+            c.differ.push((round.case.clone(), at));
+        }
+    }
 }
 
 /// Replays rounds and counts agreement by class (the rounds' `workload`).
 pub fn agreement(rounds: &[Round]) -> Result<RoundAgreement, CaseError> {
     let mut all = RoundAgreement::default();
     for round in rounds {
-        let verdict = compare(round, &replay_named(round)?);
-        // The null models decide nothing by tunables, and do not merge.
-        let bare = Round {
-            tunables: Vec::new(),
-            nomerges: 2,
-            ..round.clone()
-        };
-        let fifo = replay(&bare, false, |_| Box::new(Noop::new()), |_| Vec::new())?;
-        let clook = replay(&bare, false, |_| Box::new(CLook::default()), |_| Vec::new())?;
-        let c = all.0.entry(round.workload.clone()).or_default();
-        c.rounds += 1;
-        c.same += verdict.same;
-        c.positions += verdict.positions;
-        c.identical += usize::from(verdict.identical());
-        c.pools += usize::from(verdict.pools);
-        c.fifo += usize::from(compare(round, &fifo).identical());
-        c.clook += usize::from(compare(round, &clook).identical());
-        if let Some(at) = verdict.first_difference {
-            c.differ.push((round.case.clone(), at));
-        }
+        let verdict = compare(round, &replay_named(round, false)?);
+        all.add(round, &verdict, &null_scores(round)?);
     }
     Ok(all)
 }

@@ -12,7 +12,10 @@ mod agree;
 mod null;
 mod replay;
 
-pub use agree::{ClassAgreement, RoundAgreement, Verdict, agreement, compare, replay_named};
+pub use agree::{
+    ClassAgreement, NullScores, RoundAgreement, Verdict, agreement, compare, null_scores,
+    replay_named,
+};
 pub use null::CLook;
 pub use replay::{Replay, replay};
 

@@ -2,11 +2,11 @@
 //! record.
 
 use super::{Event, Incoming, Issued, PoolChange, Round, What};
-use crate::cases::CaseError;
+use crate::cases::{CaseError, Dispatched, Step};
 use seekwell_block::merge::{self, Account};
 use seekwell_core::{
-    Action, Bio, Era, Instant, IocId, NSEC_PER_USEC, Nanos, Op, RqId, Sectors, Side, State, TaskId,
-    TickClock,
+    Action, Bio, BioId, Era, Event as Logged, Flags, Instant, IocId, NSEC_PER_USEC, Nanos, Op,
+    RqId, Sector, Sectors, Side, State, TaskId, TickClock,
 };
 use seekwell_sched::{Cx, Insert, IocEvent, QueueFacts, Scheduler};
 use std::collections::{BTreeMap, VecDeque};
@@ -29,6 +29,12 @@ pub struct Replay {
     pub pools: Vec<PoolChange>,
     /// Requests that never left.
     pub left: usize,
+    /// Order of issue with its times, which the record has not: the bios of each request.
+    pub dispatch: Vec<Dispatched>,
+    /// When timers of the scheduler fired.
+    pub timers: Vec<Instant>,
+    /// Every event with the scheduler's reasons, if asked for.
+    pub steps: Vec<Step>,
 }
 
 struct Queue<'a, S: ?Sized> {
@@ -63,10 +69,10 @@ fn phase(round: &Round) -> Nanos {
 
 /// Replays a round. `make` builds the scheduler for a queue; `watch` reads numbers off it that are
 /// recorded when they change (kyber's pools; an empty list for others). `hash`: it uses the
-/// end-sector hash.
+/// end-sector hash. `steps`: keep events and states for printing.
 pub fn replay<S: Scheduler + ?Sized>(
     round: &Round,
-    hash: bool,
+    (hash, steps): (bool, bool),
     make: impl FnOnce(&Cx) -> Box<S>,
     watch: impl Fn(&S) -> Vec<u32>,
 ) -> Result<Replay, CaseError> {
@@ -115,9 +121,12 @@ pub fn replay<S: Scheduler + ?Sized>(
         pulled: 0,
         out: Replay::default(),
     };
+    q.cx.log.listen(steps);
     for i in 0..round.events.len() {
         q.timers_before(i);
+        q.take_steps();
         q.step(i, base);
+        q.take_steps();
         let after = watch(q.sched);
         for (d, (old, new)) in before.iter().zip(&after).enumerate() {
             if old != new {
@@ -155,6 +164,8 @@ impl<S: Scheduler + ?Sized> Queue<'_, S> {
     /// Lets a timer fire; the run it asks for is that of the record, if there is one soon.
     fn fire(&mut self, slot: u8, i: usize) {
         self.cx.disarm(slot);
+        self.out.timers.push(self.cx.now());
+        self.tell(Action::Timer, None);
         self.sched.timer(&mut self.cx, slot);
         let (run, kick) = (self.cx.take_run(), self.cx.take_kick());
         let now = self.cx.now();
@@ -176,6 +187,7 @@ impl<S: Scheduler + ?Sized> Queue<'_, S> {
         }
         match event.what {
             What::Insert(r) => {
+                self.tell(Action::Queue, Some(&r));
                 let rq = self.make_request(&r);
                 self.insert(rq);
             }
@@ -255,6 +267,7 @@ impl<S: Scheduler + ?Sized> Queue<'_, S> {
 
     fn bio(&mut self, r: &Incoming) {
         let (bio, now) = (Self::bio_of(r), self.cx.now());
+        self.tell(Action::Queue, Some(r));
         let ioc = self.context(r);
         if self.round.nomerges < 2 {
             let last = self.plugs.get(&r.task).and_then(|p| p.last()).copied();
@@ -377,6 +390,8 @@ impl<S: Scheduler + ?Sized> Queue<'_, S> {
         self.cx.in_driver += 1;
         self.in_flight.push(rq);
         self.order.push(Some(rq));
+        let bios: Vec<BioId> = self.cx.rqs.bios(rq).map(|b| b.0.id).collect();
+        self.out.dispatch.push((now, bios));
         let r = &self.cx.rqs[rq];
         self.out.issued.push(if self.round.by_span() {
             let op = match (r.op, r.sync) {
@@ -389,6 +404,45 @@ impl<S: Scheduler + ?Sized> Queue<'_, S> {
             Issued::Id(self.cx.rqs.first_bio(rq).id.0)
         });
         self.cx.event(Action::Issue, rq);
+    }
+
+    /// Writes an event that no request stands for.
+    fn tell(&mut self, action: Action, r: Option<&Incoming>) {
+        let at = self.cx.now();
+        let (op, flags) = r.map_or((Op::Read, Flags::empty()), Incoming::op_flags);
+        self.cx.log.push(|| Logged {
+            at,
+            action,
+            rq: None,
+            bio: r.map(|r| BioId(r.id)),
+            task: TaskId(r.map_or(0, |r| r.task)),
+            op,
+            flags,
+            sector: Sector(r.map_or(0, |r| r.sector)),
+            sectors: Sectors(r.map_or(0, |r| r.sectors)),
+            rule: "",
+            detail: String::new(),
+        });
+    }
+    /// Keeps what the log collected, and the state after it.
+    fn take_steps(&mut self) {
+        let events = std::mem::take(&mut self.cx.log.events);
+        let last = events.len().saturating_sub(1);
+        for (i, event) in events.into_iter().enumerate() {
+            // After its completion a request's bios are gone.
+            let bios = match event.rq {
+                Some(rq) if event.action != Action::Complete => {
+                    self.cx.rqs.bios(rq).map(|b| b.0.id).collect()
+                }
+                _ => event.bio.into_iter().collect(),
+            };
+            let state = (i == last).then(|| {
+                let mut s = String::new();
+                self.sched.state(&self.cx, &mut s);
+                s
+            });
+            self.out.steps.push(Step { event, bios, state });
+        }
     }
 
     fn complete(&mut self, k: usize, latency_us: Option<(u64, u64)>) {

@@ -1,0 +1,70 @@
+//! The same as one JSON document.
+
+use super::Done;
+use crate::cli::Explain;
+use seekwell_core::Instant;
+use seekwell_sim::cases::rounds::Verdict;
+use seekwell_sim::cases::{Agreement, Case, Dispatched};
+use serde_json::{Value, json};
+
+fn agreement(a: &Agreement) -> Value {
+    json!({
+        "identical": a.identical(), "expected": a.expected, "got": a.got, "same": a.same,
+        "same_request": a.same_request, "before_first_difference": a.prefix,
+        "longest_common_subsequence": a.lcs, "timers_identical": a.timers,
+    })
+}
+
+fn verdict(v: &Verdict) -> Value {
+    json!({
+        "identical": v.identical(), "same_request": v.same, "positions": v.positions,
+        "before_first_difference": v.first_difference.unwrap_or(v.positions),
+        "pools_identical": v.pools,
+    })
+}
+
+fn log(dispatch: &[Dispatched], timers: &[Instant]) -> (Value, Value) {
+    let one = |(t, bios): &Dispatched| json!({ "t_ns": t.since_start(), "ids": bios.iter().map(|b| b.0).collect::<Vec<_>>() });
+    let timers: Vec<_> = timers.iter().map(|t| t.since_start()).collect();
+    (dispatch.iter().map(one).collect(), timers.into())
+}
+
+fn case_json(case: &Case, d: &Done) -> Value {
+    let mut v = json!({ "case": case.case, "elevator": case.elevator, "hz": case.hz });
+    match d {
+        Done::List { out, scored } => {
+            (v["dispatch"], v["timers_ns"]) = log(&out.dispatch, &out.timers);
+            v["left"] = out.left.iter().map(|b| b.0).collect::<Vec<_>>().into();
+            if let Some((a, null)) = scored {
+                v["agreement"] = agreement(a);
+                let one = |b: &seekwell_sim::cases::agree::Beside| json!({ "elevator": b.elevator, "agreement": agreement(&b.agreement) });
+                v["beside"] = null.iter().map(one).collect();
+            }
+        }
+        Done::Round {
+            round,
+            replay,
+            verdict: own,
+            null,
+        } => {
+            (v["dispatch"], v["timers_ns"]) = log(&replay.dispatch, &replay.timers);
+            v["class"] = round.workload.clone().into();
+            v["agreement"] = verdict(own);
+            v["beside"] = json!([
+                { "elevator": "FIFO", "agreement": verdict(&null.fifo) },
+                { "elevator": "C-LOOK", "agreement": verdict(&null.clook) },
+            ]);
+        }
+    }
+    v
+}
+
+/// All cases.
+pub fn document(a: &Explain, cases: &[Case], all: &[Done]) -> Value {
+    let list: Vec<_> = cases
+        .iter()
+        .zip(all)
+        .map(|(c, d)| case_json(c, d))
+        .collect();
+    json!({ "schema": 1, "file": a.file.display().to_string(), "cases": list })
+}

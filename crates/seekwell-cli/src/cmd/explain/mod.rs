@@ -1,0 +1,274 @@
+//! `seekwell explain FILE`: a scheduler under the microscope.
+
+mod json;
+
+use crate::choose;
+use crate::cli::Explain;
+use crate::fail::Failure;
+use crate::out::{Out, note};
+use seekwell_report::explain as report;
+use seekwell_sim::cases::agree::{Beside, Tally, beside};
+use seekwell_sim::cases::format::CsvOptions;
+use seekwell_sim::cases::rounds::{self, NullScores, Replay, Round, RoundAgreement, Verdict};
+use seekwell_sim::cases::{self, Agreement, Case, CaseError, Outcome, read_cases};
+use seekwell_sim::compare::run_all;
+use serde_json::Value;
+
+/// What one case gave.
+enum Done {
+    /// A request list, with its agreement if it carries a recording.
+    List {
+        out: Outcome,
+        scored: Option<(Agreement, Vec<Beside>)>,
+    },
+    /// A recorded blk-mq round.
+    Round {
+        round: Box<Round>,
+        replay: Replay,
+        verdict: Verdict,
+        null: NullScores,
+    },
+}
+
+impl Done {
+    fn differs(&self) -> bool {
+        match self {
+            Done::List { scored, .. } => scored.as_ref().is_some_and(|s| !s.0.identical()),
+            Done::Round { verdict, .. } => !verdict.identical() || !verdict.pools,
+        }
+    }
+    fn decisions(&self) -> usize {
+        match self {
+            Done::List { out, .. } => out.dispatch.len(),
+            Done::Round { replay, .. } => replay.dispatch.len(),
+        }
+    }
+    fn csv(&self) -> String {
+        match self {
+            Done::List { out, .. } => report::csv(&out.dispatch, &out.timers),
+            Done::Round { replay, .. } => report::csv(&replay.dispatch, &replay.timers),
+        }
+    }
+}
+
+fn run_case(case: &Case, steps: bool, with_null_models: bool) -> Result<Done, CaseError> {
+    if !case.events.is_empty() {
+        let round = Round::of(case)?;
+        let replay = rounds::replay_named(&round, steps)?;
+        return Ok(Done::Round {
+            verdict: rounds::compare(&round, &replay),
+            null: rounds::null_scores(&round)?,
+            round: Box::new(round),
+            replay,
+        });
+    }
+    let out = cases::run(case, steps)?;
+    let mut scored = None;
+    if let Some(want) = case.expected()? {
+        let timers = case.expected_timers();
+        let agreement = Agreement::of(&want, timers.as_deref(), &out);
+        let null = if with_null_models {
+            beside(case, &want)?
+        } else {
+            Vec::new()
+        };
+        scored = Some((agreement, null));
+    }
+    Ok(Done::List { out, scored })
+}
+
+/// The cases of the file as the options want them run.
+fn select(a: &Explain) -> Result<Vec<Case>, Failure> {
+    let mut csv = CsvOptions::default();
+    if let Some(s) = &a.scheduler {
+        choose::scheduler(s)?;
+        csv.elevator.clone_from(s);
+    }
+    let mut all = read_cases(&a.file, &csv)?;
+    if let Some(name) = &a.case {
+        let known: Vec<_> = all.iter().map(|c| c.case.clone()).collect();
+        all.retain(|c| c.case == *name);
+        if all.is_empty() {
+            let some: Vec<_> = known.iter().take(5).map(String::as_str).collect();
+            let more = if known.len() > 5 { ", ..." } else { "" };
+            return Err(Failure::input(format!(
+                "{}: no case `{name}`; it has {} cases: {}{more}",
+                a.file.display(),
+                known.len(),
+                some.join(", ")
+            )));
+        }
+    }
+    for case in &mut all {
+        if let Some(s) = &a.scheduler
+            && *s != case.elevator
+        {
+            *case = case.under(s);
+        }
+        if let Some(hz) = a.hz {
+            case.hz = hz;
+        }
+        if let Some(depth) = a.depth {
+            case.device.depth = depth;
+        }
+        if let Some(us) = a.service_us {
+            case.device.service_us = us;
+        }
+        let chosen = choose::scheduler(&case.elevator)?;
+        for t in &a.tunable {
+            let (name, value) = choose::tunable(&chosen, t)?;
+            case.tunables.insert(name, Value::from(value));
+        }
+    }
+    Ok(all)
+}
+
+/// Runs all cases on all cores; the results are in the order of the cases.
+fn run_many(cases: &[Case], null_models: bool) -> Result<Vec<Done>, Failure> {
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    let done = run_all(cases.len(), threads, |i| {
+        run_case(&cases[i], false, null_models)
+    });
+    Ok(done.into_iter().collect::<Result<_, _>>()?)
+}
+
+fn one(out: &mut Out, case: &Case) -> Result<Done, Failure> {
+    let done = run_case(case, true, true)?;
+    out.text(&report::heading(case))?;
+    out.line("")?;
+    match &done {
+        Done::List { out: run, scored } => {
+            out.text(&report::steps(case, &run.events, &run.left)?)?;
+            if let (Some((_, null)), Some(want)) = (scored, case.expected()?) {
+                out.line("")?;
+                out.text(&report::agreement(case, &want, run, null)?)?;
+            }
+        }
+        Done::Round {
+            round,
+            replay,
+            verdict,
+            null,
+        } => {
+            out.text(&report::steps(case, &replay.steps, &[])?)?;
+            out.line("")?;
+            out.text(&report::round(round, replay, verdict, null))?;
+        }
+    }
+    Ok(done)
+}
+
+fn lists(out: &mut Out, cases: &[Case], all: &[Done]) -> Result<(), Failure> {
+    let mut rows: Vec<(String, Tally)> = Vec::new();
+    let mut add = |label: String, a: &Agreement| match rows.iter_mut().find(|r| r.0 == label) {
+        Some(r) => r.1.add(a),
+        None => {
+            let mut t = Tally::default();
+            t.add(a);
+            rows.push((label, t));
+        }
+    };
+    let mut differ = Vec::new();
+    for (case, d) in cases.iter().zip(all) {
+        let Done::List {
+            scored: Some((agreement, null)),
+            ..
+        } = d
+        else {
+            continue;
+        };
+        add(format!("{} (this)", case.elevator), agreement);
+        for (b, what) in null.iter().zip(["a FIFO", "a wrong one"]) {
+            add(format!("{} ({what})", b.elevator), &b.agreement);
+        }
+        if !agreement.identical() {
+            differ.push((case, agreement));
+        }
+    }
+    if rows.is_empty() {
+        return Ok(());
+    }
+    out.text(&report::summary(&rows))?;
+    if !differ.is_empty() {
+        out.line("Cases that differ (see one with --case NAME):")?;
+    }
+    for (case, g) in differ {
+        let timers = if g.timers == Some(false) {
+            ", timers differ"
+        } else {
+            ""
+        };
+        out.line(&format!(
+            "  {}: {} of {} decisions, first difference at {}{timers}",
+            case.case,
+            g.same,
+            g.expected,
+            g.prefix + 1
+        ))?;
+    }
+    Ok(())
+}
+
+fn summary(out: &mut Out, a: &Explain, cases: &[Case], all: &[Done]) -> Result<(), Failure> {
+    let decided: usize = all.iter().map(Done::decisions).sum();
+    out.line(&format!(
+        "{}: {} cases, {} decisions",
+        a.file.display(),
+        cases.len(),
+        seekwell_report::units::count(decided as u64)
+    ))?;
+    lists(out, cases, all)?;
+    let (mut by_class, mut pools) = (RoundAgreement::default(), false);
+    for d in all {
+        if let Done::Round {
+            round,
+            verdict,
+            null,
+            ..
+        } = d
+        {
+            by_class.add(round, verdict, null);
+            pools |= round.pools.is_some();
+        }
+    }
+    if !by_class.0.is_empty() {
+        out.text(&report::rounds(&by_class, pools))?;
+    }
+    let silent = |d: &Done| matches!(d, Done::List { scored: None, .. });
+    if all.iter().all(silent) {
+        out.line("No case carries a recorded dispatch order: see the steps with --case.")?;
+    }
+    Ok(())
+}
+
+/// Runs the cases and prints them as asked.
+pub fn run(a: &Explain, quiet: bool) -> Result<(), Failure> {
+    let cases = select(a)?;
+    let mut out = Out::open(a.output.output.as_deref())?;
+    let mut all = Vec::new();
+    if a.csv {
+        all = run_many(&cases, false)?;
+        for d in &all {
+            out.text(&d.csv())?;
+        }
+    } else if a.json {
+        all = run_many(&cases, true)?;
+        out.json(&json::document(a, &cases, &all))?;
+    } else if let ([case], false) = (&cases[..], a.all) {
+        all.push(one(&mut out, case)?);
+    } else {
+        all = run_many(&cases, true)?;
+        summary(&mut out, a, &cases, &all)?;
+        if !a.all {
+            note(
+                quiet,
+                "several cases: see the steps of one with --case NAME",
+            );
+        }
+    }
+    out.done()?;
+    if a.strict && all.iter().any(Done::differs) {
+        return Err(Failure::Difference);
+    }
+    Ok(())
+}
