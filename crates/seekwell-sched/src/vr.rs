@@ -171,6 +171,8 @@ pub struct Vr {
     next: Option<RqId>,
     /// Nearest below; at `last` only beside an equal that was dispatched.
     prev: Option<RqId>,
+    /// `prev` left (merged) and passed over an equal behind it: rule M1 asks its predecessor only.
+    equal_lost: bool,
     expire_j: [u64; 2],
     rev_penalty: u32,
     penalty_mode: PenaltyMode,
@@ -190,6 +192,7 @@ impl Vr {
             forward: true,
             next: None,
             prev: None,
+            equal_lost: false,
             expire_j: [cx.hz() * 5, cx.hz() / 2],
             rev_penalty: variant.rev_penalty,
             penalty_mode: PenaltyMode::Remainder,
@@ -225,6 +228,8 @@ impl Vr {
             self.next = self.nodes.next(rq.0).map(RqId);
         }
         if self.prev == Some(rq) {
+            let behind = self.nodes.next(rq.0);
+            self.equal_lost |= behind.is_some_and(|b| self.nodes.key(b) == self.nodes.key(rq.0));
             self.prev = self.nodes.prev(rq.0).map(RqId);
         }
         self.nodes.remove(&mut self.sorted, rq.0);
@@ -237,6 +242,7 @@ impl Vr {
         self.last = start;
         self.next = self.nodes.next(rq.0).map(RqId);
         self.prev = self.nodes.prev(rq.0).map(RqId);
+        self.equal_lost = false;
         self.nodes.remove(&mut self.sorted, rq.0);
         self.fifos.remove(rq);
         cx.emit(rq, Emit::Tail);
@@ -424,9 +430,9 @@ impl Scheduler for Vr {
                 if s > self.last {
                     up
                 } else if s < self.last {
-                    down
+                    down || self.equal_lost
                 } else {
-                    up || down
+                    up || down || self.equal_lost
                 },
                 "vr: {s} is nearer than the candidates"
             );
