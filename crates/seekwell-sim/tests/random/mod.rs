@@ -14,6 +14,8 @@ enum Place {
     Behind(u64),
     /// Ending where the last bio began.
     Before,
+    /// One short bio behind the end of an earlier one: what comes between joins them.
+    Gap(usize),
     /// Where an earlier bio ended or began.
     Around(usize, bool),
 }
@@ -49,6 +51,7 @@ fn act() -> impl Strategy<Value = Act> {
         4 => Just(Place::Behind(0)),
         1 => (1u64..64).prop_map(Place::Behind),
         2 => Just(Place::Before),
+        2 => (1usize..6).prop_map(Place::Gap),
         3 => (1usize..8, any::<bool>()).prop_map(|(k, e)| Place::Around(k, e)),
     ];
     let n = prop::sample::select(vec![8u64, 8, 8, 8, 16, 1, 3, 24]);
@@ -66,6 +69,7 @@ fn gap_us() -> impl Strategy<Value = u64> {
         8 => Just(0u64),
         8 => 1u64..300,
         8 => 300u64..6_000,
+        4 => (1u64..30).prop_map(|ms| ms * 1000),
         3 => 6_000u64..60_000,
         1 => 60_000u64..3_000_000,
     ]
@@ -116,9 +120,13 @@ pub fn cases(
                         Place::Far(s) => s,
                         Place::Behind(k) => last.0 + last.1 + k,
                         Place::Before => last.0.saturating_sub(n),
+                        Place::Gap(k) => {
+                            let s = spans[spans.len().saturating_sub(k)..].first();
+                            s.map_or(0, |s| s.0 + s.1 + 8)
+                        }
                         Place::Around(k, end) => {
-                            let i = spans.len().saturating_sub(k);
-                            let s = spans.get(i).copied().unwrap_or(last);
+                            let s = spans[spans.len().saturating_sub(k)..].first();
+                            let s = s.copied().unwrap_or(last);
                             if end {
                                 s.0 + s.1
                             } else {
