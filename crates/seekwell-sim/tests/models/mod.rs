@@ -396,6 +396,7 @@ pub fn run(case: &Case, model: &mut dyn Model, old: bool) -> Plain {
                     flags,
                     sector,
                     sectors,
+                    ..
                 } => {
                     let ctx = *alive.entry(task.0).or_insert_with(|| {
                         r.w.ctxs.push(Context {
