@@ -1,5 +1,7 @@
 //! What to run on: device, scheduler, tunables, kernel tick, seed; checked before anything runs.
 
+use seekwell_block::host::MqDriver;
+use seekwell_block::mq::MqQueue;
 use seekwell_block::{HostDriver, LegacyOptions, LegacyQueue, QueueStats};
 use seekwell_core::result::{DeviceInfo, Record, SCHEMA, SchedulerUsed};
 use seekwell_core::{
@@ -94,6 +96,17 @@ type AnyDevice = Box<dyn Device + Send>;
 
 enum Kind {
     Legacy(Box<LegacyQueue<dyn Scheduler, AnyDevice>>),
+    Mq(Box<MqQueue<dyn Scheduler, AnyDevice>>),
+}
+
+/// The same call on whichever layer it is.
+macro_rules! either {
+    ($queue:expr, $q:ident => $call:expr) => {
+        match $queue {
+            Kind::Legacy($q) => $call,
+            Kind::Mq($q) => $call,
+        }
+    };
 }
 
 impl Setup {
@@ -199,22 +212,41 @@ impl Setup {
             name: f.name.clone(),
         };
         let clock = TickClock::new(self.hz);
-        let opts = LegacyOptions {
-            hash: (info.hash)(version),
-            ..LegacyOptions::default()
-        };
-        let host = HostDriver::Scsi { depth };
+        let hash = (info.hash)(version);
         let make = |cx: &Cx| (info.make)(cx, version);
-        let mut q = LegacyQueue::new(facts, clock, opts, host, dev, make);
+        let start = Instant::START;
+        let tunable = |source| SetupError::Tunable {
+            scheduler: self.scheduler.clone(),
+            source: Box::new(source),
+            known: String::new(),
+        };
+        let mut queue = if era.is_mq() {
+            // SATA and SCSI count against a budget of the device; drivers with several queues
+            // against tags of each queue.
+            let driver = if f.hw_queues > 1 {
+                MqDriver::Tag { depth }
+            } else {
+                MqDriver::Scsi { depth }
+            };
+            let mut q = MqQueue::new(facts, clock, driver, hash, dev, make);
+            if let Some(n) = self.nr_requests {
+                q.set_nr_requests(start, n).map_err(tunable)?;
+            }
+            Kind::Mq(Box::new(q))
+        } else {
+            let opts = LegacyOptions {
+                hash,
+                ..LegacyOptions::default()
+            };
+            let host = HostDriver::Scsi { depth };
+            Kind::Legacy(Box::new(LegacyQueue::new(
+                facts, clock, opts, host, dev, make,
+            )))
+        };
         for (name, text) in &self.tunables {
-            q.store(Instant::START, name, text)
-                .map_err(|source| SetupError::Tunable {
-                    scheduler: self.scheduler.clone(),
-                    source: Box::new(source),
-                    known: String::new(),
-                })?;
+            either!(&mut queue, q => q.store(start, name, text)).map_err(tunable)?;
         }
-        Ok(Queue(Kind::Legacy(Box::new(q))))
+        Ok(Queue(queue))
     }
 
     /// A record that knows the setup and nothing of a run yet.
@@ -251,27 +283,19 @@ impl Setup {
 
 impl Queue {
     fn device_facts(&self) -> &DeviceFacts {
-        match &self.0 {
-            Kind::Legacy(q) => q.device().facts(),
-        }
+        either!(&self.0, q => q.device().facts())
     }
     /// The device's counters.
     pub fn device_stats(&self) -> DeviceStats {
-        match &self.0 {
-            Kind::Legacy(q) => q.device().stats(),
-        }
+        either!(&self.0, q => q.device().stats())
     }
     /// The queue's counters.
     pub fn stats(&self) -> &QueueStats {
-        match &self.0 {
-            Kind::Legacy(q) => q.stats(),
-        }
+        either!(&self.0, q => q.stats())
     }
     /// Scheduler and outside.
     pub fn parts(&mut self) -> (&mut (dyn Scheduler + 'static), &mut Cx) {
-        match &mut self.0 {
-            Kind::Legacy(q) => q.parts(),
-        }
+        either!(&mut self.0, q => q.parts())
     }
     /// Fills the parts of a record that only the queue knows. After the run.
     pub fn fill(&mut self, r: &mut Record) {
@@ -302,31 +326,21 @@ impl Queue {
 
 impl BioSink for Queue {
     fn submit(&mut self, now: Instant, bio: Bio) {
-        match &mut self.0 {
-            Kind::Legacy(q) => q.submit(now, bio),
-        }
+        either!(&mut self.0, q => q.submit(now, bio))
     }
     fn next_event(&self) -> Option<Instant> {
-        match &self.0 {
-            Kind::Legacy(q) => q.next_event(),
-        }
+        either!(&self.0, q => q.next_event())
     }
     fn advance(&mut self, to: Instant, out: &mut Vec<BioDone>) {
-        match &mut self.0 {
-            Kind::Legacy(q) => q.advance(to, out),
-        }
+        either!(&mut self.0, q => q.advance(to, out))
     }
     fn control(&mut self, now: Instant, what: Control) {
-        match &mut self.0 {
-            Kind::Legacy(q) => q.control(now, what),
-        }
+        either!(&mut self.0, q => q.control(now, what))
     }
     fn capacity(&self) -> Sector {
         self.device_facts().capacity
     }
     fn congested(&self, write: bool) -> bool {
-        match &self.0 {
-            Kind::Legacy(q) => q.congested(write),
-        }
+        either!(&self.0, q => q.congested(write))
     }
 }

@@ -1,0 +1,174 @@
+//! Replays on modelled devices: same seed, same bytes; every mode completes everything; bad
+//! addresses are told.
+
+use seekwell_core::result::Record;
+use seekwell_core::{Op, TaskId};
+use seekwell_sched::{SchedulerInfo, registry};
+use seekwell_sim::compare::run_all;
+use seekwell_sim::{Fit, ReplayError, ReplayOptions, RunError, Setup, replay};
+use seekwell_trace::{Reader, ReplayMode};
+use std::io::Cursor;
+
+/// A blkparse text of three processes with completions, made by arithmetic.
+fn trace(n: u64) -> Vec<u8> {
+    let mut text = String::new();
+    let mut seq = 0;
+    let mut line = |t_us: u64, pid: u64, action: char, rwbs: &str, sector: u64, len: u64| {
+        seq += 1;
+        let (s, ns) = (t_us / 1_000_000, t_us % 1_000_000 * 1000);
+        let tail = if action == 'C' {
+            "[0]".to_owned()
+        } else {
+            format!("[p{pid}]")
+        };
+        text +=
+            &format!("  8,0 0 {seq} {s}.{ns:09} {pid} {action} {rwbs} {sector} + {len} {tail}\n");
+    };
+    let mut events = Vec::new();
+    for i in 0..n {
+        let pid = 100 + i % 3;
+        let sector = if pid == 100 {
+            i * 8
+        } else {
+            (i * 7_919_993) % 60_000_000 / 8 * 8
+        };
+        let rwbs = if i % 4 == 1 { "W" } else { "R" };
+        let t = i * 900;
+        events.push((t, pid, 'Q', rwbs, sector));
+        events.push((t + 700, pid, 'C', rwbs, sector));
+    }
+    events.sort_by_key(|e| (e.0, e.2 != 'C'));
+    for (t, pid, a, rwbs, sector) in events {
+        line(t, pid, a, rwbs, sector, 8);
+    }
+    text.into_bytes()
+}
+
+fn reader(bytes: &[u8]) -> Reader {
+    let input = Box::new(Cursor::new(bytes.to_vec()));
+    seekwell_trace::from_reader(input, "made", None, &Default::default()).unwrap()
+}
+
+fn mode(text: &str) -> ReplayOptions {
+    ReplayOptions {
+        mode: text.parse::<ReplayMode>().unwrap(),
+        ..ReplayOptions::default()
+    }
+}
+
+fn run(scheduler: &str, opts: &ReplayOptions, bytes: &[u8]) -> Result<Record, ReplayError> {
+    let setup = Setup {
+        scheduler: scheduler.to_owned(),
+        seed: 3,
+        ..Setup::default()
+    };
+    replay(&setup, reader(bytes), opts, &mut |_| true)
+}
+
+#[test]
+fn every_scheduler_completes_every_record_in_every_mode() {
+    let bytes = trace(600);
+    let names: Vec<&str> = registry().iter().map(|s: &SchedulerInfo| s.name).collect();
+    for name in names {
+        for m in ["timed", "scaled:1/10", "depth:16", "closed"] {
+            let r = run(name, &mode(m), &bytes).unwrap_or_else(|e| panic!("{name} {m}: {e}"));
+            assert_eq!(r.read.ios + r.write.ios, 600, "{name} {m}");
+            assert_eq!(r.read.errors + r.write.errors, 0, "{name} {m}");
+            assert_eq!((r.read.bytes + r.write.bytes) / 4096, 600, "{name} {m}");
+            assert_eq!(r.processes.len(), 3, "{name} {m}");
+        }
+    }
+}
+
+#[test]
+fn same_seed_same_bytes_whatever_the_number_of_threads() {
+    let bytes = trace(400);
+    let names = ["noop", "deadline", "mq-deadline", "kyber"];
+    let all = |threads| {
+        let job = |i: usize| run(names[i % 4], &mode("depth:8"), &bytes).unwrap();
+        serde_json::to_string(&run_all(8, threads, job)).unwrap()
+    };
+    let one = all(1);
+    assert_eq!(one, all(2));
+    assert_eq!(one, all(8));
+}
+
+#[test]
+fn the_seed_reaches_the_device() {
+    let bytes = trace(200);
+    let with = |seed| {
+        let setup = Setup {
+            seed,
+            ..Setup::default()
+        };
+        replay(&setup, reader(&bytes), &mode("depth:1"), &mut |_| true)
+            .unwrap()
+            .duration_ns
+    };
+    assert_eq!(with(1), with(1));
+    assert_ne!(with(1), with(2));
+}
+
+#[test]
+fn an_address_beyond_the_device_is_told_and_can_be_folded() {
+    let line = "8,0 0 1 0.000000000 1 Q R 900000000000 + 8 [p]\n";
+    match run("noop", &mode("timed"), line.as_bytes()) {
+        Err(ReplayError::Run(RunError::Beyond { record: 1, .. })) => {}
+        other => panic!("{other:?}"),
+    }
+    let folded = ReplayOptions {
+        fit: Fit::Wrap,
+        ..mode("timed")
+    };
+    let r = run("noop", &folded, line.as_bytes()).unwrap();
+    assert_eq!(r.read.ios, 1);
+    assert!(
+        r.warnings.iter().any(|w| w.contains("folded")),
+        "{:?}",
+        r.warnings
+    );
+}
+
+#[test]
+fn a_closed_loop_keeps_think_times_and_a_slow_device_stretches_it() {
+    let bytes = trace(300);
+    let timed = run("deadline", &mode("timed"), &bytes).unwrap();
+    let closed = run("deadline", &mode("closed"), &bytes).unwrap();
+    assert!(
+        closed.duration_ns > timed.duration_ns,
+        "the disk is slower than 0.7 ms a request"
+    );
+    assert!(
+        closed.outstanding_max <= 4,
+        "three processes, one request each at a time"
+    );
+    assert!(timed.outstanding_max > 50, "as timed it piles up");
+    assert!(
+        timed.warnings.iter().any(|w| w.contains("behind")),
+        "{:?}",
+        timed.warnings
+    );
+}
+
+#[test]
+fn a_stop_from_outside_ends_the_run() {
+    let bytes = trace(9_000);
+    let setup = Setup {
+        scheduler: "noop".to_owned(),
+        ..Setup::default()
+    };
+    let e = replay(&setup, reader(&bytes), &mode("depth:4"), &mut |_| false).unwrap_err();
+    assert!(
+        matches!(e, ReplayError::Run(RunError::Stopped(4096))),
+        "{e}"
+    );
+}
+
+#[test]
+fn a_lone_flush_and_ids_survive() {
+    let text = "8,0 0 1 0.000000000 5 Q FN 0 + 0 [p]\n8,0 0 2 0.001000000 5 Q R 8 + 8 [p]\n";
+    let r = run("mq-deadline", &mode("timed"), text.as_bytes()).unwrap();
+    assert_eq!((r.read.ios, r.write.ios), (1, 1));
+    assert_eq!(r.processes[0].task, TaskId(5).0);
+    assert!(Op::Flush.is_write());
+}
