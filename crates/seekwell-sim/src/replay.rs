@@ -340,7 +340,7 @@ fn overload_warning(r: &mut RunRecord, mode: ReplayMode, last_ns: u64) {
         _ => last_ns,
     };
     let behind = r.duration_ns.saturating_sub(scaled);
-    if behind > scaled / 20 + 1_000_000_000 {
+    if behind > scaled / 20 + 100_000_000 {
         r.warnings.push(format!(
             "the device fell {:.1} s behind the recorded times: latencies tell the length of the \
              queue rather than the scheduler; try --mode depth:N",

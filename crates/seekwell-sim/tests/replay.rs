@@ -45,8 +45,13 @@ fn trace(n: u64) -> Vec<u8> {
 }
 
 fn reader(bytes: &[u8]) -> Reader {
-    let input = Box::new(Cursor::new(bytes.to_vec()));
-    seekwell_trace::from_reader(input, "made", None, &Default::default()).unwrap()
+    seekwell_trace::from_reader(
+        "made",
+        Cursor::new(bytes.to_vec()),
+        None,
+        &Default::default(),
+    )
+    .unwrap()
 }
 
 fn mode(text: &str) -> ReplayOptions {
