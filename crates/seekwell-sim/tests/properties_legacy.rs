@@ -261,7 +261,7 @@ impl World {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 400, max_shrink_iters: 20_000, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: ProptestConfig::default().cases.max(400), max_shrink_iters: 20_000, failure_persistence: None, ..ProptestConfig::default() })]
     #[test]
     fn every_bio_completes_once_whatever_comes(
         which in 0usize..1000,

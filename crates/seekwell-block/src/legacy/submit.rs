@@ -13,7 +13,13 @@ use seekwell_sched::{Cx, Insert, MayQueue, MergeKind, Scheduler};
 const PLUG_MAX: usize = 16;
 
 impl<S: Scheduler + ?Sized, D: Device> LegacyQueue<S, D> {
-    pub(super) fn submit_bio(&mut self, bio: Bio) {
+    pub(super) fn submit_bio(&mut self, mut bio: Bio) {
+        // Marks that the kernel of this queue did not know yet do not reach it.
+        bio.flags -= match self.cx.queue.era {
+            Era::K2_6_18 => Flags::META | Flags::PRIO | Flags::NOIDLE,
+            Era::K2_6_24 => Flags::PRIO | Flags::NOIDLE,
+            _ => Flags::empty(),
+        };
         self.acct.stats.bios += 1;
         let ioc = self.ioc_of(bio.task);
         queue_event(&mut self.cx, &bio);

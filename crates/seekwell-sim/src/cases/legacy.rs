@@ -5,8 +5,8 @@ use super::format::When;
 use super::{Case, CaseError, Outcome, Step, What};
 use seekwell_block::{HostDriver, LegacyOptions, LegacyQueue};
 use seekwell_core::{
-    Action, Bio, BioDone, BioId, BioSink, CgroupId, Class, Control, Device, Flags, Instant, IoPrio,
-    Nanos, Op, RqId, Sectors, TaskId, TickClock,
+    Action, Bio, BioDone, BioId, BioSink, CgroupId, Class, Control, Device, Instant, IoPrio, Nanos,
+    RqId, Sectors, TaskId, TickClock,
 };
 use seekwell_device::Constant;
 use seekwell_sched::{QueueFacts, Scheduler, find};
@@ -247,11 +247,7 @@ pub fn run(case: &Case, steps: bool) -> Result<Outcome, CaseError> {
 fn feed(case: &Case, q: &mut Queue, t: Instant, what: &What) -> Result<(), CaseError> {
     match what {
         What::Bio { .. } => {
-            if let Some(mut bio) = bio_of(what) {
-                // 2.6.18 knows no metadata mark; 2.6.24 has META but not PRIO.
-                if q.cx.queue.era == seekwell_core::Era::K2_6_18 && bio.op == Op::Read {
-                    bio.flags -= Flags::META | Flags::PRIO;
-                }
+            if let Some(bio) = bio_of(what) {
                 q.submit(t, bio);
             }
         }
