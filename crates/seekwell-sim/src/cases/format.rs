@@ -1,6 +1,6 @@
 //! The case format, read strictly: an error names file, line, key and remedy.
 
-use super::Dispatched;
+use super::{Dispatched, Outcome, streams};
 use flate2::read::MultiGzDecoder;
 use seekwell_core::{BioId, Flags, Instant, IoPrio, Op, Sector, Sectors, TaskId};
 use serde::Deserialize;
@@ -182,6 +182,9 @@ pub struct Case {
     /// Bios never dispatched.
     #[serde(default)]
     pub left: Vec<u64>,
+    /// `dispatch` and `timers` tell only how it begins; a run is compared so far.
+    #[serde(default)]
+    pub begins: bool,
     /// blk-mq rounds: events.
     #[serde(default)]
     pub events: Vec<Vec<Value>>,
@@ -316,6 +319,42 @@ impl Case {
         self.harness()?;
         self.inputs()?;
         self.expected()?;
+        Ok(())
+    }
+
+    /// Writes out the shorthand of hand-written cases ([`super::streams`]).
+    fn write_out(&mut self) -> Result<(), CaseError> {
+        let error = |case: &Case, key: &str, i: usize, why: String| {
+            case.error(format!("{key} row {}: {why}", i + 1))
+        };
+        if self.input.iter().any(|r| streams::is(r, "stream")) {
+            let mut plain = Vec::new();
+            for (i, row) in std::mem::take(&mut self.input).into_iter().enumerate() {
+                if streams::is(&row, "stream") {
+                    let rows = streams::bios(&row).map_err(|why| error(self, "input", i, why))?;
+                    plain.extend(rows);
+                } else {
+                    plain.push(row);
+                }
+            }
+            self.input = plain;
+        }
+        let run = |v: &Value| v.as_array().is_some_and(|a| streams::is(a, "run"));
+        if let Some(rows) = &self.dispatch
+            && rows.iter().any(run)
+        {
+            let mut plain = Vec::new();
+            for (i, row) in rows.iter().enumerate() {
+                match row.as_array() {
+                    Some(a) if run(row) => {
+                        let rows = streams::decisions(a);
+                        plain.extend(rows.map_err(|why| error(self, "dispatch", i, why))?);
+                    }
+                    _ => plain.push(row.clone()),
+                }
+            }
+            self.dispatch = Some(plain);
+        }
         Ok(())
     }
 
@@ -471,6 +510,18 @@ impl Case {
             .map(Some)
     }
 
+    /// Cuts a run to what a case that only `begins` tells.
+    pub(super) fn cut(&self, out: &mut Outcome) {
+        if !self.begins {
+            return;
+        }
+        out.dispatch
+            .truncate(self.dispatch.as_ref().map_or(0, Vec::len));
+        out.timers
+            .truncate(self.timers.as_ref().map_or(0, Vec::len));
+        out.left.clear();
+    }
+
     /// Expected timer expiries.
     pub fn expected_timers(&self) -> Option<Vec<Instant>> {
         let ns = |t: &f64| Instant::at_ns((t * 1000.0).round() as u64);
@@ -551,7 +602,8 @@ pub fn read_cases(path: &Path, csv: &CsvOptions) -> Result<Vec<Case>, CaseError>
             continue;
         }
         if t.starts_with('{') {
-            let case: Case = serde_json::from_str(t).map_err(|e| line_error(&file, line, e))?;
+            let mut case: Case = serde_json::from_str(t).map_err(|e| line_error(&file, line, e))?;
+            case.write_out().map_err(|e| line_error(&file, line, e))?;
             case.validate().map_err(|e| line_error(&file, line, e))?;
             cases.push(case);
         } else {

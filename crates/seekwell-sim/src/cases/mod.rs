@@ -9,6 +9,7 @@ pub mod legacy;
 pub mod mq;
 pub mod rounds;
 pub mod serial;
+mod streams;
 
 pub use agree::Agreement;
 pub use format::{Case, CaseError, CaseInput, Harness, What, read_cases};
@@ -44,10 +45,12 @@ pub struct Step {
 
 /// Runs a case under its harness. `steps`: keep events and states for printing.
 pub fn run(case: &Case, steps: bool) -> Result<Outcome, CaseError> {
-    match case.harness()? {
+    let mut out = match case.harness()? {
         Harness::Legacy => legacy::run(case, steps),
         Harness::Serial => serial::run(case, None, steps),
         Harness::Mq => mq::run(case, steps),
         Harness::Drain(at) => serial::run(case, Some(at), steps),
-    }
+    }?;
+    case.cut(&mut out);
+    Ok(out)
 }
