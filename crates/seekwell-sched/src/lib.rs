@@ -17,6 +17,7 @@ pub mod tunable;
 pub mod adios;
 pub mod anticipatory;
 pub mod cfq;
+pub mod bfq;
 pub mod deadline;
 pub mod fiops;
 pub mod kyber;

@@ -78,12 +78,17 @@ pub fn registry() -> &'static [SchedulerInfo] {
         crate::row::INFO,
         crate::anticipatory::INFO,
         crate::adios::INFO,
+        crate::bfq::INFO_SQ,
     ];
     ALL
 }
 
-/// Finds `NAME` or `NAME-VERSION` ("cfq-3.4", "mq-deadline", "zen-v1").
+/// Names people know a version by, where they do not begin with the entry's own.
+const ALIASES: &[(&str, &str)] = &[("bfq-v7r8", "bfq-sq-v7r8"), ("bfq-v7r5", "bfq-sq-v7r5")];
+
+/// Finds `NAME` or `NAME-VERSION` ("cfq-3.4", "mq-deadline", "zen-v1"), or an alias of one.
 pub fn find(name: &str) -> Option<(&'static SchedulerInfo, &'static str, Era)> {
+    let name = ALIASES.iter().find(|a| a.0 == name).map_or(name, |a| a.1);
     for s in registry() {
         if name == s.name {
             let (v, era) = s.version("")?;

@@ -28,6 +28,7 @@ const LOGS: &[(&str, &str)] = &[
     ("cfq-2.6.24", "cfq-2.6.25"),
     ("cfq-3.4", "cfq-2.6.24"),
     ("cfq-4.0", "cfq-2.6.24"),
+    ("bfq-v7r8", "bfq-v7r5"),
 ];
 
 fn agreement(case: &Case) -> Result<Agreement, Failed> {

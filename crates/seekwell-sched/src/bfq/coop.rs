@@ -1,0 +1,137 @@
+//! Queues that work side by side: the position tree, arranging merges, bursts of new queues.
+
+use super::core::{CLOSE, Core, QId, Variant};
+use super::entity::IDLE;
+use crate::cx::Cx;
+use seekwell_core::rbtree::Descent;
+use seekwell_core::{IocId, Sector};
+use std::cmp::Ordering;
+
+/// Distance of two positions.
+fn apart(a: Sector, b: Sector) -> u64 {
+    a.0.abs_diff(b.0)
+}
+
+impl<X: Variant> Core<X> {
+    /// v7 knows one tree for the device, mq one for each group.
+    fn pos_group(&self, q: QId) -> usize {
+        if X::MQ { self.q(q).group as usize } else { 0 }
+    }
+    /// (Re)keys a queue by its next request; of equal positions the later queue is left out.
+    pub(super) fn pos_place(&mut self, cx: &Cx, q: QId) {
+        self.pos_remove(q);
+        if self.class(q) == IDLE {
+            return;
+        }
+        let Some(next) = self.q(q).next else { return };
+        let (at, g) = (cx.rqs[next].sector, self.pos_group(q));
+        if self.pos.find(&self.groups[g].pos, at).is_none() {
+            self.pos.insert(&mut self.groups[g].pos, q, at);
+        }
+    }
+    pub(super) fn pos_remove(&mut self, q: QId) {
+        if self.pos.linked(q) {
+            let g = self.pos_group(q);
+            self.pos.remove(&mut self.groups[g].pos, q);
+        }
+    }
+    /// The queue whose next request starts at `at`; else the last one met on the way there, if it
+    /// is close; else its neighbour on the other side of `at`, if that is close. Not the nearest:
+    /// the shape of the tree has a say.
+    pub(super) fn nearest(&self, q: QId, at: Sector) -> Option<QId> {
+        let tree = &self.groups[self.pos_group(q)].pos;
+        let last = match self.pos.descend(tree, |_, k| at.cmp(&k)) {
+            Descent::Nothing => return None,
+            Descent::Hit(i) => return Some(i),
+            Descent::Last(i) => i,
+        };
+        let key = self.pos.key(last);
+        if apart(key, at) <= CLOSE {
+            return Some(last);
+        }
+        let other = match key.cmp(&at) {
+            Ordering::Less => self.pos.next(last)?,
+            _ => self.pos.prev(last)?,
+        };
+        (apart(self.pos.key(other), at) <= CLOSE).then_some(other)
+    }
+
+    /// Arranges that the processes of `q` go to `into` (or where that one's go). The queue they
+    /// will go to; `None` if nobody is left on a side.
+    pub(super) fn arrange(&mut self, q: QId, into: QId) -> Option<QId> {
+        if self.q(into).procs == 0 {
+            return None;
+        }
+        let mut into = into;
+        while let Some(further) = self.q(into).redirect {
+            if further == q {
+                return None;
+            }
+            into = further;
+        }
+        let n = self.q(q).procs;
+        if n == 0 || self.q(into).procs == 0 || self.q(q).group != self.q(into).group {
+            return None;
+        }
+        self.qm(q).redirect = Some(into);
+        self.qm(into).procs += n;
+        Some(into)
+    }
+    /// The process of a dying or splitting user of `q` will not follow its arranged merges.
+    pub(super) fn abandon(&mut self, q: QId) {
+        let mut at = self.q(q).redirect;
+        while let Some(t) = at {
+            if t == q {
+                break;
+            }
+            at = self.q(t).redirect;
+            self.qm(t).procs -= 1;
+            self.free_if_unused(t);
+        }
+    }
+    /// A process uses `q` as its sync (or async) queue.
+    pub(super) fn adopt(&mut self, ioc: IocId, q: QId) {
+        let i = usize::from(self.q(q).sync);
+        self.procs.at(ioc.idx()).queues[i] = Some(q);
+    }
+
+    /// Is it on the list of the present burst?
+    #[inline]
+    pub(super) fn in_burst_list(&self, q: QId) -> bool {
+        self.burst_links.linked(q)
+    }
+    pub(super) fn burst_remove(&mut self, q: QId) {
+        if self.burst_links.linked(q) {
+            self.burst_links.remove(&mut self.burst, q);
+        }
+    }
+    pub(super) fn burst_add(&mut self, q: QId) {
+        if !self.burst_links.linked(q) {
+            self.burst_links.push_front(&mut self.burst, q);
+        }
+    }
+    /// A new burst; it begins with `q` if `with`.
+    pub(super) fn burst_restart(&mut self, q: QId, with: bool) {
+        self.large_burst = false;
+        while self.burst_links.pop_front(&mut self.burst).is_some() {}
+        self.burst_group = self.q(q).group;
+        self.burst_size = u32::from(with);
+        if with {
+            self.burst_add(q);
+        }
+    }
+    /// One more creation in the present burst; the `threshold`-th makes it large.
+    pub(super) fn burst_grow(&mut self, cx: &mut Cx, q: QId, threshold: u32) {
+        self.burst_size += 1;
+        if self.burst_size != threshold {
+            self.burst_add(q);
+            return;
+        }
+        cx.why("4.10", || format!("{threshold} new queues: a large burst"));
+        self.large_burst = true;
+        while let Some(member) = self.burst_links.pop_front(&mut self.burst) {
+            self.qm(member).in_large_burst = true;
+        }
+        self.qm(q).in_large_burst = true;
+    }
+}

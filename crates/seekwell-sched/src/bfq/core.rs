@@ -1,0 +1,622 @@
+//! What single-queue and multi-queue BFQ share: queues, groups, who is busy, budgets, references.
+//!
+//! A variant ([`Variant`]) adds its own fields to a queue and to a process, and says what a request
+//! costs. Everything that reads the same in both is here, in [`super::queue`] (order inside a
+//! queue), [`super::coop`] (partners for merging, bursts) and [`super::tree`] (B-WF2Q+).
+
+use super::entity::{BE, ClassIdx, EntId, Entity, IDLE};
+use super::tree::{ROOT, Wf2q};
+use crate::cx::Cx;
+use seekwell_core::{
+    CgroupId, Class, IoPrio, IocId, Links, List, Nodes, RqId, Sector, Side, TickClock, Tree,
+};
+
+/// Index of a queue.
+pub type QId = u32;
+/// Index of a group; 0 is the root.
+pub type GroupId = u32;
+
+/// Sectors of budget as long as the device is unknown.
+pub const DEFAULT_MAX_BUDGET: u64 = 16 * 1024;
+/// Slots (as a running average) after which the tuned budget counts.
+pub const MIN_ASSIGNED: u32 = 194;
+/// Requests this near to each other, in sectors, are one stream (rule 4.12).
+pub const CLOSE: u64 = 8192;
+/// Raised real-time queues may send this many sectors a second and still be soft real-time.
+pub const SOFTRT_RATE: u64 = 7000;
+/// "Never" for times in jiffies that must compare as later than any.
+pub const NEVER_J: u64 = u64::MAX / 2;
+
+/// Why a queue leaves service.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Reason {
+    /// It was idled for, in vain.
+    TooIdle,
+    /// Its time is up.
+    Timeout,
+    /// Its budget is up.
+    Exhausted,
+    /// It is empty and not worth waiting for.
+    NoMore,
+    /// A more important queue became busy (mq).
+    Preempted,
+}
+
+impl Reason {
+    /// The specification's word.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Reason::TooIdle => "TOO_IDLE",
+            Reason::Timeout => "TIMEOUT",
+            Reason::Exhausted => "EXHAUSTED",
+            Reason::NoMore => "NO_MORE",
+            Reason::Preempted => "PREEMPTED",
+        }
+    }
+}
+
+/// What a kernel variant adds.
+pub trait Variant: Default + Clone + std::fmt::Debug + Send {
+    /// In-tree multi-queue BFQ?
+    const MQ: bool;
+    /// Its data per process.
+    type Proc: Default + Clone + std::fmt::Debug + Send;
+    /// Sectors a request is charged.
+    fn charge(core: &Core<Self>, cx: &Cx, q: QId, rq: RqId) -> u64;
+    /// May it be deemed constantly seeky (v7)?
+    fn constantly_seeky(&self) -> bool {
+        false
+    }
+    /// Weight of a level without raising.
+    fn weight_of(level: u8) -> u32;
+}
+
+/// A queue of requests: of a process (sync), of several merged ones, or of everybody with the same
+/// priority (async).
+#[derive(Clone, Debug, Default)]
+pub struct Queue<X> {
+    /// In use.
+    pub live: bool,
+    /// Its entity.
+    pub ent: EntId,
+    /// Group it belongs to.
+    pub group: GroupId,
+    /// Sync requests?
+    pub sync: bool,
+    /// Requests by sector.
+    pub sort: Tree,
+    /// Requests by arrival.
+    pub fifo: List,
+    /// Best request to serve next.
+    pub next: Option<RqId>,
+    /// Requests queued: async, sync.
+    pub queued: [u32; 2],
+    /// Requests in the driver.
+    pub dispatched: u32,
+    /// Requests that refer to it, queued or in the driver.
+    pub allocated: u32,
+    /// Processes that use it, and those that are to follow a merge arranged for them.
+    pub procs: u32,
+    /// Kept for ever (async queues).
+    pub pinned: bool,
+    /// References of delayed stable merges (mq).
+    pub stable_refs: u32,
+    /// The one process whose requests it holds.
+    pub owner: Option<IocId>,
+    /// Queue into which its processes are to go.
+    pub redirect: Option<QId>,
+    /// Several processes use or used it.
+    pub shared: bool,
+    /// Shared and seeky: processes get their own queues back.
+    pub split: bool,
+    /// Has, or is treated as having, requests to schedule.
+    pub busy: bool,
+    /// Class it is counted busy in.
+    pub busy_class: ClassIdx,
+    /// Idled for.
+    pub waiting: bool,
+    /// The FIFO check of this slot is done.
+    pub fifo_checked: bool,
+    /// Spends most of its time waiting for its own I/O.
+    pub io_bound: bool,
+    /// Thinks shortly (v7: idle window).
+    pub short_think: bool,
+    /// Marked for a later soft-real-time computation.
+    pub softrt_update: bool,
+    /// Part of a large burst of new queues.
+    pub in_large_burst: bool,
+    /// Sectors it may be served in a slot.
+    pub max_budget: u64,
+    /// End of the request inserted last.
+    pub last_request_pos: Sector,
+    /// End of the slot; while not in service: when it became empty.
+    pub budget_timeout_j: u64,
+    /// When it last turned from idle to busy.
+    pub last_idle_backlogged_j: u64,
+    /// Sectors since then.
+    pub service_from_backlogged: u64,
+    /// Soft real-time again if a request comes after this.
+    pub soft_rt_next_start_j: u64,
+    /// Start of the raising period, or time of the last request while not raised.
+    pub last_wr_j: u64,
+    /// Length of the raising period, jiffies.
+    pub wr_max_j: u64,
+    /// Soft real-time periods remember when the interactive one began (mq).
+    pub wr_switch_j: u64,
+    /// The variant's own.
+    pub x: X,
+}
+
+/// A cgroup with its own service trees.
+#[derive(Clone, Debug)]
+pub struct Group {
+    /// The cgroup.
+    pub cgroup: CgroupId,
+    /// Its entity; `None`: the root.
+    pub ent: Option<EntId>,
+    /// Its inside.
+    pub node: u32,
+    /// Async queues: RT levels, BE levels, IDLE.
+    pub asyncs: [Option<QId>; 17],
+    /// Queues by position of their next request.
+    pub pos: Tree,
+    /// Queue created last (stable merges, mq).
+    pub last_created: Option<QId>,
+    /// Queues with requests, queued or in the driver.
+    pub pending: u32,
+}
+
+/// Queues of a process, and the variant's data.
+#[derive(Clone, Debug, Default)]
+pub struct Proc<P> {
+    /// Async and sync queue.
+    pub queues: [Option<QId>; 2],
+    /// Change of priority last seen.
+    pub prio_gen: u32,
+    /// The variant's own.
+    pub x: P,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct RqInfo {
+    pub queue: Option<QId>,
+    /// Jiffies (v7) or nanoseconds (mq).
+    pub fifo_at: u64,
+}
+
+/// State of a device under BFQ, as far as both variants have it.
+#[derive(Debug)]
+pub struct Core<X: Variant> {
+    /// Entities and their trees.
+    pub wf: Wf2q,
+    /// Queues.
+    pub queues: Vec<Queue<X>>,
+    free: Vec<QId>,
+    /// Freed since the variant last looked.
+    pub freed: Vec<QId>,
+    pub(super) info: Side<RqInfo>,
+    pub(super) sort: Nodes<Sector>,
+    pub(super) fifo: Links,
+    pub(super) pos: Nodes<Sector>,
+    /// Groups; 0 is the root.
+    pub groups: Vec<Group>,
+    /// Processes, by io context.
+    pub procs: Side<Proc<X::Proc>>,
+    /// Queues of a burst of creations.
+    pub(super) burst: List,
+    pub(super) burst_links: Links,
+    /// Queue in service.
+    pub serving: Option<QId>,
+    /// Busy queues by class.
+    pub busy: [u32; 3],
+    /// Busy raised queues; v7 lets it go negative (quirk of rule 4.9.6).
+    pub wr_busy: i64,
+    /// Queues that are busy or have requests in the driver, and those of them that are constantly
+    /// seeky.
+    pub engaged: [u32; 2],
+    /// Groups with such queues.
+    pub groups_pending: u32,
+    /// Requests queued.
+    pub queued: u32,
+    /// Requests in the driver.
+    pub in_driver: u32,
+    /// End of the request the device was given last.
+    pub last_position: Sector,
+    /// Queues are looked up by position.
+    pub use_pos: bool,
+    /// Running average of selections, up to 256.
+    pub budgets_assigned: u32,
+    /// M: the tuned maximum budget, sectors.
+    pub tuned_budget: u64,
+    /// max_budget as the user set it; 0: automatic.
+    pub user_budget: u64,
+    /// back_seek_max, KiB.
+    pub back_seek_max: u64,
+    /// back_seek_penalty.
+    pub back_seek_penalty: u64,
+    /// low_latency.
+    pub low_latency: bool,
+    /// Queueing device: -1 unknown, 0 no, 1 yes.
+    pub hw_tag: i8,
+    /// Samples towards that.
+    pub hw_tag_samples: u32,
+    /// Most requests in the driver at a time, so far.
+    pub max_in_driver: u32,
+    /// A burst of creations is large.
+    pub large_burst: bool,
+    /// Queues in the present burst.
+    pub burst_size: u32,
+    /// Time of the last creation that counted.
+    pub last_in_burst_j: u64,
+    /// Group the burst happens in.
+    pub burst_group: GroupId,
+}
+
+/// Class and level of a priority in force.
+pub fn class_of(p: IoPrio) -> (ClassIdx, u8) {
+    match p.class {
+        Class::Rt => (0, p.level),
+        Class::Be => (BE, p.level),
+        Class::Idle => (IDLE, 7),
+        Class::None => (BE, 4),
+    }
+}
+
+impl<X: Variant> Core<X> {
+    /// A fresh device.
+    pub fn new(cx: &Cx) -> Self {
+        Core {
+            wf: Wf2q::new(X::MQ, cx.jiffies(), cx.hz()),
+            queues: Vec::new(),
+            free: Vec::new(),
+            freed: Vec::new(),
+            info: Side::new(),
+            sort: Nodes::new(),
+            fifo: Links::new(),
+            pos: Nodes::new(),
+            groups: vec![Group::new(CgroupId::ROOT, None, ROOT)],
+            procs: Side::new(),
+            burst: List::new(),
+            burst_links: Links::new(),
+            serving: None,
+            busy: [0; 3],
+            wr_busy: 0,
+            engaged: [0; 2],
+            groups_pending: 0,
+            queued: 0,
+            in_driver: 0,
+            last_position: Sector(0),
+            use_pos: true,
+            budgets_assigned: 0,
+            tuned_budget: DEFAULT_MAX_BUDGET,
+            user_budget: 0,
+            back_seek_max: 16 * 1024,
+            back_seek_penalty: 2,
+            low_latency: true,
+            hw_tag: -1,
+            hw_tag_samples: 0,
+            max_in_driver: 0,
+            large_burst: false,
+            burst_size: 0,
+            last_in_burst_j: 0,
+            burst_group: 0,
+        }
+    }
+
+    /// A queue.
+    #[inline]
+    pub fn q(&self, q: QId) -> &Queue<X> {
+        &self.queues[q as usize]
+    }
+    /// A queue, to change.
+    #[inline]
+    pub fn qm(&mut self, q: QId) -> &mut Queue<X> {
+        &mut self.queues[q as usize]
+    }
+    /// Its entity.
+    #[inline]
+    pub fn ent(&self, q: QId) -> &Entity {
+        self.wf.e(self.q(q).ent)
+    }
+    /// Its entity, to change.
+    #[inline]
+    pub fn ent_mut(&mut self, q: QId) -> &mut Entity {
+        let e = self.q(q).ent;
+        self.wf.em(e)
+    }
+    /// Queue of a request.
+    #[inline]
+    pub fn queue_of(&self, rq: RqId) -> Option<QId> {
+        self.info.try_get(rq.idx()).and_then(|i| i.queue)
+    }
+    /// Busy queues.
+    #[inline]
+    pub fn busy_total(&self) -> u32 {
+        self.busy.iter().sum()
+    }
+    /// Raised?
+    #[inline]
+    pub fn raised(&self, q: QId) -> bool {
+        self.ent(q).raised()
+    }
+    /// Class in force.
+    #[inline]
+    pub fn class(&self, q: QId) -> ClassIdx {
+        self.ent(q).class
+    }
+    /// No request queued?
+    #[inline]
+    pub fn empty(&self, q: QId) -> bool {
+        self.q(q).sort.is_empty()
+    }
+    /// What a request costs its queue.
+    #[inline]
+    pub fn charge(&self, cx: &Cx, q: QId, rq: RqId) -> u64 {
+        X::charge(self, cx, q, rq)
+    }
+
+    /// Rule 3.3: the tuned maximum counts once enough budgets were assigned.
+    #[inline]
+    pub fn max_budget(&self) -> u64 {
+        if self.budgets_assigned < MIN_ASSIGNED {
+            DEFAULT_MAX_BUDGET
+        } else {
+            self.tuned_budget
+        }
+    }
+    /// A 32nd of it.
+    #[inline]
+    pub fn min_budget(&self) -> u64 {
+        self.max_budget() / 32
+    }
+    /// One more selection.
+    #[inline]
+    pub fn count_assignment(&mut self) {
+        self.budgets_assigned = (self.budgets_assigned * 7 + 256) / 8;
+    }
+
+    /// A new queue (rule 3.4, what both have in common).
+    pub fn create(&mut self, group: GroupId, prio: IoPrio, sync: bool, x: X) -> QId {
+        let (class, level) = class_of(prio);
+        let node = self.groups[group as usize].node;
+        let ent = self.wf.add_entity(node, class, X::weight_of(level));
+        let q = Queue {
+            live: true,
+            ent,
+            group,
+            sync,
+            busy_class: class,
+            io_bound: true,
+            max_budget: 2 * self.max_budget() / 3,
+            x,
+            ..Queue::default()
+        };
+        let id = match self.free.pop() {
+            Some(i) => {
+                self.queues[i as usize] = q;
+                i
+            }
+            None => {
+                self.queues.push(q);
+                (self.queues.len() - 1) as QId
+            }
+        };
+        self.wf.em(ent).queue = Some(id);
+        id
+    }
+    /// The async queue of a group for a priority; made by `make` the first time.
+    pub fn async_queue(
+        &mut self,
+        group: GroupId,
+        prio: IoPrio,
+        make: impl FnOnce(&mut Self) -> QId,
+    ) -> QId {
+        let (class, level) = class_of(prio);
+        let slot = match class {
+            0 => usize::from(level),
+            BE => 8 + usize::from(level),
+            _ => 16,
+        };
+        if let Some(q) = self.groups[group as usize].asyncs[slot] {
+            return q;
+        }
+        let q = make(self);
+        self.qm(q).pinned = true;
+        self.groups[group as usize].asyncs[slot] = Some(q);
+        q
+    }
+    /// The process asks for another class or level from now on.
+    pub fn set_prio(&mut self, q: QId, prio: IoPrio) {
+        let (class, level) = class_of(prio);
+        let e = self.ent_mut(q);
+        e.new_class = class;
+        e.new_weight = X::weight_of(level);
+        e.changed = true;
+    }
+    /// A request refers to a queue from now on.
+    pub fn bind(&mut self, rq: RqId, q: QId) {
+        self.info.at(rq.idx()).queue = Some(q);
+        self.qm(q).allocated += 1;
+    }
+    /// And no longer.
+    pub fn unbind(&mut self, rq: RqId) {
+        if let Some(q) = self.info.at(rq.idx()).queue.take() {
+            self.qm(q).allocated -= 1;
+            self.free_if_unused(q);
+        }
+    }
+    /// Frees a queue that nothing refers to.
+    pub fn free_if_unused(&mut self, q: QId) {
+        let x = self.q(q);
+        let used = !x.live
+            || x.procs > 0
+            || x.allocated > 0
+            || x.pinned
+            || x.stable_refs > 0
+            || self.serving == Some(q)
+            || self.wf.e(x.ent).on_tree;
+        if used {
+            return;
+        }
+        let e = x.ent;
+        self.pos_remove(q);
+        self.burst_remove(q);
+        self.wf.uncount(e);
+        self.wf.free_entity(e);
+        self.qm(q).live = false;
+        self.free.push(q);
+        self.freed.push(q);
+    }
+    /// Frees queues whose entities were forgotten.
+    #[inline]
+    pub fn reap(&mut self) {
+        while let Some(e) = self.wf.forgotten.pop() {
+            if let Some(q) = self.wf.e(e).queue {
+                self.free_if_unused(q);
+            }
+        }
+    }
+
+    fn engage(&mut self, q: QId, by: i32) {
+        let seeky = self.q(q).x.constantly_seeky();
+        self.engaged[0] = self.engaged[0].wrapping_add_signed(by);
+        if seeky {
+            self.engaged[1] = self.engaged[1].wrapping_add_signed(by);
+        }
+        let g = &mut self.groups[self.queues[q as usize].group as usize];
+        let before = g.pending;
+        g.pending = before.wrapping_add_signed(by);
+        if before == 0 || g.pending == 0 {
+            self.groups_pending = self.groups_pending.wrapping_add_signed(by);
+        }
+    }
+    /// A queue becomes busy: activation, counters.
+    pub fn add_busy(&mut self, q: QId, backshift: bool, j: u64) {
+        let e = self.q(q).ent;
+        self.wf.activate(e, backshift, false, false, j);
+        let class = self.wf.e(e).class;
+        let raised = self.wf.e(e).raised();
+        let x = self.qm(q);
+        x.busy = true;
+        x.busy_class = class;
+        let at_rest = x.dispatched == 0;
+        self.busy[usize::from(class)] += 1;
+        if at_rest {
+            if !raised {
+                self.wf.count(e);
+            }
+            self.engage(q, 1);
+        }
+        if raised {
+            self.wr_busy += 1;
+        }
+    }
+    /// A queue is busy no more. `expiring`: at the end of its slot.
+    pub fn del_busy(&mut self, q: QId, expiring: bool, j: u64) {
+        let x = self.qm(q);
+        x.busy = false;
+        let (e, class, at_rest) = (x.ent, x.busy_class, x.dispatched == 0);
+        self.busy[usize::from(class)] -= 1;
+        if self.wf.e(e).raised() {
+            self.wr_busy -= 1;
+        }
+        self.wf.deactivate(e, true, expiring, j);
+        if at_rest {
+            self.at_rest(q);
+        }
+    }
+    /// Neither busy nor in the driver any more.
+    pub fn at_rest(&mut self, q: QId) {
+        let e = self.q(q).ent;
+        self.wf.uncount(e);
+        self.engage(q, -1);
+    }
+    /// Places a backlogged queue anew.
+    pub fn requeue(&mut self, q: QId, expiring: bool, j: u64) {
+        let e = self.q(q).ent;
+        let leaves = self.serving == Some(q) && X::MQ;
+        self.wf.activate(e, false, leaves, expiring, j);
+        let class = self.wf.e(e).class;
+        let x = self.qm(q);
+        let old = std::mem::replace(&mut x.busy_class, class);
+        if old != class && self.queues[q as usize].busy {
+            self.busy[usize::from(old)] -= 1;
+            self.busy[usize::from(class)] += 1;
+        }
+    }
+    /// Starts, changes or ends raising; takes effect with the next change of place.
+    pub fn set_coeff(&mut self, q: QId, coeff: u32) {
+        let e = self.ent_mut(q);
+        e.coeff = coeff;
+        e.changed = true;
+    }
+
+    /// Rule 4.1.6: a waiting queue's budget follows its next request.
+    pub fn fit_budget(&mut self, cx: &Cx, q: QId) {
+        let Some(next) = self.q(q).next else { return };
+        if self.serving == Some(q) {
+            return;
+        }
+        let mut b = self.q(q).max_budget.max(self.charge(cx, q, next));
+        if X::MQ {
+            b = b.max(self.ent(q).service);
+        }
+        if self.ent(q).budget != b {
+            self.ent_mut(q).budget = b;
+            self.requeue(q, false, cx.jiffies());
+        }
+    }
+
+    /// Invariants P1, P4, P7, P11 and the house-keeping both variants share.
+    pub fn check(&self, cx: &Cx) {
+        self.wf.check();
+        let live = || self.queues.iter().filter(|q| q.live);
+        let sum = |f: &dyn Fn(&Queue<X>) -> u32| live().map(f).sum::<u32>();
+        assert_eq!(self.queued, sum(&|q| q.queued[0] + q.queued[1]), "queued");
+        assert_eq!(
+            self.busy_total(),
+            sum(&|q| u32::from(q.busy)),
+            "busy queues"
+        );
+        for (i, q) in self.queues.iter().enumerate().filter(|q| q.1.live) {
+            let n = (q.queued[0] + q.queued[1]) as usize;
+            assert_eq!(q.sort.len(), n, "queue {i}: tree and count");
+            assert_eq!(q.fifo.len(), n, "queue {i}: fifo and count");
+            assert_eq!(q.next.is_some(), n > 0, "queue {i}: next");
+            assert!(
+                q.busy || n == 0,
+                "queue {i} holds requests, yet is not busy"
+            );
+            if let Some(next) = q.next {
+                assert_eq!(self.queue_of(next), Some(i as QId), "next is its own");
+                assert_eq!(self.sort.key(next.0), cx.rqs[next].sector, "key of next");
+            }
+            let raised = self.wf.e(q.ent).raised();
+            assert!(!raised || self.low_latency || !X::MQ, "P11: raised");
+        }
+        if let Some(q) = self.serving {
+            assert!(self.q(q).live, "P1: the queue in service exists");
+            assert!(self.wf.serving(self.q(q).ent), "P1: its entity is served");
+        }
+    }
+}
+
+impl Group {
+    /// A group with its entity and its inside.
+    pub fn new(cgroup: CgroupId, ent: Option<EntId>, node: u32) -> Self {
+        Group {
+            cgroup,
+            ent,
+            node,
+            asyncs: [None; 17],
+            pos: Tree::new(),
+            last_created: None,
+            pending: 0,
+        }
+    }
+}
+
+/// Milliseconds as jiffies, at least one.
+pub fn jiffies_min_1(clock: TickClock, ms: u64) -> u64 {
+    clock.from_ms(ms).max(1)
+}

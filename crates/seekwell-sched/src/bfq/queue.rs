@@ -1,0 +1,206 @@
+//! Order inside a queue (rule 4.3), the same in both variants but for the moment of the FIFO check.
+
+use super::core::{Core, QId, Variant};
+use crate::cx::Cx;
+use seekwell_core::{Flags, RqId, Sector};
+
+/// Where a request lies as seen from the head.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+enum Reach {
+    /// Ahead, or near enough behind: weighted distance.
+    Near(u64),
+    /// Too far behind.
+    Wrapped,
+}
+
+impl<X: Variant> Core<X> {
+    fn reach(&self, at: Sector, last: Sector) -> Reach {
+        let (s, l) = (at.0, last.0);
+        if s >= l {
+            Reach::Near(s - l)
+        } else if s + 2 * self.back_seek_max >= l {
+            Reach::Near((l - s) * self.back_seek_penalty)
+        } else {
+            Reach::Wrapped
+        }
+    }
+    /// The better of two requests for a head at `last`: sync, then metadata, then the nearer; far
+    /// behind counts last, and there the lower start wins.
+    pub fn better(&self, cx: &Cx, a: Option<RqId>, b: Option<RqId>, last: Sector) -> Option<RqId> {
+        let (Some(x), Some(y)) = (a, b) else {
+            return a.or(b);
+        };
+        if x == y {
+            return a;
+        }
+        let (rx, ry) = (&cx.rqs[x], &cx.rqs[y]);
+        if rx.sync != ry.sync {
+            return if rx.sync { a } else { b };
+        }
+        let meta = |r: &seekwell_core::Request| r.flags.contains(Flags::META);
+        if meta(rx) != meta(ry) {
+            return if meta(rx) { a } else { b };
+        }
+        match (self.reach(rx.sector, last), self.reach(ry.sector, last)) {
+            (Reach::Wrapped, Reach::Wrapped) => {
+                if rx.sector <= ry.sector {
+                    a
+                } else {
+                    b
+                }
+            }
+            (p, q) if p < q => a,
+            (p, q) if q < p => b,
+            _ if rx.sector >= ry.sector => a,
+            _ => b,
+        }
+    }
+
+    /// Changes the next request. The position tree goes by the present position of the next
+    /// request even where the queue's place in it is of old.
+    pub(super) fn set_next(&mut self, cx: &Cx, q: QId, next: Option<RqId>) {
+        self.qm(q).next = next;
+        self.touch_pos(cx, q);
+    }
+    pub(super) fn touch_pos(&mut self, cx: &Cx, q: QId) {
+        if self.pos.linked(q)
+            && let Some(n) = self.q(q).next
+        {
+            self.pos.set_key(q, cx.rqs[n].sector);
+        }
+    }
+
+    /// Puts a request into its queue. True if it became the next one.
+    pub(super) fn add_sorted(&mut self, cx: &Cx, q: QId, rq: RqId) -> bool {
+        let r = &cx.rqs[rq];
+        let x = &mut self.queues[q as usize];
+        x.queued[usize::from(r.sync)] += 1;
+        self.queued += 1;
+        self.sort.insert(&mut x.sort, rq.0, r.sector);
+        let before = x.next;
+        let next = self.better(cx, before, Some(rq), self.last_position);
+        self.set_next(cx, q, next);
+        next != before
+    }
+    /// Appends it to the FIFO.
+    pub(super) fn add_fifo(&mut self, q: QId, rq: RqId, at: u64) {
+        self.info.at(rq.idx()).fifo_at = at;
+        let x = &mut self.queues[q as usize];
+        self.fifo.push_back(&mut x.fifo, rq.0);
+    }
+    /// Oldest request, with its time.
+    pub fn oldest(&self, q: QId) -> Option<(RqId, u64)> {
+        let rq = RqId(self.q(q).fifo.first()?);
+        Some((rq, self.info[rq].fifo_at))
+    }
+    /// Once a slot: the oldest request, if its time has come. `now` in the variant's unit.
+    pub(super) fn check_fifo(&mut self, q: QId, except: Option<RqId>, now: u64) -> Option<RqId> {
+        if std::mem::replace(&mut self.qm(q).fifo_checked, true) {
+            return None;
+        }
+        let (rq, at) = self.oldest(q)?;
+        (now >= at && Some(rq) != except).then_some(rq)
+    }
+    /// The better of the neighbours of a request about to leave, seen from its start.
+    pub(super) fn neighbour(&self, cx: &Cx, q: QId, rq: RqId) -> Option<RqId> {
+        let prev = self.sort.prev(rq.0).map(RqId);
+        let next = match self.sort.next(rq.0) {
+            Some(n) => Some(RqId(n)),
+            None => self.q(q).sort.first().map(RqId).filter(|f| *f != rq),
+        };
+        self.better(cx, next, prev, cx.rqs[rq].sector)
+    }
+    /// Takes a request out of its queue; what is next, and the queue's own place, follow.
+    pub(super) fn remove(&mut self, cx: &Cx, rq: RqId) {
+        let Some(q) = self.queue_of(rq) else { return };
+        if self.q(q).next == Some(rq) {
+            let late = if X::MQ {
+                self.check_fifo(q, Some(rq), cx.now().0)
+            } else {
+                None
+            };
+            let next = late.or_else(|| self.neighbour(cx, q, rq));
+            self.set_next(cx, q, next);
+            self.fit_budget(cx, q);
+        }
+        let x = &mut self.queues[q as usize];
+        if self.fifo.linked(rq.0) {
+            self.fifo.remove(&mut x.fifo, rq.0);
+        }
+        x.queued[usize::from(cx.rqs[rq].sync)] -= 1;
+        self.queued -= 1;
+        self.sort.remove(&mut x.sort, rq.0);
+        if x.sort.is_empty() {
+            x.next = None;
+            if x.busy && self.serving != Some(q) {
+                self.del_busy(q, false, cx.jiffies());
+                if X::MQ {
+                    let e = self.ent_mut(q);
+                    (e.budget, e.service) = (0, 0);
+                }
+            }
+            self.pos_remove(q);
+        } else if X::MQ && self.use_pos {
+            self.pos_place(cx, q);
+        }
+    }
+
+    /// A request that starts where a bio of this queue's process ends.
+    pub(super) fn find_start(&self, q: QId, at: Sector) -> Option<RqId> {
+        self.sort.find(&self.q(q).sort, at).map(RqId)
+    }
+    /// A request grew at its front: its place, and perhaps what is next, change.
+    pub(super) fn front_grew(&mut self, cx: &Cx, rq: RqId) {
+        let Some(q) = self.queue_of(rq) else { return };
+        let at = cx.rqs[rq].sector;
+        let passes = self.sort.prev(rq.0).is_some_and(|p| at < self.sort.key(p));
+        if !passes {
+            self.sort.set_key(rq.0, at);
+            self.touch_pos(cx, q);
+            return;
+        }
+        let x = &mut self.queues[q as usize];
+        self.sort.remove(&mut x.sort, rq.0);
+        self.sort.insert(&mut x.sort, rq.0, at);
+        let before = x.next;
+        let next = self.better(cx, before, Some(rq), self.last_position);
+        self.set_next(cx, q, next);
+        if next != before {
+            self.fit_budget(cx, q);
+            if self.use_pos {
+                self.pos_place(cx, q);
+            }
+        }
+    }
+    /// `kept` swallowed `gone`: it takes the older place in the FIFO, if they share a queue.
+    pub(super) fn swallow(&mut self, cx: &Cx, kept: RqId, gone: RqId) {
+        let (Some(q), Some(other)) = (self.queue_of(kept), self.queue_of(gone)) else {
+            return;
+        };
+        let (k, g) = (self.info[kept].fifo_at, self.info[gone].fifo_at);
+        if q == other && self.fifo.linked(kept.0) && self.fifo.linked(gone.0) && g < k {
+            let fifo = &mut self.queues[q as usize].fifo;
+            self.fifo.remove(fifo, kept.0);
+            self.fifo.insert_after(fifo, gone.0, kept.0);
+            self.info[kept].fifo_at = g;
+        }
+        if self.q(q).next == Some(gone) {
+            self.set_next(cx, q, Some(kept));
+        }
+        self.remove(cx, gone);
+    }
+    pub(super) fn former_of(&self, rq: RqId) -> Option<RqId> {
+        if self.sort.linked(rq.0) {
+            self.sort.prev(rq.0).map(RqId)
+        } else {
+            None
+        }
+    }
+    pub(super) fn latter_of(&self, rq: RqId) -> Option<RqId> {
+        if self.sort.linked(rq.0) {
+            self.sort.next(rq.0).map(RqId)
+        } else {
+            None
+        }
+    }
+}

@@ -1,0 +1,657 @@
+//! B-WF2Q+: service trees with virtual time, nested for groups (Bennett and Zhang's WF2Q+, with
+//! budgets; Valente and Avanzini).
+//!
+//! A node has a service tree for each class. A tree has entities that wait (ordered by virtual
+//! finish), entities lately gone idle, a virtual time and a sum of weights. The choice is the one
+//! the kernel's search makes, which is not always the eligible entity with the smallest finish
+//! ([`Wf2q::first_eligible`]).
+//!
+//! Both variants use this; they differ in when the choice is made. v7 chooses when it needs a
+//! queue. mq remembers the next entity of each node and renews it with as little search as it can.
+
+use super::entity::{CLASSES, ClassIdx, EntId, Entity, IDLE, NodeId, Set, Weights, delta, gt};
+use seekwell_core::rbtree::Augment;
+use seekwell_core::{Links, List, Nodes, Tree};
+use std::cmp::Ordering;
+
+/// Position of an entity in a set: ordered by finish alone; the start rides along for the
+/// augmentation.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Key {
+    finish: u64,
+    start: u64,
+}
+
+impl PartialEq for Key {
+    fn eq(&self, o: &Key) -> bool {
+        self.finish == o.finish
+    }
+}
+impl PartialOrd for Key {
+    #[inline]
+    fn partial_cmp(&self, o: &Key) -> Option<Ordering> {
+        Some((self.finish.wrapping_sub(o.finish) as i64).cmp(&0))
+    }
+}
+
+/// Smallest start in a subtree.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct MinStart(u64);
+
+impl Augment<Key> for MinStart {
+    const ON: bool = true;
+    #[inline]
+    fn of(key: Key, left: Option<Self>, right: Option<Self>) -> Self {
+        let mut min = key.start;
+        for child in [left, right].into_iter().flatten() {
+            if gt(min, child.0) {
+                min = child.0;
+            }
+        }
+        MinStart(min)
+    }
+}
+
+/// One class of a node.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ServiceTree {
+    active: Tree,
+    idle: Tree,
+    /// Virtual time.
+    pub vtime: u64,
+    /// Weights of all entities waiting, idle or in service.
+    pub wsum: u64,
+}
+
+/// The root, or the inside of a group.
+#[derive(Clone, Debug)]
+pub struct Node {
+    /// By class.
+    pub trees: [ServiceTree; CLASSES],
+    /// Entity in service.
+    pub in_service: Option<EntId>,
+    /// mq (and groups of v7): the entity to be served next.
+    pub next: Option<EntId>,
+    /// The group it is the inside of.
+    pub owner: Option<EntId>,
+    /// Jiffy of the last look at the IDLE class out of turn.
+    pub idle_check_j: u64,
+}
+
+/// All nodes and entities of a scheduler.
+#[derive(Debug)]
+pub struct Wf2q {
+    mq: bool,
+    /// Entities, by [`EntId`].
+    pub ents: Vec<Entity>,
+    free: Vec<EntId>,
+    /// Nodes; 0 is the root.
+    pub nodes: Vec<Node>,
+    sets: Nodes<Key, MinStart>,
+    links: Links,
+    active_queues: List,
+    /// Weights of queues that are not raised and have requests, queued or in flight.
+    pub weights: Weights,
+    /// Entities of queues that left all trees since somebody last looked.
+    pub forgotten: Vec<EntId>,
+    /// The IDLE class is looked at out of turn when it was not for more than this: 200 ms.
+    idle_limit_j: u64,
+}
+
+/// The root node.
+pub const ROOT: NodeId = 0;
+
+impl Wf2q {
+    /// An empty root. `j`: jiffy of attaching; `hz`: ticks a second.
+    pub fn new(mq: bool, j: u64, hz: u64) -> Self {
+        let mut w = Wf2q {
+            mq,
+            ents: Vec::new(),
+            free: Vec::new(),
+            nodes: Vec::new(),
+            sets: Nodes::new(),
+            links: Links::new(),
+            active_queues: List::new(),
+            weights: Weights::default(),
+            forgotten: Vec::new(),
+            idle_limit_j: hz / 5,
+        };
+        w.add_node(None, j);
+        w
+    }
+    /// A node inside `owner`. mq counts the 200 ms of the IDLE class from the start; v7's clock
+    /// starts at zero, so its first choice looks at the IDLE class first.
+    pub fn add_node(&mut self, owner: Option<EntId>, j: u64) -> NodeId {
+        let j = if self.mq { j } else { 0 };
+        self.nodes.push(Node {
+            trees: [ServiceTree::default(); CLASSES],
+            in_service: None,
+            next: None,
+            owner,
+            idle_check_j: j,
+        });
+        (self.nodes.len() - 1) as NodeId
+    }
+    /// An entity of class and weight, in no tree, in `node`.
+    pub fn add_entity(&mut self, node: NodeId, class: ClassIdx, weight: u32) -> EntId {
+        let e = Entity {
+            weight,
+            orig_weight: weight,
+            new_weight: weight,
+            coeff: 1,
+            class,
+            new_class: class,
+            node,
+            ..Entity::default()
+        };
+        match self.free.pop() {
+            Some(i) => {
+                self.ents[i as usize] = e;
+                i
+            }
+            None => {
+                self.ents.push(e);
+                (self.ents.len() - 1) as EntId
+            }
+        }
+    }
+    /// Gives back an entity that is in no tree.
+    pub fn free_entity(&mut self, e: EntId) {
+        debug_assert!(!self.e(e).on_tree && self.e(e).counted == 0);
+        self.ents[e as usize].queue = None;
+        self.free.push(e);
+    }
+    /// An entity.
+    #[inline]
+    pub fn e(&self, e: EntId) -> &Entity {
+        &self.ents[e as usize]
+    }
+    /// An entity, to change.
+    #[inline]
+    pub fn em(&mut self, e: EntId) -> &mut Entity {
+        &mut self.ents[e as usize]
+    }
+    #[inline]
+    fn tree_of(&self, e: EntId) -> (usize, usize) {
+        let x = self.e(e);
+        (x.node as usize, usize::from(x.class))
+    }
+    /// The service tree an entity belongs to.
+    #[inline]
+    pub fn st(&self, e: EntId) -> &ServiceTree {
+        let (n, c) = self.tree_of(e);
+        &self.nodes[n].trees[c]
+    }
+    #[inline]
+    fn st_mut(&mut self, e: EntId) -> &mut ServiceTree {
+        let (n, c) = self.tree_of(e);
+        &mut self.nodes[n].trees[c]
+    }
+    /// The group an entity is in, as an entity; `None` at the root.
+    #[inline]
+    pub fn parent(&self, e: EntId) -> Option<EntId> {
+        self.nodes[self.e(e).node as usize].owner
+    }
+    /// Is it the one in service in its node?
+    #[inline]
+    pub fn serving(&self, e: EntId) -> bool {
+        self.nodes[self.e(e).node as usize].in_service == Some(e)
+    }
+    /// Queues that wait, the most recently (re)inserted first.
+    pub fn active_queues(&self) -> impl Iterator<Item = u32> + '_ {
+        self.links
+            .iter(&self.active_queues)
+            .filter_map(|e| self.e(e).queue)
+    }
+    fn active_in(&self, n: NodeId) -> usize {
+        let trees = &self.nodes[n as usize].trees;
+        trees.iter().map(|t| t.active.len()).sum()
+    }
+
+    fn insert(&mut self, e: EntId, set: Set) {
+        let (n, c) = self.tree_of(e);
+        let x = &mut self.ents[e as usize];
+        x.set = set;
+        let key = Key {
+            finish: x.finish,
+            start: x.start,
+        };
+        let is_queue = x.queue.is_some();
+        let st = &mut self.nodes[n].trees[c];
+        if set == Set::Active {
+            self.sets.insert(&mut st.active, e, key);
+            if is_queue {
+                self.links.push_front(&mut self.active_queues, e);
+            }
+        } else {
+            self.sets.insert(&mut st.idle, e, key);
+        }
+    }
+    fn extract(&mut self, e: EntId) {
+        let (n, c) = self.tree_of(e);
+        let x = &mut self.ents[e as usize];
+        let set = std::mem::take(&mut x.set);
+        let is_queue = x.queue.is_some();
+        let st = &mut self.nodes[n].trees[c];
+        match set {
+            Set::Active => {
+                self.sets.remove(&mut st.active, e);
+                if is_queue {
+                    self.links.remove(&mut self.active_queues, e);
+                }
+            }
+            Set::Idle => self.sets.remove(&mut st.idle, e),
+            Set::None => {}
+        }
+    }
+
+    fn forget(&mut self, e: EntId) {
+        let w = u64::from(self.e(e).weight);
+        self.st_mut(e).wsum -= w;
+        self.em(e).on_tree = false;
+        if self.e(e).queue.is_some() {
+            self.forgotten.push(e);
+        }
+    }
+    /// Takes an idle entity out of its tree for good.
+    pub fn drop_idle(&mut self, e: EntId) {
+        if self.e(e).on_tree && self.e(e).set == Set::Idle {
+            self.extract(e);
+            self.forget(e);
+        }
+    }
+
+    /// Rule 2.8: idle cleanup after each change of a virtual time.
+    fn cleanup(&mut self, n: usize, c: usize) {
+        let st = &self.nodes[n].trees[c];
+        let (first, last) = (st.idle.first(), self.sets.last(&st.idle));
+        if st.active.is_empty()
+            && let Some(l) = last
+            && !gt(self.e(l).finish, st.vtime)
+        {
+            self.nodes[n].trees[c].vtime = self.e(l).finish;
+        }
+        if let Some(f) = first
+            && !gt(self.e(f).finish, self.nodes[n].trees[c].vtime)
+        {
+            self.extract(f);
+            self.forget(f);
+        }
+    }
+    /// The same for the tree of `e`, at a forced drain.
+    pub fn cleanup_of(&mut self, e: EntId) {
+        let (n, c) = self.tree_of(e);
+        self.cleanup(n, c);
+    }
+
+    /// Rule 2.4: `e` and its ancestors got `sectors`.
+    pub fn serve(&mut self, e: EntId, sectors: u64) {
+        let mut at = Some(e);
+        while let Some(e) = at {
+            self.em(e).service += sectors;
+            let (n, c) = self.tree_of(e);
+            let st = &mut self.nodes[n].trees[c];
+            st.vtime = st.vtime.wrapping_add(delta(sectors, st.wsum));
+            self.cleanup(n, c);
+            at = self.nodes[n].owner;
+        }
+    }
+
+    /// Rule 2.9: pending weight, raising and (unless it is in a set by its class) class come into
+    /// force.
+    pub fn apply_change(&mut self, e: EntId, class_too: bool) {
+        if !self.e(e).changed {
+            return;
+        }
+        let old = self.tree_of(e);
+        let x = &mut self.ents[e as usize];
+        let before = x.weight;
+        self.nodes[old.0].trees[old.1].wsum -= u64::from(before);
+        x.orig_weight = x.new_weight;
+        if class_too {
+            x.class = x.new_class;
+        }
+        x.changed = x.class != x.new_class;
+        let after = x.orig_weight * x.coeff.max(1);
+        x.weight = after;
+        let counts = x.queue.is_some() && x.coeff <= 1;
+        if before != after {
+            self.uncount(e);
+            if counts {
+                self.count(e);
+            }
+        }
+        let new = self.tree_of(e);
+        let st = &mut self.nodes[new.0].trees[new.1];
+        st.wsum += u64::from(after);
+        if new != old {
+            let v = st.vtime;
+            self.em(e).start = v;
+        }
+    }
+    /// Counts a queue's weight, unless it is counted.
+    pub fn count(&mut self, e: EntId) {
+        let x = &mut self.ents[e as usize];
+        if x.counted == 0 {
+            x.counted = x.weight;
+            self.weights.add(x.weight);
+        }
+    }
+    /// Counts it no more.
+    pub fn uncount(&mut self, e: EntId) {
+        let w = std::mem::take(&mut self.em(e).counted);
+        if w != 0 {
+            self.weights.remove(w);
+        }
+    }
+
+    /// Rules 2.5 and 2.6: into the active set, from service, from the active set with a new budget,
+    /// from the idle set or from nowhere.
+    fn enqueue(&mut self, e: EntId, backshift: bool) {
+        let mut shifted = false;
+        let serving = self.serving(e);
+        if serving || self.e(e).set == Set::Active {
+            if self.e(e).set == Set::Active {
+                self.extract(e);
+            }
+            if serving {
+                let n = self.e(e).node as usize;
+                if !self.mq {
+                    self.nodes[n].in_service = None;
+                }
+                let x = self.em(e);
+                x.set_finish(x.service);
+                x.start = x.finish;
+            }
+        } else {
+            let v = self.st(e).vtime;
+            let finish = self.e(e).finish;
+            shifted = self.mq && backshift && gt(v, finish);
+            let base = if shifted { finish } else { v };
+            if self.e(e).set == Set::Idle {
+                self.extract(e);
+                self.em(e).start = if gt(base, finish) { base } else { finish };
+            } else {
+                let w = u64::from(self.e(e).weight);
+                self.st_mut(e).wsum += w;
+                let x = self.em(e);
+                x.start = base;
+                x.on_tree = true;
+            }
+        }
+        self.apply_change(e, true);
+        let v = self.st(e).vtime;
+        let x = self.em(e);
+        x.set_finish(x.budget);
+        if shifted && gt(v, x.finish) {
+            let by = v.wrapping_sub(x.finish) / u64::from(x.coeff.max(1));
+            x.start = x.start.wrapping_add(by);
+            x.finish = x.finish.wrapping_add(by);
+        }
+        self.insert(e, Set::Active);
+    }
+
+    /// Rules 2.5 and 2.6 up to the root as far as something changes there. `requeue`: the queue
+    /// leaves service, so every ancestor is requeued; `expiring`: the slot has ended.
+    pub fn activate(&mut self, e: EntId, backshift: bool, requeue: bool, expiring: bool, j: u64) {
+        let mut at = Some(e);
+        while let Some(e) = at {
+            self.enqueue(e, backshift);
+            let n = self.e(e).node;
+            if !self.renew_next(n, Some(e), expiring, j) && !requeue {
+                break;
+            }
+            at = self.nodes[n as usize].owner;
+        }
+    }
+
+    /// Rule 2.7, up to the root as far as nothing else is left below. `keep`: into the idle set if
+    /// its finish is still ahead.
+    pub fn deactivate(&mut self, e: EntId, keep: bool, expiring: bool, j: u64) {
+        let (mut e, mut keep) = (e, keep);
+        loop {
+            if !self.e(e).on_tree {
+                return;
+            }
+            let n = self.e(e).node;
+            let serving = self.serving(e);
+            if self.mq || serving {
+                let x = self.em(e);
+                x.set_finish(x.service);
+            }
+            if serving {
+                self.nodes[n as usize].in_service = None;
+            } else if self.mq {
+                self.em(e).service = 0;
+            }
+            self.extract(e);
+            if keep && gt(self.e(e).finish, self.st(e).vtime) {
+                self.insert(e, Set::Idle);
+            } else {
+                self.forget(e);
+            }
+            let was_next = self.nodes[n as usize].next == Some(e);
+            if was_next || (!self.mq && serving) {
+                self.renew_next(n, None, expiring, j);
+            }
+            let node = &self.nodes[n as usize];
+            let Some(owner) = node.owner else { return };
+            e = owner;
+            if node.next.is_some() || node.in_service.is_some() {
+                break;
+            }
+            keep = true;
+        }
+        // The groups above still have something: they are placed anew with the budget of what is
+        // next in them now.
+        let mut at = Some(e);
+        while let Some(e) = at {
+            if !self.mq && self.serving(e) {
+                break;
+            }
+            self.enqueue(e, false);
+            let n = self.e(e).node;
+            if !self.renew_next(n, Some(e), expiring, j) && !expiring {
+                break;
+            }
+            at = self.nodes[n as usize].owner;
+        }
+    }
+
+    /// Rule 2.10: renews the cached choice of a node after `new` was (re)queued, or after an
+    /// entity left. True if the parent has to look again.
+    fn renew_next(&mut self, n: NodeId, new: Option<EntId>, expiring: bool, j: u64) -> bool {
+        let node = &self.nodes[n as usize];
+        if !self.mq {
+            // v7 chooses at the root when it needs a queue; inside groups the next child lends its
+            // budget to the group.
+            let (Some(owner), None) = (node.owner, node.in_service) else {
+                return false;
+            };
+            let next = self.look(n, true, None);
+            self.nodes[n as usize].next = next;
+            if let Some(c) = next {
+                self.em(owner).budget = self.e(c).budget;
+            }
+            return true;
+        }
+        let had = node.next;
+        let owner = node.owner;
+        let next = match (new, had) {
+            (Some(e), None) => Some(e),
+            (Some(e), Some(old)) if e != old => {
+                let (x, o) = (self.e(e), self.e(old));
+                let wins = x.class == o.class
+                    && !gt(x.start, self.st(old).vtime)
+                    && gt(o.finish, x.finish);
+                if wins {
+                    Some(e)
+                } else {
+                    self.choose(n, expiring, j)
+                }
+            }
+            _ => self.choose(n, expiring, j),
+        };
+        let mut parent_looks = false;
+        if let Some(c) = next {
+            parent_looks = had.is_none();
+            if let Some(o) = owner {
+                let b = self.e(c).budget;
+                parent_looks |= self.e(o).budget > b;
+                self.em(o).budget = b;
+            }
+        }
+        self.nodes[n as usize].next = next;
+        parent_looks
+    }
+    /// mq's full selection for the cache: while something is in service the jump of the virtual
+    /// time is used, but not stored.
+    fn choose(&mut self, n: NodeId, expiring: bool, j: u64) -> Option<EntId> {
+        let store = self.nodes[n as usize].in_service.is_none() || expiring;
+        self.look(n, store, Some(j))
+    }
+
+    /// Rule 2.3. `j`: with the idle-class exception at that jiffy.
+    fn look(&mut self, n: NodeId, store: bool, j: Option<u64>) -> Option<EntId> {
+        let i = n as usize;
+        if let Some(j) = j
+            && j.saturating_sub(self.nodes[i].idle_check_j) > self.idle_limit_j
+        {
+            let any = !self.nodes[i].trees[usize::from(IDLE)].active.is_empty();
+            if self.mq || any {
+                self.nodes[i].idle_check_j = j;
+            }
+            if any {
+                return self.look_in(i, usize::from(IDLE), store);
+            }
+        }
+        (0..CLASSES).find_map(|c| self.look_in(i, c, store))
+    }
+    fn look_in(&mut self, n: usize, c: usize, store: bool) -> Option<EntId> {
+        let st = &self.nodes[n].trees[c];
+        let root = st.active.root()?;
+        let mut v = st.vtime;
+        let min = self.sets.aug(root).0;
+        if gt(min, v) {
+            v = min;
+            if store {
+                self.nodes[n].trees[c].vtime = v;
+                self.cleanup(n, c);
+            }
+        }
+        self.first_eligible(n, c, v)
+    }
+    /// The kernel's search: from the root it remembers the last eligible entity it stood on, goes
+    /// left while something eligible is there, else stops if it remembers one, else goes right.
+    /// An eligible entity to the right of an ineligible left descendant is thus missed.
+    fn first_eligible(&self, n: usize, c: usize, v: u64) -> Option<EntId> {
+        let mut at = self.nodes[n].trees[c].active.root();
+        let mut found = None;
+        while let Some(e) = at {
+            if !gt(self.e(e).start, v) {
+                found = Some(e);
+            }
+            at = match self.sets.left(e) {
+                Some(l) if !gt(self.sets.aug(l).0, v) => Some(l),
+                _ if found.is_some() => return found,
+                _ => self.sets.right(e),
+            };
+        }
+        found
+    }
+
+    /// Chooses a queue and puts it, and the groups above it, in service. Its entity.
+    pub fn select(&mut self, j: u64) -> Option<EntId> {
+        if self.mq {
+            self.select_cached(j)
+        } else {
+            self.select_now(j)
+        }
+    }
+    fn select_now(&mut self, j: u64) -> Option<EntId> {
+        let mut n = ROOT;
+        loop {
+            let e = self.look(n, true, (n == ROOT).then_some(j))?;
+            self.extract(e);
+            self.nodes[n as usize].in_service = Some(e);
+            self.nodes[n as usize].next = None;
+            self.em(e).service = 0;
+            match self.e(e).inside {
+                Some(inside) => n = inside,
+                None => return Some(e),
+            }
+        }
+    }
+    fn select_cached(&mut self, j: u64) -> Option<EntId> {
+        let mut n = ROOT;
+        let leaf = loop {
+            let e = self.nodes[n as usize].next?;
+            self.nodes[n as usize].in_service = Some(e);
+            // A group that has more to offer stays where it is.
+            let inside = self.e(e).inside;
+            if inside.is_none_or(|i| self.active_in(i) == 1) {
+                self.extract(e);
+            }
+            match inside {
+                Some(i) => n = i,
+                None => break e,
+            }
+        };
+        let mut at = Some(leaf);
+        while let Some(e) = at {
+            let n = self.e(e).node;
+            if !self.renew_next(n, None, false, j) {
+                break;
+            }
+            at = self.nodes[n as usize].owner;
+        }
+        Some(leaf)
+    }
+    /// `e` and the groups above it are not in service any more (after it was requeued or
+    /// deactivated).
+    pub fn leave_service(&mut self, e: EntId) {
+        let mut at = Some(e);
+        while let Some(e) = at {
+            let n = self.e(e).node as usize;
+            self.nodes[n].in_service = None;
+            at = self.nodes[n].owner;
+        }
+    }
+    /// At expiration the groups above `e` begin anew.
+    pub fn reset_parents(&mut self, e: EntId) {
+        let mut at = self.parent(e);
+        while let Some(e) = at {
+            self.em(e).service = 0;
+            at = self.parent(e);
+        }
+    }
+    /// Does the root's cache name another entity than the one in service?
+    pub fn next_differs(&self) -> bool {
+        let root = &self.nodes[ROOT as usize];
+        root.next != root.in_service
+    }
+
+    /// Invariants P3 and P4: finish not before start, sums of weights, sets and flags agree.
+    pub fn check(&self) {
+        let mut sums = vec![[0u64; CLASSES]; self.nodes.len()];
+        for (i, x) in self.ents.iter().enumerate() {
+            if !x.on_tree {
+                assert_eq!(x.set, Set::None, "entity {i} is forgotten, yet in a set");
+                continue;
+            }
+            sums[x.node as usize][usize::from(x.class)] += u64::from(x.weight);
+            assert!(!gt(x.start, x.finish), "entity {i}: finish before start");
+            let linked = self.sets.linked(i as u32);
+            assert_eq!(x.set != Set::None, linked, "entity {i}: set and tree");
+            assert!(x.set != Set::None || self.serving(i as u32), "P4: {i} lost");
+        }
+        for (n, node) in self.nodes.iter().enumerate() {
+            for (c, st) in node.trees.iter().enumerate() {
+                assert_eq!(st.wsum, sums[n][c], "P4: weights of node {n} class {c}");
+            }
+            if let Some(next) = node.next {
+                assert_eq!(self.e(next).node as usize, n, "next is of this node");
+            }
+        }
+    }
+}

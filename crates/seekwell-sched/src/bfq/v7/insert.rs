@@ -1,0 +1,247 @@
+//! A request comes in: queue statistics, activation, raising (rules 5.2 to 5.4, 5.15).
+
+use super::{BURST_LARGE, BfqSq, IDLE_TIMER, IN_TIME_ENOUGH};
+use crate::bfq::core::{QId, Reason};
+use crate::cx::Cx;
+use seekwell_core::{IocId, RqId};
+
+/// Samples that make a mean worth looking at.
+pub(super) fn enough(samples: u64) -> bool {
+    samples > 80
+}
+
+impl BfqSq {
+    pub(super) fn insert_request(&mut self, cx: &mut Cx, rq: RqId) {
+        let ioc = cx.rqs[rq].ioc;
+        let q = self.place(cx, rq, ioc);
+        self.add(cx, q, rq, ioc);
+        if let Some(owner) = self.q(q).owner {
+            self.core.procs[owner].x.wr_left_j = 0;
+        }
+        let sync = cx.rqs[rq].sync;
+        let at = cx.jiffies() + self.set.fifo_expire_j[usize::from(sync)];
+        self.core.add_fifo(q, rq, at);
+        self.enqueued(cx, q, rq, ioc);
+    }
+
+    /// Rule 5.2: order, activation, raising.
+    fn add(&mut self, cx: &mut Cx, q: QId, rq: RqId, ioc: IocId) {
+        let j = cx.jiffies();
+        let was_raised = self.core.raised(q);
+        let new_next = self.core.add_sorted(cx, q, rq);
+        if new_next {
+            self.core.pos_place(cx, q);
+        }
+        let mut interactive = false;
+        if !self.q(q).busy {
+            interactive = self.awake(cx, q, rq, ioc, was_raised);
+        } else {
+            let apart = self.q(q).last_wr_j + self.set.wr_min_inter_arr_async_j;
+            if self.core.low_latency && !was_raised && !cx.rqs[rq].sync && j > apart {
+                cx.why("5.2", || "an async queue is raised".to_owned());
+                self.core.set_coeff(q, self.set.wr_coeff);
+                let d = self.wr_duration_j();
+                self.qm(q).wr_max_j = d;
+                self.core.wr_busy += 1;
+            }
+            if new_next {
+                self.core.fit_budget(cx, q);
+            }
+        }
+        if self.core.low_latency && (!was_raised || !self.core.raised(q) || interactive) {
+            self.qm(q).last_wr_j = j;
+        }
+    }
+
+    /// From idle to busy. True if it counts as interactive.
+    fn awake(&mut self, cx: &mut Cx, q: QId, rq: RqId, ioc: IocId, was_raised: bool) -> bool {
+        let j = cx.jiffies();
+        let long_idle = j > self.q(q).budget_timeout_j + self.set.wr_min_idle_j;
+        if self.q(q).sync && !self.r5 {
+            let member = self.core.in_burst_list(q) || self.q(q).in_large_burst;
+            self.handle_burst(cx, q, long_idle);
+            if !member {
+                self.core.last_in_burst_j = j;
+            }
+        }
+        let excluded = self.excluded(q);
+        let soft_rt = self.set.softrt_rate > 0 && !excluded && j > self.q(q).soft_rt_next_start_j;
+        let interactive = !excluded && long_idle;
+        let next = self.q(q).next.unwrap_or(rq);
+        let b = self.q(q).max_budget.max(self.core.charge(cx, q, next));
+        self.core.ent_mut(q).budget = b;
+        self.regain_io_bound(q, j, ioc);
+        if self.core.low_latency {
+            if !self.q(q).x.just_split {
+                self.raise(cx, q, was_raised, interactive, soft_rt, excluded);
+            }
+            if was_raised != self.core.raised(q) {
+                self.core.ent_mut(q).changed = true;
+            }
+        }
+        let x = self.qm(q);
+        x.last_idle_backlogged_j = j;
+        x.service_from_backlogged = 0;
+        x.softrt_update = false;
+        self.core.add_busy(q, false, j);
+        interactive
+    }
+
+    fn regain_io_bound(&mut self, q: QId, j: u64, ioc: IocId) {
+        let in_time = j < self.core.procs[ioc].x.last_end_j + self.set.slice_idle_j;
+        let x = self.qm(q);
+        if x.io_bound {
+            return;
+        }
+        x.x.in_time = if in_time { x.x.in_time + 1 } else { 0 };
+        if x.x.in_time >= IN_TIME_ENOUGH {
+            x.io_bound = true;
+        }
+    }
+
+    fn raise(
+        &mut self,
+        cx: &mut Cx,
+        q: QId,
+        was_raised: bool,
+        interactive: bool,
+        soft_rt: bool,
+        excluded: bool,
+    ) {
+        let (j, rt) = (cx.jiffies(), self.set.wr_rt_max_time_j);
+        if !was_raised {
+            let own = !self.q(q).sync || self.q(q).owner.is_some();
+            if own && (interactive || soft_rt) {
+                let kind = if interactive {
+                    "interactive"
+                } else {
+                    "soft real-time"
+                };
+                cx.why("5.2", || format!("queue {q} is raised: {kind}"));
+                self.core.set_coeff(q, self.set.wr_coeff);
+                self.qm(q).wr_max_j = if interactive {
+                    self.wr_duration_j()
+                } else {
+                    rt
+                };
+            }
+        } else if interactive {
+            self.qm(q).wr_max_j = self.wr_duration_j();
+        } else if excluded || (self.q(q).wr_max_j == rt && !soft_rt) {
+            cx.why("5.2", || format!("queue {q} is raised no more"));
+            self.core.set_coeff(q, 1);
+        } else if self.q(q).last_wr_j + self.q(q).wr_max_j < j + rt && soft_rt {
+            let x = self.qm(q);
+            x.last_wr_j = j;
+            x.wr_max_j = rt;
+        }
+    }
+
+    /// Rule 5.15: queues activated shortly after one another.
+    fn handle_burst(&mut self, cx: &mut Cx, q: QId, long_idle: bool) {
+        if long_idle {
+            self.core.burst_remove(q);
+            self.qm(q).in_large_burst = false;
+        }
+        if self.core.in_burst_list(q) || self.q(q).in_large_burst {
+            return;
+        }
+        if cx.jiffies() > self.core.last_in_burst_j + self.burst_interval_j {
+            self.core.burst_restart(q, true);
+        } else if self.core.large_burst {
+            self.qm(q).in_large_burst = true;
+        } else {
+            self.core.burst_grow(cx, q, BURST_LARGE);
+        }
+    }
+
+    /// Rule 5.4: think time and seek distance; then rule 4.1.9.
+    fn enqueued(&mut self, cx: &mut Cx, q: QId, rq: RqId, ioc: IocId) {
+        self.think_time(cx, ioc);
+        self.seek_distance(cx, q, rq);
+        if !self.seeky(q) {
+            self.seeky_no_more(q);
+        }
+        if self.core.ent(q).service > self.core.max_budget() / 8 || !self.seeky(q) {
+            self.idle_window(cx, q, ioc);
+        }
+        let end = cx.rqs[rq].end();
+        let x = self.qm(q);
+        x.x.just_split = false;
+        x.last_request_pos = end;
+        if self.core.serving != Some(q) || !self.q(q).waiting {
+            return;
+        }
+        let r = &cx.rqs[rq];
+        let small = self.q(q).queued[usize::from(r.sync)] == 1 && r.sectors.0 < 32;
+        let late = self.budget_timeout(cx, q);
+        if small && !late {
+            cx.why("4.1.9", || {
+                "one small request does not end the wait".to_owned()
+            });
+            return;
+        }
+        self.qm(q).waiting = false;
+        cx.disarm(IDLE_TIMER);
+        if late {
+            self.expire(cx, q, false, Reason::Timeout);
+        }
+        cx.run_queue();
+    }
+
+    fn think_time(&mut self, cx: &Cx, ioc: IocId) {
+        let limit = 2 * self.set.slice_idle_j;
+        let p = &mut self.core.procs.at(ioc.idx()).x;
+        let e = (cx.jiffies() - p.last_end_j).min(limit);
+        p.think_samples = (7 * p.think_samples + 256) / 8;
+        p.think_total = (7 * p.think_total + 256 * e) / 8;
+        p.think_mean = (p.think_total + 128) / p.think_samples;
+    }
+
+    fn seek_distance(&mut self, cx: &Cx, q: QId, rq: RqId) {
+        let at = cx.rqs[rq].sector.0;
+        let x = self.qm(q);
+        let d = at.abs_diff(x.last_request_pos.0);
+        let s = &mut x.x;
+        let d = match s.seek_samples {
+            0 => 0,
+            1..=60 => d.min(s.seek_mean * 4 + 2 * 1024 * 1024),
+            _ => d.min(s.seek_mean * 4 + 2 * 1024 * 64),
+        };
+        s.seek_samples = (7 * s.seek_samples + 256) / 8;
+        s.seek_total = (7 * s.seek_total + 256 * d) / 8;
+        s.seek_mean = (s.seek_total + s.seek_samples / 2) / s.seek_samples;
+    }
+
+    fn seeky_no_more(&mut self, q: QId) {
+        let x = self.qm(q);
+        if std::mem::take(&mut x.x.constantly_seeky) && (x.busy || x.dispatched > 0) {
+            self.core.engaged[1] -= 1;
+        }
+    }
+    pub(super) fn seeky_for_good(&mut self, q: QId) {
+        let x = self.qm(q);
+        if !std::mem::replace(&mut x.x.constantly_seeky, true) && (x.busy || x.dispatched > 0) {
+            self.core.engaged[1] += 1;
+        }
+    }
+
+    fn idle_window(&mut self, cx: &Cx, q: QId, ioc: IocId) {
+        if !self.q(q).sync || self.idle_class(q) || self.q(q).x.just_split {
+            return;
+        }
+        let raised = self.core.raised(q);
+        let p = &self.core.procs[ioc].x;
+        let on = if !cx.alive(ioc)
+            || self.set.slice_idle_j == 0
+            || (self.core.hw_tag != 0 && self.seeky(q) && !raised)
+        {
+            false
+        } else if enough(p.think_samples) {
+            raised || p.think_mean <= self.set.slice_idle_j
+        } else {
+            return;
+        };
+        self.qm(q).short_think = on;
+    }
+}

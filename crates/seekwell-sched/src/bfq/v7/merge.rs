@@ -1,0 +1,177 @@
+//! Early queue merge (rule 5.16): processes that work side by side share a queue, until it proves
+//! seeky.
+
+use super::{BfqSq, COOP_FORGIVE, COOP_LIMIT, SlotUser};
+use crate::bfq::core::{CLOSE, QId};
+use crate::cx::Cx;
+use seekwell_core::{Bio, IocId, RqId, Sector};
+
+impl BfqSq {
+    /// Rule 5.17: only requests of the process's own queue, as it is after a possible merge; never
+    /// sync into async.
+    pub(super) fn may_merge(&mut self, cx: &mut Cx, rq: RqId, bio: &Bio, ioc: IocId) -> bool {
+        let sync = bio.is_sync(cx.queue.era);
+        if sync && !cx.rqs[rq].sync {
+            return false;
+        }
+        let Some(mut q) = self.core.procs.at(ioc.idx()).queues[usize::from(sync)] else {
+            return false;
+        };
+        match self.partner(cx, q, bio.sector) {
+            Some(with) => {
+                self.merge_queues(cx, ioc, q, with);
+                q = with;
+            }
+            None => self.count_failure(q),
+        }
+        self.core.queue_of(rq) == Some(q)
+    }
+
+    /// The queue a request goes to: its own, or that of a partner.
+    pub(super) fn place(&mut self, cx: &mut Cx, rq: RqId, ioc: IocId) -> QId {
+        let q = self.core.queue_of(rq).unwrap_or_else(|| {
+            let r = &cx.rqs[rq];
+            let (sync, prio) = (r.sync, r.ioprio);
+            let q = self.queue_for(cx, ioc, sync, prio);
+            self.core.bind(rq, q);
+            q
+        });
+        let at = cx.rqs[rq].sector;
+        let Some(with) = self.partner(cx, q, at) else {
+            self.count_failure(q);
+            return q;
+        };
+        let current = self.core.procs[ioc].queues[1];
+        let to = match current {
+            Some(c) if c != q => c,
+            _ => with,
+        };
+        if current == Some(q) {
+            self.merge_queues(cx, ioc, q, to);
+        }
+        self.core.bind(rq, to);
+        self.qm(q).allocated -= 1;
+        self.core.free_if_unused(q);
+        to
+    }
+
+    fn count_failure(&mut self, q: QId) {
+        let Some(owner) = self.q(q).owner else { return };
+        let p = &mut self.core.procs[owner].x;
+        if p.cooperations >= COOP_LIMIT {
+            p.failed += 1;
+            if p.failed >= COOP_FORGIVE {
+                p.cooperations = 0;
+            }
+        }
+    }
+
+    /// A queue that works around `at`.
+    fn partner(&mut self, cx: &Cx, q: QId, at: Sector) -> Option<QId> {
+        if let Some(to) = self.q(q).redirect {
+            return Some(to);
+        }
+        if let Some(p) = self.core.serving
+            && p != q
+            && self.slot_user != SlotUser::Nobody
+            && !self.idle_class(p)
+            && !self.idle_class(q)
+            && (self.class(p) == 0) == (self.class(q) == 0)
+            && at.0.abs_diff(self.core.last_position.0) <= CLOSE
+            && self.q(p).sync
+            && self.q(q).sync
+            && let Some(to) = self.core.arrange(q, p)
+        {
+            return Some(to);
+        }
+        let other = self.close_by(cx, q, at)?;
+        self.core.arrange(q, other)
+    }
+    fn close_by(&self, _: &Cx, q: QId, at: Sector) -> Option<QId> {
+        if self.idle_class(q) || !self.q(q).sync || self.seeky(q) || self.core.busy_total() == 1 {
+            return None;
+        }
+        let other = self.core.nearest(q, at)?;
+        let fits = other != q
+            && self.q(other).group == self.q(q).group
+            && self.q(other).sync
+            && !self.seeky(other)
+            && (self.class(other) == 0) == (self.class(q) == 0);
+        fits.then_some(other)
+    }
+
+    fn merge_queues(&mut self, cx: &mut Cx, ioc: IocId, q: QId, into: QId) {
+        cx.why("5.16", || format!("queue {q} joins queue {into}"));
+        self.save(cx, q);
+        self.save(cx, into);
+        let bound = std::mem::take(&mut self.qm(q).io_bound);
+        let t = self.qm(into);
+        t.io_bound |= bound;
+        t.shared = true;
+        t.owner = None;
+        self.core.adopt(ioc, into);
+        let x = self.qm(q);
+        x.owner = None;
+        x.procs -= 1;
+        self.core.free_if_unused(q);
+    }
+
+    /// What a process gets back at a split is kept with it, while its queue is still its own.
+    fn save(&mut self, cx: &Cx, q: QId) {
+        let Some(owner) = self.q(q).owner else { return };
+        let x = self.q(q);
+        let (window, bound, large) = (x.short_think, x.io_bound, x.in_large_burst);
+        let spent = cx.jiffies() - x.last_wr_j;
+        let (period, listed) = (x.wr_max_j, self.core.in_burst_list(q));
+        let raised = self.core.raised(q);
+        let full = self.wr_duration_j();
+        let p = &mut self.core.procs[owner].x;
+        p.saved_idle_window = window;
+        p.saved_io_bound = bound;
+        p.saved_large_burst = large;
+        p.saved_burst_list = listed;
+        p.cooperations += 1;
+        p.failed = 0;
+        if p.wr_left_j > 0 {
+            p.wr_left_j = full;
+        } else if raised {
+            p.wr_left_j = period.saturating_sub(spent);
+            self.end_wr(q);
+        }
+    }
+
+    /// A seeky shared queue: its last user keeps it, others get a new one (`None`).
+    pub(super) fn split(&mut self, cx: &mut Cx, ioc: IocId, q: QId) -> Option<QId> {
+        cx.why("5.16", || format!("a process leaves the seeky queue {q}"));
+        let x = self.qm(q);
+        if x.procs == 1 {
+            x.shared = false;
+            x.split = false;
+            return Some(q);
+        }
+        self.core.procs[ioc].queues[1] = None;
+        self.core.abandon(q);
+        self.qm(q).procs -= 1;
+        self.core.free_if_unused(q);
+        None
+    }
+
+    pub(super) fn resume(&mut self, cx: &Cx, ioc: IocId, q: QId) {
+        let p = self.core.procs[ioc].x.clone();
+        self.core.procs[ioc].x.wr_left_j = 0;
+        let x = self.core.qm(q);
+        x.short_think = p.saved_idle_window;
+        x.io_bound = p.saved_io_bound;
+        let (large, busy) = (x.in_large_burst, x.busy);
+        if p.wr_left_j == 0 || !self.core.low_latency || large || p.cooperations >= COOP_LIMIT {
+            return;
+        }
+        if busy {
+            self.core.wr_busy += 1;
+        }
+        self.core.set_coeff(q, self.set.wr_coeff);
+        let x = self.core.qm(q);
+        x.wr_max_j = p.wr_left_j;
+        x.last_wr_j = cx.jiffies();
+    }
+}

@@ -1,0 +1,473 @@
+//! Single-queue BFQ of the Android-kernel era: v7r8 with early queue merge, and v7r5.
+//!
+//! What differs from the in-tree form ([`super::mq`]): everything counts in jiffies, nothing
+//! preempts, async requests wait while a sync one is in flight, slow queues are charged a whole
+//! budget, device idling goes by a think time per process and a mean seek distance.
+//!
+//! Two oddities of the original are kept. The test for "slow" is the wrong way round, so fast
+//! queues count as slow (rule 5.11). Writing 0 to `low_latency` takes every busy queue off the
+//! count of raised ones, raised or not (rule 4.9.6).
+
+mod insert;
+mod merge;
+mod serve;
+pub mod tunables;
+
+use super::core::{Core, NEVER_J, QId, Queue, Variant, jiffies_min_1};
+use super::entity::{ClassIdx, IDLE};
+use crate::contract::{CgroupEvent, Insert, IocEvent, MayQueue, MergeKind, Scheduler};
+use crate::cx::Cx;
+use crate::tunable::{StoreError, Tunable};
+use seekwell_core::{Bio, Instant, IoPrio, IocId, RqId};
+
+/// A process is not raised any more once its queue was merged this often.
+const COOP_LIMIT: u32 = 2;
+/// Failed tries at merging that make up for it.
+const COOP_FORGIVE: u32 = 7000;
+/// Creations that make a burst large.
+const BURST_LARGE: u32 = 11;
+/// A queue whose mean seek distance is above this many sectors is seeky.
+const SEEK_FAR: u64 = 8192;
+/// Activations in time after which a queue is I/O-bound again.
+const IN_TIME_ENOUGH: u32 = 120;
+/// The idle timer.
+const IDLE_TIMER: u8 = 0;
+/// Slots that make a peak rate.
+const PEAK_SAMPLES: u32 = 32;
+
+/// What v7 keeps for a queue.
+#[derive(Clone, Debug, Default)]
+pub struct V7Queue {
+    budget_new: bool,
+    in_time: u32,
+    constantly_seeky: bool,
+    just_split: bool,
+    may_must: bool,
+    seek_samples: u64,
+    seek_total: u64,
+    seek_mean: u64,
+}
+
+/// What v7 keeps for a process.
+#[derive(Clone, Debug, Default)]
+pub struct V7Proc {
+    last_end_j: u64,
+    think_samples: u64,
+    think_total: u64,
+    think_mean: u64,
+    saved_idle_window: bool,
+    saved_io_bound: bool,
+    saved_large_burst: bool,
+    saved_burst_list: bool,
+    wr_left_j: u64,
+    cooperations: u32,
+    failed: u32,
+}
+
+impl Variant for V7Queue {
+    const MQ: bool = false;
+    type Proc = V7Proc;
+    /// Rule 5.5: async requests of queues that are not raised cost eleven times their length.
+    #[inline]
+    fn charge(core: &Core<Self>, cx: &Cx, q: QId, rq: RqId) -> u64 {
+        let n = u64::from(cx.rqs[rq].sectors.0);
+        if core.q(q).sync || core.raised(q) {
+            n
+        } else {
+            11 * n
+        }
+    }
+    fn constantly_seeky(&self) -> bool {
+        self.constantly_seeky
+    }
+    fn weight_of(level: u8) -> u32 {
+        8 - u32::from(level.min(7))
+    }
+}
+
+/// Whose request was dispatched first in the present slot.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum SlotUser {
+    Nobody,
+    Process(IocId),
+    Gone,
+}
+
+/// Rates in sectors/us x 65536 and raising times in ms: fast and slow class.
+#[derive(Clone, Copy, Debug)]
+struct DeviceClass {
+    rate: [u64; 2],
+    time_ms: [u64; 2],
+}
+
+const FLASH: DeviceClass = DeviceClass {
+    rate: [34_791, 10_752],
+    time_ms: [2000, 1000],
+};
+const ROTATIONAL: DeviceClass = DeviceClass {
+    rate: [17_415, 1536],
+    time_ms: [5500, 2600],
+};
+
+/// Tunables in the form they are used in.
+#[derive(Clone, Debug)]
+struct Settings {
+    slice_idle_j: u64,
+    /// Async, sync.
+    timeout_j: [u64; 2],
+    /// Async, sync.
+    fifo_expire_j: [u64; 2],
+    max_budget_async_rq: u32,
+    quantum: u32,
+    wr_coeff: u32,
+    wr_max_time_j: u64,
+    wr_rt_max_time_j: u64,
+    wr_min_idle_j: u64,
+    wr_min_inter_arr_async_j: u64,
+    softrt_rate: u64,
+}
+
+/// The scheduler.
+#[derive(Debug)]
+pub struct BfqSq {
+    core: Core<V7Queue>,
+    set: Settings,
+    r5: bool,
+    flash: bool,
+    sync_flight: u32,
+    slot_user: SlotUser,
+    slot_start: Instant,
+    idling_since: Instant,
+    peak_rate: u64,
+    peak_samples: u32,
+    device: DeviceClass,
+    slow_device: bool,
+    wr_prod: u64,
+    burst_interval_j: u64,
+}
+
+impl BfqSq {
+    /// With the kernel's defaults. `r5`: v7r5 in place of v7r8.
+    pub fn new(cx: &Cx, r5: bool) -> Self {
+        let (hz, clock) = (cx.hz(), cx.clock());
+        let flash = !cx.queue.rotational;
+        let device = if flash { FLASH } else { ROTATIONAL };
+        let mut b = BfqSq {
+            core: Core::new(cx),
+            set: Settings {
+                slice_idle_j: (hz / 125).max(1),
+                timeout_j: [(hz / 25).max(1), (hz / 8).max(1)],
+                fifo_expire_j: [hz / 4, hz / 8],
+                max_budget_async_rq: 4,
+                quantum: 4,
+                wr_coeff: 20,
+                wr_max_time_j: 0,
+                wr_rt_max_time_j: clock.from_ms(300),
+                wr_min_idle_j: clock.from_ms(2000),
+                wr_min_inter_arr_async_j: clock.from_ms(500),
+                softrt_rate: super::core::SOFTRT_RATE,
+            },
+            r5,
+            flash,
+            sync_flight: 0,
+            slot_user: SlotUser::Nobody,
+            slot_start: Instant(0),
+            idling_since: Instant(0),
+            peak_rate: device.rate[0],
+            peak_samples: 0,
+            device,
+            slow_device: false,
+            wr_prod: 0,
+            burst_interval_j: jiffies_min_1(clock, 500),
+        };
+        b.set_speed(cx, false);
+        b
+    }
+    fn set_speed(&mut self, cx: &Cx, slow: bool) {
+        self.slow_device = slow;
+        let i = usize::from(slow);
+        self.wr_prod = self.device.rate[i] * cx.ms_to_jiffies(self.device.time_ms[i]);
+    }
+    fn q(&self, q: QId) -> &Queue<V7Queue> {
+        self.core.q(q)
+    }
+    fn qm(&mut self, q: QId) -> &mut Queue<V7Queue> {
+        self.core.qm(q)
+    }
+    fn seeky(&self, q: QId) -> bool {
+        self.q(q).x.seek_mean > SEEK_FAR
+    }
+    /// Rule 5.13: how long an interactive queue is raised.
+    fn wr_duration_j(&self) -> u64 {
+        if self.set.wr_max_time_j > 0 {
+            return self.set.wr_max_time_j;
+        }
+        self.wr_prod / self.peak_rate.max(1)
+    }
+    fn cooperations(&self, q: QId) -> u32 {
+        let owner = self.q(q).owner;
+        owner.map_or(0, |o| self.core.procs[o].x.cooperations)
+    }
+    /// In a large burst, or merged too often: not interactive, not soft real-time.
+    fn excluded(&self, q: QId) -> bool {
+        self.q(q).in_large_burst || self.cooperations(q) >= COOP_LIMIT
+    }
+    fn end_wr(&mut self, q: QId) {
+        if self.q(q).busy {
+            self.core.wr_busy -= 1;
+        }
+        self.core.set_coeff(q, 1);
+        self.qm(q).wr_max_j = 0;
+    }
+
+    /// Queue of a process for a request: its own, newly made, or got back after a split.
+    fn queue_for(&mut self, cx: &mut Cx, ioc: IocId, sync: bool, prio: IoPrio) -> QId {
+        self.follow_prio(cx, ioc);
+        let mut split = false;
+        let have = self.core.procs.at(ioc.idx()).queues[usize::from(sync)];
+        let q = match have {
+            Some(q) if self.q(q).shared && self.q(q).split => {
+                split = true;
+                match self.split(cx, ioc, q) {
+                    Some(q) => q,
+                    None => self.new_queue(cx, ioc, sync, prio, true),
+                }
+            }
+            Some(q) => q,
+            None => self.new_queue(cx, ioc, sync, prio, false),
+        };
+        // Async queues are kept by their group, so they never have one user only.
+        if self.q(q).procs == 1 && !self.q(q).pinned {
+            self.qm(q).owner = Some(ioc);
+            if split {
+                self.qm(q).x.just_split = true;
+                self.resume(cx, ioc, q);
+            }
+        }
+        q
+    }
+    fn new_queue(
+        &mut self,
+        cx: &mut Cx,
+        ioc: IocId,
+        sync: bool,
+        prio: IoPrio,
+        after_split: bool,
+    ) -> QId {
+        let q = if sync {
+            self.make_queue(prio, true)
+        } else {
+            self.async_queue(prio)
+        };
+        self.qm(q).procs += 1;
+        self.core.adopt(ioc, q);
+        if after_split && sync {
+            let p = &self.core.procs[ioc].x;
+            let (listed, large) = (p.saved_burst_list, p.saved_large_burst);
+            if (listed && self.core.large_burst) || large {
+                self.qm(q).in_large_burst = true;
+            } else if listed {
+                self.core.burst_add(q);
+            }
+        }
+        cx.why("3.1", || format!("a new queue, {q}"));
+        q
+    }
+    fn make_queue(&mut self, prio: IoPrio, sync: bool) -> QId {
+        let q = self.core.create(0, prio, sync, V7Queue::default());
+        let x = self.core.qm(q);
+        x.short_think = sync;
+        x.soft_rt_next_start_j = NEVER_J;
+        q
+    }
+    fn async_queue(&mut self, prio: IoPrio) -> QId {
+        self.core.async_queue(0, prio, |core| {
+            let q = core.create(0, prio, false, V7Queue::default());
+            core.qm(q).soft_rt_next_start_j = NEVER_J;
+            q
+        })
+    }
+    /// A changed priority moves the process to another async queue and waits at its sync queue.
+    fn follow_prio(&mut self, cx: &Cx, ioc: IocId) {
+        let c = cx.iocs.get(ioc);
+        let p = self.core.procs.at(ioc.idx());
+        if p.prio_gen == c.prio_gen {
+            return;
+        }
+        p.prio_gen = c.prio_gen;
+        let [old, own] = p.queues;
+        let prio = c.effective(cx.queue.era);
+        if let Some(old) = old {
+            let new = self.async_queue(prio);
+            self.qm(new).procs += 1;
+            self.core.adopt(ioc, new);
+            self.qm(old).procs -= 1;
+        }
+        if let Some(own) = own {
+            self.core.set_prio(own, prio);
+        }
+    }
+
+    /// Rule 5.17: the queues of an exiting process lose it; one in service leaves at once.
+    fn exit(&mut self, cx: &mut Cx, ioc: IocId) {
+        if self.slot_user == SlotUser::Process(ioc) {
+            self.slot_user = SlotUser::Gone;
+        }
+        for i in 0..2 {
+            let Some(q) = self.core.procs.at(ioc.idx()).queues[i].take() else {
+                continue;
+            };
+            if self.core.serving == Some(q) {
+                cx.why("5.17", || "its process exits: out of service".to_owned());
+                self.leave(cx, q);
+                self.schedule(cx);
+            }
+            self.core.abandon(q);
+            let x = self.qm(q);
+            x.procs -= 1;
+            if x.owner == Some(ioc) {
+                x.owner = None;
+            }
+            self.core.free_if_unused(q);
+        }
+    }
+    /// Something is queued: have the queue run soon.
+    fn schedule(&mut self, cx: &mut Cx) {
+        if self.core.queued > 0 {
+            cx.kick();
+        }
+    }
+    fn class(&self, q: QId) -> ClassIdx {
+        self.core.class(q)
+    }
+    fn idle_class(&self, q: QId) -> bool {
+        self.class(q) == IDLE
+    }
+}
+
+impl Scheduler for BfqSq {
+    fn prepare(&mut self, cx: &mut Cx, rq: RqId) {
+        let r = &cx.rqs[rq];
+        let (ioc, sync, prio) = (r.ioc, r.sync, r.ioprio);
+        let q = self.queue_for(cx, ioc, sync, prio);
+        self.core.bind(rq, q);
+    }
+    fn insert(&mut self, cx: &mut Cx, rq: RqId, _: Insert) {
+        self.insert_request(cx, rq);
+        self.core.reap();
+    }
+    fn dispatch(&mut self, cx: &mut Cx, _: u16, force: bool) -> u32 {
+        let n = if force {
+            self.drain(cx)
+        } else {
+            self.dispatch_one(cx)
+        };
+        self.core.reap();
+        n
+    }
+    fn has_work(&self, _: &Cx, _: u16) -> bool {
+        self.core.queued > 0
+    }
+    fn find_front(&mut self, cx: &mut Cx, bio: &Bio, ioc: IocId) -> Option<RqId> {
+        let sync = bio.is_sync(cx.queue.era);
+        let q = self.core.procs.at(ioc.idx()).queues[usize::from(sync)]?;
+        self.core.find_start(q, bio.end())
+    }
+    fn allow_merge(&mut self, cx: &mut Cx, rq: RqId, bio: &Bio, ioc: IocId) -> bool {
+        self.may_merge(cx, rq, bio, ioc)
+    }
+    fn merged(&mut self, cx: &mut Cx, rq: RqId, kind: MergeKind) {
+        if kind == MergeKind::Front {
+            self.core.front_grew(cx, rq);
+        }
+    }
+    fn joined(&mut self, cx: &mut Cx, kept: RqId, gone: RqId) {
+        self.core.swallow(cx, kept, gone);
+    }
+    fn former(&mut self, _: &Cx, rq: RqId) -> Option<RqId> {
+        self.core.former_of(rq)
+    }
+    fn latter(&mut self, _: &Cx, rq: RqId) -> Option<RqId> {
+        self.core.latter_of(rq)
+    }
+    fn may_queue(&mut self, cx: &mut Cx, bio: &Bio, ioc: IocId) -> MayQueue {
+        let sync = bio.is_sync(cx.queue.era);
+        let Some(q) = self.core.procs.at(ioc.idx()).queues[usize::from(sync)] else {
+            return MayQueue::May;
+        };
+        let x = self.qm(q);
+        if x.waiting && std::mem::take(&mut x.x.may_must) {
+            return MayQueue::Must;
+        }
+        MayQueue::May
+    }
+    fn activate(&mut self, cx: &mut Cx, rq: RqId) {
+        self.core.in_driver += 1;
+        self.core.last_position = cx.rqs[rq].end();
+    }
+    fn deactivate(&mut self, _: &mut Cx, _: RqId) {
+        self.core.in_driver -= 1;
+    }
+    fn completed(&mut self, cx: &mut Cx, rq: RqId) {
+        self.complete(cx, rq);
+    }
+    fn finish(&mut self, _: &mut Cx, rq: RqId) {
+        self.core.unbind(rq);
+        self.core.reap();
+        self.core.freed.clear();
+    }
+    fn timer(&mut self, cx: &mut Cx, _: u8) {
+        self.idle_over(cx);
+        self.core.reap();
+    }
+    fn ioc_event(&mut self, cx: &mut Cx, ioc: IocId, what: IocEvent) {
+        match what {
+            IocEvent::Attach => {
+                let gen_seen = cx.iocs.get(ioc).prio_gen;
+                let p = self.core.procs.at(ioc.idx());
+                *p = Default::default();
+                p.prio_gen = gen_seen;
+                p.x.last_end_j = cx.jiffies();
+                // A process that just began deserves raising even if its queue is merged before.
+                p.x.wr_left_j = 1;
+            }
+            IocEvent::Exit => {
+                self.exit(cx, ioc);
+                self.core.reap();
+            }
+            IocEvent::Prio | IocEvent::Cgroup | IocEvent::Release => {}
+        }
+    }
+    fn cgroup_event(&mut self, _: &mut Cx, _: seekwell_core::CgroupId, _: CgroupEvent) {}
+    fn tunables(&self) -> &'static [Tunable] {
+        if self.r5 {
+            tunables::V7R5
+        } else {
+            tunables::V7R8
+        }
+    }
+    fn show(&self, cx: &Cx, name: &str) -> Option<String> {
+        self.show_tunable(cx, name)
+    }
+    fn store(&mut self, cx: &mut Cx, name: &str, text: &str) -> Result<(), StoreError> {
+        self.store_tunable(cx, name, text)
+    }
+    fn check(&self, cx: &Cx) {
+        self.core.check(cx);
+        let flying: u32 = (self.core.queues.iter().filter(|q| q.live))
+            .map(|q| q.dispatched)
+            .sum();
+        let moved = cx.out.iter().filter(|r| self.core.queue_of(*r).is_some());
+        let waiting = moved
+            .filter(|r| cx.rqs[*r].state < seekwell_core::State::Started)
+            .count();
+        assert_eq!(flying, self.core.in_driver + waiting as u32, "P7");
+        assert!(
+            !cx.armed(IDLE_TIMER) || self.core.serving.is_some(),
+            "P9: idling for nobody"
+        );
+    }
+    fn state(&self, cx: &Cx, out: &mut String) {
+        super::state_of(&self.core, cx, out);
+    }
+}

@@ -1,0 +1,462 @@
+//! Service: which queue, which request, when a slot ends and what it costs (rules 5.5 to 5.14).
+
+use super::insert::enough;
+use super::{BfqSq, IDLE_TIMER, PEAK_SAMPLES, SlotUser};
+use crate::bfq::core::{NEVER_J, QId, Reason};
+use crate::bfq::entity::gt;
+use crate::cx::{Cx, Emit};
+use seekwell_core::RqId;
+
+/// A queue is not judged by a slot shorter than this.
+const SHORTEST_SLOT_US: u64 = 100;
+/// Slots longer than this tell the device's rate.
+const RATE_SLOT_US: u64 = 20_000;
+/// Bits behind the point of rates.
+const RATE_SHIFT: u32 = 16;
+/// Requests in driver and queue that make a sample of the queueing test, and the depth it tells.
+const HW_TAG_LOAD: u32 = 4;
+/// Samples it takes.
+const HW_TAG_SAMPLES: u32 = 32;
+/// Idle time granted to seeky queues.
+const SEEKY_IDLE_MS: u64 = 2;
+
+impl BfqSq {
+    pub(super) fn budget_timeout(&self, cx: &Cx, q: QId) -> bool {
+        let x = self.q(q);
+        !x.x.budget_new && cx.jiffies() >= x.budget_timeout_j
+    }
+    fn may_expire(&self, cx: &Cx, q: QId) -> bool {
+        let e = self.core.ent(q);
+        (!self.q(q).waiting || e.left() >= e.budget / 3) && self.budget_timeout(cx, q)
+    }
+    fn queueing(&self) -> bool {
+        self.core.hw_tag != 0
+    }
+    fn all_engaged_seeky(&self) -> bool {
+        self.core.engaged[0] == self.core.engaged[1]
+    }
+    /// Rule 5.6: worth keeping in service while empty.
+    fn must_not_expire(&self, q: QId) -> bool {
+        let x = self.q(q);
+        if !x.sync {
+            return false;
+        }
+        let raised = self.core.raised(q);
+        let asymmetric = self.core.wf.weights.varied();
+        let hopeless = x.x.constantly_seeky && self.all_engaged_seeky();
+        if self.r5 {
+            let idle = x.short_think
+                && !(self.queueing()
+                    && (self.core.wr_busy > 0 || (!asymmetric && (self.flash || hopeless))));
+            return (x.io_bound || raised) && (raised || idle);
+        }
+        let in_burst = x.in_large_burst && self.queueing() && (self.flash || x.x.constantly_seeky);
+        let boosts = x.io_bound
+            && x.short_think
+            && !(self.queueing() && (self.core.wr_busy > 0 || self.flash || hopeless));
+        !in_burst && (raised || asymmetric || boosts)
+    }
+    fn must_idle(&self, q: QId) -> bool {
+        self.core.empty(q) && self.set.slice_idle_j > 0 && self.must_not_expire(q)
+    }
+
+    /// Rule 5.7: the queue to serve, or none if it is to be waited for.
+    fn select(&mut self, cx: &mut Cx) -> Option<QId> {
+        let Some(q) = self.core.serving else {
+            return self.take_next(cx);
+        };
+        let mut reason = Reason::Timeout;
+        if !(self.may_expire(cx, q) && !cx.armed(IDLE_TIMER) && !self.must_idle(q)) {
+            if let Some(next) = self.q(q).next {
+                if self.core.charge(cx, q, next) <= self.core.ent(q).left() {
+                    if cx.armed(IDLE_TIMER) {
+                        self.qm(q).waiting = false;
+                        cx.disarm(IDLE_TIMER);
+                    }
+                    return Some(q);
+                }
+                reason = Reason::Exhausted;
+            } else if cx.armed(IDLE_TIMER) || (self.q(q).dispatched > 0 && self.must_not_expire(q))
+            {
+                cx.why("5.7", || format!("the device waits for queue {q}"));
+                return None;
+            } else {
+                reason = Reason::NoMore;
+            }
+        }
+        self.expire(cx, q, false, reason);
+        self.take_next(cx)
+    }
+    fn take_next(&mut self, cx: &mut Cx) -> Option<QId> {
+        if self.core.busy_total() == 0 {
+            return None;
+        }
+        let e = self.core.wf.select(cx.jiffies())?;
+        let q = self.core.wf.e(e).queue?;
+        self.core.serving = Some(q);
+        self.core.count_assignment();
+        let x = self.qm(q);
+        x.x.may_must = true;
+        x.x.budget_new = true;
+        x.fifo_checked = false;
+        cx.why("2.3", || format!("queue {q} comes into service"));
+        Some(q)
+    }
+
+    pub(super) fn dispatch_one(&mut self, cx: &mut Cx) -> u32 {
+        if self.core.busy_total() == 0 {
+            return 0;
+        }
+        let Some(q) = self.select(cx) else { return 0 };
+        let (sync, dispatched) = (self.q(q).sync, self.q(q).dispatched);
+        let others = self.core.busy_total() > 1;
+        // v7r5 bounds sync queues as well.
+        if !sync || self.r5 {
+            let limit = match (sync, self.idle_class(q)) {
+                (false, _) => self.set.max_budget_async_rq,
+                (true, true) => 1,
+                (true, false) => self.set.quantum,
+            };
+            if dispatched >= limit && (others || dispatched >= limit.saturating_mul(4)) {
+                cx.why("5.8", || format!("{dispatched} in flight are enough"));
+                return 0;
+            }
+        }
+        if !sync && self.sync_flight > 0 {
+            cx.why("5.8", || "async waits for the sync requests".to_owned());
+            return 0;
+        }
+        self.qm(q).waiting = false;
+        self.dispatch_from(cx, q)
+    }
+
+    /// Rule 5.8: one request of the chosen queue.
+    fn dispatch_from(&mut self, cx: &mut Cx, q: QId) -> u32 {
+        let late = self.core.check_fifo(q, None, cx.jiffies());
+        let Some(rq) = late.or(self.q(q).next) else {
+            return 0;
+        };
+        let cost = self.core.charge(cx, q, rq);
+        if cost > self.core.ent(q).left() {
+            cx.why("5.8", || "the late request exceeds the budget".to_owned());
+            self.core.set_next(cx, q, Some(rq));
+            if self.core.in_driver == 0 {
+                self.schedule(cx);
+            }
+            self.expire(cx, q, false, Reason::Exhausted);
+            return 0;
+        }
+        let e = self.q(q).ent;
+        self.core.wf.serve(e, cost);
+        self.move_out(cx, q, rq);
+        self.lower_or_raise(cx, q);
+        if self.slot_user == SlotUser::Nobody {
+            self.slot_user = SlotUser::Process(cx.rqs[rq].ioc);
+        }
+        let one_only = self.idle_class(q) || (!self.q(q).sync && self.set.max_budget_async_rq <= 1);
+        if one_only && self.core.busy_total() > 1 {
+            self.expire(cx, q, false, Reason::Exhausted);
+        }
+        1
+    }
+    fn move_out(&mut self, cx: &mut Cx, q: QId, rq: RqId) {
+        self.qm(q).dispatched += 1;
+        self.core.remove(cx, rq);
+        cx.emit(rq, Emit::Sorted);
+        if self.q(q).sync {
+            self.sync_flight += 1;
+        }
+    }
+
+    /// Rule 5.12 and 2.9: the raising may be over; the weight follows at once.
+    fn lower_or_raise(&mut self, cx: &mut Cx, q: QId) {
+        let j = cx.jiffies();
+        if self.core.raised(q) {
+            let over = j > self.q(q).last_wr_j + self.q(q).wr_max_j;
+            if over || self.excluded(q) {
+                cx.why("5.12", || format!("raising of queue {q} ends"));
+                self.qm(q).last_wr_j = j;
+                self.end_wr(q);
+            }
+        }
+        let e = self.core.ent(q);
+        if (e.weight > e.orig_weight) != e.raised() {
+            let e = self.q(q).ent;
+            self.core.wf.apply_change(e, true);
+        }
+    }
+
+    /// Rule 5.17: everything out, without charge.
+    pub(super) fn drain(&mut self, cx: &mut Cx) -> u32 {
+        if self.core.busy_total() == 0 {
+            return 0;
+        }
+        if let Some(q) = self.core.serving {
+            self.leave(cx, q);
+        }
+        let order: Vec<QId> = self.core.wf.active_queues().collect();
+        let mut moved = 0;
+        for q in order {
+            while let Some(rq) = self.q(q).next {
+                self.move_out(cx, q, rq);
+                moved += 1;
+            }
+            let b = self.core.max_budget();
+            self.qm(q).max_budget = b;
+            let e = self.q(q).ent;
+            self.core.wf.cleanup_of(e);
+        }
+        cx.why("5.17", || format!("a drain moves {moved} requests"));
+        moved
+    }
+
+    /// Rule 5.10 and 4.7.8.
+    pub(super) fn complete(&mut self, cx: &mut Cx, rq: RqId) {
+        let Some(q) = self.core.queue_of(rq) else {
+            return;
+        };
+        self.learn_depth();
+        self.core.in_driver -= 1;
+        self.qm(q).dispatched -= 1;
+        if self.q(q).dispatched == 0 && !self.q(q).busy {
+            self.core.at_rest(q);
+        }
+        if self.q(q).sync {
+            self.sync_flight -= 1;
+            let ioc = cx.rqs[rq].ioc;
+            self.core.procs.at(ioc.idx()).x.last_end_j = cx.jiffies();
+        }
+        let x = self.q(q);
+        if x.softrt_update && x.dispatched == 0 && x.sort.is_empty() {
+            self.qm(q).soft_rt_next_start_j = self.softrt_next(cx, q);
+        }
+        if self.core.serving == Some(q) {
+            if self.q(q).x.budget_new {
+                self.start_clock(cx, q);
+            }
+            if self.must_idle(q) {
+                // The original leaves here: no run of the queue is scheduled.
+                self.arm(cx, q);
+            } else if self.may_expire(cx, q) {
+                self.expire(cx, q, false, Reason::Timeout);
+            } else if self.core.empty(q) && (self.q(q).dispatched == 0 || !self.must_not_expire(q))
+            {
+                self.expire(cx, q, false, Reason::NoMore);
+            }
+        }
+        if self.core.in_driver == 0 {
+            self.schedule(cx);
+        }
+    }
+    /// Rule 5.9: a slot's time runs from its first completion.
+    fn start_clock(&mut self, cx: &Cx, q: QId) {
+        let e = self.core.ent(q);
+        let factor = if self.q(q).wr_max_j == self.set.wr_rt_max_time_j {
+            1
+        } else {
+            u64::from(e.weight / e.orig_weight.max(1))
+        };
+        self.slot_start = cx.now();
+        let t = self.set.timeout_j[usize::from(self.q(q).sync)];
+        let x = self.qm(q);
+        x.x.budget_new = false;
+        x.budget_timeout_j = cx.jiffies() + t * factor;
+    }
+    fn arm(&mut self, cx: &mut Cx, q: QId) {
+        match self.slot_user {
+            SlotUser::Process(ioc) if cx.alive(ioc) => {}
+            _ => return,
+        }
+        self.qm(q).waiting = true;
+        let raised = self.core.raised(q);
+        let symmetric = !self.core.wf.weights.varied();
+        let x = &self.q(q).x;
+        let hurry = enough(x.seek_samples)
+            && ((self.seeky(q) && self.core.ent(q).service > self.core.max_budget() / 8)
+                || x.constantly_seeky)
+            && !raised
+            && symmetric;
+        let mut wait_j = self.set.slice_idle_j;
+        if hurry {
+            wait_j = wait_j.min(cx.ms_to_jiffies(SEEKY_IDLE_MS));
+        } else if raised {
+            wait_j *= 3;
+        }
+        self.idling_since = cx.now();
+        cx.why("5.10", || {
+            format!("idle for queue {q}, at most {wait_j} jiffies")
+        });
+        cx.arm_jiffy(IDLE_TIMER, cx.jiffies() + wait_j);
+    }
+    /// The idle timer fired.
+    pub(super) fn idle_over(&mut self, cx: &mut Cx) {
+        if let Some(q) = self.core.serving {
+            if self.budget_timeout(cx, q) {
+                self.expire(cx, q, true, Reason::Timeout);
+            } else if self.core.empty(q) {
+                self.expire(cx, q, true, Reason::TooIdle);
+            }
+        }
+        self.schedule(cx);
+    }
+
+    /// Rule 5.14.
+    fn learn_depth(&mut self) {
+        let c = &mut self.core;
+        c.max_in_driver = c.max_in_driver.max(c.in_driver);
+        if c.hw_tag == 1 || c.in_driver + c.queued < HW_TAG_LOAD {
+            return;
+        }
+        c.hw_tag_samples += 1;
+        if c.hw_tag_samples > HW_TAG_SAMPLES {
+            c.hw_tag = i8::from(c.max_in_driver > HW_TAG_LOAD);
+            c.max_in_driver = 0;
+            c.hw_tag_samples = 0;
+        }
+    }
+
+    /// Rule 5.11: the rate of the slot, what it tells of the device, and whether the queue counts
+    /// as slow. `idled`: the slot ended when the idling began.
+    fn judge(&mut self, cx: &Cx, q: QId, idled: bool, reason: Reason) -> bool {
+        if !self.q(q).sync || self.q(q).x.budget_new {
+            return false;
+        }
+        let end = if idled { self.idling_since } else { cx.now() };
+        let us = end.since(self.slot_start).as_us();
+        if us < SHORTEST_SLOT_US {
+            return false;
+        }
+        let mut bw = (self.core.ent(q).service << RATE_SHIFT) / us;
+        let timeout_ms = cx.clock().to_ms(self.set.timeout_j[1]);
+        if us > RATE_SLOT_US {
+            let mut update = false;
+            if bw > self.peak_rate || (!self.seeky(q) && reason == Reason::Timeout) {
+                bw /= 8;
+                if bw == 0 {
+                    return false;
+                }
+                self.peak_rate = self.peak_rate * 7 / 8 + bw;
+                update = true;
+            }
+            update |= self.peak_samples == PEAK_SAMPLES - 1;
+            self.peak_samples = (self.peak_samples + 1).min(PEAK_SAMPLES);
+            if self.peak_samples == PEAK_SAMPLES && update {
+                self.tune(cx, timeout_ms);
+            }
+        }
+        let b = self.core.ent(q).budget;
+        if b <= self.core.max_budget() / 8 {
+            return false;
+        }
+        (bw * 1000 * timeout_ms) >> RATE_SHIFT > 4 * b / 3
+    }
+    fn tune(&mut self, cx: &Cx, timeout_ms: u64) {
+        if self.core.user_budget == 0 {
+            self.core.tuned_budget = (self.peak_rate * 1000 * timeout_ms) >> RATE_SHIFT;
+        }
+        let threshold = (self.device.rate[0] + self.device.rate[1]) / 2;
+        if !self.slow_device && self.peak_rate < threshold {
+            self.set_speed(cx, true);
+        } else if self.slow_device && self.peak_rate > threshold {
+            self.set_speed(cx, false);
+        }
+    }
+    /// M as it is now, for writes of tunables.
+    pub(super) fn estimated_budget(&self, cx: &Cx) -> u64 {
+        if self.peak_samples < PEAK_SAMPLES {
+            return crate::bfq::core::DEFAULT_MAX_BUDGET;
+        }
+        (self.peak_rate * 1000 * cx.clock().to_ms(self.set.timeout_j[1])) >> RATE_SHIFT
+    }
+
+    /// The end of a slot: judgement, charge, budget of the next slot.
+    pub(super) fn expire(&mut self, cx: &mut Cx, q: QId, idled: bool, reason: Reason) {
+        let slow = self.judge(cx, q, idled, reason);
+        let e = self.core.ent(q);
+        let (ent, left) = (self.q(q).ent, e.left());
+        if slow || (reason == Reason::Timeout && left >= e.budget / 3) {
+            self.core.wf.serve(ent, left);
+        }
+        let s = self.core.ent(q).service;
+        cx.why("5.11", || {
+            let word = if slow { ", slow" } else { "" };
+            format!("queue {q} expires: {}{word}, charged {s}", reason.name())
+        });
+        self.qm(q).service_from_backlogged += s;
+        if self.seeky(q) && reason == Reason::Timeout {
+            self.seeky_for_good(q);
+        }
+        if reason == Reason::TooIdle && s <= 2 * self.core.ent(q).budget / 10 {
+            self.qm(q).io_bound = false;
+        }
+        let raised = self.core.raised(q);
+        if self.core.low_latency && !raised {
+            self.qm(q).last_wr_j = cx.jiffies();
+        }
+        if self.core.low_latency && self.set.softrt_rate > 0 && self.core.empty(q) {
+            if self.q(q).dispatched == 0 {
+                self.qm(q).soft_rt_next_start_j = self.softrt_next(cx, q);
+            } else {
+                let x = self.qm(q);
+                x.soft_rt_next_start_j = NEVER_J;
+                x.softrt_update = true;
+            }
+        }
+        self.next_budget(cx, q, reason);
+        self.leave(cx, q);
+    }
+    /// Rule 5.12.
+    fn softrt_next(&self, cx: &Cx, q: QId) -> u64 {
+        let x = self.q(q);
+        let by_rate = x.last_idle_backlogged_j
+            + cx.hz() * x.service_from_backlogged / self.set.softrt_rate.max(1);
+        by_rate.max(cx.jiffies() + self.set.slice_idle_j + 4)
+    }
+    /// Rule 4.5.5 as v7 has it.
+    fn next_budget(&mut self, cx: &Cx, q: QId, reason: Reason) {
+        let (b, m, top) = (
+            self.q(q).max_budget,
+            self.core.min_budget(),
+            self.core.tuned_budget,
+        );
+        let mut budget = if !self.q(q).sync {
+            top
+        } else {
+            match reason {
+                Reason::TooIdle if self.q(q).dispatched > 0 => (2 * b).min(top),
+                Reason::TooIdle if b > 5 * m => b - 4 * m,
+                Reason::TooIdle => m,
+                Reason::Timeout => (2 * b).min(top),
+                Reason::Exhausted => (4 * b).min(top),
+                Reason::NoMore | Reason::Preempted => return,
+            }
+        };
+        if self.core.budgets_assigned >= crate::bfq::core::MIN_ASSIGNED
+            && self.core.user_budget == 0
+        {
+            budget = budget.min(top);
+        }
+        self.qm(q).max_budget = budget;
+        let need = self.q(q).next.map_or(0, |n| self.core.charge(cx, q, n));
+        self.core.ent_mut(q).budget = budget.max(need);
+    }
+    /// Out of service: requeued, or idle.
+    pub(super) fn leave(&mut self, cx: &mut Cx, q: QId) {
+        let j = cx.jiffies();
+        self.slot_user = SlotUser::Nobody;
+        self.core.serving = None;
+        cx.disarm(IDLE_TIMER);
+        let seeky = self.seeky(q);
+        let x = self.qm(q);
+        x.waiting = false;
+        x.split |= x.shared && seeky;
+        if x.sort.is_empty() {
+            x.budget_timeout_j = j;
+            self.core.del_busy(q, true, j);
+        } else {
+            self.core.requeue(q, true, j);
+            self.core.pos_place(cx, q);
+        }
+        debug_assert!(!gt(self.core.ent(q).start, self.core.ent(q).finish));
+    }
+}

@@ -1,0 +1,272 @@
+//! Tunables of v7: the kernel's names, in milliseconds rounded to jiffies.
+
+use super::BfqSq;
+use crate::cx::Cx;
+use crate::tunable::{INT_MAX, Kind, StoreError, Tunable, legacy_int};
+
+const fn tunable(
+    name: &'static str,
+    kind: Kind,
+    unit: &'static str,
+    default: &'static str,
+    min: i64,
+    help: &'static str,
+) -> Tunable {
+    let max = match kind {
+        Kind::Bool => 1,
+        _ => INT_MAX,
+    };
+    Tunable {
+        name,
+        kind,
+        unit,
+        default,
+        min,
+        max,
+        help,
+    }
+}
+
+const COMMON: [Tunable; 18] = [
+    tunable(
+        "fifo_expire_sync",
+        Kind::MsJiffies,
+        "ms",
+        "125",
+        1,
+        "Age at which the oldest sync request of a queue goes first, once per slot.",
+    ),
+    tunable(
+        "fifo_expire_async",
+        Kind::MsJiffies,
+        "ms",
+        "250",
+        1,
+        "The same for async requests.",
+    ),
+    tunable(
+        "back_seek_max",
+        Kind::Count,
+        "KiB",
+        "16384",
+        0,
+        "How far behind the head a request still counts as near (twice this, in sectors).",
+    ),
+    tunable(
+        "back_seek_penalty",
+        Kind::Count,
+        "factor",
+        "2",
+        1,
+        "A sector behind the head counts as this many ahead.",
+    ),
+    tunable(
+        "slice_idle",
+        Kind::MsJiffies,
+        "ms",
+        "8",
+        0,
+        "How long the device is kept idle for a queue that will soon send more. 0: never; less \
+         fairness, better use of fast devices.",
+    ),
+    tunable(
+        "max_budget",
+        Kind::Count,
+        "sectors",
+        "0",
+        0,
+        "Most sectors of a slot; 0: from the measured peak rate. Larger: throughput; smaller: \
+         latency.",
+    ),
+    tunable(
+        "max_budget_async_rq",
+        Kind::Count,
+        "requests",
+        "4",
+        1,
+        "Async requests in flight while other queues are busy (four times as many alone).",
+    ),
+    tunable(
+        "timeout_sync",
+        Kind::MsJiffies,
+        "ms",
+        "125",
+        1,
+        "Time of a slot of a sync queue, from its first completion on.",
+    ),
+    tunable(
+        "timeout_async",
+        Kind::MsJiffies,
+        "ms",
+        "40",
+        0,
+        "Time of a slot of an async queue.",
+    ),
+    tunable(
+        "low_latency",
+        Kind::Bool,
+        "bool",
+        "1",
+        0,
+        "Raise the weights of interactive and soft real-time queues.",
+    ),
+    tunable(
+        "wr_coeff",
+        Kind::Count,
+        "factor",
+        "20",
+        1,
+        "Factor on the weight of raised queues.",
+    ),
+    tunable(
+        "wr_max_time",
+        Kind::MsJiffies,
+        "ms",
+        "0",
+        0,
+        "Longest raising; 0: computed from the device's speed. Reads back what is in force.",
+    ),
+    tunable(
+        "wr_rt_max_time",
+        Kind::MsJiffies,
+        "ms",
+        "300",
+        0,
+        "Raising of soft real-time queues.",
+    ),
+    tunable(
+        "wr_min_idle_time",
+        Kind::MsJiffies,
+        "ms",
+        "2000",
+        0,
+        "A queue idle for this long counts as interactive.",
+    ),
+    tunable(
+        "wr_min_inter_arr_async",
+        Kind::MsJiffies,
+        "ms",
+        "500",
+        0,
+        "Pause of async requests after which a busy async queue is raised.",
+    ),
+    tunable(
+        "wr_max_softrt_rate",
+        Kind::Count,
+        "sectors/s",
+        "7000",
+        0,
+        "Queues slower than this may be soft real-time; 0: none.",
+    ),
+    Tunable {
+        name: "weights",
+        kind: Kind::ReadOnly,
+        unit: "list",
+        default: "",
+        min: 0,
+        max: 0,
+        help: "Lists the queues with their weights and raising.",
+    },
+    tunable(
+        "quantum",
+        Kind::Count,
+        "requests",
+        "4",
+        1,
+        "v7r5: requests of a queue in flight while other queues are busy.",
+    ),
+];
+
+/// v7r5: all.
+pub const V7R5: &[Tunable] = &COMMON;
+/// v7r8: no quantum.
+pub const V7R8: &[Tunable] = {
+    let (v7r8, _) = COMMON.split_at(COMMON.len() - 1);
+    v7r8
+};
+
+impl BfqSq {
+    pub(super) fn show_tunable(&self, cx: &Cx, name: &str) -> Option<String> {
+        let ms = |j: u64| cx.clock().to_ms(j).to_string();
+        let s = &self.set;
+        Some(match name {
+            "fifo_expire_sync" => ms(s.fifo_expire_j[1]),
+            "fifo_expire_async" => ms(s.fifo_expire_j[0]),
+            "back_seek_max" => self.core.back_seek_max.to_string(),
+            "back_seek_penalty" => self.core.back_seek_penalty.to_string(),
+            "slice_idle" => ms(s.slice_idle_j),
+            "max_budget" => self.core.user_budget.to_string(),
+            "max_budget_async_rq" => s.max_budget_async_rq.to_string(),
+            "timeout_sync" => ms(s.timeout_j[1]),
+            "timeout_async" => ms(s.timeout_j[0]),
+            "low_latency" => u8::from(self.core.low_latency).to_string(),
+            "wr_coeff" => s.wr_coeff.to_string(),
+            "wr_max_time" => ms(self.wr_duration_j()),
+            "wr_rt_max_time" => ms(s.wr_rt_max_time_j),
+            "wr_min_idle_time" => ms(s.wr_min_idle_j),
+            "wr_min_inter_arr_async" => ms(s.wr_min_inter_arr_async_j),
+            "wr_max_softrt_rate" => s.softrt_rate.to_string(),
+            "quantum" if self.r5 => s.quantum.to_string(),
+            "weights" => crate::bfq::weights_text(&self.core, cx),
+            _ => return None,
+        })
+    }
+
+    pub(super) fn store_tunable(
+        &mut self,
+        cx: &mut Cx,
+        name: &str,
+        text: &str,
+    ) -> Result<(), StoreError> {
+        let t = if self.r5 { V7R5 } else { V7R8 };
+        let Some(t) = t.iter().find(|t| t.name == name) else {
+            return Err(StoreError::unknown(name));
+        };
+        if t.kind == Kind::ReadOnly {
+            return Err(StoreError::read_only(name));
+        }
+        let v = legacy_int(text).clamp(t.min, t.max) as u64;
+        let j = cx.ms_to_jiffies(v);
+        let s = &mut self.set;
+        match name {
+            "fifo_expire_sync" => s.fifo_expire_j[1] = j,
+            "fifo_expire_async" => s.fifo_expire_j[0] = j,
+            "back_seek_max" => self.core.back_seek_max = v,
+            "back_seek_penalty" => self.core.back_seek_penalty = v,
+            "slice_idle" => s.slice_idle_j = j,
+            "max_budget_async_rq" => s.max_budget_async_rq = v as u32,
+            "timeout_async" => s.timeout_j[0] = j,
+            "wr_coeff" => s.wr_coeff = v as u32,
+            "wr_max_time" => s.wr_max_time_j = j,
+            "wr_rt_max_time" => s.wr_rt_max_time_j = j,
+            "wr_min_idle_time" => s.wr_min_idle_j = j,
+            "wr_min_inter_arr_async" => s.wr_min_inter_arr_async_j = j,
+            "wr_max_softrt_rate" => s.softrt_rate = v,
+            "quantum" => s.quantum = v as u32,
+            "max_budget" => {
+                self.core.user_budget = v;
+                self.core.tuned_budget = if v == 0 { self.estimated_budget(cx) } else { v };
+            }
+            "timeout_sync" => {
+                s.timeout_j[1] = j;
+                if self.core.user_budget == 0 {
+                    self.core.tuned_budget = self.estimated_budget(cx);
+                }
+            }
+            _ => self.store_low_latency(v != 0),
+        }
+        Ok(())
+    }
+
+    /// Rule 4.9.6, with its oddity: every busy queue leaves the count of raised ones.
+    fn store_low_latency(&mut self, on: bool) {
+        if !on && self.core.low_latency {
+            for q in 0..self.core.queues.len() as u32 {
+                if self.q(q).live {
+                    self.end_wr(q);
+                }
+            }
+        }
+        self.core.low_latency = on;
+    }
+}
