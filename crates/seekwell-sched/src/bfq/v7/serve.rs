@@ -48,7 +48,7 @@ impl BfqSq {
             let idle = x.short_think
                 && !(self.queueing()
                     && (self.core.wr_busy > 0 || (!asymmetric && (self.flash || hopeless))));
-            return (x.io_bound || raised) && (raised || idle);
+            return raised || (x.io_bound && idle);
         }
         let in_burst = x.in_large_burst && self.queueing() && (self.flash || x.x.constantly_seeky);
         let boosts = x.io_bound
