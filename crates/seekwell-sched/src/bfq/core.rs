@@ -68,7 +68,7 @@ pub trait Variant: Default + Clone + std::fmt::Debug + Send {
         false
     }
     /// Weight of a level without raising.
-    fn weight_of(level: u8) -> u32;
+    fn weight_of(level: u8) -> u64;
 }
 
 /// A queue of requests: of a process (sync), of several merged ones, or of everybody with the same
@@ -545,7 +545,7 @@ impl<X: Variant> Core<X> {
         }
     }
     /// Starts, changes or ends raising; takes effect with the next change of place.
-    pub fn set_coeff(&mut self, q: QId, coeff: u32) {
+    pub fn set_coeff(&mut self, q: QId, coeff: u64) {
         let e = self.ent_mut(q);
         e.coeff = coeff;
         e.changed = true;
@@ -619,4 +619,12 @@ impl Group {
 /// Milliseconds as jiffies, at least one.
 pub fn jiffies_min_1(clock: TickClock, ms: u64) -> u64 {
     clock.from_ms(ms).max(1)
+}
+
+/// Bits behind the point of a rate in sectors/us.
+pub const RATE_SHIFT: u32 = 16;
+
+/// Sectors that fit into `ms` at a rate.
+pub fn sectors_in(rate: u64, ms: u64) -> u64 {
+    ((u128::from(rate) * 1000 * u128::from(ms)) >> RATE_SHIFT) as u64
 }

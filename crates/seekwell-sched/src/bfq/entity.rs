@@ -46,13 +46,13 @@ pub enum Set {
 #[derive(Clone, Debug, Default)]
 pub struct Entity {
     /// Weight in force, raising included.
-    pub weight: u32,
+    pub weight: u64,
     /// Weight without raising.
-    pub orig_weight: u32,
+    pub orig_weight: u64,
     /// Weight asked for; in force from the next activation or requeue on.
-    pub new_weight: u32,
+    pub new_weight: u64,
     /// Raising coefficient; 1: not raised.
-    pub coeff: u32,
+    pub coeff: u64,
     /// Class in force.
     pub class: ClassIdx,
     /// Class asked for.
@@ -78,7 +78,7 @@ pub struct Entity {
     /// Its queue, for a queue.
     pub queue: Option<u32>,
     /// Weight under which it is counted in [`Weights`]; 0: not counted.
-    pub counted: u32,
+    pub counted: u64,
 }
 
 impl Entity {
@@ -90,9 +90,7 @@ impl Entity {
     /// Finish time after `service` sectors.
     #[inline]
     pub fn set_finish(&mut self, service: u64) {
-        self.finish = self
-            .start
-            .wrapping_add(delta(service, u64::from(self.weight)));
+        self.finish = self.start.wrapping_add(delta(service, self.weight));
     }
     /// Is its weight raised?
     #[inline]
@@ -103,18 +101,18 @@ impl Entity {
 
 /// How many counted queues have which weight; a handful of entries, sorted.
 #[derive(Clone, Debug, Default)]
-pub struct Weights(Vec<(u32, u32)>);
+pub struct Weights(Vec<(u64, u32)>);
 
 impl Weights {
     /// One more of weight `w`.
-    pub fn add(&mut self, w: u32) {
+    pub fn add(&mut self, w: u64) {
         match self.0.binary_search_by_key(&w, |e| e.0) {
             Ok(i) => self.0[i].1 += 1,
             Err(i) => self.0.insert(i, (w, 1)),
         }
     }
     /// One fewer.
-    pub fn remove(&mut self, w: u32) {
+    pub fn remove(&mut self, w: u64) {
         if let Ok(i) = self.0.binary_search_by_key(&w, |e| e.0) {
             self.0[i].1 -= 1;
             if self.0[i].1 == 0 {
@@ -129,7 +127,7 @@ impl Weights {
     }
     /// The smallest counted weight.
     #[inline]
-    pub fn smallest(&self) -> Option<u32> {
+    pub fn smallest(&self) -> Option<u64> {
         self.0.first().map(|e| e.0)
     }
     /// All counted.

@@ -133,7 +133,7 @@ impl Wf2q {
         (self.nodes.len() - 1) as NodeId
     }
     /// An entity of class and weight, in no tree, in `node`.
-    pub fn add_entity(&mut self, node: NodeId, class: ClassIdx, weight: u32) -> EntId {
+    pub fn add_entity(&mut self, node: NodeId, class: ClassIdx, weight: u64) -> EntId {
         let e = Entity {
             weight,
             orig_weight: weight,
@@ -246,7 +246,7 @@ impl Wf2q {
     }
 
     fn forget(&mut self, e: EntId) {
-        let w = u64::from(self.e(e).weight);
+        let w = self.e(e).weight;
         self.st_mut(e).wsum -= w;
         self.em(e).on_tree = false;
         if self.e(e).queue.is_some() {
@@ -306,7 +306,7 @@ impl Wf2q {
         let old = self.tree_of(e);
         let x = &mut self.ents[e as usize];
         let before = x.weight;
-        self.nodes[old.0].trees[old.1].wsum -= u64::from(before);
+        self.nodes[old.0].trees[old.1].wsum -= before;
         x.orig_weight = x.new_weight;
         if class_too {
             x.class = x.new_class;
@@ -323,7 +323,7 @@ impl Wf2q {
         }
         let new = self.tree_of(e);
         let st = &mut self.nodes[new.0].trees[new.1];
-        st.wsum += u64::from(after);
+        st.wsum += after;
         if new != old {
             let v = st.vtime;
             self.em(e).start = v;
@@ -372,7 +372,7 @@ impl Wf2q {
                 self.extract(e);
                 self.em(e).start = if gt(base, finish) { base } else { finish };
             } else {
-                let w = u64::from(self.e(e).weight);
+                let w = self.e(e).weight;
                 self.st_mut(e).wsum += w;
                 let x = self.em(e);
                 x.start = base;
@@ -384,7 +384,7 @@ impl Wf2q {
         let x = self.em(e);
         x.set_finish(x.budget);
         if shifted && gt(v, x.finish) {
-            let by = v.wrapping_sub(x.finish) / u64::from(x.coeff.max(1));
+            let by = v.wrapping_sub(x.finish) / x.coeff.max(1);
             x.start = x.start.wrapping_add(by);
             x.finish = x.finish.wrapping_add(by);
         }
@@ -639,7 +639,7 @@ impl Wf2q {
                 assert_eq!(x.set, Set::None, "entity {i} is forgotten, yet in a set");
                 continue;
             }
-            sums[x.node as usize][usize::from(x.class)] += u64::from(x.weight);
+            sums[x.node as usize][usize::from(x.class)] += x.weight;
             assert!(!gt(x.start, x.finish), "entity {i}: finish before start");
             let linked = self.sets.linked(i as u32);
             assert_eq!(x.set != Set::None, linked, "entity {i}: set and tree");

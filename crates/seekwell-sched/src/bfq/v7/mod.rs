@@ -80,8 +80,8 @@ impl Variant for V7Queue {
     fn constantly_seeky(&self) -> bool {
         self.constantly_seeky
     }
-    fn weight_of(level: u8) -> u32 {
-        8 - u32::from(level.min(7))
+    fn weight_of(level: u8) -> u64 {
+        8 - u64::from(level.min(7))
     }
 }
 
@@ -119,7 +119,7 @@ struct Settings {
     fifo_expire_j: [u64; 2],
     max_budget_async_rq: u32,
     quantum: u32,
-    wr_coeff: u32,
+    wr_coeff: u64,
     wr_max_time_j: u64,
     wr_rt_max_time_j: u64,
     wr_min_idle_j: u64,

@@ -2,7 +2,7 @@
 
 use super::insert::enough;
 use super::{BfqSq, IDLE_TIMER, PEAK_SAMPLES, SlotUser};
-use crate::bfq::core::{NEVER_J, QId, Reason};
+use crate::bfq::core::{NEVER_J, QId, RATE_SHIFT, Reason, sectors_in};
 use crate::bfq::entity::gt;
 use crate::cx::{Cx, Emit};
 use seekwell_core::RqId;
@@ -11,8 +11,6 @@ use seekwell_core::RqId;
 const SHORTEST_SLOT_US: u64 = 100;
 /// Slots longer than this tell the device's rate.
 const RATE_SLOT_US: u64 = 20_000;
-/// Bits behind the point of rates.
-const RATE_SHIFT: u32 = 16;
 /// Requests in driver and queue that make a sample of the queueing test, and the depth it tells.
 const HW_TAG_LOAD: u32 = 4;
 /// Samples it takes.
@@ -254,7 +252,7 @@ impl BfqSq {
         let factor = if self.q(q).wr_max_j == self.set.wr_rt_max_time_j {
             1
         } else {
-            u64::from(e.weight / e.orig_weight.max(1))
+            e.weight / e.orig_weight.max(1)
         };
         self.slot_start = cx.now();
         let t = self.set.timeout_j[usize::from(self.q(q).sync)];
@@ -348,11 +346,11 @@ impl BfqSq {
         if b <= self.core.max_budget() / 8 {
             return false;
         }
-        (bw * 1000 * timeout_ms) >> RATE_SHIFT > 4 * b / 3
+        sectors_in(bw, timeout_ms) > 4 * b / 3
     }
     fn tune(&mut self, cx: &Cx, timeout_ms: u64) {
         if self.core.user_budget == 0 {
-            self.core.tuned_budget = (self.peak_rate * 1000 * timeout_ms) >> RATE_SHIFT;
+            self.core.tuned_budget = sectors_in(self.peak_rate, timeout_ms);
         }
         let threshold = (self.device.rate[0] + self.device.rate[1]) / 2;
         if !self.slow_device && self.peak_rate < threshold {
@@ -366,7 +364,7 @@ impl BfqSq {
         if self.peak_samples < PEAK_SAMPLES {
             return crate::bfq::core::DEFAULT_MAX_BUDGET;
         }
-        (self.peak_rate * 1000 * cx.clock().to_ms(self.set.timeout_j[1])) >> RATE_SHIFT
+        sectors_in(self.peak_rate, cx.clock().to_ms(self.set.timeout_j[1]))
     }
 
     /// The end of a slot: judgement, charge, budget of the next slot.

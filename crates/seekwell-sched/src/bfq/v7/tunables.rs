@@ -236,7 +236,7 @@ impl BfqSq {
             "slice_idle" => s.slice_idle_j = j,
             "max_budget_async_rq" => s.max_budget_async_rq = v as u32,
             "timeout_async" => s.timeout_j[0] = j,
-            "wr_coeff" => s.wr_coeff = v as u32,
+            "wr_coeff" => s.wr_coeff = v,
             "wr_max_time" => s.wr_max_time_j = j,
             "wr_rt_max_time" => s.wr_rt_max_time_j = j,
             "wr_min_idle_time" => s.wr_min_idle_j = j,
