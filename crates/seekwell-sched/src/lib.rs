@@ -16,8 +16,8 @@ pub mod tunable;
 
 pub mod adios;
 pub mod anticipatory;
-pub mod cfq;
 pub mod bfq;
+pub mod cfq;
 pub mod deadline;
 pub mod fiops;
 pub mod kyber;
