@@ -47,14 +47,15 @@ impl Color {
 pub enum Command {
     /// Watch a scheduler think: each step of a request list, and why
     ///
-    /// FILE holds cases as JSON lines (one object a line; zstd and gzip are read as they are), or is a
-    /// CSV of bios, `t_us,id,pid,op,sector,n`, with the rest said by options. Operations: R read,
-    /// W asynchronous write, S synchronous write, N synchronous write that nobody idles for (fsync),
-    /// P read of metadata with priority, M metadata read, A read-ahead, F flush, D discard.
+    /// FILE holds cases as JSON lines (one object a line; zstd and gzip are read as they are),
+    /// or is a CSV of bios, `t_us,id,pid,op,sector,n`, with the rest said by options.
+    /// Operations: R read, W asynchronous write, S synchronous write, N synchronous write that
+    /// nobody idles for (fsync), P read of metadata with priority, M metadata read, A read-
+    /// ahead, F flush, D discard.
     ///
-    /// With one case (in the file, or by --case) every step is printed with the scheduler's reason and
-    /// the state behind it. A case that carries a recorded dispatch order ends with the agreement,
-    /// beside a FIFO and a wrong scheduler so that the figure means something.
+    /// With one case (in the file, or by --case) every step is printed with the scheduler's
+    /// reason and the state behind it. A case that carries a recorded dispatch order ends with
+    /// the agreement, beside a FIFO and a wrong scheduler so that the figure means something.
     Explain(Explain),
     /// List the schedulers, or tell all about one
     Schedulers(Schedulers),
@@ -130,6 +131,9 @@ fn service_us(text: &str) -> Result<f64, String> {
 pub struct Schedulers {
     /// Tell all about this one: history, when not to use it, every tunable, source
     pub name: Option<String>,
+    /// Print the page docs/schedulers.md
+    #[arg(long, conflicts_with_all = ["json", "name"])]
+    pub markdown: bool,
     /// Print one JSON document
     #[arg(long)]
     pub json: bool,

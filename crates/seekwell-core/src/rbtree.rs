@@ -539,7 +539,9 @@ mod tests {
         /// Inserts and removals in any order agree with a sorted vector, stay balanced, and keep
         /// the augmentation.
         #[test]
-        fn agrees_with_a_sorted_vec(ops in proptest::collection::vec((0u32..60, 0u32..30), 0..300)) {
+        fn agrees_with_a_sorted_vec(
+            ops in proptest::collection::vec((0u32..60, 0u32..30), 0..300)
+        ) {
             let mut nodes: Nodes<u32, Min> = Nodes::new();
             let (mut tree, mut model) = (Tree::new(), Vec::<(u32, u32)>::new());
             for (i, key) in ops {

@@ -100,3 +100,43 @@ pub fn scheduler(s: &SchedulerInfo, version: &str, width: usize) -> String {
     section(&mut out, "SOURCE", s.source, width);
     out
 }
+
+/// The page `docs/schedulers.md`.
+pub fn schedulers_markdown(all: &[SchedulerInfo]) -> String {
+    let mut out =
+        "# Schedulers\n\nMade by `make docs` from the registry; a test holds it to that. \
+                   All of this is also in `seekwell schedulers NAME`.\n\n"
+            .to_owned();
+    out += "| scheduler | layer | versions (first: default) | what it does |\n|---|---|---|---|\n";
+    for s in all {
+        out += &format!(
+            "| [{}](#{}) | {} | {} | {} |\n",
+            s.name,
+            s.name,
+            layer_name(s.layer),
+            versions(s),
+            s.summary
+        );
+    }
+    for s in all {
+        out += &format!(
+            "\n## {}\n\n{}\n\nWhen not to use it: {}\n",
+            s.name, s.history, s.not_when
+        );
+        let tunables = (s.tunables)(s.versions.first().map_or("", |v| v.0));
+        if tunables.is_empty() {
+            out += "\nNo tunables.\n";
+        } else {
+            out += "\n| tunable | unit | default | range | what it does |\n|---|---|---|---|---|\n";
+        }
+        for t in tunables {
+            let (unit, range) = (t.unit, range(t));
+            out += &format!(
+                "| `{}` | {unit} | {} | {range} | {} |\n",
+                t.name, t.default, t.help
+            );
+        }
+        out += &format!("\nSource: {}.\n", s.source.trim_end_matches('.'));
+    }
+    out
+}

@@ -37,6 +37,7 @@ pub fn run(a: &Schedulers) -> Result<(), Failure> {
     match chosen {
         Some(c) if a.json => out.json(&as_json(&c))?,
         Some(c) => out.text(&catalog::scheduler(c.info, c.version, width()))?,
+        None if a.markdown => out.text(&catalog::schedulers_markdown(registry()))?,
         None if a.json => {
             let all: Result<Vec<_>, _> = registry()
                 .iter()

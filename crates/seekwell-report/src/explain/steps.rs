@@ -4,7 +4,7 @@ use super::{letter, names};
 use crate::style::{DIM, GOOD, HEAD, NAME};
 use crate::table::paint;
 use anstyle::Style;
-use seekwell_core::{Action, BioId, Event, Instant};
+use seekwell_core::{Action, BioId, Class, Event, Instant};
 use seekwell_sched::find;
 use seekwell_sim::cases::format::When;
 use seekwell_sim::cases::{Case, CaseError, CaseInput, Step, What};
@@ -78,11 +78,20 @@ fn place(e: &Event) -> String {
     format!("{op} {}+{}", e.sector, e.sectors)
 }
 
+fn class(c: Class) -> &'static str {
+    match c {
+        Class::None => "none",
+        Class::Rt => "RT",
+        Class::Be => "BE",
+        Class::Idle => "IDLE",
+    }
+}
+
 fn control(what: &What) -> Option<String> {
     Some(match what {
         What::Bio { .. } => return None,
         What::Exit(t) => format!("process {} exits", t.0),
-        What::Prio(t, p) => format!("process {}: ioprio {:?} {}", t.0, p.class, p.level),
+        What::Prio(t, p) => format!("process {}: ioprio {} {}", t.0, class(p.class), p.level),
         What::Tunable(k, v) => format!("{k} = {v}"),
         What::Drain => "forced drain".to_owned(),
         What::Weight(g, w) => format!("cgroup {g}: weight {w}"),

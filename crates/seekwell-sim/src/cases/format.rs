@@ -606,10 +606,11 @@ pub fn read_cases(path: &Path, csv: &CsvOptions) -> Result<Vec<Case>, CaseError>
             case.write_out().map_err(|e| line_error(&file, line, e))?;
             case.validate().map_err(|e| line_error(&file, line, e))?;
             cases.push(case);
+        } else if rows.is_empty() && t.starts_with("t_us") {
+            // The head line of a CSV.
         } else {
             match csv_row(t) {
                 Some(row) => rows.push(row),
-                None if rows.is_empty() && t.starts_with("t_us") => {}
                 None => {
                     let why = "neither a JSON case nor `t_us,id,pid,op,sector,n`";
                     return Err(line_error(&file, line, why));

@@ -1,0 +1,42 @@
+# Two commands do everything: `make run` and `make test`.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := run
+.PHONY: run test test-tools bench bench-gate docs install clean
+
+# Builds and runs the main job: every two of the built-in workloads under four schedulers.
+run:
+	cargo run --release --locked --quiet -p seekwell-cli -- compare
+
+# Installs whatever the tests need (as far as it may) and runs them all.
+test: test-tools
+	cargo test --workspace --locked
+	$(MAKE) --no-print-directory bench-gate
+
+# What the tests need beside cargo. Without root and without sudo it says what is skipped.
+test-tools:
+	@scripts/test-tools.sh
+
+# Wall time per I/O, best and median of ten, beside a yardstick in the same process.
+bench:
+	cargo run --release --locked --quiet -p seekwell-bench -- wall
+
+# Instructions per I/O against the committed figures.
+bench-gate:
+	cargo run --release --locked --quiet -p seekwell-bench -- gate
+
+# Pages that are made from the registries.
+docs:
+	cargo run --locked --quiet -p seekwell-cli -- schedulers --markdown -o docs/schedulers.md
+
+# The binary, its manual pages and completions, under PREFIX.
+PREFIX ?= $(HOME)/.local
+install:
+	cargo install --locked --path crates/seekwell-cli --root $(PREFIX)
+	mkdir -p $(PREFIX)/share/man/man1 $(PREFIX)/share/bash-completion/completions
+	$(PREFIX)/bin/seekwell man $(PREFIX)/share/man/man1
+	$(PREFIX)/bin/seekwell completions bash > $(PREFIX)/share/bash-completion/completions/seekwell
+
+clean:
+	cargo clean

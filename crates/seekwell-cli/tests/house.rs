@@ -1,0 +1,211 @@
+//! The house rules that a machine can check: directions of dependency, length of files, words.
+
+use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../..")
+        .canonicalize()
+        .expect("the workspace")
+}
+
+/// Crates of the workspace with the crates of ours that they depend on (not for their tests).
+fn dependencies() -> BTreeMap<String, BTreeSet<String>> {
+    let out = Command::new(env!("CARGO"))
+        .args([
+            "metadata",
+            "--format-version",
+            "1",
+            "--no-deps",
+            "--offline",
+        ])
+        .current_dir(root())
+        .output()
+        .expect("cargo runs");
+    let meta: Value = serde_json::from_slice(&out.stdout).expect("cargo metadata");
+    let packages = meta["packages"].as_array().expect("packages");
+    let text = |v: &Value| v.as_str().unwrap_or_default().to_owned();
+    let ours = |p: &Value| {
+        let all = p["dependencies"].as_array().expect("dependencies").iter();
+        let normal = all.filter(|d| d["kind"].is_null() || d["kind"] == "build");
+        normal
+            .map(|d| text(&d["name"]))
+            .filter(|n| n.starts_with("seekwell-"))
+            .collect()
+    };
+    packages
+        .iter()
+        .map(|p| (text(&p["name"]), ours(p)))
+        .collect()
+}
+
+/// The floors of the house; what is on none of them (benchmarks) may look at everything but is
+/// used by nobody.
+const FLOORS: &[(&str, u32)] = &[
+    ("seekwell-core", 0),
+    ("seekwell-sched", 10),
+    ("seekwell-device", 10),
+    ("seekwell-block", 15),
+    ("seekwell-trace", 20),
+    ("seekwell-workload", 20),
+    ("seekwell-stack", 20),
+    ("seekwell-sim", 30),
+    ("seekwell-server", 30),
+    ("seekwell-host", 30),
+    ("seekwell-lab", 40),
+    ("seekwell-report", 50),
+    ("seekwell-cli", 60),
+    ("seekwell-python", 60),
+];
+
+#[test]
+fn dependencies_point_down_only() {
+    let floor = |name: &str| FLOORS.iter().find(|f| f.0 == name).map(|f| f.1);
+    for (name, deps) in dependencies() {
+        for d in deps {
+            let below = floor(&d).unwrap_or_else(|| panic!("{name} uses {d}, which has no floor"));
+            if let Some(own) = floor(&name) {
+                assert!(
+                    below < own,
+                    "{name} (floor {own}) depends on {d} (floor {below})"
+                );
+            }
+        }
+    }
+}
+
+/// Devices, traces, workloads and the stack above the queue know no scheduler, directly or not.
+#[test]
+fn only_layers_and_those_above_them_know_schedulers() {
+    let all = dependencies();
+    for from in [
+        "seekwell-core",
+        "seekwell-device",
+        "seekwell-trace",
+        "seekwell-workload",
+    ] {
+        let mut todo = vec![from.to_owned()];
+        let mut seen = BTreeSet::new();
+        while let Some(name) = todo.pop() {
+            if seen.insert(name.clone()) {
+                todo.extend(all.get(&name).into_iter().flatten().cloned());
+            }
+        }
+        assert!(
+            !seen.contains("seekwell-sched"),
+            "{from} knows schedulers: {seen:?}"
+        );
+    }
+    assert!(
+        !all["seekwell-sched"].contains("seekwell-device"),
+        "schedulers know no device"
+    );
+    assert!(
+        all["seekwell-core"].is_empty(),
+        "the ground floor stands on nothing of ours"
+    );
+}
+
+fn files(dir: &Path, out: &mut Vec<PathBuf>) {
+    let Ok(entries) = std::fs::read_dir(dir) else {
+        return;
+    };
+    for e in entries.filter_map(Result::ok) {
+        let (path, name) = (e.path(), e.file_name().to_string_lossy().into_owned());
+        if path.is_dir() {
+            if !matches!(
+                &*name,
+                "target" | ".git" | "decisions" | "corpus" | "artifacts"
+            ) {
+                files(&path, out);
+            }
+        } else if name != "Cargo.lock" && name != ".git" && !name.contains(".proptest-regressions")
+        {
+            out.push(path);
+        }
+    }
+}
+
+fn texts() -> Vec<(String, String)> {
+    let root = root();
+    let mut all = Vec::new();
+    files(&root, &mut all);
+    all.sort();
+    let read = |p: PathBuf| {
+        let name = p.strip_prefix(&root).unwrap_or(&p).display().to_string();
+        Some((name, std::fs::read_to_string(&p).ok()?))
+    };
+    all.into_iter().filter_map(read).collect()
+}
+
+#[test]
+fn source_files_can_be_read_in_a_sitting() {
+    let all = texts();
+    assert!(all.len() > 50, "the walk found the sources");
+    // Every offender at once: a list is mended in one go.
+    let mut bad = Vec::new();
+    for (name, text) in all.iter().filter(|f| f.0.ends_with(".rs")) {
+        let lines = text.lines().count();
+        if lines > 600 {
+            bad.push(format!("{name} has {lines} lines: make it a folder"));
+        }
+        for (i, line) in text.lines().enumerate() {
+            let n = line.chars().count();
+            // A string that must not be broken (a path, a line of JSON) may be longer.
+            assert!(
+                n <= 100 || line.contains('"'),
+                "{name}:{}: {n} columns",
+                i + 1
+            );
+        }
+    }
+}
+
+#[test]
+fn nothing_is_left_undone_and_nothing_tells_of_the_workplace() {
+    // Written apart, so that this file does not contain them.
+    let words = [
+        concat!("todo", "!("),
+        concat!("unimpl", "emented!("),
+        concat!("TO", "DO"),
+        concat!("FIX", "ME"),
+        concat!("XX", "X"),
+        concat!("#[ig", "nore"),
+        concat!("db", "g!("),
+        concat!("/wo", "rk/"),
+        concat!(".lib", "rary/"),
+        concat!("/ro", "ot/"),
+    ];
+    let mut bad = Vec::new();
+    for (name, text) in texts() {
+        for (i, line) in text.lines().enumerate() {
+            let found = words.iter().filter(|w| line.contains(**w));
+            bad.extend(found.map(|w| format!("{name}:{}: {w}", i + 1)));
+        }
+    }
+    assert!(bad.is_empty(), "{}", bad.join("\n"));
+}
+
+#[test]
+fn manifests_say_what_and_under_which_licence() {
+    let licensed = "license.workspace = true";
+    for (name, text) in texts() {
+        if name.starts_with("crates/") && name.ends_with("/Cargo.toml") {
+            assert!(text.contains("description = \""), "{name}: description");
+            assert!(text.contains(licensed), "{name}: licence");
+            assert!(text.contains("[lints]\nworkspace = true"), "{name}: lints");
+        }
+    }
+    for f in [
+        "LICENSE-MIT",
+        "LICENSE-APACHE",
+        "README.md",
+        "CONTRIBUTING.md",
+        "CHANGELOG.md",
+    ] {
+        assert!(root().join(f).is_file(), "{f} is missing");
+    }
+}

@@ -1,0 +1,191 @@
+//! Whatever is wrong with the input: exit code 2, one line that names file, place and remedy.
+
+use crate::{project, scratch, seekwell};
+use std::io::Write;
+
+/// One message, no panic, nothing on stdout.
+fn refused(args: &[&str], says: &[&str]) {
+    let r = seekwell(args);
+    assert_eq!(r.code, 2, "{args:?}: {}{}", r.out, r.err);
+    assert_eq!(r.out, "", "{args:?}");
+    assert!(r.err.starts_with("error: "), "{args:?}: {}", r.err);
+    assert!(!r.err.contains("panicked"), "{args:?}: {}", r.err);
+    for s in says {
+        assert!(r.err.contains(s), "{args:?}: `{s}` is not in: {}", r.err);
+    }
+}
+
+const CASE: &str = r#"{"case":"a","elevator":"noop","input":[[0,1,1,"R",0,8]]}"#;
+
+#[test]
+fn files_that_are_no_cases() {
+    let zst = |text: &[u8]| zstd::encode_all(text, 3).unwrap();
+    let whole = zst(CASE.repeat(2000).as_bytes());
+    let rows: &[(&str, Vec<u8>, &[&str])] = &[
+        ("empty", Vec::new(), &["line 1", "no case"]),
+        ("blank", b"\n\n# only a comment\n".to_vec(), &["no case"]),
+        ("binary", vec![0xff; 300], &["line 1", "not text"]),
+        (
+            "prose",
+            b"Dear disk,\n".to_vec(),
+            &["line 1", "t_us,id,pid,op,sector,n"],
+        ),
+        ("half.jsonl", CASE.as_bytes()[..30].to_vec(), &["line 1"]),
+        (
+            "second.jsonl",
+            format!("{CASE}\n{{\"case\":3}}\n").into_bytes(),
+            &["line 2"],
+        ),
+        (
+            "key.jsonl",
+            CASE.replace("case\"", "kase\"").into_bytes(),
+            &["line 1", "kase"],
+        ),
+        (
+            "short.zst",
+            whole[..whole.len() / 2].to_vec(),
+            &["line 1", "fetch"],
+        ),
+        (
+            "broken.zst",
+            b"\x28\xb5\x2f\xfdgarbage!".to_vec(),
+            &["broken"],
+        ),
+        (
+            "broken.gz",
+            b"\x1f\x8bgarbage!garbage!".to_vec(),
+            &["broken"],
+        ),
+        (
+            "op.csv",
+            b"0,1,1,Q,0,8\n".to_vec(),
+            &["row 1", "op \"Q\"", "R W S"],
+        ),
+        (
+            "length.csv",
+            b"0,1,1,R,0,0\n".to_vec(),
+            &["row 1", "length"],
+        ),
+        (
+            "sector.csv",
+            b"0,1,1,R,99999999999999999,8\n".to_vec(),
+            &["row 1", "sector"],
+        ),
+        (
+            "time.csv",
+            b"-5,1,1,R,0,8\n".to_vec(),
+            &["row 1", "microseconds"],
+        ),
+        (
+            "columns.csv",
+            b"0,1,1,R,0\n".to_vec(),
+            &["line 1", "t_us,id,pid,op,sector,n"],
+        ),
+    ];
+    for (name, content, says) in rows {
+        let file = scratch(&format!("bad-{name}"), content);
+        let mut all = vec![&*file];
+        all.extend(*says);
+        refused(&["explain", &file], &all);
+    }
+}
+
+#[test]
+fn a_decompression_bomb_stops_at_the_line_limit() {
+    let mut encoder = zstd::Encoder::new(Vec::new(), 1).unwrap();
+    let zeros = vec![b' '; 1 << 20];
+    for _ in 0..1024 {
+        encoder.write_all(&zeros).unwrap();
+    }
+    let file = scratch("bomb.zst", &encoder.finish().unwrap());
+    refused(&["explain", &file], &[&file, "line 1", "16 MiB"]);
+}
+
+#[test]
+fn cases_that_ask_for_what_there_is_not() {
+    let with = |from: &str, to: &str| CASE.replace(from, to);
+    let rows: &[(&str, String, &[&str])] = &[
+        (
+            "elevator",
+            with("noop", "elevator-9000"),
+            &["elevator-9000", "deadline"],
+        ),
+        ("version", with("noop", "deadline-9.9"), &["9.9", "2.6.18"]),
+        (
+            "hz",
+            with("\"input\"", "\"hz\":0,\"input\""),
+            &["hz 0", "1..=10000"],
+        ),
+        (
+            "depth",
+            with("\"input\"", "\"device\":{\"depth\":0},\"input\""),
+            &["depth 0"],
+        ),
+        (
+            "harness",
+            with("\"input\"", "\"harness\":\"moon\",\"input\""),
+            &["moon", "serial"],
+        ),
+        (
+            "dispatch",
+            with("\"input\"", "\"dispatch\":[[\"a\"]],\"input\""),
+            &["dispatch row 1"],
+        ),
+        (
+            "tunable",
+            with("\"input\"", "\"tunables\":{\"warp\":9},\"input\""),
+            &["warp"],
+        ),
+    ];
+    for (name, case, says) in rows {
+        let file = scratch(&format!("asks-{name}.jsonl"), case.as_bytes());
+        refused(&["explain", &file], says);
+    }
+}
+
+#[test]
+fn options_out_of_range() {
+    let case = project("cases/noop.jsonl");
+    let csv = scratch("options.csv", b"0,1,1,R,0,8\n");
+    let rows: &[(&[&str], &[&str])] = &[
+        (
+            &["explain", "no/such/file"],
+            &["no/such/file", "No such file"],
+        ),
+        (&["explain", &case, "--case", "nil"], &["nil", "noop-N-1"]),
+        (
+            &["explain", &csv, "--scheduler", "elevator"],
+            &["elevator", "noop"],
+        ),
+        (
+            &["explain", &csv, "--tunable", "warp=9"],
+            &["warp", "fifo_batch"],
+        ),
+        (
+            &["explain", &csv, "--tunable", "fifo_batch"],
+            &["NAME=VALUE"],
+        ),
+        (
+            &["explain", &csv, "--tunable", "fifo_batch=-1"],
+            &["-1", "0.."],
+        ),
+        (
+            &["explain", &csv, "--tunable", "fifo_batch=many"],
+            &["many", "whole number"],
+        ),
+        (
+            &["explain", &csv, "--tunable", "fifo_batch=99999999999"],
+            &["99999999999"],
+        ),
+        (&["explain", &csv, "--hz", "0"], &["--hz", "1..=10000"]),
+        (&["explain", &csv, "--depth", "0"], &["--depth"]),
+        (&["explain", &csv, "--service-us", "NaN"], &["--service-us"]),
+        (&["explain", &csv, "--csv", "--json"], &["--json"]),
+        (&["schedulers", "elevator"], &["elevator", "mq-deadline"]),
+        (&["completions", "tcsh"], &["tcsh", "bash"]),
+        (&["levitate"], &["levitate"]),
+    ];
+    for (args, says) in rows {
+        refused(args, says);
+    }
+}

@@ -1,0 +1,179 @@
+//! `explain` as a program reads it: logs, agreement, exit status.
+
+use crate::{good, project, scratch, seekwell};
+use seekwell_sim::cases::format::CsvOptions;
+use seekwell_sim::cases::{read_cases, run};
+use serde_json::Value;
+use std::path::Path;
+
+fn decisions(name: &str) -> String {
+    project(&format!(
+        "crates/seekwell-sim/tests/decisions/{name}.jsonl.zst"
+    ))
+}
+
+/// Rows of a log that `--csv` printed: (id, t_ns, event).
+fn rows(text: &str) -> Vec<(String, u64, String)> {
+    let mut lines = text.lines();
+    assert_eq!(lines.next(), Some("id,t_ns,event"));
+    let row = |l: &str| {
+        let f: Vec<&str> = l.split(',').collect();
+        assert_eq!(f.len(), 3, "{l}");
+        (f[0].to_owned(), f[1].parse().expect("ns"), f[2].to_owned())
+    };
+    lines.map(row).collect()
+}
+
+#[test]
+fn csv_is_the_recorded_log() {
+    let file = decisions("row");
+    let cases = read_cases(Path::new(&file), &CsvOptions::default()).unwrap();
+    let case = cases
+        .iter()
+        .find(|c| c.timers.as_ref().is_some_and(|t| !t.is_empty()));
+    let case = case.expect("a case with timers");
+    let got = rows(&good(&["explain", &file, "--case", &case.case, "--csv"]));
+    let mut want = Vec::new();
+    for (t, bios) in case.expected().unwrap().unwrap() {
+        for (i, b) in bios.iter().enumerate() {
+            let event = if i == 0 { "dispatch" } else { "dispatch+" };
+            want.push((b.0.to_string(), t.since_start(), event.to_owned()));
+        }
+    }
+    let (timers, dispatches): (Vec<_>, Vec<_>) = got.iter().cloned().partition(|r| r.2 == "timer");
+    assert_eq!(dispatches, want);
+    assert!(timers.iter().all(|t| t.0.is_empty()));
+    let at: Vec<u64> = timers.iter().map(|t| t.1).collect();
+    let expected: Vec<u64> = case
+        .expected_timers()
+        .unwrap()
+        .iter()
+        .map(|t| t.since_start())
+        .collect();
+    assert_eq!(at, expected);
+    assert!(got.is_sorted_by_key(|r| r.1), "one log, in order of time");
+}
+
+#[test]
+fn csv_of_all_cases_repeats_the_head_line_and_nothing_else() {
+    let file = decisions("noop");
+    let text = good(&["explain", &file, "--all", "--csv"]);
+    let cases = read_cases(Path::new(&file), &CsvOptions::default()).unwrap();
+    let parts: Vec<&str> = text.split("id,t_ns,event\n").skip(1).collect();
+    assert_eq!(parts.len(), cases.len());
+    for (part, case) in parts.iter().zip(&cases) {
+        let bios: usize = run(case, false)
+            .unwrap()
+            .dispatch
+            .iter()
+            .map(|d| d.1.len())
+            .sum();
+        assert_eq!(part.lines().count(), bios, "{}", case.case);
+    }
+}
+
+#[test]
+fn strict_tells_a_difference_by_its_exit_status() {
+    let file = decisions("deadline-4.0");
+    let same = seekwell(&["explain", &file, "--all", "--strict"]);
+    assert_eq!(same.code, 0, "{}", same.out);
+    let wrong = seekwell(&["explain", &file, "--all", "--strict", "--scheduler", "noop"]);
+    assert_eq!(wrong.code, 1);
+    assert!(wrong.out.contains("Cases that differ"));
+    let lax = seekwell(&["explain", &file, "--all", "--scheduler", "noop"]);
+    assert_eq!(lax.code, 0);
+}
+
+#[test]
+fn a_difference_is_shown_with_its_neighbourhood() {
+    let case = r#"{"case":"x","elevator":"noop","input":[[0,1,1,"R",0,8],[1,2,1,"R",90,8],[2,3,1,"R",40,8]],"dispatch":[[0,1],[5000,3],[10000,2]]}"#;
+    let r = seekwell(&[
+        "explain",
+        &scratch("differs.jsonl", case.as_bytes()),
+        "--strict",
+    ]);
+    assert_eq!(r.code, 1);
+    assert!(r.out.contains("First difference: decision 2"), "{}", r.out);
+    assert!(r.out.contains(">  2  5.000 3   5.000 2"), "{}", r.out);
+    assert!(
+        r.out.contains("33.3 %"),
+        "one of three at its place: {}",
+        r.out
+    );
+}
+
+#[test]
+fn the_null_models_stand_beside_the_score() {
+    let file = decisions("deadline-4.0");
+    let doc: Value = serde_json::from_str(&good(&["explain", &file, "--json"])).unwrap();
+    let cases = doc["cases"].as_array().unwrap();
+    let identical = |a: &Value| a["identical"] == true;
+    assert!(cases.iter().all(|c| identical(&c["agreement"])));
+    for null in 0..2 {
+        let agree = |c: &&Value| identical(&c["beside"][null]["agreement"]);
+        assert!(
+            cases.iter().filter(agree).count() < cases.len(),
+            "a null model may not pass"
+        );
+    }
+}
+
+#[test]
+fn rounds_of_a_running_kernel_are_scored_by_class() {
+    let file = decisions("mq/mq-deadline-6.18");
+    let text = good(&["explain", &file, "--all"]);
+    assert!(text.contains("gated-prio"), "{text}");
+    assert!(text.contains("C-LOOK"));
+    let name = "mq-deadline-6.18/000-gated";
+    let steps = good(&["explain", &file, "--case", name]);
+    assert!(steps.contains("because"), "{steps}");
+    assert!(steps.contains("Agreement with the kernel's"));
+    let log = rows(&good(&["explain", &file, "--case", name, "--csv"]));
+    assert!(log.len() > 50 && log.iter().all(|r| r.2.starts_with("dispatch")));
+}
+
+#[test]
+fn a_request_list_runs_under_any_scheduler() {
+    let csv = scratch(
+        "list.csv",
+        b"0,1,1,R,5000,8\n10,2,1,R,9000,8\n20,3,1,R,100,8\n",
+    );
+    let order = |args: &[&str]| {
+        let mut all = vec!["explain", &csv, "--csv"];
+        all.extend(args);
+        rows(&good(&all))
+            .iter()
+            .map(|r| r.0.clone())
+            .collect::<Vec<_>>()
+            .join(" ")
+    };
+    assert_eq!(order(&["-s", "noop"]), "1 2 3");
+    assert_eq!(order(&["-s", "vr"]), "1 2 3");
+    let us = rows(&good(&[
+        "explain",
+        &csv,
+        "--csv",
+        "--service-us",
+        "250",
+        "--depth",
+        "2",
+    ]));
+    assert_eq!(
+        us.iter().map(|r| r.1).collect::<Vec<_>>(),
+        [0, 10_000, 250_000]
+    );
+}
+
+#[test]
+fn controls_are_told_in_their_place() {
+    let csv = scratch(
+        "controls.csv",
+        b"0,1,7,R,0,8\n0,2,7,R,90,8\n5,x,7\n5,t,fifo_batch,1\n5,3,8,R,50,8\n9000,p,8,1,0\n",
+    );
+    let text = good(&["explain", &csv]);
+    let lines: Vec<&str> = text.lines().filter(|l| l.contains("  control  ")).collect();
+    assert_eq!(lines.len(), 3, "{text}");
+    let at = |what: &str| text.find(what).unwrap_or_else(|| panic!("{what}: {text}"));
+    assert!(at("process 7 exits") < at("fifo_batch = 1"));
+    assert!(at("fifo_batch = 1") < at("arrives    3"));
+}

@@ -1,0 +1,64 @@
+//! Drives the built binary as its users do.
+
+mod bad_input;
+mod explain;
+mod golden;
+mod plumbing;
+mod registries;
+
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::{Command, Output, Stdio};
+
+/// What a run of `seekwell` gave.
+struct Ran {
+    code: i32,
+    out: String,
+    err: String,
+}
+
+/// The binary, ready to run with these arguments and a settled environment.
+fn command(args: &[&str]) -> Command {
+    let mut c = Command::new(env!("CARGO_BIN_EXE_seekwell"));
+    c.args(args)
+        .env_remove("NO_COLOR")
+        .env_remove("CLICOLOR_FORCE")
+        .env("COLUMNS", "100")
+        .stdin(Stdio::null());
+    c
+}
+
+fn ran(o: Output) -> Ran {
+    Ran {
+        // A process that died of a signal has no code: that is never right.
+        code: o.status.code().expect("ended by itself"),
+        out: String::from_utf8(o.stdout).expect("UTF-8"),
+        err: String::from_utf8(o.stderr).expect("UTF-8"),
+    }
+}
+
+/// Runs it.
+fn seekwell(args: &[&str]) -> Ran {
+    ran(command(args).output().expect("the binary runs"))
+}
+
+/// Runs and demands success without a word on stderr.
+fn good(args: &[&str]) -> String {
+    let r = seekwell(args);
+    assert_eq!((r.code, &*r.err), (0, ""), "{args:?}");
+    r.out
+}
+
+/// A file of the project.
+fn project(path: &str) -> String {
+    let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..");
+    root.join(path).display().to_string()
+}
+
+/// A file for one test, in a directory that cargo keeps for tests.
+fn scratch(name: &str, content: &[u8]) -> String {
+    let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let mut f = std::fs::File::create(&path).expect("scratch file");
+    f.write_all(content).expect("scratch file");
+    path.display().to_string()
+}

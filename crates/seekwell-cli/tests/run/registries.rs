@@ -1,0 +1,83 @@
+//! What lists say is what there is.
+
+use crate::{good, project, seekwell};
+use seekwell_sched::registry;
+use serde_json::Value;
+
+#[test]
+fn every_scheduler_is_listed_and_has_a_page() {
+    let list = good(&["schedulers"]);
+    for s in registry() {
+        assert!(
+            list.lines()
+                .any(|l| l.split_whitespace().next() == Some(s.name)),
+            "{}",
+            s.name
+        );
+        for (version, _) in s.versions {
+            let page = good(&["schedulers", &format!("{}-{version}", s.name)]);
+            for t in (s.tunables)(version) {
+                assert!(page.contains(t.name), "{}-{version}: {}", s.name, t.name);
+            }
+            assert!(page.contains(version), "{}-{version}", s.name);
+        }
+    }
+}
+
+/// Defaults are written by hand in the registry: they must be what an instance says of itself.
+#[test]
+fn listed_defaults_are_those_of_a_fresh_scheduler() {
+    use seekwell_core::TickClock;
+    use seekwell_sched::{Cx, QueueFacts};
+    for s in registry() {
+        for &(version, era) in s.versions {
+            let cx = Cx::new(QueueFacts::example(era), TickClock::new(1000));
+            let made = (s.make)(&cx, version);
+            for t in (s.tunables)(version) {
+                let shown = made.show(&cx, t.name);
+                let shown = shown.unwrap_or_else(|| panic!("{}: cannot show {}", s.name, t.name));
+                // A default in words (a formula, "all of nr_requests") cannot be compared.
+                if t.default.parse::<i64>().is_ok() {
+                    assert_eq!(shown, t.default, "{}-{version}: {}", s.name, t.name);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn the_documentation_table_is_that_of_the_registry() {
+    let path = project("docs/schedulers.md");
+    let page = std::fs::read_to_string(&path).unwrap_or_default();
+    assert!(
+        page == good(&["schedulers", "--markdown"]),
+        "docs/schedulers.md is not that of the registry: run `make docs`"
+    );
+}
+
+#[test]
+fn json_lists_are_json() {
+    let all: Value = serde_json::from_str(&good(&["schedulers", "--json"])).expect("JSON");
+    assert_eq!(all.as_array().map(Vec::len), Some(registry().len()));
+    let one: Value =
+        serde_json::from_str(&good(&["schedulers", "deadline-3.4", "--json"])).unwrap();
+    assert_eq!(one["version"], "3.4");
+    assert_eq!(one["tunables"][0]["name"], "read_expire");
+}
+
+#[test]
+fn completions_and_manual_pages_know_the_commands() {
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        assert!(good(&["completions", shell]).contains("explain"), "{shell}");
+    }
+    assert!(good(&["man"]).contains(".TH seekwell"));
+    let dir = std::path::PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("man");
+    std::fs::create_dir_all(&dir).unwrap();
+    good(&["man", &dir.display().to_string()]);
+    let page = std::fs::read_to_string(dir.join("seekwell-explain.1")).unwrap();
+    assert!(page.contains("strict"));
+    let missing = dir.join("none");
+    let r = seekwell(&["man", &missing.display().to_string()]);
+    assert_eq!(r.code, 2);
+    assert!(r.err.contains("no such directory"));
+}

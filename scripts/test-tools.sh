@@ -1,0 +1,36 @@
+#!/usr/bin/env bash
+# Installs what the tests need beside cargo, where that is missing and may be installed; says what
+# is skipped where it may not.
+set -euo pipefail
+
+# command, Debian package, what is skipped without it
+tools=(
+  "cc gcc linking:nothing-can-be-built"
+  "valgrind valgrind counting-instructions-per-I/O"
+)
+
+missing=() lost=()
+for line in "${tools[@]}"; do
+  read -r command package loss <<<"$line"
+  command -v "$command" >/dev/null || { missing+=("$package"); lost+=("${loss//-/ }"); }
+done
+[ ${#missing[@]} -gt 0 ] || exit 0
+
+if [ "$(id -u)" -eq 0 ]; then
+  as_root=()
+elif command -v sudo >/dev/null && sudo -n true 2>/dev/null; then
+  as_root=(sudo -n)
+else
+  as_root=(none)
+fi
+if [ "${as_root[*]-}" != none ] && command -v apt-get >/dev/null; then
+  echo "installing ${missing[*]}"
+  if "${as_root[@]}" apt-get update -qq &&
+    "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive \
+      apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null; then
+    exit 0
+  fi
+fi
+for i in "${!missing[@]}"; do
+  echo "skipped: ${lost[$i]} (not root and no sudo: apt-get install ${missing[$i]})"
+done
