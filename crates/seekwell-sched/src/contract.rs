@@ -95,6 +95,11 @@ pub trait Scheduler: Send {
     fn bypass(&self) -> bool {
         false
     }
+    /// blk-mq: may requests that are inserted now become part of ones inside? (ADIOS: not while a
+    /// barrier waits.)
+    fn insert_merges(&self) -> bool {
+        true
+    }
     /// blk-mq, right before a request that is about to be inserted is tried as an addition to one
     /// that is inside already.
     fn inserting(&mut self, cx: &mut Cx, rq: RqId) {}

@@ -255,7 +255,7 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
     /// Puts a request into the scheduler (without one: into its CPU's FIFO).
     pub(super) fn insert(&mut self, rq: RqId, how: Insert) {
         if how == Insert::Sorted {
-            if self.hash {
+            if self.hash && self.sched.insert_merges() {
                 self.sched.inserting(&mut self.cx, rq);
                 let (cx, sched) = (&mut self.cx, &mut *self.sched);
                 if merge::insert_merge(cx, sched, &mut self.acct, rq) {

@@ -256,7 +256,10 @@ impl<S: Scheduler + ?Sized> Queue<'_, S> {
 
     fn insert(&mut self, rq: RqId) {
         self.sched.inserting(&mut self.cx, rq);
-        if self.hash && merge::insert_merge(&mut self.cx, self.sched, &mut self.acct, rq) {
+        if self.hash
+            && self.sched.insert_merges()
+            && merge::insert_merge(&mut self.cx, self.sched, &mut self.acct, rq)
+        {
             self.free_merged();
             return;
         }
