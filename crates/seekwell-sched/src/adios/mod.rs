@@ -14,6 +14,8 @@
 
 mod model;
 mod page;
+#[cfg(test)]
+mod tests;
 mod tunables;
 mod version;
 
@@ -362,18 +364,13 @@ impl Adios {
         self.barred = !self.barriers.is_empty();
         true
     }
+}
 
-    /// Rule 15: how much a sample says, on a rotating disk the more the farther the head went.
-    fn sample_weight(&mut self, cx: &Cx, rq: RqId) -> u64 {
-        let (start, end) = (cx.rqs[rq].sector, cx.rqs[rq].end());
-        if !(self.version.rotational && cx.queue.rotational) {
-            return 1;
-        }
-        let last = self.last_end.replace(end);
-        match last.map_or(0, |l| l.distance(start)) {
-            0 => 1,
-            d => u64::from(d.ilog2()) + 2,
-        }
+/// Rule 15: how much a sample of a rotating disk says: the more, the farther the head went.
+fn sample_weight(last_end: Option<Sector>, start: Sector) -> u64 {
+    match last_end.map_or(0, |l| l.distance(start)) {
+        0 => 1,
+        d => u64::from(d.ilog2()) + 2,
     }
 }
 
@@ -413,6 +410,10 @@ impl Scheduler for Adios {
         } else {
             self.sort(cx, rq);
         }
+    }
+
+    fn insert_merges(&self) -> bool {
+        self.stable && !self.barred
     }
 
     fn dispatch(&mut self, cx: &mut Cx, _: u16, force: bool) -> u32 {
@@ -501,7 +502,11 @@ impl Scheduler for Adios {
             cx.why("14", || format!("{latency} ns is too long to believe"));
             return;
         }
-        let weight = self.sample_weight(cx, rq);
+        let mut weight = 1;
+        if self.version.rotational && cx.queue.rotational {
+            let last = self.last_end.replace(cx.rqs[rq].end());
+            weight = sample_weight(last, cx.rqs[rq].sector);
+        }
         cx.why("17", || {
             format!(
                 "type {k}: {latency} ns, predicted {}, weight {weight}",
