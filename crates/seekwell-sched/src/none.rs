@@ -144,3 +144,58 @@ impl Scheduler for NoScheduler {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cx::QueueFacts;
+    use proptest::prelude::*;
+    use seekwell_core::{CgroupId, Flags, IoPrio, Op, State, TaskId, TickClock};
+
+    proptest! {
+        /// P2 and P4: each CPU's requests leave in order of insertion, whatever their sectors; and
+        /// the round robin passes over no CPU that waits.
+        #[test]
+        fn fifo_by_cpu_and_fair_between_cpus(ops in prop::collection::vec((0u16..4, 0u64..64, 0u8..5), 1..200)) {
+            let mut facts = QueueFacts::example(Era::Mq);
+            (facts.cpus, facts.hctxs) = (4, 2);
+            let mut cx = Cx::new(facts, TickClock::new(1000));
+            let mut s = NoScheduler::new(&cx);
+            let ioc = cx.iocs.create(TaskId(1), IoPrio::be(4), CgroupId::ROOT);
+            let mut model: Vec<Vec<RqId>> = vec![vec![]; 4];
+            let mut passed = [0u32; 4];
+            for (cpu, sector, what) in ops {
+                let hctx = cx.queue.hctx_of(cpu);
+                if what < 3 {
+                    let bio = Bio::new(0, TaskId(1), Op::Read, Flags::empty(), sector * 8, 8);
+                    let now = cx.now();
+                    let rq = cx.rqs.alloc(bio, ioc, IoPrio::be(4), Era::Mq, now);
+                    let r = &mut cx.rqs[rq];
+                    (r.cpu, r.hctx, r.state) = (cpu, hctx, State::Sorted);
+                    cx.nr_sorted += 1;
+                    s.insert(&mut cx, rq, Insert::Sorted);
+                    model[cpu as usize].push(rq);
+                } else {
+                    let n = s.dispatch(&mut cx, hctx, what == 4);
+                    let mine: Vec<u16> = (0..4).filter(|c| cx.queue.hctx_of(*c) == hctx).collect();
+                    let waiting: usize = mine.iter().map(|c| model[*c as usize].len()).sum();
+                    let wanted = if what == 4 { waiting } else { waiting.min(1) };
+                    prop_assert_eq!(n as usize, wanted);
+                    while let Some(rq) = cx.out.pop() {
+                        let from = cx.rqs[rq].cpu;
+                        prop_assert_eq!(model[from as usize].remove(0), rq);
+                        for c in &mine {
+                            let idle = model[*c as usize].is_empty() || *c == from;
+                            passed[*c as usize] = if idle { 0 } else { passed[*c as usize] + 1 };
+                            prop_assert!(what == 4 || passed[*c as usize] < mine.len() as u32);
+                        }
+                    }
+                    if what == 4 {
+                        passed = [0; 4];
+                    }
+                }
+                s.check(&cx);
+            }
+        }
+    }
+}

@@ -35,8 +35,8 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
 
     /// Does what workers have to do at this instant.
     pub(super) fn due_runs(&mut self) {
-        while let Some(rq) = self.requeued.pop_front() {
-            self.reinsert(rq);
+        while let Some((rq, how)) = self.requeued.pop_front() {
+            self.reinsert(rq, how);
         }
         self.after_callback();
         for h in 0..self.hctx.len() {
@@ -48,14 +48,12 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
     }
 
     /// The requeue worker: back to the head of the scheduler, or data of a flush sequence.
-    fn reinsert(&mut self, rq: RqId) {
+    fn reinsert(&mut self, rq: RqId, how: Insert) {
         let h = self.cx.rqs[rq].hctx as usize;
-        if self.cx.rqs[rq].op == Op::Flush || !self.cx.rqs[rq].elv {
-            self.bypass_insert(rq, true);
-        } else if self.tags[rq].sequenced {
-            self.insert(rq, Insert::Sorted);
+        if self.cx.rqs[rq].elv {
+            self.insert(rq, how);
         } else {
-            self.insert(rq, Insert::Requeue);
+            self.bypass_insert(rq, true);
         }
         self.run_later(h);
     }
@@ -318,7 +316,7 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
         }
         self.cx.rqs[rq].state = State::Dispatched;
         self.cx.event(Action::Requeue, rq);
-        self.requeued.push_back(rq);
+        self.requeued.push_back((rq, Insert::Requeue));
         self.after_callback();
         true
     }
@@ -332,5 +330,32 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
         let mut all = self.cx.rqs.iter();
         all.find(|(_, r)| r.state == State::InFlight && pick(r))
             .map(|(i, _)| i)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn b4_dispatch_busy() {
+        let mut h = Hctx::default();
+        let mut rounds = |failed: &[bool]| -> Vec<u32> {
+            let one = |f: &bool| {
+                h.round(*f);
+                h.busy
+            };
+            failed.iter().map(one).collect()
+        };
+        assert_eq!(
+            rounds(&[false, true, true, false, false, false]),
+            [0, 2, 3, 2, 1, 0]
+        );
+        assert_eq!(rounds(&[true; 10]).last(), Some(&9), "saturates");
+        assert_eq!(
+            rounds(&[false; 8]),
+            [7, 6, 5, 4, 3, 2, 1, 0],
+            "eight clean rounds"
+        );
     }
 }

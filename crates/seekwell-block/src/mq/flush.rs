@@ -6,7 +6,7 @@
 use super::{MqQueue, OWN_BIO, RqTags};
 use crate::legacy::flush::{Act, Sequenced};
 use seekwell_core::{Bio, Device, Era, Flags, IoPrio, Op, RqId, State, TaskId};
-use seekwell_sched::Scheduler;
+use seekwell_sched::{Insert, Scheduler};
 
 impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
     /// Takes a request that carries PREFLUSH or FUA, or is a flush. False: it needs no sequence and
@@ -38,7 +38,7 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
             match act {
                 Act::Write(rq) => {
                     self.cx.rqs[rq].state = State::Dispatched;
-                    self.requeued.push_back(rq);
+                    self.requeued.push_back((rq, Insert::Sorted));
                 }
                 Act::Complete(rq) => {
                     let mut ready = std::mem::take(&mut self.ready);

@@ -36,7 +36,7 @@ use plug::Plug;
 use seekwell_core::{
     BioDone, BioId, Device, Done, Instant, Links, List, Nanos, RqId, Side, TickClock,
 };
-use seekwell_sched::{Cx, QueueFacts, Scheduler, StoreError};
+use seekwell_sched::{Cx, Insert, QueueFacts, Scheduler, StoreError};
 use std::collections::{BTreeMap, VecDeque};
 use submit::Sleeper;
 use tags::TagPool;
@@ -106,8 +106,8 @@ pub struct MqQueue<S: Scheduler + ?Sized, D: Device> {
     tasks: Tasks,
     /// Tasks that sleep for a tag (or a frozen queue), with all they do after.
     sleepers: Vec<Sleeper>,
-    /// Given back by the driver, to be inserted again.
-    requeued: VecDeque<RqId>,
+    /// What the requeue worker is to insert: given back by the driver, or data of a sequence.
+    requeued: VecDeque<(RqId, Insert)>,
     in_flight: u32,
     flushing: bool,
     /// Pieces of split bios not completed yet, and whether one failed.

@@ -26,10 +26,14 @@ pub struct Window {
 pub struct Histogram([u64; BUCKETS]);
 
 impl Histogram {
+    /// Samples since it was last read.
+    pub fn samples(&self) -> u64 {
+        self.0.iter().sum()
+    }
     /// Rule 14: the bucket the percentile lies in, if there are samples enough or the window is
     /// over; reading it empties the histogram.
     pub fn percentile(&mut self, window: &mut Window, cx: &mut Cx, percent: u64) -> Option<u32> {
-        let samples: u64 = self.0.iter().sum();
+        let samples = self.samples();
         if samples == 0 {
             return None;
         }

@@ -12,6 +12,8 @@
 //! order among several hardware queues that wait for a token.
 
 mod latency;
+#[cfg(test)]
+mod tests;
 
 use crate::contract::{BioMerge, Insert, Scheduler};
 use crate::cx::{Cx, Emit};
@@ -397,7 +399,7 @@ impl Scheduler for Kyber {
         for (rq, r) in cx.rqs.iter() {
             if self.info.try_get(rq.idx()).is_some_and(|i| i.token) {
                 assert!(
-                    r.state > seekwell_core::State::Sorted,
+                    r.state != seekwell_core::State::Sorted,
                     "kyber P6: token held inside"
                 );
                 held[self.info[rq].domain as usize] += 1;

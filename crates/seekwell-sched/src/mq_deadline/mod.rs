@@ -18,6 +18,8 @@
 //! Zoned devices are left out (since 6.10 they are none of the scheduler's business). The sync
 //! flag, processes and the level inside a class are ignored. No timers, no idling.
 
+#[cfg(test)]
+mod tests;
 mod tunables;
 
 use crate::contract::{Insert, MergeKind, Scheduler};

@@ -28,6 +28,17 @@ pub struct BenchDevice {
 }
 
 impl BenchDevice {
+    /// With these facts; `accepts`: answers busy beyond so many commands.
+    pub fn new(facts: DeviceFacts, service: Nanos, parallel: bool, accepts: usize) -> Self {
+        BenchDevice {
+            facts,
+            service,
+            parallel,
+            accepts,
+            queue: VecDeque::new(),
+            last: Instant::default(),
+        }
+    }
     /// The device of a case.
     pub fn of(case: &Case) -> Self {
         let d = &case.device;
@@ -35,18 +46,12 @@ impl BenchDevice {
         facts.rotational = d.rotational;
         facts.write_cache = d.write_cache;
         facts.hw_queues = d.hw_queues.max(1);
-        BenchDevice {
-            service: Nanos((d.service_us * 1000.0).round() as u64),
-            parallel: d.parallel,
-            accepts: if d.accepts == 0 {
-                usize::MAX
-            } else {
-                d.accepts as usize
-            },
-            queue: VecDeque::new(),
-            last: Instant::default(),
-            facts,
-        }
+        let service = Nanos((d.service_us * 1000.0).round() as u64);
+        let accepts = match d.accepts {
+            0 => usize::MAX,
+            n => n as usize,
+        };
+        Self::new(facts, service, d.parallel, accepts)
     }
 }
 

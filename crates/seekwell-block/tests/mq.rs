@@ -1,0 +1,261 @@
+//! The multi-queue layer seen from outside: flush sequences, clocks of requests, tags, nr_requests.
+
+use seekwell_block::{MqDriver, MqQueue};
+use seekwell_core::{
+    Accept, Bio, BioDone, BioSink, Command, Control, Device, DeviceFacts, Done, Era, Flags,
+    Instant, Nanos, Op, TaskId, TickClock,
+};
+use seekwell_device::Constant;
+use seekwell_sched::mq_deadline::{Generation, MqDeadline};
+use seekwell_sched::none::NoScheduler;
+use seekwell_sched::{QueueFacts, Scheduler};
+
+/// Remembers what it was given.
+struct Witness(Constant, Vec<(Op, u64, bool)>);
+
+impl Device for Witness {
+    fn accept(&mut self, now: Instant, c: Command) -> Accept {
+        let a = self.0.accept(now, c);
+        if a == Accept::Accepted {
+            self.1.push((c.op, c.sector.0, c.fua));
+        }
+        a
+    }
+    fn next_event(&self) -> Option<Instant> {
+        self.0.next_event()
+    }
+    fn advance(&mut self, to: Instant, out: &mut Vec<Done>) {
+        self.0.advance(to, out);
+    }
+    fn facts(&self) -> &DeviceFacts {
+        self.0.facts()
+    }
+}
+
+fn queue<S: Scheduler>(
+    era: Era,
+    facts: impl FnOnce(&mut DeviceFacts),
+    depth: u32,
+    make: impl FnOnce(&seekwell_sched::Cx) -> S,
+) -> MqQueue<S, Witness> {
+    let dev = Constant::serial(depth, Nanos::from_ms(1));
+    let mut f = dev.facts().clone();
+    facts(&mut f);
+    let dev = Witness(dev.with_facts(f), Vec::new());
+    let clock = TickClock::new(1000);
+    let facts = QueueFacts::example(era);
+    let driver = MqDriver::Tag { depth };
+    MqQueue::new(facts, clock, driver, true, dev, |cx| Box::new(make(cx)))
+}
+
+fn deadline(era: Era, cache: bool, fua: bool, depth: u32) -> MqQueue<MqDeadline, Witness> {
+    let facts = |f: &mut DeviceFacts| (f.write_cache, f.fua) = (cache, fua);
+    let generation = Generation::named(if era == Era::Mq6_1 { "6.1" } else { "6.12" });
+    queue(era, facts, depth, |cx| MqDeadline::new(cx, generation))
+}
+
+fn bio(id: u64, op: Op, flags: Flags, sector: u64) -> Bio {
+    let n = if op == Op::Flush { 0 } else { 8 };
+    Bio::new(id, TaskId(id as u32), op, flags, sector, n)
+}
+
+fn finish<S: Scheduler>(q: &mut MqQueue<S, Witness>) -> Vec<(u64, u64)> {
+    let mut out: Vec<BioDone> = Vec::new();
+    while let Some(t) = q.next_event() {
+        q.advance(t, &mut out);
+        q.check();
+    }
+    assert!(q.cx.rqs.is_empty(), "every request is freed");
+    out.iter()
+        .map(|d| (d.id.0, d.at.since_start() / 1000))
+        .collect()
+}
+
+const COMMIT: Flags = Flags::PREFLUSH.union(Flags::FUA);
+
+#[test]
+fn rule_25a_without_a_cache_the_marks_are_dropped_and_a_flush_ends_at_once() {
+    let mut q = deadline(Era::Mq, false, false, 1);
+    q.submit(Instant::START, bio(1, Op::Write, COMMIT, 100));
+    q.submit(Instant::START, bio(2, Op::Flush, Flags::PREFLUSH, 0));
+    assert_eq!(finish(&mut q), [(2, 0), (1, 1_000)]);
+    assert_eq!(q.device().1, [(Op::Write, 100, false)]);
+}
+
+#[test]
+fn rule_25a_flush_data_flush() {
+    let mut q = deadline(Era::Mq, true, false, 1);
+    q.submit(Instant::START, bio(1, Op::Write, COMMIT, 100));
+    assert_eq!(finish(&mut q), [(1, 3_000)]);
+    let ops: Vec<_> = q.device().1.iter().map(|c| c.0).collect();
+    assert_eq!(ops, [Op::Flush, Op::Write, Op::Flush]);
+    assert_eq!(q.stats().flushes, 2);
+}
+
+#[test]
+fn rule_25a_a_device_with_fua_needs_no_second_flush() {
+    let mut q = deadline(Era::Mq, true, true, 1);
+    q.submit(Instant::START, bio(1, Op::Write, COMMIT, 100));
+    q.submit(Instant::START, bio(2, Op::Write, Flags::FUA, 900));
+    finish(&mut q);
+    assert_eq!(
+        q.device().1,
+        [
+            (Op::Flush, 0, false),
+            (Op::Write, 900, true),
+            (Op::Write, 100, true)
+        ]
+    );
+}
+
+#[test]
+fn rule_25b_who_comes_while_a_flush_runs_shares_the_next() {
+    let mut q = deadline(Era::Mq, true, true, 4);
+    for id in 1..=4 {
+        q.submit(Instant::START, bio(id, Op::Flush, Flags::PREFLUSH, 0));
+        if id == 1 {
+            q.advance(Instant::START, &mut Vec::new());
+        }
+    }
+    assert_eq!(
+        finish(&mut q),
+        [(1, 1_000), (2, 2_000), (3, 2_000), (4, 2_000)]
+    );
+    assert_eq!(q.stats().flushes, 2);
+}
+
+#[test]
+fn rule_25c_data_of_a_sequence_is_scheduled_since_6_2_and_passed_by_before() {
+    // While the flush runs reads and a write come. In 6.12 the data write is sorted among the
+    // writes (whose batch goes first on a fresh queue); in 6.1 it goes before everything.
+    let order = |era| {
+        let mut q = deadline(era, true, true, 1);
+        q.submit(Instant::START, bio(1, Op::Write, Flags::PREFLUSH, 500));
+        q.advance(Instant::START, &mut Vec::new());
+        q.submit(Instant::at_us(100), bio(2, Op::Write, Flags::empty(), 100));
+        q.submit(Instant::at_us(100), bio(3, Op::Write, Flags::empty(), 900));
+        q.submit(Instant::at_us(100), bio(4, Op::Write, Flags::empty(), 950));
+        finish(&mut q);
+        q.device().1.iter().map(|c| c.1).collect::<Vec<_>>()
+    };
+    // The first of them was parked while the flush ran.
+    assert_eq!(order(Era::Mq), [0, 100, 500, 900, 950]);
+    assert_eq!(order(Era::Mq6_1), [0, 500, 100, 900, 950]);
+}
+
+#[test]
+fn rule_25_a_device_that_cannot_queue_flushes_gets_nothing_beside_one() {
+    let facts = |f: &mut DeviceFacts| (f.write_cache, f.flush_queueable) = (true, false);
+    let mut q = queue(Era::Mq, facts, 4, |cx| {
+        MqDeadline::new(cx, Generation::V6_12)
+    });
+    q.submit(Instant::START, bio(1, Op::Read, Flags::empty(), 100));
+    q.advance(Instant::START, &mut Vec::new());
+    q.submit(Instant::at_us(10), bio(2, Op::Flush, Flags::PREFLUSH, 0));
+    q.submit(Instant::at_us(20), bio(3, Op::Read, Flags::empty(), 200));
+    let done = finish(&mut q);
+    assert_eq!(done, [(1, 1_000), (2, 2_000), (3, 3_000)]);
+}
+
+#[test]
+fn i8_a_fused_request_started_when_its_oldest_part_did() {
+    let mut q = deadline(Era::Mq, false, false, 1);
+    let at = Instant::at_us;
+    q.set_nr_requests(at(0), 64).unwrap();
+    q.submit(at(0), bio(1, Op::Read, Flags::empty(), 5000));
+    q.submit(at(0), bio(9, Op::Read, Flags::empty(), 9000));
+    q.advance(at(0), &mut Vec::new());
+    q.submit(at(5), bio(2, Op::Read, Flags::empty(), 16));
+    q.submit(at(10), bio(3, Op::Read, Flags::empty(), 0));
+    q.submit(at(15), bio(4, Op::Read, Flags::empty(), 8));
+    let fused: Vec<_> = q.cx.rqs.iter().filter(|r| r.1.bios == 3).collect();
+    assert_eq!((fused.len(), fused[0].1.start), (1, at(5)));
+    assert_eq!(
+        q.tags_used().0,
+        3,
+        "the tags of what was merged away are back"
+    );
+    finish(&mut q);
+}
+
+#[test]
+fn rule_18_requests_of_a_plug_share_their_start_since_6_9() {
+    for (era, second) in [(Era::Mq, 0), (Era::Mq6_1, 40)] {
+        let mut q = deadline(era, false, false, 1);
+        let mut one = bio(1, Op::Read, Flags::empty(), 100);
+        let mut two = bio(2, Op::Read, Flags::empty(), 900);
+        (one.task, two.task) = (TaskId(7), TaskId(7));
+        q.control(Instant::START, Control::Plug(TaskId(7)));
+        q.submit(Instant::START, one);
+        q.submit(Instant::at_us(40), two);
+        let starts: Vec<_> = q.cx.rqs.iter().map(|r| r.1.start).collect();
+        assert_eq!(starts, [Instant::START, Instant::at_us(second)]);
+        q.control(Instant::at_us(50), Control::Unplug(TaskId(7)));
+        finish(&mut q);
+    }
+}
+
+#[test]
+fn rules_9_to_11_nr_requests() {
+    for (depth, tags) in [
+        (1, 2),
+        (31, 62),
+        (32, 64),
+        (64, 128),
+        (128, 256),
+        (1023, 256),
+    ] {
+        assert_eq!(
+            deadline(Era::Mq, false, false, depth).cx.queue.nr_requests,
+            tags
+        );
+    }
+    let mut q = deadline(Era::Mq, false, false, 32);
+    q.set_nr_requests(Instant::START, 1).unwrap();
+    assert_eq!(q.cx.queue.nr_requests, 4, "less than 4 counts as 4");
+    q.set_nr_requests(Instant::START, 2048).unwrap();
+    let (sched, cx) = q.parts();
+    assert_eq!(
+        sched.show(cx, "async_depth").as_deref(),
+        Some("2048"),
+        "reset with it"
+    );
+    assert!(q.set_nr_requests(Instant::START, 2049).is_err());
+
+    let mut q = queue(Era::Mq, |_| {}, 32, NoScheduler::new);
+    assert_eq!(q.cx.queue.nr_requests, 32);
+    let e = q.set_nr_requests(Instant::START, 33).unwrap_err();
+    assert!(e.to_string().contains("33 is outside 4..=32"), "{e}");
+}
+
+#[test]
+fn a_task_asleep_does_nothing_else_until_it_wakes() {
+    // One tag: the second bio of the task sleeps, and with it the close of its plug and its exit.
+    let mut q = queue(Era::Mq, |_| {}, 1, NoScheduler::new);
+    q.control(Instant::START, Control::Plug(TaskId(1)));
+    for (id, sector) in [(1, 100), (2, 900), (3, 500)] {
+        let mut b = bio(id, Op::Read, Flags::empty(), sector);
+        b.task = TaskId(1);
+        q.submit(Instant::START, b);
+    }
+    q.control(Instant::START, Control::Unplug(TaskId(1)));
+    q.control(Instant::START, Control::Exit(TaskId(1)));
+    assert_eq!((q.asleep(), q.tags_used()), (1, (0, 1)));
+    assert_eq!(finish(&mut q), [(1, 1_000), (2, 2_000), (3, 3_000)]);
+    assert_eq!(q.cx.iocs.living().count(), 0, "it is gone now");
+}
+
+#[test]
+fn rule_26_on_nothing_a_hardware_queue_is_asked_again_after_3_ms() {
+    // A real-time request in flight: mq-deadline has work and gives nothing. Nothing was parked, so
+    // no completion restarts a tag-limited queue: the 3 ms do.
+    let mut q = deadline(Era::Mq, false, false, 4);
+    let rt = seekwell_core::IoPrio {
+        class: seekwell_core::Class::Rt,
+        level: 4,
+    };
+    q.control(Instant::START, Control::Prio(TaskId(1), rt));
+    q.submit(Instant::START, bio(1, Op::Read, Flags::empty(), 100));
+    q.submit(Instant::START, bio(2, Op::Read, Flags::empty(), 200));
+    assert_eq!(finish(&mut q), [(1, 1_000), (2, 4_000)]);
+}
