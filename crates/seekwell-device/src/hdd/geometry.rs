@@ -4,6 +4,7 @@
 //! that nothing is lost to rounding: the next sector of a track starts exactly where the last one
 //! ended. Left out: defects by slipping; the offset of a zone's first track is zero.
 
+use super::divide::Divisor;
 use super::params::{HddParams, Layout, Zones};
 use super::{Ticks, ticks_ms};
 use crate::error::ParamError;
@@ -40,6 +41,8 @@ struct Zone {
     skew_band: u32,
     /// Ticks per sector, in 2^-20.
     sector: u64,
+    by_track: Divisor,
+    by_sector: Divisor,
 }
 
 /// The mapping of a drive.
@@ -50,6 +53,7 @@ pub struct Geometry {
     hint: Vec<u16>,
     hint_shift: u32,
     heads: u32,
+    by_heads: Divisor,
     band: Option<u32>,
     capacity: u64,
     cylinders: u32,
@@ -93,6 +97,8 @@ impl Geometry {
                 skew_step: skew(step_ms) as u32,
                 skew_band: skew(band_ms) as u32,
                 sector: (turn << FRACTION) / u64::from(spt),
+                by_track: Divisor::new(u64::from(spt)),
+                by_sector: Divisor::new((turn << FRACTION) / u64::from(spt)),
             });
             first_cyl += cyls;
         }
@@ -105,6 +111,7 @@ impl Geometry {
             hint,
             hint_shift,
             heads,
+            by_heads: Divisor::new(u64::from(heads)),
             band,
             capacity: p.capacity,
             cylinders: first_cyl,
@@ -143,13 +150,12 @@ impl Geometry {
     pub fn locate(&self, lba: u64) -> Place {
         let zi = self.zone_of(lba);
         let z = &self.zones[zi];
-        let r = lba - z.first;
-        let spt = u64::from(z.spt);
-        let (k, q) = (r / spt, (r % spt) as u32);
+        let (k, q) = z.by_track.split(lba - z.first);
+        let q = q as u32;
         let (cyl, head, ends) = match self.band {
             None => {
-                let c = (k / u64::from(self.heads)) as u32;
-                (c, (k % u64::from(self.heads)) as u32, u64::from(c))
+                let (c, h) = self.by_heads.split(k);
+                (c as u32, h as u32, c)
             }
             Some(w) => self.serpentine(z, w, k),
         };
@@ -158,7 +164,7 @@ impl Geometry {
             cyl: z.first_cyl + cyl,
             head,
             zone: zi as u32,
-            slot: ((u64::from(q) + turned) % spt) as u32,
+            slot: z.by_track.rest(u64::from(q) + turned) as u32,
             left: z.spt - q,
         }
     }
@@ -186,10 +192,11 @@ impl Geometry {
     pub fn angle(&self, zone: u32, slot: u32) -> Ticks {
         (u64::from(slot) * self.zones[zone as usize].sector) >> FRACTION
     }
-    /// First slot of the zone's tracks that starts `offset` ticks or more behind the index mark.
+    /// First slot of the zone's tracks that starts `offset` ticks or more behind the index mark; a
+    /// few turns at most.
+    #[inline]
     pub(super) fn slot_at(&self, zone: u32, offset: Ticks) -> u32 {
-        let z = &self.zones[zone as usize];
-        (u128::from(offset) << FRACTION).div_ceil(u128::from(z.sector)) as u32
+        self.zones[zone as usize].by_sector.up(offset << FRACTION) as u32
     }
     /// Ticks of a revolution.
     pub fn turn(&self) -> Ticks {

@@ -2,6 +2,7 @@
 //!
 //! Left out: thermal recalibration, vibration, power states.
 
+use super::divide::Divisor;
 use super::geometry::{Geometry, Place};
 use super::params::HddParams;
 use super::seek::{SeekCurve, SeekTable};
@@ -25,6 +26,8 @@ pub(super) struct Cursor {
     pub zone: u32,
     pub slot: u32,
     pub left: u32,
+    /// When that sector starts to pass, if the head got here by passing the one before it.
+    pub passes: Ticks,
 }
 
 /// Time spent by accesses.
@@ -42,6 +45,7 @@ pub(super) struct Mech {
     pub geometry: Geometry,
     table: SeekTable,
     turn: Ticks,
+    by_turn: Divisor,
     phase: Ticks,
     head_switch: Ticks,
     write_settle: Ticks,
@@ -69,6 +73,7 @@ impl Mech {
         Ok(Mech {
             table: SeekTable::new(&curve, geometry.cylinders()),
             turn,
+            by_turn: Divisor::new(turn),
             phase: rng.next_u64() % turn,
             head_switch: ticks_ms(p.head_switch_ms),
             write_settle: ticks_ms(p.write_settle_ms),
@@ -85,6 +90,7 @@ impl Mech {
                 zone: 0,
                 slot: first.slot,
                 left: first.left,
+                passes: Ticks::MAX,
             },
             spent: Spent::default(),
             geometry,
@@ -122,7 +128,7 @@ impl Mech {
     /// Platter phase at `t`, in ticks behind the index mark.
     #[inline]
     pub fn phase_at(&self, t: Ticks) -> Ticks {
-        (t.wrapping_add(self.phase)) % self.turn
+        self.by_turn.rest(t.wrapping_add(self.phase))
     }
 
     /// Wait from phase `psi` until `theta` comes round.
@@ -149,7 +155,7 @@ impl Mech {
         guard: Ticks,
     ) -> Ticks {
         let mv = self.move_time(cyl, head, write) + guard;
-        let arrive = (psi + mv) % self.turn;
+        let arrive = self.by_turn.rest(psi + mv);
         mv + self.wait(arrive, theta)
     }
 
@@ -198,6 +204,9 @@ impl Mech {
     /// When the head reaches the start of `lba` if it sets out at `t` (sequential continuation).
     /// The arm is left before that sector.
     pub fn approach(&mut self, t: Ticks, lba: u64, rng: &mut Pcg64Mcg) -> Ticks {
+        if t == self.at.passes && lba == self.at.lba && self.at.left > 0 {
+            return t;
+        }
         let place = self.place(lba);
         let t = self.position(t, place, false, rng);
         let wait = self.wait(
@@ -205,7 +214,7 @@ impl Mech {
             self.geometry.angle(place.zone, place.slot),
         );
         self.spent.rotation += wait;
-        self.stand(place, lba, 0);
+        self.stand(place, lba, 0, t + wait);
         t + wait
     }
 
@@ -235,7 +244,7 @@ impl Mech {
     }
 
     #[inline]
-    fn stand(&mut self, place: Place, lba: u64, passed: u32) {
+    fn stand(&mut self, place: Place, lba: u64, passed: u32, passes: Ticks) {
         self.at = Cursor {
             lba: lba + u64::from(passed),
             cyl: place.cyl,
@@ -243,6 +252,7 @@ impl Mech {
             zone: place.zone,
             slot: place.slot + passed,
             left: place.left - passed,
+            passes,
         };
     }
 
@@ -262,6 +272,7 @@ impl Mech {
         let span = self.geometry.angle(place.zone, place.slot + len) - theta;
         let mut wait = self.wait(self.phase_at(t), theta);
         let mut took = wait + span;
+        let mut passes = t + took;
         // Zero latency pays from a quarter of a turn on: arriving inside the span, the transfer
         // starts at the next sector and ends a revolution later.
         if self.zero_latency && wait > 0 && span * 4 >= self.turn && self.turn - wait < span {
@@ -271,18 +282,21 @@ impl Mech {
                 let align = (self.geometry.angle(place.zone, next) - theta).saturating_sub(inside);
                 took = align + self.turn;
                 wait = took.saturating_sub(span);
+                passes = Ticks::MAX;
             }
         }
         self.spent.rotation += wait;
-        self.stand(place, lba, len);
+        self.stand(place, lba, len, passes);
         t + took
     }
 
-    /// The next `n` sectors of this track have passed under the head.
-    pub fn pass(&mut self, n: u32) {
+    /// The next `n` sectors of this track have passed under the head, the one behind them passes
+    /// at `passes`.
+    pub fn pass(&mut self, n: u32, passes: Ticks) {
         self.at.lba += u64::from(n);
         self.at.slot += n;
         self.at.left -= n;
+        self.at.passes = passes;
     }
 
     /// Is the sector remapped?
@@ -311,7 +325,7 @@ impl Mech {
         let theta = self.hash(lba).rotate_left(32) % self.turn;
         let wait = self.wait(self.phase_at(t), theta);
         self.spent.rotation += wait;
-        self.stand(place, lba, 0);
+        self.stand(place, lba, 0, Ticks::MAX);
         self.at.lba = lba + 1;
         t + wait + self.geometry.angle(zone, 1)
     }

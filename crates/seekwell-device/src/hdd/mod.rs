@@ -12,6 +12,7 @@
 
 mod closed;
 mod dirty;
+mod divide;
 mod fast;
 mod geometry;
 mod mech;
@@ -85,7 +86,8 @@ enum Activity {
         to: u64,
     },
     Destage(Flight),
-    ReadAhead(ReadAhead),
+    /// [`Hdd::ra`] runs.
+    ReadAhead,
 }
 
 /// A write that waits for room in the cache.
@@ -139,6 +141,7 @@ pub struct Hdd {
     waiting: VecDeque<Waiting>,
     flush: Option<u32>,
     activity: Activity,
+    ra: ReadAhead,
     /// When the activity ends or the mechanism should be asked again.
     next: Ticks,
     /// Completions to come, latest first.
@@ -211,6 +214,7 @@ impl Hdd {
             waiting: VecDeque::with_capacity(depth),
             flush: None,
             activity: Activity::Idle,
+            ra: ReadAhead::default(),
             next: NEVER,
             finished: Vec::with_capacity(depth + 1),
             outstanding: 0,
@@ -347,7 +351,7 @@ impl Device for Hdd {
             Activity::Read { .. } => "reading",
             Activity::Write { .. } => "writing",
             Activity::Destage(_) => "destaging",
-            Activity::ReadAhead(_) => "reading ahead",
+            Activity::ReadAhead => "reading ahead",
         };
         let at = self.mech.at;
         let _ = write!(

@@ -5,7 +5,7 @@ use super::mech::Mech;
 use seekwell_core::rng::Pcg64Mcg;
 
 /// A running read-ahead. Progress is worked out when somebody asks.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub(super) struct ReadAhead {
     /// Segment it fills.
     pub segment: usize,
@@ -86,29 +86,38 @@ impl ReadAhead {
             return (self.lba, self.start);
         }
         let g = &mech.geometry;
+        let whole = self.len();
+        let passed = (t - self.start).min(self.span(mech, whole));
         let from = g.angle(self.zone, self.slot);
-        let n = (g.slot_at(self.zone, from + (t - self.start)) - self.slot).min(self.len());
+        let n = (g.slot_at(self.zone, from + passed) - self.slot).min(whole);
         (self.lba + u64::from(n), self.start + self.span(mech, n))
     }
 
-    /// When it may be cut short: at once while the head is on its way to a track, else at the next
-    /// sector, or once it is at `hold`. A hold on a later
-    /// track gives the end of this one: ask again then.
-    pub fn free_at(&mut self, mech: &mut Mech, t: Ticks, rng: &mut Pcg64Mcg) -> Ticks {
+    /// Asks it to end at `t`. It does so at once while the head is on its way to a track, else at
+    /// the next sector boundary, and the arm is left there: gives the first sector not read and
+    /// the time the mechanism is free. If it must not end yet, gives the time to ask again: when
+    /// it will be at `hold`, or at the end of this track.
+    pub fn cut(
+        &mut self,
+        mech: &mut Mech,
+        t: Ticks,
+        rng: &mut Pcg64Mcg,
+    ) -> Result<(u64, Ticks), Ticks> {
         let (lba, at) = self.boundary(mech, t, rng);
         let hold = self.hold.min(self.limit);
         if lba >= hold {
-            return if t < self.start { t } else { at.max(t) };
+            mech.pass((lba - self.lba) as u32, at);
+            return Ok((lba, if t < self.start { t } else { at.max(t) }));
         }
         let to = hold.min(self.lba + u64::from(self.left));
-        self.start + self.span(mech, (to - self.lba) as u32)
+        Err(self.start + self.span(mech, (to - self.lba) as u32))
     }
 
-    /// Leaves the arm where the read-ahead is at `t`, and gives the first sector not read and the
-    /// time the mechanism is free.
+    /// The first sector not read at `t`, and when that sector starts to pass; the arm is left
+    /// there.
     pub fn stop(&mut self, mech: &mut Mech, t: Ticks, rng: &mut Pcg64Mcg) -> (u64, Ticks) {
         let (lba, at) = self.boundary(mech, t, rng);
-        mech.pass((lba - self.lba) as u32);
+        mech.pass((lba - self.lba) as u32, at);
         (lba, at.max(t))
     }
 }

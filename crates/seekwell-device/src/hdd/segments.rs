@@ -3,49 +3,68 @@
 //! One pool of segments for reads and one for written data that stay readable. Left out: adaptive
 //! segmentation (segments have one size).
 
-/// All segments of a drive.
+use seekwell_core::{Links, List};
+
+/// All segments of a drive. Searched on every command, so the loops have one branch a segment, and
+/// that one goes the same way nearly always.
 #[derive(Debug, Clone)]
 pub(super) struct Segments {
-    /// (first sector, behind the last); empty when equal.
+    /// (first sector, length). An empty run starts at `NOWHERE`.
     runs: Vec<(u64, u64)>,
-    used: Vec<u64>,
+    /// Read pool and write pool, least recently used first.
+    pools: [List; 2],
+    links: Links,
     /// The first so many are the read pool.
     reads: usize,
     limit: u64,
-    clock: u64,
 }
+
+/// Start of an empty run: no address is at or behind it.
+const NOWHERE: u64 = u64::MAX;
+const READ: usize = 0;
+const WRITE: usize = 1;
 
 impl Segments {
     pub fn new(reads: u32, writes: u32, limit: u64) -> Self {
-        let n = (reads + writes) as usize;
+        let n = reads + writes;
+        let (mut links, mut pools) = (Links::new(), [List::new(); 2]);
+        for i in 0..n {
+            links.push_back(&mut pools[usize::from(i >= reads)], i);
+        }
         Segments {
-            runs: vec![(0, 0); n],
-            used: vec![0; n],
+            runs: vec![(NOWHERE, 0); n as usize],
+            pools,
+            links,
             reads: reads as usize,
             limit: limit.max(1),
-            clock: 0,
         }
     }
     /// Is there a read pool?
     pub fn any(&self) -> bool {
         self.reads > 0
     }
-    /// The run of a segment.
+    /// The run of a segment: first sector, and behind the last.
+    #[inline]
     pub fn run(&self, i: usize) -> (u64, u64) {
-        self.runs[i]
+        let (s, n) = self.runs[i];
+        (s, s.wrapping_add(n))
     }
     /// Marks it used.
+    #[inline]
     pub fn touch(&mut self, i: usize) {
-        self.clock += 1;
-        self.used[i] = self.clock;
+        let pool = &mut self.pools[usize::from(i >= self.reads)];
+        if pool.last() != Some(i as u32) {
+            self.links.remove(pool, i as u32);
+            self.links.push_back(pool, i as u32);
+        }
     }
     /// The segment that holds sector `a` or ends right before it; the first kind preferred.
     #[inline]
     pub fn find(&self, a: u64) -> Option<usize> {
         let mut next_to = None;
-        for (i, &(s, e)) in self.runs.iter().enumerate() {
-            if s <= a && a <= e && s < e {
-                if a < e {
+        for (i, &(s, n)) in self.runs.iter().enumerate() {
+            if a.wrapping_sub(s) <= n && s != NOWHERE {
+                if a - s < n {
                     return Some(i);
                 }
                 next_to = Some(i);
@@ -55,54 +74,49 @@ impl Segments {
     }
     /// Puts sectors read into the segment they continue, or into the one not used for longest.
     pub fn fill(&mut self, a: u64, b: u64) -> usize {
+        self.put(READ, a, b)
+    }
+    /// Keeps written sectors readable.
+    pub fn keep(&mut self, a: u64, b: u64) {
+        if !self.pools[WRITE].is_empty() {
+            self.put(WRITE, a, b);
+        }
+    }
+    fn put(&mut self, pool: usize, a: u64, b: u64) -> usize {
         let i = match self.find(a) {
-            Some(i) if i < self.reads => i,
-            _ => self.replace(0..self.reads, a),
+            Some(i) if usize::from(i >= self.reads) == pool => i,
+            _ => {
+                let i = self.pools[pool].first().map_or(0, |i| i as usize);
+                self.runs[i] = (a, 0);
+                i
+            }
         };
         self.extend(i, b);
         self.touch(i);
         self.clear(a, b, i);
         i
     }
-    /// Keeps written sectors readable.
-    pub fn keep(&mut self, a: u64, b: u64) {
-        if self.reads == self.runs.len() {
-            return;
-        }
-        let i = match self.find(a) {
-            Some(i) if i >= self.reads => i,
-            _ => self.replace(self.reads..self.runs.len(), a),
-        };
-        self.extend(i, b);
-        self.touch(i);
-        self.clear(a, b, i);
-    }
     /// Lengthens a segment to `b`; its oldest sectors make room.
     #[inline]
     pub fn extend(&mut self, i: usize, b: u64) {
-        let run = &mut self.runs[i];
-        run.1 = run.1.max(b);
-        run.0 = run.0.max(run.1.saturating_sub(self.limit));
-    }
-    fn replace(&mut self, pool: std::ops::Range<usize>, a: u64) -> usize {
-        let mut best = pool.start;
-        for i in pool {
-            if self.used[i] < self.used[best] {
-                best = i;
-            }
-        }
-        self.runs[best] = (a, a);
-        best
+        let (s, n) = self.runs[i];
+        let end = (s + n).max(b);
+        let s = s.max(end.saturating_sub(self.limit));
+        self.runs[i] = (s, end - s);
     }
     /// Takes sectors [a, b) out of all segments but `but`; of a run cut in two the front stays.
+    #[inline]
     pub fn clear(&mut self, a: u64, b: u64, but: usize) {
         for (i, run) in self.runs.iter_mut().enumerate() {
-            if i != but && run.0 < b && a < run.1 {
-                if run.0 < a {
-                    run.1 = a;
+            let (s, n) = *run;
+            if (a.wrapping_sub(s) < n) | (s.wrapping_sub(a) < b - a) && i != but && s != NOWHERE {
+                *run = if s < a {
+                    (s, a - s)
+                } else if b < s + n {
+                    (b, s + n - b)
                 } else {
-                    run.0 = b.min(run.1);
-                }
+                    (NOWHERE, 0)
+                };
             }
         }
     }

@@ -14,40 +14,27 @@ enum Turn {
 impl Hdd {
     /// May the mechanism take up something else, at once or after a sector of read-ahead?
     fn at_hand(&self) -> bool {
-        matches!(self.activity, Activity::Idle | Activity::ReadAhead(_))
+        matches!(self.activity, Activity::Idle | Activity::ReadAhead)
     }
 
-    /// Work has come up at `t`: lets an idle mechanism choose, and ends read-ahead when it may.
+    /// Work has come up at `t`: lets an idle mechanism choose, and ends read-ahead as soon as that
+    /// may be.
     fn wake(&mut self, t: Ticks) {
-        match &mut self.activity {
+        match self.activity {
             Activity::Idle => self.choose(t),
-            Activity::ReadAhead(ra) => {
-                let free = ra.free_at(&mut self.mech, t, &mut self.rng);
-                let segment = ra.segment;
-                if free > t {
-                    self.next = self.next.min(free);
-                } else {
-                    self.end_read_ahead(t);
-                    if !self.serve_from(t, segment) {
-                        self.choose(t);
+            Activity::ReadAhead => match self.ra.cut(&mut self.mech, t, &mut self.rng) {
+                Err(again) => self.next = self.next.min(again),
+                Ok((lba, at)) => {
+                    self.activity = Activity::Idle;
+                    self.next = NEVER;
+                    self.book(self.ra.segment, lba);
+                    if !self.serve_from(at, self.ra.segment) {
+                        self.choose(at);
                     }
                 }
-            }
+            },
             _ => {}
         }
-    }
-
-    /// Stops a running read-ahead at `t` and books what it has read; gives the first sector not
-    /// read and when that sector would pass.
-    fn end_read_ahead(&mut self, t: Ticks) -> (u64, Ticks) {
-        let Activity::ReadAhead(mut ra) = self.activity else {
-            return (0, t);
-        };
-        let (lba, at) = ra.stop(&mut self.mech, t, &mut self.rng);
-        self.book(ra.segment, lba);
-        self.activity = Activity::Idle;
-        self.next = NEVER;
-        (lba, at)
     }
 
     /// A segment now reaches to `lba`.
@@ -59,27 +46,42 @@ impl Hdd {
         }
     }
 
-    /// Brings the segment of a running read-ahead up to date; one at its limit is over.
-    fn follow_read_ahead(&mut self, t: Ticks) {
-        let Activity::ReadAhead(ra) = &mut self.activity else {
+    /// Brings the segment of a running read-ahead up to date, if that can matter to a request at
+    /// `lba`; one at its limit is over.
+    fn follow_read_ahead(&mut self, t: Ticks, lba: u64) {
+        if !matches!(self.activity, Activity::ReadAhead)
+            || lba < self.segments.run(self.ra.segment).0
+            || lba > self.ra.limit
+        {
             return;
-        };
-        let (lba, at) = ra.boundary(&mut self.mech, t, &mut self.rng);
-        // The sector under the head at `t` counts only when it has passed.
-        let read = if at > t { lba.saturating_sub(1) } else { lba };
-        let (segment, over) = (ra.segment, lba >= ra.limit && at <= t);
-        self.book(segment, read);
-        if over {
-            self.end_read_ahead(t);
-            self.rest(t);
         }
+        let (lba, at) = self.ra.boundary(&mut self.mech, t, &mut self.rng);
+        if lba >= self.ra.limit && at <= t {
+            self.stop_read_ahead(t);
+            self.rest(t);
+        } else {
+            // The sector under the head at `t` counts only when it has passed.
+            self.book(
+                self.ra.segment,
+                if at > t { lba.saturating_sub(1) } else { lba },
+            );
+        }
+    }
+
+    /// Ends the read-ahead; gives the first sector not read and when that sector would pass.
+    fn stop_read_ahead(&mut self, t: Ticks) -> (u64, Ticks) {
+        let (lba, at) = self.ra.stop(&mut self.mech, t, &mut self.rng);
+        self.book(self.ra.segment, lba);
+        self.activity = Activity::Idle;
+        self.next = NEVER;
+        (lba, at)
     }
 
     pub(super) fn arrive_read(&mut self, t: Ticks, id: u32, lba: u64, n: u32) {
         let end = lba + u64::from(n);
         let sequential = lba == self.read_end;
         self.read_end = end;
-        self.follow_read_ahead(t);
+        self.follow_read_ahead(t, lba);
         if self.dirty.covers(lba, end) {
             return self.hit(t, t, id, n);
         }
@@ -131,20 +133,20 @@ impl Hdd {
     /// behind the head, or if the head is due there within a track: waiting is then no dearer than
     /// positioning anew.
     fn joins(&self, lba: u64, end: u64) -> bool {
-        let Activity::ReadAhead(ra) = self.activity else {
+        if !matches!(self.activity, Activity::ReadAhead) {
             return false;
-        };
-        let (start, have) = self.segments.run(ra.segment);
+        }
+        let (start, have) = self.segments.run(self.ra.segment);
         if lba < start || lba >= self.facts.capacity.0 {
             return false;
         }
         let track = u64::from(self.mech.geometry.track_sectors(lba));
-        lba <= have + 1 || (end <= ra.limit && lba < have + track)
+        lba <= have + 1 || (end <= self.ra.limit && lba < have + track)
     }
 
     /// The read joins the running read-ahead: it becomes a read to `end`, without positioning.
     fn join(&mut self, t: Ticks, id: u32, n: u32, end: u64, sequential: bool) {
-        let (lba, at) = self.end_read_ahead(t);
+        let (lba, at) = self.stop_read_ahead(t);
         self.hits += 1;
         let ready = self.link(t + self.cost.hit, n);
         if end <= lba {
@@ -175,8 +177,10 @@ impl Hdd {
     /// The host has taken sectors up to `end` from segment `i`: that makes room to read ahead.
     fn consumed(&mut self, t: Ticks, i: usize, end: u64) {
         let limit = (end + self.cost.ra_max).min(self.facts.capacity.0);
-        match &mut self.activity {
-            Activity::ReadAhead(ra) if ra.segment == i => ra.limit = ra.limit.max(limit),
+        match self.activity {
+            Activity::ReadAhead if self.ra.segment == i => {
+                self.ra.limit = self.ra.limit.max(limit);
+            }
             Activity::Idle if self.mech.at.lba == self.segments.run(i).1 => {
                 // The head still stands where this segment ended. It goes on once half of the
                 // room is free, so that it does not turn for every sector.
@@ -238,7 +242,7 @@ impl Hdd {
         if !self.dirty.is_empty() {
             let at = (self.host_at + self.cost.wc_idle).max(t);
             self.next = match self.activity {
-                Activity::ReadAhead(_) if !self.queue.is_empty() => self.next.min(at),
+                Activity::ReadAhead if !self.queue.is_empty() => self.next.min(at),
                 _ => at,
             };
         }
@@ -384,7 +388,7 @@ impl Hdd {
         match self.activity {
             Activity::Idle => self.choose(t),
             Activity::Think => self.decide(t),
-            Activity::ReadAhead(_) => self.step_read_ahead(t),
+            Activity::ReadAhead => self.step_read_ahead(t),
             Activity::Read {
                 from,
                 to,
@@ -474,8 +478,8 @@ impl Hdd {
     fn read_ahead(&mut self, t: Ticks, segment: usize, limit: u64, hold: u64) {
         let lba = self.mech.at.lba;
         let hold = hold.min(limit);
-        let ra = ReadAhead::new(segment, &mut self.mech, t, lba, limit, hold, &mut self.rng);
-        self.activity = Activity::ReadAhead(ra);
+        self.ra = ReadAhead::new(segment, &mut self.mech, t, lba, limit, hold, &mut self.rng);
+        self.activity = Activity::ReadAhead;
         self.next = NEVER;
         self.rest(t);
     }

@@ -1,0 +1,61 @@
+//! Division by a number known in advance: a multiplication and a correction.
+
+/// A divisor, at least 1.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Divisor {
+    by: u64,
+    /// 2^64 / by, rounded down.
+    inverse: u64,
+}
+
+impl Divisor {
+    pub fn new(by: u64) -> Self {
+        let by = by.max(1);
+        Divisor {
+            by,
+            inverse: ((1u128 << 64) / u128::from(by)).min(u128::from(u64::MAX)) as u64,
+        }
+    }
+    /// Quotient and remainder.
+    #[inline]
+    pub fn split(&self, x: u64) -> (u64, u64) {
+        // The estimate is never too high, and too low by two at the very most.
+        let mut q = ((u128::from(x) * u128::from(self.inverse)) >> 64) as u64;
+        let mut r = x - q * self.by;
+        while r >= self.by {
+            q += 1;
+            r -= self.by;
+        }
+        (q, r)
+    }
+    /// Remainder.
+    #[inline]
+    pub fn rest(&self, x: u64) -> u64 {
+        self.split(x).1
+    }
+    /// Quotient, rounded up.
+    #[inline]
+    pub fn up(&self, x: u64) -> u64 {
+        let (q, r) = self.split(x);
+        q + u64::from(r > 0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// It is the division the processor does.
+        #[test]
+        fn divides(x: u64, by in 1u64.., small in 1u64..3000, shift in 0u32..64) {
+            for by in [by, small, by >> shift | 1] {
+                for x in [x, x >> shift, u64::MAX, by, by - 1, by.wrapping_mul(7)] {
+                    prop_assert_eq!(Divisor::new(by).split(x), (x / by, x % by));
+                    prop_assert_eq!(Divisor::new(by).up(x), x.div_ceil(by));
+                }
+            }
+        }
+    }
+}
