@@ -17,6 +17,8 @@ pub(super) struct Segments {
     /// The first so many are the read pool.
     reads: usize,
     limit: u64,
+    /// The segment filled last, and an address before which no other run begins behind it.
+    barrier: (usize, u64),
 }
 
 /// Start of an empty run: no address is at or behind it.
@@ -37,6 +39,7 @@ impl Segments {
             links,
             reads: reads as usize,
             limit: limit.max(1),
+            barrier: (0, 0),
         }
     }
     /// Is there a read pool?
@@ -83,22 +86,54 @@ impl Segments {
         }
     }
     fn put(&mut self, pool: usize, a: u64, b: u64) -> usize {
-        let i = match self.find(a) {
-            Some(i) if usize::from(i >= self.reads) == pool => i,
-            _ => {
-                let i = self.pools[pool].first().map_or(0, |i| i as usize);
-                self.runs[i] = (a, 0);
-                i
+        // One pass finds the run to continue and whether any other is in the way.
+        let (mut into, mut clash, mut ahead) = (None, false, u64::MAX);
+        for (i, &(s, n)) in self.runs.iter().enumerate() {
+            let beyond = s.wrapping_sub(a);
+            ahead = ahead.min(beyond.wrapping_sub(1));
+            if ((a.wrapping_sub(s) <= n) | (beyond < b - a)) && s != NOWHERE {
+                let ours = s <= a && usize::from(i >= self.reads) == pool;
+                if ours && (into.is_none() || a - s < n) {
+                    clash |= into.is_some();
+                    into = Some(i);
+                } else {
+                    clash = true;
+                }
             }
+        }
+        let i = into.unwrap_or_else(|| {
+            let i = self.pools[pool].first().map_or(0, |i| i as usize);
+            self.runs[i] = (a, 0);
+            i
+        });
+        // A run cut off by this one begins at `b` now.
+        let beyond = if clash {
+            b
+        } else {
+            a.saturating_add(ahead).saturating_add(1)
         };
+        self.barrier = (i, beyond);
         self.extend(i, b);
         self.touch(i);
-        self.clear(a, b, i);
+        if clash {
+            self.clear(a, b, i);
+        }
         i
+    }
+    /// Lengthens a segment to `b`, as read-ahead goes on.
+    #[inline]
+    pub fn grow(&mut self, i: usize, b: u64) {
+        let had = self.run(i).1;
+        if b > had {
+            self.extend(i, b);
+            if i != self.barrier.0 || b > self.barrier.1 {
+                self.clear(had, b, i);
+            }
+        }
     }
     /// Lengthens a segment to `b`; its oldest sectors make room.
     #[inline]
-    pub fn extend(&mut self, i: usize, b: u64) {
+    fn extend(&mut self, i: usize, b: u64) {
         let (s, n) = self.runs[i];
         let end = (s + n).max(b);
         let s = s.max(end.saturating_sub(self.limit));
@@ -106,7 +141,7 @@ impl Segments {
     }
     /// Takes sectors [a, b) out of all segments but `but`; of a run cut in two the front stays.
     #[inline]
-    pub fn clear(&mut self, a: u64, b: u64, but: usize) {
+    fn clear(&mut self, a: u64, b: u64, but: usize) {
         for (i, run) in self.runs.iter_mut().enumerate() {
             let (s, n) = *run;
             if (a.wrapping_sub(s) < n) | (s.wrapping_sub(a) < b - a) && i != but && s != NOWHERE {
@@ -149,11 +184,21 @@ mod tests {
     proptest! {
         /// Runs never overlap nor outgrow their limit, and what was just filled is there.
         #[test]
-        fn no_overlap(fills in proptest::collection::vec((0u64..500, 1u64..120, any::<bool>()), 1..60)) {
+        fn no_overlap(fills in proptest::collection::vec(
+            (0u64..500, 1u64..120, any::<bool>(), prop::option::of(1u64..100)), 1..60,
+        )) {
             let mut s = Segments::new(4, 2, 64);
-            for (a, n, write) in fills {
-                if write { s.keep(a, a + n) } else { s.fill(a, a + n); }
-                let last = a + n - 1;
+            for (a, n, write, ahead) in fills {
+                let mut last = a + n - 1;
+                if write {
+                    s.keep(a, a + n);
+                } else {
+                    let i = s.fill(a, a + n);
+                    if let Some(more) = ahead {
+                        s.grow(i, a + n + more);
+                        last += more;
+                    }
+                }
                 prop_assert!(s.find(last).is_some_and(|i| s.run(i).1 > last));
                 for i in 0..6 {
                     let (x, y) = s.run(i);

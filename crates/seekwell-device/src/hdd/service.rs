@@ -27,22 +27,13 @@ impl Hdd {
                 Ok((lba, at)) => {
                     self.activity = Activity::Idle;
                     self.next = NEVER;
-                    self.book(self.ra.segment, lba);
+                    self.segments.grow(self.ra.segment, lba);
                     if !self.serve_from(at, self.ra.segment) {
                         self.choose(at);
                     }
                 }
             },
             _ => {}
-        }
-    }
-
-    /// A segment now reaches to `lba`.
-    fn book(&mut self, segment: usize, lba: u64) {
-        let had = self.segments.run(segment).1;
-        if lba > had {
-            self.segments.extend(segment, lba);
-            self.segments.clear(had, lba, segment);
         }
     }
 
@@ -58,10 +49,10 @@ impl Hdd {
         let (lba, at) = self.ra.boundary(&mut self.mech, t, &mut self.rng);
         if lba >= self.ra.limit && at <= t {
             self.stop_read_ahead(t);
-            self.rest(t);
+            self.choose(t);
         } else {
             // The sector under the head at `t` counts only when it has passed.
-            self.book(
+            self.segments.grow(
                 self.ra.segment,
                 if at > t { lba.saturating_sub(1) } else { lba },
             );
@@ -71,7 +62,7 @@ impl Hdd {
     /// Ends the read-ahead; gives the first sector not read and when that sector would pass.
     fn stop_read_ahead(&mut self, t: Ticks) -> (u64, Ticks) {
         let (lba, at) = self.ra.stop(&mut self.mech, t, &mut self.rng);
-        self.book(self.ra.segment, lba);
+        self.segments.grow(self.ra.segment, lba);
         self.activity = Activity::Idle;
         self.next = NEVER;
         (lba, at)
@@ -242,7 +233,7 @@ impl Hdd {
         if !self.dirty.is_empty() {
             let at = (self.host_at + self.cost.wc_idle).max(t);
             self.next = match self.activity {
-                Activity::ReadAhead if !self.queue.is_empty() => self.next.min(at),
+                Activity::ReadAhead => self.next.min(at),
                 _ => at,
             };
         }
@@ -398,6 +389,9 @@ impl Hdd {
                 self.segments.keep(from, to);
                 self.write_end = (to, t);
                 self.host_at = self.host_at.max(t);
+                // It may have taken the place of dirty data.
+                self.admit(t);
+                self.mark();
                 // The write that continues this one goes on without losing a revolution, if its
                 // command has been understood in time.
                 let on = self
