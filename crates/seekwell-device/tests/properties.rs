@@ -130,7 +130,11 @@ fn run(spec: &str, seed: u64, steps: &[Step], eager: bool) -> Trace {
     }
     let mut text = String::new();
     d.state(&mut text);
-    assert_eq!(t.accepted.len(), t.done.len(), "{spec} rests with work undone: {text}");
+    assert_eq!(
+        t.accepted.len(),
+        t.done.len(),
+        "{spec} rests with work undone: {text}"
+    );
     assert!(
         d.stats().busy <= last.since(Instant::START),
         "{spec}: busier than time: {text}"
