@@ -561,7 +561,8 @@ mod tests {
                 prop_assert_eq!(nodes.lower_bound(&tree, key), want);
                 prop_assert_eq!(nodes.find(&tree, key).map(|i| nodes.key(i)),
                     model.iter().find(|e| e.0 == key).map(|e| e.0));
-                let back: Vec<_> = std::iter::successors(nodes.last(&tree), |i| nodes.prev(*i)).collect();
+                let down = std::iter::successors(nodes.last(&tree), |i| nodes.prev(*i));
+                let back: Vec<_> = down.collect();
                 prop_assert!(back.iter().rev().eq(model.iter().map(|e| &e.1)));
             }
         }

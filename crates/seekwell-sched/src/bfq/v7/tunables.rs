@@ -122,7 +122,7 @@ const COMMON: [Tunable; 18] = [
         "wr_max_time",
         Kind::MsJiffies,
         "ms",
-        "0",
+        "0 (computed)",
         0,
         "Longest raising; 0: computed from the device's speed. Reads back what is in force.",
     ),
