@@ -425,7 +425,7 @@ pub fn run(case: &Case, model: &mut dyn Model, old: bool) -> Plain {
                     while r.model.dispatch(&mut r.w, true) {}
                     r.run_queue();
                 }
-                What::Weight(..) => {}
+                other => unreachable!("the generator makes no {other:?}"),
             }
             next += 1;
         }

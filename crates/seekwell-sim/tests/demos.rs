@@ -1,0 +1,31 @@
+//! Every demo, each a test of its own name: what it claims must hold.
+
+use libtest_mimic::{Arguments, Trial};
+use seekwell_sim::demo::{DEMOS, Demo};
+
+fn check(d: &Demo) -> Result<(), libtest_mimic::Failed> {
+    let shown = (d.run)(1)?;
+    for row in std::iter::once(&shown.columns).chain(&shown.rows) {
+        println!("{}", row.join(" | "));
+    }
+    let broken: Vec<_> = shown
+        .checks
+        .iter()
+        .filter(|c| !c.1)
+        .map(|c| c.0.as_str())
+        .collect();
+    if broken.is_empty() && !shown.checks.is_empty() {
+        return Ok(());
+    }
+    let table: Vec<String> = shown.rows.iter().map(|r| r.join(" | ")).collect();
+    Err(format!("does not hold: {}\n{}", broken.join("; "), table.join("\n")).into())
+}
+
+fn main() {
+    let args = Arguments::from_args();
+    let trials = DEMOS
+        .iter()
+        .map(|d| Trial::test(d.name, move || check(d)))
+        .collect();
+    libtest_mimic::run(&args, trials).exit();
+}
