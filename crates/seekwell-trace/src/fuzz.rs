@@ -21,6 +21,7 @@ fn options() -> ReadOptions {
             ratio_max: 100,
             ratio_floor_bytes: 1 << 20,
             pending_max: 256,
+            reorder_max: 16,
             names_max: 64,
             ..Limits::default()
         },

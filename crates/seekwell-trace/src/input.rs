@@ -132,6 +132,10 @@ impl Input {
     pub fn name(&self) -> &str {
         &self.name
     }
+    /// Did the trace end too early (where that is allowed)?
+    pub(crate) fn was_cut(&self) -> bool {
+        self.cut
+    }
     /// At the end: says so if the trace was cut off.
     pub(crate) fn note_cut(&self, notes: &mut Notes) {
         if self.cut {

@@ -6,6 +6,9 @@
 //! (device, sector), and each later event walks over the range it covers: of equal starts the
 //! oldest counts first. A record is done when all its sectors are.
 //!
+//! Events a little out of order of time are sorted within a window of [`Limits::reorder_max`]
+//! events first.
+//!
 //! Memory: at most [`Limits::pending_max`] records wait, and none longer than
 //! [`Limits::pending_ns`] of trace time; the oldest is then given without a completion.
 
@@ -22,6 +25,9 @@ pub const NOTE_ORPHAN: &str =
     "completions of nothing seen before (the trace began under load, or events were lost)";
 /// Counted when a record never completed within the bounds.
 pub const NOTE_UNFINISHED: &str = "records without a completion";
+
+/// Counted when an event comes after a later one.
+pub const NOTE_SORTED: &str = "events out of order of time, put where they belong";
 
 /// (device, first sector, id); the value is the end of the range.
 type Key = (u32, u64, u64);
@@ -43,6 +49,38 @@ struct Pending {
     gone: bool,
 }
 
+/// Puts events in order of time within a window: blkparse fed from several CPUs prints them a
+/// little out of order, and a completion must not come before its submission.
+struct Sorter {
+    window: VecDeque<BlkEvent>,
+    window_max: usize,
+}
+
+impl Sorter {
+    fn new(window_max: usize) -> Self {
+        Sorter {
+            window: VecDeque::new(),
+            window_max,
+        }
+    }
+    /// Takes an event; gives the earliest once the window is full.
+    #[inline]
+    fn push(&mut self, e: &BlkEvent, notes: &mut Notes, place: Place) -> Option<BlkEvent> {
+        if self.window.back().is_none_or(|last| last.t_ns <= e.t_ns) {
+            self.window.push_back(*e);
+        } else {
+            notes.count(NOTE_SORTED, place);
+            // Of equal times the earlier in the file goes first.
+            let at = self.window.partition_point(|w| w.t_ns <= e.t_ns);
+            self.window.insert(at, *e);
+        }
+        if self.window.len() > self.window_max {
+            return self.window.pop_front();
+        }
+        None
+    }
+}
+
 /// Turns events into records, in the order of the stream.
 pub struct Join {
     stream: Stream,
@@ -57,6 +95,7 @@ pub struct Join {
     now_ns: u64,
     saw_completion: bool,
     ended: bool,
+    sorter: Sorter,
 }
 
 impl Join {
@@ -73,11 +112,18 @@ impl Join {
             now_ns: 0,
             saw_completion: false,
             ended: false,
+            sorter: Sorter::new(limits.reorder_max),
         }
     }
 
     /// Takes an event. Take the records that are ready with [`Join::pop`] before the next one.
     pub fn push(&mut self, e: &BlkEvent, notes: &mut Notes, place: Place) {
+        if let Some(e) = self.sorter.push(e, notes, place) {
+            self.take(&e, notes, place);
+        }
+    }
+
+    fn take(&mut self, e: &BlkEvent, notes: &mut Notes, place: Place) {
         self.now_ns = self.now_ns.max(e.t_ns);
         let begins = match self.stream {
             Stream::Queue => Action::Queue,
@@ -96,7 +142,7 @@ impl Join {
         }
     }
 
-    /// No more events: everything left is ready.
+    /// No more events will be pushed.
     pub fn end(&mut self) {
         self.ended = true;
     }
@@ -104,11 +150,18 @@ impl Join {
     /// The next record in order, if it is complete or will not be.
     pub fn pop(&mut self, notes: &mut Notes, place: Place) -> Option<Record> {
         loop {
-            let p = self.waiting.front()?;
-            let overdue = self.now_ns - p.record.t_ns.min(self.now_ns) > self.pending_ns
-                || self.waiting.len() > self.pending_max;
-            if !(p.done || p.gone || overdue || self.ended) {
-                return None;
+            let drained = self.ended && self.sorter.window.is_empty();
+            let ready = self.waiting.front().is_some_and(|p| {
+                let overdue = self.now_ns.saturating_sub(p.record.t_ns) > self.pending_ns;
+                p.done || p.gone || overdue || drained || self.waiting.len() > self.pending_max
+            });
+            if !ready {
+                if !self.ended {
+                    return None;
+                }
+                let e = self.sorter.window.pop_front()?;
+                self.take(&e, notes, place);
+                continue;
             }
             let id = self.front;
             let p = self.waiting.pop_front()?;

@@ -47,6 +47,9 @@ pub struct Limits {
     pub ratio_floor_bytes: u64,
     /// Records waiting for their completion at one time; the oldest is given up beyond it.
     pub pending_max: usize,
+    /// Events of a block trace within which they are sorted by time. Farther out of order, a
+    /// time is raised to its predecessor's.
+    pub reorder_max: usize,
     /// Trace time a record waits for its completion, in ns.
     pub pending_ns: u64,
     /// File names in one iolog, process names in one block trace.
@@ -61,6 +64,7 @@ impl Default for Limits {
             ratio_max: 1000,
             ratio_floor_bytes: 64 << 20,
             pending_max: 1 << 16,
+            reorder_max: 1024,
             pending_ns: 60_000_000_000,
             names_max: 1 << 16,
         }

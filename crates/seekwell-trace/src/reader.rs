@@ -1,8 +1,9 @@
 //! The reader every trace comes through: finds the format, keeps the promises of [`Record`].
 //!
-//! Out-of-order times: records keep the order of the file, and a time before its predecessor's is
-//! raised to it; how often and by how much is a warning. (A reorder window would guess which of
-//! two clocks was right; clamping is visible, costs nothing and leaves the order alone.)
+//! Out-of-order times: events of block traces are sorted within a window first (see
+//! [`crate::join`]). What is still out of order, and the records of all other formats, keep the
+//! order of the file, and a time before its predecessor's is raised to it; how often, and by how
+//! much, is a warning.
 
 use crate::error::{ErrorKind, Place, TraceError, shown};
 use crate::input::{Input, SNIFF_BYTES};
@@ -97,6 +98,15 @@ impl Reader {
         options: &ReadOptions,
     ) -> Result<Reader, TraceError> {
         let name = input.name().to_string();
+        if input.peek(1, Place::File)?.is_empty() && input.was_cut() {
+            return Err(TraceError::new(
+                ErrorKind::Truncated,
+                name,
+                Place::File,
+                "is cut off before the first record",
+                "fetch the file again",
+            ));
+        }
         let head = input.peek(SNIFF_BYTES, Place::File)?;
         if head.is_empty() {
             return Err(TraceError::new(

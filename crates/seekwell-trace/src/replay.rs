@@ -224,7 +224,7 @@ const TASKS_MAX: usize = 1 << 16;
 /// I/Os in flight remembered; the completions of more count as never seen.
 const IN_FLIGHT_MAX: usize = 1 << 20;
 
-#[derive(Default)]
+#[derive(Debug, Default)]
 struct Task {
     /// (completion, index) of what is in flight.
     in_flight: BinaryHeap<Reverse<(u64, u64)>>,
@@ -232,6 +232,21 @@ struct Task {
     last: Option<(u64, u64)>,
     completed: u64,
     active_ns: u64,
+}
+
+impl Task {
+    /// Takes note of what has completed up to `t_ns`; how many that were.
+    fn see(&mut self, t_ns: u64) -> usize {
+        let before = self.in_flight.len();
+        while let Some(&Reverse(done)) = self.in_flight.peek()
+            && done.0 <= t_ns
+        {
+            self.in_flight.pop();
+            self.last = Some(done);
+            self.completed += 1;
+        }
+        before - self.in_flight.len()
+    }
 }
 
 /// Gives each record what it waited for. Memory is bounded by processes and I/Os in flight.
@@ -243,6 +258,8 @@ pub struct ClosedLoop<I> {
     failed: Option<TraceError>,
     tasks: BTreeMap<TaskId, Task>,
     in_flight: usize,
+    /// Processes at which idle ones are forgotten.
+    forget_at: usize,
     index: u64,
     done: bool,
 }
@@ -292,6 +309,7 @@ impl<I: Iterator<Item = Result<Record, TraceError>>> ClosedLoop<I> {
             failed,
             tasks: BTreeMap::new(),
             in_flight: 0,
+            forget_at: TASKS_MAX,
             index: 0,
             done: false,
         })
@@ -319,20 +337,13 @@ impl<I: Iterator<Item = Result<Record, TraceError>>> ClosedLoop<I> {
             let why = format!("its record {} has no pid", index + 1);
             return Err(cannot_close(&self.name, &why));
         };
-        if self.tasks.len() >= TASKS_MAX && !self.tasks.contains_key(&id) {
-            self.forget_idle();
+        if self.tasks.len() >= self.forget_at && !self.tasks.contains_key(&id) {
+            self.forget_idle(record.t_ns);
         }
         let t = record.t_ns;
         let task = self.tasks.entry(id).or_default();
         task.active_ns = t;
-        while let Some(&Reverse(done)) = task.in_flight.peek()
-            && done.0 <= t
-        {
-            task.in_flight.pop();
-            task.last = Some(done);
-            task.completed += 1;
-            self.in_flight -= 1;
-        }
+        self.in_flight -= task.see(t);
         let step = Step {
             index,
             record,
@@ -350,18 +361,19 @@ impl<I: Iterator<Item = Result<Record, TraceError>>> ClosedLoop<I> {
         Ok(step)
     }
 
-    fn forget_idle(&mut self) {
+    fn forget_idle(&mut self, now_ns: u64) {
+        for task in self.tasks.values_mut() {
+            self.in_flight -= task.see(now_ns);
+        }
         let idle = |t: &Task| t.in_flight.is_empty();
-        let mut times: Vec<u64> = self
-            .tasks
-            .values()
-            .filter(|t| idle(t))
-            .map(|t| t.active_ns)
-            .collect();
+        let idlers = self.tasks.values().filter(|t| idle(t));
+        let mut times: Vec<u64> = idlers.map(|t| t.active_ns).collect();
         times.sort_unstable();
         if let Some(&median) = times.get(times.len() / 2) {
             self.tasks.retain(|_, t| !idle(t) || t.active_ns > median);
         }
+        // Where all have something in flight, look again when there are twice as many.
+        self.forget_at = TASKS_MAX.max(self.tasks.len() * 2);
     }
 }
 

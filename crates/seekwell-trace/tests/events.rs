@@ -5,7 +5,8 @@ mod common;
 
 use common::{Folder, Shared, error_of, read, reader, swapped, written};
 use seekwell_core::{Action, Event, Flags, Instant, Op, Sector, Sectors, TaskId};
-use seekwell_trace::join::{NOTE_ORPHAN, NOTE_UNFINISHED};
+use seekwell_trace::join::{NOTE_ORPHAN, NOTE_SORTED, NOTE_UNFINISHED};
+use seekwell_trace::reader::NOTE_BACKWARDS;
 use seekwell_trace::{
     BlkparseWriter, BlktraceWriter, ErrorKind, EventWriter, Limits, ReadOptions, Record, Stream,
     WriteOptions, Writer, find_format, open,
@@ -358,4 +359,40 @@ fn other_versions_and_lost_bytes_are_refused() {
     let e = error_of(&lost, None, &ReadOptions::default());
     assert_eq!(e.to_string().matches("record 3").count(), 1, "{e}");
     assert_eq!(e.kind(), ErrorKind::Broken);
+}
+
+#[test]
+fn events_a_little_out_of_order_are_sorted() {
+    let records: Vec<_> = (0..500u64)
+        .map(|i| Record {
+            task: Some(TaskId(1)),
+            cpu: Some(0),
+            device: 8 << 20,
+            issue_ns: Some(i * 100 + 70),
+            complete_ns: Some(i * 100 + 130),
+            ..Record::new(i * 100, Op::Read, i * 8, 8)
+        })
+        .collect();
+    let sorted = written(find_format("blkparse").unwrap(), &records);
+    let mut lines: Vec<_> = sorted.split_inclusive(|&c| c == b'\n').collect();
+    // Blocks of 40 lines backwards: completions come before their submissions. The first line
+    // stays, since it is where time begins.
+    lines[1..].chunks_mut(40).for_each(<[_]>::reverse);
+    let mut r = reader(&lines.concat(), None, &ReadOptions::default()).unwrap();
+    assert_eq!(r.by_ref().collect::<Result<Vec<_>, _>>().unwrap(), records);
+    assert!(r.counted(NOTE_SORTED) > 500);
+    assert_eq!(r.counted(NOTE_BACKWARDS), 0);
+    // Farther than the window reaches, times are raised and it is said.
+    let options = ReadOptions {
+        limits: Limits {
+            reorder_max: 3,
+            ..Limits::default()
+        },
+        ..ReadOptions::default()
+    };
+    let mut r = reader(&lines.concat(), None, &options).unwrap();
+    let got: Vec<_> = r.by_ref().flatten().collect();
+    assert_eq!(got.len(), 500);
+    assert!(got.is_sorted_by_key(|r| r.t_ns));
+    assert!(r.counted(NOTE_BACKWARDS) > 100);
 }
