@@ -259,3 +259,26 @@ fn rule_26_on_nothing_a_hardware_queue_is_asked_again_after_3_ms() {
     q.submit(Instant::START, bio(2, Op::Read, Flags::empty(), 200));
     assert_eq!(finish(&mut q), [(1, 1_000), (2, 4_000)]);
 }
+
+#[test]
+fn i4_what_a_busy_device_refused_keeps_its_order_and_goes_first() {
+    // Eight tags, but the device takes one command at a time: all five leave the scheduler at once.
+    let dev = Witness(Constant::serial(1, Nanos::from_ms(1)), Vec::new());
+    let facts = QueueFacts::example(Era::Mq);
+    let clock = TickClock::new(1000);
+    let driver = MqDriver::Tag { depth: 8 };
+    let mut q = MqQueue::new(facts, clock, driver, true, dev, |cx| {
+        Box::new(MqDeadline::new(cx, Generation::V6_12))
+    });
+    for (id, sector) in [(1, 500), (2, 400), (3, 300), (4, 200), (5, 600)] {
+        q.submit(Instant::START, bio(id, Op::Read, Flags::empty(), sector));
+    }
+    q.advance(Instant::START, &mut Vec::new());
+    assert_eq!(q.parked(0), 4);
+    // Nothing merges into those, and a request between them does not pass them.
+    q.submit(Instant::at_us(10), bio(6, Op::Read, Flags::empty(), 350));
+    q.submit(Instant::at_us(10), bio(7, Op::Read, Flags::empty(), 308));
+    finish(&mut q);
+    let order: Vec<_> = q.device().1.iter().map(|c| c.1).collect();
+    assert_eq!(order, [200, 300, 400, 500, 600, 350, 308]);
+}
