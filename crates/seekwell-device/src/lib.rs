@@ -12,6 +12,7 @@ pub mod error;
 pub mod hdd;
 pub mod preset;
 pub mod probe;
+pub mod validate;
 
 pub use catalogue::{Entry, catalogue, describe, open, open_hdd, read_preset};
 pub use constant::Constant;

@@ -203,23 +203,17 @@ impl Dirty {
     }
 
     /// Chooses what to write next at `t`: the extent that begins at `stream`, else the one soonest
-    /// reached among the oldest. Says too whether several were compared.
-    pub fn pick(
-        &self,
-        mech: &Mech,
-        t: Ticks,
-        guard: Ticks,
-        stream: Option<u64>,
-    ) -> Option<(usize, bool)> {
+    /// reached among the oldest.
+    pub fn pick(&self, mech: &Mech, t: Ticks, guard: Ticks, stream: Option<u64>) -> Option<usize> {
         if let Some(lba) = stream
             && let Ok(i) = self.order.binary_search_by_key(&lba, |o| o.0)
         {
-            return Some((i, false));
+            return Some(i);
         }
         let psi = mech.phase_at(t);
         let n = self.order.len();
         if n <= 1 {
-            return (n == 1).then_some((0, false));
+            return (n == 1).then_some(0);
         }
         let cost = |x: u32| {
             let e = &self.slab[x as usize];
@@ -231,7 +225,7 @@ impl Dirty {
                 best = best.min((cost(x), self.slab[x as usize].start));
             }
             let i = self.order.partition_point(|o| o.0 < best.1);
-            return Some((i, self.window > 1));
+            return Some(i);
         }
         // Outward from the arm: behind the point where the seek alone is longer than the best
         // positioning found, nothing can be better.
@@ -266,7 +260,7 @@ impl Dirty {
                 moved = true;
             }
             if !moved {
-                return Some((index, true));
+                return Some(index);
             }
         }
     }

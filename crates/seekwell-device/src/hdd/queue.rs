@@ -74,7 +74,7 @@ impl Rules {
                 (behind << 40) + u64::from(q.cyl)
             })),
             Choice::Sptf => Picked {
-                index: self.nearest(seen, mech, t),
+                index: first_of_run(seen, self.nearest(seen, mech, t)),
                 by_position: seen.len() > 1,
             },
             Choice::Asptf => {
@@ -86,7 +86,7 @@ impl Rules {
                     (1u64 << 62) + est - ((age * self.age_weight) as u64).min(1 << 61)
                 });
                 Picked {
-                    index,
+                    index: first_of_run(seen, index),
                     by_position: seen.len() > 1,
                 }
             }
@@ -105,6 +105,20 @@ impl Rules {
         }
         index
     }
+}
+
+/// Commands that continue one another are taken in order: the first of the run that `index` is in.
+/// Without this, two sequential writes that meet an idle drive may start with the second and stay
+/// out of step, a revolution each, for ever.
+fn first_of_run(seen: &[Queued], mut index: usize) -> usize {
+    let before = |q: &Queued| {
+        seen.iter()
+            .position(|p| p.end() == q.lba && p.write == q.write)
+    };
+    while let Some(i) = before(&seen[index]) {
+        index = i;
+    }
+    index
 }
 
 fn least(seen: &[Queued], cost: impl Fn(&Queued) -> u64) -> usize {

@@ -2,7 +2,7 @@
 //! media operation ends.
 
 use super::readahead::ReadAhead;
-use super::{Activity, Choice, Hdd, NEVER, Queued, Ticks, Waiting, unit};
+use super::{Activity, Hdd, NEVER, Queued, Ticks, Waiting, unit};
 
 /// Whose turn it is when the mechanism is free.
 enum Turn {
@@ -304,7 +304,7 @@ impl Hdd {
         let mut end = self
             .mech
             .access(t, q.lba, q.n, q.write, streaming, &mut self.rng);
-        end += self.mishaps(by_position);
+        end += self.miss(by_position) + self.recovery();
         if q.write {
             end += self.merge_physical(q.lba, q.end());
             self.dirty.remove(q.lba, q.end(), &self.mech);
@@ -328,18 +328,22 @@ impl Hdd {
         self.next = end;
     }
 
-    /// Revolutions and recoveries the drive did not foresee.
-    fn mishaps(&mut self, by_position: bool) -> Ticks {
-        let mut extra = 0;
-        let by_position = by_position && matches!(self.rules.choice, Choice::Sptf | Choice::Asptf);
+    /// A target chosen by its angle may be missed by a hair: one revolution more. Destaging, where
+    /// nobody waits for the single extent, is not charged for it.
+    fn miss(&mut self, by_position: bool) -> Ticks {
         if by_position && self.cost.p_miss > 0.0 && unit(&mut self.rng) < self.cost.p_miss {
-            extra += self.mech.turn();
             self.mech.spent.rotation += self.mech.turn();
+            return self.mech.turn();
         }
+        0
+    }
+
+    /// Now and then an access needs a recovery.
+    fn recovery(&mut self) -> Ticks {
         if self.cost.p_err > 0.0 && unit(&mut self.rng) < self.cost.p_err {
-            extra += self.cost.t_err;
+            return self.cost.t_err;
         }
-        extra
+        0
     }
 
     /// A write that covers physical sectors only in part reads them and comes round again.
@@ -356,7 +360,7 @@ impl Hdd {
     /// Starts writing a dirty extent to the medium at `t`.
     fn destage(&mut self, t: Ticks) {
         let stream = self.stream(t);
-        let Some((i, compared)) = self.dirty.pick(&self.mech, t, self.rules.guard, stream) else {
+        let Some(i) = self.dirty.pick(&self.mech, t, self.rules.guard, stream) else {
             return self.choose(t);
         };
         self.destage_turn = false;
@@ -365,7 +369,7 @@ impl Hdd {
         let mut end = self
             .mech
             .access(t, f.lba, f.n, true, streaming, &mut self.rng);
-        end += self.mishaps(compared);
+        end += self.recovery();
         end += self.merge_physical(f.lba, f.lba + u64::from(f.n));
         self.segments.keep(f.lba, f.lba + u64::from(f.n));
         self.media_ops += 1;
