@@ -37,6 +37,8 @@ pub enum Control {
     Share(TaskId, TaskId),
     /// A cgroup's weight.
     Weight(CgroupId, u32),
+    /// Weight of a cgroup's own tasks against its children (blkio.leaf_weight of 3.8 and later).
+    LeafWeight(CgroupId, u32),
     /// A cgroup is made under a parent.
     CgroupNew(CgroupId, CgroupId),
     /// A cgroup is gone.

@@ -385,8 +385,13 @@ impl<S: Scheduler + ?Sized, D: Device> BioSink for LegacyQueue<S, D> {
                 self.cgroup_entry(cg).weight = Some(w);
                 self.cgroup_changed(cg, CgroupEvent::Weight);
             }
+            Control::LeafWeight(cg, w) => {
+                self.cgroup_entry(cg).leaf_weight = Some(w);
+                self.cgroup_changed(cg, CgroupEvent::Weight);
+            }
             Control::CgroupNew(cg, parent) => {
-                self.cgroup_entry(cg).parent = parent;
+                let c = self.cgroup_entry(cg);
+                (c.parent, c.online) = (parent, true);
                 self.cgroup_changed(cg, CgroupEvent::Online);
             }
             Control::CgroupGone(cg) => {

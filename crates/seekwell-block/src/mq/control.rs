@@ -55,6 +55,9 @@ impl<S: Scheduler + ?Sized, D: Device> BioSink for MqQueue<S, D> {
             Control::Weight(cg, w) => {
                 change_cgroup(cx, sched, cg, CgroupEvent::Weight, |c| c.weight = Some(w))
             }
+            Control::LeafWeight(cg, w) => change_cgroup(cx, sched, cg, CgroupEvent::Weight, |c| {
+                c.leaf_weight = Some(w)
+            }),
             Control::CgroupNew(cg, parent) => {
                 change_cgroup(cx, sched, cg, CgroupEvent::Online, |c| {
                     (c.parent, c.online) = (parent, true)

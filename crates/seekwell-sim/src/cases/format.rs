@@ -164,6 +164,9 @@ pub struct Case {
     /// [cgroup, parent, weight].
     #[serde(default)]
     pub cgroups: Vec<(u32, u32, u32)>,
+    /// [cgroup, leaf weight].
+    #[serde(default)]
+    pub leaf_weights: Vec<(u32, u32)>,
     /// Bios and controls.
     #[serde(default)]
     pub input: Vec<Vec<Value>>,

@@ -87,6 +87,9 @@ fn prepare(case: &Case, q: &mut Queue) -> Result<(), CaseError> {
         q.control(t, Control::CgroupNew(CgroupId(*cg), CgroupId(*parent)));
         q.control(t, Control::Weight(CgroupId(*cg), *weight));
     }
+    for (cg, weight) in &case.leaf_weights {
+        q.control(t, Control::LeafWeight(CgroupId(*cg), *weight));
+    }
     for [pid, class, level] in &case.contexts {
         let p = IoPrio::from_numbers(*class, *level)
             .ok_or_else(|| case_error(case, format!("context of pid {pid}: class or level")))?;
