@@ -471,8 +471,10 @@ impl Cfq {
         if expected <= share {
             return slice;
         }
-        let low = (2 * self.set.slice_idle_j * slice / base.max(1)).min(slice);
-        (slice * share / expected).max(low)
+        // Tunables at their extremes exceed 64 bits here.
+        let scale = |by: u64, of: u64| u128::from(slice) * u128::from(by) / u128::from(of.max(1));
+        let low = scale(2 * self.set.slice_idle_j, base).min(u128::from(slice));
+        scale(share, expected).max(low) as u64
     }
     /// 4.8: accounting by requests instead of time.
     #[inline]
