@@ -237,12 +237,20 @@ impl<S: Scheduler + ?Sized, D: Device> LegacyQueue<S, D> {
         }
     }
     fn make_ioc(&mut self, task: TaskId) -> IocId {
-        let info = self.tasks.get(&task).copied().unwrap_or_default();
-        if let Some(with) = info.shares {
-            let ioc = self.ioc_of(with);
+        let shares = self.tasks.get(&task).and_then(|i| i.shares);
+        if let Some(with) = shares.filter(|w| *w != task) {
+            // The partner's own partner does not count: two tasks may name each other.
+            let ioc = match self.cx.iocs.find(with) {
+                Some(ioc) => ioc,
+                None => self.create_ioc(with),
+            };
             self.cx.iocs.share(task, ioc);
             return ioc;
         }
+        self.create_ioc(task)
+    }
+    fn create_ioc(&mut self, task: TaskId) -> IocId {
+        let info = self.tasks.get(&task).copied().unwrap_or_default();
         let ioc = self.cx.iocs.create(task, info.ioprio, info.cgroup);
         let c = self.cx.iocs.get_mut(ioc);
         (c.nice, c.policy) = (info.nice, info.policy);
