@@ -399,6 +399,11 @@ fn io_error(name: &str, place: Place, e: &io::Error) -> TraceError {
             ErrorKind::Truncated,
             "the compressed data end too early: fetch the file again, or allow a truncated trace",
         ),
+        // zstd's words for a window above ours.
+        _ if e.to_string().contains("too much memory") => (
+            ErrorKind::Io,
+            "its window is above 128 MiB: decompress it first (zstd -d --long=31)",
+        ),
         _ => (
             ErrorKind::Io,
             "the file is damaged or cannot be read: fetch it again",

@@ -396,3 +396,17 @@ fn events_a_little_out_of_order_are_sorted() {
     assert!(got.is_sorted_by_key(|r| r.t_ns));
     assert!(r.counted(NOTE_BACKWARDS) > 100);
 }
+
+/// Of equal times the order of the file counts, also for events that come late.
+#[test]
+fn sorted_events_of_one_instant_keep_their_order() {
+    let got = read(&text(
+        "0 Q R 0 + 8 [a]
+         9 Q R 8 + 8 [a]
+         5 Q R 16 + 8 [a]
+         5 D R 16 + 8 [a]
+         5 C R 16 + 8 [0]",
+    ));
+    assert_eq!(got[1].sector, Sector(16));
+    assert_eq!(times(&got[1]), [None, Some(5), Some(5)]);
+}

@@ -552,3 +552,16 @@ fn a_failing_disk() {
         errors[0]
     );
 }
+
+/// Headers that claim a window or a content of gigabytes: nothing is allocated for them.
+#[test]
+fn compressed_headers_that_claim_too_much() {
+    let ten_gb = 10_000_000_000u64.to_le_bytes();
+    let window = [&b"\x28\xb5\x2f\xfd\x00\xa8"[..], b"\x09\x00\x00x"].concat();
+    let content = [&b"\x28\xb5\x2f\xfd\xe0"[..], &ten_gb, b"\x09\x00\x00x"].concat();
+    for bytes in [window, content] {
+        let e = error_of(&bytes, None, &default());
+        assert_eq!(e.kind(), ErrorKind::Io, "{e}");
+        assert!(e.to_string().contains("zstd -d --long"), "{e}");
+    }
+}
