@@ -1,7 +1,7 @@
 //! What a queue knows of tasks: their io contexts, made at the first bio and told to the scheduler,
 //! and what was said about a task before that.
 
-use seekwell_core::{CgroupId, IoPrio, IocId, Policy, Side, TaskId};
+use seekwell_core::{CgroupId, Control, IoPrio, IocId, Policy, Side, TaskId};
 use seekwell_sched::cx::Cgroup;
 use seekwell_sched::{CgroupEvent, Cx, IocEvent, Scheduler};
 use std::collections::BTreeMap;
@@ -28,6 +28,7 @@ impl Tasks {
     }
 
     /// The io context of a task, made and told to the scheduler if need be.
+    #[inline]
     pub fn ioc_of<S: Scheduler + ?Sized>(
         &mut self,
         cx: &mut Cx,
@@ -36,24 +37,25 @@ impl Tasks {
     ) -> IocId {
         let ioc = match cx.iocs.find(task) {
             Some(ioc) => ioc,
-            None => self.make(cx, sched, task),
+            None => self.make(cx, task),
         };
+        self.attach(cx, sched, ioc);
+        ioc
+    }
+    /// Makes a context known to the scheduler (again, after a switch).
+    #[inline]
+    pub fn attach<S: Scheduler + ?Sized>(&mut self, cx: &mut Cx, sched: &mut S, ioc: IocId) {
         if !std::mem::replace(self.attached.at(ioc.idx()), true) {
             sched.ioc_event(cx, ioc, IocEvent::Attach);
         }
-        ioc
     }
-    fn make<S: Scheduler + ?Sized>(&mut self, cx: &mut Cx, sched: &mut S, task: TaskId) -> IocId {
+    #[cold]
+    fn make(&mut self, cx: &mut Cx, task: TaskId) -> IocId {
         let info = self.info.get(&task).copied().unwrap_or_default();
+        // One step only: tasks may be told to share with each other in a circle.
         if let Some(with) = info.shares.filter(|w| *w != task) {
-            let ioc = match cx.iocs.find(with) {
-                Some(ioc) => ioc,
-                None => self.create(cx, with),
-            };
+            let ioc = self.silent_ioc(cx, with);
             cx.iocs.share(task, ioc);
-            if !std::mem::replace(self.attached.at(ioc.idx()), true) {
-                sched.ioc_event(cx, ioc, IocEvent::Attach);
-            }
             return ioc;
         }
         self.create(cx, task)
@@ -87,37 +89,66 @@ impl Tasks {
             sched.ioc_event(cx, ioc, what);
         }
     }
-    /// The index of a dead context without requests is given back.
+    /// The index of a dead context without requests is given back. True if it was.
     pub fn release_if_unused<S: Scheduler + ?Sized>(
         &mut self,
         cx: &mut Cx,
         sched: &mut S,
         ioc: IocId,
-    ) {
+    ) -> bool {
         let c = cx.iocs.get(ioc);
         if c.alive || c.requests > 0 {
-            return;
+            return false;
         }
         if std::mem::take(self.attached.at(ioc.idx())) {
             sched.ioc_event(cx, ioc, IocEvent::Release);
         }
         cx.iocs.release(ioc);
+        true
     }
-    /// The task exits.
-    pub fn exit<S: Scheduler + ?Sized>(&mut self, cx: &mut Cx, sched: &mut S, task: TaskId) {
+    /// The task exits. The context whose index was given back by that, if one was.
+    pub fn exit<S: Scheduler + ?Sized>(
+        &mut self,
+        cx: &mut Cx,
+        sched: &mut S,
+        task: TaskId,
+    ) -> Option<IocId> {
         self.info.remove(&task);
-        let Some(ioc) = cx.iocs.find(task) else {
-            return;
-        };
-        if cx.iocs.leave(task, ioc) {
-            if *self.attached.at(ioc.idx()) {
-                sched.ioc_event(cx, ioc, IocEvent::Exit);
+        let ioc = cx.iocs.find(task)?;
+        if !cx.iocs.leave(task, ioc) {
+            return None;
+        }
+        if *self.attached.at(ioc.idx()) {
+            sched.ioc_event(cx, ioc, IocEvent::Exit);
+        }
+        self.release_if_unused(cx, sched, ioc).then_some(ioc)
+    }
+
+    /// Everything that is said about tasks and cgroups, and concerns neither plugs nor exits.
+    pub fn control<S: Scheduler + ?Sized>(&mut self, cx: &mut Cx, sched: &mut S, what: Control) {
+        match what {
+            Control::Prio(t, p) => self.prio(cx, sched, t, p),
+            Control::Nice(t, nice, policy) => self.nice(cx, t, nice, policy),
+            Control::Cgroup(t, cg) => self.cgroup(cx, sched, t, cg),
+            Control::Share(t, with) => self.info(t).shares = Some(with),
+            Control::Weight(cg, w) => {
+                change_cgroup(cx, sched, cg, CgroupEvent::Weight, |c| c.weight = Some(w))
             }
-            self.release_if_unused(cx, sched, ioc);
+            Control::LeafWeight(cg, w) => change_cgroup(cx, sched, cg, CgroupEvent::Weight, |c| {
+                c.leaf_weight = Some(w)
+            }),
+            Control::CgroupNew(cg, parent) => {
+                change_cgroup(cx, sched, cg, CgroupEvent::Online, |c| {
+                    (c.parent, c.online) = (parent, true)
+                })
+            }
+            Control::CgroupGone(cg) => {
+                change_cgroup(cx, sched, cg, CgroupEvent::Offline, |c| c.online = false)
+            }
+            Control::Plug(_) | Control::Unplug(_) | Control::Sleep(_) | Control::Exit(_) => {}
         }
     }
-    /// ioprio_set.
-    pub fn prio<S: Scheduler + ?Sized>(
+    fn prio<S: Scheduler + ?Sized>(
         &mut self,
         cx: &mut Cx,
         sched: &mut S,
@@ -132,8 +163,7 @@ impl Tasks {
         }
         self.tell(cx, sched, task, IocEvent::Prio);
     }
-    /// Nice value and policy.
-    pub fn nice(&mut self, cx: &mut Cx, task: TaskId, nice: i8, policy: Policy) {
+    fn nice(&mut self, cx: &mut Cx, task: TaskId, nice: i8, policy: Policy) {
         let i = self.info(task);
         (i.nice, i.policy) = (nice, policy);
         if let Some(ioc) = cx.iocs.find(task) {
@@ -141,8 +171,7 @@ impl Tasks {
             (c.nice, c.policy) = (nice, policy);
         }
     }
-    /// Moved to another cgroup.
-    pub fn cgroup<S: Scheduler + ?Sized>(
+    fn cgroup<S: Scheduler + ?Sized>(
         &mut self,
         cx: &mut Cx,
         sched: &mut S,
@@ -155,18 +184,13 @@ impl Tasks {
         }
         self.tell(cx, sched, task, IocEvent::Cgroup);
     }
-    /// Shares the context of `with`, from its first bio on.
-    pub fn share(&mut self, task: TaskId, with: TaskId) {
-        self.info(task).shares = Some(with);
-    }
     /// The scheduler was replaced: it knows nobody yet.
     pub fn forget_all(&mut self) {
         self.attached = Side::new();
     }
 }
 
-/// A change to a cgroup's entry, told to the scheduler.
-pub fn change_cgroup<S: Scheduler + ?Sized>(
+fn change_cgroup<S: Scheduler + ?Sized>(
     cx: &mut Cx,
     sched: &mut S,
     id: CgroupId,

@@ -421,3 +421,22 @@ fn an_urgent_request_stops_a_write_which_is_reinserted() {
     q.submit(Instant::at_us(300), read(3, 1, 900));
     assert_eq!(finish(&mut q), [(3, 1_300), (1, 2_300), (2, 3_300)]);
 }
+
+#[test]
+fn tasks_that_share_in_a_circle_do_not_hang_the_queue() {
+    let mut q = queue_of(1, 128, Box::new(Noop::new()));
+    let t = Instant::START;
+    for (task, with) in [(1, 2), (2, 3), (3, 1), (4, 4)] {
+        q.control(t, Control::Share(TaskId(task), TaskId(with)));
+    }
+    for task in 1..=4 {
+        let sector = u64::from(task) * 1000;
+        let id = u64::from(task);
+        q.submit(t, read(id, task, sector));
+    }
+    assert_eq!(finish(&mut q).len(), 4);
+    for task in 1..=4 {
+        q.control(t + Nanos::from_secs(1), Control::Exit(TaskId(task)));
+    }
+    assert_eq!(q.cx.iocs.living().count(), 0);
+}

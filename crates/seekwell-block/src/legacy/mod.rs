@@ -18,15 +18,15 @@ mod switch;
 use crate::host::HostDriver;
 use crate::merge::Account;
 use crate::stats::QueueStats;
+use crate::tasks::Tasks;
 use flush::{Act, Barrier, FlushMachine};
 use pool::Pools;
 use seekwell_core::{
-    Action, Bio, BioDone, BioSink, CgroupId, Control, Device, Done, Era, Instant, IoPrio, IocId,
-    Nanos, Policy, RqId, Sector, Side, TaskId, TickClock,
+    Action, Bio, BioDone, BioSink, Control, Device, Done, Era, Instant, IocId, Nanos, RqId, Sector,
+    Side, TaskId, TickClock,
 };
-use seekwell_sched::cx::Cgroup;
-use seekwell_sched::{CgroupEvent, Cx, IocEvent, QueueFacts, Scheduler};
-use std::collections::{BTreeMap, VecDeque};
+use seekwell_sched::{Cx, QueueFacts, Scheduler};
+use std::collections::VecDeque;
 
 /// What may be switched off in the layer, and its sizes.
 #[derive(Clone, Copy, Debug)]
@@ -52,15 +52,6 @@ impl Default for LegacyOptions {
     }
 }
 
-#[derive(Clone, Copy, Debug, Default)]
-struct TaskInfo {
-    ioprio: IoPrio,
-    nice: i8,
-    policy: Policy,
-    cgroup: CgroupId,
-    shares: Option<TaskId>,
-}
-
 #[derive(Debug, Default)]
 struct Plug {
     task: TaskId,
@@ -82,8 +73,7 @@ pub struct LegacyQueue<S: Scheduler + ?Sized, D: Device> {
     acct: Account,
     pools: Pools,
     plugs: Vec<Plug>,
-    tasks: BTreeMap<TaskId, TaskInfo>,
-    attached: Side<bool>,
+    tasks: Tasks,
     in_flight: u32,
     running: bool,
     queue_plug: Option<Instant>,
@@ -119,8 +109,7 @@ impl<S: Scheduler + ?Sized, D: Device> LegacyQueue<S, D> {
             acct: Account::default(),
             pools: Pools::new(era),
             plugs: Vec::new(),
-            tasks: BTreeMap::new(),
-            attached: Side::new(),
+            tasks: Tasks::default(),
             in_flight: 0,
             running: false,
             queue_plug: None,
@@ -216,86 +205,24 @@ impl<S: Scheduler + ?Sized, D: Device> LegacyQueue<S, D> {
         }
     }
 
-    fn info(&mut self, task: TaskId) -> &mut TaskInfo {
-        self.tasks.entry(task).or_default()
-    }
     #[inline]
     fn ioc_of(&mut self, task: TaskId) -> IocId {
-        let ioc = match self.cx.iocs.find(task) {
-            Some(ioc) => ioc,
-            None => self.make_ioc(task),
-        };
-        self.attach(ioc);
-        ioc
+        self.tasks.ioc_of(&mut self.cx, &mut *self.sched, task)
     }
-    /// Makes the context known to the elevator (again, after a switch).
     #[inline]
     fn attach(&mut self, ioc: IocId) {
-        if !*self.attached.at(ioc.idx()) {
-            *self.attached.at(ioc.idx()) = true;
-            self.sched.ioc_event(&mut self.cx, ioc, IocEvent::Attach);
-        }
-    }
-    fn make_ioc(&mut self, task: TaskId) -> IocId {
-        let shares = self.tasks.get(&task).and_then(|i| i.shares);
-        if let Some(with) = shares.filter(|w| *w != task) {
-            // The partner's own partner does not count: two tasks may name each other.
-            let ioc = match self.cx.iocs.find(with) {
-                Some(ioc) => ioc,
-                None => self.create_ioc(with),
-            };
-            self.cx.iocs.share(task, ioc);
-            return ioc;
-        }
-        self.create_ioc(task)
-    }
-    fn create_ioc(&mut self, task: TaskId) -> IocId {
-        let info = self.tasks.get(&task).copied().unwrap_or_default();
-        let ioc = self.cx.iocs.create(task, info.ioprio, info.cgroup);
-        let c = self.cx.iocs.get_mut(ioc);
-        (c.nice, c.policy) = (info.nice, info.policy);
-        *self.attached.at(ioc.idx()) = false;
-        ioc
-    }
-    fn tell(&mut self, task: TaskId, what: IocEvent) {
-        if let Some(ioc) = self.cx.iocs.find(task)
-            && *self.attached.at(ioc.idx())
-        {
-            self.sched.ioc_event(&mut self.cx, ioc, what);
-        }
+        self.tasks.attach(&mut self.cx, &mut *self.sched, ioc);
     }
     fn release_if_unused(&mut self, ioc: IocId) {
-        let c = self.cx.iocs.get(ioc);
-        if !c.alive && c.requests == 0 {
-            if std::mem::take(self.attached.at(ioc.idx())) {
-                self.sched.ioc_event(&mut self.cx, ioc, IocEvent::Release);
-            }
+        let (cx, sched) = (&mut self.cx, &mut *self.sched);
+        if self.tasks.release_if_unused(cx, sched, ioc) {
             self.pools.forget(ioc);
-            self.cx.iocs.release(ioc);
         }
     }
     fn exit(&mut self, task: TaskId) {
-        self.tasks.remove(&task);
-        let Some(ioc) = self.cx.iocs.find(task) else {
-            return;
-        };
-        if self.cx.iocs.leave(task, ioc) {
-            if *self.attached.at(ioc.idx()) {
-                self.sched.ioc_event(&mut self.cx, ioc, IocEvent::Exit);
-            }
-            self.release_if_unused(ioc);
+        if let Some(ioc) = self.tasks.exit(&mut self.cx, &mut *self.sched, task) {
+            self.pools.forget(ioc);
         }
-    }
-    fn cgroup_changed(&mut self, cg: CgroupId, what: CgroupEvent) {
-        self.sched.cgroup_event(&mut self.cx, cg, what);
-    }
-    fn cgroup_entry(&mut self, cg: CgroupId) -> &mut Cgroup {
-        self.cx.cgroups.entry(cg).or_insert(Cgroup {
-            parent: CgroupId::ROOT,
-            weight: None,
-            leaf_weight: None,
-            online: true,
-        })
     }
 }
 
@@ -364,48 +291,7 @@ impl<S: Scheduler + ?Sized, D: Device> BioSink for LegacyQueue<S, D> {
                 self.unplug_queue();
             }
             Control::Exit(t) => self.exit(t),
-            Control::Prio(t, p) => {
-                self.info(t).ioprio = p;
-                if let Some(ioc) = self.cx.iocs.find(t) {
-                    let c = self.cx.iocs.get_mut(ioc);
-                    c.ioprio = p;
-                    c.prio_gen += 1;
-                }
-                self.tell(t, IocEvent::Prio);
-            }
-            Control::Nice(t, nice, policy) => {
-                let i = self.info(t);
-                (i.nice, i.policy) = (nice, policy);
-                if let Some(ioc) = self.cx.iocs.find(t) {
-                    let c = self.cx.iocs.get_mut(ioc);
-                    (c.nice, c.policy) = (nice, policy);
-                }
-            }
-            Control::Cgroup(t, cg) => {
-                self.info(t).cgroup = cg;
-                if let Some(ioc) = self.cx.iocs.find(t) {
-                    self.cx.iocs.get_mut(ioc).cgroup = cg;
-                }
-                self.tell(t, IocEvent::Cgroup);
-            }
-            Control::Share(t, with) => self.info(t).shares = Some(with),
-            Control::Weight(cg, w) => {
-                self.cgroup_entry(cg).weight = Some(w);
-                self.cgroup_changed(cg, CgroupEvent::Weight);
-            }
-            Control::LeafWeight(cg, w) => {
-                self.cgroup_entry(cg).leaf_weight = Some(w);
-                self.cgroup_changed(cg, CgroupEvent::Weight);
-            }
-            Control::CgroupNew(cg, parent) => {
-                let c = self.cgroup_entry(cg);
-                (c.parent, c.online) = (parent, true);
-                self.cgroup_changed(cg, CgroupEvent::Online);
-            }
-            Control::CgroupGone(cg) => {
-                self.cgroup_entry(cg).online = false;
-                self.cgroup_changed(cg, CgroupEvent::Offline);
-            }
+            other => self.tasks.control(&mut self.cx, &mut *self.sched, other),
         }
         self.after_callback();
         self.settle();

@@ -5,7 +5,7 @@
 //! data is left anywhere; when none is, the new elevator takes over with its defaults.
 
 use super::LegacyQueue;
-use seekwell_core::{Device, Instant, IocId, Nanos, RqId, Side};
+use seekwell_core::{Device, Instant, Nanos, RqId};
 use seekwell_sched::cx::TIMER_SLOTS;
 use seekwell_sched::{Cx, Scheduler};
 
@@ -74,10 +74,7 @@ impl<S: Scheduler + ?Sized, D: Device> LegacyQueue<S, D> {
         }
         self.cx.take_kick();
         self.cx.merge = Default::default();
-        self.attached = Side::new();
-        for i in 0..self.cx.iocs.capacity() {
-            *self.attached.at(IocId(i as u32).idx()) = false;
-        }
+        self.tasks.forget_all();
         self.opts.hash = s.hash;
         self.sched = (s.make)(&self.cx);
         self.run();

@@ -2,12 +2,11 @@
 
 use super::MqQueue;
 use super::submit::Deed;
-use crate::tasks::change_cgroup;
 use seekwell_core::{
     Action, Bio, BioDone, BioSink, Control, Device, Event, Flags, Instant, Op, Sector, Sectors,
     TaskId,
 };
-use seekwell_sched::{CgroupEvent, Scheduler};
+use seekwell_sched::Scheduler;
 
 impl<S: Scheduler + ?Sized, D: Device> BioSink for MqQueue<S, D> {
     fn submit(&mut self, now: Instant, bio: Bio) {
@@ -42,30 +41,12 @@ impl<S: Scheduler + ?Sized, D: Device> BioSink for MqQueue<S, D> {
 
     fn control(&mut self, now: Instant, what: Control) {
         self.cx.set_now(now);
-        let (tasks, cx, sched) = (&mut self.tasks, &mut self.cx, &mut *self.sched);
         match what {
             Control::Plug(t) => self.act(t, Deed::Plug),
             Control::Unplug(t) => self.act(t, Deed::Unplug),
             Control::Sleep(t) => self.act(t, Deed::Sleep),
             Control::Exit(t) => self.act(t, Deed::Exit),
-            Control::Prio(t, p) => tasks.prio(cx, sched, t, p),
-            Control::Nice(t, nice, policy) => tasks.nice(cx, t, nice, policy),
-            Control::Cgroup(t, cg) => tasks.cgroup(cx, sched, t, cg),
-            Control::Share(t, with) => tasks.share(t, with),
-            Control::Weight(cg, w) => {
-                change_cgroup(cx, sched, cg, CgroupEvent::Weight, |c| c.weight = Some(w))
-            }
-            Control::LeafWeight(cg, w) => change_cgroup(cx, sched, cg, CgroupEvent::Weight, |c| {
-                c.leaf_weight = Some(w)
-            }),
-            Control::CgroupNew(cg, parent) => {
-                change_cgroup(cx, sched, cg, CgroupEvent::Online, |c| {
-                    (c.parent, c.online) = (parent, true)
-                })
-            }
-            Control::CgroupGone(cg) => {
-                change_cgroup(cx, sched, cg, CgroupEvent::Offline, |c| c.online = false)
-            }
+            other => self.tasks.control(&mut self.cx, &mut *self.sched, other),
         }
         self.after_callback();
     }
