@@ -229,7 +229,9 @@ impl Setup {
                 MqDriver::Scsi { depth }
             };
             let mut q = MqQueue::new(facts, clock, driver, hash, dev, make);
-            if let Some(n) = self.nr_requests {
+            // Lowering queue_depth leaves the tags, and so nr_requests, as the device made them.
+            let tags = (self.depth.is_some() && info.name != "none").then(|| 2 * f.depth.min(128));
+            if let Some(n) = self.nr_requests.or(tags) {
                 q.set_nr_requests(start, n).map_err(tunable)?;
             }
             Kind::Mq(Box::new(q))

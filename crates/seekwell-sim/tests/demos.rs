@@ -1,7 +1,7 @@
 //! Every demo, each a test of its own name: what it claims must hold.
 
 use libtest_mimic::{Arguments, Trial};
-use seekwell_sim::demo::{DEMOS, Demo};
+use seekwell_sim::demo::{Demo, demos};
 
 fn check(d: &Demo) -> Result<(), libtest_mimic::Failed> {
     let shown = (d.run)(1)?;
@@ -23,8 +23,7 @@ fn check(d: &Demo) -> Result<(), libtest_mimic::Failed> {
 
 fn main() {
     let args = Arguments::from_args();
-    let trials = DEMOS
-        .iter()
+    let trials = demos()
         .map(|d| Trial::test(d.name, move || check(d)))
         .collect();
     libtest_mimic::run(&args, trials).exit();

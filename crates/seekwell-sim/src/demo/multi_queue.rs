@@ -1,0 +1,406 @@
+//! Demos of the blk-mq schedulers.
+
+use super::{DISK, Demo, DemoError, On, Shown, bytes, ios, latency_ms, mb_s, run};
+use crate::procs::{Pattern, Process};
+use seekwell_core::{Class, Instant, IoPrio, Nanos, Sector};
+
+/// The demos.
+pub(super) const DEMOS: &[Demo] = &[
+    Demo {
+        name: "kyber-target",
+        claim: "kyber holds its read target under a write flood by shrinking the writers' pool.",
+        run: kyber_target,
+    },
+    Demo {
+        name: "mq-deadline-classes",
+        claim: "mq-deadline serves the RT class first and lets the others through when they age.",
+        run: mq_deadline_classes,
+    },
+    Demo {
+        name: "bfq-startup",
+        claim: "BFQ starts an application quickly under ten readers, at some cost in throughput.",
+        run: bfq_startup,
+    },
+    Demo {
+        name: "bfq-weights",
+        claim: "BFQ shares equal streams by ioprio level within 5 %.",
+        run: bfq_weights,
+    },
+    Demo {
+        name: "bfq-groups",
+        claim: "BFQ shares between cgroups by weight within 5 %.",
+        run: bfq_groups,
+    },
+    Demo {
+        name: "adios-window",
+        claim: "ADIOS keeps what it has in a disk to a window of predicted latency.",
+        run: adios_window,
+    },
+    Demo {
+        name: "none-fast",
+        claim: "On a fast device no scheduler beats none in throughput.",
+        run: none_fast,
+    },
+];
+
+const SPAN: u64 = 80_000_000;
+/// A flash device that serves 32 commands side by side in 0.4 ms each.
+const FLASH: On = On {
+    device: "constant:depth=32,service_us=400,servers=parallel",
+    depth: None,
+};
+/// A device with one server behind a deep queue: what is inside waits inside.
+const SERIAL: On = On {
+    device: "constant:depth=256,service_us=60",
+    depth: None,
+};
+/// The disk with its command queueing.
+const NCQ: On = On {
+    device: "hdd:hitachi-7k200",
+    depth: None,
+};
+
+fn random(task: u32, depth: u32) -> Process {
+    Process {
+        pattern: Pattern::Random(Sector(0), Sector(SPAN)),
+        sectors: 8,
+        depth,
+        ..Process::reader(task, 0)
+    }
+}
+
+fn kyber_target(seed: u64) -> Result<Shown, DemoError> {
+    let mut shown = Shown::new(
+        "a device with one server of 60 us behind 256 tags; 4 random reads outstanding beside 64 \
+         sync writes, 10 s; kyber's targets: 2 ms for reads, 10 ms for writes",
+        &[
+            "scheduler",
+            "mean read ms",
+            "p90 read ms",
+            "p99 read ms",
+            "reads/s",
+            "writes/s",
+        ],
+    );
+    let mut p90 = Vec::new();
+    for s in ["none", "mq-deadline", "kyber"] {
+        let writer = Process {
+            flags: seekwell_core::Flags::SYNC,
+            ..Process::writer(2, SPAN, 64)
+        };
+        let r = run(SERIAL, s, seed, vec![random(1, 4), writer], &[])?;
+        let l = &r.read.latency;
+        p90.push(l.percentile_ns(90.0) as f64 / 1e6);
+        shown.row(vec![
+            s.to_owned(),
+            format!("{:.2}", l.mean_ns() / 1e6),
+            format!("{:.2}", l.percentile_ns(90.0) as f64 / 1e6),
+            format!("{:.2}", l.percentile_ns(99.0) as f64 / 1e6),
+            format!("{:.0}", r.rate(ios(&r, 1))),
+            format!("{:.0}", r.rate(ios(&r, 2))),
+        ]);
+    }
+    let (none, kyber) = (p90[0], p90[2]);
+    shown.check(
+        format!("p90 of reads under kyber is {kyber:.2} ms, at most its target of 2 ms"),
+        kyber <= 2.0,
+    );
+    shown.check(
+        format!("under none it is {none:.2} ms, over three times as long"),
+        none > 3.0 * kyber,
+    );
+    Ok(shown)
+}
+
+fn mq_deadline_classes(seed: u64) -> Result<Shown, DemoError> {
+    let mut shown = Shown::new(
+        "three processes with 16 random reads outstanding each, in classes RT, BE and IDLE, on a \
+         disk without command queueing, 30 s",
+        &[
+            "prio_aging_expire ms",
+            "RT reads/s",
+            "BE reads/s",
+            "IDLE reads/s",
+            "BE max ms",
+        ],
+    );
+    let mut seen = Vec::new();
+    for aging in ["10000", "500"] {
+        let stop = Instant::START + Nanos::from_secs(30);
+        let of = |task, class| Process {
+            ioprio: IoPrio { class, level: 4 },
+            stop,
+            ..random(task, 16)
+        };
+        let list = vec![of(1, Class::Rt), of(2, Class::Be), of(3, Class::Idle)];
+        let s = format!("mq-deadline:prio_aging_expire={aging}");
+        let r = run(DISK, &s, seed, list, &[])?;
+        let n = [1, 2, 3].map(|t| ios(&r, t));
+        seen.push(n);
+        shown.row(vec![
+            aging.to_owned(),
+            format!("{:.1}", n[0] / 30.0),
+            format!("{:.2}", n[1] / 30.0),
+            format!("{:.2}", n[2] / 30.0),
+            format!("{:.0}", latency_ms(&r, 2)),
+        ]);
+    }
+    let [rt, be, idle] = seen[0];
+    shown.check(
+        format!(
+            "RT gets {:.0} % of the disk by default (90 or more)",
+            rt / (rt + be + idle) * 100.0
+        ),
+        rt >= 0.9 * (rt + be + idle),
+    );
+    shown.check(
+        "the lower classes still get something: they age".to_owned(),
+        be > 0.0 && idle > 0.0,
+    );
+    shown.check(
+        format!(
+            "with aging after 0.5 s they get more ({:.0} and {:.0} reads of BE)",
+            be, seen[1][1]
+        ),
+        seen[1][1] > be,
+    );
+    Ok(shown)
+}
+
+fn bfq_startup(seed: u64) -> Result<Shown, DemoError> {
+    let mut shown = Shown::new(
+        "after 5 s of ten sequential readers an application starts: 200 random reads of 16 KiB, one \
+         after the other; disk with command queueing",
+        &["scheduler", "start-up s", "readers MB/s"],
+    );
+    let mut times = Vec::new();
+    for s in ["none", "mq-deadline", "kyber", "bfq"] {
+        let stop = Instant::START + Nanos::from_secs(40);
+        let mut list: Vec<Process> = (0..10)
+            .map(|i| Process {
+                stop,
+                ..Process::reader(i + 1, u64::from(i) * SPAN / 10)
+            })
+            .collect();
+        list.push(Process {
+            name: "application".to_owned(),
+            start: Instant::START + Nanos::from_secs(5),
+            sectors: 32,
+            limit: 200,
+            stop: Instant::FAR,
+            ..random(99, 1)
+        });
+        let r = run(NCQ, s, seed, list, &[])?;
+        let took = latency_ms(&r, 99) * ios(&r, 99) / 1e3;
+        let rest: f64 = (1..11).map(|t| bytes(&r, t)).sum();
+        times.push(took);
+        shown.row(vec![
+            s.to_owned(),
+            format!("{took:.2}"),
+            format!("{:.1}", mb_s(&r, rest)),
+        ]);
+    }
+    let bfq = times[3];
+    for (s, t) in ["none", "mq-deadline", "kyber"].iter().zip(&times) {
+        shown.check(
+            format!("BFQ's {bfq:.2} s is under half of {s}'s {t:.2} s"),
+            bfq < t / 2.0,
+        );
+    }
+    Ok(shown)
+}
+
+fn shares(shown: &mut Shown, r: &seekwell_core::result::Record, rows: &[(u32, String, f64)]) {
+    let all: f64 = rows.iter().map(|x| bytes(r, x.0)).sum();
+    let weights: f64 = rows.iter().map(|x| x.2).sum();
+    for (task, name, weight) in rows {
+        let (share, want) = (bytes(r, *task) / all, weight / weights);
+        shown.row(vec![
+            name.clone(),
+            format!("{weight}"),
+            format!("{:.1}", mb_s(r, bytes(r, *task))),
+            format!("{:.1}", share * 100.0),
+            format!("{:.1}", want * 100.0),
+        ]);
+        let off = (share / want - 1.0) * 100.0;
+        shown.check(
+            format!("{name} is within 5 % of its weight ({off:+.1} %)"),
+            off.abs() <= 5.0,
+        );
+    }
+}
+
+fn bfq_weights(seed: u64) -> Result<Shown, DemoError> {
+    let mut shown = Shown::new(
+        "three sequential readers of 128 KiB at levels 0, 4 and 6, 60 s, low_latency off, disk \
+         without command queueing",
+        &["level", "weight", "MB/s", "share %", "by weight %"],
+    );
+    let stop = Instant::START + Nanos::from_secs(60);
+    let levels = [0u8, 4, 6];
+    let list = levels
+        .iter()
+        .enumerate()
+        .map(|(i, l)| Process {
+            ioprio: IoPrio::be(*l),
+            stop,
+            ..Process::reader(i as u32 + 1, i as u64 * 12_000_000)
+        })
+        .collect();
+    let r = run(DISK, "bfq:low_latency=0", seed, list, &[])?;
+    let rows: Vec<_> = levels
+        .iter()
+        .enumerate()
+        .map(|(i, l)| {
+            (
+                i as u32 + 1,
+                format!("level {l}"),
+                f64::from(10 * (8 - u32::from(*l))),
+            )
+        })
+        .collect();
+    shares(&mut shown, &r, &rows);
+    Ok(shown)
+}
+
+fn bfq_groups(seed: u64) -> Result<Shown, DemoError> {
+    let mut shown = Shown::new(
+        "two sequential readers of 128 KiB in cgroups of weight 300 and 100, 60 s, low_latency off, \
+         disk without command queueing",
+        &["group", "weight", "MB/s", "share %", "by weight %"],
+    );
+    let stop = Instant::START + Nanos::from_secs(60);
+    let of = |task: u32, cg: u32| Process {
+        cgroup: seekwell_core::CgroupId(cg),
+        stop,
+        ..Process::reader(task, u64::from(task) * 12_000_000)
+    };
+    let weights = [(1, 300), (2, 100)];
+    let r = run(
+        DISK,
+        "bfq:low_latency=0",
+        seed,
+        vec![of(1, 1), of(2, 2)],
+        &weights,
+    )?;
+    let rows = [
+        (1, "group 1".to_owned(), 300.0),
+        (2, "group 2".to_owned(), 100.0),
+    ];
+    shares(&mut shown, &r, &rows);
+    Ok(shown)
+}
+
+fn adios_window(seed: u64) -> Result<Shown, DemoError> {
+    let mut shown = Shown::new(
+        "4 random reads outstanding beside 60 random writes of 4 KiB; 30 s on a disk without \
+         command queueing (window 22 ms by default) and 3 s on a flash device (16 ms)",
+        &["device", "scheduler", "mean read ms", "p99 read ms", "IOPS"],
+    );
+    let wide = "adios:global_latency_window=400000000";
+    let sorted = "adios:global_latency_window=400000000,batch_order=1";
+    let mut seen = Vec::new();
+    for (name, on, list) in [
+        (
+            "disk",
+            DISK,
+            ["none", "mq-deadline", "adios", wide, sorted].as_slice(),
+        ),
+        (
+            "flash",
+            FLASH,
+            ["none", "mq-deadline", "adios", wide].as_slice(),
+        ),
+    ] {
+        for s in list {
+            let seconds = if name == "flash" { 3 } else { 30 };
+            let stop = Instant::START + Nanos::from_secs(seconds);
+            let list = vec![
+                Process {
+                    stop,
+                    ..random(1, 4)
+                },
+                Process {
+                    stop,
+                    ..Process::writer(2, SPAN, 60)
+                },
+            ];
+            let r = run(on, s, seed, list, &[])?;
+            let mean = r.read.latency.mean_ns() / 1e6;
+            seen.push((name, *s, mean, r.iops()));
+            shown.row(vec![
+                name.to_owned(),
+                (*s).to_owned(),
+                format!("{mean:.2}"),
+                format!("{:.2}", r.read.latency.percentile_ns(99.0) as f64 / 1e6),
+                format!("{:.0}", r.iops()),
+            ]);
+        }
+    }
+    let of = |device: &str, s: &str| {
+        let hit = seen.iter().find(|x| x.0 == device && x.1 == s);
+        hit.map_or((f64::NAN, f64::NAN), |x| (x.2, x.3))
+    };
+    let (none, adios) = (of("disk", "none"), of("disk", "adios"));
+    shown.check(
+        format!(
+            "on the disk reads take {:.0} ms under adios and {:.0} under none",
+            adios.0, none.0
+        ),
+        adios.0 < none.0,
+    );
+    let (wide, sorted) = (of("disk", wide), of("disk", sorted));
+    shown.check(
+        format!(
+            "batch_order=1 matters once a page holds more than one request: with a window of 400 ms \
+             {:.0} IOPS against {:.0} by type",
+            sorted.1, wide.1
+        ),
+        sorted.1 != wide.1,
+    );
+    let (none, adios) = (of("flash", "none"), of("flash", "adios"));
+    shown.check(
+        format!(
+            "on flash the window costs throughput: {:.0} IOPS against {:.0}",
+            adios.1, none.1
+        ),
+        adios.1 <= none.1,
+    );
+    Ok(shown)
+}
+
+fn none_fast(seed: u64) -> Result<Shown, DemoError> {
+    let mut shown = Shown::new(
+        "32 random reads outstanding on a device that serves 32 side by side in 0.4 ms, 5 s",
+        &["scheduler", "IOPS", "mean ms", "p99 ms"],
+    );
+    let mut rates = Vec::new();
+    for s in ["none", "mq-deadline", "kyber", "bfq", "adios"] {
+        let stop = Instant::START + Nanos::from_secs(5);
+        let r = run(
+            FLASH,
+            s,
+            seed,
+            vec![Process {
+                stop,
+                ..random(1, 32)
+            }],
+            &[],
+        )?;
+        rates.push((s, r.iops()));
+        shown.row(vec![
+            s.to_owned(),
+            format!("{:.0}", r.iops()),
+            format!("{:.2}", r.read.latency.mean_ns() / 1e6),
+            format!("{:.2}", r.read.latency.percentile_ns(99.0) as f64 / 1e6),
+        ]);
+    }
+    let none = rates[0].1;
+    for (s, v) in &rates[1..] {
+        shown.check(
+            format!("{s} does not beat none ({v:.0} and {none:.0} IOPS)"),
+            *v <= none * 1.001,
+        );
+    }
+    Ok(shown)
+}
