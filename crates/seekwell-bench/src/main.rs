@@ -1,4 +1,4 @@
-//! `seekwell-bench list | stream NAME IOS | wall [NAME...] | gate [--write]`
+//! `seekwell-bench list | stream NAME IOS | wall [NAME...] | memory RECORDS... | gate [--write]`
 //!
 //! `wall` gives best and median of ten runs in nanoseconds an I/O, beside a yardstick measured in
 //! the same process (push and pop on a 32-entry binary heap), so that ratios can be compared
@@ -6,6 +6,7 @@
 //! committed figures by more than five per cent.
 
 mod gate;
+mod memory;
 mod scenario;
 mod sched_cost;
 
@@ -25,9 +26,12 @@ fn main() -> ExitCode {
         }
         ["stream", name, ios] => stream(name, ios),
         ["wall", names @ ..] => wall(names),
+        ["memory", counts @ ..] => memory::memory(counts),
         ["gate", rest @ ..] => gate::gate(rest.contains(&"--write")),
         _ => {
-            eprintln!("seekwell-bench list | stream NAME IOS | wall [NAME...] | gate [--write]");
+            eprintln!(
+                "seekwell-bench list | stream NAME IOS | wall [NAME...] | memory RECORDS... | gate [--write]"
+            );
             ExitCode::from(2)
         }
     }

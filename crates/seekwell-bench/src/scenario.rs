@@ -2,6 +2,8 @@
 //! that depends on all of them.
 
 use rand::Rng;
+use seekwell_block::host::MqDriver;
+use seekwell_block::mq::MqQueue;
 use seekwell_block::{HostDriver, LegacyOptions, LegacyQueue};
 use seekwell_core::rng::{Pcg64Mcg, stream};
 use seekwell_core::{
@@ -33,10 +35,14 @@ fn facts(depth: u32) -> QueueFacts {
 
 /// Random 4 KiB reads, so many outstanding, closed loop, no merging by chance.
 fn closed<S: Scheduler + ?Sized, D: Device>(
-    mut q: LegacyQueue<S, D>,
+    q: LegacyQueue<S, D>,
     outstanding: u64,
     ios: u64,
 ) -> u64 {
+    closed_loop(q, outstanding, ios)
+}
+
+fn closed_loop(mut q: impl BioSink, outstanding: u64, ios: u64) -> u64 {
     let mut rng: Pcg64Mcg = stream(7, "bench");
     let pages = (q.capacity().0 / 8).min(1 << 40);
     let mut bio = |id: u64| {
@@ -107,6 +113,31 @@ fn constant_deadline_dyn(ios: u64) -> u64 {
     )
 }
 
+/// Random reads on the whole hard-disk model, so many with the device.
+fn hdd(depth: u32, ios: u64) -> u64 {
+    let dev = seekwell_device::open_hdd("hdd:hitachi-7k200", 7).expect("an embedded preset");
+    let host = HostDriver::Simple { depth };
+    let make = |_: &Cx| Box::new(Noop::new());
+    let opts = LegacyOptions::default();
+    let q = LegacyQueue::new(facts(depth), TickClock::new(1000), opts, host, dev, make);
+    closed(q, u64::from(depth), ios)
+}
+
+/// none and mq-deadline through the blk-mq layer.
+fn constant_mq<S: Scheduler>(make: impl FnOnce(&Cx) -> Box<S>, ios: u64) -> u64 {
+    let facts = QueueFacts {
+        depth: 16,
+        ..QueueFacts::example(Era::Mq)
+    };
+    let dev = Constant::serial(16, Nanos::from_us(10));
+    let driver = MqDriver::Tag { depth: 16 };
+    closed_loop(
+        MqQueue::new(facts, TickClock::new(1000), driver, true, dev, make),
+        32,
+        ios,
+    )
+}
+
 fn named(name: &str, what: &str, ios: u64, run: impl Fn(u64) -> u64 + 'static) -> Scenario {
     Scenario {
         name: name.to_owned(),
@@ -138,6 +169,29 @@ pub fn all() -> Vec<Scenario> {
             constant_deadline_dyn,
         ),
     ];
+    v.push(named(
+        "constant-none",
+        "none, blk-mq layer, constant device, 32 outstanding from 4 tasks",
+        1_000_000,
+        |ios| {
+            constant_mq(
+                |cx| Box::new(seekwell_sched::none::NoScheduler::new(cx)),
+                ios,
+            )
+        },
+    ));
+    v.push(named(
+        "hdd-depth-1",
+        "noop, layer, full hard-disk model, 1 outstanding",
+        1_000_000,
+        |ios| hdd(1, ios),
+    ));
+    v.push(named(
+        "hdd-depth-31",
+        "noop, layer, full hard-disk model, 31 outstanding",
+        500_000,
+        |ios| hdd(31, ios),
+    ));
     v.extend(crate::sched_cost::all());
     v
 }
