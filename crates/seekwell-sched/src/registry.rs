@@ -78,6 +78,7 @@ pub fn registry() -> &'static [SchedulerInfo] {
         crate::row::INFO,
         crate::anticipatory::INFO,
         crate::adios::INFO,
+        crate::bfq::INFO,
         crate::bfq::INFO_SQ,
     ];
     ALL

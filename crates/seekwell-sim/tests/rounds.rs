@@ -60,3 +60,10 @@ fn kyber_issues_and_resizes_as_the_kernel_does() {
     let merging = found.over(|c| c == "merge");
     assert!(merging.identical >= 2, "{:?}", merging.differ);
 }
+
+#[test]
+fn bfq_issues_as_the_kernel_does() {
+    let found = rounds("bfq-6.18");
+    let all = found.over(|_| true);
+    assert_eq!((all.identical, all.rounds), (34, 34), "{:?}", all.differ);
+}

@@ -93,8 +93,6 @@ pub struct Queue<X> {
     pub queued: [u32; 2],
     /// Requests in the driver.
     pub dispatched: u32,
-    /// Requests that refer to it, queued or in the driver.
-    pub allocated: u32,
     /// Processes that use it, and those that are to follow a merge arranged for them.
     pub procs: u32,
     /// Kept for ever (async queues).
@@ -436,21 +434,48 @@ impl<X: Variant> Core<X> {
     /// A request refers to a queue from now on.
     pub fn bind(&mut self, rq: RqId, q: QId) {
         self.info.at(rq.idx()).queue = Some(q);
-        self.qm(q).allocated += 1;
+        self.count_requests(q, 1);
     }
     /// And no longer.
     pub fn unbind(&mut self, rq: RqId) {
         if let Some(q) = self.info.at(rq.idx()).queue.take() {
-            self.qm(q).allocated -= 1;
-            self.free_if_unused(q);
+            self.unbind_from(q);
         }
+    }
+    /// A request that referred to `q` refers to another queue.
+    pub fn unbind_from(&mut self, q: QId) {
+        self.count_requests(q, -1);
+        self.free_if_unused(q);
+    }
+    fn count_requests(&mut self, q: QId, by: i32) {
+        let mut at = Some(self.q(q).ent);
+        while let Some(e) = at {
+            let x = self.wf.em(e);
+            x.allocated = x.allocated.wrapping_add_signed(by);
+            at = self.wf.parent(e);
+        }
+    }
+    /// A queue whose entity is in no tree goes to another group.
+    pub fn change_group(&mut self, q: QId, to: GroupId, engaged: bool) {
+        let n = self.ent(q).allocated as i32;
+        self.count_requests(q, -n);
+        if engaged {
+            self.engage(q, -1);
+        }
+        self.qm(q).group = to;
+        let node = self.groups[to as usize].node;
+        self.ent_mut(q).node = node;
+        if engaged {
+            self.engage(q, 1);
+        }
+        self.count_requests(q, n);
     }
     /// Frees a queue that nothing refers to.
     pub fn free_if_unused(&mut self, q: QId) {
         let x = self.q(q);
         let used = !x.live
             || x.procs > 0
-            || x.allocated > 0
+            || self.wf.e(x.ent).allocated > 0
             || x.pinned
             || x.stable_refs > 0
             || self.serving == Some(q)

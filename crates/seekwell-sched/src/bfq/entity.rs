@@ -77,6 +77,8 @@ pub struct Entity {
     pub inside: Option<NodeId>,
     /// Its queue, for a queue.
     pub queue: Option<u32>,
+    /// Requests, queued or in the driver, of the queue or of all queues of the group.
+    pub allocated: u32,
     /// Weight under which it is counted in [`Weights`]; 0: not counted.
     pub counted: u64,
 }

@@ -12,6 +12,7 @@
 pub mod coop;
 pub mod core;
 pub mod entity;
+pub mod mq;
 pub mod queue;
 pub mod tree;
 pub mod v7;
@@ -43,6 +44,24 @@ pub const INFO_SQ: SchedulerInfo = SchedulerInfo {
         }
     },
     make: |cx, v| Box::new(v7::BfqSq::new(cx, v == "v7r5")),
+};
+
+/// Registry line of the in-tree form.
+pub const INFO: SchedulerInfo = SchedulerInfo {
+    name: "bfq",
+    layer: Layer::Mq,
+    versions: &[("6.18", Era::Mq), ("6.12", Era::Mq), ("6.1", Era::Mq6_1)],
+    summary: "budgets in sectors by weights, idling, raised weights for interactive queues, injection",
+    history: "Since 4.12 (2017), by Paolo Valente; distributions choose it for slow and rotational \
+              devices and for desktops. 5.12 and 5.13 brought injection for wakers and stable \
+              merges of queues that start together.",
+    not_when: "Fast NVMe under high load: its per-request cost and its one queue in service cap the \
+               rate. Throughput alone counts: idling gives it away for shares and latency.",
+    source: "behaviour of block/bfq-iosched.c, bfq-wf2q.c and bfq-cgroup.c, Linux 6.1, 6.12, 6.18",
+    per_process: true,
+    hash: hash_always,
+    tunables: |_| mq::tunables::TUNABLES,
+    make: |cx, _| Box::new(mq::Bfq::new(cx)),
 };
 
 /// State of all queues, for `explain`.

@@ -50,8 +50,7 @@ impl BfqSq {
             self.merge_queues(cx, ioc, q, to);
         }
         self.core.bind(rq, to);
-        self.qm(q).allocated -= 1;
-        self.core.free_if_unused(q);
+        self.core.unbind_from(q);
         to
     }
 

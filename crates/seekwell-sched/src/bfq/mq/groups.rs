@@ -1,0 +1,184 @@
+//! Cgroups and tag limits (rules 4.13, 4.14).
+
+use super::{Bfq, is_6_1};
+use crate::bfq::core::{Group, QId, Reason};
+use crate::bfq::entity::BE;
+use crate::contract::CgroupEvent;
+use crate::cx::Cx;
+use crate::shallow::{opened_by_word_limit, word_shift};
+use seekwell_core::{Bio, CgroupId, IocId, Op};
+
+/// Weight of a group that was given none.
+const WEIGHT_DEFAULT: u32 = 100;
+/// Largest weight of a group.
+const WEIGHT_MAX: u32 = 1000;
+/// Levels of a class: the factor between classes in the share of tags.
+const LEVELS: u64 = 8;
+
+impl Bfq {
+    fn group_weight(cx: &Cx, cgroup: CgroupId) -> u64 {
+        let w = cx.cgroups.get(&cgroup).and_then(|c| c.weight);
+        u64::from(w.unwrap_or(WEIGHT_DEFAULT).clamp(1, WEIGHT_MAX))
+    }
+    /// The group of a cgroup; made, with its ancestors, when first needed.
+    pub(super) fn group_of(&mut self, cx: &Cx, cgroup: CgroupId) -> u32 {
+        let known = cx.cgroups.get(&cgroup).filter(|c| c.online);
+        let (Some(c), false) = (known, cgroup == CgroupId::ROOT) else {
+            return 0;
+        };
+        let mut groups = self.core.groups.iter();
+        if let Some(i) = groups.position(|g| g.cgroup == cgroup) {
+            return i as u32;
+        }
+        let parent = self.group_of(cx, c.parent);
+        let node = self.core.groups[parent as usize].node;
+        let ent = (self.core.wf).add_entity(node, BE, Self::group_weight(cx, cgroup));
+        let inside = self.core.wf.add_node(Some(ent), cx.jiffies());
+        self.core.wf.em(ent).inside = Some(inside);
+        self.core.groups.push(Group::new(cgroup, Some(ent), inside));
+        (self.core.groups.len() - 1) as u32
+    }
+    pub(super) fn group_event(&mut self, cx: &mut Cx, cgroup: CgroupId, what: CgroupEvent) {
+        let mut groups = self.core.groups.iter();
+        let Some(g) = groups.position(|g| g.cgroup == cgroup && g.ent.is_some()) else {
+            return;
+        };
+        match what {
+            CgroupEvent::Online | CgroupEvent::Weight => {
+                if let Some(e) = self.core.groups[g].ent {
+                    let e = self.core.wf.em(e);
+                    e.new_weight = Self::group_weight(cx, cgroup);
+                    e.changed = true;
+                }
+            }
+            CgroupEvent::Offline => {
+                for q in 0..self.core.queues.len() as QId {
+                    if self.q(q).live && self.q(q).group as usize == g {
+                        self.move_queue(cx, q, 0);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Rule 4.14.6: a process that changed group takes its sync queue along.
+    pub(super) fn follow_cgroup(&mut self, cx: &mut Cx, ioc: IocId, cgroup: CgroupId) {
+        if self.core.groups.len() == 1 && cx.cgroups.is_empty() {
+            return;
+        }
+        let g = self.group_of(cx, cgroup);
+        let [shared, own] = self.core.procs.at(ioc.idx()).queues;
+        if let Some(a) = shared
+            && self.q(a).group != g
+        {
+            self.core.procs[ioc].queues[0] = None;
+            self.release(cx, a);
+        }
+        let Some(q) = own else { return };
+        if self.q(q).redirect.is_none() && !self.q(q).shared {
+            if self.q(q).group != g {
+                self.move_queue(cx, q, g);
+            }
+            return;
+        }
+        let mut at = Some(q);
+        while let Some(t) = at {
+            if self.q(t).group != g {
+                self.core.abandon(q);
+                self.core.procs[ioc].queues[1] = None;
+                self.release(cx, q);
+                return;
+            }
+            at = self.q(t).redirect;
+        }
+    }
+    fn move_queue(&mut self, cx: &mut Cx, q: QId, to: u32) {
+        let j = cx.jiffies();
+        if self.core.serving == Some(q) {
+            self.expire(cx, q, false, Reason::Preempted);
+        }
+        if !self.q(q).live {
+            return;
+        }
+        cx.why("4.14.6", || format!("queue {q} moves to another group"));
+        let e = self.q(q).ent;
+        let engaged = self.q(q).busy || self.q(q).dispatched > 0;
+        if self.q(q).busy {
+            self.core.wf.deactivate(e, false, false, j);
+        } else {
+            self.core.wf.drop_idle(e);
+        }
+        self.core.pos_remove(q);
+        self.reassign_created(q, None);
+        self.core.change_group(q, to, engaged);
+        if self.q(q).busy {
+            if self.core.use_pos {
+                self.core.pos_place(cx, q);
+            }
+            self.core.wf.activate(e, false, false, false, j);
+        }
+        if self.core.serving.is_none() && self.core.in_driver == 0 {
+            self.schedule(cx);
+        }
+    }
+
+    /// Rule 4.13: tags for async requests and sync writes, without and with raised queues busy.
+    pub(super) fn update_depths(&mut self, cx: &Cx) {
+        let nr = cx.queue.nr_requests;
+        let of = |n: u32| {
+            let part = |num: u32, den: u32| {
+                let v = u64::from(n) * u64::from(num) / u64::from(den);
+                (v as u32).max(1)
+            };
+            [[part(1, 2), part(3, 4)], [part(3, 16), part(6, 16)]]
+        };
+        self.depths = if is_6_1(cx.queue.era) {
+            let word = 1u32 << word_shift(nr);
+            of(word).map(|row| row.map(|d| opened_by_word_limit(nr, d)))
+        } else {
+            of(nr)
+        };
+    }
+    pub(super) fn depth_for(&mut self, cx: &Cx, bio: &Bio, ioc: IocId) -> Option<u32> {
+        let nr = cx.queue.nr_requests;
+        let sync = bio.is_sync(cx.queue.era);
+        let limit = if bio.op == Op::Read && sync {
+            nr
+        } else {
+            let raised = usize::from(self.core.wr_busy > 0);
+            self.depths[raised][usize::from(sync)]
+        };
+        let q = self.core.procs.at(ioc.idx()).queues[usize::from(sync)];
+        let over = q.is_some_and(|q| self.over_limit(q, limit));
+        let limit = if over { 1 } else { limit };
+        (limit < nr).then_some(limit)
+    }
+    /// Has the queue, or a group above it, the tags that its weight entitles it to?
+    fn over_limit(&self, q: QId, limit: u32) -> bool {
+        let wf = &self.core.wf;
+        let leaf = self.q(q).ent;
+        let path: Vec<u32> = std::iter::successors(Some(leaf), |e| wf.parent(*e)).collect();
+        if path.iter().any(|e| !wf.e(*e).on_tree) {
+            return false;
+        }
+        let mut limit = u64::from(limit);
+        for &e in path.iter().rev() {
+            let x = wf.e(e);
+            let wsum = if e == leaf {
+                let trees = &wf.nodes[x.node as usize].trees;
+                let upto = &trees[..=usize::from(x.class)];
+                upto.iter().fold(0, |w, t| w * LEVELS + t.wsum)
+            } else {
+                wf.st(e).wsum
+            };
+            if wsum == 0 {
+                continue;
+            }
+            limit = (limit * x.weight + wsum / 2) / wsum;
+            if u64::from(x.allocated) >= limit {
+                return true;
+            }
+        }
+        false
+    }
+}

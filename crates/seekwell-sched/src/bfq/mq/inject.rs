@@ -1,0 +1,176 @@
+//! Requests of other queues while the device waits for the one in service: donors, how many, and
+//! who wakes whom (rules 4.7.4, 4.8).
+
+use super::{Bfq, LARGE};
+use crate::bfq::core::QId;
+use crate::cx::Cx;
+use seekwell_core::NSEC_PER_MSEC;
+
+/// A request this soon after a completion may have been woken by it, ns.
+const WAKE_GAP: u64 = 4 * NSEC_PER_MSEC;
+/// Wake-ups in a row that make a waker.
+const WAKE_TIMES: u32 = 3;
+/// They must happen within this many idle slices.
+const WAKE_WINDOW: u64 = 128;
+
+impl Bfq {
+    fn fits(&self, cx: &Cx, d: QId) -> bool {
+        let x = self.q(d);
+        x.busy
+            && x.next
+                .is_some_and(|n| self.core.charge(cx, d, n) <= self.core.ent(d).left())
+    }
+    /// Who may serve a request in place of the empty queue `q`.
+    pub(super) fn donor(&mut self, cx: &mut Cx, q: QId) -> Option<QId> {
+        let x = self.q(q);
+        if let Some(owner) = x.owner
+            && let Some(a) = self.core.procs[owner].queues[0]
+            && let Some(next) = self.q(a).next
+            && cx.rqs[next].ioc == owner
+            && self.fits(cx, a)
+        {
+            return Some(a);
+        }
+        if let Some(w) = x.x.waker
+            && self.fits(cx, w)
+        {
+            return Some(w);
+        }
+        if let Some(w) = x.x.woken.first()
+            && self.fits(cx, w)
+        {
+            return Some(w);
+        }
+        let may =
+            !self.boosts(q) && (!self.core.raised(q) || self.core.wr_busy > 1 || !x.short_think);
+        if may { self.injector(cx, q) } else { None }
+    }
+    /// Rules 4.8.2 and 4.8.3.
+    fn injector(&mut self, cx: &Cx, q: QId) -> Option<QId> {
+        let x = self.q(q);
+        if self.core.in_driver >= x.x.inject_limit {
+            return None;
+        }
+        let free = !self.core.raised(q) || !x.short_think;
+        let found = self.core.wf.active_queues().find(|&d| {
+            let Some(next) = self.q(d).next else {
+                return false;
+            };
+            let large = self.flash && cx.rqs[next].sectors.0 >= LARGE && self.core.in_driver >= 1;
+            (free || self.core.raised(d))
+                && self.core.charge(cx, d, next) <= self.core.ent(d).left()
+                && !large
+        })?;
+        self.injected = true;
+        Some(found)
+    }
+
+    /// Rules 4.8.5, 4.8.6, 4.8.8: the only request of its process arrives.
+    pub(super) fn first_of_process(&mut self, cx: &mut Cx, q: QId) {
+        let (j, now) = (cx.jiffies(), cx.now().0);
+        self.look_for_waker(cx, q);
+        if self.q(q).x.decrease_j + self.spans.inject_reset <= j {
+            self.reset_inject_limit(cx, q);
+        }
+        let x = &self.q(q).x;
+        let idle = self.core.in_driver == 0;
+        let occasion = idle || (x.last_serv > 0 && self.injected);
+        if self.core.serving == Some(q) && occasion && x.decrease_j + self.spans.inject <= j {
+            self.measured_since = now;
+            self.wait_dispatch = true;
+            if idle {
+                self.injected = false;
+            }
+        }
+    }
+    pub(super) fn reset_inject_limit(&mut self, cx: &Cx, q: QId) {
+        let j = cx.jiffies();
+        self.waited = None;
+        let x = self.qm(q);
+        x.x.last_serv = 0;
+        x.x.inject_limit = u32::from(!x.short_think);
+        x.x.decrease_j = j;
+    }
+    /// Rule 4.8.7: the measured request is done.
+    pub(super) fn update_inject_limit(&mut self, cx: &mut Cx, q: QId) {
+        let t = cx.now().0 - self.measured_since;
+        let (alone, injected) = (self.core.in_driver == 1, self.injected);
+        let (most, j) = (self.core.max_in_driver, cx.jiffies());
+        let x = &mut self.qm(q).x;
+        let old = x.inject_limit;
+        if x.last_serv > 0 && injected {
+            if t >= (3 * x.last_serv) >> 1 {
+                if old > 0 {
+                    x.inject_limit -= 1;
+                    x.decrease_j = j;
+                }
+            } else if old <= most {
+                x.inject_limit += 1;
+            }
+        }
+        if (x.last_serv == 0 && alone) || t < x.last_serv {
+            if x.last_serv == 0 {
+                x.inject_limit = old.max(1);
+            }
+            x.last_serv = t;
+        } else if !injected && alone {
+            x.last_serv = t;
+        }
+        let limit = x.inject_limit;
+        cx.why("4.8.7", || {
+            format!(
+                "served in {} us: queue {q} bears {limit} injected",
+                t / 1000
+            )
+        });
+        self.waited = None;
+        self.injected = false;
+    }
+
+    fn look_for_waker(&mut self, cx: &mut Cx, q: QId) {
+        let now = cx.now().0;
+        let Some(last) = self.last_completed else {
+            return;
+        };
+        if last == q || self.q(q).short_think || now - self.last_completion >= WAKE_GAP {
+            return;
+        }
+        let window = WAKE_WINDOW * self.set.slice_idle.0;
+        let x = &mut self.qm(q).x;
+        if x.tentative != Some(last) || now > x.detecting_since.saturating_add(window) {
+            x.tentative = Some(last);
+            x.detections = 1;
+            x.detecting_since = now;
+        } else {
+            x.detections += 1;
+        }
+        if x.detections == WAKE_TIMES {
+            x.tentative = None;
+            cx.why("4.8.8", || format!("queue {last} wakes queue {q}"));
+            self.set_waker(q, Some(last));
+        }
+    }
+    /// `q` is on the list of those its waker wakes.
+    pub(super) fn set_waker(&mut self, q: QId, waker: Option<QId>) {
+        let old = std::mem::replace(&mut self.qm(q).x.waker, waker);
+        if let Some(o) = old
+            && self.woken_links.linked(q)
+        {
+            let list = &mut self.core.queues[o as usize].x.woken;
+            self.woken_links.remove(list, q);
+        }
+        if let Some(w) = waker {
+            let list = &mut self.core.queues[w as usize].x.woken;
+            self.woken_links.push_front(list, q);
+        }
+    }
+    pub(super) fn to_front_of_woken(&mut self, q: QId) {
+        if let Some(w) = self.q(q).x.waker {
+            let list = &mut self.core.queues[w as usize].x.woken;
+            if list.first() != Some(q) {
+                self.woken_links.remove(list, q);
+                self.woken_links.push_front(list, q);
+            }
+        }
+    }
+}

@@ -1,0 +1,130 @@
+//! What the device is like: does it queue, and how fast is it (rule 4.11).
+
+use super::{Bfq, MIN_TT};
+use crate::bfq::core::{QId, RATE_SHIFT, sectors_in};
+use crate::cx::Cx;
+use seekwell_core::{NSEC_PER_MSEC, NSEC_PER_SEC, NSEC_PER_USEC, RqId};
+
+/// More requests than this make a sample of the queueing test, and a queueing device.
+const HW_TAG_LOAD: u32 = 3;
+/// Samples it takes.
+const HW_TAG_SAMPLES: u32 = 32;
+/// A pause this long between dispatches ends an observation.
+const PAUSE: u64 = 100 * NSEC_PER_MSEC;
+/// Length of an observation.
+const WINDOW: u64 = NSEC_PER_SEC;
+/// Shortest that counts.
+const WINDOW_MIN: u64 = 300 * NSEC_PER_MSEC;
+/// Fewest requests that count.
+const SAMPLES_MIN: u32 = 32;
+/// Rates above this many sectors/us are not believed.
+const RATE_MAX: u64 = 20 << RATE_SHIFT;
+/// Completions slower than this end an observation: 2^-10 sectors/us.
+const RATE_LATE: u64 = 1 << (RATE_SHIFT - 10);
+
+impl Bfq {
+    /// Rule 4.11.1, before the completed request leaves the counts.
+    pub(super) fn learn_depth(&mut self, q: QId) {
+        let c = &mut self.core;
+        c.max_in_driver = c.max_in_driver.max(c.in_driver);
+        if c.hw_tag == 1 || c.in_driver + c.queued <= HW_TAG_LOAD {
+            return;
+        }
+        let x = &c.queues[q as usize];
+        let own = x.dispatched + x.queued[0] + x.queued[1];
+        if x.short_think && own < HW_TAG_LOAD && c.in_driver < HW_TAG_LOAD {
+            return;
+        }
+        c.hw_tag_samples += 1;
+        if c.hw_tag_samples <= HW_TAG_SAMPLES {
+            return;
+        }
+        c.hw_tag = i8::from(c.max_in_driver > HW_TAG_LOAD);
+        c.max_in_driver = 0;
+        c.hw_tag_samples = 0;
+        self.flash_queueing = self.flash && self.core.hw_tag == 1;
+        self.core.use_pos = !self.flash_queueing;
+    }
+
+    /// Rule 4.11.2, at each dispatch.
+    pub(super) fn learn_rate(&mut self, cx: &Cx, q: QId, rq: RqId) {
+        let (now, n) = (cx.now().0, cx.rqs[rq].sectors.0);
+        if self.window.samples == 0 {
+            self.restart_window(now, Some(n));
+        } else if now - self.window.last_dispatch > PAUSE && self.core.in_driver == 0 {
+            self.close_window(cx, Some(n));
+        } else {
+            let busy = self.core.in_driver > 0 || now.wrapping_sub(self.last_completion) < MIN_TT.0;
+            let sequential = busy && !self.is_seek(cx, self.core.last_position, rq);
+            let w = &mut self.window;
+            w.samples += 1;
+            w.sequential += u32::from(sequential);
+            w.sectors += u64::from(n);
+            w.largest = if w.samples % 32 == 0 {
+                n
+            } else {
+                w.largest.max(n)
+            };
+            w.span = now - w.first_dispatch;
+            if w.span >= WINDOW {
+                self.close_window(cx, Some(n));
+            }
+        }
+        self.core.last_position = cx.rqs[rq].end();
+        if self.core.serving == Some(q) {
+            self.serving_last_pos = self.core.last_position;
+        }
+        self.window.last_dispatch = now;
+    }
+    fn restart_window(&mut self, now: u64, first: Option<u32>) {
+        let w = &mut self.window;
+        let Some(n) = first else {
+            w.samples = 0;
+            return;
+        };
+        w.first_dispatch = now;
+        w.last_dispatch = now;
+        w.samples = 1;
+        w.sequential = 0;
+        w.sectors = u64::from(n);
+        w.largest = n;
+    }
+    fn close_window(&mut self, cx: &Cx, next: Option<u32>) {
+        let w = &mut self.window;
+        if w.samples >= SAMPLES_MIN && w.span >= WINDOW_MIN {
+            let to_completion = self.last_completion.saturating_sub(w.first_dispatch);
+            w.span = w.span.max(to_completion);
+            let w = *w;
+            self.learn_from(cx, w);
+        }
+        self.restart_window(cx.now().0, next);
+    }
+    fn learn_from(&mut self, cx: &Cx, w: super::RateWindow) {
+        let rate = (w.sectors << RATE_SHIFT) / (w.span / NSEC_PER_USEC).max(1);
+        let random = w.sequential < (3 * w.samples) >> 2;
+        if (random && rate <= self.peak_rate) || rate > RATE_MAX {
+            return;
+        }
+        let share = u64::from(9 * w.sequential / w.samples);
+        let weight = (share * w.span / WINDOW).min(8);
+        let d = 10 - weight;
+        self.peak_rate = (self.peak_rate * (d - 1) / d + rate / d).max(1);
+        if self.core.user_budget == 0 {
+            self.core.tuned_budget = self.estimated_budget(cx);
+        }
+    }
+    /// M as the peak rate has it.
+    pub(super) fn estimated_budget(&self, cx: &Cx) -> u64 {
+        sectors_in(self.peak_rate, cx.clock().to_ms(self.set.timeout_j))
+    }
+    /// A completion that came late for the largest of the last requests ends the observation.
+    pub(super) fn late_completion(&mut self, cx: &Cx) {
+        let now = cx.now().0;
+        let us = (now - self.last_completion) / NSEC_PER_USEC;
+        let largest = u64::from(self.window.largest) << RATE_SHIFT;
+        if us > MIN_TT.0 / NSEC_PER_USEC && largest / us < RATE_LATE {
+            self.close_window(cx, None);
+        }
+        self.last_completion = now;
+    }
+}

@@ -1,0 +1,653 @@
+//! In-tree multi-queue BFQ, Linux 6.1 to 6.18 (`block/bfq-iosched.c`, `bfq-wf2q.c`,
+//! `bfq-cgroup.c`; Paolo Valente).
+//!
+//! Beside what it shares with v7: preemption by queues that become busy, the remembered next
+//! entity, time charged to slow queues, injection of other queues' requests while the device idles,
+//! queues merged for good when processes start together, bursts of new queues, groups.
+//!
+//! | | 6.18, 6.12 (default) | 6.1 |
+//! |---|---|---|
+//! | groups make decisions asymmetric | when more than one (the root counts) has requests | when any but the root has |
+//! | depth limits | of the whole tag map | of each of its words |
+//!
+//! Left out: drives with several actuators (one is assumed) and statistics per cgroup.
+
+mod decide;
+mod groups;
+mod inject;
+mod insert;
+mod learn;
+mod merge;
+mod raise;
+mod serve;
+pub mod tunables;
+
+use super::core::{Core, QId, Queue, Variant};
+use super::entity::IDLE;
+use crate::contract::{BioMerge, CgroupEvent, Insert, IocEvent, MergeKind, Scheduler};
+use crate::cx::Cx;
+use crate::tunable::{StoreError, Tunable};
+use seekwell_core::{
+    Bio, CgroupId, Era, Instant, IoPrio, IocId, Links, List, Nanos, RqId, Sector, Side,
+};
+
+/// The idle timer.
+const IDLE_TIMER: u8 = 0;
+/// Factor of interactive queues.
+const WR_COEFF: u64 = 30;
+/// Factor of soft real-time queues.
+const WR_SOFTRT: u64 = 3000;
+/// The one weight that is raised: of level 4.
+const WR_WEIGHT: u64 = 40;
+/// Requests this far from the last one are seeks, sectors.
+const SEEK_FAR: u64 = 800;
+/// On flash only requests shorter than this can be seeks, sectors; longer ones are large.
+const LARGE: u32 = 64;
+/// Of the last 32 requests so many seeks make a queue seeky.
+const SEEKY_BITS: u32 = 19;
+/// Least idle time, and shortest time of a slot that counts.
+const MIN_TT: Nanos = Nanos::from_ms(2);
+/// Async requests count this often.
+const ASYNC_FACTOR: u64 = 3;
+/// Creations that make a burst large.
+const BURST_LARGE: u32 = 8;
+/// Factor of rule 4.3's weights: level 7 is 10, level 0 is 80.
+const WEIGHT_STEP: u64 = 10;
+
+/// What mq keeps for a queue.
+#[derive(Clone, Debug)]
+pub struct MqQueue {
+    /// One bit a request, the newest lowest: was it a seek?
+    history: u32,
+    think: Think,
+    /// Start of the observation of its I/O, ns.
+    io_start: u64,
+    /// Time without I/O in it, ns, modulo 2^64.
+    tot_idle: u64,
+    created_j: u64,
+    split_j: u64,
+    first_io_j: u64,
+    non_blocking: bool,
+    just_created: bool,
+    inject_limit: u32,
+    /// Service time without injection, ns; 0: unknown.
+    last_serv: u64,
+    decrease_j: u64,
+    service_from_wr: u64,
+    waker: Option<QId>,
+    woken: List,
+    tentative: Option<QId>,
+    detections: u32,
+    detecting_since: u64,
+}
+
+impl Default for MqQueue {
+    fn default() -> Self {
+        MqQueue {
+            history: 1,
+            think: Think::default(),
+            io_start: 0,
+            tot_idle: 0,
+            created_j: 0,
+            split_j: 0,
+            first_io_j: 0,
+            non_blocking: false,
+            just_created: false,
+            inject_limit: 0,
+            last_serv: 0,
+            decrease_j: 0,
+            service_from_wr: 0,
+            waker: None,
+            woken: List::new(),
+            tentative: None,
+            detections: 0,
+            detecting_since: 0,
+        }
+    }
+}
+
+/// Think time: running averages in ns.
+#[derive(Clone, Copy, Debug, Default)]
+struct Think {
+    last_end: u64,
+    samples: u64,
+    total: u64,
+    mean: u64,
+}
+
+/// What a process gets back when its queue is split off a shared one.
+#[derive(Clone, Debug, Default)]
+struct Saved {
+    short_think: bool,
+    io_bound: bool,
+    in_large_burst: bool,
+    in_burst_list: bool,
+    weight: u64,
+    think: Think,
+    io_start: u64,
+    tot_idle: u64,
+    inject_limit: u32,
+    last_serv: u64,
+    decrease_j: u64,
+    coeff: u64,
+    wr_max_j: u64,
+    last_wr_j: u64,
+    wr_switch_j: u64,
+    service_from_wr: u64,
+}
+
+/// What mq keeps for a process.
+#[derive(Clone, Debug, Default)]
+pub struct MqProc {
+    /// Requests queued or in the driver.
+    requests: u32,
+    stably_merged: bool,
+    stable_with: Option<QId>,
+    saved: Saved,
+}
+
+impl Variant for MqQueue {
+    const MQ: bool = true;
+    type Proc = MqProc;
+    /// Async requests of queues that are not raised count three times, in symmetric scenarios.
+    #[inline]
+    fn charge(core: &Core<Self>, cx: &Cx, q: QId, rq: RqId) -> u64 {
+        let n = u64::from(cx.rqs[rq].sectors.0);
+        if core.q(q).sync || core.raised(q) || decide::asymmetric(core, cx.queue.era, Some(q)) {
+            n
+        } else {
+            ASYNC_FACTOR * n
+        }
+    }
+    fn weight_of(level: u8) -> u64 {
+        WEIGHT_STEP * (8 - u64::from(level.min(7)))
+    }
+}
+
+/// Tunables in the form they are used in.
+#[derive(Clone, Debug)]
+struct Settings {
+    slice_idle: Nanos,
+    timeout_j: u64,
+    /// Async, sync.
+    fifo_expire: [Nanos; 2],
+    strict: bool,
+}
+
+/// Lengths of time in jiffies that the code has as constants.
+#[derive(Clone, Copy, Debug)]
+struct Spans {
+    wr_rt: u64,
+    min_idle: u64,
+    inter_arr_async: u64,
+    wr_shortest: u64,
+    wr_longest: u64,
+    burst: u64,
+    split_burst: u64,
+    burst_leave: u64,
+    stable: u64,
+    merge_limit: u64,
+    inject: u64,
+    inject_flip: u64,
+    inject_reset: u64,
+}
+
+impl Spans {
+    fn new(cx: &Cx) -> Self {
+        let j = |ms| cx.ms_to_jiffies(ms);
+        Spans {
+            wr_rt: j(300),
+            min_idle: j(2000),
+            inter_arr_async: j(500),
+            wr_shortest: j(3000),
+            wr_longest: j(25_000),
+            burst: j(180),
+            split_burst: j(10),
+            burst_leave: j(10_000),
+            stable: j(600),
+            merge_limit: cx.hz() / 10,
+            inject: j(10),
+            inject_flip: j(100),
+            inject_reset: j(1000),
+        }
+    }
+}
+
+/// The observation that gives the peak rate.
+#[derive(Clone, Copy, Debug, Default)]
+struct RateWindow {
+    samples: u32,
+    sequential: u32,
+    sectors: u64,
+    first_dispatch: u64,
+    last_dispatch: u64,
+    span: u64,
+    largest: u32,
+}
+
+/// The scheduler.
+#[derive(Debug)]
+pub struct Bfq {
+    core: Core<MqQueue>,
+    set: Settings,
+    spans: Spans,
+    flash: bool,
+    /// Flash that queues (or may): no queue is merged for closeness.
+    flash_queueing: bool,
+    /// Requests outside all queues: at-head inserts.
+    heads: List,
+    head_links: Links,
+    started: Side<bool>,
+    slot_start: Instant,
+    idling_since: Instant,
+    /// End of the last request of the slot; 0 at its start.
+    serving_last_pos: Sector,
+    peak_rate: u64,
+    wr_prod: u64,
+    window: RateWindow,
+    last_completion: u64,
+    last_completed: Option<QId>,
+    woken_links: Links,
+    wait_dispatch: bool,
+    waited: Option<RqId>,
+    injected: bool,
+    measured_since: u64,
+    depths: [[u32; 2]; 2],
+}
+
+impl Bfq {
+    /// With the kernel's defaults.
+    pub fn new(cx: &Cx) -> Self {
+        let flash = !cx.queue.rotational;
+        // Reference rates (sectors/us x 65536) and durations at them.
+        let (rate, ms) = if flash {
+            (33_000, 2500)
+        } else {
+            (14_000, 7000)
+        };
+        let mut core = Core::new(cx);
+        core.use_pos = !flash;
+        let mut b = Bfq {
+            core,
+            set: Settings {
+                slice_idle: Nanos::from_ms(8),
+                timeout_j: (cx.hz() / 8).max(1),
+                fifo_expire: [Nanos::from_ms(250), Nanos::from_ms(125)],
+                strict: false,
+            },
+            spans: Spans::new(cx),
+            flash,
+            flash_queueing: flash,
+            heads: List::new(),
+            head_links: Links::new(),
+            started: Side::new(),
+            slot_start: Instant(0),
+            idling_since: Instant(0),
+            serving_last_pos: Sector(0),
+            peak_rate: rate * 2 / 3,
+            wr_prod: rate * cx.ms_to_jiffies(ms),
+            window: RateWindow::default(),
+            last_completion: 0,
+            last_completed: None,
+            woken_links: Links::new(),
+            wait_dispatch: false,
+            waited: None,
+            injected: false,
+            measured_since: 0,
+            depths: [[0; 2]; 2],
+        };
+        b.update_depths(cx);
+        b
+    }
+    #[inline]
+    fn q(&self, q: QId) -> &Queue<MqQueue> {
+        self.core.q(q)
+    }
+    #[inline]
+    fn qm(&mut self, q: QId) -> &mut Queue<MqQueue> {
+        self.core.qm(q)
+    }
+    fn seeky(&self, q: QId) -> bool {
+        self.q(q).x.history.count_ones() > SEEKY_BITS
+    }
+    fn totally_seeky(&self, q: QId) -> bool {
+        self.q(q).x.history == u32::MAX
+    }
+    fn idle_class(&self, q: QId) -> bool {
+        self.core.class(q) == IDLE
+    }
+    /// Something is queued: have the queue run soon.
+    fn schedule(&self, cx: &mut Cx) {
+        if self.core.queued > 0 {
+            cx.kick();
+        }
+    }
+    fn slice_idle_j(&self, cx: &Cx) -> u64 {
+        self.set.slice_idle.0 * cx.hz() / seekwell_core::NSEC_PER_SEC
+    }
+
+    /// Rule 4.1.1: the queue of a request about to come in; it may be new, or split off.
+    fn init_request(&mut self, cx: &mut Cx, rq: RqId) -> QId {
+        if let Some(q) = self.core.queue_of(rq) {
+            return q;
+        }
+        let r = &cx.rqs[rq];
+        let (ioc, sync, prio, cgroup) = (r.ioc, r.sync, r.ioprio, r.cgroup);
+        self.follow_prio(cx, ioc, prio, cgroup);
+        self.follow_cgroup(cx, ioc, cgroup);
+        let mut split = false;
+        let mut kept = true;
+        let who = Who {
+            ioc,
+            sync,
+            prio,
+            cgroup,
+        };
+        let have = self.core.procs.at(ioc.idx()).queues[usize::from(sync)];
+        let for_good = self.core.procs[ioc].x.stably_merged;
+        let q = match have {
+            Some(q) if self.q(q).shared && self.q(q).split && !for_good => {
+                split = true;
+                let waker = self.q(q).x.waker;
+                match self.split(cx, ioc, q) {
+                    Some(q) => q,
+                    None => {
+                        kept = false;
+                        let q = self.get_queue(cx, who, true);
+                        self.set_waker(q, waker);
+                        q
+                    }
+                }
+            }
+            Some(q) => q,
+            None => self.get_queue(cx, who, false),
+        };
+        self.core.bind(rq, q);
+        self.core.procs[ioc].x.requests += 1;
+        let x = self.q(q);
+        if x.redirect.is_none() && x.procs == 1 && !x.pinned {
+            self.qm(q).owner = Some(ioc);
+            if split {
+                self.resume(cx, ioc, q, kept);
+            }
+        }
+        if self.q(q).x.just_created && (self.core.burst_size > 0 || self.core.busy_total() == 0) {
+            self.handle_burst(cx, q);
+        }
+        q
+    }
+
+    /// A queue for a process: the shared async one, or a new one, which may be merged at once.
+    fn get_queue(&mut self, cx: &mut Cx, who: Who, after_split: bool) -> QId {
+        let Who {
+            ioc,
+            sync,
+            prio,
+            cgroup,
+        } = who;
+        let group = self.group_of(cx, cgroup);
+        let q = if sync {
+            let q = self.make_queue(cx, group, prio, true);
+            cx.why("3.1", || format!("a new queue, {q}"));
+            q
+        } else {
+            let fresh = self.fresh(cx);
+            self.core.async_queue(group, prio, |core| {
+                let q = core.create(group, prio, false, fresh);
+                Self::date(core.qm(q), cx);
+                q
+            })
+        };
+        self.qm(q).procs += 1;
+        let q = if sync && !after_split {
+            self.adopt_or_merge(cx, ioc, q)
+        } else {
+            q
+        };
+        self.core.adopt(ioc, q);
+        if after_split && sync {
+            let s = &self.core.procs[ioc].x.saved;
+            let (listed, large) = (s.in_burst_list, s.in_large_burst);
+            if (listed && self.core.large_burst) || large {
+                self.qm(q).in_large_burst = true;
+            } else if listed {
+                self.core.burst_add(q);
+            }
+            self.qm(q).x.split_j = cx.jiffies();
+        }
+        q
+    }
+    fn fresh(&self, cx: &Cx) -> MqQueue {
+        let (now, j) = (cx.now().0, cx.jiffies());
+        MqQueue {
+            think: Think {
+                last_end: now + 1,
+                ..Think::default()
+            },
+            io_start: now,
+            created_j: j,
+            decrease_j: j,
+            ..MqQueue::default()
+        }
+    }
+    fn date(q: &mut Queue<MqQueue>, cx: &Cx) {
+        q.last_wr_j = cx.jiffies();
+        q.soft_rt_next_start_j = cx.jiffies();
+    }
+    fn make_queue(&mut self, cx: &Cx, group: u32, prio: IoPrio, sync: bool) -> QId {
+        let fresh = self.fresh(cx);
+        let q = self.core.create(group, prio, sync, fresh);
+        let idle = self.idle_class(q);
+        let x = self.core.qm(q);
+        x.short_think = sync && !idle;
+        x.x.just_created = sync;
+        Self::date(x, cx);
+        q
+    }
+
+    fn follow_prio(&mut self, cx: &mut Cx, ioc: IocId, prio: IoPrio, cgroup: CgroupId) {
+        let generation = cx.iocs.get(ioc).prio_gen;
+        let p = self.core.procs.at(ioc.idx());
+        if p.prio_gen == generation {
+            return;
+        }
+        p.prio_gen = generation;
+        let [old, own] = p.queues;
+        if let Some(old) = old {
+            let who = Who {
+                ioc,
+                sync: false,
+                prio,
+                cgroup,
+            };
+            self.get_queue(cx, who, true);
+            self.release(cx, old);
+        }
+        if let Some(own) = own {
+            self.core.set_prio(own, prio);
+        }
+    }
+
+    /// A process gives up a queue.
+    fn release(&mut self, cx: &Cx, q: QId) {
+        let x = self.q(q);
+        if x.busy && x.sort.is_empty() && self.core.serving != Some(q) {
+            self.core.del_busy(q, false, cx.jiffies());
+        }
+        self.reassign_created(q, None);
+        self.qm(q).procs -= 1;
+        self.core.free_if_unused(q);
+        self.bury();
+    }
+    /// Queues freed of late are nobody's waker, woken, or last.
+    fn bury(&mut self) {
+        while let Some(q) = self.core.freed.pop() {
+            self.set_waker(q, None);
+            while let Some(w) = {
+                let x = &mut self.core.queues[q as usize].x;
+                self.woken_links.pop_front(&mut x.woken)
+            } {
+                self.qm(w).x.waker = None;
+            }
+            if self.last_completed == Some(q) {
+                self.last_completed = None;
+            }
+            self.reassign_created(q, None);
+        }
+    }
+    fn tidy(&mut self) {
+        self.core.reap();
+        self.bury();
+    }
+
+    /// Rule 4.15.
+    fn exit(&mut self, cx: &mut Cx, ioc: IocId) {
+        if let Some(s) = self.core.procs.at(ioc.idx()).x.stable_with.take() {
+            self.qm(s).stable_refs -= 1;
+            self.core.free_if_unused(s);
+        }
+        for i in [1, 0] {
+            let Some(q) = self.core.procs.at(ioc.idx()).queues[i].take() else {
+                continue;
+            };
+            if self.q(q).owner == Some(ioc) {
+                self.qm(q).owner = None;
+            }
+            if self.core.serving == Some(q) {
+                cx.why("4.15", || "its process exits: out of service".to_owned());
+                self.leave(cx, q, super::core::Reason::Timeout);
+                self.schedule(cx);
+            }
+            self.core.abandon(q);
+            self.release(cx, q);
+        }
+        self.tidy();
+    }
+    /// A request is over: completed, given back, or merged away.
+    fn over(&mut self, cx: &mut Cx, rq: RqId) {
+        let Some(q) = self.core.queue_of(rq) else {
+            return;
+        };
+        if std::mem::take(self.started.at(rq.idx())) {
+            if self.waited == Some(rq) {
+                self.update_inject_limit(cx, q);
+            }
+            self.complete(cx, q);
+        }
+        let ioc = cx.rqs[rq].ioc;
+        self.core.procs.at(ioc.idx()).x.requests -= 1;
+        self.core.unbind(rq);
+        self.tidy();
+    }
+}
+
+impl Scheduler for Bfq {
+    fn inserting(&mut self, cx: &mut Cx, rq: RqId) {
+        self.init_request(cx, rq);
+    }
+    fn insert(&mut self, cx: &mut Cx, rq: RqId, how: Insert) {
+        let q = self.init_request(cx, rq);
+        *self.started.at(rq.idx()) = false;
+        match how {
+            Insert::AtHead | Insert::Requeue => self.head_links.push_front(&mut self.heads, rq.0),
+            Insert::Sorted | Insert::Reinsert => self.insert_request(cx, q, rq),
+        }
+        self.tidy();
+    }
+    fn dispatch(&mut self, cx: &mut Cx, _: u16, _: bool) -> u32 {
+        let n = self.dispatch_one(cx);
+        self.tidy();
+        n
+    }
+    fn has_work(&self, _: &Cx, _: u16) -> bool {
+        self.core.queued > 0 || !self.heads.is_empty()
+    }
+    fn bio_merge(&mut self, cx: &mut Cx, bio: &Bio, ioc: IocId) -> BioMerge {
+        self.follow_cgroup(cx, ioc, bio.cgroup);
+        BioMerge::UseElevator
+    }
+    fn find_front(&mut self, cx: &mut Cx, bio: &Bio, ioc: IocId) -> Option<RqId> {
+        let sync = bio.is_sync(cx.queue.era);
+        let q = self.core.procs.at(ioc.idx()).queues[usize::from(sync)]?;
+        self.core.find_start(q, bio.end())
+    }
+    fn allow_merge(&mut self, cx: &mut Cx, rq: RqId, bio: &Bio, ioc: IocId) -> bool {
+        self.may_merge(cx, rq, bio, ioc)
+    }
+    fn merged(&mut self, cx: &mut Cx, rq: RqId, kind: MergeKind) {
+        if kind == MergeKind::Front {
+            self.core.front_grew(cx, rq);
+        }
+    }
+    fn joined(&mut self, cx: &mut Cx, kept: RqId, gone: RqId) {
+        self.core.swallow(cx, kept, gone);
+        self.tidy();
+    }
+    fn former(&mut self, _: &Cx, rq: RqId) -> Option<RqId> {
+        self.core.former_of(rq)
+    }
+    fn latter(&mut self, _: &Cx, rq: RqId) -> Option<RqId> {
+        self.core.latter_of(rq)
+    }
+    fn limit_depth(&mut self, cx: &mut Cx, bio: &Bio, ioc: IocId) -> Option<u32> {
+        self.depth_for(cx, bio, ioc)
+    }
+    fn depth_changed(&mut self, cx: &mut Cx) {
+        self.update_depths(cx);
+    }
+    fn finish(&mut self, cx: &mut Cx, rq: RqId) {
+        self.over(cx, rq);
+    }
+    fn requeued(&mut self, cx: &mut Cx, rq: RqId) {
+        self.over(cx, rq);
+    }
+    fn timer(&mut self, cx: &mut Cx, _: u8) {
+        self.idle_over(cx);
+        self.tidy();
+    }
+    fn ioc_event(&mut self, cx: &mut Cx, ioc: IocId, what: IocEvent) {
+        match what {
+            IocEvent::Attach => {
+                let generation = cx.iocs.get(ioc).prio_gen;
+                let p = self.core.procs.at(ioc.idx());
+                *p = Default::default();
+                p.prio_gen = generation;
+            }
+            IocEvent::Exit => self.exit(cx, ioc),
+            IocEvent::Prio | IocEvent::Cgroup | IocEvent::Release => {}
+        }
+    }
+    fn cgroup_event(&mut self, cx: &mut Cx, cgroup: CgroupId, what: CgroupEvent) {
+        self.group_event(cx, cgroup, what);
+        self.tidy();
+    }
+    fn tunables(&self) -> &'static [Tunable] {
+        tunables::TUNABLES
+    }
+    fn show(&self, cx: &Cx, name: &str) -> Option<String> {
+        self.show_tunable(cx, name)
+    }
+    fn store(&mut self, cx: &mut Cx, name: &str, text: &str) -> Result<(), StoreError> {
+        self.store_tunable(cx, name, text)
+    }
+    fn check(&self, cx: &Cx) {
+        self.check_all(cx);
+    }
+    fn state(&self, cx: &Cx, out: &mut String) {
+        super::state_of(&self.core, cx, out);
+    }
+}
+
+/// For whom a queue is looked up.
+#[derive(Clone, Copy, Debug)]
+struct Who {
+    ioc: IocId,
+    sync: bool,
+    prio: IoPrio,
+    cgroup: CgroupId,
+}
+
+/// 6.1 counts groups differently.
+fn is_6_1(era: Era) -> bool {
+    era == Era::Mq6_1
+}

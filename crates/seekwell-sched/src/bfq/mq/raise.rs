@@ -1,0 +1,128 @@
+//! Weight raising (rule 4.9).
+
+use super::{Bfq, WR_COEFF, WR_SOFTRT};
+use crate::bfq::core::{QId, SOFTRT_RATE};
+use crate::cx::Cx;
+
+/// An interactive queue is raised for at most this many sectors.
+const WR_SERVICE: u64 = 120_000;
+
+impl Bfq {
+    /// Rule 4.9.2: how long an interactive queue is raised.
+    pub(super) fn wr_duration_j(&self) -> u64 {
+        let d = self.wr_prod / self.peak_rate.max(1);
+        d.clamp(self.spans.wr_shortest, self.spans.wr_longest)
+    }
+    /// Rule 4.9.3.
+    #[allow(clippy::too_many_arguments)]
+    pub(super) fn raise(
+        &mut self,
+        cx: &mut Cx,
+        q: QId,
+        was: u64,
+        deserves: bool,
+        interactive: bool,
+        in_burst: bool,
+        soft_rt: bool,
+    ) {
+        let (duration, rt) = (self.wr_duration_j(), self.spans.wr_rt);
+        if was == 1 {
+            if !deserves {
+                return;
+            }
+            let kind = if interactive {
+                "interactive"
+            } else {
+                "soft real-time"
+            };
+            cx.why("4.9.3", || format!("queue {q} is raised: {kind}"));
+            let x = self.core.qm(q);
+            if interactive {
+                x.x.service_from_wr = 0;
+                x.wr_max_j = duration;
+                self.core.set_coeff(q, WR_COEFF);
+            } else {
+                x.wr_switch_j = 0;
+                x.wr_max_j = rt;
+                self.core.set_coeff(q, WR_SOFTRT);
+            }
+            let small = 2 * self.core.min_budget();
+            let e = self.core.ent_mut(q);
+            e.budget = e.budget.min(small);
+        } else if interactive {
+            self.core.set_coeff(q, WR_COEFF);
+            self.qm(q).wr_max_j = duration;
+        } else if in_burst {
+            cx.why("4.9.3", || {
+                format!("queue {q} of a burst is raised no more")
+            });
+            self.core.set_coeff(q, 1);
+        } else if soft_rt {
+            if self.q(q).wr_max_j != rt {
+                let x = self.core.qm(q);
+                x.wr_switch_j = x.last_wr_j;
+                x.wr_max_j = rt;
+                self.core.set_coeff(q, WR_SOFTRT);
+            }
+            self.qm(q).last_wr_j = cx.jiffies();
+        }
+    }
+    /// Raising ends.
+    pub(super) fn end_wr(&mut self, cx: &Cx, q: QId) {
+        let (j, rt) = (cx.jiffies(), self.spans.wr_rt);
+        let x = self.core.qm(q);
+        if x.wr_max_j != rt {
+            x.soft_rt_next_start_j = j;
+        }
+        x.wr_max_j = 0;
+        x.last_wr_j = j;
+        if x.busy {
+            self.core.wr_busy -= 1;
+        }
+        self.core.set_coeff(q, 1);
+    }
+    /// The soft real-time period is over, the interactive one is not.
+    pub(super) fn back_to_interactive(&mut self, q: QId) {
+        let d = self.wr_duration_j();
+        let x = self.core.qm(q);
+        x.wr_max_j = d;
+        x.last_wr_j = x.wr_switch_j;
+        self.core.ent_mut(q).coeff = WR_COEFF;
+    }
+    /// Rules 4.9.5 and 2.9, after each dispatch.
+    pub(super) fn update_raising(&mut self, cx: &mut Cx, q: QId) {
+        let (j, rt) = (cx.jiffies(), self.spans.wr_rt);
+        if self.core.raised(q) {
+            let x = self.q(q);
+            let in_burst = x.in_large_burst;
+            let over = j > x.last_wr_j + x.wr_max_j;
+            let still_interactive = x.wr_max_j == rt && j <= x.wr_switch_j + self.wr_duration_j();
+            if in_burst || (over && !still_interactive) {
+                cx.why("4.9.5", || format!("raising of queue {q} ends"));
+                self.end_wr(cx, q);
+            } else if over {
+                cx.why("4.9.5", || format!("queue {q} is interactive again"));
+                self.back_to_interactive(q);
+                self.core.ent_mut(q).changed = true;
+            }
+            let x = self.q(q);
+            if self.core.raised(q) && x.wr_max_j != rt && x.x.service_from_wr > WR_SERVICE {
+                cx.why("4.9.5", || format!("queue {q} had enough raised service"));
+                self.end_wr(cx, q);
+            }
+        }
+        let e = self.core.ent(q);
+        if (e.weight > e.orig_weight) != e.raised() {
+            let e = self.q(q).ent;
+            self.core.wf.apply_change(e, false);
+        }
+    }
+    /// Rule 4.9.4.
+    pub(super) fn softrt_next(&self, cx: &Cx, q: QId) -> u64 {
+        let x = self.q(q);
+        let by_rate = x.last_idle_backlogged_j + cx.hz() * x.service_from_backlogged / SOFTRT_RATE;
+        by_rate
+            .max(x.soft_rt_next_start_j)
+            .max(cx.jiffies() + self.slice_idle_j(cx) + 4)
+    }
+}
