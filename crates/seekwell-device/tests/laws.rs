@@ -606,3 +606,84 @@ fn drives_of_different_seeds_are_never_in_phase() {
     seen.dedup();
     assert_eq!(seen.len(), 20);
 }
+
+#[test]
+fn unforeseen_settling_makes_the_chosen_target_be_missed() {
+    let spec = |sigma: &str| format!("hitachi-7k500,p_miss=0,guard=0,settle_sigma={sigma}");
+    let calm = random(&mut client(&spec("0")), Op::Read, 16, 8_000).iops();
+    let shaky = random(&mut client(&spec("0.3")), Op::Read, 16, 8_000).iops();
+    assert!(shaky < 0.96 * calm, "{shaky} against {calm}");
+    // One at a time nothing is chosen, so nothing can be missed.
+    let calm = random(&mut client(&spec("0")), Op::Read, 1, 8_000).mean_ms();
+    let shaky = random(&mut client(&spec("0.3")), Op::Read, 1, 8_000).mean_ms();
+    near("mean at depth 1", shaky, calm + 0.12, 0.005);
+}
+
+#[test]
+fn counters_add_up() {
+    let mut c = client("hitachi-7k500,look_ahead=off");
+    let run = random(&mut c, Op::Read, 1, 4_000);
+    let (s, p) = (c.device.stats(), params("hitachi-7k500"));
+    assert_eq!((s.media_ops, s.cache_hits), (4_000, 0));
+    near(
+        "mean distance, sectors",
+        s.seek_sectors as f64 / s.seeks as f64,
+        p.capacity as f64 / 3.0,
+        0.03,
+    );
+    let transfer = 8.0 * TURN_MS / closed("hitachi-7k500").mean_track();
+    let parts = (s.seek_time.as_ms_f64() + s.rotation_time.as_ms_f64()) / 4_000.0
+        + p.overhead_ms
+        + transfer;
+    near("the parts of the latency", parts, run.mean_ms(), 0.002);
+    near(
+        "busy all the time",
+        s.busy.as_secs_f64(),
+        run.took.as_secs_f64(),
+        1e-3,
+    );
+    let mut text = String::new();
+    c.device.state(&mut text);
+    assert!(
+        text.contains("cylinder") && text.contains("0 queued"),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_forced_minimum_of_read_ahead_saves_alternating_streams() {
+    let free = two_streams("hitachi-7k200", 128).unwrap();
+    let forced = two_streams("hitachi-7k200,ra_min=512KiB", 128).unwrap();
+    assert!(forced > 3.0 * free, "{forced} against {free} MB/s");
+}
+
+#[test]
+fn the_fast_variant_caches_and_flushes() {
+    let mut c = Client::new(open("hdd:hitachi-7k500,model=fast", 5).unwrap());
+    assert!(random(&mut c, Op::Write, 1, 60).quantile_ms(1.0) < 0.2);
+    let flush = c.one(command(Op::Flush, 0, 0)).as_ms_f64();
+    near(
+        "flush of 60",
+        flush,
+        closed("hitachi-7k500").flush_ms(60),
+        0.30,
+    );
+    assert!(c.one(command(Op::Flush, 0, 0)).as_ms_f64() < 0.2);
+    near(
+        "flood",
+        random(&mut c, Op::Write, 31, 6_000).iops(),
+        154.0,
+        0.15,
+    );
+    c.sleep(Nanos::from_secs(10));
+    let read = c.one(command(Op::Read, 500_000_000, 8));
+    assert!(
+        read.as_ms_f64() < 30.0,
+        "the idle drive has destaged: {read:?}"
+    );
+    let media = closed("hitachi-7k500").sustained_mb(0);
+    let stream = c.run(3_000, 1, Nanos::ZERO, |i| {
+        command(Op::Write, i as u64 * 256, 256)
+    });
+    near("streaming writes", stream.mb(), media, 0.05);
+}

@@ -43,6 +43,7 @@ fn every_embedded_file_is_in_the_registry() {
     let mut files: Vec<String> = std::fs::read_dir(dir)
         .unwrap()
         .map(|f| f.unwrap().file_name().into_string().unwrap())
+        .filter(|f| f.ends_with(".toml"))
         .collect();
     files.sort();
     let mut known: Vec<String> = catalogue()

@@ -38,7 +38,7 @@ use rand::RngCore;
 use readahead::ReadAhead;
 use seekwell_core::rng::{self, Pcg64Mcg};
 use seekwell_core::{Accept, Command, Device, DeviceFacts, DeviceStats, Done};
-use seekwell_core::{Instant, Nanos, Op, Sector, Sectors};
+use seekwell_core::{Instant, Nanos, Op, Sector};
 use segments::Segments;
 use std::collections::VecDeque;
 
@@ -372,9 +372,6 @@ impl Device for Hdd {
         );
     }
 }
-
-/// The largest command an ATA host sends.
-pub const MAX_SECTORS: Sectors = Sectors(65_535);
 
 #[cfg(test)]
 mod tests {
