@@ -45,6 +45,17 @@ impl Color {
 /// The commands.
 #[derive(Subcommand, Debug)]
 pub enum Command {
+    /// Compare schedulers with two small programs on a modelled laptop disk (no root, seconds)
+    ///
+    /// `hdparm -t` reads sequentially, `seeker` reads at random places; both are one process, so
+    /// no scheduler should make a difference here: what it tells is what the disk can do, and that
+    /// the comparison does not see differences where there are none. For those that there are,
+    /// see `seekwell demo` and `seekwell replay`.
+    Compare(Compare),
+    /// Replay a recorded trace on a modelled disk under several schedulers
+    Replay(Replay),
+    /// Show the behaviours that made schedulers famous, with numbers
+    Demo(DemoArgs),
     /// Watch a scheduler think: each step of a request list, and why
     ///
     /// FILE holds cases as JSON lines (one object a line; zstd and gzip are read as they are),
@@ -59,6 +70,10 @@ pub enum Command {
     Explain(Explain),
     /// List the schedulers, or tell all about one
     Schedulers(Schedulers),
+    /// List the modelled devices, or tell all about one
+    Devices(Devices),
+    /// List the trace formats, or tell all about one
+    Formats(Formats),
     /// Print a completion script for a shell
     Completions(Completions),
     /// Print the manual page, or write one page per command into a directory
@@ -71,6 +86,179 @@ pub struct Output {
     /// Write the result to FILE, which appears whole or not at all
     #[arg(long, short, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub output: Option<PathBuf>,
+}
+
+/// What runs on what; shared by `compare` and `replay`.
+#[derive(Args, Debug)]
+pub struct Bench {
+    /// Modelled device, from `seekwell devices`, with changes behind commas
+    /// (hdd:hitachi-7k200,write_cache=no), or the path of a preset file; may be repeated
+    #[arg(
+        long,
+        short,
+        value_name = "DEVICE",
+        default_value = "hdd:hitachi-7k200"
+    )]
+    pub device: Vec<String>,
+    /// Schedulers by name, with version and tunables where wanted (cfq-2.6.18,
+    /// deadline:fifo_batch=1:read_expire=50), or all, single-queue, blk-mq
+    #[arg(
+        long,
+        short,
+        value_name = "LIST",
+        default_value = "noop,deadline,cfq,none,mq-deadline,kyber"
+    )]
+    pub schedulers: String,
+    /// Set a tunable of every scheduler that has it, or of one (deadline.fifo_batch=1)
+    #[arg(long, short, value_name = "[SCHEDULER.]NAME=VALUE")]
+    pub tunable: Vec<String>,
+    /// Ticks a second of the modelled kernel (CONFIG_HZ)
+    #[arg(long, value_name = "HZ", default_value_t = 250)]
+    pub hz: u32,
+    /// Seed of every random stream: same seed, same bytes
+    #[arg(long, value_name = "SEED", default_value_t = 1)]
+    pub seed: u64,
+    /// queue/nr_requests [default: the layer's]
+    #[arg(long, value_name = "N")]
+    pub nr_requests: Option<u32>,
+    /// device/queue_depth [default: what the device takes]
+    #[arg(long, value_name = "N")]
+    pub depth: Option<u32>,
+    /// queue/max_sectors_kb [default: the kernel generation's]
+    #[arg(long, value_name = "KIB")]
+    pub max_sectors_kb: Option<u32>,
+    /// queue/nomerges: 0 merge, 1 simple merges only, 2 none
+    #[arg(long, value_name = "0-2", default_value_t = 0)]
+    pub nomerges: u8,
+    /// Runs at a time; the result does not depend on it [default: the number of cores]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096))]
+    pub threads: Option<u32>,
+}
+
+/// Arguments of `compare`.
+#[derive(Args, Debug)]
+pub struct Compare {
+    /// What runs on what
+    #[command(flatten)]
+    pub bench: Bench,
+    /// Built-in programs to run
+    #[arg(long, value_name = "LIST", default_value = "hdparm,seeker")]
+    pub workloads: String,
+    /// Print one JSON document
+    #[arg(long)]
+    pub json: bool,
+    /// Where to
+    #[command(flatten)]
+    pub output: Output,
+}
+
+/// Arguments of `replay`.
+#[derive(Args, Debug)]
+pub struct Replay {
+    /// Trace; zstd and gzip are read as they are
+    #[arg(value_hint = ValueHint::FilePath)]
+    pub file: PathBuf,
+    /// What runs on what
+    #[command(flatten)]
+    pub bench: Bench,
+    /// Timing of the replay: timed, scaled:FACTOR, depth:N or closed
+    #[arg(long, short, value_name = "MODE", default_value = "timed", long_help = modes())]
+    pub mode: String,
+    /// Format, from `seekwell formats` [default: what the first bytes show]
+    #[arg(long, short, value_name = "FORMAT")]
+    pub format: Option<String>,
+    /// Records behind the end of the device: an error, or folded (sector modulo size)
+    #[arg(long, value_name = "HOW", default_value = "strict")]
+    pub fit: Fit,
+    /// Stop after so many records
+    #[arg(long, value_name = "N")]
+    pub limit: Option<u64>,
+    /// blktrace and blkparse: replay what was queued, or what was issued to the device
+    #[arg(long, value_name = "EVENT", default_value = "queue")]
+    pub stream: Stream,
+    /// Only records of this device (blktrace, blkparse, csv)
+    #[arg(long, value_name = "MAJOR,MINOR", value_parser = major_minor)]
+    pub trace_device: Option<u32>,
+    /// A trace that was cut off in the middle ends with a warning, not an error
+    #[arg(long)]
+    pub allow_truncated: bool,
+    /// Print one JSON document
+    #[arg(long)]
+    pub json: bool,
+    /// Where to
+    #[command(flatten)]
+    pub output: Output,
+}
+
+/// What to do with addresses behind the end of the device.
+#[derive(ValueEnum, Clone, Copy, Debug)]
+pub enum Fit {
+    /// Stop and say so.
+    Strict,
+    /// Sector modulo the device's size.
+    Wrap,
+}
+
+impl From<Fit> for seekwell_sim::Fit {
+    fn from(f: Fit) -> Self {
+        match f {
+            Fit::Strict => seekwell_sim::Fit::Strict,
+            Fit::Wrap => seekwell_sim::Fit::Wrap,
+        }
+    }
+}
+
+/// Which event of a block trace is replayed.
+#[derive(ValueEnum, Clone, Copy, Debug)]
+pub enum Stream {
+    /// Bios as they were submitted, before merging.
+    Queue,
+    /// Requests as the recorded scheduler sent them.
+    Issue,
+}
+
+impl From<Stream> for seekwell_trace::Stream {
+    fn from(s: Stream) -> Self {
+        match s {
+            Stream::Queue => seekwell_trace::Stream::Queue,
+            Stream::Issue => seekwell_trace::Stream::Issue,
+        }
+    }
+}
+
+fn modes() -> String {
+    let mut text = "Timing of the replay.".to_owned();
+    for (example, mode) in seekwell_trace::ReplayMode::EXAMPLES {
+        text += &format!("\n\n{example}: {}", mode.explain());
+    }
+    text
+}
+
+fn major_minor(text: &str) -> Result<u32, String> {
+    let pair = text.split_once([',', ':']);
+    let numbers = pair.and_then(|(a, b)| Some((a.parse().ok()?, b.parse().ok()?)));
+    match numbers {
+        Some((major, minor)) if major < 4096 && minor < 1 << 20 => {
+            Ok(seekwell_trace::device_number(major, minor))
+        }
+        _ => Err("write MAJOR,MINOR as the trace has it, for instance 8,16".to_owned()),
+    }
+}
+
+/// Arguments of `demo`.
+#[derive(Args, Debug)]
+pub struct DemoArgs {
+    /// Which; `all` runs all of them; without it they are listed
+    pub name: Option<String>,
+    /// Seed of every random stream: same seed, same bytes
+    #[arg(long, value_name = "SEED", default_value_t = 1)]
+    pub seed: u64,
+    /// Print one JSON document
+    #[arg(long)]
+    pub json: bool,
+    /// Where to
+    #[command(flatten)]
+    pub output: Output,
 }
 
 /// Arguments of `explain`.
@@ -134,6 +322,32 @@ pub struct Schedulers {
     /// Print the page docs/schedulers.md
     #[arg(long, conflicts_with_all = ["json", "name"])]
     pub markdown: bool,
+    /// Print one JSON document
+    #[arg(long)]
+    pub json: bool,
+    /// Where to
+    #[command(flatten)]
+    pub output: Output,
+}
+
+/// Arguments of `devices`.
+#[derive(Args, Debug)]
+pub struct Devices {
+    /// Tell all about this one: every parameter with unit and source
+    pub name: Option<String>,
+    /// Print one JSON document
+    #[arg(long)]
+    pub json: bool,
+    /// Where to
+    #[command(flatten)]
+    pub output: Output,
+}
+
+/// Arguments of `formats`.
+#[derive(Args, Debug)]
+pub struct Formats {
+    /// Tell all about this one: what it is, what it carries, what is lost
+    pub name: Option<String>,
     /// Print one JSON document
     #[arg(long)]
     pub json: bool,

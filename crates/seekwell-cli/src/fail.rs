@@ -10,7 +10,7 @@ use thiserror::Error;
 pub const EXIT_CODES: &str = "\
 Exit codes:
   0    done
-  1    a difference was found (explain --strict)
+  1    a difference was found (explain --strict), or a claim does not hold (demo)
   2    bad usage or bad input: the message names file, line or record, and the remedy
   3    the result could not be written
   130  interrupted (SIGINT)";

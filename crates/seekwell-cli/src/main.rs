@@ -5,6 +5,8 @@ mod cli;
 mod cmd;
 mod fail;
 mod out;
+mod progress;
+mod setups;
 
 use clap::Parser;
 use std::process::ExitCode;

@@ -2,8 +2,10 @@
 
 use crate::style::{DIM, HEAD, NAME};
 use crate::table::{Align, Table, paint, painted, wrap};
+use seekwell_device::{Entry, Preset};
 use seekwell_sched::registry::{Layer, SchedulerInfo};
 use seekwell_sched::tunable::{INT_MAX, Kind, Tunable, UINT_MAX};
+use seekwell_trace::FormatInfo;
 
 /// The layer in the field's words.
 pub fn layer_name(layer: Layer) -> &'static str {
@@ -99,6 +101,108 @@ pub fn scheduler(s: &SchedulerInfo, version: &str, width: usize) -> String {
     }
     section(&mut out, "SOURCE", s.source, width);
     out
+}
+
+/// One line a device.
+pub fn devices(all: &[Entry], width: usize) -> String {
+    let mut t = Table::new(&[("NAME", Align::Left), ("WHAT IT IS", Align::Left)]);
+    for d in all {
+        t.row(vec![painted(&*d.name, NAME), d.summary.as_str().into()]);
+        for a in &d.aliases {
+            t.row(vec![
+                painted(format!("  {a}"), DIM),
+                painted("the same", DIM),
+            ]);
+        }
+    }
+    t.render_within(0, width)
+}
+
+/// All parameters of a device with unit and source.
+pub fn device(p: &Preset, width: usize) -> String {
+    let mut out = String::new();
+    paint(&mut out, &format!("{}:{}", p.kind, p.name), NAME);
+    out += &format!(": {}\n\n", p.summary);
+    let mut t = Table::new(&[
+        ("PARAMETER", Align::Left),
+        ("VALUE", Align::Left),
+        ("FROM", Align::Left),
+        ("WHAT IT IS", Align::Left),
+    ]);
+    for q in &p.params {
+        let value = format!("{} {}", q.value, q.unit());
+        // Curves have dozens of points: the preset file shows them all.
+        let value = match value.char_indices().nth(30) {
+            Some((i, _)) => format!("{}...", &value[..i]),
+            None => value,
+        };
+        let from = if q.reference.is_empty() {
+            q.source.text().to_owned()
+        } else {
+            format!("{}*", q.source.text())
+        };
+        t.row(vec![
+            painted(q.def.key, NAME),
+            value.trim_end().into(),
+            from.into(),
+            q.def.doc.into(),
+        ]);
+    }
+    out += &t.render_within(2, width);
+    out.push('\n');
+    for q in p.params.iter().filter(|q| !q.reference.is_empty()) {
+        out += &wrap(&format!("* {}: {}", q.def.key, q.reference), 2, width);
+    }
+    out
+}
+
+/// One line a format.
+pub fn formats(all: &[FormatInfo], width: usize) -> String {
+    let mut t = Table::new(&[
+        ("NAME", Align::Left),
+        ("READ", Align::Left),
+        ("WRITTEN", Align::Left),
+        ("PIDS", Align::Left),
+        ("COMPLETIONS", Align::Left),
+        ("WHAT IT IS", Align::Left),
+    ]);
+    for f in all {
+        t.row(vec![
+            painted(f.name, NAME),
+            "yes".into(),
+            if f.create.is_some() { "yes" } else { "no" }.into(),
+            f.carries.pids.to_string().into(),
+            f.carries.completions.to_string().into(),
+            f.summary.into(),
+        ]);
+    }
+    t.render_within(0, width)
+}
+
+/// All about one format.
+pub fn format(f: &FormatInfo, width: usize) -> String {
+    let mut out = String::new();
+    paint(&mut out, f.name, NAME);
+    out += &format!(": {}\n\n", f.summary);
+    let c = &f.carries;
+    let mut t = Table::new(&[("", Align::Left), ("", Align::Left)]);
+    t.row(vec!["file names".into(), f.extensions.join(", ").into()]);
+    t.row(vec![
+        "written, too".into(),
+        if f.create.is_some() { "yes" } else { "no" }.into(),
+    ]);
+    t.row(vec!["times".into(), c.time.into()]);
+    t.row(vec!["pids".into(), c.pids.to_string().into()]);
+    t.row(vec!["completions".into(), c.completions.to_string().into()]);
+    t.row(vec![
+        "insert and issue times".into(),
+        c.issues.to_string().into(),
+    ]);
+    t.row(vec!["priorities".into(), c.ioprio.to_string().into()]);
+    t.row(vec!["flags".into(), c.flags.to_string().into()]);
+    out += &t.render(2);
+    out.push('\n');
+    out + &wrap(f.help, 2, width)
 }
 
 /// The page `docs/schedulers.md`.

@@ -5,7 +5,10 @@
 //! whoever owns the stream strips them where they are not wanted.
 
 pub mod catalog;
+pub mod compare;
+pub mod demo;
 pub mod explain;
 pub mod style;
 pub mod table;
 pub mod units;
+pub mod verdict;

@@ -70,6 +70,8 @@ struct Placer {
     count: u64,
     limit: u64,
     folded: u64,
+    /// Did any record name its process?
+    named: bool,
 }
 
 impl Placer {
@@ -89,6 +91,7 @@ impl Placer {
             sector = (sector % self.capacity).min(self.capacity - n);
             self.folded += 1;
         }
+        self.named |= r.task.is_some();
         let task = r.task.unwrap_or(TaskId(0));
         let mut bio = Bio::new(0, task, r.op, r.flags, 0, r.sectors.0);
         bio.sector = Sector(sector);
@@ -262,22 +265,16 @@ pub fn replay(
     r.params
         .insert("format".to_owned(), reader.format().name.to_owned());
     r.params.insert("mode".to_owned(), opts.mode.to_string());
-    let has_pids = reader.carries().pids != seekwell_trace::Has::No;
-    if setup.per_process() && !has_pids {
-        r.warnings.push(format!(
-            "{} tells processes apart, but a {} trace names none: all I/O counts as one process",
-            setup.scheduler,
-            reader.format().name
-        ));
-    }
     let placer = Placer {
         capacity: queue.capacity().0,
         fit: opts.fit,
         count: 0,
         limit: opts.limit.unwrap_or(u64::MAX),
         folded: 0,
+        named: false,
     };
-    let (folded, last_ns, mut warnings, names);
+    let format = reader.format().name;
+    let (folded, named, last_ns, mut warnings, names);
     if opts.mode == ReplayMode::ClosedLoop {
         let mut source = Closed {
             steps: ClosedLoop::of(reader)?,
@@ -293,7 +290,7 @@ pub fn replay(
         drive(&mut queue, &mut source, &mut r, progress)?;
         let inner = source.steps.inner();
         (warnings, names) = (inner.warnings(), inner.tasks().cloned());
-        (folded, last_ns) = (source.placer.folded, None);
+        (folded, named, last_ns) = (source.placer.folded, source.placer.named, None);
     } else {
         let depth = match opts.mode {
             ReplayMode::FixedDepth(n) => n.get(),
@@ -312,7 +309,8 @@ pub fn replay(
         };
         drive(&mut queue, &mut source, &mut r, progress)?;
         let timed = depth == u32::MAX;
-        (folded, last_ns) = (source.placer.folded, timed.then_some(source.last_ns));
+        (folded, named) = (source.placer.folded, source.placer.named);
+        last_ns = timed.then_some(source.last_ns);
         (warnings, names) = (reader.warnings(), reader.tasks().cloned());
     }
     queue.fill(&mut r);
@@ -322,6 +320,13 @@ pub fn replay(
     if folded > 0 {
         warnings.push(format!(
             "{folded} records lay behind the end of the device and were folded"
+        ));
+    }
+    if setup.per_process() && !named {
+        r.warnings.push(format!(
+            "{} tells processes apart, but this {format} trace names none: all I/O counts as one \
+             process",
+            setup.scheduler
         ));
     }
     r.warnings.append(&mut warnings);

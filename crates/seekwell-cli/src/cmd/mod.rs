@@ -1,8 +1,13 @@
 //! One file per command.
 
+mod compare;
 mod completions;
+mod demo;
+mod devices;
 mod explain;
+mod formats;
 mod man;
+mod replay;
 mod schedulers;
 
 use crate::cli::{Cli, Command};
@@ -12,7 +17,12 @@ use crate::fail::Failure;
 pub fn run(cli: &Cli) -> Result<(), Failure> {
     match &cli.command {
         Command::Explain(a) => explain::run(a, cli.quiet),
+        Command::Compare(a) => compare::run(a, cli.quiet),
+        Command::Replay(a) => replay::run(a, cli.quiet),
+        Command::Demo(a) => demo::run(a),
         Command::Schedulers(a) => schedulers::run(a),
+        Command::Devices(a) => devices::run(a),
+        Command::Formats(a) => formats::run(a),
         Command::Completions(a) => completions::run(a),
         Command::Man(a) => man::run(a),
     }

@@ -1,10 +1,12 @@
 //! Drives the built binary as its users do.
 
 mod bad_input;
+mod compare;
 mod explain;
 mod golden;
 mod plumbing;
 mod registries;
+mod replay;
 
 use std::io::Write;
 use std::path::PathBuf;

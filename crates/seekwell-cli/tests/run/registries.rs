@@ -81,3 +81,37 @@ fn completions_and_manual_pages_know_the_commands() {
     assert_eq!(r.code, 2);
     assert!(r.err.contains("no such directory"));
 }
+
+#[test]
+fn every_device_and_format_is_listed_and_has_a_page() {
+    let list = good(&["devices"]);
+    for d in seekwell_device::catalogue() {
+        assert!(list.contains(&d.name), "{}", d.name);
+        let page = good(&["devices", &d.name]);
+        for p in &seekwell_device::describe(&d.name).unwrap().params {
+            assert!(page.contains(p.def.key), "{}: {}", d.name, p.def.key);
+        }
+    }
+    let changed = good(&["devices", "hdd:hitachi-7k200,rpm=5400"]);
+    assert!(changed.contains("given on the command line"), "{changed}");
+    let list = good(&["formats"]);
+    for f in seekwell_trace::formats() {
+        assert!(list.contains(f.name), "{}", f.name);
+        assert!(good(&["formats", f.name]).contains("completions"));
+    }
+    for (what, name) in [("devices", "tape:reel"), ("formats", "papyrus")] {
+        let r = seekwell(&[what, name]);
+        assert_eq!(r.code, 2);
+        assert!(r.err.contains("error: ") && r.err.contains(name.split(':').next().unwrap()));
+    }
+    let all: Value = serde_json::from_str(&good(&["devices", "--json"])).unwrap();
+    assert_eq!(
+        all.as_array().unwrap().len(),
+        seekwell_device::catalogue().len()
+    );
+    let all: Value = serde_json::from_str(&good(&["formats", "--json"])).unwrap();
+    assert_eq!(
+        all.as_array().unwrap().len(),
+        seekwell_trace::formats().len()
+    );
+}

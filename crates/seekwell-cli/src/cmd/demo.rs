@@ -1,0 +1,66 @@
+//! `seekwell demo [NAME]`: the behaviours that made schedulers famous, with numbers.
+
+use crate::cli::DemoArgs;
+use crate::fail::Failure;
+use crate::out::{Out, width};
+use seekwell_report::demo as report;
+use seekwell_sim::compare::run_all;
+use seekwell_sim::demo::{DEMOS, Demo, Shown, find};
+use serde_json::{Value, json};
+
+fn as_json(d: &Demo, s: &Shown) -> Value {
+    let checks = s
+        .checks
+        .iter()
+        .map(|(words, holds)| json!({ "claim": words, "holds": holds }));
+    json!({
+        "name": d.name, "claim": d.claim, "setting": s.setting, "columns": s.columns,
+        "rows": s.rows, "checks": checks.collect::<Vec<_>>(), "holds": s.holds(),
+    })
+}
+
+/// Lists the demos, or runs one or all.
+pub fn run(a: &DemoArgs) -> Result<(), Failure> {
+    let chosen: Vec<&Demo> = match a.name.as_deref() {
+        None => {
+            let mut out = Out::open(a.output.output.as_deref())?;
+            out.text(&report::list(DEMOS, width()))?;
+            out.line("\nRun one: seekwell demo NAME; all of them: seekwell demo all")?;
+            return out.done();
+        }
+        Some("all") => DEMOS.iter().collect(),
+        Some(name) => vec![find(name).ok_or_else(|| {
+            let known: Vec<_> = DEMOS.iter().map(|d| d.name).collect();
+            Failure::input(format!(
+                "there is no demo `{name}`; there are {}",
+                known.join(", ")
+            ))
+        })?],
+    };
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    let shown = run_all(chosen.len(), threads, |i| (chosen[i].run)(a.seed));
+    let shown = shown.into_iter().collect::<Result<Vec<_>, _>>();
+    let shown = shown.map_err(|e| Failure::input(e.to_string()))?;
+    let mut out = Out::open(a.output.output.as_deref())?;
+    if a.json {
+        let list: Vec<_> = chosen
+            .iter()
+            .zip(&shown)
+            .map(|(d, s)| as_json(d, s))
+            .collect();
+        out.json(&json!({ "schema": 1, "seed": a.seed, "demos": list }))?;
+    } else {
+        for (i, (d, s)) in chosen.iter().zip(&shown).enumerate() {
+            if i > 0 {
+                out.line("")?;
+            }
+            out.text(&report::shown(d, s, width()))?;
+        }
+    }
+    out.done()?;
+    if shown.iter().all(Shown::holds) {
+        Ok(())
+    } else {
+        Err(Failure::Difference)
+    }
+}

@@ -1,0 +1,51 @@
+//! `seekwell devices [NAME]`
+
+use crate::cli::Devices;
+use crate::fail::Failure;
+use crate::out::{Out, width};
+use seekwell_device::{Preset, catalogue, describe};
+use seekwell_report::catalog;
+use serde_json::{Value, json};
+
+fn as_json(p: &Preset) -> Value {
+    let param = |q: &seekwell_device::Param| {
+        json!({
+            "name": q.def.key, "value": q.value.to_string(), "unit": q.unit(),
+            "source": q.source.text(), "reference": q.reference, "help": q.def.doc,
+        })
+    };
+    json!({
+        "name": format!("{}:{}", p.kind, p.name),
+        "aliases": p.aliases,
+        "summary": p.summary,
+        "parameters": p.params.iter().map(param).collect::<Vec<_>>(),
+    })
+}
+
+/// Lists them, or tells all about one.
+pub fn run(a: &Devices) -> Result<(), Failure> {
+    let read = |name: &str| describe(name).map_err(|e| Failure::input(e.to_string()));
+    let chosen = a.name.as_deref().map(read).transpose()?;
+    let all = catalogue();
+    let mut out = Out::open(a.output.output.as_deref())?;
+    match chosen {
+        Some(p) if a.json => out.json(&as_json(&p))?,
+        Some(p) => out.text(&catalog::device(&p, width()))?,
+        None if a.json => {
+            let list: Result<Vec<_>, _> = all
+                .iter()
+                .map(|e| read(&e.name).map(|p| as_json(&p)))
+                .collect();
+            out.json(&Value::from(list?))?;
+        }
+        None => {
+            out.text(&catalog::devices(&all, width()))?;
+            out.line(
+                "\nAll about one: seekwell devices NAME. Parameters may be changed \
+                 (NAME,parameter=value,...),\nand the path of a preset file of your own works \
+                 wherever a NAME does.",
+            )?;
+        }
+    }
+    out.done()
+}

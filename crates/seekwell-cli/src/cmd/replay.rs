@@ -1,0 +1,118 @@
+//! `seekwell replay FILE`: a recorded trace on a modelled disk, under several schedulers.
+
+use crate::cli::Replay;
+use crate::fail::Failure;
+use crate::out::{Out, width};
+use crate::progress::Progress;
+use crate::setups;
+use seekwell_core::result::Record;
+use seekwell_report::compare as report;
+use seekwell_report::table::wrap;
+use seekwell_sim::compare::run_all;
+use seekwell_sim::{ReplayOptions, Setup, replay};
+use seekwell_trace::{Format, ReadOptions, ReplayMode, find_format, open};
+use serde_json::json;
+
+struct Plan {
+    format: Option<Format>,
+    read: ReadOptions,
+    replay: ReplayOptions,
+}
+
+fn plan(a: &Replay) -> Result<Plan, Failure> {
+    let fail = |e: seekwell_trace::TraceError| Failure::input(e.to_string());
+    let mode: ReplayMode = a.mode.parse().map_err(fail)?;
+    let read = ReadOptions {
+        stream: a.stream.into(),
+        device: a.trace_device,
+        allow_truncated: a.allow_truncated,
+        ..ReadOptions::default()
+    };
+    Ok(Plan {
+        format: a
+            .format
+            .as_deref()
+            .map(find_format)
+            .transpose()
+            .map_err(fail)?,
+        read,
+        replay: ReplayOptions {
+            mode,
+            fit: a.fit.into(),
+            limit: a.limit,
+        },
+    })
+}
+
+fn run_one(
+    a: &Replay,
+    plan: &Plan,
+    setup: &Setup,
+    label: &str,
+    p: &Progress,
+) -> Result<Record, Failure> {
+    let fail = |e: String| Failure::input(e);
+    let reader = open(&a.file, plan.format, &plan.read).map_err(|e| fail(e.to_string()))?;
+    let ran = replay(setup, reader, &plan.replay, &mut p.one(label));
+    let mut record = ran.map_err(|e| match &e {
+        // Only errors of the trace name the file themselves.
+        seekwell_sim::ReplayError::Run(seekwell_sim::RunError::Trace(_))
+        | seekwell_sim::ReplayError::Trace(_) => fail(e.to_string()),
+        _ => fail(format!(
+            "{}: {label} on {}: {e}",
+            a.file.display(),
+            setup.device
+        )),
+    })?;
+    label.clone_into(&mut record.scheduler.spec);
+    Ok(record)
+}
+
+/// Replays and prints the comparison.
+pub fn run(a: &Replay, quiet: bool) -> Result<(), Failure> {
+    let plan = plan(a)?;
+    let groups = setups::of(&a.bench)?;
+    let labels = setups::labels(&a.bench)?;
+    // What is wrong with the file is told once, before any run.
+    let reader =
+        open(&a.file, plan.format, &plan.read).map_err(|e| Failure::input(e.to_string()))?;
+    let check = plan.replay.mode.check(reader.format(), reader.name());
+    check.map_err(|e| Failure::input(e.to_string()))?;
+    let title = format!(
+        "{}, a {} trace, replayed {}",
+        a.file.display(),
+        reader.format().name,
+        plan.replay.mode
+    );
+    drop(reader);
+    let jobs: Vec<(usize, usize)> = (0..groups.len())
+        .flat_map(|d| (0..labels.len()).map(move |s| (d, s)))
+        .collect();
+    let progress = Progress::new(quiet, jobs.len());
+    let done = run_all(jobs.len(), setups::threads(&a.bench), |i| {
+        let (d, s) = jobs[i];
+        run_one(a, &plan, &groups[d][s], &labels[s], &progress)
+    });
+    drop(progress);
+    let records = done.into_iter().collect::<Result<Vec<_>, _>>()?;
+    let mut out = Out::open(a.output.output.as_deref())?;
+    if a.json {
+        out.json(&json!({ "schema": 1, "command": "replay", "records": records }))?;
+        return out.done();
+    }
+    for of_device in records.chunks(labels.len()) {
+        out.text(&report::modelled(&of_device[0]))?;
+        out.text(&report::comparison(&title, of_device, width()))?;
+        out.line("")?;
+    }
+    if !quiet {
+        out.text(&wrap(
+            &format!("{}: {}", plan.replay.mode, plan.replay.mode.explain()),
+            0,
+            width(),
+        ))?;
+        out.text(&report::legend(width()))?;
+    }
+    out.text(&report::eras(&records, width()))?;
+    out.done()
+}

@@ -1,0 +1,133 @@
+//! From options to setups: devices x schedulers, tunables where they belong.
+
+use crate::choose;
+use crate::cli::Bench;
+use crate::fail::Failure;
+use seekwell_sched::{Layer, registry};
+use seekwell_sim::Setup;
+
+/// A scheduler as typed: `NAME[-VERSION][:TUNABLE=VALUE]...`.
+struct Typed {
+    text: String,
+    scheduler: String,
+    tunables: Vec<(String, String)>,
+}
+
+fn typed(text: &str) -> Result<Typed, Failure> {
+    let mut parts = text.split(':');
+    let scheduler = parts.next().unwrap_or_default().trim().to_owned();
+    let chosen = choose::scheduler(&scheduler)?;
+    let tunables = parts.map(|t| choose::tunable(&chosen, t));
+    Ok(Typed {
+        text: text.trim().to_owned(),
+        scheduler,
+        tunables: tunables.collect::<Result<_, _>>()?,
+    })
+}
+
+/// `all`, `single-queue`, `blk-mq`, or names.
+fn schedulers(list: &str) -> Result<Vec<Typed>, Failure> {
+    let mut out: Vec<Typed> = Vec::new();
+    for part in list.split(',').map(str::trim).filter(|p| !p.is_empty()) {
+        let of = |layer: Option<Layer>| {
+            let all = registry()
+                .iter()
+                .filter(|s| layer.is_none_or(|l| s.layer == l));
+            all.map(|s| s.name.to_owned()).collect()
+        };
+        let names: Vec<String> = match part {
+            "all" => of(None),
+            "single-queue" => of(Some(Layer::Legacy)),
+            "blk-mq" => of(Some(Layer::Mq)),
+            one => vec![one.to_owned()],
+        };
+        for name in names {
+            if out.iter().all(|t| t.text != name) {
+                out.push(typed(&name)?);
+            }
+        }
+    }
+    if out.is_empty() {
+        return Err(Failure::input("--schedulers: name at least one, or all"));
+    }
+    Ok(out)
+}
+
+/// Gives `[SCHEDULER.]NAME=VALUE` to every scheduler it means.
+fn spread(text: &str, all: &mut [Typed]) -> Result<(), Failure> {
+    let name = text.split('=').next().unwrap_or_default().trim();
+    let (whose, name) = match name.rsplit_once('.') {
+        Some((s, n)) => (Some(s), n),
+        None => (None, name),
+    };
+    let bare = text
+        .split_once('=')
+        .map_or(name.to_owned(), |(_, v)| format!("{name}={v}"));
+    let mut taken = false;
+    for t in all.iter_mut() {
+        let chosen = choose::scheduler(&t.scheduler)?;
+        let meant = match whose {
+            Some(s) => s == t.scheduler || s == chosen.info.name,
+            None => (chosen.info.tunables)(chosen.version)
+                .iter()
+                .any(|x| x.name == name),
+        };
+        if meant {
+            t.tunables.push(choose::tunable(&chosen, &bare)?);
+            taken = true;
+        }
+    }
+    match (taken, whose) {
+        (true, _) => Ok(()),
+        (false, Some(s)) => Err(Failure::input(format!(
+            "--tunable {text}: {s} is not among the schedulers to run"
+        ))),
+        (false, None) => Err(Failure::input(format!(
+            "--tunable {text}: none of the schedulers has a tunable `{name}`; \
+             `seekwell schedulers NAME` lists them"
+        ))),
+    }
+}
+
+/// Every device with every scheduler; grouped by device.
+pub fn of(b: &Bench) -> Result<Vec<Vec<Setup>>, Failure> {
+    let mut typed = schedulers(&b.schedulers)?;
+    for t in &b.tunable {
+        spread(t, &mut typed)?;
+    }
+    let setup = |device: &String, t: &Typed| Setup {
+        device: device.clone(),
+        scheduler: t.scheduler.clone(),
+        tunables: t.tunables.clone(),
+        hz: b.hz,
+        seed: b.seed,
+        nr_requests: b.nr_requests,
+        depth: b.depth,
+        max_sectors_kb: b.max_sectors_kb,
+        nomerges: b.nomerges,
+    };
+    let mut groups = Vec::new();
+    for device in &b.device {
+        seekwell_device::describe(device).map_err(|e| Failure::input(e.to_string()))?;
+        let group: Vec<Setup> = typed.iter().map(|t| setup(device, t)).collect();
+        for s in &group {
+            s.validate().map_err(|e| Failure::input(e.to_string()))?;
+        }
+        groups.push(group);
+    }
+    Ok(groups)
+}
+
+/// How each scheduler was typed, in the order of a group of [`of`].
+pub fn labels(b: &Bench) -> Result<Vec<String>, Failure> {
+    Ok(schedulers(&b.schedulers)?
+        .into_iter()
+        .map(|t| t.text)
+        .collect())
+}
+
+/// Threads to use.
+pub fn threads(b: &Bench) -> usize {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    b.threads.map_or(cores, |n| n as usize)
+}

@@ -1,0 +1,154 @@
+//! `compare` and `demo`: the main job and the famous behaviours.
+
+use crate::{good, seekwell};
+use seekwell_sched::{Layer, registry};
+use seekwell_sim::demo::DEMOS;
+use serde_json::Value;
+
+fn json(args: &[&str]) -> Value {
+    serde_json::from_str(&good(args)).expect("one JSON document")
+}
+
+#[test]
+fn the_first_line_says_modelled_and_the_last_gives_the_command_for_a_file() {
+    let text = good(&["compare", "--schedulers", "noop,mq-deadline"]);
+    let lines: Vec<&str> = text.lines().collect();
+    assert!(
+        lines[0].starts_with("On a modelled disk, not one of yours:"),
+        "{}",
+        lines[0]
+    );
+    let last = lines[lines.len() - 1];
+    assert!(
+        last.contains("seekwell replay FILE --device hdd:hitachi-7k200"),
+        "{last}"
+    );
+    assert!(last.contains("--schedulers noop,mq-deadline"), "{last}");
+}
+
+/// With one reader no scheduler has a choice: a difference would be a false positive.
+#[test]
+fn one_reader_shows_no_difference_and_the_disk_as_published() {
+    let doc = json(&["compare", "--schedulers", "all", "--json"]);
+    let records = doc["records"].as_array().unwrap();
+    assert_eq!(records.len(), 2 * registry().len());
+    let values = |workload: &str| -> Vec<f64> {
+        let of = records.iter().filter(|r| r["workload"] == workload);
+        of.map(|r| r["metric"]["value"].as_f64().unwrap()).collect()
+    };
+    // Bands around a 7200 rpm laptop disk of 2007: some 60 MiB/s, some 70 seeks a second.
+    for (workload, band) in [("hdparm", 50.0..80.0), ("seeker", 60.0..85.0)] {
+        let all = values(workload);
+        assert!(all.iter().all(|v| band.contains(v)), "{workload}: {all:?}");
+        let (low, high) = all
+            .iter()
+            .fold((f64::MAX, 0f64), |a, v| (a.0.min(*v), a.1.max(*v)));
+        assert!(high / low < 1.02, "{workload}: {all:?}");
+    }
+}
+
+#[test]
+fn all_names_every_scheduler_and_its_era() {
+    let text = good(&["compare", "--schedulers", "all", "--workloads", "hdparm"]);
+    let flat = text.replace('\n', " ");
+    let (old, new) = flat
+        .split_once("Single-queue era")
+        .unwrap()
+        .1
+        .split_once("blk-mq")
+        .unwrap();
+    for s in registry() {
+        let era = if s.layer == Layer::Legacy { old } else { new };
+        let names = era.split([' ', ',', '.', ':']);
+        assert!(
+            names.into_iter().any(|n| n == s.name),
+            "{} in {era}",
+            s.name
+        );
+    }
+    for (group, layer) in [("single-queue", Layer::Legacy), ("blk-mq", Layer::Mq)] {
+        let doc = json(&["compare", "-s", group, "--workloads", "hdparm", "--json"]);
+        let n = registry().iter().filter(|s| s.layer == layer).count();
+        assert_eq!(doc["records"].as_array().unwrap().len(), n);
+    }
+}
+
+#[test]
+fn same_seed_same_bytes_on_any_number_of_threads() {
+    let run = |threads: &str, seed: &str| {
+        let args = ["compare", "--json", "--threads", threads, "--seed", seed];
+        good(&[&args[..], &["--schedulers", "noop,cfq,mq-deadline"]].concat())
+    };
+    let one = run("1", "3");
+    assert_eq!(one, run("7", "3"));
+    assert_ne!(one, run("1", "4"));
+}
+
+#[test]
+fn tunables_go_where_they_belong() {
+    let doc = json(&[
+        "compare",
+        "--json",
+        "--workloads",
+        "hdparm",
+        "--schedulers",
+        "noop,deadline,mq-deadline,deadline-2.6.18:fifo_batch=3",
+        "--tunable",
+        "deadline.fifo_batch=1",
+        "--tunable",
+        "writes_starved=7",
+    ]);
+    let of = |i: usize, name: &str| doc["records"][i]["scheduler"]["tunables"][name].clone();
+    assert_eq!(
+        (of(1, "fifo_batch"), of(1, "writes_starved")),
+        ("1".into(), "7".into())
+    );
+    assert_eq!(
+        (of(2, "fifo_batch"), of(2, "writes_starved")),
+        ("16".into(), "7".into())
+    );
+    assert_eq!(of(3, "fifo_batch"), "1", "a later write wins");
+    assert_eq!(doc["records"][3]["scheduler"]["version"], "2.6.18");
+    assert_eq!(of(0, "fifo_batch"), Value::Null);
+}
+
+#[test]
+fn several_devices_are_compared_one_after_the_other() {
+    let text = good(&[
+        "compare",
+        "--workloads",
+        "seeker",
+        "-s",
+        "noop,deadline",
+        "-d",
+        "hdd:hitachi-7k200",
+        "-d",
+        "constant:depth=4,service_us=100",
+    ]);
+    assert_eq!(text.matches("On a modelled disk").count(), 2);
+    assert_eq!(text.matches("Verdict:").count(), 2);
+}
+
+#[test]
+fn every_demo_holds_and_says_so() {
+    let list = good(&["demo"]);
+    for d in DEMOS {
+        assert!(list.contains(d.name));
+    }
+    let doc = json(&["demo", "all", "--json"]);
+    let demos = doc["demos"].as_array().unwrap();
+    assert_eq!(demos.len(), DEMOS.len());
+    for d in demos {
+        assert_eq!(d["holds"], true, "{d:#}");
+        assert!(
+            !d["checks"].as_array().unwrap().is_empty(),
+            "{} claims nothing",
+            d["name"]
+        );
+    }
+    let one = good(&["demo", DEMOS[0].name]);
+    assert!(one.contains("holds:") && !one.contains("FAILS"), "{one}");
+    let r = seekwell(&["demo", "levitation"]);
+    assert_eq!(r.code, 2);
+    assert!(r.err.contains("levitation") && r.err.contains(DEMOS[0].name));
+}

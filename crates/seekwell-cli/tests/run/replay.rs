@@ -1,0 +1,244 @@
+//! `replay`: modes, warnings, and what is wrong with traces.
+
+use crate::{good, scratch, seekwell};
+use serde_json::Value;
+use std::io::Write;
+
+/// A trace of two processes with completions, in the interchange format.
+fn two_processes(records: u64) -> String {
+    let mut text = "t_ns,op,sector,sectors,pid,t_complete\n".to_owned();
+    for i in 0..records {
+        let (t, pid) = (i * 5_000_000, 1 + i % 2);
+        let sector = pid * 50_000_000 + (i / 2) * 8;
+        let op = if i % 5 == 4 { "W" } else { "R" };
+        text += &format!("{t},{op},{sector},8,{pid},{}\n", t + 3_000_000);
+    }
+    text
+}
+
+fn json(args: &[&str]) -> Vec<Value> {
+    let doc: Value = serde_json::from_str(&good(args)).expect("one JSON document");
+    doc["records"].as_array().unwrap().clone()
+}
+
+#[test]
+fn every_mode_runs_and_is_explained() {
+    let file = scratch("modes.csv", two_processes(400).as_bytes());
+    for (mode, words) in [
+        ("timed", "open loop"),
+        ("scaled:1/2", "multiplied by a factor"),
+        ("depth:8", "order is kept"),
+        ("closed", "think time"),
+    ] {
+        let text = good(&[
+            "replay",
+            &file,
+            "--mode",
+            mode,
+            "-s",
+            "noop,cfq,mq-deadline",
+        ]);
+        let flat = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(flat.contains(words), "{mode}: {text}");
+        assert!(flat.contains(&format!("replayed {mode}")), "{text}");
+        assert!(flat.contains("Verdict:"), "{text}");
+        for part in [
+            "READ LATENCY",
+            "WRITE LATENCY",
+            "SHARE OF BYTES",
+            "P99.9",
+            "SEEK",
+            "BUSY",
+        ] {
+            assert!(text.contains(part), "{mode}: {part}");
+        }
+        let quiet = good(&["replay", &file, "--mode", mode, "-s", "noop,cfq", "--quiet"]);
+        assert!(!quiet.contains(words), "{quiet}");
+    }
+}
+
+#[test]
+fn every_record_is_served_once_and_modes_differ_as_they_should() {
+    let file = scratch("served.csv", two_processes(400).as_bytes());
+    let run = |mode: &str| {
+        json(&[
+            "replay",
+            &file,
+            "--json",
+            "--mode",
+            mode,
+            "-s",
+            "noop,cfq,bfq-v7r8",
+        ])
+    };
+    let (timed, half, deep) = (run("timed"), run("scaled:1/2"), run("depth:8"));
+    for r in timed.iter().chain(&half).chain(&deep) {
+        assert_eq!(
+            (&r["read"]["ios"], &r["write"]["ios"]),
+            (&320.into(), &80.into())
+        );
+        assert_eq!(r["processes"].as_array().unwrap().len(), 2);
+    }
+    let ns = |r: &Value| r["duration_ns"].as_u64().unwrap();
+    assert!(
+        (1_995_000_000..2_100_000_000).contains(&ns(&timed[0])),
+        "{}",
+        ns(&timed[0])
+    );
+    assert!(ns(&half[0]) < ns(&timed[0]));
+}
+
+#[test]
+fn a_scheduler_of_processes_warns_about_a_trace_without_pids() {
+    let text = "t_ns,op,sector,sectors\n0,R,0,8\n1000,R,800000,8\n2000,R,16,8\n";
+    let file = scratch("nopids.csv", text.as_bytes());
+    let out = good(&["replay", &file, "-s", "noop,cfq"]);
+    assert!(out.contains("! cfq: cfq tells processes apart"), "{out}");
+    let out = good(&["replay", &file, "-s", "noop,deadline"]);
+    assert!(!out.contains("tells processes apart"), "{out}");
+    let r = seekwell(&["replay", &file, "--mode", "closed"]);
+    assert_eq!(r.code, 2);
+    assert!(
+        r.err.contains("closed loop") && r.err.contains("depth:N"),
+        "{}",
+        r.err
+    );
+}
+
+#[test]
+fn same_seed_same_bytes_on_any_number_of_threads() {
+    let file = scratch("threads.csv", two_processes(300).as_bytes());
+    let run = |threads: &str| {
+        good(&[
+            "replay",
+            &file,
+            "--json",
+            "--threads",
+            threads,
+            "-s",
+            "all",
+            "--mode",
+            "closed",
+        ])
+    };
+    assert_eq!(run("1"), run("5"));
+}
+
+/// Exit code 2, one message, nothing on stdout.
+fn refused(args: &[&str], says: &[&str]) {
+    let r = seekwell(args);
+    assert_eq!((r.code, &*r.out), (2, ""), "{args:?}: {}", r.err);
+    assert!(
+        r.err.starts_with("error: ") && !r.err.contains("panicked"),
+        "{}",
+        r.err
+    );
+    for s in says {
+        assert!(r.err.contains(s), "{args:?}: `{s}` is not in: {}", r.err);
+    }
+}
+
+#[test]
+fn traces_that_are_none() {
+    let good = two_processes(2000);
+    let zst = zstd::encode_all(good.as_bytes(), 3).unwrap();
+    let line = |l: &str| format!("t_ns,op,sector,sectors\n0,R,0,8\n{l}\n").into_bytes();
+    let rows: &[(&str, Vec<u8>, &[&str])] = &[
+        ("empty", Vec::new(), &["empty"]),
+        (
+            "prose",
+            b"Dear disk,\nhow are you?\n".to_vec(),
+            &["format", "blktrace"],
+        ),
+        ("binary", vec![0xa5; 5000], &["format"]),
+        ("short.zst", zst[..zst.len() / 2].to_vec(), &["allow"]),
+        ("text.csv", line("5,R,ten,8"), &["line 3", "ten"]),
+        ("op.csv", line("5,Q,10,8"), &["line 3"]),
+        ("range.csv", line("5,R,18446744073709551000,8"), &["line 3"]),
+        (
+            "beyond.csv",
+            line("5,R,999999999999,8"),
+            &["record 2", "--fit wrap"],
+        ),
+        ("columns.csv", b"t_ns,op\n0,R\n".to_vec(), &["format", "csv"]),
+    ];
+    for (name, content, says) in rows {
+        let file = scratch(&format!("trace-{name}"), content);
+        let mut all = vec![&*file];
+        all.extend(*says);
+        refused(&["replay", &file, "-s", "noop"], &all);
+    }
+    refused(&["replay", "no/such/trace"], &["no/such/trace"]);
+}
+
+#[test]
+fn a_bomb_does_not_go_off() {
+    let mut encoder = zstd::Encoder::new(Vec::new(), 1).unwrap();
+    encoder.write_all(b"t_ns,op,sector,sectors\n").unwrap();
+    let lines = b"0,R,0,8\n".repeat(1 << 17);
+    for _ in 0..200 {
+        encoder.write_all(&lines).unwrap();
+    }
+    let file = scratch("bomb.csv.zst", &encoder.finish().unwrap());
+    refused(
+        &["replay", &file, "-s", "noop", "--mode", "depth:1"],
+        &[&file],
+    );
+}
+
+#[test]
+fn unsorted_times_are_told() {
+    let text = "t_ns,op,sector,sectors\n0,R,0,8\n9000000,R,80,8\n5000000,R,160,8\n";
+    let file = scratch("unsorted.csv", text.as_bytes());
+    let out = good(&["replay", &file, "-s", "noop,deadline"]);
+    assert!(out.contains("before their predecessor's"), "{out}");
+}
+
+#[test]
+fn options_that_do_not_work() {
+    let file = scratch("options-trace.csv", two_processes(4).as_bytes());
+    let rows: &[(&[&str], &[&str])] = &[
+        (&["--mode", "backwards"], &["backwards", "depth:N"]),
+        (&["--mode", "scaled:0"], &["scaled:0"]),
+        (&["--mode", "depth:0"], &["depth:0"]),
+        (&["--format", "papyrus"], &["papyrus", "blktrace"]),
+        (&["--format", "blktrace"], &[&file]),
+        (&["--device", "tape:reel"], &["tape", "hdd"]),
+        (
+            &["--device", "hdd:hitachi-7k2000"],
+            &["nearest is hdd:hitachi-7k200"],
+        ),
+        (&["--device", "hdd:hitachi-7k200,rpm=-5"], &["rpm"]),
+        (
+            &["--schedulers", "noop,elevator"],
+            &["elevator", "deadline"],
+        ),
+        (&["--schedulers", ""], &["at least one"]),
+        (
+            &["--schedulers", "deadline:warp=9"],
+            &["warp", "fifo_batch"],
+        ),
+        (
+            &["-s", "noop", "--tunable", "fifo_batch=1"],
+            &["fifo_batch"],
+        ),
+        (
+            &["-s", "noop", "--tunable", "deadline.fifo_batch=1"],
+            &["not among"],
+        ),
+        (
+            &["-s", "deadline", "--tunable", "deadline.fifo_batch=-1"],
+            &["-1"],
+        ),
+        (&["--hz", "7"], &["hz 7", "24"]),
+        (&["--nr-requests", "1"], &["nr_requests 1"]),
+        (&["--depth", "0"], &["depth 0"]),
+        (&["--nomerges", "3"], &["nomerges 3"]),
+        (&["--max-sectors-kb", "1"], &["max_sectors_kb 1"]),
+        (&["--threads", "0"], &["--threads"]),
+        (&["--trace-device", "sda"], &["MAJOR,MINOR"]),
+    ];
+    for (args, says) in rows {
+        refused(&[&["replay", &file], *args].concat(), says);
+    }
+}

@@ -1,0 +1,46 @@
+//! What a demo shows.
+
+use crate::style::{BAD, GOOD, HEAD, NAME};
+use crate::table::{Align, Table, paint, painted, wrap};
+use seekwell_sim::demo::{Demo, Shown};
+
+/// One line a demo.
+pub fn list(all: &[Demo], width: usize) -> String {
+    let mut t = Table::new(&[("NAME", Align::Left), ("WHAT IT SHOWS", Align::Left)]);
+    for d in all {
+        t.row(vec![painted(d.name, NAME), d.claim.into()]);
+    }
+    t.render_within(0, width)
+}
+
+/// Claim, setting, numbers, and whether the claims hold.
+pub fn shown(demo: &Demo, s: &Shown, width: usize) -> String {
+    let mut out = String::new();
+    paint(&mut out, demo.name, HEAD);
+    out.push('\n');
+    out += &wrap(demo.claim, 2, width);
+    out += &wrap(&s.setting, 2, width);
+    let columns: Vec<(&str, Align)> = s
+        .columns
+        .iter()
+        .enumerate()
+        .map(|(i, c)| (c.as_str(), if i == 0 { Align::Left } else { Align::Right }))
+        .collect();
+    let mut t = Table::new(&columns);
+    for row in &s.rows {
+        t.row(row.iter().map(|c| c.as_str().into()).collect());
+    }
+    out.push('\n');
+    out += &t.render(2);
+    out.push('\n');
+    for (words, holds) in &s.checks {
+        let (mark, style) = if *holds {
+            ("  holds: ", GOOD)
+        } else {
+            ("  FAILS: ", BAD)
+        };
+        paint(&mut out, mark, style);
+        out += wrap(words, 9, width).trim_start();
+    }
+    out
+}
