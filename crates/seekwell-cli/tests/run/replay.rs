@@ -160,7 +160,11 @@ fn traces_that_are_none() {
             line("5,R,999999999999,8"),
             &["record 2", "--fit wrap"],
         ),
-        ("columns.csv", b"t_ns,op\n0,R\n".to_vec(), &["format", "csv"]),
+        (
+            "columns.csv",
+            b"t_ns,op\n0,R\n".to_vec(),
+            &["format", "csv"],
+        ),
     ];
     for (name, content, says) in rows {
         let file = scratch(&format!("trace-{name}"), content);
