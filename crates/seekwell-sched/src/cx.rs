@@ -313,6 +313,11 @@ impl Cx {
             self.why_slow(rule, detail());
         }
     }
+    /// The same where the words are always the same.
+    #[inline]
+    pub fn why_text(&mut self, rule: &'static str, text: &'static str) {
+        self.why(rule, || text.to_owned());
+    }
     #[cold]
     fn why_slow(&mut self, rule: &'static str, detail: String) {
         let at = self.now;

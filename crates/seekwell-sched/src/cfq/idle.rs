@@ -95,9 +95,10 @@ impl Cfq {
             let x = self.qm(q);
             x.slice_end = now + extra;
             x.wait_busy = true;
-            cx.why("C5", || {
-                "the last queue of its group gets time for one more request".to_owned()
-            });
+            cx.why_text(
+                "C5",
+                "the last queue of its group gets time for one more request",
+            );
         }
         let x = self.q(q);
         if x.slice_used(now) || x.is_idle() {
@@ -139,9 +140,7 @@ impl Cfq {
             return;
         }
         if self.thinks_longer_than(x.slice_end.wrapping_sub(now)) {
-            cx.why("arm", || {
-                "the process thinks longer than its slice lasts".to_owned()
-            });
+            cx.why_text("arm", "the process thinks longer than its slice lasts");
             return;
         }
         if for_group && self.g(x.group).busy > 1 {

@@ -124,16 +124,15 @@ impl Cfq {
                 return;
             }
             if cx.rqs[rq].sectors > PAGE || self.busy > 1 {
-                cx.why("5.4", || {
-                    "the awaited request: the idle wait ends".to_owned()
-                });
+                cx.why_text("5.4", "the awaited request: the idle wait ends");
                 cx.disarm(super::IDLE_TIMER);
                 self.qm(q).wait_request = false;
                 cx.run_queue();
             } else {
-                cx.why("5.4", || {
-                    "the awaited request is small and alone: the timer runs on".to_owned()
-                });
+                cx.why_text(
+                    "5.4",
+                    "the awaited request is small and alone: the timer runs on",
+                );
                 self.qm(q).must_dispatch = true;
             }
         } else if let Some(reason) = self.preempts(cx, q, rq) {

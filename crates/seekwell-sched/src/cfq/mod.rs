@@ -8,7 +8,7 @@
 //!
 //! | versions | structure | files |
 //! |---|---|---|
-//! | 3.4, 4.0 (default) | groups by weight, service trees by class and workload type | [`queue`], [`groups`], [`insert`], [`select`], [`idle`], [`coop`], [`check`] |
+//! | 3.4, 4.0 (default) | groups by weight, service trees by class and workload type | [`queue`], [`groups`], [`weights`], [`insert`], [`select`], [`idle`], [`coop`], [`check`] |
 //! | 2.6.24, 2.6.25 | one tree of queues | [`flat`], [`v2_6_24`] |
 //! | 2.6.18 | round-robin lists by level | [`flat`], [`v2_6_18`] |
 //!
@@ -32,6 +32,7 @@ mod sorted;
 mod tunables;
 mod v2_6_18;
 mod v2_6_24;
+mod weights;
 
 use crate::contract::{CgroupEvent, Insert, IocEvent, MayQueue, MergeKind, Scheduler};
 use crate::cx::Cx;
@@ -244,9 +245,7 @@ impl Scheduler for Cfq {
         let x = self.qm(q);
         if x.wait_request && !x.must_alloc_slice {
             x.must_alloc_slice = true;
-            cx.why("5.8", || {
-                "the awaited process may allocate beyond the limit".to_owned()
-            });
+            cx.why_text("5.8", "the awaited process may allocate beyond the limit");
             return MayQueue::Must;
         }
         MayQueue::May

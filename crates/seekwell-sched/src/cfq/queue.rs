@@ -302,9 +302,7 @@ impl Cfq {
         if x.moved {
             self.ctx.at(ioc).moved = false;
             if x.queue[1] != NONE {
-                cx.why("3", || {
-                    "the process moved to another group: new queue".to_owned()
-                });
+                cx.why_text("3", "the process moved to another group: new queue");
                 self.ctx.at(ioc).queue[1] = NONE;
                 self.put(cx, x.queue[1]);
             }
@@ -408,9 +406,7 @@ impl Cfq {
                 continue;
             }
             if self.active == Some(q) {
-                cx.why("7.8", || {
-                    "the process of the active queue has exited".to_owned()
-                });
+                cx.why_text("7.8", "the process of the active queue has exited");
                 self.expire(cx, q, false);
                 self.kick(cx);
             }

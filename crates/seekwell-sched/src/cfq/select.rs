@@ -140,21 +140,17 @@ impl Cfq {
         let x = self.q(a);
         let empty = x.held.is_empty();
         if self.rq_queued == 0 {
-            cx.why("S1", || "nothing is queued anywhere".to_owned());
+            cx.why_text("S1", "nothing is queued anywhere");
             return Verdict::Wait;
         }
         if x.wait_busy && !empty {
-            cx.why("S2", || {
-                "the awaited request came after the slice".to_owned()
-            });
+            cx.why_text("S2", "the awaited request came after the slice");
             return Verdict::Expire(None);
         }
         let alone = self.g(x.group).busy == 1;
         if x.slice_used(now) && !x.must_dispatch {
             if alone && empty && x.dispatched > 0 && self.should_idle(cx, a) {
-                cx.why("S3", || {
-                    "slice over, but its group would lose its place".to_owned()
-                });
+                cx.why_text("S3", "slice over, but its group would lose its place");
                 return Verdict::Wait;
             }
             return self.group_idle(cx, a, "S3");
@@ -173,7 +169,7 @@ impl Cfq {
             return Verdict::Expire(Some(c));
         }
         if cx.armed(super::IDLE_TIMER) {
-            cx.why("S6", || "idling for the active queue".to_owned());
+            cx.why_text("S6", "idling for the active queue");
             return Verdict::Wait;
         }
         let x = self.qm(a);
@@ -182,12 +178,10 @@ impl Cfq {
         if x.seeky() && x.idle_window && (x.slice_new || early) {
             x.deep = false;
             x.idle_window = false;
-            cx.why("S7", || "the device outruns a deep seeky queue".to_owned());
+            cx.why_text("S7", "the device outruns a deep seeky queue");
         }
         if self.q(a).dispatched > 0 && self.should_idle(cx, a) {
-            cx.why("S8", || {
-                "waiting for the active queue's own requests".to_owned()
-            });
+            cx.why_text("S8", "waiting for the active queue's own requests");
             return Verdict::Wait;
         }
         self.group_idle(cx, a, "GIDLE")
@@ -197,9 +191,7 @@ impl Cfq {
         let limit = self.set.group_idle_j;
         let g = self.g(self.q(a).group);
         if limit > 0 && g.busy == 1 && g.dispatched > 0 && !g.think.big(limit) {
-            cx.why("GIDLE", || {
-                "waiting for the group's requests in flight".to_owned()
-            });
+            cx.why_text("GIDLE", "waiting for the group's requests in flight");
             return Verdict::Wait;
         }
         cx.why(rule, || format!("queue {a} gives the disk away"));
@@ -314,9 +306,7 @@ impl Cfq {
         if cx.jiffies() < self.t.own[head].deadline_j {
             return None;
         }
-        cx.why("7.3", || {
-            "the oldest request of the queue has expired".to_owned()
-        });
+        cx.why_text("7.3", "the oldest request of the queue has expired");
         Some(head)
     }
 
@@ -338,13 +328,11 @@ impl Cfq {
     fn may_dispatch(&self, cx: &mut Cx, q: u32) -> bool {
         let x = self.q(q);
         if self.in_flight[0] > 0 && self.should_idle(cx, q) {
-            cx.why("7.3a", || "async requests are still in flight".to_owned());
+            cx.why_text("7.3a", "async requests are still in flight");
             return false;
         }
         if !x.sync && self.in_flight[1] > 0 {
-            cx.why("7.3b", || {
-                "sync requests are in flight: async waits".to_owned()
-            });
+            cx.why_text("7.3b", "sync requests are in flight: async waits");
             return false;
         }
         let dispatched = u64::from(x.dispatched);

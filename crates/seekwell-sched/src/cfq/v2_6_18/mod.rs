@@ -2,6 +2,9 @@
 //! Slices count from the first dispatch round; a queue with requests in the driver waits aside;
 //! nothing preempts but a read the IDLE class; bios merge across processes.
 
+mod lists;
+mod serve;
+
 use super::flat::Flat;
 use super::sorted::NONE;
 use super::{GRACE_TIMER, IDLE_TIMER, Version};
@@ -50,49 +53,6 @@ impl Cfq18 {
         }
     }
 
-    fn leave_list(&mut self, q: u32) {
-        if let Some(l) = self.f.qm(q).list.take() {
-            self.links.remove(&mut self.lists[l as usize], q);
-        }
-    }
-    /// 9.2.
-    fn resort(&mut self, q: u32, preempted: bool) {
-        self.leave_list(q);
-        let x = self.f.q(q);
-        let at = match x.class {
-            Class::Rt => CUR,
-            Class::Idle => IDLE,
-            _ if x.dispatched > 0 => BUSY,
-            _ => x.level,
-        };
-        let served = x.served;
-        let list = &mut self.lists[at as usize];
-        let last = list.last();
-        if preempted {
-            match last {
-                Some(last) => self.links.insert_before(list, last, q),
-                None => self.links.push_back(list, q),
-            }
-        } else if at == BUSY {
-            self.links.push_back(list, q);
-        } else {
-            // Behind those served before it; one that was never served goes behind its like.
-            let mut behind = last;
-            while let Some(i) = behind {
-                let theirs = self.f.queues[i as usize].served;
-                if theirs == 0 || theirs < served {
-                    break;
-                }
-                behind = self.links.prev(i);
-            }
-            match behind {
-                Some(i) => self.links.insert_after(list, i, q),
-                None => self.links.push_front(list, q),
-            }
-        }
-        self.f.qm(q).list = Some(at);
-    }
-
     fn remove_request(&mut self, cx: &Cx, rq: RqId) {
         let q = self.f.queue_of(rq);
         self.f.remove_request(cx, rq);
@@ -102,6 +62,7 @@ impl Cfq18 {
             self.f.busy -= 1;
         }
     }
+
     /// 9.3: to the dispatch list, whose tail tells where the next search starts.
     fn move_request(&mut self, cx: &mut Cx, rq: RqId) {
         let q = self.f.queue_of(rq);
@@ -113,12 +74,11 @@ impl Cfq18 {
             self.f.head = cx.rqs[tail].end();
         }
     }
+
     fn sort_in(&mut self, cx: &mut Cx, q: u32, rq: RqId) {
         let start = cx.rqs[rq].sector;
         while let Some(alias) = self.f.t.nodes.find(&self.f.q(q).held.sorted, start) {
-            cx.why("8.3", || {
-                "a second request at its start sector sends it off".to_owned()
-            });
+            cx.why_text("8.3", "a second request at its start sector sends it off");
             self.move_request(cx, RqId(alias));
         }
         let held = &mut self.f.queues[q as usize].held;
@@ -138,207 +98,18 @@ impl Cfq18 {
         }
     }
 
-    /// 9.4: moves the list of the next level to the one being served. False: all are empty.
-    fn next_level(&mut self) -> bool {
-        let mut wrapped = false;
-        let found = loop {
-            let mut sweep = self.level..=self.level_end;
-            if let Some(i) = sweep.find(|i| !self.lists[*i].is_empty()) {
-                break i;
-            }
-            self.level = 0;
-            self.level_end += 1;
-            if self.level_end == LEVELS {
-                self.level_end = 0;
-                if wrapped {
-                    return false;
-                }
-                wrapped = true;
-            }
-        };
-        let mut list = std::mem::take(&mut self.lists[found]);
-        let mut at = list.first();
-        while let Some(q) = at {
-            self.f.qm(q).list = Some(CUR);
-            at = self.links.next(q);
-        }
-        self.links.append(&mut self.lists[CUR as usize], &mut list);
-        self.level = found + 1;
-        if self.level > self.level_end {
-            self.level_end = self.level;
-            self.level = 0;
-        }
-        if self.level_end == LEVELS {
-            self.level = 0;
-            self.level_end = 0;
-        }
-        true
-    }
-    fn first_served(&mut self, cx: &mut Cx) -> Option<u32> {
-        if !self.lists[CUR as usize].is_empty() || self.next_level() {
-            return self.lists[CUR as usize].first();
-        }
-        if let Some(q) = self.lists[BUSY as usize].first() {
-            return Some(q);
-        }
-        let q = self.lists[IDLE as usize].first()?;
-        let end = self.f.last_end_any + cx.hz() / 10;
-        if cx.jiffies() < end {
-            cx.arm_jiffy(GRACE_TIMER, end);
-            cx.why("9.4", || "grace: IDLE requests wait".to_owned());
-            return None;
-        }
-        Some(q)
-    }
-    fn activate_queue(&mut self, cx: &mut Cx, q: u32) {
-        cx.disarm(GRACE_TIMER);
-        let x = self.f.qm(q);
-        x.slice_end = 0;
-        x.must_alloc_slice = false;
-        x.fifo_checked = false;
-        self.f.active = Some(q);
-        cx.why("9.4", || format!("queue {q} becomes active"));
-    }
-
-    /// 9.8.
-    fn expire(&mut self, cx: &mut Cx, q: u32, preempted: bool) {
-        if self.f.q(q).wait_request {
-            cx.disarm(IDLE_TIMER);
-        }
-        if !preempted && self.f.q(q).dispatched == 0 {
-            self.f.qm(q).served = cx.jiffies();
-            self.f.kick(cx);
-        }
-        let x = self.f.qm(q);
-        x.must_dispatch = false;
-        x.wait_request = false;
-        cx.why("9.8", || format!("the slice of queue {q} ends"));
-        if self.f.q(q).busy {
-            self.resort(q, preempted);
-        }
-        if self.f.active == Some(q) {
-            self.f.active = None;
-        }
-        self.f.ctx.deactivate();
-        self.dispatch_slice = 0;
-    }
-
-    /// 9.6.
-    fn select(&mut self, cx: &mut Cx) -> Option<u32> {
-        if let Some(a) = self.f.active {
-            let x = self.f.q(a);
-            if !x.must_dispatch && cx.jiffies() > x.slice_end {
-                cx.why("9.6", || format!("the slice of queue {a} is used up"));
-            } else if !x.held.is_empty() {
-                cx.why("9.6", || format!("queue {a} has requests and time"));
-                return Some(a);
-            } else if x.dispatched > 0 {
-                cx.why("9.6", || format!("queue {a} has requests in the driver"));
-                return None;
-            } else if x.sync && self.f.arm(cx, a) {
-                return None;
-            }
-            self.expire(cx, a, false);
-        }
-        let q = self.first_served(cx);
-        match q {
-            Some(q) => self.activate_queue(cx, q),
-            None => self.f.active = None,
-        }
-        q
-    }
-
-    /// 9.7: the oldest request, if it has expired; until one was found in this slice.
-    fn expired_head(&mut self, cx: &mut Cx, q: u32) -> Option<RqId> {
-        let x = self.f.q(q);
-        if x.fifo_checked {
-            return None;
-        }
-        let (head, sync) = (RqId(x.held.fifo.first()?), x.sync);
-        let start = cx.clock().jiffies(cx.rqs[head].start);
-        if cx.jiffies() <= start + self.f.set.fifo_expire_j[sync as usize] {
-            return None;
-        }
-        self.f.qm(q).fifo_checked = true;
-        cx.why("9.7", || {
-            "the oldest request of the queue has expired".to_owned()
-        });
-        Some(head)
-    }
-    /// 9.7.
-    fn dispatch_rounds(&mut self, cx: &mut Cx) -> u32 {
-        let (mut moved, mut previous) = (0, None);
-        while let Some(q) = self.select(cx) {
-            if previous == Some(q) {
-                break;
-            }
-            let x = self.f.qm(q);
-            x.must_dispatch = false;
-            x.wait_request = false;
-            let limit = match x.is_idle() {
-                true => 1,
-                false => self.f.set.quantum,
-            };
-            cx.disarm(IDLE_TIMER);
-            moved += self.round(cx, q, limit);
-            if self.f.q(q).idle_window && self.f.active.is_some() {
-                break;
-            }
-            previous = Some(q);
-        }
-        moved
-    }
-    fn round(&mut self, cx: &mut Cx, q: u32, limit: u64) -> u32 {
-        let mut moved = 0;
-        while let Some(rq) = self.expired_head(cx, q).or(self.f.q(q).held.next) {
-            let ioc = cx.rqs[rq].ioc;
-            self.move_request(cx, rq);
-            self.dispatch_slice += 1;
-            self.f.ctx.activate(ioc);
-            moved += 1;
-            if u64::from(moved) >= limit || self.f.q(q).held.is_empty() {
-                break;
-            }
-        }
-        if self.f.q(q).slice_end == 0 {
-            let end = self.f.slice_end_of(cx, q);
-            self.f.qm(q).slice_end = end;
-        }
-        let x = self.f.q(q);
-        let spent = !x.sync && self.dispatch_slice >= self.f.set.max_requests(x.level);
-        if spent || x.is_idle() || !x.idle_window {
-            self.expire(cx, q, false);
-        }
-        moved
-    }
-    fn drain(&mut self, cx: &mut Cx) -> u32 {
-        let mut moved = 0;
-        let order = (0..LEVELS).chain([BUSY as usize, CUR as usize, IDLE as usize]);
-        for list in order {
-            // A queue leaves its list with its last request.
-            while let Some(q) = self.lists[list].first() {
-                while let Some(rq) = self.f.q(q).held.next {
-                    self.move_request(cx, rq);
-                    moved += 1;
-                }
-            }
-        }
-        if let Some(a) = self.f.active {
-            self.expire(cx, a, false);
-        }
-        moved
-    }
-
     /// Does the queue fit a task's ioprio, as the kernel's table of queues looks it up?
     fn fits(&self, cx: &Cx, q: u32, ioc: IocId) -> bool {
         let (x, want) = (self.f.q(q), cx.iocs.get(ioc).ioprio);
         want.class == Class::None || (want.class, want.level) == (x.class, x.level)
     }
+
     /// The newest async queue that fits.
     fn find_async(&self, cx: &Cx, ioc: IocId) -> Option<u32> {
         let newest_first = self.async_queues.iter().rev().copied();
         newest_first.into_iter().find(|q| self.fits(cx, *q, ioc))
     }
+
     /// The queue a search by process and ioprio finds.
     fn find_queue(&self, cx: &Cx, ioc: IocId, sync: bool) -> Option<u32> {
         if !sync {
@@ -349,6 +120,7 @@ impl Cfq18 {
             .queue(ioc, true)
             .filter(|q| self.fits(cx, *q, ioc))
     }
+
     /// The async queue for `ioc`, made if there is none; takes a reference.
     fn async_queue(&mut self, cx: &Cx, ioc: IocId) -> u32 {
         let q = match self.find_async(cx, ioc) {
@@ -362,6 +134,7 @@ impl Cfq18 {
         self.f.qm(q).refs += 1;
         q
     }
+
     fn put(&mut self, cx: &mut Cx, q: u32) {
         if !self.f.unref(q) {
             return;
@@ -371,46 +144,6 @@ impl Cfq18 {
         }
         self.async_queues.retain(|i| *i != q);
         self.f.free(q);
-    }
-
-    fn preempt(&mut self, cx: &mut Cx, a: u32, q: u32) {
-        let mut left = self.lists[CUR as usize].len();
-        let mut at = self.lists[CUR as usize].first();
-        while let Some(i) = at.filter(|_| left > 0) {
-            at = self.links.next(i);
-            left -= 1;
-            self.resort(i, true);
-        }
-        self.expire(cx, a, true);
-        self.activate_queue(cx, q);
-        self.f.qm(q).must_dispatch = true;
-        cx.run_queue();
-    }
-
-    fn idle_timer(&mut self, cx: &mut Cx) {
-        if let Some(a) = self.f.active {
-            let x = self.f.q(a);
-            if cx.jiffies() <= x.slice_end {
-                if self.f.busy == 0 {
-                    return;
-                }
-                if !x.held.is_empty() {
-                    self.f.qm(a).must_dispatch = true;
-                    return self.f.kick(cx);
-                }
-            }
-            cx.why("timer", || format!("idling for queue {a} was in vain"));
-            self.expire(cx, a, false);
-        }
-        self.f.kick(cx);
-    }
-    fn grace_timer(&mut self, cx: &mut Cx) {
-        let end = self.f.last_end_any + cx.hz() / 10;
-        if cx.jiffies() < end {
-            cx.arm_jiffy(GRACE_TIMER, end);
-        } else {
-            self.f.kick(cx);
-        }
     }
 }
 
@@ -433,9 +166,7 @@ impl Scheduler for Cfq18 {
                 && self.f.ctx.is_active(ioc)
                 && cx.armed(IDLE_TIMER)
             {
-                cx.why("9.9", || {
-                    "the awaited process writes: no more idling".to_owned()
-                });
+                cx.why_text("9.9", "the awaited process writes: no more idling");
                 cx.disarm(IDLE_TIMER);
                 self.expire(cx, a, false);
                 cx.run_queue();
@@ -447,9 +178,7 @@ impl Scheduler for Cfq18 {
         let Some(a) = active else { return };
         if a == q {
             if self.f.q(q).wait_request {
-                cx.why("9.9", || {
-                    "the awaited request: the idle wait ends".to_owned()
-                });
+                cx.why_text("9.9", "the awaited request: the idle wait ends");
                 self.f.qm(q).must_dispatch = true;
                 cx.disarm(IDLE_TIMER);
                 cx.run_queue();
@@ -594,9 +323,7 @@ impl Scheduler for Cfq18 {
                         continue;
                     }
                     if self.f.active == Some(q) {
-                        cx.why("7.8", || {
-                            "the process of the active queue has exited".to_owned()
-                        });
+                        cx.why_text("7.8", "the process of the active queue has exited");
                         self.expire(cx, q, false);
                     }
                     self.put(cx, q);

@@ -1,0 +1,106 @@
+//! 2.6.18: the lists, and whose turn it is.
+
+use super::{BUSY, CUR, Cfq18, IDLE, LEVELS};
+use crate::cfq::GRACE_TIMER;
+use crate::cx::Cx;
+use seekwell_core::Class;
+
+impl Cfq18 {
+    pub(super) fn leave_list(&mut self, q: u32) {
+        if let Some(l) = self.f.qm(q).list.take() {
+            self.links.remove(&mut self.lists[l as usize], q);
+        }
+    }
+
+    /// 9.2.
+    pub(super) fn resort(&mut self, q: u32, preempted: bool) {
+        self.leave_list(q);
+        let x = self.f.q(q);
+        let at = match x.class {
+            Class::Rt => CUR,
+            Class::Idle => IDLE,
+            _ if x.dispatched > 0 => BUSY,
+            _ => x.level,
+        };
+        let served = x.served;
+        let list = &mut self.lists[at as usize];
+        let last = list.last();
+        if preempted {
+            match last {
+                Some(last) => self.links.insert_before(list, last, q),
+                None => self.links.push_back(list, q),
+            }
+        } else if at == BUSY {
+            self.links.push_back(list, q);
+        } else {
+            // Behind those served before it; one that was never served goes behind its like.
+            let mut behind = last;
+            while let Some(i) = behind {
+                let theirs = self.f.queues[i as usize].served;
+                if theirs == 0 || theirs < served {
+                    break;
+                }
+                behind = self.links.prev(i);
+            }
+            match behind {
+                Some(i) => self.links.insert_after(list, i, q),
+                None => self.links.push_front(list, q),
+            }
+        }
+        self.f.qm(q).list = Some(at);
+    }
+
+    /// 9.4: moves the list of the next level to the one being served. False: all are empty.
+    pub(super) fn next_level(&mut self) -> bool {
+        let mut wrapped = false;
+        let found = loop {
+            let mut sweep = self.level..=self.level_end;
+            if let Some(i) = sweep.find(|i| !self.lists[*i].is_empty()) {
+                break i;
+            }
+            self.level = 0;
+            self.level_end += 1;
+            if self.level_end == LEVELS {
+                self.level_end = 0;
+                if wrapped {
+                    return false;
+                }
+                wrapped = true;
+            }
+        };
+        let mut list = std::mem::take(&mut self.lists[found]);
+        let mut at = list.first();
+        while let Some(q) = at {
+            self.f.qm(q).list = Some(CUR);
+            at = self.links.next(q);
+        }
+        self.links.append(&mut self.lists[CUR as usize], &mut list);
+        self.level = found + 1;
+        if self.level > self.level_end {
+            self.level_end = self.level;
+            self.level = 0;
+        }
+        if self.level_end == LEVELS {
+            self.level = 0;
+            self.level_end = 0;
+        }
+        true
+    }
+
+    pub(super) fn first_served(&mut self, cx: &mut Cx) -> Option<u32> {
+        if !self.lists[CUR as usize].is_empty() || self.next_level() {
+            return self.lists[CUR as usize].first();
+        }
+        if let Some(q) = self.lists[BUSY as usize].first() {
+            return Some(q);
+        }
+        let q = self.lists[IDLE as usize].first()?;
+        let end = self.f.last_end_any + cx.hz() / 10;
+        if cx.jiffies() < end {
+            cx.arm_jiffy(GRACE_TIMER, end);
+            cx.why_text("9.4", "grace: IDLE requests wait");
+            return None;
+        }
+        Some(q)
+    }
+}

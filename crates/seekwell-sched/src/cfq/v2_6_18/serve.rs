@@ -1,0 +1,189 @@
+//! 2.6.18: selection, dispatch rounds, expiry and timers.
+
+use super::{BUSY, CUR, Cfq18, IDLE, LEVELS};
+use crate::cfq::{GRACE_TIMER, IDLE_TIMER};
+use crate::cx::Cx;
+use seekwell_core::RqId;
+
+impl Cfq18 {
+    pub(super) fn activate_queue(&mut self, cx: &mut Cx, q: u32) {
+        cx.disarm(GRACE_TIMER);
+        let x = self.f.qm(q);
+        x.slice_end = 0;
+        x.must_alloc_slice = false;
+        x.fifo_checked = false;
+        self.f.active = Some(q);
+        cx.why("9.4", || format!("queue {q} becomes active"));
+    }
+
+    /// 9.8.
+    pub(super) fn expire(&mut self, cx: &mut Cx, q: u32, preempted: bool) {
+        if self.f.q(q).wait_request {
+            cx.disarm(IDLE_TIMER);
+        }
+        if !preempted && self.f.q(q).dispatched == 0 {
+            self.f.qm(q).served = cx.jiffies();
+            self.f.kick(cx);
+        }
+        let x = self.f.qm(q);
+        x.must_dispatch = false;
+        x.wait_request = false;
+        cx.why("9.8", || format!("the slice of queue {q} ends"));
+        if self.f.q(q).busy {
+            self.resort(q, preempted);
+        }
+        if self.f.active == Some(q) {
+            self.f.active = None;
+        }
+        self.f.ctx.deactivate();
+        self.dispatch_slice = 0;
+    }
+
+    /// 9.6.
+    pub(super) fn select(&mut self, cx: &mut Cx) -> Option<u32> {
+        if let Some(a) = self.f.active {
+            let x = self.f.q(a);
+            if !x.must_dispatch && cx.jiffies() > x.slice_end {
+                cx.why("9.6", || format!("the slice of queue {a} is used up"));
+            } else if !x.held.is_empty() {
+                cx.why("9.6", || format!("queue {a} has requests and time"));
+                return Some(a);
+            } else if x.dispatched > 0 {
+                cx.why("9.6", || format!("queue {a} has requests in the driver"));
+                return None;
+            } else if x.sync && self.f.arm(cx, a) {
+                return None;
+            }
+            self.expire(cx, a, false);
+        }
+        let q = self.first_served(cx);
+        match q {
+            Some(q) => self.activate_queue(cx, q),
+            None => self.f.active = None,
+        }
+        q
+    }
+
+    /// 9.7: the oldest request, if it has expired; until one was found in this slice.
+    pub(super) fn expired_head(&mut self, cx: &mut Cx, q: u32) -> Option<RqId> {
+        let x = self.f.q(q);
+        if x.fifo_checked {
+            return None;
+        }
+        let (head, sync) = (RqId(x.held.fifo.first()?), x.sync);
+        let start = cx.clock().jiffies(cx.rqs[head].start);
+        if cx.jiffies() <= start + self.f.set.fifo_expire_j[sync as usize] {
+            return None;
+        }
+        self.f.qm(q).fifo_checked = true;
+        cx.why_text("9.7", "the oldest request of the queue has expired");
+        Some(head)
+    }
+
+    /// 9.7.
+    pub(super) fn dispatch_rounds(&mut self, cx: &mut Cx) -> u32 {
+        let (mut moved, mut previous) = (0, None);
+        while let Some(q) = self.select(cx) {
+            if previous == Some(q) {
+                break;
+            }
+            let x = self.f.qm(q);
+            x.must_dispatch = false;
+            x.wait_request = false;
+            let limit = match x.is_idle() {
+                true => 1,
+                false => self.f.set.quantum,
+            };
+            cx.disarm(IDLE_TIMER);
+            moved += self.round(cx, q, limit);
+            if self.f.q(q).idle_window && self.f.active.is_some() {
+                break;
+            }
+            previous = Some(q);
+        }
+        moved
+    }
+
+    pub(super) fn round(&mut self, cx: &mut Cx, q: u32, limit: u64) -> u32 {
+        let mut moved = 0;
+        while let Some(rq) = self.expired_head(cx, q).or(self.f.q(q).held.next) {
+            let ioc = cx.rqs[rq].ioc;
+            self.move_request(cx, rq);
+            self.dispatch_slice += 1;
+            self.f.ctx.activate(ioc);
+            moved += 1;
+            if u64::from(moved) >= limit || self.f.q(q).held.is_empty() {
+                break;
+            }
+        }
+        if self.f.q(q).slice_end == 0 {
+            let end = self.f.slice_end_of(cx, q);
+            self.f.qm(q).slice_end = end;
+        }
+        let x = self.f.q(q);
+        let spent = !x.sync && self.dispatch_slice >= self.f.set.max_requests(x.level);
+        if spent || x.is_idle() || !x.idle_window {
+            self.expire(cx, q, false);
+        }
+        moved
+    }
+
+    pub(super) fn drain(&mut self, cx: &mut Cx) -> u32 {
+        let mut moved = 0;
+        let order = (0..LEVELS).chain([BUSY as usize, CUR as usize, IDLE as usize]);
+        for list in order {
+            // A queue leaves its list with its last request.
+            while let Some(q) = self.lists[list].first() {
+                while let Some(rq) = self.f.q(q).held.next {
+                    self.move_request(cx, rq);
+                    moved += 1;
+                }
+            }
+        }
+        if let Some(a) = self.f.active {
+            self.expire(cx, a, false);
+        }
+        moved
+    }
+
+    pub(super) fn preempt(&mut self, cx: &mut Cx, a: u32, q: u32) {
+        let mut left = self.lists[CUR as usize].len();
+        let mut at = self.lists[CUR as usize].first();
+        while let Some(i) = at.filter(|_| left > 0) {
+            at = self.links.next(i);
+            left -= 1;
+            self.resort(i, true);
+        }
+        self.expire(cx, a, true);
+        self.activate_queue(cx, q);
+        self.f.qm(q).must_dispatch = true;
+        cx.run_queue();
+    }
+
+    pub(super) fn idle_timer(&mut self, cx: &mut Cx) {
+        if let Some(a) = self.f.active {
+            let x = self.f.q(a);
+            if cx.jiffies() <= x.slice_end {
+                if self.f.busy == 0 {
+                    return;
+                }
+                if !x.held.is_empty() {
+                    self.f.qm(a).must_dispatch = true;
+                    return self.f.kick(cx);
+                }
+            }
+            cx.why("timer", || format!("idling for queue {a} was in vain"));
+            self.expire(cx, a, false);
+        }
+        self.f.kick(cx);
+    }
+
+    pub(super) fn grace_timer(&mut self, cx: &mut Cx) {
+        let end = self.f.last_end_any + cx.hz() / 10;
+        if cx.jiffies() < end {
+            cx.arm_jiffy(GRACE_TIMER, end);
+        } else {
+            self.f.kick(cx);
+        }
+    }
+}

@@ -1,0 +1,201 @@
+//! Groups of 3.4 and 4.0 as they come and go, and their weights: flat in 3.4, hierarchical in 4.0.
+
+use super::groups::{Group, ROOT};
+use super::numbers::ThinkTime;
+use super::{Cfq, Version};
+use crate::cx::Cx;
+use seekwell_core::CgroupId;
+
+/// Fixed point of virtual disk time and shares: 12 bits.
+pub(super) const SERVICE_SHIFT: u32 = 12;
+/// Weight of a group nobody gave one.
+pub(super) const WEIGHT_DEFAULT: u64 = 500;
+/// Weight of the root group.
+const WEIGHT_ROOT: u64 = 1000;
+
+impl Cfq {
+    /// Weight and leaf weight as the controller's files say; 10 to 1000.
+    pub(super) fn weights(cx: &Cx, cgroup: CgroupId) -> (u64, u64) {
+        let root = cgroup == CgroupId::ROOT;
+        let default = if root { WEIGHT_ROOT } else { WEIGHT_DEFAULT };
+        let c = cx.cgroups.get(&cgroup);
+        let read = |w: Option<u32>| w.map_or(default, |w| u64::from(w).clamp(10, 1000));
+        let weight = read(c.and_then(|c| c.weight));
+        let leaf = match c.and_then(|c| c.leaf_weight) {
+            None if root => weight,
+            w => read(w),
+        };
+        (weight, leaf)
+    }
+
+    /// The root group; made once.
+    pub(super) fn make_root(&mut self, cx: &Cx) {
+        let now = cx.jiffies();
+        let mut root = Group::new(CgroupId::ROOT, None, now);
+        if self.version == Version::V3_4 {
+            root.think = ThinkTime::starting(0);
+        }
+        (root.weight, root.leaf_weight) = Self::weights(cx, CgroupId::ROOT);
+        root.refs = 1;
+        self.groups.push(root);
+    }
+
+    /// The group of a cgroup, made (with its ancestors in 4.0) if need be.
+    pub(super) fn group_for(&mut self, cx: &Cx, cgroup: CgroupId) -> u32 {
+        if cgroup == CgroupId::ROOT {
+            return ROOT;
+        }
+        if let Some(i) = self.find_group(cgroup) {
+            return i;
+        }
+        let parent = match (self.version, cx.cgroups.get(&cgroup)) {
+            (Version::V4_0, Some(c)) if c.parent != cgroup => self.group_for(cx, c.parent),
+            _ => ROOT,
+        };
+        self.gm(parent).refs += 1;
+        let mut group = Group::new(cgroup, Some(parent), cx.jiffies());
+        (group.weight, group.leaf_weight) = Self::weights(cx, cgroup);
+        match self.free_groups.pop() {
+            Some(i) => {
+                self.groups[i as usize] = group;
+                i
+            }
+            None => {
+                self.groups.push(group);
+                (self.groups.len() - 1) as u32
+            }
+        }
+    }
+
+    pub(super) fn find_group(&self, cgroup: CgroupId) -> Option<u32> {
+        let i = self
+            .groups
+            .iter()
+            .position(|g| g.cgroup == cgroup && !g.gone)?;
+        Some(i as u32)
+    }
+
+    /// A queue of `group` is freed; so is the group, if its cgroup is gone.
+    pub(super) fn put_group(&mut self, group: u32) {
+        let g = self.gm(group);
+        g.refs -= 1;
+        self.free_group(group);
+    }
+
+    pub(super) fn free_group(&mut self, group: u32) {
+        let g = self.g(group);
+        if !g.gone || g.refs > 0 {
+            return;
+        }
+        let parent = g.parent;
+        self.free_groups.push(group);
+        if let Some(p) = parent {
+            self.put_group(p);
+        }
+    }
+
+    /// A cgroup's weight was written: it counts from the next entry into the tree on.
+    pub(super) fn reweigh(&mut self, cx: &Cx, cgroup: CgroupId) {
+        if let Some(i) = self.find_group(cgroup) {
+            let (weight, leaf) = Self::weights(cx, cgroup);
+            let g = self.gm(i);
+            (g.new_weight, g.new_leaf_weight) = (Some(weight), Some(leaf));
+        }
+    }
+
+    /// A cgroup was removed.
+    pub(super) fn offline(&mut self, cgroup: CgroupId) {
+        if cgroup != CgroupId::ROOT
+            && let Some(i) = self.find_group(cgroup)
+        {
+            self.gm(i).gone = true;
+            self.free_group(i);
+        }
+    }
+
+    /// A group enters the tree of groups: pending weights apply, its share is reckoned.
+    pub(super) fn enter(&mut self, group: u32) {
+        let flat = self.version == Version::V3_4;
+        let g = self.gm(group);
+        if flat {
+            if let Some(w) = g.new_weight.take() {
+                g.weight = w;
+            }
+            let weight = g.weight;
+            self.total_weight += weight;
+        } else {
+            if let Some(w) = g.new_leaf_weight.take() {
+                g.leaf_weight = w;
+            }
+            self.activate_group(group);
+        }
+        let key = self.g(group).vdisktime;
+        self.group_nodes.insert(&mut self.group_tree, group, key);
+    }
+
+    pub(super) fn leave(&mut self, group: u32) {
+        self.group_nodes.remove(&mut self.group_tree, group);
+        if self.version == Version::V3_4 {
+            self.total_weight -= self.g(group).weight;
+        } else {
+            self.deactivate_group(group);
+        }
+    }
+
+    /// 6.4 (4.0): activation spreads upward until an ancestor is active already; then the share
+    /// is the product of the weights' fractions along the way.
+    pub(super) fn activate_group(&mut self, group: u32) {
+        let mut at = group;
+        let g = self.gm(at);
+        g.active += 1;
+        let mut spread = g.active == 1;
+        g.children_weight += g.leaf_weight;
+        let mut share = (1 << SERVICE_SHIFT) * g.leaf_weight / g.children_weight;
+        while let Some(parent) = self.g(at).parent {
+            if spread {
+                let g = self.gm(at);
+                if let Some(w) = g.new_weight.take() {
+                    g.weight = w;
+                }
+                let weight = g.weight;
+                let p = self.gm(parent);
+                p.active += 1;
+                spread = p.active == 1;
+                p.children_weight += weight;
+            }
+            share = share * self.g(at).weight / self.g(parent).children_weight;
+            at = parent;
+        }
+        self.gm(group).vfraction = share.max(1);
+    }
+
+    pub(super) fn deactivate_group(&mut self, group: u32) {
+        let mut at = group;
+        let g = self.gm(at);
+        g.active -= 1;
+        g.children_weight -= g.leaf_weight;
+        let mut spread = g.active == 0;
+        while spread {
+            self.gm(at).vfraction = 0;
+            let Some(parent) = self.g(at).parent else {
+                break;
+            };
+            let weight = self.g(at).weight;
+            let p = self.gm(parent);
+            p.active -= 1;
+            p.children_weight -= weight;
+            spread = p.active == 0;
+            at = parent;
+        }
+    }
+
+    /// 4.3: what a group may use of one target latency, jiffies.
+    pub(super) fn group_slice(&self, group: u32) -> u64 {
+        let g = self.g(group);
+        if self.version == Version::V3_4 {
+            self.set.target_latency_j * g.weight / self.total_weight.max(1)
+        } else {
+            (self.set.target_latency_j * g.vfraction) >> SERVICE_SHIFT
+        }
+    }
+}
