@@ -106,7 +106,7 @@ pub struct Bench {
         long,
         short,
         value_name = "LIST",
-        default_value = "noop,deadline,cfq,none,mq-deadline,kyber"
+        default_value = "noop,deadline,cfq,none,mq-deadline,kyber,bfq"
     )]
     pub schedulers: String,
     /// Set a tunable of every scheduler that has it, or of one (deadline.fifo_batch=1)

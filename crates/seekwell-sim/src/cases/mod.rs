@@ -7,6 +7,7 @@ pub mod agree;
 pub mod format;
 pub mod legacy;
 pub mod mq;
+mod read;
 pub mod rounds;
 pub mod serial;
 mod streams;

@@ -164,7 +164,7 @@ impl Bfq {
             self.woken_links.push_front(list, q);
         }
     }
-    pub(super) fn to_front_of_woken(&mut self, q: QId) {
+    pub(super) fn move_to_front_of_woken(&mut self, q: QId) {
         if let Some(w) = self.q(q).x.waker {
             let list = &mut self.core.queues[w as usize].x.woken;
             if list.first() != Some(q) {

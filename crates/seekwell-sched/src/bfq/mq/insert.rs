@@ -175,7 +175,7 @@ impl Bfq {
         x.softrt_update = false;
         let backshift = std::mem::take(&mut x.x.non_blocking);
         self.core.add_busy(q, backshift, j);
-        self.to_front_of_woken(q);
+        self.move_to_front_of_woken(q);
         self.preempt(cx, q, wants);
         interactive
     }

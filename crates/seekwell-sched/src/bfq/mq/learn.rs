@@ -60,7 +60,7 @@ impl Bfq {
             w.samples += 1;
             w.sequential += u32::from(sequential);
             w.sectors += u64::from(n);
-            w.largest = if w.samples % 32 == 0 {
+            w.largest = if w.samples.is_multiple_of(32) {
                 n
             } else {
                 w.largest.max(n)

@@ -1,0 +1,165 @@
+//! Case files: JSON lines or CSV, through zstd or gzip, read strictly. An error names file and
+//! line.
+
+use super::format::{Case, CaseDevice, CaseError};
+use flate2::read::MultiGzDecoder;
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::io::{BufRead, BufReader, Read};
+use std::path::Path;
+
+fn line_error(file: &str, line: usize, why: impl ToString) -> CaseError {
+    CaseError::Line {
+        file: file.to_owned(),
+        line,
+        why: why.to_string(),
+    }
+}
+
+/// Opens a file through zstd or gzip, whichever its first bytes show.
+pub fn open_plain(path: &Path) -> Result<Box<dyn BufRead>, CaseError> {
+    let io = |source| CaseError::Io {
+        file: path.display().to_string(),
+        source,
+    };
+    let mut file = BufReader::new(std::fs::File::open(path).map_err(io)?);
+    let head = file.fill_buf().map_err(io)?;
+    let plain: Box<dyn Read> = if head.starts_with(&[0x28, 0xb5, 0x2f, 0xfd]) {
+        Box::new(zstd::Decoder::with_buffer(file).map_err(io)?)
+    } else if head.starts_with(&[0x1f, 0x8b]) {
+        Box::new(MultiGzDecoder::new(file))
+    } else {
+        return Ok(Box::new(file));
+    };
+    Ok(Box::new(BufReader::new(plain)))
+}
+
+/// Longest line accepted: a case of some 200,000 bios.
+const LINE_MAX: u64 = 16 << 20;
+
+/// What a CSV of bare bios needs beside itself.
+#[derive(Clone, Debug)]
+pub struct CsvOptions {
+    /// Scheduler, with version if not the default.
+    pub elevator: String,
+    /// Ticks a second.
+    pub hz: u32,
+    /// Device.
+    pub device: CaseDevice,
+    /// Tunables.
+    pub tunables: BTreeMap<String, String>,
+}
+
+impl Default for CsvOptions {
+    fn default() -> Self {
+        CsvOptions {
+            elevator: "deadline".to_owned(),
+            hz: 1000,
+            device: CaseDevice::default(),
+            tunables: BTreeMap::new(),
+        }
+    }
+}
+
+/// Reads all cases of a file: JSON lines, or CSV `t_us,id,pid,op,sector,n` with options.
+pub fn read_cases(path: &Path, csv: &CsvOptions) -> Result<Vec<Case>, CaseError> {
+    let file = path.display().to_string();
+    let mut input = open_plain(path)?;
+    let (mut cases, mut rows, mut line) = (Vec::new(), Vec::new(), 0);
+    let mut text = String::new();
+    loop {
+        text.clear();
+        line += 1;
+        let n = (&mut input)
+            .take(LINE_MAX)
+            .read_line(&mut text)
+            .map_err(|e| broken(&file, line, e))?;
+        if n == 0 {
+            break;
+        }
+        if n as u64 == LINE_MAX {
+            return Err(line_error(
+                &file,
+                line,
+                "longer than 16 MiB: not a case file",
+            ));
+        }
+        let t = text.trim();
+        if t.is_empty() || t.starts_with('#') {
+            continue;
+        }
+        if t.starts_with('{') {
+            let mut case: Case = serde_json::from_str(t).map_err(|e| line_error(&file, line, e))?;
+            case.write_out().map_err(|e| line_error(&file, line, e))?;
+            case.validate().map_err(|e| line_error(&file, line, e))?;
+            cases.push(case);
+        } else if rows.is_empty() && t.starts_with("t_us") {
+            // The head line of a CSV.
+        } else {
+            match csv_row(t) {
+                Some(row) => rows.push(row),
+                None => {
+                    let why = "neither a JSON case nor `t_us,id,pid,op,sector,n`";
+                    return Err(line_error(&file, line, why));
+                }
+            }
+        }
+    }
+    if !rows.is_empty() {
+        let case = csv_case(&file, rows, csv);
+        case.validate()?;
+        cases.push(case);
+    }
+    if cases.is_empty() {
+        return Err(line_error(&file, line, "no case in it"));
+    }
+    Ok(cases)
+}
+
+/// A stream that ends or breaks in the middle has a place; a file that cannot be read has not.
+fn broken(file: &str, line: usize, source: std::io::Error) -> CaseError {
+    use std::io::ErrorKind;
+    match source.kind() {
+        ErrorKind::InvalidData => line_error(file, line, "not text: not a case file"),
+        ErrorKind::UnexpectedEof => {
+            let why = "the compressed file ends in the middle: fetch it again";
+            line_error(file, line, why)
+        }
+        ErrorKind::Other => {
+            let why = format!("the compressed data are broken ({source}): fetch the file again");
+            line_error(file, line, why)
+        }
+        _ => CaseError::Io {
+            file: file.to_owned(),
+            source,
+        },
+    }
+}
+
+fn csv_row(line: &str) -> Option<Vec<Value>> {
+    let cell = |c: &str| {
+        let c = c.trim();
+        c.parse::<u64>()
+            .map(Value::from)
+            .or_else(|_| c.parse::<f64>().map(Value::from))
+            .unwrap_or_else(|_| Value::from(c))
+    };
+    let row: Vec<Value> = line.split(',').map(cell).collect();
+    let control = row.get(1).is_some_and(Value::is_string);
+    (row.len() == 6 || (control && row.len() >= 3)).then_some(row)
+}
+
+fn csv_case(file: &str, input: Vec<Vec<Value>>, csv: &CsvOptions) -> Case {
+    let text = serde_json::json!({ "case": file, "elevator": csv.elevator, "hz": csv.hz });
+    let mut case: Case = serde_json::from_value(text).unwrap_or_else(|e| {
+        unreachable!("a case of name, elevator and hz is complete: {e}");
+    });
+    case.device = csv.device.clone();
+    case.tunables = csv
+        .tunables
+        .iter()
+        .map(|(k, v)| (k.clone(), Value::from(&**v)))
+        .collect();
+    case.input = input;
+    case
+}
