@@ -172,6 +172,8 @@ impl Round {
             }
             events.push(event);
         }
+        let service_us = case.device.service_us.max(0.0) as u64;
+        add_lost_completions(&mut events, service_us);
         let issued = |(i, d): (usize, &Value)| {
             Issued::parse(d)
                 .ok_or_else(|| error(format!("dispatch {i}: neither an id nor [op, sector, n]")))
@@ -223,6 +225,35 @@ impl Round {
     /// Are requests compared by what they cover, not by number?
     pub fn by_span(&self) -> bool {
         matches!(self.dispatch.first(), Some(Issued::Span(..)))
+    }
+}
+
+/// Requests complete in order of issue (one server), so a completion that the record passes over
+/// did happen: one service time after the one before it.
+fn add_lost_completions(events: &mut Vec<Event>, service_us: u64) {
+    let (mut due, mut last_us, mut i) = (0, 0, 0);
+    while i < events.len() {
+        let What::Complete { k, .. } = events[i].what else {
+            i += 1;
+            continue;
+        };
+        while due < k {
+            last_us = (last_us + service_us).min(events[i].t_us);
+            let place = events[..i].partition_point(|e| e.t_us <= last_us);
+            let lost = Event {
+                t_us: last_us,
+                jiffy: events[place.saturating_sub(1)].jiffy,
+                what: What::Complete {
+                    k: due,
+                    latency_us: None,
+                },
+            };
+            events.insert(place, lost);
+            (due, i) = (due + 1, i + 1);
+        }
+        due = due.max(k + 1);
+        last_us = events[i].t_us;
+        i += 1;
     }
 }
 
