@@ -78,7 +78,7 @@ struct Watch {
     version: &'static str,
     sync_in_flight: u32,
     in_flight: BTreeMap<(u32, bool), u32>,
-    queued: BTreeMap<u32, u32>,
+    queued: BTreeMap<(u32, bool), u32>,
     idle_tasks: Vec<u32>,
     /// Whose requests move in this slice: a task, or `None` for the shared async queue.
     slice_of: Option<Option<u32>>,
@@ -104,12 +104,17 @@ impl Watch {
     }
     /// Requests of tasks that are not of the IDLE class and wait in queues.
     fn others_wait(&self, but: &[u32]) -> bool {
-        self.queued.iter().any(|(t, n)| *n > 0 && !but.contains(t))
+        self.queued
+            .iter()
+            .any(|((t, _), n)| *n > 0 && !but.contains(t))
     }
     fn take(&mut self, q: &mut Queue) {
         for e in std::mem::take(&mut q.cx.log.events) {
             match e.action {
-                Action::Insert => *self.queued.entry(e.task.0).or_default() += 1,
+                Action::Insert => {
+                    let sync = self.is_sync(e.op, e.flags);
+                    *self.queued.entry((e.task.0, sync)).or_default() += 1;
+                }
                 Action::Elevator => self.moved(e.task.0, self.is_sync(e.op, e.flags)),
                 Action::Complete => {
                     let sync = self.is_sync(e.op, e.flags);
@@ -127,7 +132,7 @@ impl Watch {
     }
     fn moved(&mut self, task: u32, sync: bool) {
         assert!(!self.slice_spent, "an async slice goes on past its limit");
-        *self.queued.entry(task).or_default() -= 1;
+        *self.queued.entry((task, sync)).or_default() -= 1;
         let whose = sync.then_some(task);
         assert!(
             self.slice_of.is_none_or(|w| w == whose),
@@ -155,7 +160,7 @@ impl Watch {
         // request and all async requests share one queue.
         let all_share = self.idle_tasks.is_empty();
         if grouped(self.version) && all_share && !sync && self.async_moves >= 16 {
-            self.slice_spent = self.queued.values().sum::<u32>() > 0;
+            self.slice_spent = self.queued.iter().any(|((_, sync), n)| *sync && *n > 0);
         }
     }
 }

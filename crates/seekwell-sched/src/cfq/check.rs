@@ -75,12 +75,17 @@ impl Cfq {
             "cfq: an empty queue has a position"
         );
         assert!(x.refs >= x.allocated, "cfq: more requests than references");
-        let shared = self.async_queues.iter().filter(|s| **s == Some(i)).count();
-        let pointing = self.ctx.pointing_at(i, cx.iocs.capacity());
-        assert!(
-            x.process_refs() as usize >= pointing + shared,
-            "cfq: queue {i} has {} process references, {pointing} contexts, {shared} slots",
+        let shared = self.async_queues.iter().filter(|s| **s == Some(i)).count() as u32;
+        let pointing = self.ctx.pointing_at(i, cx.iocs.capacity()) as u32;
+        let merging: u32 = self
+            .living()
+            .filter(|p| self.q(*p).merge_to == Some(i))
+            .map(|p| self.q(p).process_refs())
+            .sum();
+        assert_eq!(
             x.process_refs(),
+            pointing + shared + merging,
+            "cfq: references of queue {i}: contexts, slots, queues that merge into it",
         );
         let (mut at, mut steps) = (x.merge_to, 0);
         while let Some(next) = at.filter(|n| self.q(*n).refs > 0) {

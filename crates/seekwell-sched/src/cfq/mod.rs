@@ -29,6 +29,8 @@ mod numbers;
 mod queue;
 mod select;
 mod sorted;
+#[cfg(test)]
+mod tests;
 mod tunables;
 mod v2_6_18;
 mod v2_6_24;

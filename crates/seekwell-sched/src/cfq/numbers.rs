@@ -170,7 +170,11 @@ mod tests {
             assert_eq!(t.mean().is_some(), seen.len() >= 3);
         }
         assert_eq!(seen, [32, 60, 84, 105, 123]);
-        assert_eq!(t.mean(), Some(10));
+        assert_eq!(
+            t.mean(),
+            Some(11),
+            "the kernel rounds up while samples are few"
+        );
         for _ in 0..1000 {
             t.update(1_000_000, 8);
         }

@@ -304,6 +304,8 @@ impl Cfq {
             if x.queue[1] != NONE {
                 cx.why_text("3", "the process moved to another group: new queue");
                 self.ctx.at(ioc).queue[1] = NONE;
+                // The kernel forgets the references of a planned merge here and leaks them.
+                self.drop_merge_chain(cx, x.queue[1]);
                 self.put(cx, x.queue[1]);
             }
         }
