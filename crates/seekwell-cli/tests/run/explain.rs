@@ -164,6 +164,35 @@ fn a_request_list_runs_under_any_scheduler() {
     );
 }
 
+/// Every scheduler takes a bare list, each in its own layer; every worked example is its own case.
+#[test]
+fn every_scheduler_thinks_aloud() {
+    let csv = scratch(
+        "every.csv",
+        b"0,1,1,R,5000,8\n10,2,2,W,9000,8\n20,3,1,R,100,8\n30,4,3,S,0,8\n",
+    );
+    for s in seekwell_sched::registry() {
+        let text = good(&["explain", &csv, "--scheduler", s.name]);
+        assert_eq!(text.matches("  dispatch ").count(), 4, "{}: {text}", s.name);
+        assert_eq!(
+            text.matches("  completes ").count(),
+            4,
+            "{}: {text}",
+            s.name
+        );
+        assert!(
+            text.contains("because") || s.name == "none",
+            "{}: {text}",
+            s.name
+        );
+    }
+    for entry in std::fs::read_dir(project("cases")).unwrap() {
+        let path = entry.unwrap().path().display().to_string();
+        let r = seekwell(&["explain", &path, "--all", "--strict", "--quiet"]);
+        assert_eq!(r.code, 0, "{path}: {}{}", r.out, r.err);
+    }
+}
+
 #[test]
 fn controls_are_told_in_their_place() {
     let csv = scratch(

@@ -120,8 +120,8 @@ pub fn agreement(
         &one(&a),
         whole(&a),
     ));
-    for (b, what) in beside.iter().zip(["a FIFO", "a wrong one"]) {
-        let label = format!("{} ({what})", b.elevator);
+    for b in beside {
+        let label = format!("{} ({})", b.elevator, b.role);
         t.row(row(label, &one(&b.agreement), whole(&b.agreement)));
     }
     out += &t.render(2);

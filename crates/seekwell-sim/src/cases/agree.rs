@@ -1,8 +1,8 @@
 //! How far a run agrees with a recorded one.
 
-use super::{Case, CaseError, Dispatched, Outcome, What, run};
+use super::{Case, CaseError, Dispatched, Harness, Outcome, What, run};
 use seekwell_core::Instant;
-use seekwell_sched::find;
+use seekwell_sched::{Layer, find};
 
 /// Agreement of two decision logs.
 #[derive(Clone, Debug, PartialEq)]
@@ -105,6 +105,8 @@ impl Tally {
 pub struct Beside {
     /// Scheduler and version that ran.
     pub elevator: String,
+    /// What it is beside the scheduler under the microscope: "a FIFO", "a wrong one".
+    pub role: &'static str,
     /// Its agreement with the recording.
     pub agreement: Agreement,
 }
@@ -119,27 +121,31 @@ pub fn null_models(elevator: &str) -> Vec<String> {
         Some(_) => format!("{name}-{}", era.name()),
         None => name.to_owned(),
     };
-    let wrong = if info.name == "deadline" {
-        "vr"
-    } else {
-        "deadline"
-    };
-    vec![of_era("noop"), of_era(wrong)]
+    match (info.layer, info.name) {
+        (Layer::Legacy, "deadline") => vec![of_era("noop"), of_era("vr")],
+        (Layer::Legacy, _) => vec![of_era("noop"), of_era("deadline")],
+        (Layer::Mq, "mq-deadline") => vec![of_era("none"), of_era("kyber")],
+        (Layer::Mq, _) => vec![of_era("none"), of_era("mq-deadline")],
+    }
 }
 
-/// Runs the case under the null models of its scheduler and compares each with the recording.
-pub fn beside(case: &Case, want: &[Dispatched]) -> Result<Vec<Beside>, CaseError> {
+/// Runs the case under the null models of its scheduler and compares each with the recording. A
+/// model that cannot run it (other limits of other layers) is left out.
+pub fn beside(case: &Case, want: &[Dispatched]) -> Vec<Beside> {
     let timers = case.expected_timers();
-    null_models(&case.elevator)
-        .into_iter()
-        .map(|elevator| {
-            let out = run(&case.under(&elevator), false)?;
-            let agreement = Agreement::of(want, timers.as_deref(), &out);
-            Ok(Beside {
-                elevator,
-                agreement,
-            })
+    let models = null_models(&case.elevator).into_iter();
+    let score = |(elevator, role): (String, &'static str)| {
+        let out = run(&case.under(&elevator), false).ok()?;
+        let agreement = Agreement::of(want, timers.as_deref(), &out);
+        Some(Beside {
+            elevator,
+            role,
+            agreement,
         })
+    };
+    models
+        .zip(["a FIFO", "a wrong one"])
+        .filter_map(score)
         .collect()
 }
 
@@ -148,6 +154,10 @@ impl Case {
     pub fn under(&self, elevator: &str) -> Case {
         let mut case = self.clone();
         case.elevator = elevator.to_owned();
+        if matches!(case.harness().ok(), Some(Harness::Legacy | Harness::Mq)) {
+            // The layer goes with the scheduler.
+            case.harness = None;
+        }
         case.tunables.clear();
         case.written.clear();
         let inputs = self.inputs().unwrap_or_default();

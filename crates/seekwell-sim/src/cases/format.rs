@@ -351,10 +351,13 @@ impl Case {
         Ok(())
     }
 
-    /// The harness it asks for (default: the legacy layer's conventions).
+    /// The harness it asks for (default: that of the layer its scheduler lives in).
     pub fn harness(&self) -> Result<Harness, CaseError> {
         match &self.harness {
-            None => Ok(Harness::Legacy),
+            None => Ok(match seekwell_sched::find(&self.elevator) {
+                Some((info, ..)) if info.layer == seekwell_sched::Layer::Mq => Harness::Mq,
+                _ => Harness::Legacy,
+            }),
             Some(Value::String(s)) if s == "legacy" => Ok(Harness::Legacy),
             Some(Value::String(s)) if s == "serial" => Ok(Harness::Serial),
             Some(Value::String(s)) if s == "mq" => Ok(Harness::Mq),
