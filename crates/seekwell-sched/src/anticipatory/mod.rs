@@ -165,8 +165,8 @@ pub struct Anticipatory {
     ctxs: ContextTable,
     all: Global,
     /// A front merge evicted an alias: `next` may be none beside a queued request until the next
-    /// insertion.
-    next_lost: bool,
+    /// insertion of its class.
+    next_lost: [bool; 2],
     expire_j: [u64; 2],
     batch_expire_j: [u64; 2],
     antic_expire_j: u64,
@@ -203,7 +203,7 @@ impl Anticipatory {
             ctx_done: false,
             ctxs: ContextTable::default(),
             all: Global::default(),
-            next_lost: false,
+            next_lost: [false; 2],
             expire_j: [hz / 4, hz / 8],
             batch_expire_j,
             antic_expire_j: (hz / 150).max(1),
@@ -568,7 +568,7 @@ impl Scheduler for Anticipatory {
         self.sort(cx, rq);
         self.links.push_back(&mut self.fifo[c], rq.0);
         self.next[c] = self.choose(cx, c, Some(rq), self.next[c]);
-        self.next_lost = false;
+        self.next_lost[c] = false;
         if self.waiting()
             && let Some(x) = self.antic_ctx
             && let Some(rule) = self.can_break(cx, Some(rq), x)
@@ -640,7 +640,7 @@ impl Scheduler for Anticipatory {
             let c = Self::class(cx, rq);
             self.nodes.remove(&mut self.sorted[c], rq.0);
             self.sort(cx, rq);
-            self.next_lost |= self.next[c].is_none();
+            self.next_lost[c] |= self.next[c].is_none();
         }
     }
 
@@ -836,7 +836,10 @@ impl Scheduler for Anticipatory {
             }
             match self.next[c] {
                 Some(n) => assert!(self.nodes.linked(n.0) && Self::class(cx, n) == c),
-                None => assert!(self.sorted[c].is_empty() || self.next_lost, "next was lost"),
+                None => assert!(
+                    self.sorted[c].is_empty() || self.next_lost[c],
+                    "next was lost"
+                ),
             }
         }
         // 3 in part: the process waited for was served by a sync request.

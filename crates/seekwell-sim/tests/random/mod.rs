@@ -2,7 +2,7 @@
 //! silence to expire.
 
 use proptest::prelude::*;
-use seekwell_sched::{Kind, SchedulerInfo, Tunable};
+use seekwell_sched::{Kind, Layer, SchedulerInfo, Tunable};
 use seekwell_sim::cases::Case;
 use serde_json::{Map, Value, json};
 
@@ -26,7 +26,10 @@ enum Act {
     Exit,
     Prio(u64, u64),
     Tunable(usize, i64),
+    /// Drain; in blk-mq a switch to the same scheduler.
     Drain,
+    /// blk-mq: the process opens its plug, or closes it.
+    Plug,
 }
 
 fn value() -> impl Strategy<Value = i64> {
@@ -61,6 +64,7 @@ fn act() -> impl Strategy<Value = Act> {
         2 => (0u64..4, 0u64..8).prop_map(|(c, l)| Act::Prio(c, l)),
         2 => (any::<usize>(), value()).prop_map(|(i, v)| Act::Tunable(i, v)),
         2 => Just(Act::Drain),
+        6 => Just(Act::Plug),
     ]
 }
 
@@ -85,6 +89,7 @@ pub fn cases(
     version: &'static str,
     hz: &'static [u32],
 ) -> impl Strategy<Value = Case> {
+    let mq = info.layer == Layer::Mq;
     let tunables: Vec<&'static Tunable> = (info.tunables)(version).iter().filter(numeric).collect();
     let set = prop::collection::vec((any::<usize>(), value()), 0..4);
     let head = (
@@ -93,81 +98,102 @@ pub fn cases(
         prop::sample::select(vec![50u64, 300, 1000, 5000, 5500, 20_000, 100_000]),
         prop::sample::select(vec![8u64, 16, 24, 40, 64, 1024]),
         prop::collection::vec((0u64..4, 0u64..8, -20i64..20), 6),
+        any::<bool>(),
         set,
     );
     let rows = prop::collection::vec((gap_us(), 0u64..6, act()), 1..120);
-    (head, rows).prop_map(move |((hz, depth, service, max, ctxs, set), rows)| {
-        let clamp = |t: &Tunable, v: i64| json!(v.clamp(t.min.max(-1), t.max));
-        let mut tun = Map::new();
-        for (i, v) in set {
-            if !tunables.is_empty() {
-                let t = tunables[i % tunables.len()];
-                tun.insert(t.name.to_owned(), clamp(t, v));
+    (head, rows).prop_map(
+        move |((hz, depth, service, max, ctxs, rotational, set), rows)| {
+            let clamp = |t: &Tunable, v: i64| match t.name {
+                "batch_order" if !rotational => json!(0), // ADIOS refuses 1 there
+                _ => json!(v.clamp(t.min.max(-1), t.max)),
+            };
+            let mut tun = Map::new();
+            for (i, v) in set {
+                if !tunables.is_empty() {
+                    let t = tunables[i % tunables.len()];
+                    tun.insert(t.name.to_owned(), clamp(t, v));
+                }
             }
-        }
-        let (mut t, mut id) = (0u64, 0u64);
-        let mut pids: Vec<u64> = (1..7).collect();
-        let mut spans: Vec<(u64, u64)> = Vec::new();
-        let mut input: Vec<Value> = Vec::new();
-        for (gap, who, act) in rows {
-            t += gap;
-            let pid = &mut pids[who as usize];
-            match act {
-                Act::Bio(op, place, n) => {
-                    let last = spans.last().copied().unwrap_or((1000, 8));
-                    let sector = match place {
-                        Place::Near(s) => 1000 + s,
-                        Place::Far(s) => s,
-                        Place::Behind(k) => last.0 + last.1 + k,
-                        Place::Before => last.0.saturating_sub(n),
-                        Place::Gap(k) => {
-                            let s = spans[spans.len().saturating_sub(k)..].first();
-                            s.map_or(0, |s| s.0 + s.1 + 8)
-                        }
-                        Place::Around(k, end) => {
-                            let s = spans[spans.len().saturating_sub(k)..].first();
-                            let s = s.copied().unwrap_or(last);
-                            if end {
-                                s.0 + s.1
-                            } else {
-                                s.0.saturating_sub(n)
+            let (mut t, mut id) = (0u64, 0u64);
+            let mut pids: Vec<u64> = (1..7).collect();
+            let mut spans: Vec<(u64, u64)> = Vec::new();
+            let mut input: Vec<Value> = Vec::new();
+            let mut plugged: Vec<u64> = Vec::new();
+            let elevator = format!("{}-{version}", info.name);
+            for (gap, who, act) in rows {
+                t += gap;
+                let pid = &mut pids[who as usize];
+                match act {
+                    Act::Bio(op, place, n) => {
+                        let last = spans.last().copied().unwrap_or((1000, 8));
+                        let sector = match place {
+                            Place::Near(s) => 1000 + s,
+                            Place::Far(s) => s,
+                            Place::Behind(k) => last.0 + last.1 + k,
+                            Place::Before => last.0.saturating_sub(n),
+                            Place::Gap(k) => {
+                                let s = spans[spans.len().saturating_sub(k)..].first();
+                                s.map_or(0, |s| s.0 + s.1 + 8)
                             }
-                        }
-                    };
-                    spans.push((sector, n));
-                    id += 1;
-                    input.push(json!([t, id, *pid, op, sector, n]));
-                }
-                Act::Exit => {
-                    input.push(json!([t, "x", *pid]));
-                    *pid += 100; // numbers are not reused
-                }
-                Act::Prio(class, level) => input.push(json!([t, "p", *pid, class, level])),
-                Act::Tunable(i, v) => {
-                    if !tunables.is_empty() {
-                        let tn = tunables[i % tunables.len()];
-                        input.push(json!([t, "t", tn.name, clamp(tn, v)]));
+                            Place::Around(k, end) => {
+                                let s = spans[spans.len().saturating_sub(k)..].first();
+                                let s = s.copied().unwrap_or(last);
+                                if end {
+                                    s.0 + s.1
+                                } else {
+                                    s.0.saturating_sub(n)
+                                }
+                            }
+                        };
+                        spans.push((sector, n));
+                        id += 1;
+                        input.push(json!([t, id, *pid, op, sector, n]));
                     }
+                    Act::Exit => {
+                        input.push(json!([t, "x", *pid]));
+                        *pid += 100; // numbers are not reused
+                    }
+                    Act::Prio(class, level) => input.push(json!([t, "p", *pid, class, level])),
+                    Act::Tunable(i, v) => {
+                        if !tunables.is_empty() {
+                            let tn = tunables[i % tunables.len()];
+                            input.push(json!([t, "t", tn.name, clamp(tn, v)]));
+                        }
+                    }
+                    Act::Drain if mq => input.push(json!([t, "switch", elevator])),
+                    Act::Drain => input.push(json!([t, "d", 0])),
+                    Act::Plug if mq && plugged.contains(pid) => {
+                        plugged.retain(|p| p != pid);
+                        input.push(json!([t, "unplug", *pid]));
+                    }
+                    Act::Plug if mq => {
+                        plugged.push(*pid);
+                        input.push(json!([t, "plug", *pid]));
+                    }
+                    Act::Plug => {}
                 }
-                Act::Drain => input.push(json!([t, "d", 0])),
             }
-        }
-        let contexts: Vec<_> = (1u64..)
-            .zip(&ctxs)
-            .map(|(p, c)| json!([p, c.0, c.1]))
-            .collect();
-        let nice: Vec<_> = (1u64..).zip(&ctxs).map(|(p, c)| json!([p, c.2])).collect();
-        let case = json!({
-            "case": "random",
-            "elevator": format!("{}-{version}", info.name),
-            "hz": hz,
-            "device": {"depth": depth, "service_us": service, "rotational": true},
-            "max_sectors": max,
-            "tunables": tun,
-            "contexts": contexts,
-            "nice": nice,
-            "input": input,
-        });
-        serde_json::from_value(case).expect("a sound case")
-    })
+            input.extend(plugged.iter().map(|pid| json!([t, "unplug", pid])));
+            let contexts: Vec<_> = (1u64..)
+                .zip(&ctxs)
+                .map(|(p, c)| json!([p, c.0, c.1]))
+                .collect();
+            let nice: Vec<_> = (1u64..).zip(&ctxs).map(|(p, c)| json!([p, c.2])).collect();
+            let case = json!({
+                "case": "random",
+                "elevator": elevator,
+                "harness": if mq { "mq" } else { "legacy" },
+                "hz": hz,
+                "device": {"depth": depth, "service_us": service, "rotational": rotational},
+                // blk-mq splits what is longer; the longest bios here are of 24 sectors.
+            "max_sectors": if mq { max.max(24) } else { max },
+                "tunables": tun,
+                "contexts": contexts,
+                "nice": nice,
+                "input": input,
+            });
+            serde_json::from_value(case).expect("a sound case")
+        },
+    )
 }
