@@ -4,6 +4,7 @@
 mod models;
 mod random;
 
+use models::anticipatory::Anticipatory;
 use models::deadline::{Deadline, Generation};
 use models::fiops::{Fiops, Kind};
 use models::row::Row;
@@ -115,6 +116,8 @@ fn tuned_sio(hz: u64, sync_read_j: u64, sync_write_j: u64, batch: i64, starved: 
 }
 
 differential! {
+    anticipatory_2_6_18: "anticipatory" "2.6.18" |hz| Anticipatory::new(true, hz);
+    anticipatory_2_6_24: "anticipatory" "2.6.24" |hz| Anticipatory::new(false, hz);
     deadline_2_6_18: "deadline" "2.6.18" |hz| Deadline::new(Generation::D18, hz);
     deadline_2_6_24: "deadline" "2.6.24" |hz| Deadline::new(Generation::D24, hz);
     deadline_3_4: "deadline" "3.4" |hz| Deadline::new(Generation::D34, hz);

@@ -18,14 +18,19 @@
 //! worker that runs the queue only while the scheduler holds something is the layer's ordinary
 //! one (the layer runs the queue after a completion and an insertion anyway).
 
+mod batch;
 mod context;
+mod tunables;
+mod wait;
 
 use crate::contract::{Insert, IocEvent, MayQueue, MergeKind, Scheduler};
-use crate::cx::{Cx, Emit};
+use crate::cx::Cx;
 use crate::registry::{Layer, SchedulerInfo, hash_always};
-use crate::tunable::{INT_MAX, Kind, StoreError, Tunable, legacy_int};
+use crate::tunable::{StoreError, Tunable};
 use context::{ContextTable, Ctx, Global, ONE, decay};
 use seekwell_core::{Bio, Era, IocId, Links, List, Nodes, RqId, Sector, Side, Tree};
+use tunables::TUNABLES;
+use wait::Wait;
 
 /// Registry line.
 pub const INFO: SchedulerInfo = SchedulerInfo {
@@ -44,77 +49,10 @@ pub const INFO: SchedulerInfo = SchedulerInfo {
     make: |cx, v| Box::new(Anticipatory::new(cx, v == "2.6.18")),
 };
 
-const fn ms(name: &'static str, default: &'static str, help: &'static str) -> Tunable {
-    Tunable {
-        name,
-        kind: Kind::MsJiffies,
-        unit: "ms",
-        default,
-        min: 0,
-        max: INT_MAX,
-        help,
-    }
-}
-
-const TUNABLES: &[Tunable] = &[
-    ms(
-        "read_expire",
-        "125",
-        "Deadline of a sync request, and how often at most the sync FIFO is looked at: the time \
-         slice between competing readers. Longer: more throughput, more unfairness.",
-    ),
-    ms("write_expire", "250", "The same for async requests."),
-    ms(
-        "read_batch_expire",
-        "500",
-        "How long a sync batch goes on once async requests compete.",
-    ),
-    ms(
-        "write_batch_expire",
-        "125",
-        "How long an async batch is meant to last; the number of writes it may hold is adapted \
-         towards this.",
-    ),
-    ms(
-        "antic_expire",
-        "6",
-        "Longest wait for the next request of the process just served; 0 turns waiting off and \
-         leaves something near deadline. One jiffy (4 or 10 ms) at HZ 250 and 100.",
-    ),
-    Tunable {
-        name: "est_time",
-        kind: Kind::ReadOnly,
-        unit: "text",
-        default: "",
-        min: 0,
-        max: 0,
-        help: "What it has learnt: how often new processes exit, alone or not, and how long they \
-               think (jiffies, though it says ms) and how far they seek.",
-    },
-];
-
 const ASYNC: usize = 0;
 const SYNC: usize = 1;
 /// Timer slot of the anticipation.
 const ANTIC: u8 = 0;
-/// How far behind the head a request still counts as reachable backwards, sectors (512 MiB).
-const BACK_MAX: u64 = 1 << 20;
-/// Sectors around the head that are near at once after a completion.
-const NEAR: u64 = 8192;
-
-/// The anticipation.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Wait {
-    /// Not waiting.
-    Off,
-    /// It will wait, once the request of the process served last comes back.
-    ForRequest,
-    /// The disk is idle, the timer runs.
-    ForNext,
-    /// A wait just ended: the next sync dispatch needs none.
-    Finished,
-}
-
 /// Data of a request.
 #[derive(Clone, Copy, Debug, Default)]
 struct Rq {
@@ -213,326 +151,11 @@ impl Anticipatory {
     fn class(cx: &Cx, rq: RqId) -> usize {
         cx.rqs[rq].sync as usize
     }
-    fn waiting(&self) -> bool {
-        matches!(self.wait, Wait::ForRequest | Wait::ForNext)
-    }
     fn fifo_head(&self, c: usize) -> Option<RqId> {
         self.fifo[c].first().map(RqId)
     }
     fn ctx_of(&self, rq: RqId) -> Option<Ctx> {
         self.rq.try_get(rq.idx()).and_then(|r| r.ctx)
-    }
-
-    /// Section 6: the cheaper of two requests of class `c`, as seen from its head.
-    fn choose(&self, cx: &Cx, c: usize, a: Option<RqId>, b: Option<RqId>) -> Option<RqId> {
-        let (Some(ra), Some(rb)) = (a, b) else {
-            return a.or(b);
-        };
-        let last = self.head[c].0;
-        let cost = |s: u64| {
-            if s >= last {
-                Some(s - last)
-            } else if s + BACK_MAX >= last {
-                Some(2 * (last - s))
-            } else {
-                None
-            }
-        };
-        let (sa, sb) = (cx.rqs[ra].sector.0, cx.rqs[rb].sector.0);
-        let first = match (cost(sa), cost(sb)) {
-            (Some(ca), Some(cb)) if ca == cb => sa >= sb,
-            (Some(ca), Some(cb)) => ca < cb,
-            (Some(_), None) => true,
-            (None, Some(_)) => false,
-            (None, None) => sa <= sb,
-        };
-        if first { a } else { b }
-    }
-    /// The best of `rq`'s neighbours.
-    fn find_next(&self, cx: &Cx, c: usize, rq: RqId) -> Option<RqId> {
-        let lowest = self.sorted[c].first().filter(|f| *f != rq.0);
-        let behind = self.nodes.next(rq.0).or(lowest).map(RqId);
-        let before = self.nodes.prev(rq.0).map(RqId);
-        self.choose(cx, c, behind, before)
-    }
-
-    /// A2: sorts a request in; whoever sits at its start sector is sent off first.
-    fn sort(&mut self, cx: &mut Cx, rq: RqId) {
-        let (c, key) = (Self::class(cx, rq), cx.rqs[rq].sector);
-        while let Some(i) = self.nodes.find(&self.sorted[c], key) {
-            cx.why("A2", || {
-                "another one at its start sector sends it off".to_owned()
-            });
-            self.take(cx, RqId(i));
-            self.stop(cx);
-        }
-        self.nodes.insert(&mut self.sorted[c], rq.0, key);
-    }
-
-    /// D8: hands `rq` over.
-    fn take(&mut self, cx: &mut Cx, rq: RqId) {
-        let c = Self::class(cx, rq);
-        self.stop(cx);
-        self.wait = Wait::Off;
-        self.head[c] = cx.rqs[rq].end();
-        let ctx = self.ctx_of(rq);
-        if c == SYNC {
-            self.set_antic_ctx(ctx);
-        } else {
-            self.set_antic_ctx(None);
-            if self.wleft != 0 {
-                self.wleft -= 1;
-            }
-        }
-        self.ctx_done = false;
-        self.next[c] = self.find_next(cx, c, rq);
-        self.nodes.remove(&mut self.sorted[c], rq.0);
-        self.links.remove(&mut self.fifo[c], rq.0);
-        self.rq[rq].place = Place::Dispatched;
-        if let Some(x) = ctx {
-            self.ctxs[x].queued -= 1;
-            self.ctxs[x].dispatched += 1;
-        }
-        self.inflight += 1;
-        cx.emit(rq, Emit::Sorted);
-    }
-
-    fn set_antic_ctx(&mut self, ctx: Option<Ctx>) {
-        if let Some(c) = ctx {
-            self.ctxs.get(c);
-        }
-        if let Some(c) = std::mem::replace(&mut self.antic_ctx, ctx) {
-            self.ctxs.put(c);
-        }
-    }
-
-    /// Section 4, start: the disk shall stay idle for the process served last.
-    fn start(&mut self, cx: &mut Cx) {
-        if self.wait != Wait::Off {
-            return;
-        }
-        if self.antic_ctx.is_none() || self.ctx_done {
-            self.wait_next(cx);
-        } else {
-            self.wait = Wait::ForRequest;
-        }
-    }
-    fn wait_next(&mut self, cx: &mut Cx) {
-        cx.arm_jiffy(ANTIC, self.antic_start_j + self.antic_expire_j);
-        self.wait = Wait::ForNext;
-    }
-    /// Section 4, stop: no more waiting.
-    fn stop(&mut self, cx: &mut Cx) {
-        if self.waiting() {
-            cx.disarm(ANTIC);
-            self.wait = Wait::Finished;
-            cx.kick();
-        }
-    }
-    fn may_exit(&mut self, x: Ctx) {
-        if self.ctxs[x].tt_samples == 0 {
-            self.all.exit_prob = decay(self.all.exit_prob, ONE);
-        }
-    }
-
-    /// Is sync request `rq` near the head, as far as `x` is concerned?
-    fn close(&self, cx: &Cx, rq: RqId, x: Ctx) -> bool {
-        let (last, s) = (self.head[self.batch].0, cx.rqs[rq].sector.0);
-        let mut delay = 0;
-        if self.wait != Wait::Off && self.ctx_done {
-            delay = cx.jiffies().saturating_sub(self.antic_start_j);
-        }
-        let limit = if self.old {
-            delay = cx.clock().to_ms(delay);
-            20
-        } else {
-            cx.ms_to_jiffies(20)
-        };
-        let window = match delay {
-            0 => NEAR,
-            d if d <= limit && d <= self.antic_expire_j => NEAR << d,
-            _ => return true,
-        };
-        if last <= s + window / 2 && s <= last + window {
-            return true;
-        }
-        let x = &self.ctxs[x];
-        let usual = match x.seek_samples {
-            0 => self.all.new_seek_mean,
-            _ => x.seek_mean,
-        };
-        s.abs_diff(last) < usual
-    }
-
-    /// Does `rq` (or nothing at all) end the waiting for process `x`? Learns on the way. The
-    /// answer is the rule.
-    fn can_break(&mut self, cx: &mut Cx, rq: Option<RqId>, x: Ctx) -> Option<&'static str> {
-        let now = cx.jiffies();
-        if rq.is_some_and(|r| self.ctx_of(r) == Some(x)) {
-            return Some("B1");
-        }
-        if self.ctx_done && now.saturating_sub(self.antic_start_j) >= self.antic_expire_j {
-            return Some("B2");
-        }
-        if self.ctxs[x].queued > 0 || self.ctxs[x].dispatched > 0 {
-            return Some("B3");
-        }
-        if let Some(r) = rq
-            && Self::class(cx, r) == SYNC
-            && self.close(cx, r, x)
-        {
-            if !self.ctxs[x].alive {
-                self.may_exit(x);
-                self.all.no_coop = decay(self.all.no_coop, 0);
-            }
-            let (start, end) = (cx.rqs[r].sector, cx.rqs[r].end());
-            self.ctxs[x].history(&mut self.all, cx.hz(), now, start, end);
-            return Some("B4");
-        }
-        if !self.ctxs[x].alive {
-            self.may_exit(x);
-            if self.all.no_coop > ONE / 2 {
-                return Some("B5");
-            }
-        }
-        let think_j = match self.ctxs[x].tt_samples {
-            0 => {
-                if self.all.exit_prob * self.all.no_coop > ONE * ONE / 2 {
-                    return Some("B6");
-                }
-                self.all.new_tt_mean
-            }
-            _ => self.ctxs[x].tt_mean,
-        };
-        (think_j > self.antic_expire_j).then_some("B6")
-    }
-    /// D4: shall the disk rather stay idle than serve `rq`?
-    fn can_anticipate(&mut self, cx: &mut Cx, rq: Option<RqId>) -> bool {
-        let Some(x) = self.antic_ctx else {
-            return false;
-        };
-        if self.wait == Wait::Finished {
-            return false;
-        }
-        match self.can_break(cx, rq, x) {
-            Some(rule) => {
-                cx.why(rule, || "no waiting for the process served last".to_owned());
-                false
-            }
-            None => true,
-        }
-    }
-
-    /// Has the oldest of class `c` expired? Asked at most once per expire time (Q5).
-    fn fifo_expired(&mut self, cx: &Cx, c: usize) -> bool {
-        let now = cx.jiffies();
-        if now.abs_diff(self.last_look_j[c]) < self.expire_j[c] {
-            return false;
-        }
-        self.last_look_j[c] = now;
-        self.fifo_head(c)
-            .is_some_and(|r| now > self.rq[r].deadline_j)
-    }
-    fn batch_expired(&self, cx: &Cx) -> bool {
-        if self.changing || self.new_batch {
-            return false;
-        }
-        cx.jiffies() > self.batch_end_j || (self.batch == ASYNC && self.wleft == 0)
-    }
-
-    /// C3: the first sync completion after writes tells how long they took.
-    fn adapt_wcount(&mut self, cx: &Cx) {
-        let b = self.batch_expire_j[ASYNC];
-        let t = (cx.jiffies() + b).saturating_sub(self.batch_end_j);
-        if t > b && !self.w_idled {
-            if t > 3 * b {
-                self.wcount /= 2;
-            } else {
-                self.wcount = self.wcount.wrapping_sub(1);
-            }
-        } else if t < b && self.wleft == 0 {
-            if b > 3 * t {
-                self.wcount = self.wcount.wrapping_mul(2);
-            } else {
-                self.wcount = self.wcount.wrapping_add(1);
-            }
-        }
-        self.wcount = self.wcount.max(1);
-    }
-
-    /// D7 and D7b. `looked`: the FIFO head was chosen in D4 already.
-    fn serve(&mut self, cx: &mut Cx, mut rq: RqId, looked: bool) -> u32 {
-        let c = self.batch;
-        if !looked
-            && self.fifo_expired(cx, c)
-            && let Some(head) = self.fifo_head(c)
-        {
-            cx.why("D7", || {
-                format!("the oldest {} request has expired", CLASS[c])
-            });
-            rq = head;
-        }
-        if self.changing {
-            if self.inflight > 0 {
-                let n = self.inflight;
-                cx.why("D7b", || {
-                    format!("{n} of the old batch are still under way")
-                });
-                return 0;
-            }
-            self.changing = false;
-            if c == ASYNC {
-                self.batch_end_j = cx.jiffies() + self.batch_expire_j[ASYNC];
-            } else {
-                self.new_batch = true;
-            }
-        }
-        self.take(cx, rq);
-        1
-    }
-
-    /// D6: which class begins.
-    fn begin_batch(&mut self, cx: &mut Cx, reads: bool, writes: bool) -> u32 {
-        let rq = if reads && !(writes && self.batch == SYNC) {
-            cx.why("D6", || "sync requests, from the oldest".to_owned());
-            self.changing |= self.batch == ASYNC;
-            self.batch = SYNC;
-            self.last_look_j[SYNC] = cx.jiffies();
-            self.fifo_head(SYNC)
-        } else {
-            let n = self.wcount;
-            cx.why("D6", || format!("async requests, up to {n}"));
-            if self.batch == SYNC {
-                self.changing = true;
-                self.new_batch = false;
-            }
-            self.batch = ASYNC;
-            self.wleft = self.wcount;
-            self.w_idled = false;
-            if self.old {
-                self.next[ASYNC].or(self.fifo_head(ASYNC))
-            } else {
-                self.last_look_j[ASYNC] = cx.jiffies();
-                self.fifo_head(ASYNC)
-            }
-        };
-        rq.map_or(0, |rq| self.serve(cx, rq, false))
-    }
-
-    fn drain(&mut self, cx: &mut Cx) -> u32 {
-        let mut n = 0;
-        self.changing = false;
-        self.new_batch = false;
-        self.batch = SYNC;
-        for c in [SYNC, ASYNC] {
-            // Behind `next`, whoever was lost by a front merge onto an alias.
-            while let Some(rq) = self.next[c].or(self.sorted[c].first().map(RqId)) {
-                self.take(cx, rq);
-                n += 1;
-            }
-            self.last_look_j[c] = cx.jiffies();
-        }
-        n
     }
 }
 
@@ -771,39 +394,10 @@ impl Scheduler for Anticipatory {
         TUNABLES
     }
     fn show(&self, cx: &Cx, name: &str) -> Option<String> {
-        let jiffies = match name {
-            "read_expire" => self.expire_j[SYNC],
-            "write_expire" => self.expire_j[ASYNC],
-            "read_batch_expire" => self.batch_expire_j[SYNC],
-            "write_batch_expire" => self.batch_expire_j[ASYNC],
-            "antic_expire" => self.antic_expire_j,
-            "est_time" => {
-                let g = &self.all;
-                return Some(format!(
-                    "{} % exit probability\n{} % probability of exiting without a cooperating \
-                     process submitting IO\n{} ms new thinktime\n{} sectors new seek distance",
-                    100 * g.exit_prob / ONE,
-                    100 * g.no_coop / ONE,
-                    g.new_tt_mean,
-                    g.new_seek_mean
-                ));
-            }
-            _ => return None,
-        };
-        Some(cx.clock().to_ms(jiffies).to_string())
+        self.show_tunable(cx, name)
     }
     fn store(&mut self, cx: &mut Cx, name: &str, text: &str) -> Result<(), StoreError> {
-        let jiffies = cx.ms_to_jiffies(legacy_int(text).clamp(0, INT_MAX) as u64);
-        *match name {
-            "read_expire" => &mut self.expire_j[SYNC],
-            "write_expire" => &mut self.expire_j[ASYNC],
-            "read_batch_expire" => &mut self.batch_expire_j[SYNC],
-            "write_batch_expire" => &mut self.batch_expire_j[ASYNC],
-            "antic_expire" => &mut self.antic_expire_j,
-            "est_time" => return Err(StoreError::read_only(name)),
-            _ => return Err(StoreError::unknown(name)),
-        } = jiffies;
-        Ok(())
+        self.store_tunable(cx, name, text)
     }
 
     fn check(&self, cx: &Cx) {

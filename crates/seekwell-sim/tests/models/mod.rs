@@ -5,6 +5,7 @@
 //! and contexts are never reused. Only what the random cases need is here: one server of fixed
 //! service time, no plug, no pools.
 
+pub mod anticipatory;
 pub mod deadline;
 pub mod fiops;
 pub mod row;
@@ -58,6 +59,8 @@ pub struct Context {
     /// As set by ioprio_set.
     pub prio: IoPrio,
     pub nice: i8,
+    /// Its process has not exited.
+    pub alive: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -152,6 +155,8 @@ pub trait Model {
     fn latter(&self, _w: &World, _rq: Rq) -> Option<Rq> {
         None
     }
+    /// The driver takes it off the list.
+    fn activated(&mut self, _w: &mut World, _rq: Rq) {}
     fn completed(&mut self, _w: &mut World, _rq: Rq) {}
     fn timer(&mut self, _w: &mut World) {}
     /// A tunable, in sysfs units.
@@ -191,6 +196,7 @@ impl Run<'_> {
                 self.w.boundary_rq = None;
             }
             self.w.rqs[rq].at = At::Device;
+            self.model.activated(&mut self.w, rq);
             let done = self.busy_until.max(self.w.now_us) + self.service_us;
             self.busy_until = done;
             self.device.push((done, rq));
@@ -402,6 +408,7 @@ pub fn run(case: &Case, model: &mut dyn Model, old: bool) -> Plain {
                         r.w.ctxs.push(Context {
                             prio: prio.get(&task.0).copied().unwrap_or(IoPrio::NONE),
                             nice: nice.get(&task.0).copied().unwrap_or(0),
+                            alive: true,
                         });
                         r.w.ctxs.len() - 1
                     });
@@ -409,7 +416,9 @@ pub fn run(case: &Case, model: &mut dyn Model, old: bool) -> Plain {
                     r.bio(*id, *op, sync, sector.0, sectors.0.into(), ctx);
                 }
                 What::Exit(task) => {
-                    alive.remove(&task.0);
+                    if let Some(c) = alive.remove(&task.0) {
+                        r.w.ctxs[c].alive = false;
+                    }
                     prio.remove(&task.0);
                 }
                 What::Prio(task, p) => {

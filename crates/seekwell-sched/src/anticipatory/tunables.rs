@@ -1,0 +1,98 @@
+//! The tunables of `iosched/`: table, reading and writing.
+
+use super::context::ONE;
+use super::{ASYNC, Anticipatory, SYNC};
+use crate::cx::Cx;
+use crate::tunable::{INT_MAX, Kind, StoreError, Tunable, legacy_int};
+
+const fn ms(name: &'static str, default: &'static str, help: &'static str) -> Tunable {
+    Tunable {
+        name,
+        kind: Kind::MsJiffies,
+        unit: "ms",
+        default,
+        min: 0,
+        max: INT_MAX,
+        help,
+    }
+}
+
+pub(super) const TUNABLES: &[Tunable] = &[
+    ms(
+        "read_expire",
+        "125",
+        "Deadline of a sync request, and how often at most the sync FIFO is looked at: the time \
+         slice between competing readers. Longer: more throughput, more unfairness.",
+    ),
+    ms("write_expire", "250", "The same for async requests."),
+    ms(
+        "read_batch_expire",
+        "500",
+        "How long a sync batch goes on once async requests compete.",
+    ),
+    ms(
+        "write_batch_expire",
+        "125",
+        "How long an async batch is meant to last; the number of writes it may hold is adapted \
+         towards this.",
+    ),
+    ms(
+        "antic_expire",
+        "6",
+        "Longest wait for the next request of the process just served; 0 turns waiting off and \
+         leaves something near deadline. One jiffy (4 or 10 ms) at HZ 250 and 100.",
+    ),
+    Tunable {
+        name: "est_time",
+        kind: Kind::ReadOnly,
+        unit: "text",
+        default: "",
+        min: 0,
+        max: 0,
+        help: "What it has learnt: how often new processes exit, alone or not, and how long they \
+               think (jiffies, though it says ms) and how far they seek.",
+    },
+];
+
+impl Anticipatory {
+    pub(super) fn show_tunable(&self, cx: &Cx, name: &str) -> Option<String> {
+        let jiffies = match name {
+            "read_expire" => self.expire_j[SYNC],
+            "write_expire" => self.expire_j[ASYNC],
+            "read_batch_expire" => self.batch_expire_j[SYNC],
+            "write_batch_expire" => self.batch_expire_j[ASYNC],
+            "antic_expire" => self.antic_expire_j,
+            "est_time" => {
+                let g = &self.all;
+                return Some(format!(
+                    "{} % exit probability\n{} % probability of exiting without a cooperating \
+                     process submitting IO\n{} ms new thinktime\n{} sectors new seek distance",
+                    100 * g.exit_prob / ONE,
+                    100 * g.no_coop / ONE,
+                    g.new_tt_mean,
+                    g.new_seek_mean
+                ));
+            }
+            _ => return None,
+        };
+        Some(cx.clock().to_ms(jiffies).to_string())
+    }
+    pub(super) fn store_tunable(
+        &mut self,
+        cx: &mut Cx,
+        name: &str,
+        text: &str,
+    ) -> Result<(), StoreError> {
+        let jiffies = cx.ms_to_jiffies(legacy_int(text).clamp(0, INT_MAX) as u64);
+        *match name {
+            "read_expire" => &mut self.expire_j[SYNC],
+            "write_expire" => &mut self.expire_j[ASYNC],
+            "read_batch_expire" => &mut self.batch_expire_j[SYNC],
+            "write_batch_expire" => &mut self.batch_expire_j[ASYNC],
+            "antic_expire" => &mut self.antic_expire_j,
+            "est_time" => return Err(StoreError::read_only(name)),
+            _ => return Err(StoreError::unknown(name)),
+        } = jiffies;
+        Ok(())
+    }
+}

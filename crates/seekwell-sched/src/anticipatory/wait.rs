@@ -1,0 +1,158 @@
+//! The anticipation: when the disk is left idle, for whom, and what ends the waiting.
+
+use super::context::{Ctx, ONE, decay};
+use super::{ANTIC, Anticipatory, SYNC};
+use crate::cx::Cx;
+use seekwell_core::RqId;
+
+/// Sectors around the head that are near at once after a completion.
+const NEAR: u64 = 8192;
+
+/// The anticipation.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Wait {
+    /// Not waiting.
+    Off,
+    /// It will wait, once the request of the process served last comes back.
+    ForRequest,
+    /// The disk is idle, the timer runs.
+    ForNext,
+    /// A wait just ended: the next sync dispatch needs none.
+    Finished,
+}
+
+impl Anticipatory {
+    pub(super) fn waiting(&self) -> bool {
+        matches!(self.wait, Wait::ForRequest | Wait::ForNext)
+    }
+    pub(super) fn set_antic_ctx(&mut self, ctx: Option<Ctx>) {
+        if let Some(c) = ctx {
+            self.ctxs.get(c);
+        }
+        if let Some(c) = std::mem::replace(&mut self.antic_ctx, ctx) {
+            self.ctxs.put(c);
+        }
+    }
+
+    /// Section 4, start: the disk shall stay idle for the process served last.
+    pub(super) fn start(&mut self, cx: &mut Cx) {
+        if self.wait != Wait::Off {
+            return;
+        }
+        if self.antic_ctx.is_none() || self.ctx_done {
+            self.wait_next(cx);
+        } else {
+            self.wait = Wait::ForRequest;
+        }
+    }
+    pub(super) fn wait_next(&mut self, cx: &mut Cx) {
+        cx.arm_jiffy(ANTIC, self.antic_start_j + self.antic_expire_j);
+        self.wait = Wait::ForNext;
+    }
+    /// Section 4, stop: no more waiting.
+    pub(super) fn stop(&mut self, cx: &mut Cx) {
+        if self.waiting() {
+            cx.disarm(ANTIC);
+            self.wait = Wait::Finished;
+            cx.kick();
+        }
+    }
+    pub(super) fn may_exit(&mut self, x: Ctx) {
+        if self.ctxs[x].tt_samples == 0 {
+            self.all.exit_prob = decay(self.all.exit_prob, ONE);
+        }
+    }
+
+    /// Is sync request `rq` near the head, as far as `x` is concerned?
+    pub(super) fn close(&self, cx: &Cx, rq: RqId, x: Ctx) -> bool {
+        let (last, s) = (self.head[self.batch].0, cx.rqs[rq].sector.0);
+        let mut delay = 0;
+        if self.wait != Wait::Off && self.ctx_done {
+            delay = cx.jiffies().saturating_sub(self.antic_start_j);
+        }
+        let limit = if self.old {
+            delay = cx.clock().to_ms(delay);
+            20
+        } else {
+            cx.ms_to_jiffies(20)
+        };
+        let window = match delay {
+            0 => NEAR,
+            d if d <= limit && d <= self.antic_expire_j => NEAR << d,
+            _ => return true,
+        };
+        if last <= s + window / 2 && s <= last + window {
+            return true;
+        }
+        let x = &self.ctxs[x];
+        let usual = match x.seek_samples {
+            0 => self.all.new_seek_mean,
+            _ => x.seek_mean,
+        };
+        s.abs_diff(last) < usual
+    }
+
+    /// Does `rq` (or nothing at all) end the waiting for process `x`? Learns on the way. The
+    /// answer is the rule.
+    pub(super) fn can_break(
+        &mut self,
+        cx: &mut Cx,
+        rq: Option<RqId>,
+        x: Ctx,
+    ) -> Option<&'static str> {
+        let now = cx.jiffies();
+        if rq.is_some_and(|r| self.ctx_of(r) == Some(x)) {
+            return Some("B1");
+        }
+        if self.ctx_done && now.saturating_sub(self.antic_start_j) >= self.antic_expire_j {
+            return Some("B2");
+        }
+        if self.ctxs[x].queued > 0 || self.ctxs[x].dispatched > 0 {
+            return Some("B3");
+        }
+        if let Some(r) = rq
+            && Self::class(cx, r) == SYNC
+            && self.close(cx, r, x)
+        {
+            if !self.ctxs[x].alive {
+                self.may_exit(x);
+                self.all.no_coop = decay(self.all.no_coop, 0);
+            }
+            let (start, end) = (cx.rqs[r].sector, cx.rqs[r].end());
+            self.ctxs[x].history(&mut self.all, cx.hz(), now, start, end);
+            return Some("B4");
+        }
+        if !self.ctxs[x].alive {
+            self.may_exit(x);
+            if self.all.no_coop > ONE / 2 {
+                return Some("B5");
+            }
+        }
+        let think_j = match self.ctxs[x].tt_samples {
+            0 => {
+                if self.all.exit_prob * self.all.no_coop > ONE * ONE / 2 {
+                    return Some("B6");
+                }
+                self.all.new_tt_mean
+            }
+            _ => self.ctxs[x].tt_mean,
+        };
+        (think_j > self.antic_expire_j).then_some("B6")
+    }
+    /// D4: shall the disk rather stay idle than serve `rq`?
+    pub(super) fn can_anticipate(&mut self, cx: &mut Cx, rq: Option<RqId>) -> bool {
+        let Some(x) = self.antic_ctx else {
+            return false;
+        };
+        if self.wait == Wait::Finished {
+            return false;
+        }
+        match self.can_break(cx, rq, x) {
+            Some(rule) => {
+                cx.why(rule, || "no waiting for the process served last".to_owned());
+                false
+            }
+            None => true,
+        }
+    }
+}
