@@ -68,6 +68,22 @@ fn act() -> impl Strategy<Value = Act> {
     ]
 }
 
+/// Readers that think, finish each other's gaps and exit.
+fn reader_act() -> impl Strategy<Value = Act> {
+    let place = prop_oneof![
+        3 => (0u64..1 << 24).prop_map(|s| Place::Far(s * 8)),
+        3 => Just(Place::Behind(0)),
+        3 => Just(Place::Before),
+        3 => (1usize..5).prop_map(Place::Gap),
+        4 => (1usize..5, any::<bool>()).prop_map(|(k, e)| Place::Around(k, e)),
+    ];
+    let op = prop::sample::select(vec!["R", "R", "R", "R", "S", "S", "W"]);
+    prop_oneof![
+        8 => (op, place).prop_map(|(o, p)| Act::Bio(o, p, 8)),
+        1 => Just(Act::Exit),
+    ]
+}
+
 fn gap_us() -> impl Strategy<Value = u64> {
     prop_oneof![
         8 => Just(0u64),
@@ -101,7 +117,15 @@ pub fn cases(
         any::<bool>(),
         set,
     );
-    let rows = prop::collection::vec((gap_us(), 0u64..6, act()), 1..120);
+    let think_us = prop_oneof![
+        Just(0u64),
+        0u64..12_000,
+        (1u64..12).prop_map(|ms| ms * 1000)
+    ];
+    let rows = prop_oneof![
+        3 => prop::collection::vec((gap_us(), 0u64..6, act()), 1..120),
+        1 => prop::collection::vec((think_us, 0u64..4, reader_act()), 1..160),
+    ];
     (head, rows).prop_map(
         move |((hz, depth, service, max, ctxs, rotational, set), rows)| {
             let clamp = |t: &Tunable, v: i64| match t.name {
