@@ -1,6 +1,6 @@
 //! How far a run agrees with a recorded one.
 
-use super::{Case, CaseError, Dispatched, Harness, Outcome, What, run};
+use super::{Case, Dispatched, Harness, Outcome, What, run};
 use seekwell_core::Instant;
 use seekwell_sched::{Layer, find};
 
