@@ -361,6 +361,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
     /// Each request leaves once; 3.x never holds one back, older ones only while the device works;
     /// nothing passes a barrier; pages keep their limits; at rest nothing is counted.
     #[test]
