@@ -59,7 +59,8 @@ impl<X: Variant> Core<X> {
     /// Arranges that the processes of `q` go to `into` (or where that one's go). The queue they
     /// will go to; `None` if nobody is left on a side.
     pub(super) fn arrange(&mut self, q: QId, into: QId) -> Option<QId> {
-        if self.q(into).procs == 0 {
+        // A process remembers a queue for a later stable merge, and may own that very queue by then.
+        if into == q || self.q(into).procs == 0 {
             return None;
         }
         let mut into = into;

@@ -616,6 +616,13 @@ impl<X: Variant> Core<X> {
                 assert_eq!(self.queue_of(next), Some(i as QId), "next is its own");
                 assert_eq!(self.sort.key(next.0), cx.rqs[next].sector, "key of next");
             }
+            if let Some(to) = q.redirect
+                && q.procs > 0
+            {
+                let t = self.q(to);
+                let enough = t.live && t.procs >= q.procs && to != i as QId;
+                assert!(enough, "queue {i} leads to queue {to}, which expects fewer");
+            }
             let raised = self.wf.e(q.ent).raised();
             assert!(!raised || self.low_latency || !X::MQ, "P11: raised");
         }

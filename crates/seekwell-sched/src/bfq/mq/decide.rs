@@ -76,13 +76,6 @@ impl Bfq {
         let live = || self.core.queues.iter().filter(|q| q.live);
         let flying: u32 = live().map(|q| q.dispatched).sum();
         assert_eq!(flying, self.core.in_driver, "P7");
-        if self.set.strict {
-            // A write of the tunable finds requests in the driver already.
-            assert!(
-                self.core.in_driver <= 1 || self.core.serving.is_some(),
-                "P8"
-            );
-        }
         let raised = live().filter(|q| q.busy && self.core.wf.e(q.ent).raised());
         assert_eq!(raised.count() as i64, self.core.wr_busy, "P11: wr_busy");
         if cx.armed(IDLE_TIMER) {

@@ -71,7 +71,9 @@ impl Bfq {
         }
         let x = self.q(q);
         let j = cx.jiffies();
+        // Not for a queue that was merged meanwhile.
         if x.sync
+            && x.owner.is_some()
             && !x.x.just_created
             && self.core.procs[ioc].x.stable_with.is_some()
             && x.x.split_j + self.spans.stable < j

@@ -613,8 +613,9 @@ impl Scheduler for Bfq {
                 *p = Default::default();
                 p.prio_gen = generation;
             }
-            IocEvent::Exit => self.exit(cx, ioc),
-            IocEvent::Prio | IocEvent::Cgroup | IocEvent::Release => {}
+            // A request given back after the exit may have made a queue once more.
+            IocEvent::Exit | IocEvent::Release => self.exit(cx, ioc),
+            IocEvent::Prio | IocEvent::Cgroup => {}
         }
     }
     fn cgroup_event(&mut self, cx: &mut Cx, cgroup: CgroupId, what: CgroupEvent) {

@@ -431,11 +431,12 @@ impl Scheduler for BfqSq {
                 // A process that just began deserves raising even if its queue is merged before.
                 p.x.wr_left_j = 1;
             }
-            IocEvent::Exit => {
+            // A request given back after the exit may have made a queue once more.
+            IocEvent::Exit | IocEvent::Release => {
                 self.exit(cx, ioc);
                 self.core.reap();
             }
-            IocEvent::Prio | IocEvent::Cgroup | IocEvent::Release => {}
+            IocEvent::Prio | IocEvent::Cgroup => {}
         }
     }
     fn cgroup_event(&mut self, _: &mut Cx, _: seekwell_core::CgroupId, _: CgroupEvent) {}
