@@ -332,7 +332,8 @@ impl Bfq {
             return q;
         }
         let r = &cx.rqs[rq];
-        let (ioc, sync, prio, cgroup) = (r.ioc, r.sync, r.ioprio, r.cgroup);
+        let (ioc, sync, prio) = (r.ioc, r.sync, r.ioprio);
+        let cgroup = payer(cx, r.cgroup, ioc);
         self.follow_prio(cx, ioc, prio, cgroup);
         self.follow_cgroup(cx, ioc, cgroup);
         let mut split = false;
@@ -563,7 +564,8 @@ impl Scheduler for Bfq {
         self.core.queued > 0 || !self.heads.is_empty()
     }
     fn bio_merge(&mut self, cx: &mut Cx, bio: &Bio, ioc: IocId) -> BioMerge {
-        self.follow_cgroup(cx, ioc, bio.cgroup);
+        let cgroup = payer(cx, bio.cgroup, ioc);
+        self.follow_cgroup(cx, ioc, cgroup);
         BioMerge::UseElevator
     }
     fn find_front(&mut self, cx: &mut Cx, bio: &Bio, ioc: IocId) -> Option<RqId> {
@@ -636,6 +638,15 @@ impl Scheduler for Bfq {
     }
     fn state(&self, cx: &Cx, out: &mut String) {
         super::state_of(&self.core, cx, out);
+    }
+}
+
+/// Who pays: whom the bio names, else the cgroup of its process.
+fn payer(cx: &Cx, named: CgroupId, ioc: IocId) -> CgroupId {
+    if named == CgroupId::ROOT {
+        cx.iocs.get(ioc).cgroup
+    } else {
+        named
     }
 }
 
