@@ -307,3 +307,28 @@ fn level_0_has_eight_turns_to_one_of_level_7() {
     assert_eq!(turns, want);
     assert_eq!(turns.iter().filter(|t| **t == 0).count(), 8);
 }
+
+#[test]
+fn a_join_across_queues_empties_the_other_queue() {
+    for version in [Version::V3_4, Version::V4_0] {
+        let mut b = bench(version, &[BE4, BE4, BE4]);
+        b.insert(2, 5_000_000);
+        let active = b.take().unwrap();
+        let (kept, gone) = (b.insert(0, 1000), b.insert(1, 1008));
+        b.cx.rqs.join(kept, gone);
+        b.s.joined(&mut b.cx, kept, gone);
+        b.cx.nr_sorted -= 1;
+        b.s.finish(&mut b.cx, gone);
+        b.cx.rqs.free(gone);
+        b.s.check(&b.cx);
+        assert_eq!(
+            b.s.busy, 2,
+            "the active queue and the one that was joined into"
+        );
+        b.complete(active);
+        b.pass(20);
+        b.s.timer(&mut b.cx, super::IDLE_TIMER);
+        assert_eq!(b.take(), Some(kept));
+        b.complete(kept);
+    }
+}
