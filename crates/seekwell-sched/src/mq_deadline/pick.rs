@@ -1,0 +1,170 @@
+//! Which request goes next: at-head inserts, aged classes, then classes in order; inside a class
+//! the batch, its direction and its start.
+
+use super::{BE, CLASS_NAMES, IDLE, MqDeadline, READ, WRITE};
+use crate::cx::{Cx, Emit};
+use seekwell_core::RqId;
+
+impl MqDeadline {
+    /// Where the sweep of a direction would go on.
+    pub(super) fn next_in_sweep(&self, c: usize, d: usize) -> Option<RqId> {
+        let class = &self.class[c];
+        if self.generation.pointers {
+            class.next[d]
+        } else {
+            self.nodes
+                .lower_bound(&class.sorted[d], class.latest_pos[d])
+                .map(RqId)
+        }
+    }
+
+    pub(super) fn head_expired(&self, cx: &Cx, c: usize, d: usize) -> bool {
+        self.class[c].fifo[d]
+            .first()
+            .is_some_and(|i| self.info.get(i as usize).fifo_time_j <= cx.jiffies())
+    }
+
+    /// Was it inserted later than `latest_j` (a jiffy, perhaps before boot)?
+    pub(super) fn started_after(&self, cx: &Cx, rq: RqId, latest_j: i64) -> bool {
+        let d = cx.rqs[rq].dir();
+        self.info[rq].fifo_time_j as i64 - self.expire_j[d] as i64 > latest_j
+    }
+
+    /// Rule 8b: direction of a new batch.
+    pub(super) fn choose_direction(&mut self, cx: &mut Cx, c: usize) -> Option<usize> {
+        let d = match (self.class[c].waits(READ), self.class[c].waits(WRITE)) {
+            (false, false) => return None,
+            (false, true) => WRITE,
+            (true, false) => READ,
+            (true, true) => {
+                // Compared as unsigned: a negative writes_starved is never reached.
+                let passed_over = self.starved;
+                self.starved = self.starved.wrapping_add(1);
+                if passed_over >= self.writes_starved as u32 {
+                    cx.why("8b", || {
+                        format!("writes were passed over {passed_over} times")
+                    });
+                    WRITE
+                } else {
+                    READ
+                }
+            }
+        };
+        if d == WRITE {
+            self.starved = 0;
+        }
+        Some(d)
+    }
+
+    /// Rule 8a: the request the present batch goes on with.
+    pub(super) fn in_batch(&self, c: usize) -> Option<RqId> {
+        if self.batching >= self.fifo_batch as u32 {
+            return None;
+        }
+        if self.generation.one_sweep {
+            return self.class[c].next[WRITE].or(self.class[c].next[READ]);
+        }
+        self.next_in_sweep(c, self.last_dir)
+    }
+
+    /// Rule 8: a request of class `c` inserted not later than `latest_j`.
+    pub(super) fn try_class(&mut self, cx: &mut Cx, c: usize, latest_j: i64) -> bool {
+        if let Some(i) = self.class[c].head.first() {
+            let rq = RqId(i);
+            if self.started_after(cx, rq, latest_j) {
+                return false;
+            }
+            self.take_head(cx, c);
+            return true;
+        }
+        let rq = if let Some(rq) = self.in_batch(c) {
+            let (n, of) = (self.batching + 1, self.fifo_batch);
+            cx.why("8a", || format!("the batch goes on: {n} of {of}"));
+            rq
+        } else {
+            let Some(d) = self.choose_direction(cx, c) else {
+                return false;
+            };
+            let next = self.next_in_sweep(c, d);
+            let expired = self.head_expired(cx, c, d);
+            let rq = match next {
+                Some(rq) if !expired => rq,
+                _ => RqId(
+                    self.class[c].fifo[d]
+                        .first()
+                        .expect("a direction with requests"),
+                ),
+            };
+            cx.why("8d", || {
+                let way = ["reads", "writes"][d];
+                match (expired, next.is_some()) {
+                    (true, _) => format!("new batch of {way}: the oldest has expired"),
+                    (_, true) => format!("new batch of {way}: the sweep goes on"),
+                    _ => format!("new batch of {way}: no successor, from the oldest"),
+                }
+            });
+            self.last_dir = d;
+            self.batching = 0;
+            rq
+        };
+        if self.started_after(cx, rq, latest_j) {
+            cx.why("8e", || {
+                format!("{} is not old enough to pass", CLASS_NAMES[c])
+            });
+            return false;
+        }
+        self.batching = self.batching.saturating_add(1);
+        self.take(cx, c, rq);
+        true
+    }
+
+    /// Rule 8f.
+    pub(super) fn take(&mut self, cx: &mut Cx, c: usize, rq: RqId) {
+        let d = cx.rqs[rq].dir();
+        let follower = self.nodes.next(rq.0).map(RqId);
+        let class = &mut self.class[c];
+        self.links.remove(&mut class.fifo[d], rq.0);
+        self.nodes.remove(&mut class.sorted[d], rq.0);
+        if self.generation.one_sweep {
+            class.next = [None; 2];
+        }
+        class.next[d] = follower;
+        class.latest_pos[d] = cx.rqs[rq].sector;
+        class.dispatched += 1;
+        cx.emit(rq, Emit::Tail);
+    }
+
+    /// Rule 5: the first at-head insert of a list.
+    pub(super) fn take_head(&mut self, cx: &mut Cx, list: usize) {
+        let Some(i) = self.links.pop_front(&mut self.class[list].head) else {
+            return;
+        };
+        let rq = RqId(i);
+        let d = cx.rqs[rq].dir();
+        let info = self.info.at(rq.idx());
+        info.at_head = false;
+        let class = &mut self.class[info.class as usize];
+        class.latest_pos[d] = cx.rqs[rq].sector;
+        class.dispatched += 1;
+        cx.why("5", || "inserted at the head".to_owned());
+        cx.emit(rq, Emit::Tail);
+    }
+
+    /// Rule 6: a request of a lower class that has waited long enough.
+    pub(super) fn try_aged(&mut self, cx: &mut Cx) -> bool {
+        let busy = self.class.iter().filter(|c| c.queued() > 0).count();
+        if busy < 2 {
+            return false;
+        }
+        let latest_j = cx.jiffies() as i64 - self.prio_aging_j as i64;
+        for c in [BE, IDLE] {
+            if self.class[c].queued() > 0 && self.try_class(cx, c, latest_j) {
+                cx.why("6", || {
+                    format!("{} passes: it waited long enough", CLASS_NAMES[c])
+                });
+                return true;
+            }
+        }
+        false
+    }
+}
