@@ -3,7 +3,7 @@
 //! Bio-based: it has no scheduler of its own; the elevator that matters is each member's.
 
 use crate::stripe::Split;
-use seekwell_core::{Bio, BioDone, BioSink, Control, Instant, Sector, Sectors};
+use seekwell_core::{Bio, BioDone, BioSink, Control, Instant, Sector, Sectors, TaskId};
 
 /// Members one behind the other.
 pub struct Linear<B> {
@@ -64,5 +64,8 @@ impl<B: BioSink> BioSink for Linear<B> {
     }
     fn congested(&self, write: bool) -> bool {
         self.members.iter().any(|m| m.congested(write))
+    }
+    fn waits(&self, task: TaskId) -> bool {
+        self.members.iter().any(|m| m.waits(task))
     }
 }

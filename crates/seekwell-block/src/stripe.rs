@@ -4,7 +4,7 @@
 //! still an elevator for every member. A bio is split at chunk ends; neighbouring pieces on one
 //! member are contiguous there and merge in its queue.
 
-use seekwell_core::{Bio, BioDone, BioId, BioSink, Control, Instant, Sector, Sectors};
+use seekwell_core::{Bio, BioDone, BioId, BioSink, Control, Instant, Sector, Sectors, TaskId};
 
 /// Splits bios over members and joins their completions.
 #[derive(Default)]
@@ -187,5 +187,8 @@ impl<B: BioSink> BioSink for Stripe<B> {
     }
     fn congested(&self, write: bool) -> bool {
         self.members.iter().any(|m| m.congested(write))
+    }
+    fn waits(&self, task: TaskId) -> bool {
+        self.members.iter().any(|m| m.waits(task))
     }
 }

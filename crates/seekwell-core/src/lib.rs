@@ -13,6 +13,7 @@ pub mod request;
 pub mod result;
 pub mod rng;
 pub mod sink;
+pub mod sys;
 pub mod time;
 pub mod units;
 
@@ -24,5 +25,6 @@ pub use list::{Links, List};
 pub use rbtree::{Descent, Nodes, Tree};
 pub use request::{Request, Requests, RqId, Side, State};
 pub use sink::{BioDone, BioSink, Control};
+pub use sys::{Access, Advice, Errno, OpenFlags, Stat, SyncRange};
 pub use time::{Instant, NSEC_PER_MSEC, NSEC_PER_SEC, NSEC_PER_USEC, Nanos, TickClock};
 pub use units::{Sector, Sectors};

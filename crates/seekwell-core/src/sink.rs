@@ -66,6 +66,12 @@ pub trait BioSink {
         let _ = write;
         false
     }
+    /// `task` sleeps for want of a request: what it submits from now on waits behind. A program
+    /// stops there; whoever models programs asks after each bio, and again after each event.
+    fn waits(&self, task: TaskId) -> bool {
+        let _ = task;
+        false
+    }
 }
 
 impl<B: BioSink + ?Sized> BioSink for Box<B> {
@@ -86,5 +92,8 @@ impl<B: BioSink + ?Sized> BioSink for Box<B> {
     }
     fn congested(&self, write: bool) -> bool {
         (**self).congested(write)
+    }
+    fn waits(&self, task: TaskId) -> bool {
+        (**self).waits(task)
     }
 }

@@ -345,4 +345,7 @@ impl BioSink for Queue {
     fn congested(&self, write: bool) -> bool {
         either!(&self.0, q => q.congested(write))
     }
+    fn waits(&self, task: seekwell_core::TaskId) -> bool {
+        either!(&self.0, q => q.waits(task))
+    }
 }

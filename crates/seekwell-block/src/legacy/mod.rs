@@ -304,6 +304,9 @@ impl<S: Scheduler + ?Sized, D: Device> BioSink for LegacyQueue<S, D> {
         let sync = !write;
         self.pools.congested(self.pools.index(write, sync))
     }
+    fn waits(&self, task: TaskId) -> bool {
+        self.pools.has_waiting(task)
+    }
 }
 
 impl<S: Scheduler + ?Sized, D: Device> LegacyQueue<S, D> {

@@ -4,7 +4,7 @@
 //! more than `nr_requests` (at most half as many again) of a pool: this bounds every window in
 //! which requests can be reordered.
 
-use seekwell_core::{Bio, Era, Instant, IocId, Nanos, Side};
+use seekwell_core::{Bio, Era, Instant, IocId, Nanos, Side, TaskId};
 use std::collections::VecDeque;
 
 /// Requests a batcher may take.
@@ -127,6 +127,11 @@ impl Pools {
             b.left = b.left.saturating_sub(1);
         }
         Grant::Yes
+    }
+    /// Does a bio of `task` sleep on a pool?
+    pub fn has_waiting(&self, task: TaskId) -> bool {
+        let mut all = self.pool.iter().flat_map(|p| &p.waiting);
+        all.any(|w| w.bio.task == task)
     }
     /// Puts a bio to sleep on pool `p`.
     pub fn sleep(&mut self, p: usize, w: Waiting) {

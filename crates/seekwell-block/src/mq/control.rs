@@ -54,6 +54,9 @@ impl<S: Scheduler + ?Sized, D: Device> BioSink for MqQueue<S, D> {
     fn capacity(&self) -> Sector {
         self.dev.facts().capacity
     }
+    fn waits(&self, task: TaskId) -> bool {
+        self.is_asleep(task)
+    }
 }
 
 impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {

@@ -244,6 +244,10 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
     pub fn asleep(&self) -> usize {
         self.sleepers.len()
     }
+    /// Does this task sleep for want of a tag, or for the end of a freeze?
+    pub fn is_asleep(&self, task: seekwell_core::TaskId) -> bool {
+        self.sleepers.iter().any(|s| s.task == task)
+    }
     /// Scheduler tags and driver tags in use, over all hardware contexts.
     pub fn tags_used(&self) -> (u32, u32) {
         let sum = |f: fn(&Hctx) -> u32| self.hctx.iter().map(f).sum();

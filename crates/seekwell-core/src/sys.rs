@@ -1,0 +1,180 @@
+//! Words of the system-call interface that programs, the modelled kernel and a real host share:
+//! error numbers, open flags, advice, a file's facts.
+
+use crate::time::Nanos;
+use std::fmt;
+
+/// An error number as Linux gives it (`errno(3)`, generic numbering). Any number a host returns
+/// can be carried; the common ones have names.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Errno(pub i32);
+
+macro_rules! errnos {
+    ($($(#[$m:meta])* $name:ident = $n:literal, $text:literal;)*) => {
+        impl Errno {
+            $($(#[$m])* pub const $name: Errno = Errno($n);)*
+            /// The symbolic name, if it is one of those known here.
+            pub const fn name(self) -> Option<&'static str> {
+                match self.0 {
+                    $($n => Some(stringify!($name)),)*
+                    _ => None,
+                }
+            }
+            /// In words, for messages.
+            pub const fn text(self) -> &'static str {
+                match self.0 {
+                    $($n => $text,)*
+                    _ => "error of the host",
+                }
+            }
+        }
+    };
+}
+
+errnos! {
+    /// Not permitted.
+    EPERM = 1, "operation not permitted";
+    /// No such file or directory.
+    ENOENT = 2, "no such file or directory";
+    /// Interrupted.
+    EINTR = 4, "interrupted";
+    /// The device failed.
+    EIO = 5, "input/output error";
+    /// Not an open file.
+    EBADF = 9, "bad file descriptor";
+    /// Nothing there yet.
+    EAGAIN = 11, "try again";
+    /// No memory.
+    ENOMEM = 12, "out of memory";
+    /// Access denied.
+    EACCES = 13, "permission denied";
+    /// In use.
+    EBUSY = 16, "device or resource busy";
+    /// There already.
+    EEXIST = 17, "file exists";
+    /// No such device.
+    ENODEV = 19, "no such device";
+    /// A part of the path is no directory.
+    ENOTDIR = 20, "not a directory";
+    /// It is a directory.
+    EISDIR = 21, "is a directory";
+    /// Bad argument; also direct I/O that is not aligned.
+    EINVAL = 22, "invalid argument";
+    /// Too many open files.
+    EMFILE = 24, "too many open files";
+    /// Too large for the file system.
+    EFBIG = 27, "file too large";
+    /// The file system is full.
+    ENOSPC = 28, "no space left on device";
+    /// Read-only file system.
+    EROFS = 30, "read-only file system";
+    /// Name too long.
+    ENAMETOOLONG = 36, "file name too long";
+    /// The directory is not empty.
+    ENOTEMPTY = 39, "directory not empty";
+    /// Not supported here.
+    EOPNOTSUPP = 95, "operation not supported";
+}
+
+impl fmt::Debug for Errno {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.name() {
+            Some(n) => f.write_str(n),
+            None => write!(f, "errno {}", self.0),
+        }
+    }
+}
+impl fmt::Display for Errno {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ({self:?})", self.text())
+    }
+}
+impl std::error::Error for Errno {}
+
+bitflags::bitflags! {
+    /// How a file is opened (`open(2)`). Files are always readable and writable.
+    #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+    pub struct OpenFlags: u16 {
+        /// Past the page cache (O_DIRECT).
+        const DIRECT = 1;
+        /// Each write is followed by an fsync (O_SYNC).
+        const SYNC = 1 << 1;
+        /// Each write is followed by an fdatasync (O_DSYNC).
+        const DSYNC = 1 << 2;
+        /// Made if it is not there (O_CREAT).
+        const CREATE = 1 << 3;
+        /// With `CREATE`: it must not be there (O_EXCL).
+        const EXCL = 1 << 4;
+        /// Cut to length 0 (O_TRUNC).
+        const TRUNC = 1 << 5;
+        /// Writes go to the end (O_APPEND).
+        const APPEND = 1 << 6;
+    }
+}
+
+bitflags::bitflags! {
+    /// What `sync_file_range(2)` is to do; in this order.
+    #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+    pub struct SyncRange: u8 {
+        /// Wait for writes under way before.
+        const WAIT_BEFORE = 1;
+        /// Start writing dirty pages.
+        const WRITE = 1 << 1;
+        /// Wait for what was started.
+        const WAIT_AFTER = 1 << 2;
+    }
+}
+
+/// Hints of `posix_fadvise(2)`.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Advice {
+    /// Default read-ahead.
+    Normal,
+    /// No read-ahead for this open file.
+    Random,
+    /// Twice the read-ahead.
+    Sequential,
+    /// Start reading the range.
+    WillNeed,
+    /// Start writing the range if it is dirty, and drop what is clean.
+    DontNeed,
+}
+
+/// Read or write access to a mapping.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Access {
+    /// A load.
+    Read,
+    /// A store.
+    Write,
+}
+
+/// What `stat(2)` tells of a file.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Stat {
+    /// Length, bytes.
+    pub len: u64,
+    /// Space allocated, bytes.
+    pub allocated: u64,
+    /// It is a directory.
+    pub dir: bool,
+    /// Inode number.
+    pub ino: u64,
+    /// Last change of contents, since the run began.
+    pub mtime: Nanos,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_speak_in_words_and_symbols() {
+        assert_eq!(
+            Errno::ENOSPC.to_string(),
+            "no space left on device (ENOSPC)"
+        );
+        assert_eq!(Errno(123).to_string(), "error of the host (errno 123)");
+        assert_eq!(Errno::EINVAL.0, 22);
+    }
+}
