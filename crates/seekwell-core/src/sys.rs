@@ -74,6 +74,8 @@ errnos! {
     ENOTEMPTY = 39, "directory not empty";
     /// Not supported here.
     EOPNOTSUPP = 95, "operation not supported";
+    /// The run was stopped.
+    ECANCELED = 125, "stopped";
 }
 
 impl fmt::Debug for Errno {
@@ -92,7 +94,7 @@ impl fmt::Display for Errno {
 impl std::error::Error for Errno {}
 
 bitflags::bitflags! {
-    /// How a file is opened (`open(2)`). Files are always readable and writable.
+    /// How a file is opened (`open(2)`). Files are readable and writable unless `RDONLY` says less.
     #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
     pub struct OpenFlags: u16 {
         /// Past the page cache (O_DIRECT).
@@ -109,6 +111,10 @@ bitflags::bitflags! {
         const TRUNC = 1 << 5;
         /// Writes go to the end (O_APPEND).
         const APPEND = 1 << 6;
+        /// For reading only: a device or file that must not be written (O_RDONLY).
+        const RDONLY = 1 << 7;
+        /// A directory, for `fsync` of its entries (O_DIRECTORY).
+        const DIRECTORY = 1 << 8;
     }
 }
 
