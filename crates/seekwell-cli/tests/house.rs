@@ -86,6 +86,7 @@ fn only_layers_and_those_above_them_know_schedulers() {
         "seekwell-device",
         "seekwell-trace",
         "seekwell-workload",
+        "seekwell-stack",
     ] {
         let mut todo = vec![from.to_owned()];
         let mut seen = BTreeSet::new();

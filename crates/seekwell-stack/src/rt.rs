@@ -1,0 +1,267 @@
+//! The runtime inside the kernel model: actors (programs and kernel threads) as futures, wait
+//! queues, timers, cores.
+//!
+//! A system call that sleeps in several places reads best as straight code, so each actor is one
+//! future, made once; what it waits for is a wait queue of the world or a timer. Nothing is
+//! allocated for a wait: queues are index-linked lists over actor numbers, and an actor is on at
+//! most one. Wake-ups are served first come, first served, at the instant they happen.
+
+use crate::world::World;
+use seekwell_core::{Instant, Links, List, Nanos};
+use std::cell::{RefCell, RefMut};
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+use std::future::poll_fn;
+use std::rc::Rc;
+use std::task::Poll;
+
+/// An actor: the number of its task.
+pub(crate) type Actor = u32;
+
+/// The world, shared by all actors of one kernel; borrowed only between waits.
+#[derive(Clone)]
+pub(crate) struct K(Rc<RefCell<World>>);
+
+impl K {
+    pub(crate) fn new(w: World) -> Self {
+        K(Rc::new(RefCell::new(w)))
+    }
+    #[inline]
+    pub(crate) fn w(&self) -> RefMut<'_, World> {
+        self.0.borrow_mut()
+    }
+}
+
+/// What happens by itself at a time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Timer {
+    /// An actor's sleep ends, if it still is in the sleep of this number.
+    Wake(Actor, u32),
+    /// A core reaches the end of what it runs, if it still runs the piece of this number.
+    Core(u16, u32),
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Wait {
+    /// Raised at each sleep: tells old timers from new ones.
+    number: u32,
+    asleep: bool,
+    woken: bool,
+    timed_out: bool,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct CoreState {
+    runs: Option<Actor>,
+    since: Instant,
+    until: Instant,
+    number: u32,
+}
+
+/// Waits, timers and cores.
+pub(crate) struct Rt {
+    pub(crate) now: Instant,
+    timers: BinaryHeap<Reverse<(Instant, u64, Timer)>>,
+    seq: u64,
+    /// Actors to be polled, in order.
+    pub(crate) ready: VecDeque<Actor>,
+    waits: Vec<Wait>,
+    links: Links,
+    cores: Vec<CoreState>,
+    idle_cores: Vec<u16>,
+    runq: List,
+    run_links: Links,
+    cpu_left: Vec<u64>,
+    /// Nanoseconds of CPU an actor owes for what it did since it last paid.
+    pub(crate) debt: Vec<u64>,
+    slice_ns: u64,
+    /// CPU time used by all.
+    pub(crate) cpu_used: u64,
+}
+
+impl Rt {
+    pub(crate) fn new(now: Instant, cores: u16, slice_ns: u64) -> Self {
+        Rt {
+            now,
+            timers: BinaryHeap::new(),
+            seq: 0,
+            ready: VecDeque::new(),
+            waits: Vec::new(),
+            links: Links::new(),
+            cores: vec![CoreState::default(); cores.max(1) as usize],
+            idle_cores: (0..cores.max(1)).rev().collect(),
+            runq: List::new(),
+            run_links: Links::new(),
+            cpu_left: Vec::new(),
+            debt: Vec::new(),
+            slice_ns: slice_ns.max(1),
+            cpu_used: 0,
+        }
+    }
+    pub(crate) fn add_actor(&mut self, a: Actor) {
+        let n = a as usize + 1;
+        self.waits.resize(n, Wait::default());
+        self.cpu_left.resize(n, 0);
+        self.debt.resize(n, 0);
+    }
+    pub(crate) fn next_timer(&self) -> Option<Instant> {
+        self.timers.peek().map(|t| t.0.0)
+    }
+    /// The first timer that is due now.
+    pub(crate) fn pop_due(&mut self) -> Option<Timer> {
+        if self.timers.peek()?.0.0 > self.now {
+            return None;
+        }
+        self.timers.pop().map(|t| t.0.2)
+    }
+    pub(crate) fn arm(&mut self, at: Instant, t: Timer) {
+        self.seq += 1;
+        self.timers.push(Reverse((at.max(self.now), self.seq, t)));
+    }
+
+    /// Puts an actor to sleep on a queue; it has to await [`parked`] next.
+    pub(crate) fn sleep_on(&mut self, q: &mut List, a: Actor) {
+        self.links.push_back(q, a);
+        let w = &mut self.waits[a as usize];
+        w.number = w.number.wrapping_add(1);
+        (w.asleep, w.timed_out) = (true, false);
+    }
+    /// Puts an actor to sleep until a time (and off any queue).
+    pub(crate) fn sleep_until(&mut self, at: Instant, a: Actor) {
+        let w = &mut self.waits[a as usize];
+        w.number = w.number.wrapping_add(1);
+        (w.asleep, w.timed_out) = (true, false);
+        let n = w.number;
+        self.arm(at, Timer::Wake(a, n));
+    }
+    /// Puts an actor to sleep that somebody wakes by name.
+    pub(crate) fn sleep_plain(&mut self, a: Actor) {
+        let w = &mut self.waits[a as usize];
+        w.number = w.number.wrapping_add(1);
+        (w.asleep, w.timed_out) = (true, false);
+    }
+    /// Wakes an actor that sleeps on no queue.
+    pub(crate) fn wake(&mut self, a: Actor) {
+        let w = &mut self.waits[a as usize];
+        if w.asleep {
+            (w.asleep, w.woken) = (false, true);
+            self.ready.push_back(a);
+        }
+    }
+    /// Wakes all of a queue, in order.
+    pub(crate) fn wake_all(&mut self, q: &mut List) {
+        while let Some(a) = self.links.pop_front(q) {
+            self.wake(a);
+        }
+    }
+    /// Wakes the first of a queue.
+    pub(crate) fn wake_one(&mut self, q: &mut List) {
+        if let Some(a) = self.links.pop_front(q) {
+            self.wake(a);
+        }
+    }
+    /// A sleep's time is over.
+    pub(crate) fn timer_wake(&mut self, a: Actor, number: u32) {
+        let w = &mut self.waits[a as usize];
+        if w.asleep && w.number == number {
+            w.timed_out = true;
+            self.wake(a);
+        }
+    }
+
+    /// `a` wants a core for `ns`. [`Rt::core_event`] says when it has had it.
+    pub(crate) fn want_cpu(&mut self, a: Actor, ns: u64) {
+        self.cpu_used += ns;
+        self.cpu_left[a as usize] = ns;
+        if let Some(core) = self.idle_cores.pop() {
+            return self.start(core, a);
+        }
+        let first = self.runq.is_empty();
+        self.run_links.push_back(&mut self.runq, a);
+        if first {
+            // Whoever ran without limit now has a slice, counted from where it began.
+            for i in 0..self.cores.len() {
+                let (c, slice) = (self.cores[i], Nanos(self.slice_ns));
+                if c.until > c.since + slice {
+                    self.set_core(i as u16, c.since, (c.since + slice).max(self.now));
+                }
+            }
+        }
+    }
+    fn set_core(&mut self, core: u16, since: Instant, until: Instant) {
+        let c = &mut self.cores[core as usize];
+        c.number = c.number.wrapping_add(1);
+        (c.since, c.until) = (since, until);
+        let n = c.number;
+        self.arm(until, Timer::Core(core, n));
+    }
+    fn start(&mut self, core: u16, a: Actor) {
+        let left = self.cpu_left[a as usize];
+        let run = if self.runq.is_empty() {
+            left
+        } else {
+            left.min(self.slice_ns)
+        };
+        self.cores[core as usize].runs = Some(a);
+        self.set_core(core, self.now, self.now + Nanos(run));
+    }
+    /// A core timer: the actor that has had all its time, if so.
+    pub(crate) fn core_event(&mut self, core: u16, number: u32) -> Option<Actor> {
+        let c = self.cores[core as usize];
+        if c.number != number {
+            return None;
+        }
+        let a = c.runs?;
+        let left = &mut self.cpu_left[a as usize];
+        *left = left.saturating_sub(self.now.since(c.since).0);
+        let done = *left == 0;
+        if !done {
+            self.run_links.push_back(&mut self.runq, a);
+        }
+        match self.run_links.pop_front(&mut self.runq) {
+            Some(next) => self.start(core, next),
+            None => {
+                self.cores[core as usize].runs = None;
+                self.idle_cores.push(core);
+            }
+        }
+        done.then_some(a)
+    }
+    /// Cores at work now.
+    pub(crate) fn busy_cores(&self) -> usize {
+        self.cores.len() - self.idle_cores.len()
+    }
+}
+
+/// Waits for the wake-up that was arranged before.
+pub(crate) async fn parked(k: &K, a: Actor) {
+    poll_fn(|_| {
+        let woken = &mut k.w().rt.waits[a as usize].woken;
+        if std::mem::take(woken) {
+            Poll::Ready(())
+        } else {
+            Poll::Pending
+        }
+    })
+    .await;
+}
+
+/// Sleeps until `at`.
+pub(crate) async fn sleep_until(k: &K, a: Actor, at: Instant) {
+    k.w().rt.sleep_until(at, a);
+    parked(k, a).await;
+}
+
+/// Pays the CPU time an actor owes, on a core; nothing if it owes nothing.
+pub(crate) async fn pay(k: &K, a: Actor) {
+    {
+        let mut w = k.w();
+        let owed = std::mem::take(&mut w.rt.debt[a as usize]);
+        if owed == 0 {
+            return;
+        }
+        w.rt.sleep_plain(a);
+        w.rt.want_cpu(a, owed);
+    }
+    parked(k, a).await;
+}

@@ -1,0 +1,5 @@
+//! Tests of the model, over a plain disk.
+
+mod disk;
+mod machine;
+mod seam;

@@ -1,0 +1,71 @@
+//! Calls, time and cores.
+
+use super::disk::Disk;
+use super::machine::Machine;
+use crate::{Call, Config};
+use seekwell_core::{Era, Errno, Nanos};
+
+fn machine(cores: u16) -> Machine {
+    let mut c = Config::new(Era::K3_4);
+    c.cores = cores;
+    c.cpu.call_ns = 0;
+    c.cpu.bio_ns = 0;
+    Machine::new(c, Disk::hdd())
+}
+
+#[test]
+fn a_direct_read_takes_what_the_disk_takes() {
+    let mut m = machine(1);
+    let t = m.task("reader");
+    let t0 = m.now;
+    let r = Call::RawRead {
+        off: 1 << 20,
+        len: 4096,
+        direct: true,
+    };
+    assert_eq!(m.call(t, r), Ok(4096));
+    assert_eq!(m.now.since(t0), Nanos(8_000_000 + 40_960));
+    let odd = Call::RawRead {
+        off: 100,
+        len: 4096,
+        direct: true,
+    };
+    assert_eq!(m.call(t, odd), Err(Errno::EINVAL));
+    let t0 = m.now;
+    assert_eq!(m.call(t, Call::RawFlush), Ok(0));
+    assert_eq!(m.now.since(t0), Nanos(8_000_000));
+}
+
+#[test]
+fn sleep_and_compute_take_their_time() {
+    let mut m = machine(1);
+    let t = m.task("sleeper");
+    let t0 = m.now;
+    assert_eq!(m.call(t, Call::Sleep(Nanos(12345))), Ok(0));
+    assert_eq!(m.call(t, Call::Compute(Nanos(5))), Ok(0));
+    assert_eq!(m.now.since(t0), Nanos(12350));
+}
+
+#[test]
+fn tasks_share_the_cores_there_are() {
+    for (cores, tasks, expect_ms) in [(1, 3, 300), (2, 4, 200), (4, 4, 100), (4, 2, 100)] {
+        let mut m = machine(cores);
+        let all: Vec<_> = (0..tasks).map(|_| m.task("burner")).collect();
+        let t0 = m.now;
+        let mut ends = Vec::new();
+        m.run(&all, |_, now, last| match last {
+            None => Some(Call::Compute(Nanos::from_ms(100))),
+            Some(_) => {
+                ends.push(now.since(t0).as_ms_f64());
+                None
+            }
+        });
+        println!("{cores} cores, {tasks} tasks of 100 ms: ends {ends:?}");
+        assert_eq!(ends.last(), Some(&f64::from(expect_ms)));
+        // Round robin: they end together, not one after the other.
+        assert!(
+            ends[0] >= f64::from(expect_ms) - 4.0 * f64::from(tasks),
+            "{ends:?}"
+        );
+    }
+}
