@@ -338,6 +338,12 @@ pub struct Devices {
     /// Print one JSON document
     #[arg(long)]
     pub json: bool,
+    /// Measure the models against published figures, a null model beside them (some seconds)
+    #[arg(long, conflicts_with = "name")]
+    pub validate: bool,
+    /// With --validate: print the page docs/devices-validation.md
+    #[arg(long, requires = "validate", conflicts_with = "json")]
+    pub markdown: bool,
     /// Where to
     #[command(flatten)]
     pub output: Output,

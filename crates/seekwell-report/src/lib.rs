@@ -11,4 +11,5 @@ pub mod explain;
 pub mod style;
 pub mod table;
 pub mod units;
+pub mod validation;
 pub mod verdict;

@@ -11,6 +11,7 @@ pub mod drive;
 pub mod procs;
 pub mod replay;
 pub mod setup;
+pub mod validation;
 pub mod workload;
 
 pub use drive::{Progress, RunError, Source, Submission, drive};

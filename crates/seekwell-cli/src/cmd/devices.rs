@@ -4,7 +4,7 @@ use crate::cli::Devices;
 use crate::fail::Failure;
 use crate::out::{Out, width};
 use seekwell_device::{Preset, catalogue, describe};
-use seekwell_report::catalog;
+use seekwell_report::{catalog, validation};
 use serde_json::{Value, json};
 
 fn as_json(p: &Preset) -> Value {
@@ -22,8 +22,40 @@ fn as_json(p: &Preset) -> Value {
     })
 }
 
+fn rows_as_json(tables: &[validation::Measurements]) -> Value {
+    let rows = tables.iter().flat_map(|(g, rows)| {
+        rows.iter().map(|r| {
+            let f = r.figure;
+            json!({
+                "table": g.title, "device": f.device, "figure": f.figure, "unit": f.unit,
+                "published": [f.published.0, f.published.1], "source": f.source,
+                "model": r.model, "error": r.error(), "holds": r.holds(),
+                "bound": Some(f.allowed).filter(|a| a.is_finite()),
+                "kind": f.relation.text(), "null": r.null, "null_error": r.null_error(),
+            })
+        })
+    });
+    rows.collect()
+}
+
+fn validate(a: &Devices) -> Result<(), Failure> {
+    let tables = seekwell_sim::validation::run().map_err(|e| Failure::input(e.to_string()))?;
+    let mut out = Out::open(a.output.output.as_deref())?;
+    if a.json {
+        out.json(&rows_as_json(&tables))?;
+    } else if a.markdown {
+        out.text(&validation::markdown(&tables))?;
+    } else {
+        out.text(&validation::text(&tables, width()))?;
+    }
+    out.done()
+}
+
 /// Lists them, or tells all about one.
 pub fn run(a: &Devices) -> Result<(), Failure> {
+    if a.validate {
+        return validate(a);
+    }
     let read = |name: &str| describe(name).map_err(|e| Failure::input(e.to_string()));
     let chosen = a.name.as_deref().map(read).transpose()?;
     let all = catalogue();

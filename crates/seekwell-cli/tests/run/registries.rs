@@ -55,6 +55,19 @@ fn the_documentation_table_is_that_of_the_registry() {
     );
 }
 
+/// Every figure measured anew: the page is what the models do now, to the last digit.
+#[test]
+fn the_validation_page_is_what_the_models_do() {
+    let path = project("docs/devices-validation.md");
+    let page = std::fs::read_to_string(&path).unwrap_or_default();
+    let now = good(&["devices", "--validate", "--markdown"]);
+    assert!(
+        page == now,
+        "docs/devices-validation.md is not what the models do: run `make docs`"
+    );
+    assert!(now.contains("| held out |") && now.contains("## Hard disks"));
+}
+
 #[test]
 fn json_lists_are_json() {
     let all: Value = serde_json::from_str(&good(&["schedulers", "--json"])).expect("JSON");

@@ -6,13 +6,39 @@
 //! reference is another implementation of the same description; *indicative*, the published
 //! conditions are not known well enough for a bound. Held-out rows that miss stay as
 //! they are: to mend them by a parameter would make them fitted.
+//!
+//! Beside each figure stands what a null model scores in the same measurement: a device of
+//! constant latency that knows one number, the mean of the device's random 4 KiB reads.
+//!
+//! A family of devices adds its table with a file here and one line in [`GROUPS`].
 
-mod measure;
+mod hdd;
 
-pub use measure::two_streams;
+pub use hdd::two_streams;
 
+use crate::constant::Constant;
 use crate::error::DeviceError;
-use measure as m;
+use crate::open;
+use crate::probe::{Client, command};
+use rand::RngCore;
+use seekwell_core::rng::{self, Pcg64Mcg};
+use seekwell_core::{Device, Nanos, Op};
+
+/// The tables of this crate. What is measured on more than a device (a queue, an array) is
+/// declared by the crate that has it, with the same types.
+pub static GROUPS: &[&Group] = &[&hdd::GROUP];
+
+/// One seed for all: the figures are means over enough requests for it not to matter.
+pub const SEED: u64 = 13;
+
+/// A measured value, or why there is none.
+pub type Measured<T> = Result<T, Box<dyn std::error::Error + Send + Sync>>;
+
+/// A device as [`open`] makes it.
+pub type Opened = Box<dyn Device + Send>;
+
+/// No bound.
+pub const ANY: f64 = f64::INFINITY;
 
 /// How a figure relates to the model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,49 +68,41 @@ impl Relation {
     }
 }
 
-/// A published figure beside the model's.
-#[derive(Debug, Clone)]
-pub struct Row {
-    /// Device (`hitachi-7k500`).
+/// The figures of one family of devices.
+#[derive(Debug)]
+pub struct Group {
+    /// Its heading.
+    pub title: &'static str,
+    /// What a reader of the table has to know.
+    pub note: &'static str,
+    /// Its rows.
+    pub figures: &'static [Figure],
+}
+
+/// A published figure and how the model's is measured.
+#[derive(Debug)]
+pub struct Figure {
+    /// As [`open`] takes it (`hdd:hitachi-7k500`).
     pub device: &'static str,
-    /// What was measured.
+    /// What is measured.
     pub figure: &'static str,
     /// Its unit.
     pub unit: &'static str,
-    /// Published value, or range.
+    /// Published value twice, or range.
     pub published: (f64, f64),
     /// By whom.
     pub source: &'static str,
-    /// The model's.
-    pub model: f64,
-    /// How far the model is from the nearer end of the range, as a share; 0 inside.
-    pub error: f64,
     /// How the figure relates to the model.
     pub relation: Relation,
-    /// Largest error accepted, as a share; infinite for an indicative figure.
+    /// Largest error accepted, as a share; [`ANY`] for an indicative figure.
     pub allowed: f64,
+    /// Runs the measurement.
+    pub measure: fn(&Bench) -> Measured<f64>,
 }
 
-impl Row {
-    /// Within its bound?
-    pub fn holds(&self) -> bool {
-        self.error.abs() <= self.allowed
-    }
-}
-
-struct Figure {
-    device: &'static str,
-    figure: &'static str,
-    unit: &'static str,
-    published: (f64, f64),
-    source: &'static str,
-    relation: Relation,
-    allowed: f64,
-    measure: fn(&'static str) -> Result<f64, DeviceError>,
-}
-
+/// A row of a table; see [`Figure`].
 #[allow(clippy::too_many_arguments)]
-const fn row(
+pub const fn row(
     device: &'static str,
     figure: &'static str,
     unit: &'static str,
@@ -92,7 +110,7 @@ const fn row(
     source: &'static str,
     relation: Relation,
     allowed: f64,
-    measure: fn(&'static str) -> Result<f64, DeviceError>,
+    measure: fn(&Bench) -> Measured<f64>,
 ) -> Figure {
     Figure {
         device,
@@ -106,94 +124,119 @@ const fn row(
     }
 }
 
-use Relation::{Circular, Fitted, HeldOut, Indicative, Prediction};
+/// What a measurement runs on: the device as its model makes it, or the null model in its place.
+#[derive(Debug, Clone)]
+pub struct Bench {
+    /// The device.
+    pub spec: String,
+    /// Is the null model asked?
+    pub null: bool,
+}
 
-/// No bound.
-const ANY: f64 = f64::INFINITY;
+impl Bench {
+    /// The device's own model.
+    pub fn model(spec: &str) -> Self {
+        Bench {
+            spec: spec.to_owned(),
+            null: false,
+        }
+    }
+    /// The device, with further options (`",wc_idle=1000"`, or nothing).
+    pub fn open(&self, options: &str) -> Result<Opened, DeviceError> {
+        self.open_as(&format!("{}{options}", self.spec))
+    }
+    /// Any device: members of an array, for example.
+    pub fn open_as(&self, spec: &str) -> Result<Opened, DeviceError> {
+        let device = open(spec, SEED)?;
+        if self.null { null(device) } else { Ok(device) }
+    }
+}
 
-// Bounds: rates and means at depth 1 3 %, 99th percentile 5 %, depth 10 %, flushes 20 %; of a
-// held-out figure the error it had when first computed, and 3 points.
-#[rustfmt::skip]
-static FIGURES: &[Figure] = &[
-    row("hitachi-7k500", "sequential read, outer", "MB/s", (64.8, 64.8),
-        "OEM specification", Fitted, 0.03, |d| m::sequential_at(d, 0.0)),
-    row("hitachi-7k500", "sequential read, inner", "MB/s", (31.0, 31.0),
-        "OEM specification", HeldOut, 0.033, |d| m::sequential_at(d, 1.0)),
-    row("hitachi-7k500", "random 4 KiB read, depth 1", "ms", (12.90, 12.90),
-        "OEM specification (4096 reads in 55.5 s, 1.05 x calculated)", Fitted, 0.03, m::random_ms),
-    row("hitachi-t7k250", "sequential read, outer", "MB/s", (67.8, 67.8),
-        "Tech Report", Fitted, 0.03, |d| m::sequential_at(d, 0.0)),
-    row("hitachi-t7k250", "sequential read, inner", "MB/s", (32.9, 32.9),
-        "Tech Report", Fitted, 0.03, |d| m::sequential_at(d, 1.0)),
-    row("hitachi-t7k250", "random 4 KiB read, depth 1", "ms", (12.69, 12.69),
-        "OEM specification (4096 reads in 54.6 s, 1.05 x calculated)", HeldOut, 0.046,
-        m::random_ms),
-    row("hus728t8", "random 4 KiB read, depth 1", "ms", (12.2, 12.2),
-        "data sheet, seek plus latency", Circular, 0.03, m::random_ms),
-    row("hus728t8", "sequential read, outer", "MB/s", (255.0, 255.0),
-        "data sheet, by ublk-disksim", HeldOut, 0.13, |d| m::sequential_at(d, 0.0)),
-    row("hus728t8", "random 4 KiB read, depth 31", "IOPS", (200.0, 200.0),
-        "ublk-disksim: typical, depth 32", HeldOut, 0.18, |d| m::random_iops(d, 31)),
-    row("sata320-2006", "sequential read, mean", "MB/s", (62.0, 62.0),
-        "goughlui.com, ST3320620A, HD Tune", Fitted, 0.03, m::sequential_mean),
-    row("st2000dm006", "random 4 KiB read, depth 1", "ms", (17.2, 17.8),
-        "ublk-disksim README", Fitted, 0.03, m::random_ms),
-    row("st2000dm006", "random 4 KiB read, depth 1, p99", "ms", (28.7, 28.7),
-        "ublk-disksim README", HeldOut, 0.04, m::random_p99_ms),
-    row("st2000dm006", "random 4 KiB read, depth 31", "IOPS", (94.0, 94.0),
-        "ublk-disksim README, depth 32", Fitted, 0.10, |d| m::random_iops(d, 31)),
-    row("st2000dm006", "flush after 8 scattered 4 KiB writes", "ms", (127.0, 127.0),
-        "ublk-disksim README", HeldOut, 0.21, |d| m::flush_ms(d, 8)),
-    row("st2000dm006", "flush after 64 scattered 4 KiB writes", "ms", (630.0, 630.0),
-        "ublk-disksim README", HeldOut, 0.19, |d| m::flush_ms(d, 64)),
-    row("st2000dm006", "sequential read, mean to outer", "MB/s", (143.0, 143.0),
-        "ublk-disksim README, NTFS file spread over the drive", Indicative, ANY, m::sequential_mean),
-    row("hitachi-7k500", "gain of depth 31 over depth 1", "x", (2.0, 2.0),
-        "PC Perspective 2015, WD Black 6 TB, depth 32", Fitted, 0.10, |d| m::gain(d, 31)),
-    row("hitachi-7k500,policy=clook,p_miss=0,age_limit=0", "gain of a host elevator, 31 readers",
-        "x", (1.5, 1.5), "ilsistemista.net 2013, 500 GB drive, NCQ off, 32 readers", HeldOut, 0.19,
-        |d| m::gain(d, 31)),
-    row("hitachi-7k200", "sequential read, outer tenth", "MB/s", (65.5, 68.7),
-        "Phoronix 2012, IOzone 8 GB, 64 KiB records (MB taken as MiB)", Indicative, ANY,
-        |d| m::sequential_at(d, 0.1)),
-    row("hitachi-7k200", "commits a second, ceiling", "1/s", (112.0, 120.0),
-        "Phoronix 2012, pgbench, client count not stated", Indicative, ANY, m::commits),
-    row("hitachi-7k200", "sorted 4 KiB writes in 1 GiB", "MB/s", (1.82, 2.01),
-        "Phoronix 2012, tiobench random write (not the same workload)", Indicative, ANY,
-        m::sorted_writes),
-    row("hitachi-7k200", "random 4 KiB read, depth 1", "IOPS", (69.3, 69.3),
-        "another implementation", Prediction, 0.03, |d| m::random_iops(d, 1)),
-    row("hitachi-7k200", "random 4 KiB read, depth 31", "IOPS", (120.0, 137.0),
-        "another implementation", Prediction, 0.10, |d| m::random_iops(d, 31)),
-    row("hitachi-7k200", "sequential read, inner", "MB/s", (34.8, 34.8),
-        "another implementation", Prediction, 0.03, |d| m::sequential_at(d, 1.0)),
-    row("hitachi-7k200", "sequential read, mean", "MB/s", (54.6, 54.6),
-        "another implementation", Prediction, 0.03, m::sequential_mean),
-];
+/// The null model of a device: its facts, and one latency for everything. A disk, or what serves
+/// one command at a time, has one server; else every command has its own.
+fn null(device: Opened) -> Result<Opened, DeviceError> {
+    let facts = device.facts().clone();
+    let mut rng = rng::stream(SEED, "null");
+    let blocks = facts.capacity.0 / 8;
+    let next = |_| command(Op::Read, below(&mut rng, blocks) * 8, 8);
+    let mean = Client::new(device).run(400, 1, Nanos::ZERO, next).mean_ms();
+    let latency = Nanos((mean * 1e6) as u64);
+    let one = facts.rotational || facts.depth <= 2;
+    let made = match one {
+        true => Constant::serial(facts.depth, latency),
+        false => Constant::parallel(facts.depth, latency),
+    };
+    Ok(Box::new(made.with_facts(facts)))
+}
 
-/// Runs every measurement; takes about a second.
-pub fn validate() -> Result<Vec<Row>, DeviceError> {
-    let rows = FIGURES.iter().map(|f| {
-        let model = (f.measure)(f.device)?;
-        let (lo, hi) = f.published;
-        let error = if model < lo {
-            model / lo - 1.0
-        } else if model > hi {
-            model / hi - 1.0
+/// Uniform over [0, n).
+pub fn below(rng: &mut Pcg64Mcg, n: u64) -> u64 {
+    ((u128::from(rng.next_u64()) * u128::from(n)) >> 64) as u64
+}
+
+/// A published figure beside the model's and the null model's.
+#[derive(Debug, Clone)]
+pub struct Row {
+    /// What was asked.
+    pub figure: &'static Figure,
+    /// The model's value.
+    pub model: f64,
+    /// The null model's.
+    pub null: f64,
+}
+
+impl Row {
+    /// How far a value is from the nearer end of the published range, as a share; 0 inside.
+    fn error_of(&self, value: f64) -> f64 {
+        let (lo, hi) = self.figure.published;
+        if value < lo {
+            value / lo - 1.0
+        } else if value > hi {
+            value / hi - 1.0
         } else {
             0.0
+        }
+    }
+    /// The model's error, as a share.
+    pub fn error(&self) -> f64 {
+        self.error_of(self.model)
+    }
+    /// The null model's.
+    pub fn null_error(&self) -> f64 {
+        self.error_of(self.null)
+    }
+    /// Within its bound?
+    pub fn holds(&self) -> bool {
+        self.error().abs() <= self.figure.allowed
+    }
+}
+
+impl Group {
+    /// Runs every measurement of the table.
+    pub fn run(&'static self) -> Measured<Vec<Row>> {
+        let row = |figure: &'static Figure| {
+            let value = |null| {
+                let bench = Bench {
+                    null,
+                    ..Bench::model(figure.device)
+                };
+                (figure.measure)(&bench)
+            };
+            Ok(Row {
+                figure,
+                model: value(false)?,
+                null: value(true)?,
+            })
         };
-        Ok(Row {
-            device: f.device,
-            figure: f.figure,
-            unit: f.unit,
-            published: f.published,
-            source: f.source,
-            model,
-            error,
-            relation: f.relation,
-            allowed: f.allowed,
-        })
-    });
-    rows.collect()
+        self.figures.iter().map(row).collect()
+    }
+}
+
+/// Runs every measurement of this crate; takes a second or two.
+pub fn validate() -> Measured<Vec<Row>> {
+    let mut all = vec![];
+    for g in GROUPS {
+        all.extend(g.run()?);
+    }
+    Ok(all)
 }

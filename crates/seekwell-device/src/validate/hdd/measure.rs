@@ -1,42 +1,32 @@
 //! The measurements behind the rows: each sets up a fresh drive and drives it as the published
 //! measurement did.
 
-use crate::error::DeviceError;
-use crate::hdd::Hdd;
-use crate::open_hdd;
 use crate::probe::{Client, Run, command};
-use rand::RngCore;
+use crate::validate::{Bench, Measured, Opened, SEED, below};
 use seekwell_core::rng::{self, Pcg64Mcg};
 use seekwell_core::{Device, Nanos, Op};
 
-/// One seed for all: the figures are means over enough requests for it not to matter.
-const SEED: u64 = 13;
 /// Random requests of a measurement.
 const RANDOM: usize = 25_000;
 const MIB: u64 = 2048;
 
-type Measured = Result<f64, DeviceError>;
+type Started = (Client<Opened>, Pcg64Mcg, u64);
 
-fn client(drive: &str) -> Result<(Client<Hdd>, Pcg64Mcg, u64), DeviceError> {
-    let device = open_hdd(&format!("hdd:{drive}"), SEED)?;
+fn client(b: &Bench, options: &str) -> Measured<Started> {
+    let device = b.open(options)?;
     let capacity = device.facts().capacity.0;
     Ok((Client::new(device), rng::stream(SEED, "validate"), capacity))
 }
 
-/// Uniform over [0, n).
-pub(crate) fn below(rng: &mut Pcg64Mcg, n: u64) -> u64 {
-    ((u128::from(rng.next_u64()) * u128::from(n)) >> 64) as u64
-}
-
-fn stream(client: &mut Client<Hdd>, from: u64, mib: u64, block: u32) -> Run {
+fn stream(client: &mut Client<Opened>, from: u64, mib: u64, block: u32) -> Run {
     let n = (mib * MIB / u64::from(block)) as usize;
     let at = |i: usize| from + i as u64 * u64::from(block);
     client.run(n, 1, Nanos::ZERO, |i| command(Op::Read, at(i), block))
 }
 
 /// MB/s of a sequential reader of 64 KiB records, one at a time, at this share of the addresses.
-pub(super) fn sequential_at(drive: &str, share: f64) -> Measured {
-    let (mut c, _, capacity) = client(drive)?;
+pub(super) fn sequential_at(b: &Bench, share: f64) -> Measured<f64> {
+    let (mut c, _, capacity) = client(b, "")?;
     let room = capacity - 129 * MIB;
     let from = (share * room as f64) as u64 / 128 * 128;
     stream(&mut c, from, 1, 128);
@@ -44,40 +34,40 @@ pub(super) fn sequential_at(drive: &str, share: f64) -> Measured {
 }
 
 /// Mean of the rates at 64 places, MB/s.
-pub(super) fn sequential_mean(drive: &str) -> Measured {
+pub(super) fn sequential_mean(b: &Bench) -> Measured<f64> {
     let mut sum = 0.0;
     for i in 0..64 {
-        sum += sequential_at(drive, f64::from(i) / 63.0)?;
+        sum += sequential_at(b, f64::from(i) / 63.0)?;
     }
     Ok(sum / 64.0)
 }
 
-fn random_reads(drive: &str, depth: usize) -> Result<Run, DeviceError> {
-    let (mut c, mut rng, capacity) = client(drive)?;
+fn random_reads(b: &Bench, depth: usize) -> Measured<Run> {
+    let (mut c, mut rng, capacity) = client(b, "")?;
     let next = |_| command(Op::Read, below(&mut rng, capacity / 8) * 8, 8);
     Ok(c.run(RANDOM, depth, Nanos::ZERO, next))
 }
 
 /// Mean latency of random 4 KiB reads, one at a time, ms.
-pub(super) fn random_ms(drive: &str) -> Measured {
-    Ok(random_reads(drive, 1)?.mean_ms())
+pub(super) fn random_ms(b: &Bench) -> Measured<f64> {
+    Ok(random_reads(b, 1)?.mean_ms())
 }
 /// Their 99th percentile.
-pub(super) fn random_p99_ms(drive: &str) -> Measured {
-    Ok(random_reads(drive, 1)?.quantile_ms(0.99))
+pub(super) fn random_p99_ms(b: &Bench) -> Measured<f64> {
+    Ok(random_reads(b, 1)?.quantile_ms(0.99))
 }
 /// Random 4 KiB reads a second at this depth.
-pub(super) fn random_iops(drive: &str, depth: usize) -> Measured {
-    Ok(random_reads(drive, depth)?.iops())
+pub(super) fn random_iops(b: &Bench, depth: usize) -> Measured<f64> {
+    Ok(random_reads(b, depth)?.iops())
 }
 /// Throughput at this depth over that at depth 1.
-pub(super) fn gain(drive: &str, depth: usize) -> Measured {
-    Ok(random_iops(drive, depth)? / random_iops(drive, 1)?)
+pub(super) fn gain(b: &Bench, depth: usize) -> Measured<f64> {
+    Ok(random_iops(b, depth)? / random_iops(b, 1)?)
 }
 
 /// Mean time of a FLUSH after `n` scattered 4 KiB writes, ms.
-pub(super) fn flush_ms(drive: &str, n: usize) -> Measured {
-    let (mut c, mut rng, capacity) = client(&format!("{drive},wc_idle=1000"))?;
+pub(super) fn flush_ms(b: &Bench, n: usize) -> Measured<f64> {
+    let (mut c, mut rng, capacity) = client(b, ",wc_idle=1000")?;
     let rounds = 2000 / n.max(20);
     let mut sum = 0.0;
     for _ in 0..rounds {
@@ -90,8 +80,8 @@ pub(super) fn flush_ms(drive: &str, n: usize) -> Measured {
 }
 
 /// Commits a second: write a block, FLUSH, think for 0.5 ms; the same 8 KiB each time.
-pub(super) fn commits(drive: &str) -> Measured {
-    let (mut c, ..) = client(drive)?;
+pub(super) fn commits(b: &Bench) -> Measured<f64> {
+    let (mut c, ..) = client(b, "")?;
     let start = c.now;
     for _ in 0..500 {
         c.one(command(Op::Write, 40_960, 16));
@@ -102,8 +92,8 @@ pub(super) fn commits(drive: &str) -> Measured {
 }
 
 /// MB/s of 4000 ascending 4 KiB writes scattered over 1 GiB, until they are on the medium.
-pub(super) fn sorted_writes(drive: &str) -> Measured {
-    let (mut c, mut rng, capacity) = client(drive)?;
+pub(super) fn sorted_writes(b: &Bench) -> Measured<f64> {
+    let (mut c, mut rng, capacity) = client(b, "")?;
     let base = capacity / 4;
     let mut at: Vec<u64> = (0..4000)
         .map(|_| base + below(&mut rng, 1 << 18) * 8)
@@ -116,8 +106,8 @@ pub(super) fn sorted_writes(drive: &str) -> Measured {
 }
 
 /// MB/s of two sequential readers at 10 % and 60 % of the drive that take turns, `sectors` each.
-pub fn two_streams(drive: &str, sectors: u32) -> Measured {
-    let (mut c, _, capacity) = client(drive)?;
+pub fn two_streams(drive: &str, sectors: u32) -> Measured<f64> {
+    let (mut c, _, capacity) = client(&Bench::model(&format!("hdd:{drive}")), "")?;
     let n = (64 * MIB / u64::from(sectors)).clamp(64, 2000) as usize;
     let run = c.run(n, 1, Nanos::ZERO, |i| {
         let base = if i % 2 == 0 {
