@@ -193,6 +193,78 @@ pub struct Metric {
     pub higher_is_better: bool,
 }
 
+/// One second of an operation's series, by when operations ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OpSecond {
+    /// Operations that ended in it.
+    pub ops: u64,
+    /// Bytes they moved.
+    pub bytes: u64,
+    /// Sum of their latencies, ns.
+    pub latency_sum_ns: u64,
+    /// Largest of them, ns.
+    pub latency_max_ns: u64,
+}
+
+/// What a workload did of one kind ("fsync", "transaction").
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Operation {
+    /// Its kind, as the script names it.
+    pub kind: String,
+    /// Bytes moved by all.
+    pub bytes: u64,
+    /// From begin to end.
+    pub latency: Latency,
+    /// Second by second, from the start of the run; cut off behind the last one.
+    pub seconds: Vec<OpSecond>,
+}
+
+impl Operation {
+    /// Mean and standard deviation of operations a second over the first `seconds` of the run;
+    /// seconds without any count as 0. The deviation of fewer than two seconds is 0.
+    pub fn per_second(&self, seconds: usize) -> (f64, f64) {
+        let n = seconds as f64;
+        let of = |s: usize| self.seconds.get(s).map_or(0.0, |s| s.ops as f64);
+        let mean = (0..seconds).map(of).sum::<f64>() / n.max(1.0);
+        let square = |s: usize| (of(s) - mean) * (of(s) - mean);
+        let variance = (0..seconds).map(square).sum::<f64>() / (n - 1.0).max(1.0);
+        // The IEEE operation, the same everywhere.
+        (mean, variance.sqrt())
+    }
+}
+
+/// Something that happened at one instant.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MarkAt {
+    /// Since the run began, ns.
+    pub at_ns: u64,
+    /// What ("checkpoint start").
+    pub name: String,
+    /// Which task's.
+    pub task: String,
+}
+
+/// A task's part in a workload.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TaskPart {
+    /// Names from the first task down: "main/worker3".
+    pub path: String,
+    /// When it began, since the run did, ns.
+    pub began_ns: u64,
+    /// When it ended.
+    pub ended_ns: u64,
+    /// Operations it counted.
+    pub ops: u64,
+    /// Calls that read.
+    pub reads: u64,
+    /// Bytes they read.
+    pub read_bytes: u64,
+    /// Calls that wrote.
+    pub writes: u64,
+    /// Bytes they wrote.
+    pub written_bytes: u64,
+}
+
 /// Of what device.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct DeviceInfo {
@@ -278,11 +350,27 @@ pub struct Record {
     pub processes: Vec<ProcessShare>,
     /// Second by second.
     pub seconds: Vec<Second>,
+    /// What the workload did, by kind.
+    #[serde(default)]
+    pub operations: Vec<Operation>,
+    /// What happened when.
+    #[serde(default)]
+    pub marks: Vec<MarkAt>,
+    /// Metrics beside the one the run is about.
+    #[serde(default)]
+    pub more_metrics: Vec<Metric>,
+    /// The workload's tasks, in the order they began.
+    #[serde(default)]
+    pub tasks: Vec<TaskPart>,
     /// What to keep in mind when reading it.
     pub warnings: Vec<String>,
 }
 
 impl Record {
+    /// Operations of a kind.
+    pub fn operation(&self, kind: &str) -> Option<&Operation> {
+        self.operations.iter().find(|o| o.kind == kind)
+    }
     /// Bytes a second.
     pub fn bytes_per_sec(&self) -> f64 {
         self.rate((self.read.bytes + self.write.bytes) as f64)

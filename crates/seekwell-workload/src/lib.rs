@@ -7,6 +7,7 @@
 
 pub mod fail;
 pub mod machine;
+pub mod measures;
 pub mod note;
 
 pub use fail::{Context, Fail, Outcome};
@@ -14,5 +15,6 @@ pub use machine::{
     Aio, AioDone, AioOp, AioRequest, Barrier, Channel, Entry, Facts, Fd, How, IoContextOf, Join,
     Lock, Machine, Map,
 };
+pub use measures::{Measures, Moved};
 pub use note::{Mark, Note, Running};
 pub use seekwell_core::{Access, Advice, Errno, OpenFlags, Stat, SyncRange};

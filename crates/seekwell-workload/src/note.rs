@@ -33,6 +33,21 @@ pub enum Mark {
     Other(&'static str),
 }
 
+impl Mark {
+    /// As the time axis shows it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Mark::Phase(name) | Mark::Other(name) => name,
+            Mark::CheckpointStart => "checkpoint start",
+            Mark::CheckpointEnd => "checkpoint end",
+            Mark::Flush => "flush",
+            Mark::Throttled => "throttled",
+            Mark::ClockStart => "clock start",
+            Mark::ClockStop => "clock stop",
+        }
+    }
+}
+
 /// A message from a script to the measures.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Note {

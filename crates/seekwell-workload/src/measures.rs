@@ -1,0 +1,211 @@
+//! What a run measured: filled by either world from the notes of its scripts, read from the result
+//! record.
+//!
+//! Latencies by kind of operation, operations second by second, marks on the time axis, the
+//! metrics a script computed, and each task's part.
+
+use crate::note::Note;
+use seekwell_core::result::{Latency, MarkAt, Metric, OpSecond, Operation, Record, TaskPart};
+use seekwell_core::{Instant, NSEC_PER_SEC};
+
+/// Seconds kept of each series; a run of over a day goes on without.
+const LONGEST_S: u64 = 86_400;
+
+/// Collects.
+#[derive(Clone, Debug, Default)]
+pub struct Measures {
+    ops: Vec<Op>,
+    marks: Vec<MarkAt>,
+    metrics: Vec<Metric>,
+    tasks: Vec<TaskPart>,
+}
+
+#[derive(Clone, Debug)]
+struct Op {
+    kind: &'static str,
+    bytes: u64,
+    latency: Latency,
+    seconds: Vec<OpSecond>,
+}
+
+/// Calls a task made that moved data, beside its operations.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Moved {
+    /// Calls that read.
+    pub reads: u64,
+    /// Bytes they read.
+    pub read_bytes: u64,
+    /// Calls that wrote.
+    pub writes: u64,
+    /// Bytes they wrote.
+    pub written_bytes: u64,
+}
+
+impl Measures {
+    /// A task begins; the number names it in the other calls.
+    pub fn begin(&mut self, path: &str, at: Instant) -> usize {
+        self.tasks.push(TaskPart {
+            path: path.to_owned(),
+            began_ns: at.since_start(),
+            ended_ns: at.since_start(),
+            ..TaskPart::default()
+        });
+        self.tasks.len() - 1
+    }
+    /// It ends, having moved so much.
+    pub fn end(&mut self, task: usize, at: Instant, moved: Moved) {
+        let t = &mut self.tasks[task];
+        t.ended_ns = at.since_start();
+        (t.reads, t.read_bytes) = (moved.reads, moved.read_bytes);
+        (t.writes, t.written_bytes) = (moved.writes, moved.written_bytes);
+    }
+    /// A note of a task.
+    #[inline]
+    pub fn note(&mut self, task: usize, note: &Note) {
+        match *note {
+            Note::Op {
+                kind,
+                start,
+                end,
+                bytes,
+            } => {
+                self.tasks[task].ops += 1;
+                self.op(kind, start, end, bytes);
+            }
+            Note::Mark(at, mark) => self.marks.push(MarkAt {
+                at_ns: at.since_start(),
+                name: mark.name().to_owned(),
+                task: self.tasks[task].path.clone(),
+            }),
+            Note::Metric {
+                name,
+                unit,
+                value,
+                higher_is_better,
+            } => self.metrics.push(Metric {
+                name: name.to_owned(),
+                unit: unit.to_owned(),
+                value,
+                higher_is_better,
+            }),
+        }
+    }
+    fn op(&mut self, kind: &'static str, start: Instant, end: Instant, bytes: u64) {
+        // A handful of kinds, most often the same word of the same script.
+        let same = |o: &Op| std::ptr::eq(o.kind, kind);
+        let at = self.ops.iter().position(same);
+        let at = at.or_else(|| self.ops.iter().position(|o| o.kind == kind));
+        let at = at.unwrap_or_else(|| {
+            self.ops.push(Op {
+                kind,
+                bytes: 0,
+                latency: Latency::default(),
+                seconds: Vec::new(),
+            });
+            self.ops.len() - 1
+        });
+        let (o, ns) = (&mut self.ops[at], end.since(start).0);
+        o.bytes += bytes;
+        o.latency.record(ns);
+        let s = end.since_start() / NSEC_PER_SEC;
+        if s < LONGEST_S {
+            let s = s as usize;
+            if o.seconds.len() <= s {
+                o.seconds.resize_with(s + 1, OpSecond::default);
+            }
+            let sec = &mut o.seconds[s];
+            sec.ops += 1;
+            sec.bytes += bytes;
+            sec.latency_sum_ns += ns;
+            sec.latency_max_ns = sec.latency_max_ns.max(ns);
+        }
+    }
+    /// The first metric a script gave: what the run is about.
+    pub fn metric(&self) -> Option<&Metric> {
+        self.metrics.first()
+    }
+    /// Moves everything into the record.
+    pub fn fill(self, r: &mut Record) {
+        r.operations = self
+            .ops
+            .into_iter()
+            .map(|o| Operation {
+                kind: o.kind.to_owned(),
+                bytes: o.bytes,
+                latency: o.latency,
+                seconds: o.seconds,
+            })
+            .collect();
+        r.operations.sort_by(|a, b| a.kind.cmp(&b.kind));
+        r.marks = self.marks;
+        r.marks.sort_by_key(|m| m.at_ns);
+        let mut metrics = self.metrics.into_iter();
+        r.metric = metrics.next();
+        r.more_metrics = metrics.collect();
+        r.tasks = self.tasks;
+        r.tasks.sort_by(|a, b| {
+            let key = |t: &TaskPart| (t.began_ns, t.path.clone());
+            key(a).cmp(&key(b))
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::note::Mark;
+
+    fn op(kind: &'static str, start_ms: u64, end_ms: u64, bytes: u64) -> Note {
+        Note::Op {
+            kind,
+            start: Instant::at_us(start_ms * 1000),
+            end: Instant::at_us(end_ms * 1000),
+            bytes,
+        }
+    }
+
+    #[test]
+    fn operations_marks_metrics_and_tasks_reach_the_record() {
+        let mut m = Measures::default();
+        let main = m.begin("main", Instant::START);
+        let w = m.begin("main/w0", Instant::at_us(5));
+        m.note(w, &op("fsync", 0, 30, 0));
+        m.note(main, &op("fsync", 990, 1010, 0));
+        m.note(w, &op("write", 2500, 2501, 4096));
+        m.note(main, &Note::Mark(Instant::at_us(7), Mark::CheckpointStart));
+        for (name, value) in [("files", 12.5), ("bytes", 3.0)] {
+            m.note(
+                main,
+                &Note::Metric {
+                    name,
+                    unit: "1/s",
+                    value,
+                    higher_is_better: true,
+                },
+            );
+        }
+        let moved = Moved {
+            writes: 1,
+            written_bytes: 4096,
+            ..Moved::default()
+        };
+        m.end(w, Instant::at_us(9), moved);
+        let mut r = Record::default();
+        m.fill(&mut r);
+        assert_eq!(r.metric.as_ref().map(|m| m.value), Some(12.5));
+        assert_eq!(r.more_metrics.len(), 1);
+        let f = r.operation("fsync").expect("noted");
+        assert_eq!(f.latency.count(), 2);
+        let per_second: Vec<_> = f.seconds.iter().map(|s| s.ops).collect();
+        assert_eq!(per_second, [1, 1]);
+        assert_eq!(r.operation("write").map(|o| o.seconds.len()), Some(3));
+        assert_eq!((r.tasks[1].ops, r.tasks[1].written_bytes), (2, 4096));
+        assert_eq!(r.marks[0].name, "checkpoint start");
+        // Three seconds, of which the last holds the only write.
+        let (mean, sd) = r
+            .operation("write")
+            .map(|o| o.per_second(3))
+            .expect("noted");
+        assert!((mean - 1.0 / 3.0).abs() < 1e-9 && (sd - 0.577_35).abs() < 1e-4);
+    }
+}
