@@ -204,6 +204,38 @@ pub struct OpSecond {
     pub latency_sum_ns: u64,
     /// Largest of them, ns.
     pub latency_max_ns: u64,
+    /// Sum of their squares, in square microseconds.
+    #[serde(default)]
+    pub latency_square_us2: u64,
+}
+
+impl OpSecond {
+    /// Counts one operation of that latency.
+    #[inline]
+    pub fn count(&mut self, ns: u64, bytes: u64) {
+        self.ops += 1;
+        self.bytes += bytes;
+        self.latency_sum_ns += ns;
+        self.latency_max_ns = self.latency_max_ns.max(ns);
+        let us = ns / 1000;
+        self.latency_square_us2 = self
+            .latency_square_us2
+            .saturating_add(us.saturating_mul(us));
+    }
+    /// Mean latency and its sample standard deviation, ns; the deviation is good to a microsecond
+    /// and 0 for fewer than two operations.
+    pub fn latency_ns(&self) -> (f64, f64) {
+        let n = self.ops as f64;
+        let mean = self.latency_sum_ns as f64 / n.max(1.0);
+        let us = mean / 1000.0;
+        let variance = (self.latency_square_us2 as f64 - n * us * us) / (n - 1.0).max(1.0);
+        let sd = if self.ops < 2 {
+            0.0
+        } else {
+            variance.max(0.0).sqrt() * 1000.0
+        };
+        (mean, sd)
+    }
 }
 
 /// What a workload did of one kind ("fsync", "transaction").
@@ -444,5 +476,21 @@ mod tests {
         assert!((a.mean_ns() - 250_001_501.75).abs() < 1e-6);
         assert!(a.percentile_ns(50.0).abs_diff(2_000) < 4);
         assert_eq!(a.percentile_ns(100.0), 1_000_000_007);
+    }
+
+    #[test]
+    fn a_second_has_mean_and_sample_deviation() {
+        let mut s = OpSecond::default();
+        for ms in [2, 4, 6] {
+            s.count(ms * 1_000_000, 10);
+        }
+        let (mean, sd) = s.latency_ns();
+        assert!(
+            (mean - 4e6).abs() < 1.0 && (sd - 2e6).abs() < 1e3,
+            "{mean} {sd}"
+        );
+        let mut one = OpSecond::default();
+        one.count(5_000_999, 0);
+        assert_eq!(one.latency_ns(), (5_000_999.0, 0.0));
     }
 }

@@ -3,12 +3,18 @@
 //!
 //! A script sees lengths, never bytes, and knows neither the clock nor the substrate: time, random
 //! numbers, tasks, locks and files come from its machine. What a run measured is collected from the
-//! [`Note`]s that scripts leave.
+//! [`Note`]s that scripts leave, in [`Measures`]. [`workloads`] lists the scripts; a [`Plan`] is
+//! one of them with checked parameters, ready to run on any machine.
 
 pub mod fail;
 pub mod machine;
 pub mod measures;
 pub mod note;
+pub mod params;
+pub mod plan;
+pub mod registry;
+pub mod scripts;
+pub mod testing;
 
 pub use fail::{Context, Fail, Outcome};
 pub use machine::{
@@ -17,4 +23,7 @@ pub use machine::{
 };
 pub use measures::{Measures, Moved};
 pub use note::{Mark, Note, Running};
+pub use params::{Kind, Param, ParamError, Params, Profile};
+pub use plan::Plan;
+pub use registry::{Needs, Workload, workload, workloads};
 pub use seekwell_core::{Access, Advice, Errno, OpenFlags, Stat, SyncRange};

@@ -113,16 +113,29 @@ impl Measures {
             if o.seconds.len() <= s {
                 o.seconds.resize_with(s + 1, OpSecond::default);
             }
-            let sec = &mut o.seconds[s];
-            sec.ops += 1;
-            sec.bytes += bytes;
-            sec.latency_sum_ns += ns;
-            sec.latency_max_ns = sec.latency_max_ns.max(ns);
+            o.seconds[s].count(ns, bytes);
         }
     }
     /// The first metric a script gave: what the run is about.
     pub fn metric(&self) -> Option<&Metric> {
         self.metrics.first()
+    }
+    /// All metrics, the principal one first.
+    pub fn metrics(&self) -> &[Metric] {
+        &self.metrics
+    }
+    /// Marks, in the order they came.
+    pub fn marks(&self) -> &[MarkAt] {
+        &self.marks
+    }
+    /// How many operations of a kind have ended.
+    pub fn count(&self, kind: &str) -> u64 {
+        let of = self.ops.iter().find(|o| o.kind == kind);
+        of.map_or(0, |o| o.latency.count())
+    }
+    /// All operations ended so far, for a progress line.
+    pub fn operations(&self) -> u64 {
+        self.tasks.iter().map(|t| t.ops).sum()
     }
     /// Moves everything into the record.
     pub fn fill(self, r: &mut Record) {

@@ -1,0 +1,125 @@
+//! A workload with checked parameters, ready to run on any machine.
+
+use crate::fail::{Context, Outcome};
+use crate::machine::Machine;
+use crate::note::Mark;
+use crate::params::{ParamError, Params};
+use crate::registry::{self, Needs, Workload};
+use seekwell_core::Errno;
+use std::collections::BTreeMap;
+
+/// What a world runs. Plain data: it can go to another thread and be run many times.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    workload: &'static Workload,
+    params: Params,
+}
+
+impl Plan {
+    /// A workload of the registry with some parameters given, the others as in the original.
+    /// The name may hold them too: `fs-mark:profile=4-threads,files=100`.
+    pub fn new(name: &str, given: &[(String, String)]) -> Result<Plan, ParamError> {
+        let (name, inline) = name.split_once(':').unwrap_or((name, ""));
+        let workload = registry::workload(name).ok_or_else(|| {
+            let known: Vec<&str> = registry::workloads().iter().map(|w| w.name).collect();
+            ParamError::NoWorkload {
+                name: name.to_owned(),
+                known: known.join(", "),
+            }
+        })?;
+        let mut all = Vec::new();
+        for part in inline.split(',').filter(|p| !p.is_empty()) {
+            let (k, v) = part.split_once('=').ok_or_else(|| ParamError::Clash {
+                workload: name.to_owned(),
+                why: format!("'{part}' is not name=value"),
+            })?;
+            all.push((k.to_owned(), v.to_owned()));
+        }
+        all.extend_from_slice(given);
+        let params = Params::new(name, workload.params, workload.profiles, &all)?;
+        (workload.check)(&params).map_err(|why| ParamError::Clash {
+            workload: name.to_owned(),
+            why,
+        })?;
+        Ok(Plan { workload, params })
+    }
+
+    /// Name of the workload.
+    pub fn name(&self) -> &str {
+        self.workload.name
+    }
+    /// All parameters as text, for the record.
+    pub fn params(&self) -> BTreeMap<String, String> {
+        self.params.texts()
+    }
+    /// On what it runs.
+    pub fn needs(&self) -> Needs {
+        self.workload.needs
+    }
+    /// Bytes its files hold at most, roughly.
+    pub fn space(&self) -> u64 {
+        (self.workload.space)(&self.params)
+    }
+    /// The directory it makes and removes, in the directory of the run.
+    pub fn directory(&self) -> String {
+        format!("seekwell-{}", self.workload.name)
+    }
+
+    /// Runs it as the first task of a run. Its files are removed at the end, also when it fails
+    /// or is stopped, unless the file system goes with the run.
+    pub async fn run<M: Machine>(self, mut m: M) -> Outcome {
+        let dir = self.directory();
+        let files = self.needs() == Needs::Directory;
+        if files {
+            m.mkdir(&dir).await.doing(|| {
+                format!("make the directory {dir} (left by an earlier run? then remove it)")
+            })?;
+        }
+        let outcome = registry::run(self.workload, &mut m, &self.params, &dir).await;
+        m.mark(Mark::ClockStop);
+        if files && !m.disposable() {
+            let removed = remove(&mut m, &dir).await;
+            return outcome.and(removed);
+        }
+        outcome
+    }
+}
+
+/// Removes a directory with everything in it. Tasks that were stopped may still be leaving: what
+/// appears meanwhile is removed in a further round.
+async fn remove<M: Machine>(m: &mut M, dir: &str) -> Outcome {
+    let mut last = Ok(());
+    for _ in 0..3 {
+        last = remove_once(m, dir).await;
+        if last.is_ok() {
+            break;
+        }
+    }
+    last
+}
+
+async fn remove_once<M: Machine>(m: &mut M, dir: &str) -> Outcome {
+    let gone = |r: Result<(), Errno>| match r {
+        Err(Errno::ENOENT) => Ok(()),
+        r => r,
+    };
+    // Directories found, each after its parent: removed from the back.
+    let mut dirs = vec![dir.to_owned()];
+    let mut next = 0;
+    while next < dirs.len() {
+        let d = dirs[next].clone();
+        next += 1;
+        for e in m.readdir(&d).await.doing(|| format!("list {d}"))? {
+            let path = format!("{d}/{}", e.name);
+            if e.dir {
+                dirs.push(path);
+            } else {
+                gone(m.unlink(&path).await).doing(|| format!("remove {path}"))?;
+            }
+        }
+    }
+    for d in dirs.iter().rev() {
+        gone(m.rmdir(d).await).doing(|| format!("remove {d}"))?;
+    }
+    Ok(())
+}

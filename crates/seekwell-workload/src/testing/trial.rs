@@ -1,0 +1,137 @@
+//! A run of a workload in the test world, and what tests ask of it.
+
+use super::task::TestMachine;
+use super::world::{Call, World, drive};
+use crate::fail::Outcome;
+use crate::note::Mark;
+use crate::plan::Plan;
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+use std::rc::Rc;
+
+/// A finished run.
+pub struct Trial {
+    /// The world as it was left.
+    pub world: World,
+    /// How the first task ended.
+    pub outcome: Outcome,
+}
+
+impl Trial {
+    /// Runs a workload of the registry to its end.
+    ///
+    /// # Panics
+    /// When the parameters are refused or the run fails.
+    pub fn run(name: &str, given: &[(&str, &str)]) -> Trial {
+        let t = Trial::with(name, given, |_| {});
+        assert_eq!(t.outcome, Ok(()), "{name} {given:?}");
+        t
+    }
+
+    /// Runs it in a world that was changed before: the outcome is the test's business.
+    ///
+    /// # Panics
+    /// When the parameters are refused.
+    pub fn with(name: &str, given: &[(&str, &str)], change: impl FnOnce(&mut World)) -> Trial {
+        let own = |p: &(&str, &str)| (p.0.to_owned(), p.1.to_owned());
+        let given: Vec<(String, String)> = given.iter().map(own).collect();
+        let plan = Plan::new(name, &given).unwrap_or_else(|e| panic!("{e}"));
+        Trial::of(plan, change)
+    }
+
+    /// Runs a plan.
+    pub fn of(plan: Plan, change: impl FnOnce(&mut World)) -> Trial {
+        let mut world = World::new(1);
+        change(&mut world);
+        let world = Rc::new(RefCell::new(world));
+        let machine = TestMachine::new(world.clone(), "main".into());
+        let task = machine.task();
+        let future = Box::pin(plan.run(machine));
+        world.borrow_mut().start(task, future);
+        let outcome = drive(&world);
+        let world = world.replace(World::new(0));
+        Trial { world, outcome }
+    }
+
+    fn named<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a Call> {
+        self.world.log().iter().filter(move |c| c.name == name)
+    }
+    /// How many calls of a name.
+    pub fn calls(&self, name: &str) -> usize {
+        self.named(name).count()
+    }
+    /// Calls of a name on paths that contain a text.
+    pub fn calls_on(&self, name: &str, part: &str) -> usize {
+        self.named(name).filter(|c| c.path.contains(part)).count()
+    }
+    /// Calls of a name on paths that contain a text: (offset, length).
+    pub fn ranges(&self, name: &str, part: &str) -> Vec<(u64, u64)> {
+        let on = self.named(name).filter(|c| c.path.contains(part));
+        on.map(|c| (c.off, c.len)).collect()
+    }
+    /// Names of all calls on paths that contain a text, in order.
+    pub fn sequence(&self, part: &str) -> Vec<&'static str> {
+        let on = self.world.log().iter().filter(|c| c.path.contains(part));
+        on.map(|c| c.name).collect()
+    }
+    /// Bytes written by write and append.
+    pub fn bytes_written(&self) -> u64 {
+        let both = self.named("write").chain(self.named("append"));
+        both.map(|c| c.len).sum()
+    }
+    /// Bytes asked for by reads.
+    pub fn bytes_read(&self) -> u64 {
+        self.named("read").map(|c| c.len).sum()
+    }
+    /// The longest write.
+    pub fn largest_write(&self) -> u64 {
+        self.named("write").map(|c| c.len).max().unwrap_or(0)
+    }
+    /// How often a call `a` is followed at once by `b` of the same task.
+    pub fn before(&self, a: &str, b: &str) -> usize {
+        let log = self.world.log();
+        let tasks: BTreeSet<usize> = log.iter().map(|c| c.task).collect();
+        let mut n = 0;
+        for t in tasks {
+            let of: Vec<&str> = log.iter().filter(|c| c.task == t).map(|c| c.name).collect();
+            n += of.windows(2).filter(|w| w[0] == a && w[1] == b).count();
+        }
+        n
+    }
+    /// Directories into which files were written.
+    pub fn directories_written(&self) -> usize {
+        let dirs: BTreeSet<&str> = self
+            .named("write")
+            .filter_map(|c| c.path.rsplit_once('/').map(|p| p.0))
+            .collect();
+        dirs.len()
+    }
+    /// Tasks that made calls.
+    pub fn tasks(&self) -> usize {
+        let all: BTreeSet<usize> = self.world.log().iter().map(|c| c.task).collect();
+        all.len()
+    }
+    /// The principal metric.
+    ///
+    /// # Panics
+    /// When there is none.
+    pub fn metric(&self) -> f64 {
+        let all = self.world.measures().metrics();
+        all.first().expect("the script notes its metric").value
+    }
+    /// Operations of a kind.
+    pub fn ops(&self, kind: &str) -> u64 {
+        self.world.measures().count(kind)
+    }
+    /// Instants of a mark, seconds since the start.
+    pub fn marks(&self, mark: Mark) -> Vec<f64> {
+        let all = self.world.measures().marks().iter();
+        all.filter(|m| m.name == mark.name())
+            .map(|m| m.at_ns as f64 / 1e9)
+            .collect()
+    }
+    /// Files and directories still there.
+    pub fn left_over(&self) -> usize {
+        self.world.left_over()
+    }
+}

@@ -1,0 +1,289 @@
+//! The state of the test world and its executor.
+
+use crate::fail::Outcome;
+use crate::measures::Measures;
+use seekwell_core::{Errno, Instant, Nanos, OpenFlags};
+use std::cell::RefCell;
+use std::collections::{BTreeMap, VecDeque};
+use std::future::Future;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{Context, Poll, Waker};
+
+/// One call a script made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Call {
+    /// Which ("write").
+    pub name: &'static str,
+    /// By which task.
+    pub task: usize,
+    /// On which path; of an open file the one it was opened by.
+    pub path: Rc<str>,
+    /// At which byte.
+    pub off: u64,
+    /// How many.
+    pub len: u64,
+    /// When it began.
+    pub at: Instant,
+}
+
+/// A failure to inject.
+#[derive(Clone, Copy, Debug)]
+pub struct Fault {
+    /// Into which call.
+    pub call: &'static str,
+    /// After how many of them.
+    pub after: u64,
+    /// What it answers from then on.
+    pub errno: Errno,
+}
+
+pub(super) struct File {
+    pub ino: usize,
+    pub path: Rc<str>,
+    pub flags: OpenFlags,
+    pub device: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Node {
+    Dir,
+    File(usize),
+}
+
+#[derive(Default)]
+pub(super) struct LockState {
+    pub held: bool,
+    pub queue: VecDeque<usize>,
+}
+
+pub(super) struct BarrierState {
+    pub size: usize,
+    pub here: Vec<usize>,
+}
+
+pub(super) struct ChannelState {
+    pub room: usize,
+    pub items: VecDeque<u64>,
+    pub ended: bool,
+    pub senders: VecDeque<usize>,
+    pub receivers: VecDeque<usize>,
+}
+
+type Script = Pin<Box<dyn Future<Output = Outcome>>>;
+
+pub(super) struct Task {
+    pub path: String,
+    future: Option<Script>,
+    pub outcome: Option<Outcome>,
+    pub joiners: Vec<usize>,
+}
+
+/// Everything there is.
+pub struct World {
+    pub(super) seed: u64,
+    pub(super) now: Instant,
+    seq: u64,
+    ready: BTreeMap<(Instant, u64), usize>,
+    pub(super) tasks: Vec<Task>,
+    pub(super) nodes: BTreeMap<String, Node>,
+    pub(super) inodes: Vec<u64>,
+    pub(super) files: Vec<Option<File>>,
+    pub(super) maps: Vec<usize>,
+    pub(super) locks: Vec<LockState>,
+    pub(super) barriers: Vec<BarrierState>,
+    pub(super) channels: Vec<ChannelState>,
+    pub(super) aios: Vec<(usize, VecDeque<crate::machine::AioDone>)>,
+    pub(super) stopped: bool,
+    pub(super) log: Vec<Call>,
+    pub(super) measures: Measures,
+    counts: BTreeMap<&'static str, u64>,
+    /// Call to fail.
+    pub fault: Option<Fault>,
+    /// Stops the run at this instant, as a signal would.
+    pub stop_at: Option<Instant>,
+    /// Bytes all files together can hold.
+    pub capacity: u64,
+    /// Bytes of the raw device; none if 0.
+    pub device: u64,
+}
+
+pub(super) type Shared = Rc<RefCell<World>>;
+
+impl World {
+    /// An empty one.
+    pub fn new(seed: u64) -> Self {
+        World {
+            seed,
+            now: Instant::START,
+            seq: 0,
+            ready: BTreeMap::new(),
+            tasks: Vec::new(),
+            nodes: BTreeMap::new(),
+            inodes: Vec::new(),
+            files: Vec::new(),
+            maps: Vec::new(),
+            locks: Vec::new(),
+            barriers: Vec::new(),
+            channels: Vec::new(),
+            aios: Vec::new(),
+            stopped: false,
+            log: Vec::new(),
+            measures: Measures::default(),
+            counts: BTreeMap::new(),
+            fault: None,
+            stop_at: None,
+            capacity: 1 << 50,
+            device: 100 << 30,
+        }
+    }
+
+    pub(super) fn wake_at(&mut self, task: usize, at: Instant) {
+        self.seq += 1;
+        self.ready.insert((at, self.seq), task);
+    }
+    pub(super) fn wake(&mut self, task: usize) {
+        self.wake_at(task, self.now);
+    }
+
+    pub(super) fn add_task(&mut self, path: String) -> usize {
+        // Tasks have the same numbers in the measures.
+        self.measures.begin(&path, self.now);
+        self.tasks.push(Task {
+            path,
+            future: None,
+            outcome: None,
+            joiners: Vec::new(),
+        });
+        self.tasks.len() - 1
+    }
+    pub(super) fn start(&mut self, task: usize, future: Script) {
+        self.tasks[task].future = Some(future);
+        self.wake(task);
+    }
+
+    /// Everybody who waits for another task is woken and finds the run stopped.
+    fn stop(&mut self) {
+        self.stopped = true;
+        let mut waiting = Vec::new();
+        for l in &mut self.locks {
+            waiting.extend(l.queue.drain(..));
+        }
+        for b in &mut self.barriers {
+            waiting.append(&mut b.here);
+        }
+        for c in &mut self.channels {
+            waiting.extend(c.senders.drain(..));
+            waiting.extend(c.receivers.drain(..));
+        }
+        for t in waiting {
+            self.wake(t);
+        }
+    }
+
+    /// Logs a call and says whether it is to fail.
+    pub(super) fn call(
+        &mut self,
+        task: usize,
+        name: &'static str,
+        path: Rc<str>,
+        off: u64,
+        len: u64,
+    ) -> Result<(), Errno> {
+        let clean_up = matches!(
+            name,
+            "close" | "unlink" | "rmdir" | "readdir" | "stat" | "unmap" | "aio_close"
+        );
+        if self.stopped && !clean_up {
+            return Err(Errno::ECANCELED);
+        }
+        let n = self.counts.entry(name).or_default();
+        *n += 1;
+        if let Some(f) = self.fault
+            && f.call == name
+            && *n > f.after
+        {
+            return Err(f.errno);
+        }
+        let at = self.now;
+        self.log.push(Call {
+            name,
+            task,
+            path,
+            off,
+            len,
+            at,
+        });
+        Ok(())
+    }
+
+    pub(super) fn used(&self) -> u64 {
+        self.inodes.iter().sum()
+    }
+
+    /// The log.
+    pub fn log(&self) -> &[Call] {
+        &self.log
+    }
+    /// What was measured.
+    pub fn measures(&self) -> &Measures {
+        &self.measures
+    }
+    /// Files and directories still there.
+    pub fn left_over(&self) -> usize {
+        self.nodes.len()
+    }
+    /// Time that passed.
+    pub fn elapsed(&self) -> Nanos {
+        self.now.since(Instant::START)
+    }
+}
+
+/// Runs until every task has ended; outcome of the first one.
+///
+/// # Panics
+/// When tasks wait for each other for ever: a script's bug.
+pub(super) fn drive(world: &Shared) -> Outcome {
+    let mut cx = Context::from_waker(Waker::noop());
+    loop {
+        let next = {
+            let mut w = world.borrow_mut();
+            match w.ready.pop_first() {
+                None => break,
+                Some(((at, _), task)) => {
+                    w.now = w.now.max(at);
+                    if w.stop_at.is_some_and(|s| w.now >= s) && !w.stopped {
+                        w.stop();
+                    }
+                    w.tasks[task].future.take().map(|f| (task, f))
+                }
+            }
+        };
+        let Some((task, mut future)) = next else {
+            continue;
+        };
+        let polled = future.as_mut().poll(&mut cx);
+        let mut w = world.borrow_mut();
+        match polled {
+            Poll::Pending => w.tasks[task].future = Some(future),
+            Poll::Ready(outcome) => {
+                if outcome.is_err() && !w.stopped {
+                    w.stop();
+                }
+                w.tasks[task].outcome = Some(outcome);
+                for j in std::mem::take(&mut w.tasks[task].joiners) {
+                    w.wake(j);
+                }
+            }
+        }
+    }
+    let mut w = world.borrow_mut();
+    let stuck: Vec<&str> = w
+        .tasks
+        .iter()
+        .filter(|t| t.future.is_some())
+        .map(|t| &*t.path)
+        .collect();
+    assert!(stuck.is_empty(), "tasks wait for ever: {stuck:?}");
+    w.tasks[0].outcome.take().unwrap_or(Ok(()))
+}
