@@ -4,6 +4,7 @@ use crate::constant::{Constant, DEFAULT_CAPACITY};
 use crate::error::{DeviceError, ParamError};
 use crate::hdd::{self, FastHdd, Hdd, HddParams};
 use crate::preset::{Def, Dim, Preset, distance};
+use crate::ssd::{self, CheapSsd, SsdParams};
 use seekwell_core::{Device, Nanos, Sector};
 
 type Opened = Box<dyn Device + Send>;
@@ -28,6 +29,12 @@ static KINDS: &[Kind] = &[
         name: "hdd",
         defs: hdd::DEFS,
         build: build_hdd,
+        plain: None,
+    },
+    Kind {
+        name: "ssd",
+        defs: ssd::DEFS,
+        build: build_ssd,
         plain: None,
     },
 ];
@@ -61,6 +68,30 @@ static FILES: &[(&str, &str)] = &[
     (
         "hdd-st2000dm006.toml",
         include_str!("../../../devices/hdd-st2000dm006.toml"),
+    ),
+    (
+        "ssd-nvme-dc-2t.toml",
+        include_str!("../../../devices/ssd-nvme-dc-2t.toml"),
+    ),
+    (
+        "ssd-nvme-gen4-tlc-2t.toml",
+        include_str!("../../../devices/ssd-nvme-gen4-tlc-2t.toml"),
+    ),
+    (
+        "ssd-s3700-100.toml",
+        include_str!("../../../devices/ssd-s3700-100.toml"),
+    ),
+    (
+        "ssd-sata-tlc-1t.toml",
+        include_str!("../../../devices/ssd-sata-tlc-1t.toml"),
+    ),
+    (
+        "ssd-sata3-256-2011.toml",
+        include_str!("../../../devices/ssd-sata3-256-2011.toml"),
+    ),
+    (
+        "ssd-x25m-g2-160.toml",
+        include_str!("../../../devices/ssd-x25m-g2-160.toml"),
     ),
 ];
 
@@ -144,6 +175,11 @@ fn build_hdd(p: &Preset, seed: u64) -> Result<Opened, ParamError> {
         "fast" => Box::new(FastHdd::new(&params, seed)?),
         _ => Box::new(Hdd::new(&params, seed)?),
     })
+}
+
+fn build_ssd(p: &Preset, seed: u64) -> Result<Opened, ParamError> {
+    let params = SsdParams::from_preset(p)?;
+    Ok(Box::new(CheapSsd::new(&params, seed)))
 }
 
 fn kind(name: &str) -> Option<&'static Kind> {

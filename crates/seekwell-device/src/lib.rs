@@ -8,10 +8,12 @@
 
 mod catalogue;
 pub mod constant;
+mod divide;
 pub mod error;
 pub mod hdd;
 pub mod preset;
 pub mod probe;
+pub mod ssd;
 pub mod validate;
 
 pub use catalogue::{Entry, catalogue, describe, open, open_hdd, read_preset};
@@ -19,3 +21,4 @@ pub use constant::Constant;
 pub use error::{DeviceError, ParamError};
 pub use hdd::{FastHdd, Hdd, HddParams};
 pub use preset::{Param, Preset, Source, Value};
+pub use ssd::{CheapSsd, SsdParams};

@@ -6,7 +6,7 @@ use seekwell_device::{DeviceError, Source, catalogue, describe, open};
 #[test]
 fn every_preset_opens_and_names_its_sources() {
     let all = catalogue();
-    assert_eq!(all.len(), 7, "a preset of the registry does not parse");
+    assert_eq!(all.len(), 13, "a preset of the registry does not parse");
     for e in &all {
         let device = open(&e.name, 1).unwrap();
         assert!(device.facts().capacity.0 > 0);
@@ -91,6 +91,20 @@ fn bad_specifications_are_refused_with_a_remedy() {
         ),
         ("hdd:hitachi-7k200,physical_block=1024", "512 or 4096"),
         ("constant:depth=0", "between 1 and"),
+        ("ssd:s3700-10", "nearest is ssd:s3700-100"),
+        ("ssd:s3700-100,channels=0", "between 1 and 256 channels"),
+        ("ssd:s3700-100,units=20", "a multiple of the channels"),
+        ("ssd:s3700-100,rho=0", "`rho` must lie between"),
+        ("ssd:s3700-100,capacity=195371569", "whole pages of 4 KiB"),
+        ("ssd:s3700-100,capacity=80000", "one block of 1024 pages"),
+        ("ssd:s3700-100,block=1022", "a multiple of program_unit"),
+        ("ssd:s3700-100,buffer=8KiB", "at least program_unit"),
+        ("ssd:s3700-100,gc_high=4", "more than gc_low"),
+        ("ssd:s3700-100,state=new", "fresh, filled, used, steady"),
+        (
+            "ssd:nvme-dc-2t,slc_bytes=1GiB,slc_unit=5",
+            "a divisor of program_unit",
+        ),
         ("/no/such/file.toml", "/no/such/file.toml"),
     ] {
         let text = refused(spec);
@@ -98,10 +112,12 @@ fn bad_specifications_are_refused_with_a_remedy() {
     }
 }
 
+const DISK: &str = include_str!("../../../devices/hdd-hitachi-7k200.toml");
+const FLASH: &str = include_str!("../../../devices/ssd-s3700-100.toml");
+
 /// A preset with one line replaced (or added, or everything before a point cut).
-fn mended(replace: &str, by: &str) -> DeviceError {
-    let text = include_str!("../../../devices/hdd-hitachi-7k200.toml");
-    assert!(text.contains(replace));
+fn mended(text: &str, replace: &str, by: &str) -> DeviceError {
+    assert!(text.contains(replace), "{replace}");
     let name = format!("bad-{}.toml", replace.len() * 1000 + by.len());
     let path = std::env::temp_dir().join(format!("seekwell-{}-{name}", std::process::id()));
     std::fs::write(&path, text.replacen(replace, by, 1)).unwrap();
@@ -159,7 +175,7 @@ fn bad_files_are_refused_with_file_line_and_remedy() {
             "too short for a full stroke",
         ),
     ] {
-        match mended(replace, by) {
+        match mended(DISK, replace, by) {
             DeviceError::Preset {
                 file,
                 line,
@@ -169,8 +185,7 @@ fn bad_files_are_refused_with_file_line_and_remedy() {
                 let all = format!("{what}; {remedy}");
                 assert!(all.contains(expected), "{by}: {all}");
                 assert!(file.ends_with(".toml") && !remedy.is_empty());
-                let text = include_str!("../../../devices/hdd-hitachi-7k200.toml");
-                let expected_line = 1 + text.split(replace).next().unwrap().matches('\n').count();
+                let expected_line = 1 + DISK.split(replace).next().unwrap().matches('\n').count();
                 // The mean is what does not fit the full stroke, so its line is named.
                 if !by.starts_with("seek_full") && !by.contains("outer_track") && by != "[params" {
                     assert_eq!(line, expected_line, "{by}: {what}");
@@ -178,5 +193,86 @@ fn bad_files_are_refused_with_file_line_and_remedy() {
             }
             e => panic!("{by}: {e}"),
         }
+    }
+}
+
+#[test]
+fn bad_flash_drives_are_refused_with_file_line_and_remedy() {
+    for (replace, by, expected, remedy) in [
+        (
+            "rho = ",
+            "roh = ",
+            "did you mean `rho`",
+            "lists the parameters",
+        ),
+        (
+            "value = 0.37, unit = \"ratio\"",
+            "value = 0.37",
+            "`rho` has no unit",
+            "ratio",
+        ),
+        (
+            "value = 0.37",
+            "value = -0.1",
+            "`rho` must lie between",
+            "spare",
+        ),
+        (
+            "value = 0.37",
+            "value = 0",
+            "`rho` must lie between",
+            "spare",
+        ),
+        (
+            "channels = { value = 8",
+            "channels = { value = 0",
+            "between 1 and 256",
+            "channels",
+        ),
+        (
+            "channels = { value = 8",
+            "channels = { value = 7",
+            "over 7 channels",
+            "multiple",
+        ),
+        (
+            "value = 195371568",
+            "value = 195371564",
+            "whole pages",
+            "multiple of 8",
+        ),
+        (
+            "value = 1024, unit = \"pages\"",
+            "value = 1021, unit = \"pages\"",
+            "1021",
+            "multiple",
+        ),
+        (
+            "value = 8, unit = \"MiB\"",
+            "value = 4, unit = \"KiB\"",
+            "one program",
+            "at least",
+        ),
+        ("\"sata-6\"", "\"sata-9\"", "sata-1.5", "host link"),
+    ] {
+        let DeviceError::Preset {
+            file,
+            line,
+            what,
+            remedy: r,
+        } = mended(FLASH, replace, by)
+        else {
+            panic!("{by}: not an error of the file");
+        };
+        let all = format!("{what}; {r}");
+        assert!(file.ends_with(".toml"), "{file}");
+        assert!(
+            all.contains(expected) && all.contains(remedy),
+            "{by}: {all}"
+        );
+        let at = 1 + FLASH.split(replace).next().unwrap().matches('\n').count();
+        // Units that do not fit the channels are named at the units.
+        let units = u64::from(by.contains("value = 7"));
+        assert_eq!(line as u64, at as u64 + units, "{by}: {what}");
     }
 }

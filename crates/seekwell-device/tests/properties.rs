@@ -56,6 +56,11 @@ fn specs() -> impl Strategy<Value = String> {
         Just("hdd:hitachi-7k200,look_ahead=off,segments_read=0,segments_write=0,depth=1"),
         Just("hdd:hitachi-t7k250,model=fast"),
         Just("constant:depth=5,service_us=700"),
+        Just("ssd:x25m-g2-160,state=steady"),
+        Just("ssd:s3700-100,state=used,depth=4"),
+        Just("ssd:nvme-dc-2t,state=fresh,capacity=400000000"),
+        Just("ssd:sata-tlc-1t,buffer=48KiB,map_cache=2,read_ahead=64KiB"),
+        Just("ssd:nvme-gen4-tlc-2t,slc_bytes=1GiB,slc_static=1GiB"),
     ];
     let policy = prop_oneof![
         Just(""),
@@ -178,6 +183,7 @@ fn a_full_device_says_busy_and_takes_again_after_a_completion() {
         "hdd:hitachi-7k200,depth=3",
         "hdd:hitachi-7k200,depth=3,model=fast",
         "constant:depth=3",
+        "ssd:s3700-100,depth=3",
     ] {
         let mut d = open(spec, 1).unwrap();
         let c = |id| Command {

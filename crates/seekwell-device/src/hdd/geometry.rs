@@ -4,9 +4,9 @@
 //! that nothing is lost to rounding: the next sector of a track starts exactly where the last one
 //! ended. Left out: defects by slipping; the offset of a zone's first track is zero.
 
-use super::divide::Divisor;
 use super::params::{HddParams, Layout, Zones};
 use super::{Ticks, ticks_ms};
+use crate::divide::Divisor;
 use crate::error::ParamError;
 use libm::ceil;
 

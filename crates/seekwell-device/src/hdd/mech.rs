@@ -2,11 +2,11 @@
 //!
 //! Left out: thermal recalibration, vibration, power states.
 
-use super::divide::Divisor;
 use super::geometry::{Geometry, Place};
 use super::params::HddParams;
 use super::seek::{SeekCurve, SeekTable};
 use super::{Ticks, ticks_ms, unit};
+use crate::divide::Divisor;
 use crate::error::ParamError;
 use rand::RngCore;
 use seekwell_core::rng::Pcg64Mcg;

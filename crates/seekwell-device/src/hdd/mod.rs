@@ -12,7 +12,6 @@
 
 mod closed;
 mod dirty;
-mod divide;
 mod fast;
 mod geometry;
 mod mech;

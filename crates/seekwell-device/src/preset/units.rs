@@ -23,12 +23,14 @@ pub enum Dim {
     Pairs(&'static str),
 }
 
-const TIME: &[(&str, f64)] = &[("ms", 1.0), ("us", 1e-3), ("s", 1e3)];
+const TIME: &[(&str, f64)] = &[("ms", 1.0), ("us", 1e-3), ("s", 1e3), ("ns", 1e-6)];
 const BYTES: &[(&str, f64)] = &[
     ("bytes", 1.0),
     ("KiB", 1024.0),
     ("MiB", 1_048_576.0),
     ("sectors", 512.0),
+    ("GiB", 1_073_741_824.0),
+    ("GB", 1e9),
 ];
 const RATE: &[(&str, f64)] = &[("MB/s", 1.0)];
 

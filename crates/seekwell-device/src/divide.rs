@@ -2,7 +2,7 @@
 
 /// A divisor, at least 1.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Divisor {
+pub(crate) struct Divisor {
     by: u64,
     /// 2^64 / by, rounded down.
     inverse: u64,

@@ -1,0 +1,170 @@
+//! Units and channels as clocks, and the background work each unit owes.
+
+use super::super::host::enter;
+use super::super::params::SsdParams;
+use super::super::tree::Tree;
+use rand::RngCore;
+use seekwell_core::rng::Pcg64Mcg;
+
+/// A unit: when its last read ends, when the programs booked on it end, and the cleaning it owes,
+/// which it does whenever it is idle.
+#[derive(Debug, Clone, Copy, Default)]
+struct Unit {
+    read_end: u64,
+    write_end: u64,
+    debt: u64,
+    channel: u32,
+}
+
+impl Unit {
+    #[inline]
+    fn free(&self) -> u64 {
+        self.read_end.max(self.write_end)
+    }
+    /// Cleaning goes on while nothing else does.
+    #[inline]
+    fn settle(&mut self, at: u64) {
+        self.debt = self.debt.saturating_sub(at.saturating_sub(self.free()));
+    }
+    /// When it would have done everything; time that passes does not change it.
+    #[inline]
+    fn load(&self) -> u64 {
+        self.free() + self.debt
+    }
+}
+
+/// All units and channels; see the module.
+#[derive(Debug, Clone)]
+pub(super) struct Flash {
+    units: Vec<Unit>,
+    channels: Vec<u64>,
+    /// Loads, or less: reads do not touch the tree.
+    loads: Tree,
+    read: u64,
+    xfer: u64,
+    susp: u64,
+    prog: u64,
+    prog_rested: u64,
+    /// A program with its transfer.
+    prog_all: u64,
+    /// Most a unit may owe before writes wait for it.
+    debt_max: u64,
+    /// End of the last program booked.
+    pub last_end: u64,
+    /// Array reads and programs.
+    pub ops: u64,
+}
+
+impl Flash {
+    pub fn new(p: &SsdParams) -> Self {
+        let unit = |u: u32| Unit {
+            channel: u % p.channels,
+            ..Unit::default()
+        };
+        let mut loads = Tree::new(p.units as usize);
+        for u in 0..p.units as usize {
+            loads.set(u, 0);
+        }
+        let all = u64::from(p.k) * p.xfer_ns;
+        Flash {
+            units: (0..p.units).map(unit).collect(),
+            channels: vec![0; p.channels as usize],
+            loads,
+            read: p.read_ns,
+            xfer: p.xfer_ns,
+            susp: p.susp_ns,
+            prog: p.prog_ns,
+            prog_rested: p.prog_rested_ns,
+            prog_all: p.prog_ns + all,
+            debt_max: 8 * (p.prog_ns + p.read_ns + 2 * all),
+            last_end: 0,
+            ops: 0,
+        }
+    }
+
+    /// Reads `pages` of one program unit, asked for at `ready`; when they are in the controller.
+    /// `add` is what this type of page takes longer.
+    #[inline]
+    pub fn read(&mut self, rng: &mut Pcg64Mcg, ready: u64, unit: u32, pages: u32, add: u64) -> u64 {
+        self.ops += 1;
+        let unit = &mut self.units[unit as usize];
+        let writing = unit.write_end > ready;
+        let start = if unit.read_end >= ready {
+            // Reads follow each other; a program they hold up goes on after them.
+            unit.read_end
+        } else if writing {
+            // Programs are booked back to back: what is left of the running one.
+            let left = (unit.write_end - ready) % self.prog_all;
+            ready + suspended(left, self.susp)
+        } else {
+            unit.settle(ready);
+            if unit.debt > 0 {
+                // Somewhere within one operation of the cleaning.
+                let within = ((u128::from(rng.next_u64()) * u128::from(self.prog)) >> 64) as u64;
+                ready + suspended(within.min(unit.debt), self.susp)
+            } else {
+                ready
+            }
+        };
+        let data = start + self.read + add;
+        // The channel is entered when the array could have been read at the earliest: the same
+        // for all but for a constant, and never far in the future.
+        let xfer = u64::from(pages) * self.xfer;
+        let bus = enter(
+            &mut self.channels[unit.channel as usize],
+            ready + self.read,
+            xfer,
+        );
+        let end = bus.max(data + xfer);
+        unit.read_end = end;
+        if writing {
+            unit.write_end += end - start;
+        }
+        end
+    }
+
+    /// Programs `pages` in `prog` ns (`None`: the ordinary program), data in the buffer at `at`,
+    /// on the unit with the least to do; leaves `debt` behind. When it ends.
+    #[inline]
+    pub fn program(&mut self, at: u64, pages: u32, prog: Option<u64>, debt: u64) -> u64 {
+        self.ops += 1;
+        let u = loop {
+            let u = self.loads.winner();
+            let load = self.units[u].load();
+            if load == self.loads.get(u) {
+                break u;
+            }
+            self.loads.set(u, load);
+        };
+        let unit = &mut self.units[u];
+        unit.settle(at);
+        let free = unit.free();
+        let rested = unit.debt == 0 && at >= free + self.prog;
+        let mut start = at.max(free);
+        if unit.debt > self.debt_max {
+            start += unit.debt - self.debt_max;
+            unit.debt = self.debt_max;
+        }
+        let xfer = u64::from(pages) * self.xfer;
+        let bus = enter(&mut self.channels[unit.channel as usize], at, xfer);
+        let prog = prog.unwrap_or(if rested { self.prog_rested } else { self.prog });
+        let end = bus.max(start + xfer) + prog;
+        unit.write_end = end;
+        unit.debt += debt;
+        self.loads.set(u, unit.load());
+        self.last_end = self.last_end.max(end);
+        end
+    }
+
+    /// Cleaning still owed at `at`, ns, all units together.
+    pub fn owed(&self, at: u64) -> u64 {
+        let owed = |u: &Unit| u.debt.saturating_sub(at.saturating_sub(u.free()));
+        self.units.iter().map(owed).sum()
+    }
+}
+
+/// How long a read waits for an operation with so much left.
+#[inline]
+fn suspended(left: u64, susp: u64) -> u64 {
+    if susp > 0 { left.min(susp) } else { left }
+}

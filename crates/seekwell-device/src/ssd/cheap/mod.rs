@@ -1,0 +1,540 @@
+//! The cheap variant: a clock for each flash unit, a few shared clocks, and for each unit a count
+//! of the cleaning it owes. Everything about a command is worked out when it arrives, in constant
+//! time for each 4 KiB.
+//!
+//! Shared clocks are entered at the time a request begins to wait, and background work is booked
+//! on none of them: otherwise the far future looks busy and everything behind it waits. Where data
+//! lie is known for each MiB of addresses only (never written, written in order, written at
+//! random), and write amplification comes from the closed form. For the tails of cleaning, the
+//! effects of TRIMs below a MiB, or hot and cold data, take the detailed variant.
+
+mod flash;
+mod wear;
+
+use super::host::{Busy, Finishes, Front, NEVER, facts, pages};
+use super::map_cache::{COVERS, MapCache};
+use super::params::{SsdParams, State};
+use super::regions::{Kind, REGION, Regions};
+use super::streams::{Found, STREAMS, Streams};
+use crate::constant::out_of_range;
+use crate::divide::Divisor;
+use flash::Flash;
+use seekwell_core::rng::{self, Pcg64Mcg};
+use seekwell_core::{
+    Accept, Command, Device, DeviceFacts, DeviceStats, Done, Instant, Op, Sectors,
+};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use wear::Wear;
+
+/// A writer that wrote so many pages in a row writes in order.
+const ORDERED: u64 = 64;
+
+/// Pages read ahead for one stream: [from, to), each with the time it is in RAM, in a ring.
+#[derive(Debug, Clone, Default)]
+struct Ahead {
+    from: u64,
+    to: u64,
+    ready: Vec<u64>,
+}
+
+/// Buffer slots: free ones, and when programs give how many back.
+#[derive(Debug, Clone)]
+struct Buffer {
+    free: u32,
+    ends: BinaryHeap<Reverse<(u64, u32)>>,
+    /// Pages that wait for a program to be full, how many of them written at random, and those
+    /// written in part, which have to be read first.
+    pending: Vec<u64>,
+    random: u32,
+    partial: u32,
+    /// Where a page may still be read from the buffer: (page, until), by hash.
+    recent: Vec<(u64, u64)>,
+}
+
+/// The cheap flash drive; see the module.
+#[derive(Debug, Clone)]
+pub struct CheapSsd {
+    facts: DeviceFacts,
+    p: SsdParams,
+    rng: Pcg64Mcg,
+    front: Front,
+    flash: Flash,
+    regions: Regions,
+    wear: Wear,
+    buffer: Buffer,
+    map: MapCache,
+    readers: Streams,
+    ahead: Vec<Ahead>,
+    writers: Streams,
+    /// Pages written in a row by each writer.
+    runs: [u64; STREAMS],
+    by_k: Divisor,
+    by_units: Divisor,
+    typed: bool,
+    slc_used: u64,
+    finishes: Finishes,
+    /// A command that runs alone is inside.
+    alone: Option<u32>,
+    latest: u64,
+    /// Written since the last flush.
+    dirty: bool,
+    busy: Busy,
+    hits: u64,
+    internal: u64,
+}
+
+fn spread(page: u64) -> u64 {
+    let h = page.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    (h ^ h >> 32).wrapping_mul(0xd6e8_feb8_6659_fd93)
+}
+
+impl CheapSsd {
+    /// A drive with these parameters, in the state they name.
+    pub fn new(p: &SsdParams, seed: u64) -> Self {
+        let regions = Regions::new(p);
+        let ring = (2 * p.read_ahead as usize).next_power_of_two();
+        let ahead = Ahead {
+            ready: vec![0; if p.read_ahead > 0 { ring } else { 0 }],
+            ..Ahead::default()
+        };
+        let slots = (p.buffer as usize).next_power_of_two().min(1 << 15);
+        let wear = Wear::new(p, &regions);
+        CheapSsd {
+            facts: facts(p, &p.name, p.pages),
+            rng: rng::stream(seed, "ssd"),
+            front: Front::new(p),
+            flash: Flash::new(p),
+            regions,
+            buffer: Buffer {
+                free: p.buffer,
+                ends: BinaryHeap::with_capacity((p.buffer + 1) as usize),
+                pending: Vec::with_capacity(p.k as usize),
+                random: 0,
+                partial: 0,
+                recent: vec![(u64::MAX, 0); slots],
+            },
+            map: MapCache::new(p.pages, p.map_cache),
+            readers: Streams::new(),
+            ahead: vec![ahead; STREAMS],
+            writers: Streams::new(),
+            runs: [0; STREAMS],
+            by_k: Divisor::new(u64::from(p.k)),
+            by_units: Divisor::new(u64::from(p.units)),
+            typed: p.read_add_ns != [0; 3],
+            slc_used: match p.state {
+                State::Steady | State::Used => wear.slc_limit,
+                _ => 0,
+            },
+            wear,
+            finishes: Finishes::new(p.depth),
+            alone: None,
+            latest: 0,
+            dirty: false,
+            busy: Busy::default(),
+            hits: 0,
+            internal: 0,
+            p: p.clone(),
+        }
+    }
+
+    /// Write amplification that random writes have now.
+    pub fn write_amplification(&self) -> f64 {
+        self.wear.wa * self.p.write_factor
+    }
+
+    /// The unit of a page that lies anywhere.
+    #[inline]
+    fn somewhere(&self, page: u64) -> u32 {
+        (((spread(page) >> 32) * u64::from(self.p.units)) >> 32) as u32
+    }
+
+    /// Reads `n` pages from `first`, all in one region, from flash; when the last is in RAM.
+    /// `each` is told when each group is.
+    #[inline]
+    fn flash_read(
+        &mut self,
+        ready: u64,
+        first: u64,
+        n: u32,
+        mut each: impl FnMut(u64, u32, u64),
+    ) -> u64 {
+        let mut ready = ready;
+        let look = self.map.touch(first, false);
+        if look.miss {
+            let unit = self.somewhere(!(first / COVERS));
+            ready = self.flash.read(&mut self.rng, ready, unit, 1, 0);
+            if look.write_back {
+                self.flash.program(ready, 1, None, 0);
+            }
+        }
+        let mut last = ready;
+        let (mut page, end) = (first, first + u64::from(n));
+        match self.regions.get(first / REGION) {
+            Kind::Empty => each(first, n, ready),
+            Kind::Ordered => {
+                while page < end {
+                    let (group, within) = self.by_k.split(page);
+                    let here = (u64::from(self.p.k) - within).min(end - page) as u32;
+                    let unit = self.by_units.rest(group) as u32;
+                    let add = self.p.read_add_ns[(self.by_units.split(group).0 % 3) as usize];
+                    let done = self.flash.read(&mut self.rng, ready, unit, here, add);
+                    each(page, here, done);
+                    last = last.max(done);
+                    page += u64::from(here);
+                }
+            }
+            Kind::Random => {
+                while page < end {
+                    let h = spread(page);
+                    let unit = self.somewhere(page);
+                    let add = if self.typed {
+                        self.p.read_add_ns[(h as u32 % 3) as usize]
+                    } else {
+                        0
+                    };
+                    let done = self.flash.read(&mut self.rng, ready, unit, 1, add);
+                    each(page, 1, done);
+                    last = last.max(done);
+                    page += 1;
+                }
+            }
+        }
+        last
+    }
+
+    /// The same over several regions.
+    fn span(
+        &mut self,
+        ready: u64,
+        first: u64,
+        end: u64,
+        each: &mut dyn FnMut(u64, u32, u64),
+    ) -> u64 {
+        let (mut page, mut last) = (first, ready);
+        while page < end {
+            let n = (REGION - page % REGION).min(end - page) as u32;
+            last = last.max(self.flash_read(ready, page, n, &mut *each));
+            page += u64::from(n);
+        }
+        last
+    }
+
+    /// Reads from RAM what was read ahead, the rest from flash, and reads further ahead.
+    fn stream(&mut self, i: usize, ram: u64, first: u64, end: u64, begins: bool) -> u64 {
+        let ready = ram + self.p.lat_ns;
+        let mut ahead = std::mem::take(&mut self.ahead[i]);
+        let mask = ahead.ready.len() as u64 - 1;
+        if begins || first < ahead.from || first > ahead.to {
+            (ahead.from, ahead.to) = (first, first);
+        }
+        let hit = ahead.to.min(end);
+        let mut last = ram;
+        if first < hit {
+            let from = first.max(hit.saturating_sub(mask + 1));
+            for page in from..hit {
+                last = last.max(ahead.ready[(page & mask) as usize]);
+            }
+        }
+        if hit < end {
+            last = last.max(self.span(ready, hit, end, &mut |_, _, _| {}));
+            ahead.to = end;
+        } else {
+            self.hits += 1;
+        }
+        // The window is filled again when half of it is used up, in whole program units.
+        let window = u64::from(self.p.read_ahead);
+        let user = self.facts.capacity.0 / 8;
+        if ahead.to < end + window / 2 {
+            let (group, _) = self.by_k.split(end + window + u64::from(self.p.k) - 1);
+            let to = (group * u64::from(self.p.k)).min(end + mask + 1).min(user);
+            let from = ahead.to;
+            if to > from {
+                let ring = &mut ahead.ready;
+                self.span(ready, from, to, &mut |page, n, at| {
+                    for q in page..page + u64::from(n) {
+                        ring[(q & mask) as usize] = at;
+                    }
+                });
+                ahead.to = to;
+            }
+        }
+        ahead.from = end;
+        self.ahead[i] = ahead;
+        last
+    }
+
+    #[inline]
+    fn buffered(&self, page: u64, at: u64) -> bool {
+        let (held, until) =
+            self.buffer.recent[spread(page) as usize & (self.buffer.recent.len() - 1)];
+        held == page && until > at
+    }
+
+    fn read(&mut self, t: u64, sector: u64, sectors: u32) -> u64 {
+        let (first, n, _) = pages(sector, sectors);
+        let f = self.front.command(t, 0);
+        let ready = f + self.p.lat_ns;
+        let link = self.front.link(t, 0, self.front.link_ns(sectors));
+        let found = if self.p.read_ahead > 0 {
+            self.readers.note(sector, sector + u64::from(sectors))
+        } else {
+            Found::Alone
+        };
+        let end = first + u64::from(n);
+        let last = match found {
+            // Data in RAM need no look-up and no correction: only the command stage.
+            Found::Begins(i) => self.stream(i, f, first, end, true),
+            Found::Continues(i) => self.stream(i, f, first, end, false),
+            Found::Alone if self.flash.last_end > t || !self.buffer.pending.is_empty() => {
+                let mut last = f;
+                for page in first..end {
+                    if self.buffered(page, t) {
+                        self.hits += 1;
+                    } else {
+                        last = last.max(self.flash_read(ready, page, 1, |_, _, _| {}));
+                    }
+                }
+                last
+            }
+            Found::Alone if n == 1 => self.flash_read(ready, first, 1, |_, _, _| {}),
+            Found::Alone => self.span(ready, first, end, &mut |_, _, _| {}),
+        };
+        // The link moves pages as they come, so only the last is left when flash is done.
+        let rest = self.front.link_ns(sectors.min(8));
+        link.max(last + rest)
+    }
+
+    /// Programs what is pending, full or not, with data in the buffer at `at`.
+    #[inline]
+    fn program(&mut self, at: u64) -> u64 {
+        let n = self.buffer.pending.len() as u32;
+        self.wear.tick(&self.regions);
+        let (random, rest) = (
+            u64::from(self.buffer.random),
+            u64::from(n - self.buffer.random),
+        );
+        let mut debt = random * self.wear.random_ns + rest * self.wear.ordered_ns;
+        debt += u64::from(self.buffer.partial) * (self.p.read_ns + self.p.xfer_ns);
+        self.internal += (random as f64 * (self.wear.wa - 1.0) * 4096.0) as u64;
+        let fast = self.slc_used < self.wear.slc_limit;
+        let prog = fast.then_some(self.p.slc_prog_ns);
+        self.slc_used += if fast { u64::from(n) } else { 0 };
+        let end = self.flash.program(at, n, prog, debt);
+        self.buffer.ends.push(Reverse((end, n)));
+        let mask = self.buffer.recent.len() - 1;
+        for page in self.buffer.pending.drain(..) {
+            self.buffer.recent[spread(page) as usize & mask] = (page, end);
+        }
+        (self.buffer.random, self.buffer.partial) = (0, 0);
+        end
+    }
+
+    /// Notes where a write goes; is it in order?
+    #[inline]
+    fn classify(&mut self, sector: u64, sectors: u32, first: u64, n: u32) -> bool {
+        let run = match self.writers.note(sector, sector + u64::from(sectors)) {
+            Found::Alone => u64::from(n),
+            Found::Begins(i) => {
+                self.runs[i] = 2 * u64::from(n);
+                self.runs[i]
+            }
+            Found::Continues(i) => {
+                self.runs[i] += u64::from(n);
+                self.runs[i]
+            }
+        };
+        let last = first + u64::from(n) - 1;
+        if run >= ORDERED {
+            // The beginning of the run was taken for random.
+            let back = if run - u64::from(n) < ORDERED {
+                run
+            } else {
+                u64::from(n)
+            };
+            for r in (last + 1).saturating_sub(back) / REGION..=last / REGION {
+                if self.regions.get(r) == Kind::Empty {
+                    self.wear.wrote(REGION as u32);
+                }
+                self.regions.set(r, Kind::Ordered);
+            }
+            return true;
+        }
+        self.wear.wrote(n);
+        for r in first / REGION..=last / REGION {
+            self.regions.set(r, Kind::Random);
+        }
+        false
+    }
+
+    fn write(&mut self, t: u64, c: &Command) -> u64 {
+        let (sector, sectors) = (c.sector.0, c.sectors.0);
+        let (first, n, partial) = pages(sector, sectors);
+        let f = self.front.command(t, 1);
+        let data = if c.op == Op::Write { sectors } else { 0 };
+        let ns = self.front.link_ns(data);
+        let mut at = self.front.link(t, 1, ns).max(f + ns);
+        let ordered = self.classify(sector, sectors, first, n);
+        self.dirty = true;
+        self.buffer.partial += partial;
+        let mut end = 0;
+        for page in first..first + u64::from(n) {
+            if self.buffer.free == 0 {
+                if self.buffer.ends.is_empty() {
+                    // Everything in the buffer waits for company: there will be none.
+                    end = end.max(self.program(at));
+                }
+                if let Some(Reverse((freed, pages))) = self.buffer.ends.pop() {
+                    at = at.max(freed);
+                    self.buffer.free = pages;
+                }
+            }
+            self.buffer.free -= 1;
+            let look = self.map.touch(page, true);
+            if look.miss || look.write_back {
+                let unit = self.somewhere(page);
+                self.flash.read(&mut self.rng, at, unit, 1, 0);
+                if look.write_back {
+                    self.flash.program(at, 1, None, 0);
+                }
+            }
+            let mask = self.buffer.recent.len() - 1;
+            self.buffer.recent[spread(page) as usize & mask] = (page, NEVER);
+            self.buffer.pending.push(page);
+            self.buffer.random += u32::from(!ordered);
+            let full = if self.slc_used < self.wear.slc_limit {
+                self.p.slc_k
+            } else {
+                self.p.k
+            };
+            if self.buffer.pending.len() as u32 >= full {
+                end = end.max(self.program(at));
+            }
+        }
+        if c.fua && !self.p.plp {
+            if !self.buffer.pending.is_empty() {
+                end = end.max(self.program(at));
+            }
+            return at.max(end) + self.p.flush_ns;
+        }
+        at + self.p.ack_ns
+    }
+
+    fn flush(&mut self, t: u64) -> u64 {
+        let f = self.front.command(t, 1);
+        if !std::mem::take(&mut self.dirty) {
+            return f;
+        }
+        if self.p.plp {
+            return f + self.p.flush_ns;
+        }
+        if !self.buffer.pending.is_empty() {
+            self.program(f);
+        }
+        f.max(self.flash.last_end) + self.p.flush_ns
+    }
+
+    fn trim(&mut self, t: u64, sector: u64, sectors: u32) -> u64 {
+        let (first, last) = (sector.div_ceil(8), (sector + u64::from(sectors)) / 8);
+        let user = self.p.pages;
+        for r in first.div_ceil(REGION)..last.div_ceil(REGION) {
+            if (r + 1) * REGION <= last || last == user {
+                self.regions.set(r, Kind::Empty);
+            }
+        }
+        self.wear.refresh(&self.regions);
+        self.front.command(t, 1) + self.p.trim_ns
+    }
+
+    /// The fast region is emptied while nobody asks for anything.
+    fn fold(&mut self, t: u64) {
+        if self.slc_used > 0 && self.finishes.len() == 0 {
+            let idle = t.saturating_sub(self.latest.max(Instant::START.0));
+            let folded = idle as f64 * 1e-9 * self.p.slc_fold;
+            self.slc_used = self.slc_used.saturating_sub(folded as u64);
+        }
+    }
+}
+
+impl Device for CheapSsd {
+    fn accept(&mut self, now: Instant, command: Command) -> Accept {
+        if self.finishes.len() >= self.facts.depth as usize || self.alone.is_some() {
+            return Accept::Busy;
+        }
+        let t = now.0;
+        let (sector, Sectors(n)) = (command.sector.0, command.sectors);
+        let error = out_of_range(&command, self.facts.capacity);
+        if self.p.slc_pages > 0 {
+            self.fold(t);
+        }
+        // What runs alone waits for all others, and holds up those behind it.
+        let alone = !self.p.nvme && matches!(command.op, Op::Flush | Op::Discard);
+        let begin = if alone { t.max(self.latest) } else { t };
+        let at = match command.op {
+            Op::Flush => self.flush(begin),
+            _ if error || n == 0 => self.front.command(begin, 1),
+            Op::Read => self.read(t, sector, n),
+            Op::Write | Op::WriteZeroes => self.write(t, &command),
+            Op::Discard => self.trim(begin, sector, n),
+        };
+        self.alone = alone.then_some(command.id);
+        self.latest = self.latest.max(at);
+        self.busy.note(t, at);
+        self.finishes.push(at, command.id, error);
+        Accept::Accepted
+    }
+
+    fn next_event(&self) -> Option<Instant> {
+        let at = self.finishes.next();
+        (at != NEVER).then_some(Instant(at))
+    }
+
+    fn advance(&mut self, to: Instant, out: &mut Vec<Done>) {
+        while let Some(d) = self.finishes.pop(to.0) {
+            if self.alone == Some(d.id) {
+                self.alone = None;
+            }
+            out.push(d);
+        }
+    }
+
+    fn facts(&self) -> &DeviceFacts {
+        &self.facts
+    }
+
+    fn stats(&self) -> DeviceStats {
+        DeviceStats {
+            busy: self.busy.total(),
+            cache_hits: self.hits,
+            media_ops: self.flash.ops,
+            internal_bytes: self.internal,
+            ..DeviceStats::default()
+        }
+    }
+
+    fn state(&self, out: &mut String) {
+        use std::fmt::Write;
+        let at = self.busy.until();
+        let _ = write!(
+            out,
+            "cheap variant at full scale; {} in flight, {} pages of the buffer free; random writes \
+             amplified {:.2} times, {:.1} ms of cleaning owed; regions of 1 MiB: {} empty, {} \
+             written in order, {} at random",
+            self.finishes.len(),
+            self.buffer.free,
+            self.write_amplification(),
+            self.flash.owed(at) as f64 / 1e6,
+            self.regions.count(Kind::Empty),
+            self.regions.count(Kind::Ordered),
+            self.regions.count(Kind::Random),
+        );
+        if self.wear.slc_limit > 0 {
+            let _ = write!(
+                out,
+                "; fast region {} of {} MiB used",
+                self.slc_used / REGION,
+                self.wear.slc_limit / REGION
+            );
+        }
+    }
+}

@@ -1,0 +1,175 @@
+//! The side of the drive that faces the host: link, command stage, completions in order.
+
+use super::params::SsdParams;
+use seekwell_core::{DeviceFacts, Done, Instant, Nanos, Sector};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+/// No event.
+pub(super) const NEVER: u64 = u64::MAX;
+
+/// A first-in-first-out resource as one clock. A request that enters at `at` and needs `service`
+/// leaves at the result. Requests must enter in order of time, and enter when they begin to wait:
+/// a clock pushed by work of the far future would look busy until then.
+#[inline]
+pub(super) fn enter(clock: &mut u64, at: u64, service: u64) -> u64 {
+    *clock = (*clock).max(at) + service;
+    *clock
+}
+
+/// Command stage and host link.
+#[derive(Debug, Clone)]
+pub(super) struct Front {
+    /// Clock of the command stage.
+    stage: u64,
+    /// Clocks of the link, to the host and from it; SATA has one for both.
+    links: [u64; 2],
+    duplex: bool,
+    cmd: u64,
+    /// Link time of a sector, 1/1024 ns.
+    per_sector: u64,
+    fw: [u64; 2],
+}
+
+impl Front {
+    pub fn new(p: &SsdParams) -> Self {
+        Front {
+            stage: 0,
+            links: [0; 2],
+            duplex: p.nvme,
+            cmd: p.cmd_ns,
+            per_sector: libm::round(512.0e3 * 1024.0 / p.link_mb) as u64,
+            fw: [p.fw_read_ns, p.fw_write_ns],
+        }
+    }
+    /// Link time of a command with so many sectors.
+    #[inline]
+    pub fn link_ns(&self, sectors: u32) -> u64 {
+        self.cmd + ((u64::from(sectors) * self.per_sector) >> 10)
+    }
+    /// A read (0) or write (1) passes the command stage.
+    #[inline]
+    pub fn command(&mut self, at: u64, dir: usize) -> u64 {
+        enter(&mut self.stage, at, self.fw[dir])
+    }
+    /// Takes the link towards the host (0) or from it (1) for so long.
+    #[inline]
+    pub fn link(&mut self, at: u64, dir: usize, ns: u64) -> u64 {
+        let which = if self.duplex { dir } else { 0 };
+        enter(&mut self.links[which], at, ns)
+    }
+}
+
+/// Completions to come, earliest first; among equal times in the order they were made.
+#[derive(Debug, Clone)]
+pub(super) struct Finishes {
+    heap: BinaryHeap<Reverse<u128>>,
+    serial: u32,
+}
+
+impl Finishes {
+    pub fn new(depth: u32) -> Self {
+        Finishes {
+            heap: BinaryHeap::with_capacity(depth as usize + 1),
+            serial: 0,
+        }
+    }
+    #[inline]
+    pub fn push(&mut self, at: u64, id: u32, error: bool) {
+        self.serial = (self.serial + 1) & 0x7fff_ffff;
+        let low = u64::from(self.serial) << 33 | u64::from(error) << 32 | u64::from(id);
+        self.heap
+            .push(Reverse(u128::from(at) << 64 | u128::from(low)));
+    }
+    #[inline]
+    pub fn next(&self) -> u64 {
+        self.heap
+            .peek()
+            .map_or(NEVER, |Reverse(x)| (x >> 64) as u64)
+    }
+    /// The earliest, if it is not later than `to`.
+    #[inline]
+    pub fn pop(&mut self, to: u64) -> Option<Done> {
+        if self.next() > to {
+            return None;
+        }
+        self.heap.pop().map(|Reverse(x)| Done {
+            id: x as u32,
+            at: Instant((x >> 64) as u64),
+            error: x >> 32 & 1 == 1,
+        })
+    }
+    pub fn len(&self) -> usize {
+        self.heap.len()
+    }
+}
+
+/// Time with a command inside. Commands must be noted in order of arrival.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Busy {
+    to: u64,
+    sum: u64,
+}
+
+impl Busy {
+    #[inline]
+    pub fn note(&mut self, from: u64, to: u64) {
+        self.sum += to.saturating_sub(from.max(self.to));
+        self.to = self.to.max(to);
+    }
+    pub fn until(&self) -> u64 {
+        self.to
+    }
+    pub fn total(&self) -> Nanos {
+        Nanos(self.sum)
+    }
+}
+
+/// Pages that a run of sectors touches: the first, how many, and how many of them only in part.
+#[inline]
+pub(super) fn pages(sector: u64, sectors: u32) -> (u64, u32, u32) {
+    let end = sector + u64::from(sectors);
+    let first = sector / 8;
+    let n = (end.div_ceil(8) - first) as u32;
+    let partial = u32::from(!sector.is_multiple_of(8)) + u32::from(!end.is_multiple_of(8));
+    (first, n, partial.min(n))
+}
+
+/// What the host learns about the drive.
+pub(super) fn facts(p: &SsdParams, name: &str, pages: u64) -> DeviceFacts {
+    DeviceFacts {
+        hw_queues: p.hw_queues,
+        write_cache: p.write_cache,
+        fua: p.fua,
+        flush_queueable: p.nvme,
+        physical_block_bytes: 4096,
+        ..DeviceFacts::plain(name, Sector(pages * 8), p.depth)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sectors_to_pages() {
+        assert_eq!(pages(0, 8), (0, 1, 0));
+        assert_eq!(pages(8, 16), (1, 2, 0));
+        assert_eq!(pages(9, 1), (1, 1, 1));
+        assert_eq!(pages(7, 2), (0, 2, 2));
+        assert_eq!(pages(4, 12), (0, 2, 1));
+    }
+
+    #[test]
+    fn completions_come_in_order_of_time_then_of_making() {
+        let mut f = Finishes::new(4);
+        for (at, id) in [(5, 1), (3, 2), (5, 3), (3, 4)] {
+            f.push(at, id, id == 4);
+        }
+        assert_eq!(f.pop(2), None);
+        let order: Vec<_> = std::iter::from_fn(|| f.pop(10)).collect();
+        let ids: Vec<u32> = order.iter().map(|d| d.id).collect();
+        assert_eq!(ids, [2, 4, 1, 3]);
+        assert!(order[1].error && !order[0].error);
+    }
+}

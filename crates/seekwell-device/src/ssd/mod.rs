@@ -1,0 +1,23 @@
+//! A flash drive: host link, a serial command stage, a buffer, and flash units behind channels.
+//!
+//! Two variants stand behind one set of parameters. The *cheap* one works everything out when a
+//! command arrives, from clocks and counts of work owed; it is for sweeps, long traces and real
+//! time. The *detailed* one keeps a page map and serves every flash operation as an event.
+//! `ssd:NAME,variant=detailed,state=steady` chooses; both give the same means.
+//!
+//! Left out: thermal throttling, link power states, stalls of the firmware, the choice among
+//! several submission queues (commands carry no queue number), read disturb and errors.
+
+mod cheap;
+mod closed;
+mod host;
+mod map_cache;
+mod params;
+mod regions;
+mod streams;
+mod tree;
+pub mod wa;
+
+pub use cheap::CheapSsd;
+pub use closed::ClosedForms;
+pub use params::{DEFS, SsdParams, State, Victim};
