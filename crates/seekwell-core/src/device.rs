@@ -24,6 +24,32 @@ pub struct Command {
     pub fua: bool,
 }
 
+/// When the driver of an eMMC packs writes, where the card takes packed groups at all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Packing {
+    /// Never.
+    Off,
+    /// Whenever writes follow each other (Linux 3.9 and later).
+    Always,
+    /// Once more than so many writes in a row were seen; a read ends it (Code Aurora kernels).
+    After(u32),
+}
+
+/// An eMMC or SD card on its host: it takes one command (or one packed group) at a time, and a
+/// driver with two slots prepares the next one meanwhile.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MmcHost {
+    /// Writes the card takes as one packed group (at most 63); below 2: none.
+    pub max_packed: u32,
+    /// When the driver makes such groups.
+    pub packing: Packing,
+    /// An arrival wakes the driver while it waits for the card (Linux 3.8 and later, Code Aurora);
+    /// else it looks again only when the card is done.
+    pub wakes: bool,
+    /// Time to prepare a request for the bus: hidden behind a transfer, visible on an idle queue.
+    pub prepare: Nanos,
+}
+
 /// Answer to a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Accept {
@@ -71,6 +97,8 @@ pub struct DeviceFacts {
     pub can_stop: bool,
     /// Best request alignment, bytes (stripe width of an array; 0 unknown).
     pub io_opt_bytes: u32,
+    /// It is an eMMC or SD card, driven like one.
+    pub mmc: Option<MmcHost>,
 }
 
 impl DeviceFacts {
@@ -89,6 +117,7 @@ impl DeviceFacts {
             physical_block_bytes: 512,
             can_stop: false,
             io_opt_bytes: 0,
+            mmc: None,
         }
     }
 }
@@ -118,6 +147,13 @@ pub struct DeviceStats {
 pub trait Device {
     /// Takes a command at `now`, which never decreases from call to call.
     fn accept(&mut self, now: Instant, command: Command) -> Accept;
+    /// Takes a packed group of plain writes: one transfer, and all complete together. Asked only of
+    /// devices whose facts say that they take groups ([`MmcHost::max_packed`]), of that many at
+    /// most; any other answers `Busy`.
+    fn accept_packed(&mut self, now: Instant, group: &[Command]) -> Accept {
+        let _ = (now, group);
+        Accept::Busy
+    }
     /// The earliest time at which the model changes by itself; `None` when it rests.
     fn next_event(&self) -> Option<Instant>;
     /// Runs to `to` inclusive and appends what completed, in time order.
@@ -129,7 +165,8 @@ pub trait Device {
         DeviceStats::default()
     }
     /// Stops a running write (eMMC HPI): sectors already on the medium, or `None` if it cannot.
-    /// A stopped command completes no more.
+    /// A stopped command completes no more. Stopping one command of a packed group stops them all;
+    /// each has to be asked for its sectors, at the same instant.
     fn stop(&mut self, now: Instant, id: u32) -> Option<Sectors> {
         let _ = (now, id);
         None
@@ -143,6 +180,9 @@ pub trait Device {
 impl<D: Device + ?Sized> Device for Box<D> {
     fn accept(&mut self, now: Instant, command: Command) -> Accept {
         (**self).accept(now, command)
+    }
+    fn accept_packed(&mut self, now: Instant, group: &[Command]) -> Accept {
+        (**self).accept_packed(now, group)
     }
     fn next_event(&self) -> Option<Instant> {
         (**self).next_event()

@@ -18,7 +18,7 @@ pub mod time;
 pub mod units;
 
 pub use bio::{Bio, BioId, Flags, Op};
-pub use device::{Accept, Command, Device, DeviceFacts, DeviceStats, Done};
+pub use device::{Accept, Command, Device, DeviceFacts, DeviceStats, Done, MmcHost, Packing};
 pub use event::{Action, Event, EventLog};
 pub use ioc::{CgroupId, Class, Contexts, Era, IoContext, IoPrio, IocId, Policy, TaskId};
 pub use list::{Links, List};
