@@ -1,6 +1,7 @@
 //! What devices there are, and how a text becomes one.
 
 use crate::constant::{Constant, DEFAULT_CAPACITY};
+use crate::emmc::{self, Emmc, EmmcParams};
 use crate::error::{DeviceError, ParamError};
 use crate::hdd::{self, FastHdd, Hdd, HddParams};
 use crate::preset::{Def, Dim, Preset, distance};
@@ -37,6 +38,18 @@ static KINDS: &[Kind] = &[
         build: build_ssd,
         plain: None,
     },
+    Kind {
+        name: "emmc",
+        defs: emmc::DEFS,
+        build: build_emmc,
+        plain: None,
+    },
+    Kind {
+        name: "sd",
+        defs: emmc::DEFS,
+        build: build_emmc,
+        plain: None,
+    },
 ];
 
 /// Every embedded preset: file name and text.
@@ -44,6 +57,14 @@ static FILES: &[(&str, &str)] = &[
     (
         "constant-constant.toml",
         include_str!("../../../devices/constant-constant.toml"),
+    ),
+    (
+        "emmc-motog-sandisk8.toml",
+        include_str!("../../../devices/emmc-motog-sandisk8.toml"),
+    ),
+    (
+        "sd-samsung-evoplus32.toml",
+        include_str!("../../../devices/sd-samsung-evoplus32.toml"),
     ),
     (
         "hdd-hitachi-7k200.toml",
@@ -180,6 +201,10 @@ fn build_hdd(p: &Preset, seed: u64) -> Result<Opened, ParamError> {
 fn build_ssd(p: &Preset, seed: u64) -> Result<Opened, ParamError> {
     let params = SsdParams::from_preset(p)?;
     Ok(Box::new(CheapSsd::new(&params, seed)))
+}
+
+fn build_emmc(p: &Preset, seed: u64) -> Result<Opened, ParamError> {
+    Ok(Box::new(Emmc::new(&EmmcParams::from_preset(p)?, seed)))
 }
 
 fn kind(name: &str) -> Option<&'static Kind> {

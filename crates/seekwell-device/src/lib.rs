@@ -9,6 +9,7 @@
 mod catalogue;
 pub mod constant;
 mod divide;
+pub mod emmc;
 pub mod error;
 pub mod hdd;
 pub mod preset;
@@ -18,6 +19,7 @@ pub mod validate;
 
 pub use catalogue::{Entry, catalogue, describe, open, open_hdd, read_preset};
 pub use constant::Constant;
+pub use emmc::{Emmc, EmmcParams};
 pub use error::{DeviceError, ParamError};
 pub use hdd::{FastHdd, Hdd, HddParams};
 pub use preset::{Param, Preset, Source, Value};

@@ -61,6 +61,9 @@ fn specs() -> impl Strategy<Value = String> {
         Just("ssd:nvme-dc-2t,state=fresh,capacity=400000000"),
         Just("ssd:sata-tlc-1t,buffer=48KiB,map_cache=2,read_ahead=64KiB"),
         Just("ssd:nvme-gen4-tlc-2t,slc_bytes=1GiB,slc_static=1GiB"),
+        Just("emmc:motog-sandisk8"),
+        Just("emmc:motog-sandisk8,cache=512KiB,gc_chance=0.1,clean_pool=1MiB,gc_idle=10"),
+        Just("sd:samsung-evoplus32,open_segments=0,map_entries=1,rmw=200us"),
     ];
     let policy = prop_oneof![
         Just(""),

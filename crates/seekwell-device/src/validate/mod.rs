@@ -12,6 +12,7 @@
 //!
 //! A family of devices adds its table with a file here and one line in [`GROUPS`].
 
+mod emmc;
 mod hdd;
 
 pub use hdd::two_streams;
@@ -26,7 +27,7 @@ use seekwell_core::{Device, Nanos, Op};
 
 /// The tables of this crate. What is measured on more than a device (a queue, an array) is
 /// declared by the crate that has it, with the same types.
-pub static GROUPS: &[&Group] = &[&hdd::GROUP];
+pub static GROUPS: &[&Group] = &[&hdd::GROUP, &emmc::GROUP];
 
 /// One seed for all: the figures are means over enough requests for it not to matter.
 pub const SEED: u64 = 13;

@@ -1,0 +1,358 @@
+//! eMMC of a phone, and SD cards: one command at a time, and writes that cost by where they fall.
+//!
+//! What it models: reads as `base + per KiB`, longer when the part of the map they need is not
+//! loaded; writes likewise, longer when they fall outside the few segments that are open, and for
+//! garbage collection; packed groups of writes; a volatile cache that drains in the background;
+//! reliable writes (FUA); stopping a running write for an urgent read (HPI); log-normal noise.
+//! What the host's driver does (two slots, packing, reinsertion) is the block layer's; the card
+//! only says what it takes ([`seekwell_core::MmcHost`]).
+//!
+//! Left out: pages and blocks of the flash (a collection is a pause drawn at random), command
+//! queueing of eMMC 5.1, and the coalescing of cached writes to one place.
+
+mod lru;
+mod params;
+
+pub use params::{DEFS, EmmcParams};
+
+use crate::constant::out_of_range;
+use libm::{cos, exp, log, sqrt};
+use lru::Lru;
+use rand::RngCore;
+use seekwell_core::rng::{self, Pcg64Mcg};
+use seekwell_core::{Accept, Command, Device, DeviceFacts, DeviceStats, Done};
+use seekwell_core::{Instant, Nanos, Op, Sector, Sectors};
+use std::collections::VecDeque;
+
+/// What the card is doing for the host: one command, or one packed group.
+#[derive(Debug, Clone, Default)]
+struct Running {
+    commands: Vec<Command>,
+    start: Instant,
+    end: Instant,
+    /// A write to the medium, so that it can be stopped.
+    medium: bool,
+    /// The command reaches past the end.
+    error: bool,
+}
+
+/// The card; see the module.
+#[derive(Debug, Clone)]
+pub struct Emmc {
+    p: EmmcParams,
+    facts: DeviceFacts,
+    rng: Pcg64Mcg,
+    open: Lru,
+    map: Lru,
+    /// No command when empty.
+    running: Running,
+    /// When the card is next free; later than now also while it drains or stops.
+    free: Instant,
+    /// Latest time seen.
+    now: Instant,
+    /// Written since the last rest, sectors.
+    since_rest: u64,
+    /// In the cache, oldest first.
+    cached: VecDeque<(u64, u32)>,
+    cached_sectors: u64,
+    /// Writes drained behind the last `write_base`.
+    drained: u32,
+    /// Members of the group stopped last, with what was written of them.
+    stopped: Vec<(u32, Sectors)>,
+    busy: u64,
+    hits: u64,
+    media_ops: u64,
+    internal: u64,
+}
+
+impl Emmc {
+    /// A card with these parameters; the same seed gives the same card.
+    pub fn new(p: &EmmcParams, seed: u64) -> Self {
+        let facts = DeviceFacts {
+            write_cache: p.cache > 0,
+            fua: p.fua,
+            flush_queueable: false,
+            max_sectors: Sectors(p.max_request),
+            can_stop: p.hpi,
+            mmc: Some(p.host),
+            ..DeviceFacts::plain(&p.name, Sector(p.capacity), 1)
+        };
+        Emmc {
+            facts,
+            rng: rng::stream(seed, "emmc"),
+            open: Lru::new(p.open_segments),
+            map: Lru::new(p.map_entries),
+            running: Running::default(),
+            free: Instant::default(),
+            now: Instant::default(),
+            since_rest: 0,
+            cached: VecDeque::new(),
+            cached_sectors: 0,
+            drained: 0,
+            stopped: Vec::with_capacity(64),
+            busy: 0,
+            hits: 0,
+            media_ops: 0,
+            internal: 0,
+            p: p.clone(),
+        }
+    }
+    /// In the cache and not on the medium, sectors.
+    pub fn dirty_sectors(&self) -> u64 {
+        self.cached_sectors
+    }
+
+    fn uniform(&mut self) -> f64 {
+        (self.rng.next_u64() >> 11) as f64 / (1u64 << 53) as f64
+    }
+    /// A factor of mean 1.
+    fn noise(&mut self, sigma: f64) -> f64 {
+        if sigma == 0.0 {
+            return 1.0;
+        }
+        let (u, v) = (1.0 - self.uniform(), self.uniform());
+        let normal = sqrt(-2.0 * log(u)) * cos(core::f64::consts::TAU * v);
+        exp(sigma * normal - sigma * sigma / 2.0)
+    }
+
+    fn read_ns(&mut self, lba: u64, n: u32) -> f64 {
+        let mut t = self.p.read_base_ns + self.p.read_sector_ns * f64::from(n);
+        for part in parts(lba, n, self.p.map_segment) {
+            if !self.map.touch(part) {
+                t += self.p.map_miss_ns;
+            }
+        }
+        t * self.noise(self.p.noise.0)
+    }
+    /// A collection.
+    fn gc_ns(&mut self) -> f64 {
+        let (lo, hi) = self.p.gc_ns;
+        let t = lo + (hi - lo) * self.uniform();
+        self.internal += self.p.segment * 512;
+        t
+    }
+    /// Placing a write: what it takes beside base and length, and the collections it meets.
+    fn place(&mut self, lba: u64, n: u32) -> (f64, f64) {
+        let (mut t, mut gc) = (0.0, 0.0);
+        for s in parts(lba, n, self.p.segment) {
+            if self.open.touch(s) {
+                continue;
+            }
+            t += self.p.place_penalty_ns;
+            if self.p.gc_chance > 0.0 && self.uniform() < self.p.gc_chance {
+                gc += self.gc_ns();
+            }
+        }
+        for part in parts(lba, n, self.p.map_segment) {
+            // A write brings its part of the map along; the base contains what that takes.
+            self.map.touch(part);
+        }
+        let page = self.p.page;
+        if !lba.is_multiple_of(page) || !(lba + u64::from(n)).is_multiple_of(page) {
+            t += self.p.rmw_ns;
+        }
+        self.since_rest += u64::from(n);
+        if self.p.clean_pool > 0 && self.since_rest > self.p.clean_pool {
+            self.since_rest = 0;
+            gc += self.gc_ns();
+        }
+        self.media_ops += 1;
+        (t, gc)
+    }
+    /// A write, or a packed group, to the medium.
+    fn write_ns(&mut self, commands: &[Command]) -> f64 {
+        let (mut t, mut gc) = (self.p.write_base_ns, 0.0);
+        if commands.len() > 1 {
+            t += self.p.pack_item_ns * commands.len() as f64;
+        }
+        for c in commands {
+            let (place, pause) = self.place(c.sector.0, c.sectors.0);
+            t += place + self.p.write_sector_ns * f64::from(c.sectors.0);
+            gc += pause;
+        }
+        t * self.noise(self.p.noise.1) + gc
+    }
+    /// Writes the oldest of the cache; writes behind each other share a base, as in a packed group.
+    fn drain_one(&mut self) -> f64 {
+        let Some((lba, n)) = self.cached.pop_front() else {
+            return 0.0;
+        };
+        self.cached_sectors -= u64::from(n);
+        let mut t = self.p.pack_item_ns + self.p.write_sector_ns * f64::from(n);
+        if self.drained == 0 {
+            t += self.p.write_base_ns;
+        }
+        self.drained = (self.drained + 1) % self.p.host.max_packed.max(1);
+        let (place, gc) = self.place(lba, n);
+        (t + place) * self.noise(self.p.noise.1) + gc
+    }
+
+    fn take_time(&mut self, from: Instant, ns: f64) -> Instant {
+        let d = Nanos(libm::round(ns) as u64);
+        self.busy += d.0;
+        self.free = from + d;
+        self.free
+    }
+    /// What the card does by itself until `now`, which decides nothing later than its own start.
+    fn catch_up(&mut self, now: Instant) {
+        if self.running.commands.is_empty() {
+            // What is cached came before `free`.
+            while !self.cached.is_empty() && self.free < now {
+                let ns = self.drain_one();
+                self.take_time(self.free, ns);
+            }
+        }
+        self.now = self.now.max(now);
+    }
+
+    fn service_ns(&mut self, c: &Command) -> f64 {
+        let n = c.sectors.0;
+        match c.op {
+            Op::Read => self.read_ns(c.sector.0, n),
+            Op::Discard => self.p.discard_ns,
+            Op::Flush if self.p.cache == 0 => self.p.cache_base_ns,
+            Op::Flush => {
+                let mut t = self.p.flush_base_ns;
+                while !self.cached.is_empty() {
+                    t += self.drain_one();
+                }
+                t
+            }
+            Op::Write | Op::WriteZeroes => self.write_ns(std::slice::from_ref(c)),
+        }
+    }
+
+    fn begin(&mut self, now: Instant, group: &[Command]) -> Accept {
+        self.catch_up(now);
+        if !self.running.commands.is_empty() {
+            return Accept::Busy;
+        }
+        let rested = now.since(self.free);
+        if rested.0 >= self.p.gc_idle_ns {
+            self.since_rest = 0;
+        }
+        self.stopped.clear();
+        self.drained = 0;
+        let start = now.max(self.free);
+        let error = group.iter().any(|c| out_of_range(c, self.facts.capacity));
+        let n: u64 = group.iter().map(|c| u64::from(c.sectors.0)).sum();
+        let write = matches!(group[0].op, Op::Write | Op::WriteZeroes);
+        let empty = n == 0 && group[0].op != Op::Flush;
+        let to_cache = write && !group[0].fua && self.cached_sectors + n <= self.p.cache;
+        let ns = if error || empty {
+            self.p.cache_base_ns
+        } else if to_cache {
+            self.hits += group.len() as u64;
+            for c in group {
+                self.cached.push_back((c.sector.0, c.sectors.0));
+            }
+            self.cached_sectors += n;
+            let items = if group.len() > 1 { group.len() } else { 0 };
+            self.p.cache_base_ns
+                + self.p.bus_sector_ns * n as f64
+                + self.p.pack_item_ns * items as f64
+        } else if group.len() > 1 {
+            self.write_ns(group)
+        } else {
+            if group[0].op == Op::Read {
+                self.media_ops += 1;
+            }
+            self.service_ns(&group[0])
+        };
+        let end = self.take_time(start, ns);
+        let r = &mut self.running;
+        r.commands.extend_from_slice(group);
+        r.medium = write && !to_cache && !error && !empty;
+        (r.start, r.end, r.error) = (start, end, error);
+        Accept::Accepted
+    }
+}
+
+/// The numbers of the units of `unit` sectors that a command touches.
+fn parts(lba: u64, n: u32, unit: u64) -> std::ops::RangeInclusive<u64> {
+    let last = lba + u64::from(n.max(1)) - 1;
+    lba / unit..=last / unit
+}
+
+impl Device for Emmc {
+    fn accept(&mut self, now: Instant, command: Command) -> Accept {
+        self.begin(now, std::slice::from_ref(&command))
+    }
+    fn accept_packed(&mut self, now: Instant, group: &[Command]) -> Accept {
+        let most = self.p.host.max_packed as usize;
+        if group.is_empty() || group.len() > most || group.iter().any(|c| c.op != Op::Write) {
+            return Accept::Busy;
+        }
+        self.begin(now, group)
+    }
+    fn next_event(&self) -> Option<Instant> {
+        // Draining completes nothing: it is worked out when somebody comes.
+        (!self.running.commands.is_empty()).then_some(self.running.end)
+    }
+    fn advance(&mut self, to: Instant, out: &mut Vec<Done>) {
+        let r = &mut self.running;
+        if !r.commands.is_empty() && r.end <= to {
+            let (at, error) = (r.end, r.error);
+            out.extend(r.commands.drain(..).map(|c| Done {
+                id: c.id,
+                at,
+                error,
+            }));
+            self.now = self.now.max(at);
+        }
+        self.catch_up(to);
+    }
+    fn facts(&self) -> &DeviceFacts {
+        &self.facts
+    }
+    fn stats(&self) -> DeviceStats {
+        // What is still to come of the present work has not been busy yet.
+        let ahead = self.free.since(self.now).0;
+        DeviceStats {
+            busy: Nanos(self.busy.saturating_sub(ahead)),
+            cache_hits: self.hits,
+            media_ops: self.media_ops,
+            internal_bytes: self.internal,
+            ..DeviceStats::default()
+        }
+    }
+    fn stop(&mut self, now: Instant, id: u32) -> Option<Sectors> {
+        if let Some(i) = self.stopped.iter().position(|s| s.0 == id) {
+            return Some(self.stopped.swap_remove(i).1);
+        }
+        let r = &self.running;
+        if !self.p.hpi || !r.medium || now >= r.end || r.commands.iter().all(|c| c.id != id) {
+            return None;
+        }
+        // Progress is even over the whole time, and kept in whole pages.
+        let all: u64 = r.commands.iter().map(|c| u64::from(c.sectors.0)).sum();
+        let (gone, whole) = (now.since(r.start).0, r.end.since(r.start).0);
+        let mut written = (u128::from(all) * u128::from(gone) / u128::from(whole.max(1))) as u64;
+        self.stopped.clear();
+        for c in r.commands.iter() {
+            let (lba, n) = (c.sector.0, u64::from(c.sectors.0));
+            let mut of_it = written.min(n);
+            written -= of_it;
+            if of_it < n {
+                of_it -= ((lba + of_it) % self.p.page).min(of_it);
+            }
+            self.stopped.push((c.id, Sectors(of_it as u32)));
+        }
+        self.busy -= self.free.since(now.max(r.start)).0;
+        self.free = now.max(r.start) + Nanos(self.p.hpi_stop_ns);
+        self.busy += self.p.hpi_stop_ns;
+        self.running.commands.clear();
+        let i = self.stopped.iter().position(|s| s.0 == id)?;
+        Some(self.stopped.swap_remove(i).1)
+    }
+    fn state(&self, out: &mut String) {
+        use std::fmt::Write;
+        let _ = write!(
+            out,
+            "{} in service, {} sectors in the cache, {} since a rest",
+            self.running.commands.len(),
+            self.cached_sectors,
+            self.since_rest
+        );
+    }
+}
