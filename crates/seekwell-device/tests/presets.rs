@@ -108,7 +108,7 @@ fn bad_specifications_are_refused_with_a_remedy() {
         ("emmc:motog,page=3MiB", "multiple of `page`"),
         ("emmc:motog,gc_min=1s", "gc_min at most gc_max"),
         ("emmc:motog,max_packed=1", "packing=off"),
-        ("emmc:motog,segment=1000GiB", "unit \"GiB\""),
+        ("emmc:motog,segment=9km", "unit \"km\""),
         ("emmc:motog,segment=8000MiB", "smaller than the card"),
         ("emmc:motog,cache=700bytes", "whole sectors"),
         ("sd:motog", "nearest is sd:"),
