@@ -1,6 +1,8 @@
 //! The catalogue and the preset files: all open, all say where their numbers come from, and a bad
 //! file is refused with its line and a remedy.
 
+use std::sync::atomic::{AtomicU32, Ordering};
+
 use seekwell_device::{DeviceError, Source, catalogue, describe, open};
 
 #[test]
@@ -125,7 +127,9 @@ const FLASH: &str = include_str!("../../../devices/ssd-s3700-100.toml");
 /// A preset with one line replaced (or added, or everything before a point cut).
 fn mended(text: &str, replace: &str, by: &str) -> DeviceError {
     assert!(text.contains(replace), "{replace}");
-    let name = format!("bad-{}.toml", replace.len() * 1000 + by.len());
+    // Tests of one process run side by side: each file has a name of its own.
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    let name = format!("bad-{}.toml", NEXT.fetch_add(1, Ordering::Relaxed));
     let path = std::env::temp_dir().join(format!("seekwell-{}-{name}", std::process::id()));
     std::fs::write(&path, text.replacen(replace, by, 1)).unwrap();
     let result = open(path.to_str().unwrap(), 1);
