@@ -5,16 +5,14 @@
 
 pub mod host;
 pub mod legacy;
-pub mod linear;
 pub mod merge;
 pub mod mq;
+pub mod raid;
 pub mod stats;
-pub mod stripe;
 pub mod tasks;
 
 pub use host::{HostDriver, MqDriver};
 pub use legacy::{LegacyOptions, LegacyQueue};
-pub use linear::Linear;
 pub use mq::MqQueue;
+pub use raid::{Linear, Mirror, Parity, Remapped, Stripe};
 pub use stats::QueueStats;
-pub use stripe::Stripe;

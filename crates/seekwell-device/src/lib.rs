@@ -14,6 +14,7 @@ pub mod error;
 pub mod hdd;
 pub mod preset;
 pub mod probe;
+pub mod raid;
 pub mod ssd;
 pub mod validate;
 

@@ -1,0 +1,386 @@
+//! What all arrays share: members that advance in step, bios whose parts come back one by one,
+//! flushes to every member, a write that waits for the bitmap.
+
+use super::bitmap::{Bitmap, BitmapOptions};
+use seekwell_core::{
+    Bio, BioDone, BioId, BioSink, Control, Flags, Instant, Op, Sector, Sectors, TaskId,
+};
+
+/// A bio under way inside an array.
+pub type JoinId = u32;
+
+/// A level: which parts a bio has, and what the array does of its own accord.
+pub trait Level {
+    /// A transfer inside the array, its flush done. Every part goes out by [`Io::send`] or is held
+    /// by [`Io::hold`].
+    fn data<B: BioSink>(&mut self, io: &mut Io<B>, bio: Bio, join: JoinId);
+    /// A part sent for a bio came back from `member`.
+    fn returned(&mut self, member: usize) {
+        let _ = member;
+    }
+    /// Something the level sent for itself came back.
+    fn done<B: BioSink>(&mut self, io: &mut Io<B>, tag: u64, error: bool) {
+        let _ = (io, tag, error);
+    }
+    /// When the level wants to run; a time that is over means at once.
+    fn next_event(&self) -> Option<Instant> {
+        None
+    }
+    /// It runs.
+    fn run<B: BioSink>(&mut self, io: &mut Io<B>) {
+        let _ = io;
+    }
+    /// Hears what the members are told.
+    fn control(&mut self, what: Control) {
+        let _ = what;
+    }
+    /// Size of the array.
+    fn size(&self) -> Sector;
+    /// Is this member there?
+    fn alive(&self, member: usize) -> bool {
+        let _ = member;
+        true
+    }
+    /// Bios that wait inside for room.
+    fn crowded(&self) -> bool {
+        false
+    }
+    /// Is a bio of `task` among them?
+    fn sleeps(&self, task: TaskId) -> bool {
+        let _ = task;
+        false
+    }
+}
+
+/// Indices that are given back and used again.
+#[derive(Debug)]
+struct Slab<T> {
+    all: Vec<T>,
+    free: Vec<u32>,
+}
+
+impl<T: Copy> Slab<T> {
+    const fn new() -> Self {
+        Slab {
+            all: Vec::new(),
+            free: Vec::new(),
+        }
+    }
+    fn add(&mut self, x: T) -> u32 {
+        match self.free.pop() {
+            Some(i) => {
+                self.all[i as usize] = x;
+                i
+            }
+            None => {
+                self.all.push(x);
+                (self.all.len() - 1) as u32
+            }
+        }
+    }
+    fn take(&mut self, i: u32) -> T {
+        self.free.push(i);
+        self.all[i as usize]
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+enum To {
+    Bio(JoinId),
+    Level(u64),
+    Bitmap,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Parent {
+    id: BioId,
+    left: u32,
+    error: bool,
+    /// The data of a bio whose flush goes first.
+    then: Option<Bio>,
+    /// First sector and end of a write that the bitmap counts.
+    marked: Option<(u64, u64)>,
+}
+
+/// Members and the bios under way: what a level works with.
+pub struct Io<B> {
+    members: Vec<B>,
+    now: Instant,
+    children: Slab<To>,
+    joins: Slab<Parent>,
+    ready: Vec<BioDone>,
+    /// Joins whose last part is back.
+    whole: Vec<JoinId>,
+    inbox: Vec<(usize, BioDone)>,
+    buf: Vec<BioDone>,
+}
+
+impl<B: BioSink> Io<B> {
+    fn new(members: Vec<B>) -> Self {
+        Io {
+            members,
+            now: Instant::default(),
+            children: Slab::new(),
+            joins: Slab::new(),
+            ready: Vec::new(),
+            whole: Vec::new(),
+            inbox: Vec::new(),
+            buf: Vec::new(),
+        }
+    }
+    /// Now.
+    pub fn now(&self) -> Instant {
+        self.now
+    }
+    /// How many members.
+    pub fn count(&self) -> usize {
+        self.members.len()
+    }
+    /// One more part of a bio is outstanding; [`Io::release`] ends it.
+    pub fn hold(&mut self, join: JoinId) {
+        self.joins.all[join as usize].left += 1;
+    }
+    /// A held part is done.
+    pub fn release(&mut self, join: JoinId, error: bool) {
+        let p = &mut self.joins.all[join as usize];
+        p.left -= 1;
+        p.error |= error;
+        if p.left == 0 {
+            self.whole.push(join);
+        }
+    }
+    /// Sends a part of `bio` to a member, in its submitter's name.
+    pub fn send(&mut self, join: JoinId, bio: &Bio, member: usize, sector: u64, sectors: u32) {
+        self.hold(join);
+        let (sector, sectors) = (Sector(sector), Sectors(sectors));
+        self.submit(
+            To::Bio(join),
+            member,
+            Bio {
+                sector,
+                sectors,
+                ..*bio
+            },
+        );
+    }
+    /// Sends something of the level's own; its id is lost, `tag` comes back.
+    pub fn own(&mut self, tag: u64, member: usize, bio: Bio) {
+        self.submit(To::Level(tag), member, bio);
+    }
+    /// Tells every member something, in the name of a thread of the array's.
+    pub fn tell(&mut self, what: Control) {
+        for m in &mut self.members {
+            m.control(self.now, what);
+        }
+    }
+    fn submit(&mut self, to: To, member: usize, bio: Bio) {
+        let id = BioId(u64::from(self.children.add(to)));
+        self.members[member].submit(self.now, Bio { id, ..bio });
+    }
+    fn begin(&mut self, id: BioId, then: Option<Bio>, marked: Option<(u64, u64)>) -> JoinId {
+        self.joins.add(Parent {
+            id,
+            left: 1,
+            error: false,
+            then,
+            marked,
+        })
+    }
+    fn finish(&mut self, id: BioId, error: bool) {
+        let at = self.now;
+        self.ready.push(BioDone { id, at, error });
+    }
+    fn next_event(&self) -> Option<Instant> {
+        self.members.iter().filter_map(|m| m.next_event()).min()
+    }
+    /// Advances the members to `now` and collects what came back.
+    fn step(&mut self) {
+        let now = self.now;
+        for (i, m) in self.members.iter_mut().enumerate() {
+            if m.next_event().is_some_and(|t| t <= now) {
+                m.advance(now, &mut self.buf);
+                self.inbox.extend(self.buf.drain(..).map(|d| (i, d)));
+            }
+        }
+    }
+}
+
+/// An array of some level over its members; see the module.
+pub struct Array<B, L> {
+    io: Io<B>,
+    level: L,
+    bitmap: Option<Bitmap>,
+}
+
+impl<B: BioSink, L: Level> Array<B, L> {
+    pub(super) fn of(members: Vec<B>, level: L) -> Self {
+        Array {
+            io: Io::new(members),
+            level,
+            bitmap: None,
+        }
+    }
+    /// Keeps a write-intent bitmap in the last 4 KiB of every member, which the level must have
+    /// left free.
+    pub fn with_bitmap(mut self, options: BitmapOptions) -> Self {
+        self.bitmap = Some(Bitmap::new(options));
+        self
+    }
+    /// The members.
+    pub fn members(&self) -> &[B] {
+        &self.io.members
+    }
+    /// The level.
+    pub fn level(&self) -> &L {
+        &self.level
+    }
+    /// The level, to change what it watches.
+    pub fn level_mut(&mut self) -> &mut L {
+        &mut self.level
+    }
+
+    #[cfg(test)]
+    pub(super) fn into_level(self) -> L {
+        self.level
+    }
+
+    fn start(&mut self, bio: Bio) {
+        let io = &mut self.io;
+        if bio.op == Op::Flush || bio.sectors.0 == 0 {
+            return self.flush(bio, None);
+        }
+        let end = bio.sector.0.checked_add(u64::from(bio.sectors.0));
+        if end.is_none_or(|e| e > self.level.size().0) {
+            return io.finish(bio.id, true);
+        }
+        if bio.flags.contains(Flags::PREFLUSH) {
+            let flags = bio.flags.difference(Flags::PREFLUSH);
+            return self.flush(bio, Some(Bio { flags, ..bio }));
+        }
+        let mut marked = None;
+        if bio.op.is_write()
+            && let Some(map) = &mut self.bitmap
+        {
+            if map.must_wait(&bio) {
+                return self.write_bitmap();
+            }
+            marked = Some((bio.sector.0, bio.end().0));
+        }
+        let join = self.io.begin(bio.id, None, marked);
+        self.level.data(&mut self.io, bio, join);
+        self.io.release(join, false);
+        self.joined();
+    }
+    fn flush(&mut self, bio: Bio, then: Option<Bio>) {
+        let join = self.io.begin(bio.id, then, None);
+        for m in 0..self.io.count() {
+            if self.level.alive(m) {
+                let flush = Bio {
+                    op: Op::Flush,
+                    ..bio
+                };
+                self.io.send(join, &flush, m, 0, 0);
+            }
+        }
+        self.io.release(join, false);
+        self.joined();
+    }
+    fn write_bitmap(&mut self) {
+        let Some(map) = &mut self.bitmap else { return };
+        while let Some(bio) = map.next_write() {
+            for m in 0..self.io.count() {
+                if self.level.alive(m) {
+                    let sector = Sector(self.io.members[m].capacity().0.saturating_sub(8));
+                    map.sent();
+                    self.io.submit(To::Bitmap, m, Bio { sector, ..bio });
+                }
+            }
+        }
+    }
+    /// Ends bios whose last part is back, and starts the data of those that were flushes.
+    fn joined(&mut self) {
+        while let Some(join) = self.io.whole.pop() {
+            let p = self.io.joins.take(join);
+            if let (Some((from, to)), Some(map)) = (p.marked, &mut self.bitmap) {
+                map.written(self.io.now, from, to);
+            }
+            match p.then.filter(|_| !p.error) {
+                Some(bio) => self.start(bio),
+                None => self.io.finish(p.id, p.error),
+            }
+        }
+    }
+    /// Everything that came back.
+    fn receive(&mut self) {
+        let mut inbox = std::mem::take(&mut self.io.inbox);
+        for (member, d) in inbox.drain(..) {
+            match self.io.children.take(d.id.0 as u32) {
+                To::Bio(join) => {
+                    self.level.returned(member);
+                    self.io.release(join, d.error);
+                }
+                To::Level(tag) => self.level.done(&mut self.io, tag, d.error),
+                To::Bitmap => {
+                    if let Some(map) = &mut self.bitmap
+                        && map.back()
+                    {
+                        for bio in map.released() {
+                            self.start(bio);
+                        }
+                        self.write_bitmap();
+                    }
+                }
+            }
+            self.joined();
+        }
+        self.io.inbox = inbox;
+    }
+}
+
+impl<B: BioSink, L: Level> BioSink for Array<B, L> {
+    fn submit(&mut self, now: Instant, bio: Bio) {
+        self.io.now = now;
+        self.start(bio);
+    }
+    fn next_event(&self) -> Option<Instant> {
+        if !self.io.ready.is_empty() {
+            return Some(self.io.now);
+        }
+        let own = self.level.next_event();
+        let map = self.bitmap.as_ref().and_then(Bitmap::next_event);
+        self.io.next_event().into_iter().chain(own).chain(map).min()
+    }
+    fn advance(&mut self, to: Instant, out: &mut Vec<BioDone>) {
+        out.append(&mut self.io.ready);
+        while let Some(t) = self.next_event().filter(|t| *t <= to) {
+            self.io.now = t.max(self.io.now);
+            self.io.step();
+            self.receive();
+            if self.level.next_event().is_some_and(|t| t <= self.io.now) {
+                self.level.run(&mut self.io);
+                self.joined();
+            }
+            if let Some(map) = &mut self.bitmap
+                && map.next_event().is_some_and(|t| t <= self.io.now)
+            {
+                map.clean(self.io.now);
+                self.write_bitmap();
+            }
+            out.append(&mut self.io.ready);
+        }
+    }
+    fn control(&mut self, now: Instant, what: Control) {
+        self.io.now = now;
+        self.io.tell(what);
+        self.level.control(what);
+    }
+    fn capacity(&self) -> Sector {
+        self.level.size()
+    }
+    fn congested(&self, write: bool) -> bool {
+        self.level.crowded() || self.io.members.iter().any(|m| m.congested(write))
+    }
+    fn waits(&self, task: TaskId) -> bool {
+        self.level.sleeps(task) || self.io.members.iter().any(|m| m.waits(task))
+    }
+}

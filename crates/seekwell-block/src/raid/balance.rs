@@ -1,0 +1,83 @@
+//! Which copy serves a read.
+
+use seekwell_device::raid::Spot;
+
+/// How a copy is chosen among those there are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReadPolicy {
+    /// md's: go on with a sequential stream where it is served; else, if any member does not
+    /// rotate, the one with the fewest pending; else the nearest head.
+    Md,
+    /// In turn.
+    RoundRobin,
+    /// The one with the fewest pending, the first of equals.
+    FewestPending,
+    /// Each member serves its own part of the addresses: short strokes.
+    Region,
+    /// Always this copy while it is there.
+    Fixed(usize),
+}
+
+/// What the choice goes by: how the array last used each member.
+#[derive(Debug)]
+pub(super) struct Balance {
+    policy: ReadPolicy,
+    /// No member is without rotation.
+    rotating: bool,
+    /// Sectors of a member.
+    size: u64,
+    head: Vec<u64>,
+    pending: Vec<u32>,
+    turn: usize,
+}
+
+impl Balance {
+    pub(super) fn new(policy: ReadPolicy, rotating: bool, members: usize, size: u64) -> Self {
+        Balance {
+            policy,
+            rotating,
+            size,
+            head: vec![0; members],
+            pending: vec![0; members],
+            turn: 0,
+        }
+    }
+    /// Index into `spots`, which is not empty.
+    pub(super) fn choose(&mut self, spots: &[Spot]) -> usize {
+        let all = || spots.iter().enumerate();
+        let fewest = |pending: &[u32]| {
+            let least = all().min_by_key(|(_, s)| pending[s.member]);
+            least.map_or(0, |x| x.0)
+        };
+        match self.policy {
+            ReadPolicy::Md => {
+                if let Some((i, _)) = all().find(|(_, s)| self.head[s.member] == s.sector) {
+                    return i;
+                }
+                if !self.rotating {
+                    return fewest(&self.pending);
+                }
+                let near = all().min_by_key(|(_, s)| s.sector.abs_diff(self.head[s.member]));
+                near.map_or(0, |x| x.0)
+            }
+            ReadPolicy::RoundRobin => {
+                self.turn = self.turn.wrapping_add(1);
+                self.turn % spots.len()
+            }
+            ReadPolicy::FewestPending => fewest(&self.pending),
+            ReadPolicy::Region => {
+                let n = spots.len() as u128;
+                let part = u128::from(spots[0].sector) * n / u128::from(self.size.max(1));
+                (part as usize).min(spots.len() - 1)
+            }
+            ReadPolicy::Fixed(k) => k.min(spots.len() - 1),
+        }
+    }
+    pub(super) fn sent(&mut self, spot: Spot, sectors: u64) {
+        self.head[spot.member] = spot.sector + sectors;
+        self.pending[spot.member] += 1;
+    }
+    pub(super) fn returned(&mut self, member: usize) {
+        self.pending[member] -= 1;
+    }
+}

@@ -1,0 +1,520 @@
+//! Parity (md RAID 5 and 6, left-symmetric).
+//!
+//! Writes go through the stripe cache in units of 4 KiB rows. What arrives for a row while it
+//! waits (for its submitter's plug, for the thread, for pages to be read) is written together; a
+//! row overwritten wholly needs no reads. Otherwise the cheaper of read-modify-write and
+//! reconstruct-write is taken, by the number of disk operations. Pages stay in the cache until
+//! their head is reused. Reads go straight to the member that holds the data, in the name of
+//! their submitter; reads of a lost member are computed from the others, through the cache.
+//!
+//! All I/O of the cache is issued by one kernel thread, in its own io context and under its own
+//! plug: schedulers below see one context for everybody's writes.
+//!
+//! Left out: several worker threads, growth of the cache under load, journals and partial parity
+//! log, batches of full stripes handled as one (neighbouring pages merge in the members' queues),
+//! the limit on how many stripes read at once.
+
+mod heads;
+mod options;
+pub mod plan;
+
+use super::array::{Array, Io, JoinId, Level};
+use super::smallest;
+use heads::{At, Heads};
+pub use options::{ParityOptions, ParityStats, Step};
+use plan::{How, Row, Set};
+use seekwell_core::{Bio, BioSink, Control, Flags, Instant, Nanos, Op, Sector, Sectors, TaskId};
+use seekwell_device::ParamError;
+use seekwell_device::raid::{self, Layout};
+use std::collections::VecDeque;
+
+/// Sectors of a page.
+const PAGE: u64 = 8;
+const FULL: u8 = 0xff;
+
+/// A bio of which a part waits for a head.
+#[derive(Clone, Copy, Debug)]
+struct Blocked {
+    bio: Bio,
+    join: JoinId,
+    /// First sector that is not in the cache yet.
+    at: u64,
+}
+
+/// The level.
+pub struct Striped {
+    layout: Layout,
+    options: ParityOptions,
+    failed: Set,
+    heads: Heads,
+    plugs: Vec<TaskId>,
+    blocked: VecDeque<Blocked>,
+    /// The thread works until then.
+    free_at: Instant,
+    plugged: bool,
+    bypassed: u32,
+    watched: Option<Vec<Step>>,
+    stats: ParityStats,
+}
+
+/// RAID 5 or 6.
+pub type Parity<B> = Array<B, Striped>;
+
+impl<B: BioSink> Parity<B> {
+    /// RAID 5 or 6 over members; `failed` names members that are gone, `reserve` sectors at the
+    /// end of every member stay free.
+    pub fn new(
+        members: Vec<B>,
+        level: raid::Level,
+        chunk: Sectors,
+        options: ParityOptions,
+        failed: &[usize],
+        reserve: u64,
+    ) -> Result<Self, ParamError> {
+        let n = members.len();
+        let size = Sector(smallest(&members).0.saturating_sub(reserve));
+        let layout = Layout::new(level, n, chunk, size)?;
+        if n > 64 {
+            return Err(ParamError::new(
+                "members",
+                format!("parity covers at most 64 members, not {n}"),
+                "stripe over several arrays",
+            ));
+        }
+        let flags = super::failures(failed, n)?;
+        let failed = (0..n).filter(|m| flags[*m]).fold(0, |s, m| s | 1 << m);
+        if u64::from(Set::count_ones(failed)) > level.parities() {
+            return Err(ParamError::new(
+                "failed",
+                format!(
+                    "{} outlives {} failures, not {}",
+                    level.text(),
+                    level.parities(),
+                    Set::count_ones(failed)
+                ),
+                "let fewer fail",
+            ));
+        }
+        if options.stripe_cache < 16 {
+            return Err(ParamError::new(
+                "stripe_cache",
+                format!(
+                    "{} stripe heads are too few to work with",
+                    options.stripe_cache
+                ),
+                "give stripe_cache=17 or more, as md does",
+            ));
+        }
+        let level = Striped {
+            layout,
+            options,
+            failed,
+            heads: Heads::new(options.stripe_cache as usize, n),
+            plugs: Vec::new(),
+            blocked: VecDeque::new(),
+            free_at: Instant::default(),
+            plugged: false,
+            bypassed: 0,
+            watched: None,
+            stats: ParityStats::default(),
+        };
+        Ok(Array::of(members, level))
+    }
+}
+
+impl Striped {
+    /// From now on remembers what the thread does.
+    pub fn watch(&mut self) {
+        self.watched = Some(Vec::new());
+    }
+    /// What it did since the last call.
+    pub fn steps(&mut self) -> Vec<Step> {
+        self.watched
+            .as_mut()
+            .map(std::mem::take)
+            .unwrap_or_default()
+    }
+    /// Counters.
+    pub fn stats(&self) -> ParityStats {
+        self.stats
+    }
+    /// The mapping.
+    pub fn layout(&self) -> &Layout {
+        &self.layout
+    }
+    fn note(&mut self, step: impl FnOnce() -> Step) {
+        if let Some(w) = &mut self.watched {
+            w.push(step());
+        }
+    }
+
+    /// Puts pieces of a bio into the cache from `at` on; false if a head was wanting, and then
+    /// the rest is queued.
+    fn enter<B: BioSink>(&mut self, io: &mut Io<B>, mut b: Blocked) -> bool {
+        let end = b.bio.end().0;
+        while b.at < end {
+            let n = (PAGE - b.at % PAGE).min(end - b.at);
+            let spot = self.layout.copy(b.at, 0);
+            let Some(h) = self.heads.of_row(spot.sector / PAGE) else {
+                self.stats.waits += 1;
+                self.blocked.push_back(b);
+                // Its submitter goes to sleep, and so lets go of its plug.
+                self.release_plugged();
+                return false;
+            };
+            let from = spot.sector % PAGE;
+            let mask = (((1u16 << n) - 1) << from) as u8;
+            io.hold(b.join);
+            let page = self.heads.page(h, spot.member);
+            if b.bio.op == Op::Read {
+                page.readers.push(b.join);
+            } else {
+                page.dirty |= mask;
+                page.writers.push(b.join);
+                self.heads.head(h).flags |= b.bio.flags & (Flags::SYNC | Flags::FUA);
+            }
+            if self.heads.at(h) != At::Busy {
+                let plugged = b.bio.op != Op::Read && self.plugs.contains(&b.bio.task);
+                self.queue(h, plugged);
+            }
+            b.at += n;
+        }
+        io.release(b.join, false);
+        true
+    }
+
+    /// Queues a head that is not busy where it belongs.
+    fn queue(&mut self, h: u32, plugged: bool) {
+        let plugged = plugged && matches!(self.heads.at(h), At::Rest | At::Plugged);
+        let to = match plugged {
+            true => At::Plugged,
+            false if self.needs_reads(h) => At::Hold,
+            false => At::Ready,
+        };
+        if self.heads.at(h) != to {
+            self.heads.move_to(h, to);
+        }
+    }
+    fn set(&self, h: u32, f: impl Fn(&heads::Page) -> bool) -> Set {
+        let all = self.heads.pages(h).iter().enumerate();
+        all.filter(|(_, p)| f(p)).fold(0, |s, (m, _)| s | 1 << m)
+    }
+    /// What is known of the row of a head, and the member with P.
+    fn known(&self, h: u32) -> (Row, Set) {
+        let row = self.layout.row(self.heads.row(h) * PAGE);
+        let (p, q) = self.layout.parity(row);
+        let parity = 1 << p | q.map_or(0, |q| 1 << q);
+        let all = Set::MAX >> (64 - self.layout.members());
+        let known = Row {
+            data: all & !parity,
+            parity,
+            failed: self.failed,
+            fresh: self.set(h, |p| p.fresh),
+            dirty: self.set(h, |p| p.dirty != 0),
+            full: self.set(h, |p| p.dirty == FULL),
+        };
+        (known, 1 << p)
+    }
+    fn needs_reads(&self, h: u32) -> bool {
+        let (row, p) = self.known(h);
+        let wanted = self.set(h, |p| !p.readers.is_empty()) & !row.fresh;
+        wanted != 0 || row.plan(p, self.options.modify_on_tie).reads != 0
+    }
+
+    /// The next head to handle: those that need no reads first, but not for ever.
+    fn pick(&mut self) -> Option<u32> {
+        let (ready, hold) = (self.heads.first(At::Ready), self.heads.first(At::Hold));
+        if ready.is_some() && (hold.is_none() || self.bypassed < self.options.preread_bypass) {
+            self.bypassed += u32::from(hold.is_some());
+            return ready;
+        }
+        self.bypassed = 0;
+        hold.or(ready)
+    }
+
+    /// One pass over a head.
+    fn handle<B: BioSink>(&mut self, io: &mut Io<B>, h: u32) {
+        self.heads.move_to(h, At::Busy);
+        self.free_at = io.now() + self.options.handling;
+        if std::mem::take(&mut self.heads.head(h).error) {
+            self.give_up(io, h);
+            return self.settle(h);
+        }
+        let (mut row, p) = self.known(h);
+        let wanted = self.set(h, |p| !p.readers.is_empty());
+        let plan = row.plan(p, self.options.modify_on_tie);
+        let recover = wanted & !row.fresh != 0 || (row.dirty != 0 && plan.how == How::RecoverFirst);
+        let reads = if recover { row.recovery(p) } else { 0 };
+        let reads = if row.dirty != 0 {
+            reads | plan.reads
+        } else {
+            reads
+        };
+        if reads != 0 {
+            return self.read(io, h, reads);
+        }
+        if recover {
+            let lost = row.data & row.failed;
+            for m in members(lost) {
+                self.heads.page(h, m).fresh = true;
+            }
+            row.fresh |= lost;
+            let at = self.heads.row(h);
+            self.note(|| Step::Recover { row: at });
+        }
+        for m in members(wanted) {
+            let mut readers = std::mem::take(&mut self.heads.page(h, m).readers);
+            for j in readers.drain(..) {
+                io.release(j, false);
+            }
+            self.heads.page(h, m).readers = readers;
+        }
+        if row.dirty != 0 {
+            self.write(io, h, row, p);
+        }
+        self.settle(h);
+    }
+    fn read<B: BioSink>(&mut self, io: &mut Io<B>, h: u32, reads: Set) {
+        let sector = self.heads.row(h) * PAGE;
+        for m in members(reads) {
+            self.heads.head(h).reads += 1;
+            self.stats.prereads += 1;
+            let bio = Bio::new(
+                0,
+                self.options.thread,
+                Op::Read,
+                Flags::empty(),
+                sector,
+                PAGE as u32,
+            );
+            io.own(tag(h, m, false), m, bio);
+        }
+    }
+    fn write<B: BioSink>(&mut self, io: &mut Io<B>, h: u32, row: Row, p: Set) {
+        let plan = row.plan(p, self.options.modify_on_tie);
+        debug_assert_eq!(plan.reads, 0, "everything is there");
+        let at = self.heads.row(h);
+        match plan.how {
+            _ if row.full == row.data => self.stats.full_rows += 1,
+            How::ReadModifyWrite => self.stats.modified += 1,
+            _ => self.stats.reconstructed += 1,
+        }
+        for m in members(row.dirty) {
+            let page = self.heads.page(h, m);
+            let sectors = std::mem::take(&mut page.dirty);
+            page.fresh = true;
+            std::mem::swap(&mut page.writers, &mut page.flying);
+            self.note(|| Step::Drain {
+                row: at,
+                member: m,
+                sectors,
+            });
+        }
+        let parity = row.parity & !row.failed;
+        for m in members(parity) {
+            self.heads.page(h, m).fresh = true;
+        }
+        self.note(|| Step::Compute {
+            row: at,
+            how: plan.how,
+        });
+        let pages = u64::from((row.dirty & !row.failed).count_ones());
+        let computed = self.options.compute.0 * u64::from(parity.count_ones()) * pages.max(1);
+        self.free_at = self.free_at + Nanos(computed);
+        let flags = std::mem::take(&mut self.heads.head(h).flags);
+        for m in members((row.dirty | parity) & !row.failed) {
+            self.note(|| Step::Write { row: at, member: m });
+            self.heads.head(h).writes += 1;
+            self.stats.pages_written += 1;
+            let bio = Bio::new(
+                0,
+                self.options.thread,
+                Op::Write,
+                flags,
+                at * PAGE,
+                PAGE as u32,
+            );
+            io.own(tag(h, m, true), m, bio);
+        }
+    }
+    /// A read failed: everybody who waits for the row hears of it.
+    fn give_up<B: BioSink>(&mut self, io: &mut Io<B>, h: u32) {
+        for m in 0..self.layout.members() {
+            let page = self.heads.page(h, m);
+            page.dirty = 0;
+            for j in page.writers.drain(..).chain(page.readers.drain(..)) {
+                io.release(j, true);
+            }
+        }
+    }
+    /// After a pass: to rest, unless something is out or more has come.
+    fn settle(&mut self, h: u32) {
+        let head = self.heads.head(h);
+        if head.reads > 0 || head.writes > 0 {
+            return;
+        }
+        self.heads.move_to(h, At::Rest);
+        let work = |p: &heads::Page| p.dirty != 0 || !p.readers.is_empty();
+        if self.heads.pages(h).iter().any(work) {
+            self.queue(h, false);
+        }
+    }
+    /// Sleepers wake when a quarter of the heads rests.
+    fn may_wake(&self) -> bool {
+        !self.blocked.is_empty() && self.heads.resting() * 4 >= self.heads.count()
+    }
+    fn release_plugged(&mut self) {
+        while let Some(h) = self.heads.first(At::Plugged) {
+            self.heads.move_to(h, At::Rest);
+            self.queue(h, false);
+        }
+    }
+}
+
+fn tag(h: u32, member: usize, write: bool) -> u64 {
+    u64::from(h) << 32 | (member as u64) << 1 | u64::from(write)
+}
+
+/// Members of a set.
+fn members(mut s: Set) -> impl Iterator<Item = usize> {
+    std::iter::from_fn(move || {
+        (s != 0).then(|| {
+            let m = s.trailing_zeros() as usize;
+            s &= s - 1;
+            m
+        })
+    })
+}
+
+impl Level for Striped {
+    fn data<B: BioSink>(&mut self, io: &mut Io<B>, bio: Bio, join: JoinId) {
+        // md offers no discard on parity by default: nothing is done.
+        if bio.op == Op::Discard {
+            return;
+        }
+        let (mut at, end) = (bio.sector.0, bio.end().0);
+        if bio.op == Op::Read {
+            while at < end {
+                let n = self.layout.rest(at).min(end - at);
+                let spot = self.layout.copy(at, 0);
+                if self.failed & 1 << spot.member == 0 {
+                    io.send(join, &bio, spot.member, spot.sector, n as u32);
+                } else {
+                    let (sector, sectors) = (Sector(at), Sectors(n as u32));
+                    let bio = Bio {
+                        sector,
+                        sectors,
+                        ..bio
+                    };
+                    self.queue_or_enter(io, Blocked { bio, join, at });
+                }
+                at += n;
+            }
+        } else {
+            self.queue_or_enter(io, Blocked { bio, join, at });
+        }
+    }
+    fn done<B: BioSink>(&mut self, io: &mut Io<B>, tag: u64, error: bool) {
+        let (h, member) = ((tag >> 32) as u32, (tag as u32 >> 1) as usize);
+        let head = self.heads.head(h);
+        head.error |= error;
+        if tag & 1 == 0 {
+            head.reads -= 1;
+            let (left, row) = (head.reads, head.row);
+            if !error {
+                self.heads.page(h, member).fresh = true;
+                self.note(|| Step::Read { row, member });
+            }
+            if left == 0 {
+                self.heads.move_to(h, At::Ready);
+            }
+            return;
+        }
+        head.writes -= 1;
+        if head.writes > 0 {
+            return;
+        }
+        let failed = std::mem::take(&mut head.error);
+        for m in 0..self.layout.members() {
+            let mut flying = std::mem::take(&mut self.heads.page(h, m).flying);
+            for j in flying.drain(..) {
+                io.release(j, failed);
+            }
+            self.heads.page(h, m).flying = flying;
+        }
+        self.settle(h);
+    }
+    fn next_event(&self) -> Option<Instant> {
+        let work = self.heads.first(At::Ready).is_some()
+            || self.heads.first(At::Hold).is_some()
+            || self.plugged
+            || self.may_wake();
+        work.then_some(self.free_at)
+    }
+    fn run<B: BioSink>(&mut self, io: &mut Io<B>) {
+        let thread = self.options.thread;
+        while self.may_wake() {
+            if let Some(b) = self.blocked.pop_front()
+                && !self.enter(io, b)
+            {
+                // What did not fit stays first.
+                self.blocked.rotate_right(1);
+                break;
+            }
+        }
+        while self.free_at <= io.now()
+            && let Some(h) = self.pick()
+        {
+            if !std::mem::replace(&mut self.plugged, true) {
+                io.tell(Control::Plug(thread));
+            }
+            self.handle(io, h);
+        }
+        let idle = self.heads.first(At::Ready).is_none() && self.heads.first(At::Hold).is_none();
+        if idle && self.free_at <= io.now() && std::mem::take(&mut self.plugged) {
+            io.tell(Control::Unplug(thread));
+        }
+    }
+    fn control(&mut self, what: Control) {
+        match what {
+            Control::Plug(t) => self.plugs.push(t),
+            Control::Unplug(t) | Control::Sleep(t) => {
+                if let Some(i) = self.plugs.iter().position(|p| *p == t)
+                    && !matches!(what, Control::Sleep(_))
+                {
+                    self.plugs.swap_remove(i);
+                }
+                self.release_plugged();
+            }
+            Control::Exit(t) => {
+                self.plugs.retain(|p| *p != t);
+                self.release_plugged();
+            }
+            _ => {}
+        }
+    }
+    fn size(&self) -> Sector {
+        self.layout.capacity()
+    }
+    fn alive(&self, member: usize) -> bool {
+        self.failed & 1 << member == 0
+    }
+    fn crowded(&self) -> bool {
+        !self.blocked.is_empty()
+    }
+    fn sleeps(&self, task: TaskId) -> bool {
+        self.blocked.iter().any(|b| b.bio.task == task)
+    }
+}
+
+impl Striped {
+    fn queue_or_enter<B: BioSink>(&mut self, io: &mut Io<B>, b: Blocked) {
+        io.hold(b.join);
+        if self.blocked.is_empty() {
+            self.enter(io, b);
+        } else {
+            self.stats.waits += 1;
+            self.blocked.push_back(b);
+        }
+    }
+}

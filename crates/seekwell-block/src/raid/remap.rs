@@ -1,0 +1,281 @@
+//! Remapping in chunks: dm-thin, snapshots, qcow2.
+//!
+//! Chunks are allocated in the order of first writes, so that after ageing neighbours are no longer
+//! neighbours. The model is a random permutation: each chunk is out of place with a probability,
+//! and those that are change places among themselves. It is computed, not stored: a keyed
+//! permutation, followed until it comes back to a displaced chunk, is a permutation of those.
+//!
+//! Tables of the mapping are read from the end of the device when a small cache misses them, in
+//! the name of whoever asked (qcow2). Left out: allocation, sharing, copy on write.
+
+use super::array::{Array, Io, JoinId, Level};
+use seekwell_core::rng;
+use seekwell_core::{Bio, BioSink, Flags, Op, Sector, Sectors};
+use seekwell_device::ParamError;
+
+use rand::RngCore;
+
+/// How a device is remapped.
+#[derive(Clone, Copy, Debug)]
+pub struct RemapOptions {
+    /// Sectors of a chunk.
+    pub chunk: u64,
+    /// Probability that a chunk is out of place.
+    pub aged: f64,
+    /// Chunks that one table of the mapping covers; 0: tables are in memory.
+    pub covers: u64,
+    /// Tables cached.
+    pub tables: usize,
+    /// Seed of the permutation.
+    pub seed: u64,
+}
+
+/// A bio that waits for a table.
+#[derive(Clone, Copy)]
+struct Waiting {
+    bio: Bio,
+    join: JoinId,
+    table: u64,
+}
+
+/// The level.
+pub struct Remap {
+    options: RemapOptions,
+    chunks: u64,
+    /// Displaced if its hash is below.
+    threshold: u64,
+    keys: [u64; 4],
+    half_bits: u32,
+    /// Cached tables, last used last.
+    cached: Vec<u64>,
+    loading: Vec<u64>,
+    waiting: Vec<Waiting>,
+    size: u64,
+    /// Table reads so far.
+    pub misses: u64,
+}
+
+/// A remapped member.
+pub type Remapped<B> = Array<B, Remap>;
+
+fn mix(x: u64, key: u64) -> u64 {
+    let mut z = (x ^ key).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 31)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 29)
+}
+
+impl<B: BioSink> Remapped<B> {
+    /// Over one member.
+    pub fn new(member: B, options: RemapOptions) -> Result<Self, ParamError> {
+        if options.chunk < 8 || !options.chunk.is_power_of_two() {
+            return Err(ParamError::new(
+                "chunk",
+                format!(
+                    "a chunk of {} bytes is no power of two of 4 KiB or more",
+                    options.chunk * 512
+                ),
+                "give chunk=64KiB, for instance",
+            ));
+        }
+        let all = member.capacity().0 / options.chunk;
+        // A table is as large as a chunk.
+        let tables = match options.covers {
+            0 => 0,
+            c => all.div_ceil(c + 1),
+        };
+        let chunks = all - tables;
+        if chunks == 0 {
+            return Err(ParamError::new(
+                "chunk",
+                format!("the device holds no chunk of {} sectors", options.chunk),
+                "use a smaller chunk",
+            ));
+        }
+        let mut rng = rng::stream(options.seed, "remap");
+        let keys = [0; 4].map(|_: u64| rng.next_u64());
+        let aged = options.aged.clamp(0.0, 1.0);
+        let bits = 64 - (chunks - 1).leading_zeros();
+        let level = Remap {
+            options,
+            chunks,
+            threshold: if aged >= 1.0 {
+                u64::MAX
+            } else {
+                (aged * 18_446_744_073_709_551_616.0) as u64
+            },
+            keys,
+            half_bits: bits.div_ceil(2).max(1),
+            cached: Vec::with_capacity(options.tables),
+            loading: Vec::new(),
+            waiting: Vec::new(),
+            size: chunks * options.chunk,
+            misses: 0,
+        };
+        Ok(Array::of(vec![member], level))
+    }
+}
+
+impl Remap {
+    fn displaced(&self, chunk: u64) -> bool {
+        self.threshold == u64::MAX || mix(chunk, self.keys[3]) < self.threshold
+    }
+    /// A permutation of all chunks: three Feistel rounds, repeated while outside.
+    fn shuffle(&self, chunk: u64) -> u64 {
+        let mask = (1u64 << self.half_bits) - 1;
+        let mut x = chunk;
+        loop {
+            let (mut l, mut r) = (x >> self.half_bits, x & mask);
+            for k in &self.keys[..3] {
+                (l, r) = (r, l ^ (mix(r, *k) & mask));
+            }
+            x = (l << self.half_bits) | r;
+            if x < self.chunks {
+                return x;
+            }
+        }
+    }
+    /// Where a chunk lies.
+    pub fn place(&self, chunk: u64) -> u64 {
+        if !self.displaced(chunk) {
+            return chunk;
+        }
+        let mut x = self.shuffle(chunk);
+        while !self.displaced(x) {
+            x = self.shuffle(x);
+        }
+        x
+    }
+    /// Is the table in the cache? It counts as used then.
+    fn cached(&mut self, table: u64) -> bool {
+        match self.cached.iter().position(|c| *c == table) {
+            Some(i) => self.cached[i..].rotate_left(1),
+            None => return self.options.covers == 0,
+        }
+        true
+    }
+    fn load<B: BioSink>(&mut self, io: &mut Io<B>, asker: &Bio, table: u64) {
+        if self.loading.contains(&table) {
+            return;
+        }
+        self.loading.push(table);
+        self.misses += 1;
+        let read = Bio {
+            op: Op::Read,
+            flags: Flags::META,
+            sector: Sector((self.chunks + table) * self.options.chunk),
+            sectors: Sectors(self.options.chunk as u32),
+            ..*asker
+        };
+        io.own(table, 0, read);
+    }
+    fn transfer<B: BioSink>(&mut self, io: &mut Io<B>, bio: Bio, join: JoinId) {
+        let (mut at, end, chunk) = (bio.sector.0, bio.end().0, self.options.chunk);
+        // Chunks that are still neighbours go in one piece.
+        let (mut from, mut len) = (0, 0);
+        while at < end {
+            let n = (chunk - at % chunk).min(end - at);
+            let there = self.place(at / chunk) * chunk + at % chunk;
+            if len > 0 && there == from + len {
+                len += n;
+            } else {
+                if len > 0 {
+                    io.send(join, &bio, 0, from, len as u32);
+                }
+                (from, len) = (there, n);
+            }
+            at += n;
+        }
+        io.send(join, &bio, 0, from, len as u32);
+    }
+}
+
+impl Level for Remap {
+    fn data<B: BioSink>(&mut self, io: &mut Io<B>, bio: Bio, join: JoinId) {
+        let per = match self.options.covers {
+            0 => self.size,
+            c => c * self.options.chunk,
+        };
+        let (mut at, end) = (bio.sector.0, bio.end().0);
+        while at < end {
+            let n = (per - at % per).min(end - at);
+            let (sector, sectors) = (Sector(at), Sectors(n as u32));
+            let part = Bio {
+                sector,
+                sectors,
+                ..bio
+            };
+            let table = at / per;
+            if self.cached(table) {
+                self.transfer(io, part, join);
+            } else {
+                io.hold(join);
+                self.waiting.push(Waiting {
+                    bio: part,
+                    join,
+                    table,
+                });
+                self.load(io, &bio, table);
+            }
+            at += n;
+        }
+    }
+    fn done<B: BioSink>(&mut self, io: &mut Io<B>, table: u64, error: bool) {
+        self.loading.retain(|t| *t != table);
+        if self.cached.len() >= self.options.tables.max(1) {
+            self.cached.remove(0);
+        }
+        self.cached.push(table);
+        let (mine, rest): (Vec<_>, Vec<_>) = self.waiting.drain(..).partition(|w| w.table == table);
+        self.waiting = rest;
+        for w in mine {
+            if !error {
+                self.transfer(io, w.bio, w.join);
+            }
+            io.release(w.join, error);
+        }
+    }
+    fn size(&self) -> Sector {
+        Sector(self.size)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn remap(chunks: u64, aged: f64) -> Remap {
+        let dev = crate::raid::testing::Null(Sector(chunks * 128));
+        let options = RemapOptions {
+            chunk: 128,
+            aged,
+            covers: 0,
+            tables: 0,
+            seed: 7,
+        };
+        Remapped::new(dev, options).unwrap().into_level()
+    }
+
+    #[test]
+    fn a_permutation_whatever_its_age() {
+        for chunks in [1, 2, 5, 64, 1000, 4097] {
+            for aged in [0.0, 0.01, 0.5, 1.0] {
+                let r = remap(chunks, aged);
+                let mut seen = vec![false; chunks as usize];
+                let mut moved = 0;
+                for c in 0..chunks {
+                    let p = r.place(c);
+                    assert!(
+                        !std::mem::replace(&mut seen[p as usize], true),
+                        "{c} -> {p}"
+                    );
+                    moved += u64::from(p != c);
+                }
+                if chunks >= 1000 {
+                    let share = moved as f64 / chunks as f64;
+                    assert!((share - aged).abs() < 0.06, "aged {aged}: {share} moved");
+                }
+                assert!(aged > 0.0 || moved == 0);
+            }
+        }
+    }
+}

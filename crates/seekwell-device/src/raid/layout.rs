@@ -1,0 +1,356 @@
+//! From an address of the array to addresses of members and back.
+//!
+//! The mappings are Linux md's, as its manual page md(4) gives them: RAID 0 over equal members,
+//! RAID 10 in the layouts near, far and offset, RAID 5 and 6 left-symmetric. Left out: RAID 4,
+//! asymmetric parity, zones of unequal RAID 0.
+
+use crate::error::ParamError;
+use seekwell_core::{Sector, Sectors};
+
+/// Where the copies of a RAID 10 lie.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Order {
+    /// Beside each other: stripes of mirrors.
+    Near,
+    /// In another section of the members, shifted by one: reads like RAID 0, writes seek far.
+    Far,
+    /// In the next row, shifted by one.
+    Offset,
+}
+
+/// RAID level.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Level {
+    /// Striping.
+    Raid0,
+    /// Every member holds everything.
+    Raid1,
+    /// Striping over copies.
+    Raid10 {
+        /// Copies of each chunk, at least 2.
+        copies: u32,
+        /// Where they are.
+        order: Order,
+    },
+    /// One parity chunk a row.
+    Raid5,
+    /// Two.
+    Raid6,
+}
+
+impl Level {
+    /// Parity chunks of a row.
+    pub const fn parities(self) -> u64 {
+        match self {
+            Level::Raid5 => 1,
+            Level::Raid6 => 2,
+            _ => 0,
+        }
+    }
+    /// Fewest members.
+    pub const fn least(self) -> u64 {
+        match self {
+            Level::Raid0 | Level::Raid1 => 1,
+            Level::Raid10 { copies, .. } => copies as u64,
+            Level::Raid5 => 3,
+            Level::Raid6 => 4,
+        }
+    }
+    /// In numbers (`RAID 10`).
+    pub const fn text(self) -> &'static str {
+        match self {
+            Level::Raid0 => "RAID 0",
+            Level::Raid1 => "RAID 1",
+            Level::Raid10 { .. } => "RAID 10",
+            Level::Raid5 => "RAID 5",
+            Level::Raid6 => "RAID 6",
+        }
+    }
+}
+
+/// A place on a member.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Spot {
+    /// Which member.
+    pub member: usize,
+    /// Sector there.
+    pub sector: u64,
+}
+
+/// The mapping of one array.
+#[derive(Debug, Clone, Copy)]
+pub struct Layout {
+    level: Level,
+    members: u64,
+    /// Sectors; for RAID 1 the whole member.
+    chunk: u64,
+    /// Whole chunks of a member.
+    rows: u64,
+}
+
+impl Layout {
+    /// `members` members of `size` each, cut into chunks (a power of two of at least 4 KiB; RAID 1
+    /// has none and takes any). The keys of errors are `members`, `chunk` and `copies`.
+    pub fn new(
+        level: Level,
+        members: usize,
+        chunk: Sectors,
+        size: Sector,
+    ) -> Result<Layout, ParamError> {
+        let n = members as u64;
+        let least = level.least();
+        if n < least {
+            return Err(ParamError::new(
+                "members",
+                format!("{} needs {least} members or more, not {n}", level.text()),
+                format!("give members={least} or more"),
+            ));
+        }
+        if n > 256 {
+            return Err(ParamError::new(
+                "members",
+                format!("an array has at most 256 members, not {n}"),
+                "nest arrays for more",
+            ));
+        }
+        if let Level::Raid10 { copies: 0 | 1, .. } = level {
+            return Err(ParamError::new(
+                "copies",
+                "a RAID 10 keeps at least 2 copies",
+                "give copies=2, or use RAID 0",
+            ));
+        }
+        let chunk = match level {
+            Level::Raid1 => size.0.max(1),
+            _ => u64::from(chunk.0),
+        };
+        if level != Level::Raid1 && (chunk < 8 || !chunk.is_power_of_two()) {
+            return Err(ParamError::new(
+                "chunk",
+                format!(
+                    "a chunk of {} bytes is no power of two of 4 KiB or more",
+                    chunk * 512
+                ),
+                "give chunk=64KiB, for instance",
+            ));
+        }
+        let rows = size.0 / chunk;
+        let sections = match level {
+            Level::Raid10 { copies, .. } => u64::from(copies),
+            _ => 1,
+        };
+        if rows < sections {
+            return Err(ParamError::new(
+                "chunk",
+                format!("a member of {size} sectors holds no chunk of {chunk}"),
+                "use larger members or smaller chunks",
+            ));
+        }
+        Ok(Layout {
+            level,
+            members: n,
+            chunk,
+            rows,
+        })
+    }
+    /// Level.
+    pub fn level(&self) -> Level {
+        self.level
+    }
+    /// Number of members.
+    pub fn members(&self) -> usize {
+        self.members as usize
+    }
+    /// Sectors of a chunk.
+    pub fn chunk(&self) -> u64 {
+        self.chunk
+    }
+    /// Data chunks of a row of parity RAID, or members that serve reads of a long run.
+    pub fn width(&self) -> u64 {
+        match self.level {
+            Level::Raid1 => 1,
+            Level::Raid10 {
+                copies,
+                order: Order::Near,
+            } => (self.members / u64::from(copies)).max(1),
+            _ => self.members - self.level.parities(),
+        }
+    }
+    /// Size of the array.
+    pub fn capacity(&self) -> Sector {
+        let (n, rows) = (self.members, self.rows);
+        let chunks = match self.level {
+            Level::Raid0 => rows * n,
+            Level::Raid1 => rows,
+            Level::Raid10 {
+                copies,
+                order: Order::Near,
+            } => rows * n / u64::from(copies),
+            Level::Raid10 { copies, .. } => rows / u64::from(copies) * n,
+            Level::Raid5 | Level::Raid6 => rows * (n - self.level.parities()),
+        };
+        Sector(chunks * self.chunk)
+    }
+    /// Sectors from `at` to the end of its chunk.
+    pub fn rest(&self, at: u64) -> u64 {
+        self.chunk - at % self.chunk
+    }
+    /// How often each sector is stored (parity not counted).
+    pub fn copies(&self) -> usize {
+        match self.level {
+            Level::Raid1 => self.members as usize,
+            Level::Raid10 { copies, .. } => copies as usize,
+            _ => 1,
+        }
+    }
+    /// Where copy `k` of an array sector is.
+    pub fn copy(&self, at: u64, k: usize) -> Spot {
+        let (n, q, rest, k) = (self.members, at / self.chunk, at % self.chunk, k as u64);
+        let (member, row) = match self.level {
+            Level::Raid0 => (q % n, q / n),
+            Level::Raid1 => (k, 0),
+            Level::Raid10 { copies, order } => {
+                let c = u64::from(copies);
+                match order {
+                    Order::Near => ((q * c + k) % n, (q * c + k) / n),
+                    Order::Far => ((q + k) % n, q / n + k * (self.rows / c)),
+                    Order::Offset => ((q + k) % n, q / n * c + k),
+                }
+            }
+            Level::Raid5 | Level::Raid6 => {
+                let (row, i) = (q / self.width(), (q % self.width()) as usize);
+                (self.data_member(row, i) as u64, row)
+            }
+        };
+        Spot {
+            member: member as usize,
+            sector: row * self.chunk + rest,
+        }
+    }
+    /// Row of chunks that holds a member's sector.
+    pub fn row(&self, member_sector: u64) -> u64 {
+        member_sector / self.chunk
+    }
+    /// Members that hold parity of a row: P, and Q for RAID 6.
+    pub fn parity(&self, row: u64) -> (usize, Option<usize>) {
+        let n = self.members;
+        let p = (n - 1) - row % n;
+        let q = (self.level == Level::Raid6).then(|| ((p + 1) % n) as usize);
+        (p as usize, q)
+    }
+    /// Member that holds data chunk `i` of a row.
+    pub fn data_member(&self, row: u64, i: usize) -> usize {
+        let n = self.members;
+        let p = (n - 1) - row % n;
+        ((p + self.level.parities() + i as u64) % n) as usize
+    }
+    /// Array sector that a member's sector holds, `None` for parity. Parity levels only.
+    pub fn logical(&self, member: usize, sector: u64) -> Option<u64> {
+        let (n, row) = (self.members, sector / self.chunk);
+        let p = (n - 1) - row % n;
+        let i = (member as u64 + n - p) % n;
+        let i = i.checked_sub(self.level.parities())?;
+        Some((row * self.width() + i) * self.chunk + sector % self.chunk)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    const LEVELS: [(Level, usize); 10] = {
+        const fn ten(copies: u32, order: Order) -> Level {
+            Level::Raid10 { copies, order }
+        }
+        [
+            (Level::Raid0, 1),
+            (Level::Raid0, 3),
+            (Level::Raid1, 2),
+            (ten(2, Order::Near), 4),
+            (ten(2, Order::Near), 3),
+            (ten(2, Order::Far), 3),
+            (ten(3, Order::Offset), 5),
+            (Level::Raid5, 3),
+            (Level::Raid5, 5),
+            (Level::Raid6, 6),
+        ]
+    };
+
+    /// Every sector of every array maps once: no two copies meet, none leaves its member, and
+    /// what a member holds beside data is parity.
+    #[test]
+    fn mappings_are_bijections() {
+        for (level, n) in LEVELS {
+            let size = 8 * 60;
+            let l = Layout::new(level, n, Sectors(8), Sector(size)).unwrap();
+            let mut seen = BTreeSet::new();
+            for at in 0..l.capacity().0 {
+                for k in 0..l.copies() {
+                    let s = l.copy(at, k);
+                    assert!(s.member < n && s.sector < size, "{level:?} {at} {s:?}");
+                    assert!(seen.insert(s), "{level:?}: {s:?} twice");
+                    if level.parities() > 0 {
+                        assert_eq!(l.logical(s.member, s.sector), Some(at));
+                        let (p, q) = l.parity(l.row(s.sector));
+                        assert!(s.member != p && Some(s.member) != q);
+                        assert_eq!(l.logical(p, s.sector), None);
+                    }
+                }
+            }
+            let used = seen.len() as u64 + 60 * 8 * level.parities();
+            let spare = n as u64 * size - used;
+            assert!(spare < 8 * n as u64, "{level:?}: {spare} sectors unused");
+        }
+    }
+
+    /// Against the plain rule, written chunk by chunk as a table that grows.
+    #[test]
+    fn left_symmetric_as_a_table() {
+        let l = Layout::new(Level::Raid5, 4, Sectors(8), Sector(80)).unwrap();
+        let table = [[0, 1, 2, -1], [4, 5, -1, 3], [8, -1, 6, 7], [-1, 9, 10, 11]];
+        for (row, disks) in table.iter().enumerate() {
+            for (disk, chunk) in disks.iter().enumerate() {
+                let at = l.logical(disk, row as u64 * 8);
+                assert_eq!(
+                    at.map_or(-1, |a| (a / 8) as i64),
+                    *chunk,
+                    "row {row} disk {disk}"
+                );
+            }
+        }
+        let six = Layout::new(Level::Raid6, 4, Sectors(8), Sector(80)).unwrap();
+        assert_eq!((six.parity(0), six.parity(1)), ((3, Some(0)), (2, Some(3))));
+        assert_eq!((six.data_member(0, 0), six.data_member(0, 1)), (1, 2));
+    }
+
+    #[test]
+    fn raid0_keeps_the_order() {
+        let l = Layout::new(Level::Raid0, 4, Sectors(128), Sector(1 << 20)).unwrap();
+        let mut last = [0; 4];
+        for at in (0..l.capacity().0).step_by(64) {
+            let s = l.copy(at, 0);
+            assert!(s.sector >= last[s.member]);
+            last[s.member] = s.sector;
+        }
+    }
+
+    #[test]
+    fn impossible_arrays_are_refused() {
+        let bad = |level, n, chunk, size| {
+            let e = Layout::new(level, n, Sectors(chunk), Sector(size)).unwrap_err();
+            assert!(!e.remedy.is_empty());
+            (e.key, e.what)
+        };
+        assert_eq!(bad(Level::Raid5, 2, 128, 1 << 20).0, "members");
+        assert_eq!(bad(Level::Raid6, 3, 128, 1 << 20).0, "members");
+        assert_eq!(bad(Level::Raid0, 4, 0, 1 << 20).0, "chunk");
+        assert_eq!(bad(Level::Raid0, 4, 96, 1 << 20).0, "chunk");
+        assert_eq!(bad(Level::Raid0, 4, 1024, 512).0, "chunk");
+        let one = Level::Raid10 {
+            copies: 1,
+            order: Order::Near,
+        };
+        assert_eq!(bad(one, 4, 128, 1 << 20).0, "copies");
+    }
+}
