@@ -35,6 +35,30 @@ pub struct Param {
     pub summary: &'static str,
 }
 
+/// A row of a table of parameters.
+pub(crate) const fn param(
+    name: &'static str,
+    kind: Kind,
+    default: &'static str,
+    summary: &'static str,
+) -> Param {
+    Param {
+        name,
+        kind,
+        default,
+        summary,
+    }
+}
+
+/// A row of a table of profiles.
+pub(crate) const fn profile(
+    name: &'static str,
+    summary: &'static str,
+    set: &'static [(&'static str, &'static str)],
+) -> Profile {
+    Profile { name, summary, set }
+}
+
 /// A named set of parameter values, as a published profile used them.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Profile {

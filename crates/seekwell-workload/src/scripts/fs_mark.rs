@@ -10,7 +10,7 @@ use super::common::*;
 use crate::fail::{Context, Outcome};
 use crate::machine::{How, Machine};
 use crate::note::Mark;
-use crate::params::{Kind, Param, Params, Profile};
+use crate::params::{Kind, Params, param, profile};
 use crate::registry::{Needs, Workload, any};
 use seekwell_core::{NSEC_PER_SEC, Nanos};
 
@@ -22,64 +22,60 @@ pub const WORKLOAD: Workload = Workload {
     stresses: "the fsync chain: data, journal, flush, commit record, flush; with sync=none dirty throttling",
     source: "fs_mark 3.3; profiles of pts/fs-mark-1.0.0",
     params: &[
-        Param {
-            name: "files",
-            kind: Kind::Count(1, 10_000_000),
-            default: "1000",
-            summary: "files of each worker (-n)",
-        },
-        Param {
-            name: "size",
-            kind: Kind::Bytes(1, 1 << 40),
-            default: "1MiB",
-            summary: "bytes of a file (-s)",
-        },
-        Param {
-            name: "workers",
-            kind: Kind::Count(1, 1024),
-            default: "1",
-            summary: "processes at work (-t)",
-        },
-        Param {
-            name: "dirs",
-            kind: Kind::Count(0, 10_000),
-            default: "0",
-            summary: "subdirectories, one used for 180 s at a time (-D); 0: none",
-        },
-        Param {
-            name: "sync",
-            kind: Kind::Choice(&["fsync", "none"]),
-            default: "fsync",
-            summary: "fsync before close (-S 1), or not at all (-S 0)",
-        },
-        Param {
-            name: "think",
-            kind: Kind::Time(0, NSEC_PER_SEC),
-            default: "0",
-            summary: "CPU time of a file beyond its system calls",
-        },
+        param(
+            "files",
+            Kind::Count(1, 10_000_000),
+            "1000",
+            "files of each worker (-n)",
+        ),
+        param(
+            "size",
+            Kind::Bytes(1, 1 << 40),
+            "1MiB",
+            "bytes of a file (-s)",
+        ),
+        param(
+            "workers",
+            Kind::Count(1, 1024),
+            "1",
+            "processes at work (-t)",
+        ),
+        param(
+            "dirs",
+            Kind::Count(0, 10_000),
+            "0",
+            "subdirectories, one used for 180 s at a time (-D); 0: none",
+        ),
+        param(
+            "sync",
+            Kind::Choice(&["fsync", "none"]),
+            "fsync",
+            "fsync before close (-S 1), or not at all (-S 0)",
+        ),
+        param(
+            "think",
+            Kind::Time(0, NSEC_PER_SEC),
+            "0",
+            "CPU time of a file beyond its system calls",
+        ),
     ],
     profiles: &[
-        Profile {
-            name: "1000-files",
-            summary: "1000 Files, 1MB Size",
-            set: &[],
-        },
-        Profile {
-            name: "no-sync",
-            summary: "1000 Files, 1MB Size, No Sync/FSync",
-            set: &[("sync", "none")],
-        },
-        Profile {
-            name: "4-threads",
-            summary: "5000 Files, 1MB Size, 4 Threads",
-            set: &[("files", "5000"), ("workers", "4")],
-        },
-        Profile {
-            name: "32-dirs",
-            summary: "4000 Files, 32 Sub Dirs, 1MB Size",
-            set: &[("files", "4000"), ("dirs", "32")],
-        },
+        profile("1000-files", "1000 Files, 1MB Size", &[]),
+        profile(
+            "no-sync",
+            "1000 Files, 1MB Size, No Sync/FSync",
+            &[("sync", "none")],
+        ),
+        profile(
+            "4-threads",
+            "5000 Files, 1MB Size, 4 Threads",
+            &[("files", "5000"), ("workers", "4")],
+        ),
+        profile(
+            "32-dirs",
+            "4000 Files, 32 Sub Dirs, 1MB Size",
+            &[("files", "4000"), ("dirs", "32")],
+        ),
     ],
     needs: Needs::Directory,
     space: |p| p.int("files") * p.int("workers") * p.int("size").next_multiple_of(4096),

@@ -1,4 +1,10 @@
 //! The scripts, a file each: what the original does, call by call, and what it prints.
 
 pub mod common;
+pub mod device;
 pub mod fs_mark;
+pub mod hdparm;
+pub mod postmark;
+pub mod random_read;
+pub mod seeker;
+pub mod tiobench;

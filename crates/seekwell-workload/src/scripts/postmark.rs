@@ -1,0 +1,261 @@
+//! PostMark 1.51: the files of a mail server, all in the cache.
+//!
+//! Makes files of uniform sizes, then does transactions, each a read of a whole file or an append,
+//! and a creation or a removal; removes the rest. stdio gathers its 512-byte calls into 4 KiB ones.
+//! Nothing is synced. The original draws from its own seed, so every run does the same operations:
+//! so does this one, whatever the run's seed. It prints transactions a second over whole seconds;
+//! the unrounded figure stands beside it.
+
+use super::common::*;
+use crate::fail::{Context, Outcome};
+use crate::machine::Machine;
+use crate::note::Mark;
+use crate::params::{Kind, Params, param, profile};
+use crate::registry::{Needs, Workload};
+use rand::Rng;
+use seekwell_core::rng::{Pcg64Mcg, stream};
+use seekwell_core::{NSEC_PER_SEC, Nanos, OpenFlags};
+
+/// Documentation.
+pub const WORKLOAD: Workload = Workload {
+    name: "postmark",
+    summary: "small-file transactions of a mail server",
+    metric: "transactions/s over whole seconds, higher is better",
+    stresses: "CPU and page cache; the disk sees journal commits only (a null test)",
+    source: "PostMark 1.51; pts/postmark-1.0.0",
+    params: &[
+        param(
+            "files",
+            Kind::Count(1, 1_000_000),
+            "500",
+            "files at the start (set number)",
+        ),
+        param(
+            "transactions",
+            Kind::Count(1, 100_000_000),
+            "25000",
+            "transactions (set transactions)",
+        ),
+        param(
+            "low",
+            Kind::Bytes(1, 1 << 40),
+            "5120",
+            "smallest file (set size)",
+        ),
+        param(
+            "high",
+            Kind::Bytes(2, 1 << 40),
+            "524288",
+            "size no file reaches (set size)",
+        ),
+        param(
+            "seed",
+            Kind::Count(0, u64::MAX),
+            "42",
+            "of the sequence of operations (set seed)",
+        ),
+        param(
+            "think",
+            Kind::Time(0, NSEC_PER_SEC),
+            "50us",
+            "CPU time of a transaction beyond its system calls",
+        ),
+    ],
+    profiles: &[profile(
+        "large",
+        "ten times the files: the live set exceeds the background limit of 4 GiB of memory",
+        &[("files", "5000")],
+    )],
+    needs: Needs::Directory,
+    space: |p| p.int("files") * 2 * p.int("high"),
+    check: |p| {
+        if p.int("low") < p.int("high") {
+            Ok(())
+        } else {
+            Err("low must be below high".into())
+        }
+    },
+};
+
+/// What stdio hands to the kernel at a time.
+const CALL: u32 = 4096;
+
+struct Mail {
+    dir: String,
+    rng: Pcg64Mcg,
+    low: u64,
+    high: u64,
+    /// Most files at a time: twice the first number.
+    room: usize,
+    next: u64,
+    files: Vec<(u64, u64)>,
+    think: Nanos,
+}
+
+/// The script.
+pub async fn run<M: Machine>(m: &mut M, p: &Params, dir: &str) -> Outcome {
+    let files = p.int("files");
+    let mut mail = Mail {
+        dir: dir.to_owned(),
+        rng: stream(p.int("seed"), "postmark"),
+        low: p.int("low"),
+        high: p.int("high"),
+        room: files as usize * 2,
+        next: 0,
+        files: Vec::new(),
+        think: p.time("think"),
+    };
+    m.mark(Mark::Phase("create"));
+    for _ in 0..files {
+        mail.create(m).await?;
+    }
+    m.mark(Mark::ClockStart);
+    let start = m.now();
+    let mut done = 0;
+    let mut outcome = Ok(());
+    for _ in 0..p.int("transactions") {
+        let op = m.op_begin("transaction");
+        outcome = mail.transaction(m).await;
+        if outcome.is_err() {
+            break;
+        }
+        m.op_end(op, 0);
+        done += 1;
+    }
+    let whole = |t: seekwell_core::Instant| t.since_start() / NSEC_PER_SEC;
+    let secs = (whole(m.now()) - whole(start)).max(1);
+    if done > 0 {
+        m.metric("transactions", "transactions/s", (done / secs) as f64, true);
+        let exact = rate(done as f64, seconds(m, start));
+        m.metric("transactions, unrounded", "transactions/s", exact, true);
+    }
+    outcome?;
+    m.mark(Mark::Phase("delete"));
+    while !mail.files.is_empty() {
+        mail.delete(m).await?;
+    }
+    Ok(())
+}
+
+impl Mail {
+    fn path(&self, id: u64) -> String {
+        format!("{}/{id}", self.dir)
+    }
+    fn pick(&mut self) -> Option<usize> {
+        let n = self.files.len();
+        (n > 0).then(|| self.rng.random_range(0..n))
+    }
+    async fn transaction<M: Machine>(&mut self, m: &mut M) -> Outcome {
+        m.compute(self.think).await.doing(|| "compute")?;
+        if self.rng.random::<bool>() {
+            self.read(m).await?;
+        } else {
+            self.append(m).await?;
+        }
+        if self.rng.random::<bool>() {
+            self.create(m).await
+        } else {
+            self.delete(m).await
+        }
+    }
+    async fn create<M: Machine>(&mut self, m: &mut M) -> Outcome {
+        if self.files.len() >= self.room {
+            return Ok(());
+        }
+        let (id, size) = (self.next, self.rng.random_range(self.low..self.high));
+        self.next += 1;
+        let path = self.path(id);
+        let op = m.op_begin("create");
+        let fd = open(m, &path, FRESH).await?;
+        write_all(m, fd, size, CALL, &path).await?;
+        close(m, fd, &path).await?;
+        m.op_end(op, size);
+        self.files.push((id, size));
+        Ok(())
+    }
+    async fn delete<M: Machine>(&mut self, m: &mut M) -> Outcome {
+        let Some(i) = self.pick() else {
+            return Ok(());
+        };
+        let (id, _) = self.files.swap_remove(i);
+        let path = self.path(id);
+        let op = m.op_begin("delete");
+        m.unlink(&path).await.doing(|| format!("remove {path}"))?;
+        m.op_end(op, 0);
+        Ok(())
+    }
+    async fn read<M: Machine>(&mut self, m: &mut M) -> Outcome {
+        let Some(i) = self.pick() else {
+            return Ok(());
+        };
+        let path = self.path(self.files[i].0);
+        let fd = open(m, &path, OpenFlags::RDONLY).await?;
+        read_all(m, fd, CALL, &path).await?;
+        close(m, fd, &path).await
+    }
+    async fn append<M: Machine>(&mut self, m: &mut M) -> Outcome {
+        let Some(i) = self.pick() else {
+            return Ok(());
+        };
+        let (id, size) = self.files[i];
+        if size >= self.high {
+            return Ok(());
+        }
+        let more = self.rng.random_range(0..self.high - size) + 1;
+        let path = self.path(id);
+        let fd = open(m, &path, OpenFlags::APPEND).await?;
+        let mut left = more;
+        while left > 0 {
+            let len = size_of_call(CALL, left);
+            let op = m.op_begin("append");
+            let n = m.append(fd, len).await;
+            let n = n.doing(|| format!("append {len} bytes to {path}"))?;
+            m.op_end(op, u64::from(n));
+            left -= u64::from(n);
+        }
+        self.files[i].1 = size + more;
+        close(m, fd, &path).await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::Trial;
+
+    #[test]
+    fn counts_of_the_published_sample() {
+        // The profile's sample output: about 12 500 reads and appends, 13 000 creations, 4 GB each
+        // way; here a tenth of it.
+        let t = Trial::run("postmark", &[("transactions", "2500")]);
+        let (reads, appends) = (t.calls("open") - t.ops("create") as usize, t.ops("create"));
+        assert!(
+            (2400..=2500).contains(&reads),
+            "{reads} files read or appended to"
+        );
+        assert!(
+            (1700..=1800).contains(&appends),
+            "500 + half of 2500, was {appends}"
+        );
+        assert_eq!(t.ops("transaction"), 2500);
+        assert_eq!(
+            t.ops("create"),
+            t.ops("delete"),
+            "all are removed in the end"
+        );
+        let gb = t.bytes_read() as f64 / 1e9;
+        assert!((0.35..0.52).contains(&gb), "read {gb} GB");
+        assert_eq!(t.calls("fsync"), 0);
+        assert_eq!(t.largest_write(), 4096);
+        assert_eq!(t.left_over(), 0);
+    }
+
+    #[test]
+    fn every_run_does_the_same_and_whole_seconds_are_counted() {
+        let a = Trial::run("postmark", &[("transactions", "300")]);
+        let b = Trial::run("postmark", &[("transactions", "300")]);
+        assert_eq!(a.bytes_written(), b.bytes_written());
+        assert_eq!(a.metric(), 300.0, "less than a second counts as one");
+        let c = Trial::run("postmark", &[("transactions", "300"), ("seed", "7")]);
+        assert_ne!(a.bytes_written(), c.bytes_written());
+    }
+}

@@ -1,0 +1,133 @@
+//! seeker 2.0 (2007): random reads of a raw device, one at a time.
+//!
+//! 512 bytes at uniform places for 30 s, through the page cache: each becomes one read of a page.
+//! 3.0 (2009) adds threads; `threads` is that. Each reader draws from its own stream.
+
+use super::common::*;
+use super::device;
+use crate::fail::{Context, Outcome};
+use crate::machine::{How, Machine};
+use crate::note::Mark;
+use crate::params::{Kind, Params, param};
+use crate::registry::{Needs, Workload, any};
+use seekwell_core::{NSEC_PER_SEC, Nanos};
+
+/// Documentation.
+pub const WORKLOAD: Workload = Workload {
+    name: "seeker",
+    summary: "random 512-byte reads of the raw device, one at a time",
+    metric: "seeks/s, higher is better",
+    stresses: "a lone synchronous reader: device latency, CPU per request, idling",
+    source: "seeker 2.0 (linuxinsight.com, 2007); threads as in 3.0",
+    params: &[
+        param(
+            "seconds",
+            Kind::Time(NSEC_PER_SEC / 100, 3600 * NSEC_PER_SEC),
+            "30s",
+            "how long",
+        ),
+        param("threads", Kind::Count(1, 1024), "1", "readers (of 3.0)"),
+        param(
+            "direct",
+            Kind::Flag,
+            "no",
+            "4 KiB past the page cache instead",
+        ),
+        param(
+            "think",
+            Kind::Time(0, NSEC_PER_SEC),
+            "0",
+            "CPU time of a seek beyond its system calls",
+        ),
+    ],
+    profiles: &[],
+    needs: Needs::Device,
+    space: |_| 0,
+    check: any,
+};
+
+#[derive(Clone)]
+struct Job {
+    direct: bool,
+    think: Nanos,
+    time: Nanos,
+    count: Shared<u64>,
+}
+
+/// The script.
+pub async fn run<M: Machine>(m: &mut M, p: &Params, _: &str) -> Outcome {
+    let job = Job {
+        direct: p.flag("direct"),
+        think: p.time("think"),
+        time: p.time("seconds"),
+        count: Shared::new(0),
+    };
+    m.mark(Mark::ClockStart);
+    let start = m.now();
+    let outcome = match p.int("threads") {
+        1 => seek(m, &job).await,
+        n => {
+            let mut group = Group::new();
+            for t in 0..n {
+                let job = job.clone();
+                let name = How::named(format!("seeker{t}"));
+                group
+                    .spawn(
+                        m,
+                        name,
+                        move |mut m| async move { seek(&mut m, &job).await },
+                    )
+                    .await?;
+            }
+            group.join(m).await
+        }
+    };
+    let (count, secs) = (job.count.with(|c| *c), seconds(m, start));
+    if count > 0 {
+        m.metric("seeks", "seeks/s", rate(count as f64, secs).floor(), true);
+        m.metric("seek time", "ms", secs * 1000.0 / count as f64, false);
+    }
+    outcome
+}
+
+async fn seek<M: Machine>(m: &mut M, job: &Job) -> Outcome {
+    let (fd, size) = device::open(m, job.direct).await?;
+    let (unit, len) = if job.direct { (4096, 4096) } else { (512, 512) };
+    let end = m.now() + job.time;
+    while m.now() < end {
+        m.compute(job.think).await.doing(|| "compute")?;
+        let off = uniform(m, 0, size / unit - 1) * unit;
+        let op = m.op_begin("seek");
+        let n = m.read(fd, off, len).await;
+        let n = n.doing(|| format!("read {len} bytes at {off} of the device"))?;
+        m.op_end(op, u64::from(n));
+        job.count.with(|c| *c += 1);
+    }
+    close(m, fd, "the device").await
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::Trial;
+
+    #[test]
+    fn seeks_all_over_the_device() {
+        let t = Trial::run("seeker", &[("seconds", "100ms")]);
+        let reads = t.ranges("read", "device");
+        assert!(reads.len() > 10_000);
+        assert_eq!(t.ops("seek"), reads.len() as u64);
+        assert!(reads.iter().all(|r| r.1 == 512 && r.0 % 512 == 0));
+        let mean = reads.iter().map(|r| r.0 as f64).sum::<f64>() / reads.len() as f64;
+        let half = (50u64 << 30) as f64;
+        assert!((mean / half - 1.0).abs() < 0.03, "uniform: {mean}");
+        // 512 bytes take 1.512 us in the test world.
+        assert!((t.metric() - 661_375.0).abs() < 50.0, "{}", t.metric());
+    }
+
+    #[test]
+    fn threads_add_up() {
+        let one = Trial::run("seeker", &[("seconds", "10ms")]);
+        let four = Trial::run("seeker", &[("seconds", "10ms"), ("threads", "4")]);
+        assert!((four.metric() / one.metric() - 4.0).abs() < 0.02);
+    }
+}
