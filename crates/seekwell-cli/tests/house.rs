@@ -52,6 +52,7 @@ const FLOORS: &[(&str, u32)] = &[
     ("seekwell-trace", 20),
     ("seekwell-workload", 20),
     ("seekwell-stack", 20),
+    ("seekwell-calibrate", 25),
     ("seekwell-sim", 30),
     ("seekwell-server", 30),
     ("seekwell-host", 30),
@@ -87,6 +88,7 @@ fn only_layers_and_those_above_them_know_schedulers() {
         "seekwell-trace",
         "seekwell-workload",
         "seekwell-stack",
+        "seekwell-calibrate",
     ] {
         let mut todo = vec![from.to_owned()];
         let mut seen = BTreeSet::new();

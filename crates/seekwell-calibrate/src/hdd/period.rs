@@ -1,0 +1,128 @@
+//! P1, the revolution: completion times of one sector, read again and again, are the same but for
+//! whole turns. A set of far places is read round after round, in a new order each time lest the
+//! rounds themselves have a period; the read cache cannot hold them all, and each place votes for
+//! the period that makes its times agree.
+
+use crate::probe::Stop;
+use crate::session::Session;
+use crate::stats::frac;
+
+/// The turn, if there is one.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Period {
+    /// ms.
+    pub turn_ms: f64,
+    /// Half of its 95 % interval, ms.
+    pub pm_ms: f64,
+    /// How well the times agree, 0 to 1 (mean length of the circular means).
+    pub agreement: f64,
+    /// Times used.
+    pub samples: usize,
+    /// Mean latency of the reads, ms.
+    pub mean_ms: f64,
+}
+
+/// Frequencies of spindles: 3600 to 20 000 rpm in turns a second. A slower one has not been sold
+/// since the eighties.
+const LOWEST: f64 = 58.0;
+const HIGHEST: f64 = 340.0;
+/// Agreement that a period must reach; without one it is about 0.3.
+pub(crate) const ENOUGH: f64 = 0.6;
+
+/// Times of each place, s since the first.
+type Times = Vec<Vec<f64>>;
+
+fn agreement(times: &Times, f: f64) -> f64 {
+    let (mut sum, mut n) = (0.0, 0.0);
+    for t in times {
+        let (mut c, mut s) = (0.0, 0.0);
+        for x in t {
+            let a = core::f64::consts::TAU * frac(x * f);
+            c += libm::cos(a);
+            s += libm::sin(a);
+        }
+        sum += libm::sqrt(c * c + s * s);
+        n += t.len() as f64;
+    }
+    if n > 0.0 { sum / n } else { 0.0 }
+}
+
+/// Measures it.
+pub(crate) fn measure(s: &mut Session<'_>, hit_ms: f64) -> Result<Period, Stop> {
+    s.stage("spindle speed");
+    // Twice as many places as any cache of the time has segments; more if they still hit.
+    let (mut places, rounds) = (s.count(40, 24), s.count(8, 6).min(16));
+    let times = loop {
+        let at: Vec<u64> = (0..places).map(|_| s.anywhere()).collect();
+        let mut times: Times = vec![vec![]; places];
+        let mut order: Vec<usize> = (0..places).collect();
+        let (mut hits, mut all, mut sum) = (0, 0, 0.0);
+        let start = s.read(at[0])?.done;
+        for _ in 0..rounds {
+            for i in 0..places {
+                let j = i + s.below((places - i) as u64) as usize;
+                order.swap(i, j);
+                let r = s.read(at[order[i]])?;
+                all += 1;
+                if r.ms() < hit_ms {
+                    hits += 1;
+                } else {
+                    times[order[i]].push((r.done - start) as f64 / 1e9);
+                    sum += r.ms();
+                }
+            }
+        }
+        if hits * 3 < all || places > 600 {
+            let n = (all - hits).max(1) as f64;
+            break (times, sum / n);
+        }
+        places *= 4;
+    };
+    let (times, mean_ms) = times;
+    let last = times.iter().flatten().fold(0.0f64, |a, b| a.max(*b));
+    // A quarter of the width of the peak.
+    let step = 0.25 / last.max(0.5);
+    let n = ((HIGHEST - LOWEST) / step) as usize;
+    let scan: Vec<f64> = (0..n)
+        .map(|i| agreement(&times, LOWEST + i as f64 * step))
+        .collect();
+    let best = scan.iter().fold(0.0f64, |a, b| a.max(*b));
+    // Whole multiples of the true frequency agree as well: the lowest counts.
+    let first = scan.iter().position(|r| *r > 0.85 * best).unwrap_or(0);
+    let peak = (first..(first + 8).min(n)).max_by(|a, b| scan[*a].total_cmp(&scan[*b]));
+    let mut f = LOWEST + peak.unwrap_or(first) as f64 * step;
+    let mut width = step;
+    for _ in 0..40 {
+        let (a, b) = (f - width / 2.0, f + width / 2.0);
+        let (ra, rb, rf) = (
+            agreement(&times, a),
+            agreement(&times, b),
+            agreement(&times, f),
+        );
+        if ra > rf && ra >= rb {
+            f = a;
+        } else if rb > rf {
+            f = b;
+        }
+        width *= 0.7;
+    }
+    let r = agreement(&times, f);
+    // Standard error of the frequency from the scatter of the phases about each place's mean, as
+    // of the slope of a regression of revolutions on time.
+    let spread = libm::sqrt(-2.0 * libm::log(r.clamp(1e-9, 1.0))) / core::f64::consts::TAU;
+    let mut ss = 0.0;
+    let mut samples = 0;
+    for t in &times {
+        let m = t.iter().sum::<f64>() / t.len().max(1) as f64;
+        ss += t.iter().map(|x| (x - m) * (x - m)).sum::<f64>();
+        samples += t.len();
+    }
+    let se = spread / libm::sqrt(ss.max(1e-9));
+    Ok(Period {
+        turn_ms: 1e3 / f,
+        pm_ms: 1.96 * se / f * 1e3 / f,
+        agreement: r,
+        samples,
+        mean_ms,
+    })
+}

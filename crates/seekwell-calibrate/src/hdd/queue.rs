@@ -1,0 +1,128 @@
+//! P9, the drive's queue: how many commands it looks at when it chooses, and how old it lets one
+//! grow.
+//!
+//! More reads are kept outstanding than any drive takes. A command that completes was among the
+//! oldest W then; its rank by age never exceeds W and, over many choices, reaches it. So the
+//! greatest rank is the window, or the number of commands the drive takes, whichever is less.
+
+use crate::probe::{Io, Stop, Timed};
+use crate::session::{SMALL, Session};
+
+/// What the order of completions tells.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Queue {
+    /// Commands compared.
+    pub window: usize,
+    /// Age beyond which the oldest goes first, ms, and how many were forced; if it shows.
+    pub age: Option<(f64, usize)>,
+    /// Throughput with the window full over that of one command at a time.
+    pub gain: Option<f64>,
+    pub samples: usize,
+}
+
+/// Outstanding reads, unless the host is known to send fewer.
+const OUTSTANDING: usize = 64;
+
+/// Measures it.
+pub(crate) fn measure(s: &mut Session<'_>, hit_ms: f64, each_ms: f64) -> Result<Queue, Stop> {
+    s.stage("command queue");
+    let depth = s.facts().depth.map_or(OUTSTANDING, |d| d as usize).max(1);
+    let n = s.within(s.count(900, 500), each_ms, 0.15);
+    let far = |s: &mut Session<'_>, n: usize| -> Vec<Io> {
+        (0..n).map(|_| Io::read(s.anywhere(), SMALL)).collect()
+    };
+    let ios = far(s, n);
+    let mut q = of(s.run(&ios, depth)?, hit_ms);
+    // Once more with no more than the window, so that none waits in the host and ages are known.
+    let ios = far(s, n);
+    let times = s.run(&ios, q.window)?;
+    let full = rate(times);
+    q.age = age(times, q.window);
+    let ios = far(s, n / 10);
+    q.gain = Some(full / rate(s.run(&ios, 1)?)).filter(|g| *g > 1.0);
+    Ok(q)
+}
+
+fn rate(times: &[Timed]) -> f64 {
+    let last = times.iter().map(|t| t.done).max().unwrap_or(0);
+    let first = times.first().map_or(0, |t| t.sent);
+    times.len() as f64 / last.saturating_sub(first).max(1) as f64
+}
+
+/// From the times of commands in the order they were sent.
+fn of(times: &[Timed], hit_ms: f64) -> Queue {
+    let mut ranks: Vec<usize> = vec![];
+    for (i, t) in times.iter().enumerate() {
+        if t.ms() > hit_ms {
+            let older = times[..i].iter().filter(|o| o.done > t.done).count();
+            ranks.push(older + 1);
+        }
+    }
+    ranks.sort_unstable_by(|a, b| b.cmp(a));
+    // A handful may be out of order for reasons of the host's.
+    let spare = (times.len() / 500).max(1);
+    let window = ranks.get(spare).copied().unwrap_or(1);
+    Queue {
+        window,
+        age: None,
+        gain: None,
+        samples: ranks.len(),
+    }
+}
+
+/// The age limit: the oldest command was passed over only while it was younger.
+fn age(times: &[Timed], window: usize) -> Option<(f64, usize)> {
+    if window < 2 {
+        return None;
+    }
+    let mut order: Vec<usize> = (0..times.len()).collect();
+    order.sort_by_key(|i| times[*i].done);
+    let mut gone = vec![false; times.len()];
+    let mut oldest = 0;
+    let (mut passed, mut taken) = (vec![], vec![]);
+    let mut before = times[0].sent;
+    for i in order {
+        while oldest < times.len() && gone[oldest] {
+            oldest += 1;
+        }
+        // The choice was made when the command before was done.
+        let age = before.saturating_sub(times[oldest].sent) as f64 / 1e6;
+        if i == oldest {
+            taken.push(age);
+        } else {
+            passed.push(age);
+        }
+        gone[i] = true;
+        before = times[i].done;
+    }
+    let limit = passed.iter().copied().fold(0.0f64, f64::max);
+    let forced = taken.iter().filter(|a| **a > limit * 0.999).count();
+    (forced >= 8).then_some((limit, forced))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn first_in_first_out_has_a_window_of_one() {
+        let t: Vec<Timed> = (0..600)
+            .map(|i| Timed {
+                sent: 1,
+                done: 10_000_000 * (i + 1),
+            })
+            .collect();
+        assert_eq!(of(&t, 0.1).window, 1);
+    }
+
+    #[test]
+    fn pairs_swapped_have_a_window_of_two() {
+        let t: Vec<Timed> = (0..600u64)
+            .map(|i| Timed {
+                sent: 1,
+                done: 10_000_000 * ((i ^ 1) + 1),
+            })
+            .collect();
+        assert_eq!(of(&t, 0.1).window, 2);
+    }
+}

@@ -1,0 +1,416 @@
+//! P3 to P5, angles and tracks: with the turn known, the completion time of a read tells the angle
+//! of its last sector. Reading backwards within a track the angle falls by one sector's share
+//! each; where it jumps, a track ends, and the jump is the skew. Backwards, because a drive reads
+//! ahead, and what is behind the head it has not read.
+
+use crate::probe::{Io, Stop, Timed};
+use crate::session::{SMALL, Session};
+use crate::stats::{frac, mean, median, quantile_sorted};
+
+/// Turns of the spindle as a clock.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Spindle {
+    pub turn_ms: f64,
+    pub origin: u64,
+}
+
+impl Spindle {
+    /// Turns since the origin.
+    pub fn turns(&self, t: u64) -> f64 {
+        (t as f64 - self.origin as f64) / 1e6 / self.turn_ms
+    }
+    /// Turns from `a` to `b`, without the whole ones.
+    pub fn between(&self, a: Timed, b: Timed) -> f64 {
+        frac(self.turns(b.done) - self.turns(a.done))
+    }
+}
+
+/// Distance from the nearest whole number.
+fn off_whole(x: f64) -> f64 {
+    let f = frac(x);
+    f.min(1.0 - f)
+}
+
+/// Sectors per track around a place.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct TrackLength {
+    pub sectors: f64,
+    /// Half of the 95 % interval.
+    pub pm: f64,
+}
+
+/// Residual angles up to this count as none, in turns: timing noise, not a skew.
+const SAME: f64 = 0.011;
+/// Backward steps of a measurement of the track length.
+const STEPS: usize = 12;
+/// Times a noisy measurement is taken.
+const PASSES: u64 = 6;
+
+/// Sectors per track around `lba`; `guess` may be off by a third. Noisy times are taken again,
+/// further towards the rim.
+pub(crate) fn length_at(
+    s: &mut Session<'_>,
+    spindle: Spindle,
+    lba: u64,
+    guess: f64,
+) -> Result<Option<TrackLength>, Stop> {
+    let delta = ((guess / 10.0) as u64 / 8 * 8).max(8);
+    let reach = delta * (STEPS as u64 + 1);
+    let mut top = lba.clamp(PASSES * reach, s.capacity() - u64::from(SMALL)) / 8 * 8;
+    // Sectors and turns over all runs, and the variance of a step.
+    let (mut sectors, mut turns, mut var, mut runs) = (0.0, 0.0, 0.0, 0.0);
+    for _ in 0..PASSES {
+        if let Some(r) = run_at(s, spindle, top, delta)? {
+            sectors += r.sectors;
+            turns += r.turns;
+            var += r.var;
+            runs += 1.0;
+        }
+        if turns > 0.0 && libm::sqrt(var) / turns < 0.0014 {
+            break;
+        }
+        top -= reach;
+    }
+    Ok((turns > 0.0).then(|| {
+        let length = sectors / turns;
+        // Each run is off by the noise of its first and its last read, as a step is.
+        TrackLength {
+            sectors: length,
+            pm: length * (1.96 * libm::sqrt(var) / turns).max(0.2 / length) * 1f64.max(2.0 - runs),
+        }
+    }))
+}
+
+/// The longest row of backward steps within one track.
+struct Run {
+    sectors: f64,
+    turns: f64,
+    var: f64,
+}
+
+fn run_at(
+    s: &mut Session<'_>,
+    spindle: Spindle,
+    top: u64,
+    delta: u64,
+) -> Result<Option<Run>, Stop> {
+    let mut times = Vec::with_capacity(STEPS + 1);
+    for i in 0..=STEPS as u64 {
+        times.push(s.read(top - i * delta)?);
+    }
+    let steps: Vec<f64> = times
+        .windows(2)
+        .map(|w| 1.0 - spindle.between(w[0], w[1]))
+        .collect();
+    let usual = median(&steps);
+    let (mut best, mut from) = ((0, 0.0), 0);
+    for i in 0..=steps.len() {
+        if i == steps.len() || (steps[i] - usual).abs() > SAME {
+            let sum: f64 = steps[from..i].iter().sum();
+            if i - from > best.0 {
+                best = (i - from, sum);
+            }
+            from = i + 1;
+        }
+    }
+    let (n, turns) = best;
+    if n < 3 || turns <= 0.0 {
+        return Ok(None);
+    }
+    let good: Vec<f64> = steps
+        .iter()
+        .copied()
+        .filter(|d| (d - usual).abs() <= SAME)
+        .collect();
+    let m = mean(&good);
+    Ok(Some(Run {
+        sectors: (n as u64 * delta) as f64,
+        turns,
+        var: good.iter().map(|d| (d - m) * (d - m)).sum::<f64>() / (good.len() - 1) as f64,
+    }))
+}
+
+/// The tracks around one place, to the sector.
+#[derive(Debug, Clone)]
+pub(crate) struct Grid {
+    /// First sector of a track; tracks before it begin each `spt` earlier.
+    pub start: u64,
+    /// Uncertainty of `start`, sectors above.
+    pub loose: u64,
+    /// Sectors per track, whole.
+    pub spt: u64,
+    /// Jump from track -i-1 to track -i, in sectors.
+    pub jumps: Vec<f64>,
+    /// The steps in the order of the tracks.
+    pub pattern: Pattern,
+}
+
+/// What the jumps tell of the order of tracks.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Pattern {
+    /// All alike.
+    Plain { step: f64 },
+    /// Each `period`-th jump is another: heads of a cylinder, or tracks of a band.
+    Periodic {
+        period: u64,
+        step: f64,
+        end: f64,
+        /// Index of the first jump that is one of these.
+        first: u64,
+    },
+}
+
+impl Grid {
+    /// First sector of the track `i` before the anchor.
+    pub fn track(&self, i: u64) -> u64 {
+        self.start - i * self.spt
+    }
+    /// Angle of sector `q` of track `i` against the start of the anchor's, in sectors.
+    pub fn angle(&self, i: u64, q: u64) -> f64 {
+        q as f64 - (0..i).map(|k| self.jump(k)).sum::<f64>()
+    }
+    fn jump(&self, k: u64) -> f64 {
+        match self.pattern {
+            Pattern::Plain { step } => step,
+            Pattern::Periodic {
+                period,
+                step,
+                end,
+                first,
+            } => {
+                if k >= first && (k - first).is_multiple_of(period) {
+                    end
+                } else {
+                    step
+                }
+            }
+        }
+    }
+}
+
+/// Boundaries are first looked for to this many sectors. Closer reads may meet what the drive has
+/// read ahead after the one before.
+const COARSE: u64 = 16;
+
+/// Where the track of `known` begins, above `low`, which is on the one before: between the two
+/// sectors given, at most [`COARSE`] apart. `None` if a read came out of the cache.
+fn boundary(
+    s: &mut Session<'_>,
+    spindle: Spindle,
+    (low, known): (u64, u64),
+    spt: f64,
+    hit_ms: f64,
+) -> Result<Option<(u64, u64)>, Stop> {
+    let unit = u64::from(s.facts().block.max(1));
+    let n = unit as u32;
+    let reference = s.one(Io::read(known, n))?;
+    let (mut lo, mut hi) = (low, known);
+    let mut aside = low.saturating_sub(3 * spt as u64);
+    while hi - lo > COARSE.max(unit) {
+        let mid = (lo + (hi - lo) / 2) / unit * unit;
+        // The head must not come by soon after the last read: that is as quick as a cache hit. So it
+        // is sent back some tracks; ahead, the drive might read all there is in between.
+        aside = aside.saturating_sub(64);
+        s.one(Io::read(aside / unit * unit, n))?;
+        let t = s.one(Io::read(mid, n))?;
+        if t.ms() < hit_ms {
+            return Ok(None);
+        }
+        let expected = (known - mid) as f64 / spt;
+        if off_whole(spindle.between(reference, t) + expected) < SAME {
+            hi = mid;
+        } else {
+            lo = mid;
+        }
+    }
+    // An end that was never moved was no bound.
+    Ok((lo != low && hi != known).then_some((lo, hi)))
+}
+
+/// Maps the tracks before `lba`, in a zone that reaches at least `room` sectors further down.
+pub(crate) fn grid_at(
+    s: &mut Session<'_>,
+    spindle: Spindle,
+    lba: u64,
+    room: u64,
+    spt: f64,
+    hit_ms: f64,
+) -> Result<Option<Grid>, Stop> {
+    let unit = u64::from(s.facts().block.max(1));
+    let lba = lba / unit * unit;
+    let whole = (lba - spt as u64) / unit * unit;
+    let Some(first) = boundary(s, spindle, (whole, lba), spt, hit_ms)? else {
+        return Ok(None);
+    };
+    let (mut lo, mut hi) = first;
+    let start = (lo + hi) as f64 / 2.0;
+    // Boundaries further and further away make the length exact.
+    let (mut exact, mut pm) = (spt, 0.008 * spt);
+    for k in [1u64, 4, 16, 64, 256] {
+        if k as f64 * spt > room as f64 / 2.0 {
+            break;
+        }
+        let near = start - k as f64 * exact;
+        let reach = k as f64 * pm + 2.0 * COARSE.max(unit) as f64;
+        if reach > exact * 0.45 {
+            return Ok(None);
+        }
+        let low = (near - reach) as u64 / unit * unit;
+        let known = (near + reach) as u64 / unit * unit;
+        let Some(b) = boundary(s, spindle, (low, known), exact, hit_ms)? else {
+            return Ok(None);
+        };
+        exact = (start - (b.0 + b.1) as f64 / 2.0) / k as f64;
+        pm = COARSE.max(unit) as f64 / k as f64;
+    }
+    let spt = libm::round(exact) as u64;
+    // With the length exact, fresh tracks tell where within the coarse bounds they begin.
+    let mut i = 300;
+    while hi - lo > unit && (i + 3) * spt < room {
+        let mid = (lo + (hi - lo) / 2) / unit * unit;
+        let (test, known) = (mid - i * spt, (mid - i * spt + spt / 2) / unit * unit);
+        if mid == lo || !test.is_multiple_of(unit) {
+            // Aligned reads cannot meet this place on this track; the next one may do.
+            i += 1;
+            if i > 340 {
+                break;
+            }
+            continue;
+        }
+        let a = s.one(Io::read(known, unit as u32))?;
+        let b = s.one(Io::read(test, unit as u32))?;
+        let expected = (known - test) as f64 / spt as f64;
+        if off_whole(spindle.between(a, b) + expected) < SAME {
+            hi = mid;
+        } else {
+            lo = mid;
+        }
+        i += 1;
+    }
+    let mut grid = Grid {
+        start: hi,
+        loose: hi - lo - 1,
+        spt,
+        jumps: vec![],
+        pattern: Pattern::Plain { step: 0.0 },
+    };
+    // A short look finds the heads of a cylinder, a long one the tracks of a band.
+    for tracks in [96, s.count(2200, 500)] {
+        let tracks = (tracks as u64).min(room / grid.spt);
+        let left = s.left_s() * 0.4;
+        let tracks = tracks.min((left / spindle.turn_ms * 1e3) as u64);
+        extend(s, spindle, &mut grid, tracks)?;
+        grid.pattern = pattern(&grid.jumps);
+        if matches!(grid.pattern, Pattern::Periodic { .. }) {
+            break;
+        }
+    }
+    Ok(Some(grid))
+}
+
+/// Reads one sector of each track down to `tracks`, and notes the jumps.
+fn extend(s: &mut Session<'_>, spindle: Spindle, grid: &mut Grid, tracks: u64) -> Result<(), Stop> {
+    let unit = u64::from(s.facts().block.max(1));
+    let place = |g: &Grid, i: u64| (g.track(i) + g.spt * 3 / 8) / unit * unit;
+    let done = grid.jumps.len() as u64;
+    let mut last = s.one(Io::read(place(grid, done), unit as u32))?;
+    for i in done + 1..tracks {
+        let t = s.one(Io::read(place(grid, i), unit as u32))?;
+        let q = |i: u64| (place(grid, i) - grid.track(i)) as f64;
+        // Towards the rim the angle moves on by what lies between the two sectors of their tracks,
+        // less the jump.
+        let moved = spindle.between(last, t);
+        let jump = frac((q(i) - q(i - 1)) / grid.spt as f64 - moved) * grid.spt as f64;
+        grid.jumps.push(jump);
+        last = t;
+    }
+    Ok(())
+}
+
+/// The levels and the period in a row of jumps.
+pub(crate) fn pattern(jumps: &[f64]) -> Pattern {
+    let mut sorted = jumps.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let plain = Pattern::Plain {
+        step: libm::round(median(jumps)),
+    };
+    // The widest gap separates the levels, if it is wider than what lies inside them. A level has
+    // more than a stray member; strays at its outer end do not widen it.
+    let few = 3;
+    if sorted.len() < 2 * few {
+        return plain;
+    }
+    let gap_at = |i: &usize| sorted[*i] - sorted[*i - 1];
+    let Some(at) = (few..=sorted.len() - few).max_by(|a, b| gap_at(a).total_cmp(&gap_at(b))) else {
+        return plain;
+    };
+    let (low, high) = sorted.split_at(at);
+    let gap = gap_at(&at);
+    let width = |v: &[f64]| quantile_sorted(v, 0.95) - quantile_sorted(v, 0.05);
+    if gap < 1.5 || gap < 1.5 * width(low).max(width(high)) {
+        return plain;
+    }
+    let split = (low[low.len() - 1] + high[0]) / 2.0;
+    // The rarer level is the end of a cylinder or band; of two alike the longer one is.
+    let rare_high = high.len() <= low.len();
+    let ends: Vec<u64> = (0..jumps.len())
+        .filter(|i| (jumps[*i] > split) == rare_high)
+        .map(|i| i as u64)
+        .collect();
+    if ends.len() < 3 {
+        return plain;
+    }
+    let between: Vec<f64> = ends.windows(2).map(|w| (w[1] - w[0]) as f64).collect();
+    let period = libm::round(median(&between)) as u64;
+    let regular = between.iter().filter(|d| **d as u64 == period).count();
+    if period < 2 || regular * 10 < between.len() * 7 {
+        return plain;
+    }
+    let (step, end) = if rare_high { (low, high) } else { (high, low) };
+    Pattern::Periodic {
+        period,
+        step: libm::round(median(step)),
+        end: libm::round(median(end)),
+        first: ends[0] % period,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn heads_show_as_the_period_of_the_jumps() {
+        let jumps: Vec<f64> = (0..80)
+            .map(|i| if i % 4 == 2 { 130.0 } else { 96.0 } + 0.2 * f64::from(i % 3))
+            .collect();
+        assert_eq!(
+            pattern(&jumps),
+            Pattern::Periodic {
+                period: 4,
+                step: 96.0,
+                end: 130.0,
+                first: 2
+            }
+        );
+    }
+
+    #[test]
+    fn two_heads_alternate() {
+        let jumps: Vec<f64> = (0..80)
+            .map(|i| if i % 2 == 1 { 130.0 } else { 96.0 })
+            .collect();
+        let Pattern::Periodic { period, end, .. } = pattern(&jumps) else {
+            panic!("no period");
+        };
+        assert_eq!((period, end), (2, 130.0));
+    }
+
+    #[test]
+    fn noise_is_no_pattern() {
+        let jumps: Vec<f64> = (0..80)
+            .map(|i| 96.0 + f64::from(i * 7 % 10) / 5.0)
+            .collect();
+        assert!(matches!(pattern(&jumps), Pattern::Plain { .. }));
+    }
+}

@@ -1,0 +1,211 @@
+//! P4 over the whole drive: sectors per track at evenly spaced places, then the places where they
+//! change, by halving.
+
+use super::track::{Spindle, TrackLength, length_at};
+use crate::probe::{Io, Stop};
+use crate::session::Session;
+
+/// Sequential reads of a rate: 128 KiB each.
+const BLOCK: u32 = 256;
+
+/// MB/s of a sequential reader at `lba`, over about `ms`.
+pub(crate) fn rate_at(s: &mut Session<'_>, lba: u64, ms: f64) -> Result<f64, Stop> {
+    let block = u64::from(BLOCK);
+    let room = s.capacity() / block;
+    let read = |from: u64, n: usize| -> Vec<Io> {
+        let ios = (0..n as u64).map(|i| Io::read((from + i * block) / 8 * 8, BLOCK));
+        ios.collect()
+    };
+    // A first piece starts the stream and tells how much a measurement takes.
+    let warm = 8;
+    let from = lba.min((room.saturating_sub(warm as u64)) * block) / 8 * 8;
+    let t = s.run(&read(from, warm), 1)?;
+    let each = (t[warm - 1].done - t[0].done) as f64 / 1e6 / (warm - 1) as f64;
+    let left = (s.capacity() - from) / block;
+    let n = ((ms / each.max(1e-3)) as u64).clamp(16, left.saturating_sub(warm as u64).max(1));
+    let n = n.min(1 << 16) as usize;
+    let t = s.run(&read(from + warm as u64 * block, n), 1)?;
+    let took = t[n - 1].done - t[0].sent;
+    Ok(n as f64 * f64::from(BLOCK) * 512.0 / 1e6 / (took as f64 / 1e9))
+}
+
+/// A zone: first sector and sectors per track.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Zone {
+    pub first: u64,
+    pub length: TrackLength,
+}
+
+/// The zones, from the rim.
+#[derive(Debug, Clone)]
+pub(crate) struct Zones {
+    pub zones: Vec<Zone>,
+    pub samples: usize,
+    pub capacity: u64,
+}
+
+impl Zones {
+    /// Sectors per track at a place.
+    pub fn at(&self, lba: u64) -> f64 {
+        let i = self.zones.partition_point(|z| z.first <= lba).max(1) - 1;
+        self.zones[i].length.sectors
+    }
+    /// Where the zone after `i` begins.
+    pub fn end(&self, i: usize) -> u64 {
+        self.zones.get(i + 1).map_or(self.capacity, |z| z.first)
+    }
+    /// Tracks from the rim to a place.
+    pub fn tracks(&self, lba: u64) -> f64 {
+        let mut sum = 0.0;
+        for (i, z) in self.zones.iter().enumerate() {
+            let end = self.end(i).min(lba);
+            if end <= z.first {
+                break;
+            }
+            sum += (end - z.first) as f64 / z.length.sectors;
+        }
+        sum
+    }
+    /// The place so many tracks from the rim.
+    pub fn lba(&self, tracks: f64) -> u64 {
+        let mut left = tracks.max(0.0);
+        for (i, z) in self.zones.iter().enumerate() {
+            let n = (self.end(i) - z.first) as f64 / z.length.sectors;
+            if left <= n {
+                return z.first + (left * z.length.sectors) as u64;
+            }
+            left -= n;
+        }
+        self.capacity
+    }
+}
+
+/// Finds them.
+pub(crate) fn measure(
+    s: &mut Session<'_>,
+    spindle: Spindle,
+) -> Result<Result<Zones, String>, Stop> {
+    s.stage("zones");
+    let outer = rate_at(s, 0, 150.0)?;
+    // A track and the switch to the next take about an eighth more than a turn.
+    let mut guess = outer * 1e6 / 512.0 * spindle.turn_ms / 1e3 * 1.12;
+    let capacity = s.capacity();
+    let places = s.count(64, 24) as u64;
+    let mut found: Vec<(u64, TrackLength)> = vec![];
+    let mut missed = 0;
+    for i in 0..places {
+        let lba = (capacity / places * i + capacity / places / 2) / 8 * 8;
+        let mut l = length_at(s, spindle, lba, guess)?;
+        if let Some(first) = l.filter(|l| found.is_empty() && l.sectors > 1.8 * guess) {
+            l = length_at(s, spindle, lba, first.sectors)?;
+        }
+        if l.is_none() {
+            l = length_at(s, spindle, lba + (guess / 3.0) as u64, guess * 0.9)?;
+        }
+        match l {
+            // The first guess is from a rate, which the link may have limited, or the loss of a
+            // turn at every command without read-ahead.
+            Some(l)
+                if (0.5..1.8).contains(&(l.sectors / guess))
+                    || found.is_empty() && (0.4..64.0).contains(&(l.sectors / guess)) =>
+            {
+                guess = l.sectors;
+                found.push((lba, l));
+            }
+            _ => missed += 1,
+        }
+    }
+    if found.len() < 8 || missed > found.len() / 2 {
+        return Ok(Err(format!(
+            "the angles of neighbouring sectors make no tracks at {missed} of {places} places: \
+             too noisy, or the addresses are remapped (shingled drive, array)"
+        )));
+    }
+    let mut samples = found.len();
+    // Different by more than the noise and more than half a percent.
+    let differ = |a: TrackLength, b: TrackLength| {
+        (a.sectors - b.sectors).abs() > (0.006 * a.sectors).max(a.pm + b.pm)
+    };
+    let narrow = capacity / 4096;
+    let mut done = vec![found[0]];
+    let mut todo: Vec<(u64, TrackLength)> = found.into_iter().skip(1).rev().collect();
+    while let (Some(&(a, la)), Some(&(b, lb))) = (done.last(), todo.last()) {
+        if differ(la, lb) && b - a > narrow {
+            let mid = (a + (b - a) / 2) / 8 * 8;
+            let between = match length_at(s, spindle, mid, lb.sectors) {
+                Ok(l) => l,
+                // What is left of the drive stays as coarse as it is.
+                Err(Stop::Budget) => None,
+                Err(e) => return Err(e),
+            };
+            if let Some(l) = between
+                && (0.5..2.0).contains(&(l.sectors / la.sectors))
+            {
+                samples += 1;
+                todo.push((mid, l));
+                continue;
+            }
+        }
+        done.push((b, lb));
+        todo.pop();
+    }
+    // Neighbours alike make a zone, whose length is the best known of its samples.
+    let mut zones: Vec<Zone> = vec![];
+    let mut last = 0;
+    let mut group: Vec<TrackLength> = vec![];
+    for (lba, l) in done {
+        if mean(&group).is_some_and(|g| differ(g, l)) {
+            close(&mut zones, &mut group);
+            zones.push(Zone {
+                first: last + (lba - last) / 2,
+                length: l,
+            });
+        } else if zones.is_empty() {
+            zones.push(Zone {
+                first: 0,
+                length: l,
+            });
+        }
+        group.push(l);
+        last = lba;
+    }
+    close(&mut zones, &mut group);
+    // A sliver is a measurement that failed, not a zone; and what now looks alike is one zone.
+    let mut i = 1;
+    while i < zones.len() {
+        let end = zones.get(i + 1).map_or(capacity, |z| z.first);
+        let sliver = end - zones[i].first < 3 * narrow;
+        if sliver || !differ(zones[i - 1].length, zones[i].length) {
+            if sliver && i + 1 < zones.len() {
+                zones[i + 1].first = zones[i].first + (end - zones[i].first) / 2;
+            }
+            zones.remove(i);
+        } else {
+            i += 1;
+        }
+    }
+    Ok(Ok(Zones {
+        zones,
+        samples,
+        capacity,
+    }))
+}
+
+/// The mean of samples of one zone, weighed by their precision.
+fn mean(group: &[TrackLength]) -> Option<TrackLength> {
+    let weight = |l: &TrackLength| 1.0 / (l.pm * l.pm).max(1e-4);
+    let all: f64 = group.iter().map(weight).sum();
+    let sum: f64 = group.iter().map(|l| l.sectors * weight(l)).sum();
+    (all > 0.0).then(|| TrackLength {
+        sectors: sum / all,
+        pm: 1.0 / libm::sqrt(all),
+    })
+}
+
+/// Gives the zone just ended the mean of its samples.
+fn close(zones: &mut [Zone], group: &mut Vec<TrackLength>) {
+    if let (Some(z), Some(m)) = (zones.last_mut(), mean(group)) {
+        z.length = m;
+    }
+    group.clear();
+}

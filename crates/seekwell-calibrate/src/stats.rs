@@ -1,0 +1,133 @@
+//! Small statistics: quantiles, circular means, straight lines, intervals.
+
+/// The median; NaN of nothing.
+pub fn median(v: &[f64]) -> f64 {
+    quantile(v, 0.5)
+}
+
+/// The quantile `q` with straight lines between the order statistics; NaN of nothing.
+pub fn quantile(v: &[f64], q: f64) -> f64 {
+    let mut s = v.to_vec();
+    s.sort_by(f64::total_cmp);
+    quantile_sorted(&s, q)
+}
+
+/// The same of values already sorted.
+pub fn quantile_sorted(s: &[f64], q: f64) -> f64 {
+    if s.is_empty() {
+        return f64::NAN;
+    }
+    let x = q.clamp(0.0, 1.0) * (s.len() - 1) as f64;
+    let i = x as usize;
+    let j = (i + 1).min(s.len() - 1);
+    s[i] + (s[j] - s[i]) * (x - i as f64)
+}
+
+/// Mean.
+pub fn mean(v: &[f64]) -> f64 {
+    v.iter().sum::<f64>() / v.len() as f64
+}
+
+/// Half of the 95 % interval of the mean (normal).
+pub fn half_width(v: &[f64]) -> f64 {
+    if v.len() < 2 {
+        return f64::INFINITY;
+    }
+    let m = mean(v);
+    let ss: f64 = v.iter().map(|x| (x - m) * (x - m)).sum();
+    1.96 * libm::sqrt(ss / (v.len() - 1) as f64 / v.len() as f64)
+}
+
+/// The fraction part in [0, 1).
+pub fn frac(x: f64) -> f64 {
+    let f = x - libm::floor(x);
+    if f < 1.0 { f } else { 0.0 }
+}
+
+/// A straight line by least squares: intercept, slope and half the 95 % interval of each.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Line {
+    /// Value at 0.
+    pub intercept: f64,
+    /// Slope.
+    pub slope: f64,
+    /// Half of the interval of the intercept.
+    pub intercept_pm: f64,
+    /// Half of the interval of the slope.
+    pub slope_pm: f64,
+}
+
+/// Fits a line; `None` with fewer than three points or all at one place.
+pub fn line(points: &[(f64, f64)]) -> Option<Line> {
+    let n = points.len() as f64;
+    if points.len() < 3 {
+        return None;
+    }
+    let (mx, my) = (
+        points.iter().map(|p| p.0).sum::<f64>() / n,
+        points.iter().map(|p| p.1).sum::<f64>() / n,
+    );
+    let sxx: f64 = points.iter().map(|p| (p.0 - mx) * (p.0 - mx)).sum();
+    if sxx <= 0.0 {
+        return None;
+    }
+    let sxy: f64 = points.iter().map(|p| (p.0 - mx) * (p.1 - my)).sum();
+    let slope = sxy / sxx;
+    let intercept = my - slope * mx;
+    let sse: f64 = points
+        .iter()
+        .map(|p| {
+            let r = p.1 - intercept - slope * p.0;
+            r * r
+        })
+        .sum();
+    let s2 = sse / (n - 2.0);
+    Some(Line {
+        intercept,
+        slope,
+        intercept_pm: 1.96 * libm::sqrt(s2 * (1.0 / n + mx * mx / sxx)),
+        slope_pm: 1.96 * libm::sqrt(s2 / sxx),
+    })
+}
+
+/// Root mean square of the horizontal distance between two latency distributions, as a share of
+/// the mean of the first: the demerit figure of Ruemmler and Wilkes (1994).
+pub fn demerit(measured: &[f64], model: &[f64]) -> f64 {
+    let (mut a, mut b) = (measured.to_vec(), model.to_vec());
+    a.sort_by(f64::total_cmp);
+    b.sort_by(f64::total_cmp);
+    let n = 200;
+    let sum: f64 = (0..n)
+        .map(|i| {
+            let q = (f64::from(i) + 0.5) / f64::from(n);
+            let d = quantile_sorted(&a, q) - quantile_sorted(&b, q);
+            d * d
+        })
+        .sum();
+    libm::sqrt(sum / f64::from(n)) / mean(measured)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quantiles_and_lines() {
+        let v = [4.0, 1.0, 3.0, 2.0];
+        assert_eq!(median(&v), 2.5);
+        assert_eq!(quantile(&v, 0.0), 1.0);
+        assert_eq!(quantile(&v, 1.0), 4.0);
+        assert!(median(&[]).is_nan());
+        let l = line(&[(0.0, 1.0), (1.0, 3.0), (2.0, 5.0)]).unwrap();
+        assert!((l.intercept - 1.0).abs() < 1e-12 && (l.slope - 2.0).abs() < 1e-12);
+        assert_eq!(line(&[(1.0, 1.0), (1.0, 2.0), (1.0, 3.0)]), None);
+    }
+
+    #[test]
+    fn the_demerit_of_a_shift_is_the_shift() {
+        let a: Vec<f64> = (0..100).map(|i| 10.0 + f64::from(i)).collect();
+        let b: Vec<f64> = a.iter().map(|x| x + 5.0).collect();
+        assert!((demerit(&a, &b) - 5.0 / mean(&a)).abs() < 1e-9);
+        assert_eq!(demerit(&a, &a), 0.0);
+    }
+}

@@ -1,0 +1,202 @@
+//! What is told apart, what is refused, and what is kept when a calibration does not end by itself.
+
+use rand::RngCore;
+use seekwell_calibrate::{
+    Facts, Io, Kind, Known, Options, Probe, SimProbe, Stop, Timed, calibrate, preset,
+};
+use seekwell_core::rng;
+use seekwell_device::{HddParams, Preset, open};
+
+fn probe(spec: &str) -> SimProbe<Box<dyn seekwell_core::Device + Send>> {
+    SimProbe::new(open(spec, 7).expect(spec), 7, 5_000.0)
+}
+
+/// Stops after so many I/Os, as a user or a failing device would.
+struct Cut<P> {
+    probe: P,
+    left: usize,
+    with: Stop,
+}
+
+impl<P: Probe> Probe for Cut<P> {
+    fn facts(&self) -> &Facts {
+        self.probe.facts()
+    }
+    fn now(&self) -> u64 {
+        self.probe.now()
+    }
+    fn sleep(&mut self, ns: u64) -> Result<(), Stop> {
+        self.probe.sleep(ns)
+    }
+    fn run(&mut self, ios: &[Io], depth: usize, out: &mut Vec<Timed>) -> Result<(), Stop> {
+        if self.left < ios.len() {
+            return Err(self.with.clone());
+        }
+        self.left -= ios.len();
+        self.probe.run(ios, depth, out)
+    }
+}
+
+/// Slow, and no two reads alike: a network volume.
+struct Cloud(Facts, u64, rng::Pcg64Mcg);
+
+impl Probe for Cloud {
+    fn facts(&self) -> &Facts {
+        &self.0
+    }
+    fn now(&self) -> u64 {
+        self.1
+    }
+    fn sleep(&mut self, ns: u64) -> Result<(), Stop> {
+        self.1 += ns;
+        Ok(())
+    }
+    fn run(&mut self, ios: &[Io], _: usize, out: &mut Vec<Timed>) -> Result<(), Stop> {
+        out.clear();
+        for _ in ios {
+            let sent = self.1;
+            self.1 += 4_000_000 + self.2.next_u64() % 3_000_000;
+            out.push(Timed { sent, done: self.1 });
+        }
+        Ok(())
+    }
+}
+
+fn parsed(text: &str) -> HddParams {
+    let p = Preset::parse("hdd", seekwell_device::hdd::DEFS, "fitted.toml", text)
+        .unwrap_or_else(|e| panic!("{e}\n{text}"));
+    HddParams::from_preset(&p).unwrap_or_else(|e| panic!("{}\n{text}", e.what))
+}
+
+#[test]
+fn disks_and_flash_are_told_apart_by_probes_alone() {
+    for (spec, kind) in [
+        ("hdd:st2000dm006", Kind::Hdd),
+        ("hdd:hus728t8,depth=1,look_ahead=no", Kind::Hdd),
+        ("constant:service_us=80,servers=parallel", Kind::Flash),
+        ("constant:service_us=4000", Kind::Unknown),
+    ] {
+        let fit = calibrate(&mut probe(spec), Options::default(), &mut |_| {});
+        assert_eq!(fit.kind, kind, "{spec}: {}", fit.because);
+    }
+}
+
+#[test]
+fn what_has_no_period_is_refused_with_the_reason() {
+    let facts = Facts {
+        capacity: 1 << 30,
+        block: 8,
+        ..Facts::default()
+    };
+    let mut cloud = Cloud(facts, 1, rng::stream(3, "cloud"));
+    let fit = calibrate(&mut cloud, Options::default(), &mut |_| {});
+    assert_eq!(fit.kind, Kind::Unknown);
+    assert!(fit.because.contains("no common period"), "{}", fit.because);
+    assert_eq!(preset(&fit, "x"), None);
+}
+
+#[test]
+fn a_small_device_is_refused() {
+    let mut small = probe("constant:capacity=2000");
+    let fit = calibrate(&mut small, Options::default(), &mut |_| {});
+    assert!(fit.because.contains("16 MiB"), "{}", fit.because);
+    assert_eq!(fit.ios, 0);
+}
+
+/// Wherever it is cut, what is known makes a preset that reads and runs, and says what is not.
+#[test]
+fn an_interrupted_calibration_keeps_what_it_has() {
+    for left in [20, 300, 700, 2_000, 5_000, 8_000] {
+        let mut cut = Cut {
+            probe: probe("hdd:hitachi-7k500"),
+            left,
+            with: Stop::Interrupted,
+        };
+        let fit = calibrate(&mut cut, Options::default(), &mut |_| {});
+        assert_eq!(fit.cut, Some(Stop::Interrupted), "{left}");
+        match preset(&fit, "partial") {
+            None => assert!(fit.get("rpm").is_none(), "{left}"),
+            Some(text) => {
+                let p = parsed(&text);
+                assert!((p.rpm / 7200.0 - 1.0).abs() < 1e-3, "{left}: {} rpm", p.rpm);
+                assert!(text.contains("stopped early: interrupted"));
+                // Only after the order of tracks is the number of surfaces more than a guess.
+                let guess = text
+                    .lines()
+                    .find(|l| l.starts_with("surfaces"))
+                    .expect("surfaces");
+                let known = fit
+                    .get("surfaces")
+                    .is_some_and(|e| e.known == Known::Measured);
+                assert_eq!(guess.contains("not measured"), !known, "{left}: {guess}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_short_budget_is_kept() {
+    for budget_s in [10.0, 30.0, 60.0] {
+        let options = Options {
+            budget_s,
+            ..Options::default()
+        };
+        let fit = calibrate(&mut probe("hdd:hitachi-7k500"), options, &mut |_| {});
+        // One measurement at most may be under way when it ends.
+        assert!(
+            fit.seconds < budget_s + 3.0,
+            "{budget_s}: {} s",
+            fit.seconds
+        );
+        assert!((fit.number("rpm").expect("rpm") / 7200.0 - 1.0).abs() < 1e-3);
+        parsed(&preset(&fit, "short").expect("a preset"));
+    }
+}
+
+#[test]
+fn a_device_that_vanishes_is_named() {
+    let mut cut = Cut {
+        probe: probe("hdd:hitachi-7k500"),
+        left: 1_000,
+        with: Stop::Device("sector 8: No such device".into()),
+    };
+    let fit = calibrate(&mut cut, Options::default(), &mut |_| {});
+    let text = preset(&fit, "gone").expect("the speed was known");
+    assert!(text.contains("No such device"));
+}
+
+#[test]
+fn the_same_seed_gives_the_same_preset() {
+    let once = || {
+        let fit = calibrate(
+            &mut probe("hdd:hitachi-7k200"),
+            Options::default(),
+            &mut |_| {},
+        );
+        preset(&fit, "x").expect("a preset")
+    };
+    assert_eq!(once(), once());
+}
+
+/// With permission the write cache is measured too; without, nothing is ever written.
+#[test]
+fn the_write_cache_is_measured_with_permission() {
+    let spec = "hdd:hitachi-7k500,wc_idle=1000";
+    let fit = calibrate(&mut probe(spec), Options::default(), &mut |_| {});
+    assert!(fit.get("wc_cmds").is_none());
+    let mut writes = probe(spec).allow_write();
+    let fit = calibrate(&mut writes, Options::default(), &mut |_| {});
+    let extents = fit.number("wc_cmds").expect("wc_cmds");
+    // The preset's 128; the drive writes some out while the cache fills.
+    assert!((115.0..150.0).contains(&extents), "{extents} extents");
+    let off = format!("{spec},write_cache=no");
+    let fit = calibrate(
+        &mut probe(&off).allow_write(),
+        Options::default(),
+        &mut |_| {},
+    );
+    assert_eq!(
+        fit.get("write_cache").map(|e| e.value.clone()),
+        Some(seekwell_calibrate::Val::Flag(false))
+    );
+}
