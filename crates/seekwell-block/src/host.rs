@@ -3,8 +3,10 @@
 //! The single-queue drivers differ in how far they look ahead. A SCSI or libata driver takes the
 //! next request from the elevator even when the device is full, and leaves it, started, at the
 //! head: the scheduler has decided one request early and sees one more in the driver than the
-//! device holds. What a model of a particular host adds (packing, stopping) belongs to its own
-//! kind here.
+//! device holds. The driver of eMMC and SD cards does so too, with two slots, and packs writes;
+//! its rules are in `legacy/mmc.rs`.
+
+use seekwell_core::MmcHost;
 
 /// A host driver of the single-queue layer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -19,13 +21,16 @@ pub enum HostDriver {
         /// queue_depth of the device.
         depth: u32,
     },
+    /// eMMC and SD: one command or packed group on the bus, the next one prepared.
+    Mmc(MmcHost),
 }
 
 impl HostDriver {
-    /// Commands at once.
+    /// Commands at once; a packed group counts as one.
     pub const fn depth(self) -> u32 {
         match self {
             HostDriver::Simple { depth } | HostDriver::Scsi { depth } => depth,
+            HostDriver::Mmc(_) => 1,
         }
     }
     /// May it look at the next request (start it) with this many in flight?
@@ -33,7 +38,7 @@ impl HostDriver {
     pub const fn may_look(self, in_flight: u32) -> bool {
         match self {
             HostDriver::Simple { depth } => in_flight < depth,
-            HostDriver::Scsi { .. } => true,
+            HostDriver::Scsi { .. } | HostDriver::Mmc(_) => true,
         }
     }
     /// May it hand a request over with this many in flight?

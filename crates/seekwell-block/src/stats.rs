@@ -25,6 +25,10 @@ pub struct QueueStats {
     pub depth_ns: u128,
     /// Cache flushes sent to the device.
     pub flushes: u64,
+    /// Packed groups of writes (eMMC).
+    pub packed: u64,
+    /// Writes that were stopped for an urgent request, and inserted again.
+    pub stops: u64,
     depth: u32,
     since: Instant,
     head: Sector,

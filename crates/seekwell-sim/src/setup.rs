@@ -92,6 +92,9 @@ pub enum SetupError {
 /// A single-queue or blk-mq queue over a modelled device.
 pub struct Queue(Kind);
 
+/// Tags of the multi-queue driver of eMMC and SD cards without a command queue.
+const MMC_TAGS: u32 = 64;
+
 type AnyDevice = Box<dyn Device + Send>;
 
 enum Kind {
@@ -222,8 +225,11 @@ impl Setup {
         };
         let mut queue = if era.is_mq() {
             // SATA and SCSI count against a budget of the device; drivers with several queues
-            // against tags of each queue.
-            let driver = if f.hw_queues > 1 {
+            // against tags of each queue. The driver of eMMC and SD cards has 64 tags for a card
+            // that takes one command: the next waits in front of it, prepared.
+            let driver = if f.mmc.is_some() {
+                MqDriver::Tag { depth: MMC_TAGS }
+            } else if f.hw_queues > 1 {
                 MqDriver::Tag { depth }
             } else {
                 MqDriver::Scsi { depth }
@@ -240,7 +246,10 @@ impl Setup {
                 hash,
                 ..LegacyOptions::default()
             };
-            let host = HostDriver::Scsi { depth };
+            let host = match f.mmc {
+                Some(mmc) => HostDriver::Mmc(mmc),
+                None => HostDriver::Scsi { depth },
+            };
             Kind::Legacy(Box::new(LegacyQueue::new(
                 facts, clock, opts, host, dev, make,
             )))

@@ -18,6 +18,7 @@ impl<S: Scheduler + ?Sized, D: Device> LegacyQueue<S, D> {
     fn complete(&mut self, rq: RqId, error: bool, out: &mut Vec<BioDone>) {
         let now = self.cx.now();
         self.in_flight -= 1;
+        self.mmc.completed();
         self.acct.stats.set_depth(now, self.in_flight);
         if self.cx.rqs[rq].elv {
             self.end_bios(rq, error, out);

@@ -10,6 +10,7 @@
 
 mod complete;
 pub mod flush;
+mod mmc;
 pub mod pool;
 mod run;
 mod submit;
@@ -85,6 +86,7 @@ pub struct LegacyQueue<S: Scheduler + ?Sized, D: Device> {
     done: Vec<Done>,
     ready: Vec<BioDone>,
     wake: [u32; 2],
+    mmc: mmc::Mmc,
 }
 
 impl<S: Scheduler + ?Sized, D: Device> LegacyQueue<S, D> {
@@ -121,6 +123,7 @@ impl<S: Scheduler + ?Sized, D: Device> LegacyQueue<S, D> {
             done: Vec::new(),
             ready: Vec::new(),
             wake: [0; 2],
+            mmc: mmc::Mmc::default(),
         }
     }
     /// The elevator.
@@ -234,7 +237,7 @@ impl<S: Scheduler + ?Sized, D: Device> BioSink for LegacyQueue<S, D> {
     }
 
     fn next_event(&self) -> Option<Instant> {
-        if !self.ready.is_empty() || self.cx.kicked() {
+        if !self.ready.is_empty() || !self.done.is_empty() || self.cx.kicked() {
             return Some(self.cx.now());
         }
         let mut first = self.dev.next_event();
@@ -247,6 +250,7 @@ impl<S: Scheduler + ?Sized, D: Device> BioSink for LegacyQueue<S, D> {
         };
         sooner(self.cx.next_timer().map(|t| t.0));
         sooner(self.queue_plug);
+        sooner(self.mmc.next_event(self.cx.now(), self.in_flight));
         sooner(self.flush.deadline());
         sooner(self.switching.as_ref().map(|s| s.poll_at));
         first
@@ -268,6 +272,9 @@ impl<S: Scheduler + ?Sized, D: Device> BioSink for LegacyQueue<S, D> {
             }
             if self.queue_plug.is_some_and(|p| p <= t) {
                 self.unplug_queue();
+            }
+            if self.mmc.prepared(t) {
+                self.run();
             }
             if self.flush.deadline().is_some_and(|d| d <= t) {
                 self.kick_flush();

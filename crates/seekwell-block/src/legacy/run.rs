@@ -2,8 +2,9 @@
 
 use super::LegacyQueue;
 use super::flush::{Act, Barrier};
+use crate::host::HostDriver;
 use seekwell_core::{Accept, Action, Bio, Command, Device, Flags, IoPrio, Op, RqId, State, TaskId};
-use seekwell_sched::{Insert, Scheduler};
+use seekwell_sched::Scheduler;
 
 /// Name of bios that the layer makes for itself (cache flushes); never completed to anybody.
 pub(super) const OWN_BIO: u64 = u64::MAX;
@@ -22,6 +23,9 @@ impl<S: Scheduler + ?Sized, D: Device> LegacyQueue<S, D> {
     /// One round of the loop; false when the driver has to stop.
     #[inline]
     fn step(&mut self) -> bool {
+        if let HostDriver::Mmc(host) = self.host {
+            return self.step_mmc(host);
+        }
         let Some(rq) = self.cx.out.first() else {
             return self.ask();
         };
@@ -43,7 +47,7 @@ impl<S: Scheduler + ?Sized, D: Device> LegacyQueue<S, D> {
 
     /// Asks the elevator, which is done only when the dispatch list is empty.
     #[inline]
-    fn ask(&mut self) -> bool {
+    pub(super) fn ask(&mut self) -> bool {
         if !self.host.may_look(self.in_flight) {
             return false;
         }
@@ -56,7 +60,7 @@ impl<S: Scheduler + ?Sized, D: Device> LegacyQueue<S, D> {
         moved > 0
     }
 
-    fn start(&mut self, rq: RqId) {
+    pub(super) fn start(&mut self, rq: RqId) {
         self.cx.rqs[rq].state = State::Started;
         if self.cx.rqs[rq].elv {
             self.cx.in_driver += 1;
@@ -69,7 +73,7 @@ impl<S: Scheduler + ?Sized, D: Device> LegacyQueue<S, D> {
         }
     }
 
-    fn issue(&mut self, rq: RqId) -> bool {
+    pub(super) fn issue(&mut self, rq: RqId) -> bool {
         let now = self.cx.now();
         let r = &self.cx.rqs[rq];
         let command = Command {
@@ -82,25 +86,32 @@ impl<S: Scheduler + ?Sized, D: Device> LegacyQueue<S, D> {
         if self.dev.accept(now, command) == Accept::Busy {
             return false;
         }
-        let (sector, end) = (r.sector, r.end());
+        self.issued(rq);
+        true
+    }
+
+    /// The device has it.
+    pub(super) fn issued(&mut self, rq: RqId) {
+        let now = self.cx.now();
         self.cx.out.remove(rq);
         let r = &mut self.cx.rqs[rq];
+        let (sector, end, op) = (r.sector, r.end(), r.op);
         r.state = State::InFlight;
         r.issue = now;
         self.in_flight += 1;
         let stats = &mut self.acct.stats;
         stats.set_depth(now, self.in_flight);
-        if command.op == Op::Flush {
+        if op == Op::Flush {
             stats.flushes += 1;
         } else {
             stats.issued(sector, end);
         }
         self.cx.event(Action::Issue, rq);
-        true
     }
 
     /// Gives a started request back: the driver could not keep it. It goes to the head.
     pub fn requeue(&mut self, rq: RqId) {
+        self.mmc.forget(rq);
         if self.cx.rqs[rq].state == State::InFlight {
             self.in_flight -= 1;
             self.acct.stats.set_depth(self.cx.now(), self.in_flight);
@@ -118,10 +129,13 @@ impl<S: Scheduler + ?Sized, D: Device> LegacyQueue<S, D> {
     }
 
     /// An urgent request waits: the device stops its write (the one issued first), and what is not
-    /// written yet goes back into the elevator. It is written again as a whole: a device that kept
-    /// a part would have to tell the file system, and none does.
+    /// written yet goes back into the elevator.
     #[cold]
     pub(super) fn stop_a_write(&mut self) {
+        if let HostDriver::Mmc(_) = self.host {
+            self.give_back_slot();
+            return self.stop_the_bus();
+        }
         let running =
             |r: &seekwell_core::Request| r.state == State::InFlight && r.elv && r.op == Op::Write;
         let oldest = self
@@ -130,25 +144,13 @@ impl<S: Scheduler + ?Sized, D: Device> LegacyQueue<S, D> {
             .iter()
             .filter(|(_, r)| running(r))
             .min_by_key(|(_, r)| (r.issue, r.seq));
-        let Some(rq) = oldest.map(|(i, _)| i) else {
-            return;
-        };
-        let now = self.cx.now();
-        if self.dev.stop(now, rq.0).is_none() {
-            return;
+        if let Some((rq, _)) = oldest {
+            self.stop_members(&[rq]);
         }
-        self.in_flight -= 1;
-        self.acct.stats.set_depth(now, self.in_flight);
-        self.cx.in_driver -= 1;
-        self.sched.deactivate(&mut self.cx, rq);
-        self.cx.rqs[rq].state = State::Sorted;
-        self.cx.nr_sorted += 1;
-        self.cx.event(Action::Requeue, rq);
-        self.sched.insert(&mut self.cx, rq, Insert::Reinsert);
     }
 
     /// A 2.6 barrier (or what counts as one) at the head?
-    fn is_barrier(&self, rq: RqId) -> bool {
+    pub(super) fn is_barrier(&self, rq: RqId) -> bool {
         self.is_2_6() && !self.cx.rqs[rq].elv && self.is_barrier_part(rq)
     }
     /// A request that was asked to be a barrier, or a flush.
@@ -159,7 +161,7 @@ impl<S: Scheduler + ?Sized, D: Device> LegacyQueue<S, D> {
     }
 
     /// Moves a barrier one step on; true when it may be started now.
-    fn barrier_step(&mut self, rq: RqId) -> bool {
+    pub(super) fn barrier_step(&mut self, rq: RqId) -> bool {
         match self.barrier.unwrap_or(Barrier::Draining) {
             Barrier::Draining => {
                 self.barrier = Some(Barrier::Draining);

@@ -23,7 +23,7 @@ use crate::open;
 use crate::probe::{Client, command};
 use rand::RngCore;
 use seekwell_core::rng::{self, Pcg64Mcg};
-use seekwell_core::{Device, Nanos, Op};
+use seekwell_core::{Device, MmcHost, Nanos, Op, Packing};
 
 /// The tables of this crate. What is measured on more than a device (a queue, an array) is
 /// declared by the crate that has it, with the same types.
@@ -156,7 +156,12 @@ impl Bench {
 /// The null model of a device: its facts, and one latency for everything. A disk, or what serves
 /// one command at a time, has one server; else every command has its own.
 fn null(device: Opened) -> Result<Opened, DeviceError> {
-    let facts = device.facts().clone();
+    let mut facts = device.facts().clone();
+    // It knows nothing of packed groups either.
+    facts.mmc = facts.mmc.map(|m| MmcHost {
+        packing: Packing::Off,
+        ..m
+    });
     let mut rng = rng::stream(SEED, "null");
     let blocks = facts.capacity.0 / 8;
     let next = |_| command(Op::Read, below(&mut rng, blocks) * 8, 8);

@@ -1,0 +1,268 @@
+//! The driver of eMMC and SD cards: two slots, packing, stop and reinsert.
+//!
+//! One worker holds two slots: what is on the bus, and what it fetched last. So the elevator is
+//! asked for the next request right after one was issued, not when it completes: its decision is
+//! one request early. A fetched write may take more writes with it as a packed group. An urgent
+//! request makes the driver give back what it has fetched and stop the write on the bus.
+//!
+//! Left out: Code Aurora's later forms of packing control, which adapt the threshold to the length
+//! of recent runs; limits by scatter-gather segments (a group is limited by number and size).
+
+use super::LegacyQueue;
+use seekwell_core::{
+    Accept, Action, Command, Device, Done, Flags, Instant, MmcHost, Op, Packing, Request, RqId,
+    State,
+};
+use seekwell_sched::{Insert, Scheduler};
+
+/// The header of a packed group is a block of its own.
+const HEADER_SECTORS: u32 = 1;
+
+/// State of the worker.
+#[derive(Debug, Default)]
+pub struct Mmc {
+    /// Fetched and started, not issued: one request, or a group. They stay on the dispatch list.
+    slot: Vec<RqId>,
+    /// On the bus, in the order of the group.
+    bus: Vec<RqId>,
+    /// When the slot is prepared.
+    ready: Instant,
+    /// Writes fetched since the last read.
+    writes: u32,
+    /// Nothing was found while the card was busy, and no arrival wakes this worker.
+    pub(super) dry: bool,
+    /// A flush or discard is on the bus: nothing is fetched beside it.
+    alone: bool,
+    commands: Vec<Command>,
+}
+
+impl Mmc {
+    /// When preparation of the slot ends, if that is to come.
+    pub(super) fn next_event(&self, now: Instant, in_flight: u32) -> Option<Instant> {
+        (!self.slot.is_empty() && in_flight == 0 && self.ready > now).then_some(self.ready)
+    }
+    /// The request is not the worker's any more.
+    pub(super) fn forget(&mut self, rq: RqId) {
+        self.slot.retain(|r| *r != rq);
+        self.bus.retain(|r| *r != rq);
+    }
+    /// Has preparation of a slot just ended?
+    pub(super) fn prepared(&self, now: Instant) -> bool {
+        !self.slot.is_empty() && self.ready == now
+    }
+    /// A completion: the worker wakes.
+    pub(super) fn completed(&mut self) {
+        (self.dry, self.alone) = (false, false);
+        self.bus.clear();
+    }
+}
+
+/// May it be part of a packed group?
+fn packable(r: &Request) -> bool {
+    r.op == Op::Write
+        && r.sectors.0 > 0
+        && !r.flags.intersects(Flags::PREFLUSH.union(Flags::FUA))
+        && r.elv
+}
+
+impl<S: Scheduler + ?Sized, D: Device> LegacyQueue<S, D> {
+    /// One round of the worker; false when it has to wait.
+    pub(super) fn step_mmc(&mut self, host: MmcHost) -> bool {
+        if self.mmc.slot.is_empty() && !self.fetch(host) {
+            return false;
+        }
+        if self.mmc.slot.is_empty() {
+            return true;
+        }
+        if self.in_flight > 0 || self.cx.now() < self.mmc.ready {
+            return false;
+        }
+        if let &[rq] = &self.mmc.slot[..] {
+            if !self.issue(rq) {
+                return false;
+            }
+            self.mmc.alone = matches!(self.cx.rqs[rq].op, Op::Flush | Op::Discard);
+        } else if !self.issue_group() {
+            return false;
+        }
+        std::mem::swap(&mut self.mmc.slot, &mut self.mmc.bus);
+        self.mmc.slot.clear();
+        true
+    }
+
+    /// Looks for the next request. False: there is none, or it may not be looked at. True: the slot
+    /// is filled, or the elevator has moved something to the dispatch list.
+    fn fetch(&mut self, host: MmcHost) -> bool {
+        if self.mmc.alone || self.mmc.dry {
+            return false;
+        }
+        let Some(rq) = self.cx.out.first() else {
+            let found = self.ask();
+            self.mmc.dry = !found && !host.wakes && self.in_flight > 0;
+            return found;
+        };
+        let is_barrier = self.is_barrier(rq);
+        if (self.barrier.is_some() && !is_barrier) || (is_barrier && !self.barrier_step(rq)) {
+            return false;
+        }
+        self.start(rq);
+        self.mmc.slot.push(rq);
+        self.mmc.ready = self.cx.now() + host.prepare;
+        let pack = self.note_direction(rq, host);
+        if pack && packable(&self.cx.rqs[rq]) {
+            self.gather(host);
+        }
+        true
+    }
+
+    /// Counts writes in a row; true while packing is on.
+    fn note_direction(&mut self, rq: RqId, host: MmcHost) -> bool {
+        match self.cx.rqs[rq].op {
+            Op::Read => self.mmc.writes = 0,
+            Op::Write => self.mmc.writes = self.mmc.writes.saturating_add(1),
+            _ => {}
+        }
+        host.max_packed > 1
+            && match host.packing {
+                Packing::Off => false,
+                Packing::Always => true,
+                Packing::After(n) => self.mmc.writes > n,
+            }
+    }
+
+    /// Fetches more writes behind the one in the slot. The first that does not fit is put back.
+    fn gather(&mut self, host: MmcHost) {
+        let limit = self.cx.queue.max_sectors.0;
+        let mut total = HEADER_SECTORS + self.cx.rqs[self.mmc.slot[0]].sectors.0;
+        while self.mmc.slot.len() < host.max_packed as usize {
+            let waiting = |q: &Self| {
+                let state = |rq: &RqId| q.cx.rqs[*rq].state;
+                q.cx.out.iter().find(|rq| state(rq) < State::Started)
+            };
+            let next = match waiting(self) {
+                Some(rq) => rq,
+                None => {
+                    let moved = self.sched.dispatch(&mut self.cx, 0, false);
+                    self.cx.take_run();
+                    match waiting(self) {
+                        Some(rq) if moved > 0 => rq,
+                        _ => return,
+                    }
+                }
+            };
+            if self.is_barrier(next) {
+                return;
+            }
+            self.start(next);
+            let r = &self.cx.rqs[next];
+            if !packable(r) || total + r.sectors.0 > limit {
+                return self.put_back(next);
+            }
+            total += r.sectors.0;
+            self.note_direction(next, host);
+            self.mmc.slot.push(next);
+        }
+    }
+
+    /// A started request that the driver does not take stays where it is on the dispatch list, as
+    /// one that nothing passes and nothing merges with.
+    fn put_back(&mut self, rq: RqId) {
+        if self.cx.rqs[rq].elv {
+            self.cx.in_driver -= 1;
+            self.sched.deactivate(&mut self.cx, rq);
+        }
+        let r = &mut self.cx.rqs[rq];
+        r.state = State::Dispatched;
+        r.flags |= Flags::BARRIER;
+        self.cx.event(Action::Requeue, rq);
+    }
+
+    fn issue_group(&mut self) -> bool {
+        let now = self.cx.now();
+        let mut commands = std::mem::take(&mut self.mmc.commands);
+        commands.clear();
+        commands.extend(self.mmc.slot.iter().map(|rq| {
+            let r = &self.cx.rqs[*rq];
+            Command {
+                id: rq.0,
+                op: r.op,
+                sector: r.sector,
+                sectors: r.sectors,
+                fua: false,
+            }
+        }));
+        let accepted = self.dev.accept_packed(now, &commands) == Accept::Accepted;
+        self.mmc.commands = commands;
+        if !accepted {
+            return false;
+        }
+        self.acct.stats.packed += 1;
+        for i in 0..self.mmc.slot.len() {
+            self.issued(self.mmc.slot[i]);
+        }
+        true
+    }
+
+    /// An urgent request wakes the worker and ends packing. What is fetched and not issued goes back
+    /// into the elevator: the last first, so that the first ends up in front.
+    pub(super) fn give_back_slot(&mut self) {
+        (self.mmc.writes, self.mmc.dry) = (0, false);
+        if self.mmc.slot.iter().any(|rq| !self.cx.rqs[*rq].elv) {
+            return;
+        }
+        while let Some(rq) = self.mmc.slot.pop() {
+            self.cx.out.remove(rq);
+            self.reinsert(rq);
+        }
+    }
+
+    /// Stops the write on the bus, if it can be stopped. What is left of it goes back into the
+    /// elevator, the members of a group each for itself.
+    pub(super) fn stop_the_bus(&mut self) {
+        let write = |rq: &RqId| self.cx.rqs[*rq].op == Op::Write && self.cx.rqs[*rq].elv;
+        if self.mmc.bus.first().is_some_and(write) {
+            let members = std::mem::take(&mut self.mmc.bus);
+            self.stop_members(&members);
+        }
+    }
+
+    /// Stops one transaction of a device. A device that stops nothing goes on.
+    pub(super) fn stop_members(&mut self, members: &[RqId]) {
+        let now = self.cx.now();
+        for &rq in members.iter().rev() {
+            let Some(done) = self.dev.stop(now, rq.0) else {
+                continue;
+            };
+            if done >= self.cx.rqs[rq].sectors {
+                // All of it is on the medium: it completes, at this instant.
+                self.done.push(Done {
+                    id: rq.0,
+                    at: now,
+                    error: false,
+                });
+                continue;
+            }
+            self.in_flight -= 1;
+            self.acct.stats.set_depth(now, self.in_flight);
+            let r = &mut self.cx.rqs[rq];
+            if done.0 > 0 {
+                // The rest is written later; the bios end with it. Nothing merges with a rest.
+                r.sector = r.sector + done;
+                r.sectors.0 -= done.0;
+                r.flags |= Flags::NOMERGE;
+            }
+            self.acct.stats.stops += 1;
+            self.reinsert(rq);
+        }
+    }
+
+    /// Back into the elevator, to the head of where it belongs.
+    fn reinsert(&mut self, rq: RqId) {
+        self.cx.in_driver -= 1;
+        self.sched.deactivate(&mut self.cx, rq);
+        self.cx.rqs[rq].state = State::Sorted;
+        self.cx.nr_sorted += 1;
+        self.cx.event(Action::Requeue, rq);
+        self.sched.insert(&mut self.cx, rq, Insert::Reinsert);
+    }
+}

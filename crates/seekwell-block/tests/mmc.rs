@@ -1,0 +1,441 @@
+//! The driver of eMMC and SD cards, rule by rule: when the elevator is asked, what is packed, what
+//! an urgent request stops and gives back.
+
+use proptest::prelude::*;
+use seekwell_block::{HostDriver, LegacyOptions, LegacyQueue};
+use seekwell_core::{
+    Bio, BioDone, BioSink, Device, Era, Flags, Instant, Links, List, MmcHost, Nanos, Op, Packing,
+    RqId, TaskId, TickClock,
+};
+use seekwell_device::{Emmc, EmmcParams, read_preset};
+use seekwell_sched::{Cx, Emit, Insert, QueueFacts, Scheduler};
+use std::sync::{Arc, Mutex};
+
+/// A FIFO that notes when it is asked, lets reads go first as urgent ones, and what it gave.
+#[derive(Default)]
+struct Fifo {
+    fifo: List,
+    links: Links,
+    urgent_reads: bool,
+    urgent: Option<RqId>,
+    asked: Arc<Mutex<Vec<(u64, bool)>>>,
+}
+
+impl Scheduler for Fifo {
+    fn insert(&mut self, cx: &mut Cx, rq: RqId, how: Insert) {
+        let read = cx.rqs[rq].op == Op::Read;
+        match how {
+            Insert::Sorted if self.urgent_reads && read && self.urgent.is_none() => {
+                self.urgent = Some(rq);
+            }
+            Insert::Reinsert | Insert::AtHead => self.links.push_front(&mut self.fifo, rq.0),
+            _ => self.links.push_back(&mut self.fifo, rq.0),
+        }
+    }
+    fn dispatch(&mut self, cx: &mut Cx, _: u16, _: bool) -> u32 {
+        let next = self.urgent.take();
+        let next = next.or_else(|| self.links.pop_front(&mut self.fifo).map(RqId));
+        let mut asked = self.asked.lock().unwrap();
+        asked.push((cx.now().since_start() / 1000, next.is_some()));
+        next.map_or(0, |rq| {
+            cx.emit(rq, Emit::Tail);
+            1
+        })
+    }
+    fn has_work(&self, _: &Cx, _: u16) -> bool {
+        !self.fifo.is_empty()
+    }
+    fn joined(&mut self, _: &mut Cx, _: RqId, gone: RqId) {
+        self.links.remove(&mut self.fifo, gone.0);
+    }
+    fn urgent(&self) -> bool {
+        self.urgent.is_some()
+    }
+}
+
+type Q = LegacyQueue<Fifo, Emmc>;
+
+/// 1 ms a read, 10 ms a write, 1 ms more a write of a group, 100 us a stop; nothing else.
+const CARD: &str = "emmc:motog-sandisk8,noise_read=0,noise_write=0,read_base=996us,read_per_kib=1,\
+    write_base=9.996,write_per_kib=1,map_miss=0,place_penalty=0,clean_pool=0,pack_item=1,\
+    hpi_stop=100us,page=4KiB";
+
+fn host(packing: Packing) -> MmcHost {
+    MmcHost {
+        max_packed: 63,
+        packing,
+        wakes: true,
+        prepare: Nanos::ZERO,
+    }
+}
+
+fn queue(options: &str, host: MmcHost, sched: Fifo) -> Q {
+    let preset = read_preset(&format!("{CARD}{options}")).unwrap();
+    let dev = Emmc::new(&EmmcParams::from_preset(&preset).unwrap(), 1);
+    let facts = QueueFacts {
+        can_stop: dev.facts().can_stop,
+        rotational: false,
+        ..QueueFacts::example(Era::K3_4)
+    };
+    let opts = LegacyOptions::default();
+    let driver = HostDriver::Mmc(host);
+    LegacyQueue::new(facts, TickClock::new(1000), opts, driver, dev, |_| {
+        Box::new(sched)
+    })
+}
+
+fn io(id: u64, op: Op, sector: u64) -> Bio {
+    Bio::new(id, TaskId(1), op, Flags::empty(), sector, 8)
+}
+/// A write, far from any other, so that nothing merges.
+fn write(id: u64) -> Bio {
+    io(id, Op::Write, id * 1000)
+}
+fn read(id: u64) -> Bio {
+    io(id, Op::Read, id * 1000)
+}
+
+/// Runs to `to`; (id, us) in order of completion.
+fn until(q: &mut Q, to: Instant) -> Vec<(u64, u64)> {
+    let mut out: Vec<BioDone> = Vec::new();
+    let mut steps = 0;
+    while let Some(t) = q.next_event().filter(|t| *t <= to) {
+        q.advance(t, &mut out);
+        q.check();
+        steps += 1;
+        assert!(steps < 100_000, "it never ends");
+    }
+    let row = |d: &BioDone| (d.id.0, d.at.since_start() / 1000);
+    out.iter().map(row).collect()
+}
+fn finish(q: &mut Q) -> Vec<(u64, u64)> {
+    until(q, Instant::FAR)
+}
+
+#[test]
+fn the_elevator_decides_one_request_early() {
+    let (sched, asked) = watched(false);
+    let mut q = queue("", host(Packing::Off), sched);
+    for id in 1..=3 {
+        q.submit(Instant::START, write(id));
+    }
+    // 1 is on the bus, 2 fetched, 3 not; of four calls the one without a find came first of all.
+    assert_eq!((q.in_flight(), q.cx.in_driver), (1, 2));
+    let at_start = asked.lock().unwrap().iter().filter(|a| a.1).count();
+    assert_eq!(at_start, 2);
+    assert_eq!(finish(&mut q), [(1, 10_000), (2, 20_000), (3, 30_000)]);
+    let found: Vec<u64> = asked
+        .lock()
+        .unwrap()
+        .iter()
+        .filter(|a| a.1)
+        .map(|a| a.0)
+        .collect();
+    assert_eq!(
+        found,
+        [0, 0, 10_000],
+        "asked when one was issued, not when it was done"
+    );
+}
+
+fn watched(urgent_reads: bool) -> (Fifo, Arc<Mutex<Vec<(u64, bool)>>>) {
+    let asked = Arc::default();
+    let sched = Fifo {
+        urgent_reads,
+        asked: Arc::clone(&asked),
+        ..Fifo::default()
+    };
+    (sched, asked)
+}
+
+#[test]
+fn a_dry_spell_costs_two_empty_calls() {
+    let (sched, asked) = watched(false);
+    let mut q = queue("", host(Packing::Off), sched);
+    q.submit(Instant::START, write(1));
+    finish(&mut q);
+    let empty: Vec<u64> = asked
+        .lock()
+        .unwrap()
+        .iter()
+        .filter(|a| !a.1)
+        .map(|a| a.0)
+        .collect();
+    assert_eq!(
+        empty,
+        [0, 10_000],
+        "behind the issue, and behind the completion"
+    );
+}
+
+/// An arrival wakes the worker that waits for the card, or it does not.
+#[test]
+fn an_arrival_while_the_card_works_is_fetched_at_once_or_later() {
+    for (wakes, fetched) in [(true, 3_000), (false, 10_000)] {
+        let (sched, asked) = watched(false);
+        let host = MmcHost {
+            wakes,
+            ..host(Packing::Off)
+        };
+        let mut q = queue("", host, sched);
+        q.submit(Instant::START, write(1));
+        until(&mut q, Instant::at_us(3_000));
+        q.submit(Instant::at_us(3_000), read(2));
+        assert_eq!(finish(&mut q), [(1, 10_000), (2, 11_000)]);
+        let found: Vec<u64> = asked
+            .lock()
+            .unwrap()
+            .iter()
+            .filter(|a| a.1)
+            .map(|a| a.0)
+            .collect();
+        assert_eq!(found, [0, fetched], "wakes: {wakes}");
+    }
+}
+
+#[test]
+fn preparation_hides_behind_a_transfer_and_shows_on_an_idle_queue() {
+    let host = MmcHost {
+        prepare: Nanos::from_us(50),
+        ..host(Packing::Off)
+    };
+    let mut q = queue("", host, Fifo::default());
+    q.submit(Instant::START, read(1));
+    q.submit(Instant::START, read(2));
+    assert_eq!(finish(&mut q), [(1, 1_050), (2, 2_050)]);
+}
+
+#[test]
+fn writes_behind_a_write_go_with_it_as_a_group() {
+    let mut q = queue("", host(Packing::Always), Fifo::default());
+    for id in 1..=5 {
+        q.submit(Instant::START, write(id));
+    }
+    // 1 was issued alone; then 2 was fetched, and nothing was behind it yet.
+    let rest = [(3, 34_012), (4, 34_012), (5, 34_012)];
+    let mut expected = vec![(1, 10_000), (2, 20_000)];
+    // A base and three writes: 9996 + 3 (4 + 1000) us.
+    expected.extend(rest.map(|(id, _)| (id, 20_000 + 9_996 + 3 * 1_004)));
+    assert_eq!(finish(&mut q), expected);
+    assert_eq!(q.stats().packed, 1);
+    assert_eq!(q.stats().requests, 5);
+}
+
+/// A group ends at a read, a flush or FUA write, a discard, a write that makes it too large, and
+/// at its limit; what ended it comes next.
+#[test]
+fn the_first_that_does_not_fit_is_put_back() {
+    let large = |id| Bio::new(id, TaskId(1), Op::Write, Flags::empty(), id * 5000, 1000);
+    let fua = |id| Bio::new(id, TaskId(1), Op::Write, Flags::FUA, id * 1000, 8);
+    for (what, ends, groups) in [
+        ("a read", read(5), 1),
+        ("a discard", io(5, Op::Discard, 5000), 1),
+        ("too large", large(5), 2),
+    ] {
+        let mut q = queue("", host(Packing::Always), Fifo::default());
+        for id in 1..=4 {
+            q.submit(
+                Instant::START,
+                if id == 4 { large_half(4) } else { write(id) },
+            );
+        }
+        q.submit(Instant::START, ends);
+        q.submit(Instant::START, write(6));
+        let order: Vec<u64> = finish(&mut q).iter().map(|d| d.0).collect();
+        assert_eq!(order, [1, 2, 3, 4, 5, 6], "{what}");
+        assert_eq!(
+            q.stats().packed,
+            groups,
+            "{what}: 3 and 4; 5 and 6 if it is a write"
+        );
+    }
+    let mut q = queue("", host(Packing::Always), Fifo::default());
+    for id in 1..=3 {
+        q.submit(Instant::START, write(id));
+    }
+    q.submit(Instant::START, fua(4));
+    finish(&mut q);
+    assert_eq!(q.stats().packed, 0, "a reliable write goes alone");
+    let two = MmcHost {
+        max_packed: 2,
+        ..host(Packing::Always)
+    };
+    let mut q = queue("", two, Fifo::default());
+    for id in 1..=7 {
+        q.submit(Instant::START, write(id));
+    }
+    finish(&mut q);
+    assert_eq!(q.stats().packed, 2, "1, 2, 3+4, 5+6, 7");
+}
+fn large_half(id: u64) -> Bio {
+    Bio::new(id, TaskId(1), Op::Write, Flags::empty(), id * 5000, 600)
+}
+
+/// Code Aurora: packing begins after more than so many writes in a row; a read ends it.
+#[test]
+fn packing_control_waits_for_a_run_of_writes() {
+    let mut q = queue("", host(Packing::After(3)), Fifo::default());
+    for id in 1..=9 {
+        q.submit(Instant::START, write(id));
+    }
+    let times: Vec<u64> = finish(&mut q).iter().map(|d| d.1).collect();
+    assert_eq!(times[..3], [10_000, 20_000, 30_000], "one by one");
+    assert!(
+        times[3..].iter().all(|t| *t == times[8]),
+        "then 4 to 9 together"
+    );
+    let mut q = queue("", host(Packing::After(3)), Fifo::default());
+    for id in 1..=9 {
+        q.submit(Instant::START, if id == 3 { read(3) } else { write(id) });
+    }
+    finish(&mut q);
+    assert_eq!(q.stats().packed, 1);
+    assert_eq!(q.stats().requests, 9);
+    let mut q = queue("", host(Packing::After(3)), Fifo::default());
+    for id in 1..=9 {
+        q.submit(
+            Instant::START,
+            if id % 3 == 0 { read(id) } else { write(id) },
+        );
+    }
+    finish(&mut q);
+    assert_eq!(q.stats().packed, 0, "reads between them");
+}
+
+#[test]
+fn nothing_is_fetched_beside_a_flush() {
+    let (sched, asked) = watched(false);
+    let mut q = queue(",cache=512KiB,flush_base=5", host(Packing::Off), sched);
+    q.submit(
+        Instant::START,
+        Bio::new(1, TaskId(1), Op::Flush, Flags::empty(), 0, 0),
+    );
+    q.submit(Instant::at_us(1_000), read(2));
+    assert_eq!(finish(&mut q), [(1, 5_000), (2, 6_000)]);
+    let found = asked.lock().unwrap().iter().find(|a| a.1).map(|a| a.0);
+    assert_eq!(found, Some(5_000));
+}
+
+#[test]
+fn without_a_cache_a_flush_ends_at_once_and_fua_is_a_reliable_write() {
+    let mut q = queue("", host(Packing::Off), Fifo::default());
+    q.submit(
+        Instant::START,
+        Bio::new(1, TaskId(1), Op::Flush, Flags::empty(), 0, 0),
+    );
+    q.submit(
+        Instant::START,
+        Bio::new(2, TaskId(1), Op::Write, Flags::FUA, 0, 8),
+    );
+    assert_eq!(finish(&mut q), [(1, 0), (2, 10_000)]);
+    assert_eq!(q.stats().flushes, 0);
+}
+
+/// The read goes at once; half of the write is on the medium, and the other half comes later,
+/// before the one that was fetched behind it.
+#[test]
+fn an_urgent_read_stops_the_write_and_overtakes_the_one_fetched() {
+    let (sched, _) = watched(true);
+    let mut q = queue(",write_base=0,write_per_kib=100", host(Packing::Off), sched);
+    let long = Bio::new(1, TaskId(1), Op::Write, Flags::empty(), 0, 200);
+    q.submit(Instant::START, long);
+    q.submit(Instant::START, write(2));
+    until(&mut q, Instant::at_us(5_000));
+    q.submit(Instant::at_us(5_000), read(3));
+    // 100 us to stop, 1 ms to read; of 200 sectors 96 (twelve pages) were written.
+    let rest = 6_100 + 104 * 50;
+    assert_eq!(finish(&mut q), [(3, 6_100), (1, rest), (2, rest + 400)]);
+    assert_eq!((q.stats().stops, q.stats().requests), (1, 4));
+}
+
+#[test]
+fn an_urgent_read_stops_a_group_and_what_is_written_of_it_completes() {
+    let (sched, _) = watched(true);
+    let mut q = queue(
+        ",write_base=0,write_per_kib=100,pack_item=0",
+        host(Packing::Always),
+        sched,
+    );
+    for id in 1..=5 {
+        q.submit(
+            Instant::START,
+            Bio::new(id, TaskId(1), Op::Write, Flags::empty(), id * 1000, 80),
+        );
+    }
+    // 1 and 2 alone, 4 ms each; then 3, 4, 5 in a group of 12 ms, stopped in the middle of 4.
+    let mut done = until(&mut q, Instant::at_us(14_000));
+    q.submit(Instant::at_us(14_000), read(9));
+    done.extend(finish(&mut q));
+    let want = [(1, 4_000), (2, 8_000), (3, 14_000), (9, 15_100)];
+    assert_eq!(done[..4], want);
+    // Forty sectors of 4 are left, and all of 5; first one, then the other.
+    let order: Vec<u64> = done[4..].iter().map(|d| d.0).collect();
+    assert_eq!(order, [4, 5]);
+    let last = done.last().unwrap().1;
+    assert_eq!(last, 15_100 + (40 + 80) * 50, "nothing is written twice");
+}
+
+#[test]
+fn a_card_without_hpi_goes_on_but_the_fetched_write_is_given_back() {
+    let (sched, _) = watched(true);
+    let mut q = queue(",hpi=no", host(Packing::Off), sched);
+    q.cx.queue.can_stop = true;
+    q.submit(Instant::START, write(1));
+    q.submit(Instant::START, write(2));
+    until(&mut q, Instant::at_us(5_000));
+    q.submit(Instant::at_us(5_000), read(3));
+    assert_eq!(finish(&mut q), [(1, 10_000), (3, 11_000), (2, 21_000)]);
+    assert_eq!(q.stats().stops, 0);
+}
+
+fn step() -> impl Strategy<Value = (u64, u8, u64, u32)> {
+    (
+        prop_oneof![3 => Just(0u64), 2 => 0u64..40_000],
+        0u8..12,
+        0u64..2_000,
+        prop_oneof![Just(8u32), Just(1024), 1u32..300],
+    )
+}
+
+proptest! {
+    /// Whatever comes: every bio completes once, the queue comes to rest, and the medium gets no
+    /// more than was asked and what stops had to write again.
+    #[test]
+    fn every_bio_once(
+        steps in proptest::collection::vec(step(), 1..80), pack in 0u8..3, wakes: bool,
+        urgent: bool, cache: bool, prepare in 0u64..200,
+    ) {
+        let host = MmcHost {
+            packing: [Packing::Off, Packing::Always, Packing::After(2)][usize::from(pack)],
+            wakes,
+            prepare: Nanos::from_us(prepare),
+            max_packed: 7,
+        };
+        let (sched, _) = watched(urgent);
+        let cache = if cache { ",cache=64KiB" } else { "" };
+        let mut q = queue(&format!("{cache},max_packed=7"), host, sched);
+        let (mut now, mut done, mut asked) = (Instant::START, vec![], 0u64);
+        for (id, (gap, kind, place, n)) in steps.iter().enumerate() {
+            now = now + Nanos::from_us(*gap);
+            done.extend(until(&mut q, now));
+            let (op, flags) = match kind {
+                0..=3 => (Op::Read, Flags::empty()),
+                4 => (Op::Flush, Flags::empty()),
+                5 => (Op::Write, Flags::FUA | Flags::PREFLUSH),
+                6 => (Op::Discard, Flags::empty()),
+                _ => (Op::Write, Flags::empty()),
+            };
+            let n = if op == Op::Flush { 0 } else { *n };
+            asked += u64::from(n);
+            q.submit(now, Bio::new(id as u64, TaskId(1), op, flags, place * 1024, n));
+        }
+        done.extend(finish(&mut q));
+        let mut ids: Vec<u64> = done.iter().map(|d| d.0).collect();
+        ids.sort_unstable();
+        prop_assert_eq!(ids, (0..steps.len() as u64).collect::<Vec<_>>());
+        prop_assert!(q.in_flight() == 0 && q.cx.rqs.is_empty() && q.cx.in_driver == 0);
+        let again = q.stats().stops * 1024;
+        prop_assert!((asked..=asked + again).contains(&q.stats().sectors));
+        prop_assert!(done.windows(2).all(|w| w[0].1 <= w[1].1));
+    }
+}
