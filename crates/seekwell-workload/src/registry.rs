@@ -68,7 +68,7 @@ macro_rules! registry {
 }
 
 registry! {
-    fs_mark postmark tiobench random_read hdparm seeker
+    fs_mark postmark tiobench sqlite pgbench random_read hdparm seeker
 }
 
 /// The workload of a name.

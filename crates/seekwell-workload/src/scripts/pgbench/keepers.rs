@@ -1,0 +1,101 @@
+//! The checkpointer and the background writer.
+
+use super::{PAGE, Server, buffers, wal};
+use crate::fail::{Context, Outcome};
+use crate::machine::Machine;
+use crate::note::Mark;
+use crate::params::Params;
+use seekwell_core::{Instant, Nanos};
+use std::sync::Arc;
+
+/// How often both look (bgwriter_delay), and how many pages the writer cleans (bgwriter_lru_maxpages).
+const DELAY: Nanos = Nanos::from_ms(200);
+const CLEAN: usize = 100;
+
+/// When checkpoints come and how they spread their writes.
+#[derive(Clone, Copy)]
+pub(super) struct Timing {
+    volume: u64,
+    timeout: Nanos,
+    target: f64,
+}
+
+impl Timing {
+    pub(super) fn new(p: &Params) -> Self {
+        Timing {
+            volume: p.int("segments") * wal::SEGMENT,
+            timeout: p.time("checkpoint_timeout"),
+            target: p.ratio("completion_target"),
+        }
+    }
+    /// Share of the interval that has passed, by time or by log, whichever is more.
+    fn passed(&self, now: Instant, log: u64, since: (Instant, u64)) -> f64 {
+        let time = now.since(since.0).0 as f64 / self.timeout.0 as f64;
+        let volume = (log - since.1) as f64 / self.volume as f64;
+        time.max(volume)
+    }
+}
+
+/// Begins a checkpoint when it is time, until the server stops.
+pub(super) async fn checkpointer<M: Machine>(mut m: M, s: Arc<Server>, t: Timing) -> Outcome {
+    let m = &mut m;
+    let mut since = (m.now(), 0);
+    while !s.stop.with(|s| *s) {
+        m.sleep(DELAY).await.doing(|| "sleep")?;
+        let log = s.wal.with(|w| w.inserted());
+        if t.passed(m.now(), log, since) >= 1.0 {
+            since = (m.now(), log);
+            checkpoint(m, &s, t, since).await?;
+        }
+    }
+    Ok(())
+}
+
+async fn checkpoint<M: Machine>(
+    m: &mut M,
+    s: &Server,
+    t: Timing,
+    since: (Instant, u64),
+) -> Outcome {
+    m.mark(Mark::CheckpointStart);
+    let op = m.op_begin("checkpoint");
+    let dirty = s.pool.with(|p| p.checkpoint());
+    let all = dirty.len() as f64;
+    for (i, page) in dirty.into_iter().enumerate() {
+        if let Some(e) = s.pool.with(|p| p.clean(page)) {
+            buffers::write(m, s, e).await?;
+        }
+        if s.stop.with(|s| *s) {
+            return Ok(());
+        }
+        // Ahead of the schedule: nap after each page, until behind it.
+        let log = s.wal.with(|w| w.inserted());
+        if (i + 1) as f64 / all * t.target >= t.passed(m.now(), log, since) {
+            m.sleep(DELAY).await.doing(|| "sleep")?;
+        }
+    }
+    for fd in s.files() {
+        let op = m.op_begin("checkpoint fsync");
+        m.fsync(fd).await.doing(|| "fsync a table")?;
+        m.op_end(op, 0);
+    }
+    let done = m.write(s.control, 0, PAGE).await;
+    done.doing(|| "write pg_control")?;
+    m.fsync(s.control).await.doing(|| "fsync pg_control")?;
+    m.op_end(op, 0);
+    m.mark(Mark::CheckpointEnd);
+    Ok(())
+}
+
+/// Writes dirty pages before backends have to.
+pub(super) async fn writer<M: Machine>(mut m: M, s: Arc<Server>) -> Outcome {
+    while !s.stop.with(|s| *s) {
+        m.sleep(DELAY).await.doing(|| "sleep")?;
+        for page in s.pool.with(|p| p.ahead(CLEAN)) {
+            if let Some(e) = s.pool.with(|p| p.clean(page)) {
+                buffers::write(&mut m, &s, e).await?;
+            }
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,435 @@
+//! pgbench: TPC-B-like transactions on a PostgreSQL of 8.4 to 9.5, with write-ahead log, group
+//! commit, full-page writes, shared buffers, background writer and checkpoints.
+//!
+//! Modelled: one update of accounts by key (index leaf, table page), one of tellers and one of
+//! branches under row locks held until commit, one insert into history; the commit waits until the
+//! log is flushed past it, and whoever flushes takes along what others have inserted meanwhile
+//! ([`wal`]). Pages go through shared buffers with clock replacement ([`buffers`]); a dirty one that
+//! is evicted is written by the backend that needs its place. Checkpoints come by volume of log or
+//! by time, write every dirty buffer spread over their interval, then fsync each file
+//! ([`keepers`]); after their start the first change of a page logs all of it.
+//!
+//! Left out: commit log, vacuum, connections, index pages above the leaves (always in memory),
+//! renaming of recycled log segments (a ring of files is overwritten instead), and waiting for a
+//! page that another backend is just reading.
+
+mod buffers;
+mod keepers;
+mod wal;
+
+use super::common::*;
+use crate::fail::{Context, Outcome};
+use crate::machine::{Barrier, Fd, How, Lock, Machine};
+use crate::note::Mark;
+use crate::params::{Kind, Params, param, profile};
+use crate::registry::{Needs, Workload};
+use buffers::Pool;
+use seekwell_core::{Instant, NSEC_PER_SEC, Nanos};
+use std::sync::Arc;
+use wal::Wal;
+
+/// Documentation.
+pub const WORKLOAD: Workload = Workload {
+    name: "pgbench",
+    summary: "TPC-B-like transactions on PostgreSQL, log, checkpoints and all",
+    metric: "transactions/s, higher is better",
+    stresses: "log flushes and random reads of many clients against bursts of page writes",
+    source: "pgbench and PostgreSQL 8.4 to 9.5; pts/pgbench-1.4.0 and a published series on a DC S3700",
+    params: &[
+        param(
+            "scale",
+            Kind::Count(1, 100_000),
+            "4",
+            "100000 accounts, about 15 MiB, each (-s)",
+        ),
+        param("clients", Kind::Count(1, 1024), "2", "clients (-c)"),
+        param(
+            "transactions",
+            Kind::Count(0, 1_000_000_000),
+            "30000",
+            "of each client (-t); 0: by time",
+        ),
+        param(
+            "seconds",
+            Kind::Time(0, 24 * 3600 * NSEC_PER_SEC),
+            "0",
+            "how long (-T); 0: by transactions",
+        ),
+        param(
+            "mode",
+            Kind::Choice(&["tpcb", "select"]),
+            "tpcb",
+            "read-write, or the select alone (-S)",
+        ),
+        param(
+            "shared_buffers",
+            Kind::Bytes(128 << 10, 1 << 40),
+            "24MiB",
+            "buffers of the server",
+        ),
+        param(
+            "wal_buffers",
+            Kind::Bytes(16 << 10, 1 << 30),
+            "64KiB",
+            "log held in memory before it must be written",
+        ),
+        param(
+            "segments",
+            Kind::Count(1, 10_000),
+            "8",
+            "16 MiB of log to a checkpoint (checkpoint_segments)",
+        ),
+        param(
+            "checkpoint_timeout",
+            Kind::Time(NSEC_PER_SEC, 24 * 3600 * NSEC_PER_SEC),
+            "5min",
+            "longest time to a checkpoint",
+        ),
+        param(
+            "completion_target",
+            Kind::Ratio(0.0, 1.0),
+            "0.5",
+            "share of the interval over which a checkpoint writes",
+        ),
+        param(
+            "full_page_writes",
+            Kind::Flag,
+            "yes",
+            "log a page whole at its first change after a checkpoint",
+        ),
+        param(
+            "record",
+            Kind::Bytes(64, 1 << 20),
+            "700",
+            "log of a transaction beside whole pages",
+        ),
+        param(
+            "think",
+            Kind::Time(0, NSEC_PER_SEC),
+            "100us",
+            "CPU time of a transaction beyond its system calls",
+        ),
+    ],
+    profiles: &[
+        profile("penryn", "PTS with 4 jobs: scale 4, 2 clients", &[]),
+        profile(
+            "sandy-bridge",
+            "PTS with 8 jobs",
+            &[("scale", "8"), ("clients", "4")],
+        ),
+        profile(
+            "clarksfield",
+            "PTS with 16 jobs",
+            &[("scale", "16"), ("clients", "8")],
+        ),
+        profile("s3700-small", "150 MB, 16 clients, 30 minutes", S3700_SMALL),
+        profile("s3700-medium", "2 GB, 16 clients, 30 minutes", S3700_MEDIUM),
+        profile("s3700-large", "16 GB, 16 clients, 30 minutes", S3700_LARGE),
+    ],
+    needs: Needs::Directory,
+    space: |p| {
+        p.int("scale") * (16 << 20) + (2 * p.int("segments") + 1) * wal::SEGMENT + (256 << 20)
+    },
+    check: |p| {
+        if (p.int("transactions") == 0) == (p.int("seconds") == 0) {
+            return Err("give either transactions or seconds; set the other to 0".into());
+        }
+        Ok(())
+    },
+};
+
+const S3700_SMALL: &[(&str, &str)] = &[
+    ("scale", "10"),
+    ("clients", "16"),
+    ("transactions", "0"),
+    ("seconds", "30min"),
+    ("shared_buffers", "1g"),
+    ("wal_buffers", "16m"),
+    ("segments", "64"),
+];
+const S3700_MEDIUM: &[(&str, &str)] = &[
+    ("scale", "135"),
+    ("clients", "16"),
+    ("transactions", "0"),
+    ("seconds", "30min"),
+    ("shared_buffers", "1g"),
+    ("wal_buffers", "16m"),
+    ("segments", "64"),
+];
+const S3700_LARGE: &[(&str, &str)] = &[
+    ("scale", "1090"),
+    ("clients", "16"),
+    ("transactions", "0"),
+    ("seconds", "30min"),
+    ("shared_buffers", "1g"),
+    ("wal_buffers", "16m"),
+    ("segments", "64"),
+];
+
+/// Bytes of a page.
+const PAGE: u32 = 8192;
+const ACCOUNTS: u64 = 100_000;
+/// Rows of accounts in a page; entries of its index in a leaf; small rows in a page.
+const ROWS: u64 = 61;
+const ENTRIES: u64 = 366;
+const SMALL_ROWS: u64 = 150;
+/// A table is cut into files of 1 GiB.
+const FILE_PAGES: u64 = (1 << 30) / PAGE as u64;
+
+/// A table or index as the server keeps it: pages in files of 1 GiB.
+struct Relation {
+    /// Number of its first page among all pages.
+    first: u64,
+    pages: u64,
+    files: Vec<Fd>,
+}
+
+/// What all tasks of the server know.
+struct Server {
+    accounts: Relation,
+    index: Relation,
+    tellers: Relation,
+    branches: Relation,
+    /// Last, because it grows.
+    history: Relation,
+    control: Fd,
+    pool: Shared<Pool>,
+    wal: Shared<Wal>,
+    /// WALWriteLock: one flusher at a time.
+    wal_lock: Lock,
+    branch_locks: Vec<Lock>,
+    teller_locks: Vec<Lock>,
+    history_rows: Shared<u64>,
+    stop: Shared<bool>,
+    done: Shared<(u64, Instant)>,
+    start: Barrier,
+    scale: u64,
+    select: bool,
+    record: u64,
+    think: Nanos,
+    per_client: u64,
+    time: Nanos,
+}
+
+impl Server {
+    /// File and offset of a page.
+    fn place(&self, page: u64) -> (Fd, u64) {
+        let all = [&self.history, &self.branches, &self.tellers, &self.index];
+        let found = all.into_iter().find(|r| page >= r.first);
+        let r = found.unwrap_or(&self.accounts);
+        let n = page - r.first;
+        // History outgrows its file only after 17 million transactions; then it stays in it.
+        let file = ((n / FILE_PAGES) as usize).min(r.files.len() - 1);
+        (r.files[file], (n % FILE_PAGES) * u64::from(PAGE))
+    }
+    fn files(&self) -> impl Iterator<Item = Fd> {
+        let all = [
+            &self.accounts,
+            &self.index,
+            &self.tellers,
+            &self.branches,
+            &self.history,
+        ];
+        let mut files: Vec<Fd> = Vec::new();
+        for r in all {
+            files.extend(&r.files);
+        }
+        files.into_iter()
+    }
+}
+
+/// The script.
+pub async fn run<M: Machine>(m: &mut M, p: &Params, dir: &str) -> Outcome {
+    m.mark(Mark::Phase("init"));
+    let server = Arc::new(init(m, p, dir).await?);
+    let clients = p.int("clients");
+    let mut keepers = Group::new();
+    if !server.select {
+        let s = server.clone();
+        let timing = keepers::Timing::new(p);
+        keepers
+            .spawn(m, How::named("checkpointer"), move |m| {
+                keepers::checkpointer(m, s, timing)
+            })
+            .await?;
+        let s = server.clone();
+        keepers
+            .spawn(m, How::named("bgwriter"), move |m| keepers::writer(m, s))
+            .await?;
+    }
+    let mut group = Group::new();
+    for c in 0..clients {
+        let s = server.clone();
+        group
+            .spawn(m, How::named(format!("client{c}")), move |m| client(m, s))
+            .await?;
+    }
+    m.arrive(server.start)
+        .await
+        .doing(|| "wait for the start")?;
+    m.mark(Mark::ClockStart);
+    let start = m.now();
+    let outcome = group.join(m).await;
+    server.stop.with(|s| *s = true);
+    let (n, end) = server.done.with(|d| *d);
+    let secs = end.since(start).as_secs_f64();
+    if n > 0 {
+        m.metric("transactions", "transactions/s", rate(n as f64, secs), true);
+        let ms = secs * 1000.0 * clients as f64 / n as f64;
+        m.metric("mean latency", "ms", ms, false);
+    }
+    let kept = keepers.join(m).await;
+    outcome.and(kept)
+}
+
+/// Makes the files as `pgbench -i` leaves them: written, synced, in the cache as far as it goes.
+async fn init<M: Machine>(m: &mut M, p: &Params, dir: &str) -> Outcome<Server> {
+    let scale = p.int("scale");
+    let mut next = 0;
+    let accounts = relation(
+        m,
+        dir,
+        "accounts",
+        (scale * ACCOUNTS).div_ceil(ROWS),
+        &mut next,
+    )
+    .await?;
+    let index = relation(
+        m,
+        dir,
+        "accounts_pkey",
+        (scale * ACCOUNTS).div_ceil(ENTRIES),
+        &mut next,
+    )
+    .await?;
+    let tellers = relation(
+        m,
+        dir,
+        "tellers",
+        (10 * scale).div_ceil(SMALL_ROWS),
+        &mut next,
+    )
+    .await?;
+    let branches = relation(m, dir, "branches", scale.div_ceil(SMALL_ROWS), &mut next).await?;
+    let history = relation(m, dir, "history", 1, &mut next).await?;
+    let control_path = format!("{dir}/pg_control");
+    let control = open(m, &control_path, FRESH).await?;
+    m.write(control, 0, PAGE)
+        .await
+        .doing(|| format!("write {control_path}"))?;
+    let wal = Wal::create(m, dir, p).await?;
+    m.syncfs().await.doing(|| "sync")?;
+    let mut branch_locks = Vec::new();
+    let mut teller_locks = Vec::new();
+    for _ in 0..scale {
+        branch_locks.push(m.lock());
+    }
+    for _ in 0..10 * scale {
+        teller_locks.push(m.lock());
+    }
+    let buffers = p.int("shared_buffers") / u64::from(PAGE);
+    Ok(Server {
+        accounts,
+        index,
+        tellers,
+        branches,
+        history,
+        control,
+        pool: Shared::new(Pool::new(buffers as usize, p.flag("full_page_writes"))),
+        wal: Shared::new(wal),
+        wal_lock: m.lock(),
+        branch_locks,
+        teller_locks,
+        history_rows: Shared::new(0),
+        stop: Shared::new(false),
+        done: Shared::new((0, Instant::START)),
+        start: m.barrier(p.small("clients") + 1),
+        scale,
+        select: p.word("mode") == "select",
+        record: p.int("record"),
+        think: p.time("think"),
+        per_client: p.int("transactions"),
+        time: p.time("seconds"),
+    })
+}
+
+async fn relation<M: Machine>(
+    m: &mut M,
+    dir: &str,
+    name: &str,
+    pages: u64,
+    next: &mut u64,
+) -> Outcome<Relation> {
+    let mut files = Vec::new();
+    for n in 0..pages.div_ceil(FILE_PAGES) {
+        let path = format!("{dir}/{name}.{n}");
+        let here = (pages - n * FILE_PAGES).min(FILE_PAGES);
+        lay_out(m, &path, here * u64::from(PAGE)).await?;
+        files.push(open(m, &path, Default::default()).await?);
+    }
+    let first = *next;
+    *next += pages;
+    Ok(Relation {
+        first,
+        pages,
+        files,
+    })
+}
+
+async fn client<M: Machine>(mut m: M, s: Arc<Server>) -> Outcome {
+    let m = &mut m;
+    m.arrive(s.start).await.doing(|| "wait for the start")?;
+    let end = m.now() + s.time;
+    let mut n = 0;
+    let mut outcome = Ok(());
+    while if s.per_client > 0 {
+        n < s.per_client
+    } else {
+        m.now() < end
+    } {
+        let op = m.op_begin("transaction");
+        outcome = transaction(m, &s).await;
+        if outcome.is_err() {
+            break;
+        }
+        m.op_end(op, 0);
+        n += 1;
+    }
+    let now = m.now();
+    s.done.with(|d| *d = (d.0 + n, d.1.max(now)));
+    outcome
+}
+
+async fn transaction<M: Machine>(m: &mut M, s: &Server) -> Outcome {
+    let aid = uniform(m, 0, ACCOUNTS * s.scale - 1);
+    m.compute(s.think).await.doing(|| "compute")?;
+    buffers::touch(m, s, s.index.first + aid / ENTRIES).await?;
+    let account = s.accounts.first + aid / ROWS;
+    if s.select {
+        return buffers::touch(m, s, account).await;
+    }
+    let tid = uniform(m, 0, 10 * s.scale - 1);
+    let bid = uniform(m, 0, s.scale - 1);
+    let mut bytes = s.record;
+    bytes += buffers::touch_write(m, s, account).await?;
+    let (teller, branch) = (s.teller_locks[tid as usize], s.branch_locks[bid as usize]);
+    m.acquire(teller).await.doing(|| "lock a teller")?;
+    bytes += buffers::touch_write(m, s, s.tellers.first + tid / SMALL_ROWS).await?;
+    m.acquire(branch).await.doing(|| "lock a branch")?;
+    bytes += buffers::touch_write(m, s, s.branches.first + bid / SMALL_ROWS).await?;
+    let row = s.history_rows.with(|n| {
+        *n += 1;
+        *n - 1
+    });
+    bytes += buffers::touch_write(m, s, s.history.first + row / SMALL_ROWS).await?;
+    let op = m.op_begin("commit");
+    let lsn = wal::insert(m, s, bytes).await?;
+    wal::flush(m, s, lsn).await?;
+    m.op_end(op, bytes);
+    m.release(branch);
+    m.release(teller);
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,130 @@
+use crate::note::Mark;
+use crate::testing::Trial;
+
+#[test]
+fn every_commit_is_on_disk_and_clients_share_flushes() {
+    let given = [("scale", "2"), ("transactions", "500"), ("segments", "1")];
+    let one = Trial::run("pgbench", &[given[0], given[1], given[2], ("clients", "1")]);
+    assert_eq!(one.ops("transaction"), 500);
+    // One flush a commit; one more where a segment of 16 MiB is left.
+    assert!((500..=510).contains(&one.calls_on("fdatasync", "wal.")));
+    assert_eq!(one.left_over(), 0);
+    let given = [("scale", "50"), ("transactions", "500"), ("segments", "8")];
+    let many = Trial::run(
+        "pgbench",
+        &[given[0], given[1], given[2], ("clients", "16")],
+    );
+    let flushes = many.calls_on("fdatasync", "wal.");
+    assert!(
+        flushes < 4000,
+        "16 clients, 8000 commits, {flushes} flushes: nobody shares"
+    );
+    assert!(many.metric() > 2.0 * one.metric());
+}
+
+#[test]
+fn few_branches_make_clients_wait_for_each_other() {
+    let given = |scale| [("scale", scale), ("transactions", "300"), ("clients", "16")];
+    let hot = Trial::run("pgbench", &given("1"));
+    let cold = Trial::run("pgbench", &given("50"));
+    assert!(
+        cold.metric() > 3.0 * hot.metric(),
+        "{} {}",
+        cold.metric(),
+        hot.metric()
+    );
+}
+
+#[test]
+fn whole_pages_are_logged_once_between_checkpoints() {
+    let given = |fpw| {
+        [
+            ("scale", "1"),
+            ("transactions", "4000"),
+            ("clients", "1"),
+            ("segments", "8"),
+            ("full_page_writes", fpw),
+            ("wal_buffers", "16m"),
+        ]
+    };
+    let on = Trial::run("pgbench", &given("yes"));
+    let off = Trial::run("pgbench", &given("no"));
+    let log = |t: &Trial| -> u64 {
+        let all = t.ranges("write", "wal.");
+        all.iter().filter(|r| r.1 < 1 << 20).map(|r| r.1).sum()
+    };
+    // 1640 pages of accounts, of which 4000 transactions touch about 91 %; history has 27 pages.
+    let more = (log(&on) - log(&off)) as f64 / 8192.0;
+    let touched = 1640.0 * (1.0 - (-4000.0f64 / 1640.0).exp()) + 27.0;
+    assert!(
+        (more / touched - 1.0).abs() < 0.03,
+        "{more} pages, expected {touched}"
+    );
+}
+
+#[test]
+fn checkpoints_come_by_volume_and_sync_every_file() {
+    let given = [
+        ("scale", "4"),
+        ("transactions", "6000"),
+        ("clients", "1"),
+        ("segments", "1"),
+        ("think", "1ms"),
+    ];
+    let t = Trial::run("pgbench", &given);
+    let (starts, ends) = (t.marks(Mark::CheckpointStart), t.marks(Mark::CheckpointEnd));
+    assert!(starts.len() >= 2, "{starts:?}");
+    assert!(starts.len() - ends.len() <= 1);
+    let each = ends.len();
+    for file in [
+        "accounts.0",
+        "accounts_pkey.0",
+        "tellers.0",
+        "branches.0",
+        "history.0",
+        "pg_control",
+    ] {
+        let n = t.calls_on("fsync", file);
+        assert_eq!(n, each, "{file}");
+    }
+}
+
+#[test]
+fn read_only_writes_nothing_once_it_runs() {
+    let given = [("mode", "select"), ("scale", "8"), ("transactions", "1000")];
+    let t = Trial::run("pgbench", &given);
+    assert_eq!(t.calls("fdatasync"), 0);
+    assert_eq!(t.ops("page write"), 0);
+    // 102 MiB of table through 24 MiB of buffers.
+    let reads = t.ops("page read");
+    assert!((2000..4000).contains(&reads), "{reads}");
+}
+
+#[test]
+fn small_buffers_make_backends_write() {
+    let given = |b| {
+        [
+            ("scale", "8"),
+            ("transactions", "2000"),
+            ("shared_buffers", b),
+        ]
+    };
+    let small = Trial::run("pgbench", &given("1m"));
+    let large = Trial::run("pgbench", &given("1g"));
+    assert!(
+        small.ops("page write") > 2500,
+        "{}",
+        small.ops("page write")
+    );
+    assert_eq!(large.ops("page write"), 0);
+}
+
+#[test]
+fn either_a_count_or_a_time() {
+    let given = [("seconds".to_owned(), "10s".to_owned())];
+    let e = crate::Plan::new("pgbench", &given).expect_err("both");
+    assert!(
+        e.to_string().contains("either transactions or seconds"),
+        "{e}"
+    );
+}

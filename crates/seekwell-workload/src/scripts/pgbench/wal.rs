@@ -1,0 +1,115 @@
+//! The write-ahead log: a ring of preallocated files of 16 MiB, written by one task at a time.
+
+use super::super::common::*;
+use super::{PAGE, Server};
+use crate::fail::{Context, Outcome};
+use crate::machine::{Fd, Machine};
+use crate::params::Params;
+
+/// Bytes of a file of the log.
+pub(super) const SEGMENT: u64 = 16 << 20;
+
+/// How far it is.
+pub(super) struct Wal {
+    /// Bytes inserted, written to the kernel, on disk.
+    inserted: u64,
+    written: u64,
+    flushed: u64,
+    /// Most bytes that are inserted and not written.
+    buffers: u64,
+    files: Vec<Fd>,
+}
+
+impl Wal {
+    /// Makes the ring as a server has it that has run for a while: all files written before.
+    pub(super) async fn create<M: Machine>(m: &mut M, dir: &str, p: &Params) -> Outcome<Wal> {
+        let mut files = Vec::new();
+        if p.word("mode") != "select" {
+            for n in 0..2 * p.int("segments") + 1 {
+                let path = format!("{dir}/wal.{n}");
+                lay_out(m, &path, SEGMENT).await?;
+                files.push(open(m, &path, Default::default()).await?);
+            }
+        }
+        Ok(Wal {
+            inserted: 0,
+            written: 0,
+            flushed: 0,
+            buffers: p.int("wal_buffers"),
+            files,
+        })
+    }
+    /// Bytes inserted since the start.
+    pub(super) fn inserted(&self) -> u64 {
+        self.inserted
+    }
+    fn file(&self, pos: u64) -> Fd {
+        self.files[(pos / SEGMENT) as usize % self.files.len()]
+    }
+}
+
+/// Inserts a record; where it ends. With the buffers full, older pages are written first.
+pub(super) async fn insert<M: Machine>(m: &mut M, s: &Server, bytes: u64) -> Outcome<u64> {
+    let (lsn, full) = s.wal.with(|w| {
+        w.inserted += bytes;
+        (w.inserted, w.inserted - w.written > w.buffers)
+    });
+    if full {
+        m.acquire(s.wal_lock).await.doing(|| "lock the log")?;
+        let to = s.wal.with(|w| {
+            let keep = w.inserted.saturating_sub(w.buffers / 2);
+            keep - keep % u64::from(PAGE)
+        });
+        let done = write(m, s, to).await;
+        m.release(s.wal_lock);
+        done?;
+    }
+    Ok(lsn)
+}
+
+/// Waits until the log is on disk up to there. Who has to flush takes along everything inserted
+/// until it holds the lock: that is group commit.
+pub(super) async fn flush<M: Machine>(m: &mut M, s: &Server, lsn: u64) -> Outcome {
+    if s.wal.with(|w| w.flushed >= lsn) {
+        return Ok(());
+    }
+    m.acquire(s.wal_lock).await.doing(|| "lock the log")?;
+    let done = flush_locked(m, s, lsn).await;
+    m.release(s.wal_lock);
+    done
+}
+
+async fn flush_locked<M: Machine>(m: &mut M, s: &Server, lsn: u64) -> Outcome {
+    if s.wal.with(|w| w.flushed >= lsn) {
+        return Ok(());
+    }
+    let to = s.wal.with(|w| w.inserted);
+    write(m, s, to).await?;
+    let fd = s.wal.with(|w| w.file(to.saturating_sub(1)));
+    fdatasync(m, fd, "the log").await?;
+    s.wal.with(|w| w.flushed = to);
+    Ok(())
+}
+
+/// Writes whole pages from the one that holds the last byte written; a file that is left is synced.
+async fn write<M: Machine>(m: &mut M, s: &Server, to: u64) -> Outcome {
+    let page = u64::from(PAGE);
+    loop {
+        let (from, fd) = s.wal.with(|w| (w.written, w.file(w.written)));
+        if from >= to {
+            return Ok(());
+        }
+        let start = from - from % page;
+        let border = (start / SEGMENT + 1) * SEGMENT;
+        let end = to.next_multiple_of(page).min(border);
+        let len = size_of_call(u32::MAX, end - start);
+        let op = m.op_begin("log write");
+        let n = m.write(fd, start % SEGMENT, len).await;
+        n.doing(|| format!("write {len} bytes of log"))?;
+        m.op_end(op, u64::from(len));
+        s.wal.with(|w| w.written = to.min(end));
+        if end == border {
+            fdatasync(m, fd, "the log").await?;
+        }
+    }
+}

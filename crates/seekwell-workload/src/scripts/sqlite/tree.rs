@@ -1,0 +1,222 @@
+//! A table of SQLite with an integer key, as far as it decides which pages a transaction changes.
+//!
+//! Pages as the library lays them out with full auto-vacuum: 1 header, 2 pointer map, 3 root of the
+//! table (its only leaf while it is small), 4 sqlite_sequence if there is one, then leaves. Rows
+//! come at the end and go from the front. A leaf holds as many rows as fit; when deletions leave it
+//! two thirds empty it is balanced with its next two neighbours, and a page that comes free is
+//! filled with the last page of the file, which gets shorter.
+
+/// What a transaction changes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Change {
+    /// Pages written, ascending, from 1.
+    pub pages: Vec<u64>,
+    /// Of them, pages that were in the file before: their old content goes to the journal.
+    pub journaled: usize,
+    /// The file ends after so many pages now, fewer than before.
+    pub cut: Option<u64>,
+    /// Page 1 has to change although nothing but its counter does: not with a write-ahead log.
+    pub counter_only: bool,
+    /// Pages in the file afterwards.
+    pub size: u64,
+}
+
+/// Bytes of a page that hold cells: without the header of a leaf.
+const ROOM: u64 = 4096 - 8;
+/// Bytes of a row beside its text: cell pointer, lengths, key, column types.
+const OVERHEAD: u64 = 10;
+
+const HEADER: u64 = 1;
+const POINTERS: u64 = 2;
+const ROOT: u64 = 3;
+const SEQUENCE: u64 = 4;
+
+pub(super) struct Table {
+    /// Rows that fit a leaf.
+    fit: u64,
+    sequence: bool,
+    /// (page, rows), in order of the key. One leaf: it is the root.
+    leaves: Vec<(u64, u64)>,
+    /// Pages in the file.
+    size: u64,
+}
+
+impl Table {
+    pub(super) fn new(row: u64, sequence: bool) -> Self {
+        Table {
+            fit: ROOM / (row + OVERHEAD),
+            sequence,
+            leaves: vec![(ROOT, 0)],
+            size: if sequence { SEQUENCE } else { ROOT },
+        }
+    }
+    /// Pages in the file.
+    pub(super) fn pages(&self) -> u64 {
+        self.size
+    }
+
+    fn change(&self, mut pages: Vec<u64>, before: u64, counter_only: bool) -> Change {
+        pages.sort_unstable();
+        pages.dedup();
+        // A page that the transaction cut off is not written any more.
+        pages.retain(|p| *p <= self.size);
+        Change {
+            journaled: pages.iter().filter(|p| **p <= before).count(),
+            cut: (self.size < before).then_some(self.size),
+            counter_only,
+            size: self.size,
+            pages,
+        }
+    }
+
+    /// One more row at the end.
+    pub(super) fn insert(&mut self) -> Change {
+        let before = self.size;
+        let mut pages = vec![HEADER];
+        if self.sequence {
+            pages.push(SEQUENCE);
+        }
+        let last = self.leaves.len() - 1;
+        let split = self.leaves[last].1 == self.fit;
+        if !split {
+            self.leaves[last].1 += 1;
+            pages.push(self.leaves[last].0);
+        } else {
+            pages.extend([POINTERS, ROOT]);
+            if self.leaves[last].0 == ROOT {
+                // The root's rows move to a leaf of their own.
+                self.size += 1;
+                self.leaves[last].0 = self.size;
+                pages.push(self.size);
+            }
+            self.size += 1;
+            self.leaves.push((self.size, 1));
+            pages.push(self.size);
+        }
+        self.change(pages, before, !split)
+    }
+
+    /// The `i`-th row, in place.
+    pub(super) fn update(&mut self, i: u64) -> Change {
+        let mut left = i;
+        let leaf = self.leaves.iter().find(|l| {
+            let here = left < l.1;
+            left = left.saturating_sub(l.1);
+            here
+        });
+        let page = leaf.map_or(ROOT, |l| l.0);
+        self.change(vec![HEADER, page], self.size, true)
+    }
+
+    /// The first row goes.
+    pub(super) fn delete(&mut self) -> Change {
+        let before = self.size;
+        let first = self.leaves.iter().position(|l| l.1 > 0).unwrap_or(0);
+        let leaf = &mut self.leaves[first];
+        leaf.1 = leaf.1.saturating_sub(1);
+        let mut pages = vec![HEADER, leaf.0];
+        // Two thirds of the page empty.
+        if self.leaves.len() == 1 || self.leaves[first].1 * 3 > self.fit {
+            return self.change(pages, before, true);
+        }
+        pages.push(ROOT);
+        let n = self.leaves.len().min(3);
+        let freed = self.balance(n);
+        pages.extend(self.leaves[..n - freed.len()].iter().map(|l| l.0));
+        for page in &freed {
+            pages.push(POINTERS);
+            // The last page of the file takes the free one's place.
+            let last = self.size;
+            self.size -= 1;
+            if *page != last {
+                pages.push(*page);
+                if let Some(l) = self.leaves.iter_mut().find(|l| l.0 == last) {
+                    l.0 = *page;
+                }
+            }
+        }
+        if self.leaves.len() == 1 {
+            // The only leaf left moves back into the root.
+            let page = std::mem::replace(&mut self.leaves[0].0, ROOT);
+            pages.push(POINTERS);
+            pages.retain(|p| *p != page);
+            self.size -= 1;
+        }
+        self.change(pages, before, false)
+    }
+
+    /// Spreads the rows of the first `n` leaves: filled from the left, then each pair evened from
+    /// the right. Pages no longer needed, which are also gone from the leaves.
+    fn balance(&mut self, n: usize) -> Vec<u64> {
+        let total: u64 = self.leaves[..n].iter().map(|l| l.1).sum();
+        let need = (total.div_ceil(self.fit).max(1)) as usize;
+        let mut rows: Vec<u64> = (0..need as u64)
+            .map(|i| (total - i * self.fit).min(self.fit))
+            .collect();
+        for i in (1..need).rev() {
+            let both = rows[i - 1] + rows[i];
+            rows[i] = both / 2;
+            rows[i - 1] = both - both / 2;
+        }
+        let freed = self.leaves.drain(need.min(n)..n).map(|l| l.0).collect();
+        for (leaf, rows) in self.leaves.iter_mut().zip(rows) {
+            leaf.1 = rows;
+        }
+        freed
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What the library was seen to write, 300 rows of 100 bytes with AUTOINCREMENT.
+    #[test]
+    fn inserts_change_the_pages_the_library_changes() {
+        let mut t = Table::new(100, true);
+        let all: Vec<Change> = (0..300).map(|_| t.insert()).collect();
+        assert_eq!(all[0].pages, [1, 3, 4]);
+        assert_eq!(all[36].pages, [1, 3, 4]);
+        assert_eq!(all[37].pages, [1, 2, 3, 4, 5, 6], "the root gets children");
+        assert_eq!(all[37].journaled, 4);
+        assert_eq!(all[38].pages, [1, 4, 6]);
+        assert_eq!(all[74].pages, [1, 2, 3, 4, 7]);
+        let splits = all.iter().filter(|c| c.pages.len() > 3).count();
+        assert_eq!(splits, 8);
+        assert_eq!(all[299].size, 13);
+    }
+
+    #[test]
+    fn deletions_balance_leaves_when_the_library_does() {
+        let mut t = Table::new(100, true);
+        for _ in 0..300 {
+            t.insert();
+        }
+        let all: Vec<Change> = (0..300).map(|_| t.delete()).collect();
+        assert_eq!(all[0].pages, [1, 5]);
+        // Seen at 24, 43, 65, 83, 104, 122, 142, 159, 178, 196, 215, 233, 252, 264.
+        let at: Vec<usize> = (0..300).filter(|i| all[*i].pages.len() > 2).collect();
+        assert_eq!(at.len(), 14, "{at:?}");
+        let seen = [
+            24, 43, 65, 83, 104, 122, 142, 159, 178, 196, 215, 233, 252, 264,
+        ];
+        for (a, b) in at.iter().zip(seen) {
+            assert!(a.abs_diff(b) <= 3, "{at:?}");
+        }
+        assert_eq!(all[24].pages, [1, 3, 5, 6, 7]);
+        assert_eq!(all[43].pages.len(), 6);
+        assert_eq!(all.iter().filter(|c| c.cut.is_some()).count(), 8);
+        assert_eq!(t.pages(), 4, "as small as at the start");
+    }
+
+    #[test]
+    fn updates_change_a_leaf_and_the_counter() {
+        let mut t = Table::new(100, false);
+        for _ in 0..100 {
+            t.insert();
+        }
+        assert_eq!(t.update(0).pages, [1, 4]);
+        assert_eq!(t.update(99).pages, [1, 6]);
+        assert_eq!(t.update(5000).pages, [1, 3], "a row that is not there");
+    }
+}
