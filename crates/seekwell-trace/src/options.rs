@@ -74,9 +74,9 @@ impl Default for Limits {
 /// How to read.
 #[derive(Clone, Debug)]
 pub struct ReadOptions {
-    /// Event that becomes a record (blktrace, blkparse).
+    /// Event that becomes a record (blktrace, blkparse, ftrace).
     pub stream: Stream,
-    /// Only this device, `major << 20 | minor` (blktrace, blkparse, csv).
+    /// Only this device, `major << 20 | minor` (blktrace, blkparse, ftrace, csv).
     pub device: Option<u32>,
     /// A trace cut off in the middle (recorder killed) ends with a warning, not an error.
     pub allow_truncated: bool,

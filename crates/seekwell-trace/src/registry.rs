@@ -97,6 +97,7 @@ pub fn formats() -> &'static [FormatInfo] {
         crate::formats::iolog::INFO_V2,
         crate::formats::csv::INFO,
         crate::formats::vscsi::INFO,
+        crate::formats::ftrace::INFO,
         crate::formats::blkparse::INFO,
     ];
     ALL

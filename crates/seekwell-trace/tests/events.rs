@@ -410,3 +410,40 @@ fn sorted_events_of_one_instant_keep_their_order() {
     assert_eq!(got[1].sector, Sector(16));
     assert_eq!(times(&got[1]), [None, Some(5), Some(5)]);
 }
+
+/// Recorded on Linux 6.18 over a modelled disk: a 4 KiB file created, written and fsynced on ext4,
+/// then 2 MiB read with read-ahead.
+#[test]
+fn a_kernels_own_text() {
+    let text = include_bytes!("data/ftrace-6.18.txt");
+    let mut r = reader(text, None, &ReadOptions::default()).expect("detected");
+    assert_eq!(r.format().name, "ftrace");
+    let got: Vec<Record> = r.by_ref().collect::<Result<_, _>>().expect("read");
+    // Data, six journal blocks, the commit, and two reads; all done.
+    let of = |op, f: Flags| {
+        got.iter()
+            .filter(|r| r.op == op && r.flags.contains(f))
+            .count()
+    };
+    assert_eq!(got.len(), 10, "{got:?}");
+    assert_eq!(
+        (of(Op::Write, Flags::META), of(Op::Read, Flags::RAHEAD)),
+        (7, 2)
+    );
+    assert!(
+        got.iter()
+            .all(|r| r.complete_ns.is_some() && r.issue_ns.is_some())
+    );
+    assert_eq!(
+        r.tasks().and_then(|t| t.get(&8735)).map(String::as_str),
+        Some("jbd2/loop0-8")
+    );
+    // The journal's six bios went as one request of 48 sectors.
+    let issue = ReadOptions {
+        stream: Stream::Issue,
+        ..ReadOptions::default()
+    };
+    let issued = reader(text, None, &issue).expect("detected");
+    let sizes: Vec<u32> = issued.map(|r| r.expect("read").sectors.0).collect();
+    assert_eq!(sizes, [8, 48, 0, 8, 0, 1024, 1024, 512]);
+}

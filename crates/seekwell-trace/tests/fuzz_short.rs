@@ -32,7 +32,7 @@ fn seed_records() -> Vec<Record> {
 }
 
 fn mutate(bytes: &mut Vec<u8>, rng: &mut impl RngCore) {
-    const WORDS: [&[u8]; 12] = [
+    const WORDS: [&[u8]; 13] = [
         b"\xff\xff\xff\xff\xff\xff\xff\xff",
         b"\0\0\0\0\0\0\0\0",
         b"18446744073709551615",
@@ -43,6 +43,7 @@ fn mutate(bytes: &mut Vec<u8>, rng: &mut impl RngCore) {
         b"[",
         b"(",
         b"FWFSM",
+        b": block_rq_issue: ",
         b"\x07tae",
         b"eat\x07",
     ];

@@ -101,7 +101,7 @@ fn truncated_at_every_byte() {
                 }
                 // The last line of a text may be cut inside a number and still be one.
                 let n = got.len();
-                assert!(n <= 3);
+                assert!(n <= whole.len());
                 for (g, w) in got.iter().zip(&whole).take(n.saturating_sub(1)) {
                     assert_eq!((g.t_ns, g.sector), (w.t_ns, w.sector), "{} {cut}", f.name);
                 }

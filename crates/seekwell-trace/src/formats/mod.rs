@@ -3,5 +3,6 @@
 pub mod blkparse;
 pub mod blktrace;
 pub mod csv;
+pub mod ftrace;
 pub mod iolog;
 pub mod vscsi;

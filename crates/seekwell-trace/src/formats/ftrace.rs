@@ -1,0 +1,461 @@
+//! Block events as the kernel's tracefs prints them (`trace` or `trace_pipe` of an instance):
+//! `comm-pid [cpu] flags seconds.us: EVENT: maj,min RWBS ... sector + sectors ... [comm]`.
+//!
+//! The layout is that of the print formats of the block events (`events/block/*/format`); kernels
+//! without the ioprio field and without the flags column are read as well. Lines of other events
+//! are passed over. Left out: packet commands, bio splits and remaps, plugs (which name no
+//! device), and the events that double others (`block_io_start`, `block_rq_merge`, ...).
+
+use crate::blk::{BlkEvent, rwbs_parse};
+use crate::error::{ErrorKind, Place, TraceError, shown};
+use crate::input::Input;
+use crate::join::Join;
+use crate::notes::Notes;
+use crate::options::ReadOptions;
+use crate::reader::Source;
+use crate::record::{Record, device_number};
+use crate::registry::{Carries, FormatInfo, Has};
+use crate::text::{number, seconds_ns, word};
+use seekwell_core::{Action, Op};
+use std::collections::BTreeMap;
+
+/// Its line in the registry.
+pub const INFO: FormatInfo = FormatInfo {
+    name: "ftrace",
+    summary: "ftrace block events: the text of the kernel's tracefs",
+    extensions: &["ftrace"],
+    help: "What tracefs prints for the events of the block group (trace-cmd report prints much \
+           the same). Needs no tool to record: an instance under /sys/kernel/tracing/instances, \
+           events/block/*/enable, and `cat trace_pipe`. Records are the block_bio_queue events \
+           (or block_rq_issue, if asked for). A write that ends with a cache flush of its own \
+           (FUA on a device without it) counts as done when its data are. Priorities are read \
+           past. Events the kernel lost are a warning.",
+    carries: Carries {
+        pids: Has::Yes,
+        completions: Has::Maybe,
+        issues: Has::Maybe,
+        ioprio: Has::No,
+        flags: Has::Yes,
+        time: "1 us",
+    },
+    detect,
+    parts: None,
+    open: |mut inputs, options, _| {
+        let input = inputs.remove(0);
+        Ok(Box::new(FtraceReader::new(input, options)))
+    },
+    create: None,
+};
+
+/// Counted when the kernel says that it lost events.
+pub const NOTE_LOST: &str = "places where the kernel lost events: enlarge buffer_size_kb";
+
+const REMEDY: &str = "the line should read \"comm-pid [cpu] flags seconds.us: block_...: maj,min \
+                      RWBS ... sector + sectors [...]\": record with tracefs, or remove the line";
+
+/// What a line is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Line<'a> {
+    /// An event of the block layer.
+    Event(BlkEvent, Who<'a>),
+    /// The kernel's word that events are missing here.
+    Lost,
+    /// A comment, or an event of no interest.
+    Nothing,
+}
+
+/// The names an event tells.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Who<'a> {
+    /// Of the running task, in front.
+    pub comm: &'a [u8],
+}
+
+/// The field that cannot be read, and what is there.
+pub type Wrong<'a> = (&'static str, &'a [u8]);
+
+/// What becomes of an event, by its name; `None` for those passed over.
+fn action_of(name: &[u8]) -> Option<Action> {
+    Some(match name {
+        b"block_bio_queue" => Action::Queue,
+        b"block_getrq" => Action::GetRq,
+        b"block_bio_backmerge" => Action::BackMerge,
+        b"block_bio_frontmerge" => Action::FrontMerge,
+        b"block_rq_insert" => Action::Insert,
+        b"block_rq_issue" => Action::Issue,
+        b"block_rq_requeue" => Action::Requeue,
+        b"block_rq_complete" => Action::Complete,
+        _ => return None,
+    })
+}
+
+fn device(w: &[u8]) -> Option<u32> {
+    let comma = memchr::memchr(b',', w)?;
+    let (major, minor) = (number(&w[..comma])?, number(&w[comma + 1..])?);
+    (major < 1 << 12 && minor < 1 << 20).then(|| device_number(major as u32, minor as u32))
+}
+
+/// The last word of `line[..end]`, and where it begins.
+fn last_word(line: &[u8], end: usize) -> (&[u8], usize) {
+    let trimmed = line[..end].trim_ascii_end();
+    let from = trimmed.iter().rposition(|&c| c == b' ' || c == b'\t');
+    let from = from.map_or(0, |i| i + 1);
+    (&trimmed[from..], from)
+}
+
+struct Head<'a> {
+    comm: &'a [u8],
+    pid: u32,
+    cpu: u32,
+    t_ns: u64,
+}
+
+/// `comm-pid [(tgid)] [cpu] [flags] seconds.us`, read from its end: a comm may hold anything.
+fn head(text: &[u8]) -> Result<Head<'_>, Wrong<'_>> {
+    let (w, mut at) = last_word(text, text.len());
+    let t_ns = seconds_ns(w).ok_or(("time", w))?;
+    let (mut w, mut from) = last_word(text, at);
+    if !w.starts_with(b"[") {
+        // The column of flags is absent with the option irq-info off.
+        at = from;
+        (w, from) = last_word(text, at);
+    }
+    let inner = w.strip_prefix(b"[").and_then(|w| w.strip_suffix(b"]"));
+    let cpu = inner.and_then(number).and_then(|n| u32::try_from(n).ok());
+    let cpu = cpu.ok_or(("CPU in brackets", w))?;
+    let mut who = text[..from].trim_ascii();
+    // Option record-tgid puts the process behind: "(  697)" or "(-----)".
+    if who.ends_with(b")")
+        && let Some(open) = memchr::memrchr(b'(', who)
+    {
+        let inside = who[open + 1..who.len() - 1].trim_ascii();
+        if number(inside).is_some() || inside.iter().all(|&c| c == b'-') {
+            who = who[..open].trim_ascii_end();
+        }
+    }
+    let dash = memchr::memrchr(b'-', who).ok_or(("comm-pid", who))?;
+    let pid = number(&who[dash + 1..]).and_then(|n| u32::try_from(n).ok());
+    Ok(Head {
+        comm: &who[..dash],
+        pid: pid.ok_or(("pid", who))?,
+        cpu,
+        t_ns,
+    })
+}
+
+/// Reads one line, without its newline.
+pub fn parse(line: &[u8]) -> Result<Line<'_>, Wrong<'_>> {
+    let trimmed = line.trim_ascii();
+    if trimmed.is_empty() || trimmed.starts_with(b"#") {
+        return Ok(Line::Nothing);
+    }
+    if trimmed.starts_with(b"CPU:") && memchr::memmem::find(trimmed, b"LOST").is_some() {
+        return Ok(Line::Lost);
+    }
+    // "seconds.us: event: text": the first such colon whose left side reads as a head.
+    let mut found = Err(("\"seconds.us: EVENT: \"", trimmed));
+    for i in memchr::memmem::find_iter(line, b": ").take(8) {
+        match head(&line[..i]) {
+            Ok(h) => {
+                found = Ok((h, i + 2));
+                break;
+            }
+            Err(wrong) if i > 0 && line[i - 1].is_ascii_digit() => found = Err(wrong),
+            Err(_) => {}
+        }
+    }
+    let (head, from) = found?;
+    let rest = &line[from..];
+    let colon = memchr::memchr(b':', rest).unwrap_or(rest.len());
+    let Some(action) = action_of(&rest[..colon]) else {
+        return Ok(Line::Nothing);
+    };
+    let mut at = colon + 1;
+    if at > rest.len() {
+        return Err(("event", rest));
+    }
+    body(rest, &mut at, action, &head)
+}
+
+fn body<'a>(
+    text: &'a [u8],
+    at: &mut usize,
+    action: Action,
+    head: &Head<'a>,
+) -> Result<Line<'a>, Wrong<'a>> {
+    let w = word(text, at);
+    let device = device(w).ok_or(("device", w))?;
+    let rwbs = rwbs_parse(word(text, at));
+    let request = matches!(
+        action,
+        Action::Insert | Action::Issue | Action::Requeue | Action::Complete
+    );
+    let mut w = word(text, at);
+    if request {
+        // Bytes stand before the command of insert and issue, not of complete and requeue.
+        if !w.starts_with(b"(") {
+            number(w).ok_or(("bytes", w))?;
+            w = word(text, at);
+        }
+        if w != b"()" {
+            // A packet command: bytes in parentheses, and no sectors that mean anything.
+            return match w.first() {
+                Some(b'(') => Ok(Line::Nothing),
+                _ => Err(("command in parentheses", w)),
+            };
+        }
+        w = word(text, at);
+    }
+    let mut sector = number(w).ok_or(("sector", w))?;
+    let plus = word(text, at);
+    if plus != b"+" {
+        return Err(("\"+ sectors\"", plus));
+    }
+    let w = word(text, at);
+    let sectors = number(w).and_then(|n| u32::try_from(n).ok());
+    let sectors = sectors.ok_or(("number of sectors", w))?;
+    let mut error = 0;
+    if matches!(action, Action::Complete | Action::Requeue) {
+        // "[-5]", with the priority before it on newer kernels.
+        let (w, _) = last_word(text, text.len());
+        let inner = w.strip_prefix(b"[").and_then(|w| w.strip_suffix(b"]"));
+        let digits = inner.map(|w| w.strip_prefix(b"-").unwrap_or(w));
+        let e = digits.and_then(number).ok_or(("error in brackets", w))?;
+        error = u16::try_from(e).unwrap_or(u16::MAX);
+    }
+    let Some(op) = rwbs.op else {
+        return Ok(Line::Nothing);
+    };
+    if op == Op::Flush || sector == u64::MAX {
+        sector = 0;
+    }
+    if op == Op::Write && sectors == 0 && sector != 0 {
+        // The flush behind a write is done: the write itself was complete before.
+        return Ok(Line::Nothing);
+    }
+    let event = BlkEvent {
+        t_ns: head.t_ns,
+        action,
+        op,
+        flags: rwbs.flags,
+        sector,
+        sectors,
+        task: head.pid,
+        cpu: head.cpu,
+        device,
+        error,
+        write_bit: rwbs.write_bit,
+    };
+    Ok(Line::Event(event.normal(), Who { comm: head.comm }))
+}
+
+fn detect(head: &[u8]) -> bool {
+    if head.starts_with(b"# tracer:") {
+        return true;
+    }
+    for line in head.split(|&c| c == b'\n').take(8) {
+        match parse(line) {
+            Ok(Line::Event(..) | Line::Lost) => return true,
+            Ok(Line::Nothing) => {}
+            Err(_) => return false,
+        }
+    }
+    false
+}
+
+struct FtraceReader {
+    input: Input,
+    join: Join,
+    tasks: BTreeMap<u32, String>,
+    names_max: usize,
+    device: Option<u32>,
+    line: u64,
+    ended: bool,
+}
+
+impl FtraceReader {
+    fn new(input: Input, options: &ReadOptions) -> Self {
+        FtraceReader {
+            input,
+            join: Join::new(options.stream, &options.limits),
+            tasks: BTreeMap::new(),
+            names_max: options.limits.names_max,
+            device: options.device,
+            line: 0,
+            ended: false,
+        }
+    }
+
+    /// Reads one line into the join; false at the end.
+    fn step(&mut self, notes: &mut Notes) -> Result<bool, TraceError> {
+        self.line += 1;
+        let place = Place::Line(self.line);
+        let Some(line) = self.input.line(place)? else {
+            return Ok(false);
+        };
+        let (what, found) = match parse(line) {
+            Ok(Line::Nothing) => return Ok(true),
+            Ok(Line::Lost) => {
+                notes.count(NOTE_LOST, place);
+                return Ok(true);
+            }
+            Ok(Line::Event(e, who)) => {
+                if self.device.is_some_and(|d| d != e.device) {
+                    return Ok(true);
+                }
+                if e.action == Action::Queue
+                    && self.tasks.len() < self.names_max
+                    && !self.tasks.contains_key(&e.task)
+                {
+                    let name = &who.comm[..who.comm.len().min(64)];
+                    let name = String::from_utf8_lossy(name).into_owned();
+                    self.tasks.insert(e.task, name);
+                }
+                self.join.push(&e, notes, place);
+                return Ok(true);
+            }
+            Err((what, found)) => (what, shown(found)),
+        };
+        if self.input.forgive_line() {
+            return Ok(false);
+        }
+        let what = format!("cannot read the {what}: {found}");
+        Err(self.input.error(ErrorKind::Broken, place, what, REMEDY))
+    }
+}
+
+impl Source for FtraceReader {
+    fn next(&mut self, notes: &mut Notes) -> Result<Option<Record>, TraceError> {
+        loop {
+            if let Some(r) = self.join.pop(notes, Place::Line(self.line)) {
+                return Ok(Some(r));
+            }
+            if self.ended {
+                return Ok(None);
+            }
+            if !self.step(notes)? {
+                self.ended = true;
+                self.join.end();
+                self.input.note_cut(notes);
+            }
+        }
+    }
+    fn place(&self) -> (&str, Place) {
+        (self.input.name(), Place::Line(self.line))
+    }
+    fn tasks(&self) -> Option<&BTreeMap<u32, String>> {
+        Some(&self.tasks)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use seekwell_core::Flags;
+
+    fn event(line: &str) -> BlkEvent {
+        match parse(line.as_bytes()) {
+            Ok(Line::Event(e, _)) => e,
+            Ok(other) => panic!("no event but {other:?}: {line}"),
+            Err((what, found)) => panic!("{what}: {}", shown(found)),
+        }
+    }
+
+    #[test]
+    fn lines_of_a_real_kernel() {
+        let e = event(
+            "    jbd2/loop0-8-8735    [000] ..... 13940.901317: block_bio_queue: 7,0 FWFSM \
+             3932304 + 8 [jbd2/loop0-8]",
+        );
+        assert_eq!(
+            (e.action, e.op, e.device),
+            (Action::Queue, Op::Write, 7 << 20)
+        );
+        assert_eq!(
+            e.flags,
+            Flags::PREFLUSH | Flags::FUA | Flags::SYNC | Flags::META
+        );
+        assert_eq!((e.task, e.cpu, e.t_ns), (8735, 0, 13_940_901_317_000));
+        assert_eq!((e.sector, e.sectors), (3_932_304, 8));
+        let d = event(
+            "    kworker/0:1H-54      [001] d.s1. 13940.901331: block_rq_issue: 7,0 FF 0 () 0 + 0 \
+             none,0,0 [kworker/0:1H]",
+        );
+        assert_eq!(
+            (d.action, d.op, d.cpu, d.write_bit),
+            (Action::Issue, Op::Flush, 1, false)
+        );
+        let c = event(
+            "     ksoftirqd/0-14      [000] ..s.. 13940.901526: block_rq_complete: 7,0 FF () \
+             18446744073709551615 + 0 none,0,0 [0]",
+        );
+        assert!(c.is_flush() && c.sector == 0);
+        let c =
+            event("  fio-9 [000] ..s.. 1.000001: block_rq_complete: 8,16 R () 64 + 8 be,0,4 [-5]");
+        assert_eq!((c.error, c.device), (5, 8 << 20 | 16));
+    }
+
+    #[test]
+    fn names_may_hold_anything() {
+        for comm in ["a b", "a-b", "x] [001]", "k: 1.5: z", "-"] {
+            let line =
+                format!("  {comm}-77 (  70) [003] 5.000100: block_bio_queue: 8,0 RA 8 + 8 [q]");
+            match parse(line.as_bytes()) {
+                Ok(Line::Event(e, who)) => {
+                    assert_eq!(
+                        (e.task, e.cpu, who.comm),
+                        (77, 3, comm.as_bytes()),
+                        "{comm}"
+                    );
+                }
+                other => panic!("{comm}: {other:?}"),
+            }
+        }
+    }
+
+    #[test]
+    fn older_kernels_have_no_priority_and_maybe_no_flags() {
+        let e = event("  dd-5 [000] 10.5: block_rq_insert: 8,0 WS 4096 () 100 + 8 [dd]");
+        assert_eq!(
+            (e.action, e.sector, e.t_ns),
+            (Action::Insert, 100, 10_500_000_000)
+        );
+    }
+
+    #[test]
+    fn what_no_record_comes_from() {
+        for line in [
+            "# tracer: nop",
+            "",
+            "  a-1 [000] ..... 1.5: block_plug: [a]",
+            "  a-1 [000] ..... 1.5: block_unplug: [a] 3",
+            "  a-1 [000] ..... 1.5: block_split: 7,0 RA 270336 / 271360 [a]",
+            "  a-1 [000] ..... 1.5: sched_switch: prev_comm=x",
+            "  a-1 [000] ..... 1.5: block_rq_issue: 8,0 N 36 (12 00 00 00 24 00) 0 + 0 [a]",
+            "  a-1 [000] d.s1. 1.5: block_rq_complete: 7,0 WSM () 3932304 + 0 be,0,3 [0]",
+        ] {
+            assert_eq!(parse(line.as_bytes()), Ok(Line::Nothing), "{line}");
+        }
+        assert_eq!(parse(b"CPU:1 [LOST 123 EVENTS]"), Ok(Line::Lost));
+    }
+
+    #[test]
+    fn broken_lines_name_the_field() {
+        let good = "  a-1 [000] ..... 1.5: block_rq_complete: 7,0 WS () 32 + 8 be,0,3 [0]";
+        assert!(matches!(parse(good.as_bytes()), Ok(Line::Event(..))));
+        for (from, to, what) in [
+            ("7,0", "7;0", "device"),
+            ("32 +", "x +", "sector"),
+            ("+ 8", "- 8", "\"+ sectors\""),
+            ("+ 8", "+ 5000000000", "number of sectors"),
+            ("[0]", "[ok]", "error in brackets"),
+            ("a-1", "a-z", "pid"),
+            ("[000]", "<000>", "CPU in brackets"),
+            ("()", "", "command in parentheses"),
+        ] {
+            let line = good.replacen(from, to, 1);
+            let wrong = parse(line.as_bytes()).expect_err(&line);
+            assert_eq!(wrong.0, what, "{line}");
+        }
+    }
+}
