@@ -1,8 +1,8 @@
 //! The virtual clock.
 //!
 //! Puts schedulers, layers and device models together on simulated time: `cases` holds a scheduler
-//! under the microscope, `replay` runs recorded traces, `workload` small built-in programs,
-//! `compare` many runs side by side. Deterministic by seed, on any number of threads.
+//! under the microscope, `replay` runs recorded traces, `workload` small built-in programs, `world`
+//! workload scripts over the modelled kernel, `compare` many runs side by side. Deterministic by seed, on any number of threads.
 
 pub mod cases;
 pub mod compare;
@@ -13,6 +13,7 @@ pub mod replay;
 pub mod setup;
 pub mod validation;
 pub mod workload;
+pub mod world;
 
 pub use drive::{Progress, RunError, Source, Submission, drive};
 pub use replay::{Fit, ReplayError, ReplayOptions, replay};

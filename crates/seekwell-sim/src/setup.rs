@@ -175,6 +175,10 @@ impl Setup {
         Ok(())
     }
 
+    /// Kernel of the scheduler's time.
+    pub fn era(&self) -> Result<Era, SetupError> {
+        self.info().map(|(_, _, era)| era)
+    }
     /// Does the scheduler tell processes apart?
     pub fn per_process(&self) -> bool {
         self.info().is_ok_and(|(i, _, _)| i.per_process)

@@ -141,6 +141,11 @@ pub enum Call {
         /// Which.
         path: Box<str>,
     },
+    /// Facts of an open file, as [`Call::Stat`].
+    Fstat {
+        /// Descriptor.
+        fd: Fd,
+    },
     /// fsync of a directory.
     FsyncDir {
         /// Which.
@@ -247,6 +252,8 @@ pub enum Call {
 pub struct Outcome {
     /// Names of a directory, sorted.
     pub names: Vec<Box<str>>,
+    /// Is it a directory itself, for each of `names`?
+    pub dirs: Vec<bool>,
     /// Facts of a file.
     pub stat: Stat,
     /// Tag and result of the AIO operation reaped.

@@ -1,0 +1,310 @@
+//! Below the modelled kernel: the queue with a meter at its top, and the drive that outlives runs.
+
+use crate::setup::{Queue, Setup, SetupError};
+use seekwell_core::result::{ProcessShare, Record};
+use seekwell_core::{
+    Accept, Bio, BioDone, BioId, BioSink, Command, Control, Device, DeviceFacts, DeviceStats, Done,
+    Instant, Nanos, Sector, Sectors, TaskId,
+};
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+type AnyDevice = Box<dyn Device + Send>;
+
+/// A modelled drive that keeps its state from run to run, on a clock that never goes back.
+pub struct Drive {
+    inner: Arc<Mutex<Inner>>,
+    facts: DeviceFacts,
+}
+
+struct Inner {
+    device: AnyDevice,
+    /// How far its own clock has come.
+    clock: Instant,
+    /// Its clock ahead of the run's.
+    shift: Nanos,
+    /// Counters when the run began.
+    before: DeviceStats,
+    /// Commands it has not answered.
+    inside: u32,
+}
+
+fn open(inner: &Mutex<Inner>) -> MutexGuard<'_, Inner> {
+    // Locked for single calls of one thread at a time: the lock only makes sharing possible.
+    inner.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Drive {
+    /// A new one, as the setup names it.
+    pub fn open(setup: &Setup) -> Result<Self, SetupError> {
+        setup.validate()?;
+        let device = seekwell_device::open(&setup.device, setup.seed)?;
+        Ok(Drive::new(device))
+    }
+    /// Over a device that has done nothing yet.
+    pub fn new(device: AnyDevice) -> Self {
+        Drive {
+            facts: device.facts().clone(),
+            inner: Arc::new(Mutex::new(Inner {
+                device,
+                clock: Instant::START,
+                shift: Nanos::ZERO,
+                before: DeviceStats::default(),
+                inside: 0,
+            })),
+        }
+    }
+    /// What a host knows of it.
+    pub fn facts(&self) -> &DeviceFacts {
+        &self.facts
+    }
+    /// Counters since it was new.
+    pub fn stats(&self) -> DeviceStats {
+        open(&self.inner).device.stats()
+    }
+    /// Its clock: time it has run, rests included.
+    pub fn age(&self) -> Nanos {
+        open(&self.inner).clock.since(Instant::START)
+    }
+    /// Time passes between runs: it may tidy up.
+    pub fn rest(&mut self, d: Nanos) {
+        let mut i = open(&self.inner);
+        let to = i.clock + d;
+        i.run_to(to);
+    }
+    /// A queue over it whose clock begins at [`Instant::START`].
+    pub(super) fn queue(&mut self, setup: &Setup) -> Result<Queue, SetupError> {
+        let mut i = open(&self.inner);
+        i.shift = i.clock.since(Instant::START);
+        i.before = i.device.stats();
+        drop(i);
+        setup.build_over(Box::new(Lent {
+            inner: Arc::clone(&self.inner),
+            facts: self.facts.clone(),
+        }))
+    }
+    /// The run is over after so long: what it left inside is finished.
+    pub(super) fn settle(&mut self, duration: Nanos) {
+        let mut i = open(&self.inner);
+        i.clock = i.clock.max(Instant::START + i.shift + duration);
+        let mut out = Vec::new();
+        while i.inside > 0 {
+            let Some(t) = i.device.next_event() else {
+                break;
+            };
+            i.clock = i.clock.max(t);
+            i.device.advance(t, &mut out);
+            i.inside = i.inside.saturating_sub(out.len() as u32);
+            out.clear();
+        }
+        i.inside = 0;
+    }
+}
+
+impl Inner {
+    fn run_to(&mut self, to: Instant) {
+        let mut out = Vec::new();
+        while let Some(t) = self.device.next_event().filter(|t| *t <= to) {
+            self.device.advance(t, &mut out);
+        }
+        self.device.advance(to, &mut out);
+        self.clock = to;
+    }
+}
+
+/// A drive as the queue of one run has it.
+struct Lent {
+    inner: Arc<Mutex<Inner>>,
+    facts: DeviceFacts,
+}
+
+impl Device for Lent {
+    fn accept(&mut self, now: Instant, command: Command) -> Accept {
+        let mut i = open(&self.inner);
+        i.clock = i.clock.max(now + i.shift);
+        let at = i.clock;
+        let answer = i.device.accept(at, command);
+        i.inside += u32::from(answer == Accept::Accepted);
+        answer
+    }
+    fn next_event(&self) -> Option<Instant> {
+        let i = open(&self.inner);
+        i.device.next_event().map(|t| Instant(t.0 - i.shift.0))
+    }
+    fn advance(&mut self, to: Instant, out: &mut Vec<Done>) {
+        let mut i = open(&self.inner);
+        let to = to + i.shift;
+        let before = out.len();
+        i.device.advance(to, out);
+        i.clock = i.clock.max(to);
+        for d in &mut out[before..] {
+            i.inside -= 1;
+            d.at = Instant(d.at.0 - i.shift.0);
+        }
+    }
+    fn facts(&self) -> &DeviceFacts {
+        &self.facts
+    }
+    fn stats(&self) -> DeviceStats {
+        let i = open(&self.inner);
+        let (n, b) = (i.device.stats(), i.before);
+        DeviceStats {
+            busy: Nanos(n.busy.0 - b.busy.0),
+            cache_hits: n.cache_hits - b.cache_hits,
+            media_ops: n.media_ops - b.media_ops,
+            seek_sectors: n.seek_sectors - b.seek_sectors,
+            seeks: n.seeks - b.seeks,
+            seek_time: Nanos(n.seek_time.0 - b.seek_time.0),
+            rotation_time: Nanos(n.rotation_time.0 - b.rotation_time.0),
+            internal_bytes: n.internal_bytes - b.internal_bytes,
+        }
+    }
+    fn stop(&mut self, now: Instant, id: u32) -> Option<Sectors> {
+        let mut i = open(&self.inner);
+        let at = now + i.shift;
+        let done = i.device.stop(at, id);
+        i.inside -= u32::from(done.is_some());
+        done
+    }
+    fn state(&self, out: &mut String) {
+        open(&self.inner).device.state(out);
+    }
+}
+
+#[derive(Clone, Copy)]
+struct Out {
+    id: BioId,
+    submitted: Instant,
+    task: TaskId,
+    write: bool,
+    bytes: u64,
+}
+
+#[derive(Default, Clone, Copy)]
+struct Share {
+    ios: u64,
+    bytes: u64,
+    latency_ns: u128,
+}
+
+/// A queue whose bios are counted on their way in and out.
+pub(super) struct Meter {
+    queue: Queue,
+    record: Record,
+    outs: Vec<Out>,
+    free: Vec<u32>,
+    shares: BTreeMap<TaskId, Share>,
+    outstanding: u64,
+    area: u128,
+    since: Instant,
+}
+
+/// The kernel's end of the meter; the run keeps the other.
+#[derive(Clone)]
+pub(super) struct Handle(Rc<RefCell<Meter>>);
+
+impl Handle {
+    pub(super) fn new(queue: Queue) -> Self {
+        Handle(Rc::new(RefCell::new(Meter {
+            queue,
+            record: Record::default(),
+            outs: Vec::new(),
+            free: Vec::new(),
+            shares: BTreeMap::new(),
+            outstanding: 0,
+            area: 0,
+            since: Instant::START,
+        })))
+    }
+    /// Puts what was counted into a record that knows its duration; `names` of tasks.
+    pub(super) fn fill(&self, r: &mut Record, names: impl Fn(TaskId) -> String) {
+        let mut m = self.0.borrow_mut();
+        let counted = std::mem::take(&mut m.record);
+        (r.read, r.write, r.seconds) = (counted.read, counted.write, counted.seconds);
+        r.outstanding_max = counted.outstanding_max;
+        if r.duration_ns > 0 {
+            r.outstanding_mean = m.area as f64 / r.duration_ns as f64;
+        }
+        let share = |(task, s): (&TaskId, &Share)| ProcessShare {
+            task: task.0,
+            name: names(*task),
+            ios: s.ios,
+            bytes: s.bytes,
+            mean_latency_ns: s.latency_ns as f64 / s.ios.max(1) as f64,
+        };
+        r.processes = m.shares.iter().map(share).collect();
+        r.processes
+            .sort_by_key(|p| (std::cmp::Reverse(p.bytes), p.task));
+        m.queue.fill(r);
+    }
+}
+
+impl Meter {
+    fn change(&mut self, at: Instant, outstanding: u64) {
+        self.area += u128::from(at.since(self.since).0) * u128::from(self.outstanding);
+        self.since = self.since.max(at);
+        self.outstanding = outstanding;
+        self.record.outstanding_max = self.record.outstanding_max.max(outstanding);
+    }
+}
+
+impl BioSink for Handle {
+    fn submit(&mut self, now: Instant, bio: Bio) {
+        let m = &mut *self.0.borrow_mut();
+        m.change(now, m.outstanding + 1);
+        let o = Out {
+            id: bio.id,
+            submitted: now,
+            task: bio.task,
+            write: bio.op.is_write(),
+            bytes: bio.sectors.bytes(),
+        };
+        let slot = match m.free.pop() {
+            Some(i) => {
+                m.outs[i as usize] = o;
+                i
+            }
+            None => {
+                m.outs.push(o);
+                (m.outs.len() - 1) as u32
+            }
+        };
+        let id = BioId(u64::from(slot));
+        m.queue.submit(now, Bio { id, ..bio });
+    }
+    fn next_event(&self) -> Option<Instant> {
+        self.0.borrow().queue.next_event()
+    }
+    fn advance(&mut self, to: Instant, out: &mut Vec<BioDone>) {
+        let m = &mut *self.0.borrow_mut();
+        let before = out.len();
+        m.queue.advance(to, out);
+        for d in &mut out[before..] {
+            let slot = d.id.0 as u32;
+            let o = m.outs[slot as usize];
+            m.free.push(slot);
+            d.id = o.id;
+            m.change(d.at, m.outstanding - 1);
+            m.record
+                .count(o.write, o.bytes, o.submitted, d.at, !d.error);
+            let s = m.shares.entry(o.task).or_default();
+            s.ios += 1;
+            s.bytes += o.bytes;
+            s.latency_ns += u128::from(d.at.since(o.submitted).0);
+        }
+    }
+    fn control(&mut self, now: Instant, what: Control) {
+        self.0.borrow_mut().queue.control(now, what);
+    }
+    fn capacity(&self) -> Sector {
+        self.0.borrow().queue.capacity()
+    }
+    fn congested(&self, write: bool) -> bool {
+        self.0.borrow().queue.congested(write)
+    }
+    fn waits(&self, task: TaskId) -> bool {
+        self.0.borrow().queue.waits(task)
+    }
+}

@@ -1,0 +1,374 @@
+//! The executor: tasks, the kernel model they call, and the time between.
+//!
+//! At one instant the kernel goes first, then the tasks it answered, in the order of its answers.
+//! A task is polled only when what it waits for has happened, so no waker is needed.
+
+use super::WorldError;
+use super::machine::SimMachine;
+use super::options::WorldSetup;
+use super::sync::{Answer, Syncs, Task};
+use seekwell_core::result::MarkAt;
+use seekwell_core::{CgroupId, Errno, Instant, Nanos, Sector, TaskId};
+use seekwell_stack::{Call, Kernel, Mark, Ret, Stats, TaskConfig};
+use seekwell_workload::{Facts, Fail, How, IoContextOf, Measures, Moved, Outcome};
+use std::cell::RefCell;
+use std::collections::{BTreeMap, VecDeque};
+use std::future::Future;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{Context, Poll, Waker};
+
+pub(super) type Script = Pin<Box<dyn Future<Output = Outcome>>>;
+
+/// What a task waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Wait {
+    Nothing,
+    Kernel,
+    Lock(u32),
+    Barrier(u32),
+    Send(u32),
+    Recv(u32),
+    Join(Task),
+}
+
+struct State {
+    tid: TaskId,
+    path: String,
+    wait: Wait,
+    ret: Option<Ret>,
+    answer: Option<Answer>,
+    outcome: Option<Outcome>,
+    joined: bool,
+    alive: bool,
+    /// In the measures.
+    part: usize,
+}
+
+/// Everything a run's machines share.
+pub(super) struct World {
+    pub(super) kernel: Kernel,
+    pub(super) now: Instant,
+    pub(super) seed: u64,
+    pub(super) facts: Facts,
+    pub(super) syncs: Syncs,
+    pub(super) measures: Measures,
+    tasks: Vec<State>,
+    /// Task numbers of the executor by the kernel's.
+    by_tid: Vec<Task>,
+    ready: VecDeque<Task>,
+    spawned: Vec<Script>,
+    /// Tasks that wait for the kernel.
+    in_kernel: u32,
+    /// Why the run was stopped; empty: the script came to its end.
+    stop: Option<String>,
+    cgroups: u32,
+    /// Tasks that have not ended.
+    alive: u32,
+    /// Of the device.
+    pub(super) capacity: Sector,
+    /// Depth and operations under way of each AIO context.
+    pub(super) aio_depth: BTreeMap<u32, (u32, u32)>,
+}
+
+/// Words of a mark of the modelled kernel that the time axis shows. Commits and flushes are many:
+/// their numbers are in the statistics.
+fn shown(m: Mark) -> Option<&'static str> {
+    match m {
+        Mark::ThrottleBegin => Some("throttling begins"),
+        Mark::ThrottleEnd => Some("throttling ends"),
+        _ => None,
+    }
+}
+
+pub(super) type Shared = Rc<RefCell<World>>;
+
+/// What is left of a run.
+pub(super) struct Ended {
+    pub(super) measures: Measures,
+    pub(super) marks: Vec<MarkAt>,
+    pub(super) stats: Stats,
+    pub(super) duration: Nanos,
+    pub(super) error: Option<WorldError>,
+    pub(super) stopped: Option<String>,
+    /// Names of tasks by their number in the kernel.
+    pub(super) names: Vec<(TaskId, String)>,
+}
+
+/// Runs a script on a kernel that was just booted.
+pub(super) fn run<F, Fut>(kernel: Kernel, capacity: Sector, setup: &WorldSetup, script: F) -> Ended
+where
+    F: FnOnce(SimMachine) -> Fut,
+    Fut: Future<Output = Outcome> + 'static,
+{
+    let config = &setup.config;
+    let world = Rc::new(RefCell::new(World {
+        now: kernel.now(),
+        kernel,
+        seed: setup.setup.seed,
+        facts: Facts {
+            cpus: u32::from(config.cores),
+            cache_bytes: 0,
+        },
+        syncs: Syncs::default(),
+        measures: Measures::default(),
+        tasks: Vec::new(),
+        by_tid: Vec::new(),
+        ready: VecDeque::new(),
+        spawned: Vec::new(),
+        in_kernel: 0,
+        stop: None,
+        cgroups: 0,
+        alive: 0,
+        capacity,
+        aio_depth: BTreeMap::new(),
+    }));
+    let first = world
+        .borrow_mut()
+        .start("main".to_owned(), TaskConfig::default());
+    let main = script(SimMachine::new(&world, first));
+    world.borrow_mut().spawned.push(Box::pin(main));
+    let error = drive(&world, setup);
+    let mut w = world.borrow_mut();
+    let marks = w.kernel.take_marks();
+    let mark = |(at, m): (Instant, Mark)| {
+        Some(MarkAt {
+            at_ns: at.since_start(),
+            name: shown(m)?.to_owned(),
+            task: String::new(),
+        })
+    };
+    Ended {
+        measures: std::mem::take(&mut w.measures),
+        marks: marks.into_iter().filter_map(mark).collect(),
+        stats: w.kernel.stats(),
+        duration: w.now.since(Instant::START),
+        error: error.err(),
+        stopped: w.stop.take().filter(|s| !s.is_empty()),
+        names: w.tasks.iter().map(|t| (t.tid, t.path.clone())).collect(),
+    }
+}
+
+fn drive(world: &Shared, setup: &WorldSetup) -> Result<(), WorldError> {
+    let mut cx = Context::from_waker(Waker::noop());
+    let mut scripts: Vec<Option<Script>> = Vec::new();
+    let mut ended: Vec<(TaskId, Ret)> = Vec::new();
+    let mut limit = setup.limit.map_or(FAR, |l| Instant::START + l);
+    loop {
+        loop {
+            let mut w = world.borrow_mut();
+            scripts.extend(w.spawned.drain(..).map(Some));
+            let Some(t) = w.ready.pop_front() else { break };
+            drop(w);
+            let slot = &mut scripts[t as usize];
+            let Some(script) = slot else { continue };
+            if let Poll::Ready(outcome) = script.as_mut().poll(&mut cx) {
+                // The machine goes with the script, before the task's exit.
+                *slot = None;
+                world.borrow_mut().exit(t, outcome);
+            }
+        }
+        let w = &mut *world.borrow_mut();
+        if w.alive == 0 {
+            return Ok(());
+        }
+        if w.in_kernel == 0 {
+            return Err(WorldError::Deadlock {
+                at: w.now.to_string(),
+                waits: w.waits(),
+            });
+        }
+        w.kernel.advance(limit, &mut ended);
+        if ended.is_empty() && limit == FAR {
+            return Err(WorldError::Stuck {
+                scheduler: setup.setup.scheduler.clone(),
+                waits: w.waits(),
+            });
+        }
+        w.now = w.kernel.now();
+        if ended.is_empty() {
+            let s = limit.since(Instant::START).as_secs_f64();
+            w.halt(format!("stopped at the time limit of {s} s"));
+            limit = FAR;
+        }
+        for (tid, ret) in ended.drain(..) {
+            let t = w.by_tid[tid.0 as usize];
+            let s = &mut w.tasks[t as usize];
+            (s.ret, s.wait) = (Some(ret), Wait::Nothing);
+            w.in_kernel -= 1;
+            w.ready.push_back(t);
+        }
+    }
+}
+
+/// A century: a task that waits for the disk so long waits for ever.
+const FAR: Instant = Instant(100 * 365 * 86_400 * 1_000_000_000);
+
+impl World {
+    /// A new task; its script is to be pushed at the same time.
+    fn start(&mut self, path: String, config: TaskConfig) -> Task {
+        let tid = self.kernel.task_new(self.now, config);
+        let t = self.tasks.len() as Task;
+        let part = self.measures.begin(&path, self.now);
+        self.tasks.push(State {
+            tid,
+            path,
+            wait: Wait::Nothing,
+            ret: None,
+            answer: None,
+            outcome: None,
+            joined: false,
+            alive: true,
+            part,
+        });
+        let i = tid.0 as usize;
+        if self.by_tid.len() <= i {
+            self.by_tid.resize(i + 1, 0);
+        }
+        self.by_tid[i] = t;
+        self.alive += 1;
+        self.ready.push_back(t);
+        t
+    }
+    /// A new task of a running one.
+    pub(super) fn spawn(&mut self, parent: Task, how: How) -> Task {
+        let p = &self.tasks[parent as usize];
+        let config = TaskConfig {
+            ioprio: how.ioprio,
+            nice: how.nice,
+            cgroup: how.cgroup,
+            share_io: (how.io_context == IoContextOf::Share).then_some(p.tid),
+            ..TaskConfig::default()
+        };
+        let path = format!("{}/{}", p.path, how.name);
+        let name = how.name;
+        self.start(path, TaskConfig { name, ..config })
+    }
+    /// Its script.
+    pub(super) fn push(&mut self, script: Script) {
+        self.spawned.push(script);
+    }
+    pub(super) fn path(&self, t: Task) -> &str {
+        &self.tasks[t as usize].path
+    }
+    pub(super) fn tid(&self, t: Task) -> TaskId {
+        self.tasks[t as usize].tid
+    }
+    pub(super) fn part(&self, t: Task) -> usize {
+        self.tasks[t as usize].part
+    }
+    /// The script let go of its machine.
+    pub(super) fn leave(&mut self, t: Task, moved: Moved) {
+        let (part, now) = (self.part(t), self.now);
+        self.measures.end(part, now, moved);
+    }
+    fn exit(&mut self, t: Task, outcome: Outcome) {
+        let s = &mut self.tasks[t as usize];
+        s.alive = false;
+        self.alive -= 1;
+        let tid = s.tid;
+        self.kernel.task_exit(self.now, tid);
+        match &outcome {
+            Err(f) if !f.stopped() || self.stop.is_none() => {
+                let why = format!("{}: {f}", self.tasks[t as usize].path);
+                self.halt(why);
+            }
+            // Tasks the first one left behind end with it.
+            Ok(()) if t == 0 => self.halt(String::new()),
+            _ => {}
+        }
+        self.tasks[t as usize].outcome = Some(outcome);
+        for j in 0..self.tasks.len() {
+            if self.tasks[j].wait == Wait::Join(t) {
+                self.tasks[j].wait = Wait::Nothing;
+                self.ready.push_back(j as Task);
+            }
+        }
+    }
+    /// Stops the run, unless it was stopped before.
+    fn halt(&mut self, why: String) {
+        if self.stop.is_none() {
+            self.stop = Some(why);
+            self.syncs.cancel();
+            self.wake();
+        }
+    }
+    /// ECANCELED once the run is stopped.
+    pub(super) fn going(&self) -> Result<(), Errno> {
+        match self.stop {
+            None => Ok(()),
+            Some(_) => Err(Errno::ECANCELED),
+        }
+    }
+    /// Hands answers to tasks that waited.
+    pub(super) fn wake(&mut self) {
+        for (t, answer) in self.syncs.wake.drain(..) {
+            let s = &mut self.tasks[t as usize];
+            (s.answer, s.wait) = (Some(answer), Wait::Nothing);
+            self.ready.push_back(t);
+        }
+    }
+    /// A call of the kernel.
+    #[inline]
+    pub(super) fn call(&mut self, t: Task, call: Call) {
+        let s = &mut self.tasks[t as usize];
+        s.wait = Wait::Kernel;
+        self.in_kernel += 1;
+        self.kernel.call(self.now, s.tid, call);
+    }
+    #[inline]
+    pub(super) fn ret(&mut self, t: Task) -> Option<Ret> {
+        self.tasks[t as usize].ret.take()
+    }
+    pub(super) fn answer(&mut self, t: Task) -> Option<Answer> {
+        self.tasks[t as usize].answer.take()
+    }
+    pub(super) fn wait(&mut self, t: Task, wait: Wait) {
+        self.tasks[t as usize].wait = wait;
+    }
+    /// The outcome of a task, once; `None` while it runs.
+    pub(super) fn reap(&mut self, t: Task) -> Option<Outcome> {
+        let fail = || Fail {
+            what: format!("join task {t}"),
+            errno: Errno::EINVAL,
+        };
+        let Some(s) = self.tasks.get_mut(t as usize) else {
+            return Some(Err(fail()));
+        };
+        if s.joined {
+            return Some(Err(fail()));
+        }
+        let outcome = s.outcome.take();
+        s.joined = outcome.is_some();
+        outcome
+    }
+    pub(super) fn cgroup(&mut self) -> CgroupId {
+        self.cgroups += 1;
+        CgroupId(self.cgroups)
+    }
+
+    /// Who waits for what, for an error.
+    fn waits(&self) -> String {
+        let name = |t: Task| self.tasks.get(t as usize).map_or("?", |s| &s.path);
+        let say = |s: &State| {
+            let what = match s.wait {
+                Wait::Nothing => "is about to run".to_owned(),
+                Wait::Kernel => "waits for the kernel".to_owned(),
+                Wait::Lock(l) => match self.syncs.holder(l) {
+                    Some(h) => format!("waits for lock {l}, held by {}", name(h)),
+                    None => format!("waits for lock {l}"),
+                },
+                Wait::Barrier(b) => {
+                    let missing = self.syncs.missing(b);
+                    format!("waits at barrier {b} for {missing} more")
+                }
+                Wait::Send(c) => format!("waits for room in channel {c}"),
+                Wait::Recv(c) => format!("waits for a number from channel {c}"),
+                Wait::Join(t) => format!("waits for the end of {}", name(t)),
+            };
+            format!("{} {what}", s.path)
+        };
+        let all: Vec<String> = self.tasks.iter().filter(|s| s.alive).map(say).collect();
+        all.join("; ")
+    }
+}

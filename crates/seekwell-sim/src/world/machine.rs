@@ -1,0 +1,484 @@
+//! [`Machine`] in the simulated world: a call goes to the kernel model, and the task sleeps until
+//! its answer.
+
+use super::exec::{Shared, Wait, World};
+use super::sync::{Answer, Task};
+use seekwell_core::rng::{Pcg64Mcg, stream};
+use seekwell_core::{
+    Access, Advice, CgroupId, Control, Errno, Instant, Nanos, OpenFlags, Stat, SyncRange,
+};
+use seekwell_stack::{AioId, Call, MapId};
+use seekwell_workload::{
+    Aio, AioDone, AioOp, AioRequest, Barrier, Channel, Entry, Facts, Fd, How, Join, Lock, Machine,
+    Map, Moved, Note, Outcome,
+};
+use std::future::{Future, poll_fn};
+use std::rc::Rc;
+use std::task::Poll;
+
+/// Descriptors of the raw device: this bit and the flags it was opened with.
+const RAW: u32 = 1 << 31;
+
+/// One task's view of the modelled machine.
+pub struct SimMachine {
+    world: Shared,
+    task: Task,
+    part: usize,
+    rng: Pcg64Mcg,
+    facts: Facts,
+    moved: Moved,
+}
+
+fn path(p: &str) -> Result<Box<str>, Errno> {
+    let bad = p.is_empty()
+        || p.contains('\0')
+        || p.split('/').any(|part| part.is_empty() || part == "..");
+    if bad {
+        return Err(Errno::EINVAL);
+    }
+    let inner = if p == "." { "" } else { p };
+    Ok(format!("/{inner}").into_boxed_str())
+}
+
+fn fd(f: Fd) -> Result<seekwell_stack::Fd, Errno> {
+    if f.0 & RAW == 0 {
+        Ok(seekwell_stack::Fd(f.0))
+    } else {
+        Err(Errno::EINVAL)
+    }
+}
+
+/// Flags of a descriptor of the raw device.
+fn raw(f: Fd) -> Option<OpenFlags> {
+    (f.0 & RAW != 0).then(|| OpenFlags::from_bits_truncate(f.0 as u16))
+}
+
+impl SimMachine {
+    pub(super) fn new(world: &Shared, task: Task) -> Self {
+        let w = world.borrow();
+        SimMachine {
+            task,
+            part: w.part(task),
+            rng: stream(w.seed, w.path(task)),
+            facts: w.facts,
+            moved: Moved::default(),
+            world: Rc::clone(world),
+        }
+    }
+    /// A call that is made even when the run is stopped.
+    #[inline]
+    async fn always(&mut self, call: Call) -> Result<u64, Errno> {
+        self.world.borrow_mut().call(self.task, call);
+        poll_fn(|_| match self.world.borrow_mut().ret(self.task) {
+            Some(r) => Poll::Ready(r),
+            None => Poll::Pending,
+        })
+        .await
+    }
+    #[inline]
+    async fn call(&mut self, call: Call) -> Result<u64, Errno> {
+        self.world.borrow().going()?;
+        self.always(call).await
+    }
+    async fn unit(&mut self, call: Call) -> Result<(), Errno> {
+        self.call(call).await.map(|_| ())
+    }
+    /// A wait for another task: answered at once, or by that task's doing.
+    async fn sync(
+        &mut self,
+        wait: Wait,
+        ask: impl FnOnce(&mut World, Task) -> Option<Answer>,
+    ) -> Answer {
+        {
+            let w = &mut *self.world.borrow_mut();
+            w.going()?;
+            let now = ask(w, self.task);
+            w.wake();
+            match now {
+                Some(a) => return a,
+                None => w.wait(self.task, wait),
+            }
+        }
+        poll_fn(|_| match self.world.borrow_mut().answer(self.task) {
+            Some(a) => Poll::Ready(a),
+            None => Poll::Pending,
+        })
+        .await
+    }
+    fn read_done(&mut self, n: u64) -> u32 {
+        self.moved.reads += 1;
+        self.moved.read_bytes += n;
+        n as u32
+    }
+    fn write_done(&mut self, n: u64) -> u32 {
+        self.moved.writes += 1;
+        self.moved.written_bytes += n;
+        n as u32
+    }
+}
+
+impl Drop for SimMachine {
+    fn drop(&mut self) {
+        // A world that broke off may be borrowed while its scripts are dropped.
+        if let Ok(mut w) = self.world.try_borrow_mut() {
+            w.leave(self.task, self.moved);
+        }
+    }
+}
+
+impl Machine for SimMachine {
+    fn now(&self) -> Instant {
+        self.world.borrow().now
+    }
+    fn rng(&mut self) -> &mut Pcg64Mcg {
+        &mut self.rng
+    }
+    fn facts(&self) -> Facts {
+        self.facts
+    }
+    async fn compute(&mut self, d: Nanos) -> Result<(), Errno> {
+        self.unit(Call::Compute(d)).await
+    }
+    async fn sleep(&mut self, d: Nanos) -> Result<(), Errno> {
+        self.unit(Call::Sleep(d)).await
+    }
+
+    async fn open(&mut self, name: &str, how: OpenFlags) -> Result<Fd, Errno> {
+        let call = Call::Open {
+            path: path(name)?,
+            flags: how,
+        };
+        self.call(call).await.map(|n| Fd(n as u32))
+    }
+    async fn close(&mut self, f: Fd) -> Result<(), Errno> {
+        if raw(f).is_some() {
+            return Ok(());
+        }
+        self.always(Call::Close { fd: fd(f)? }).await.map(|_| ())
+    }
+    async fn read(&mut self, f: Fd, off: u64, len: u32) -> Result<u32, Errno> {
+        let len = u64::from(len);
+        let call = match raw(f) {
+            Some(how) => Call::RawRead {
+                off,
+                len,
+                direct: how.contains(OpenFlags::DIRECT),
+            },
+            None => Call::Read {
+                fd: fd(f)?,
+                off,
+                len,
+            },
+        };
+        let n = self.call(call).await?;
+        Ok(self.read_done(n))
+    }
+    async fn write(&mut self, f: Fd, off: u64, len: u32) -> Result<u32, Errno> {
+        let len = u64::from(len);
+        let call = match raw(f) {
+            Some(how) if how.contains(OpenFlags::RDONLY) => return Err(Errno::EBADF),
+            Some(how) => Call::RawWrite {
+                off,
+                len,
+                direct: how.contains(OpenFlags::DIRECT),
+            },
+            None => Call::Write {
+                fd: fd(f)?,
+                off,
+                len,
+            },
+        };
+        let n = self.call(call).await?;
+        Ok(self.write_done(n))
+    }
+    async fn append(&mut self, f: Fd, len: u32) -> Result<u32, Errno> {
+        let call = Call::Append {
+            fd: fd(f)?,
+            len: u64::from(len),
+        };
+        let n = self.call(call).await?;
+        Ok(self.write_done(n))
+    }
+    async fn fsync(&mut self, f: Fd) -> Result<(), Errno> {
+        let call = match raw(f) {
+            Some(_) => Call::RawFlush,
+            None => Call::Fsync { fd: fd(f)? },
+        };
+        self.unit(call).await
+    }
+    async fn fdatasync(&mut self, f: Fd) -> Result<(), Errno> {
+        let call = match raw(f) {
+            Some(_) => Call::RawFlush,
+            None => Call::Fdatasync { fd: fd(f)? },
+        };
+        self.unit(call).await
+    }
+    async fn sync_range(&mut self, f: Fd, off: u64, len: u64, how: SyncRange) -> Result<(), Errno> {
+        let fd = fd(f)?;
+        self.unit(Call::SyncRange { fd, off, len, how }).await
+    }
+    async fn syncfs(&mut self) -> Result<(), Errno> {
+        self.unit(Call::Syncfs).await
+    }
+    async fn truncate(&mut self, f: Fd, len: u64) -> Result<(), Errno> {
+        self.unit(Call::Truncate { fd: fd(f)?, len }).await
+    }
+    async fn fallocate(&mut self, f: Fd, off: u64, len: u64) -> Result<(), Errno> {
+        let fd = fd(f)?;
+        self.unit(Call::Fallocate { fd, off, len }).await
+    }
+    async fn fadvise(&mut self, f: Fd, off: u64, len: u64, advice: Advice) -> Result<(), Errno> {
+        if raw(f).is_some() {
+            return self.world.borrow().going();
+        }
+        let fd = fd(f)?;
+        let call = Call::Fadvise {
+            fd,
+            off,
+            len,
+            advice,
+        };
+        self.unit(call).await
+    }
+    async fn rename(&mut self, from: &str, to: &str) -> Result<(), Errno> {
+        let (from, to) = (path(from)?, path(to)?);
+        self.unit(Call::Rename { from, to }).await
+    }
+    async fn unlink(&mut self, name: &str) -> Result<(), Errno> {
+        let call = Call::Unlink { path: path(name)? };
+        self.always(call).await.map(|_| ())
+    }
+    async fn mkdir(&mut self, name: &str) -> Result<(), Errno> {
+        self.unit(Call::Mkdir { path: path(name)? }).await
+    }
+    async fn rmdir(&mut self, name: &str) -> Result<(), Errno> {
+        let call = Call::Rmdir { path: path(name)? };
+        self.always(call).await.map(|_| ())
+    }
+    async fn readdir(&mut self, name: &str) -> Result<Vec<Entry>, Errno> {
+        self.always(Call::Readdir { path: path(name)? }).await?;
+        let w = self.world.borrow();
+        let got = w.kernel.outcome(w.tid(self.task));
+        let entry = |(name, dir): (Box<str>, bool)| Entry {
+            name: name.into_string(),
+            dir,
+        };
+        Ok(got.names.into_iter().zip(got.dirs).map(entry).collect())
+    }
+    async fn stat(&mut self, name: &str) -> Result<Stat, Errno> {
+        self.always(Call::Stat { path: path(name)? }).await?;
+        let w = self.world.borrow();
+        Ok(w.kernel.outcome(w.tid(self.task)).stat)
+    }
+    async fn fstat(&mut self, f: Fd) -> Result<Stat, Errno> {
+        let w = self.world.borrow();
+        if raw(f).is_some() {
+            return Ok(Stat {
+                len: w.capacity.0 * seekwell_core::units::SECTOR_BYTES,
+                ..Stat::default()
+            });
+        }
+        drop(w);
+        self.always(Call::Fstat { fd: fd(f)? }).await?;
+        let w = self.world.borrow();
+        Ok(w.kernel.outcome(w.tid(self.task)).stat)
+    }
+    async fn drop_caches(&mut self) -> Result<(), Errno> {
+        self.unit(Call::DropCaches).await
+    }
+
+    async fn map(&mut self, f: Fd, off: u64, len: u64) -> Result<Map, Errno> {
+        let fd = fd(f)?;
+        let n = self.call(Call::Map { fd, off, len }).await?;
+        Ok(Map(n as u32))
+    }
+    async fn touch(&mut self, map: Map, off: u64, len: u64, how: Access) -> Result<(), Errno> {
+        let call = Call::Touch {
+            map: MapId(map.0),
+            off,
+            len,
+            access: how,
+        };
+        self.unit(call).await
+    }
+    async fn msync(&mut self, map: Map, off: u64, len: u64) -> Result<(), Errno> {
+        let map = MapId(map.0);
+        self.unit(Call::Msync { map, off, len }).await
+    }
+    async fn unmap(&mut self, map: Map) -> Result<(), Errno> {
+        let map = MapId(map.0);
+        self.always(Call::Unmap { map }).await.map(|_| ())
+    }
+
+    async fn aio(&mut self, depth: u32) -> Result<Aio, Errno> {
+        if !(1..=4096).contains(&depth) {
+            return Err(Errno::EINVAL);
+        }
+        let n = self.call(Call::AioNew { depth }).await?;
+        let mut w = self.world.borrow_mut();
+        w.aio_depth.insert(n as u32, (depth, 0));
+        Ok(Aio(n as u32))
+    }
+    async fn aio_submit(&mut self, aio: Aio, what: &[AioRequest]) -> Result<(), Errno> {
+        {
+            let mut w = self.world.borrow_mut();
+            w.going()?;
+            let (depth, under_way) = w.aio_depth.get_mut(&aio.0).ok_or(Errno::EBADF)?;
+            let all = *under_way + what.len() as u32;
+            if all > *depth {
+                return Err(Errno::EAGAIN);
+            }
+            *under_way = all;
+        }
+        for r in what {
+            let fd = fd(r.fd)?;
+            self.always(Call::AioSubmit {
+                aio: AioId(aio.0),
+                fd,
+                write: r.op == AioOp::Write,
+                off: r.off,
+                len: u64::from(r.len),
+                tag: r.tag,
+            })
+            .await?;
+        }
+        Ok(())
+    }
+    async fn aio_reap(
+        &mut self,
+        aio: Aio,
+        min: usize,
+        out: &mut Vec<AioDone>,
+    ) -> Result<(), Errno> {
+        self.world.borrow().going()?;
+        self.reap(aio, min, out).await
+    }
+    async fn aio_close(&mut self, aio: Aio) -> Result<(), Errno> {
+        let mut rest = Vec::new();
+        self.reap(aio, usize::MAX, &mut rest).await?;
+        self.world.borrow_mut().aio_depth.remove(&aio.0);
+        Ok(())
+    }
+
+    async fn open_device(&mut self, how: OpenFlags) -> Result<Fd, Errno> {
+        self.world.borrow().going()?;
+        let how = how & (OpenFlags::RDONLY | OpenFlags::DIRECT);
+        Ok(Fd(RAW | u32::from(how.bits())))
+    }
+    async fn discard(&mut self, f: Fd, off: u64, len: u64) -> Result<(), Errno> {
+        match raw(f) {
+            Some(how) if how.contains(OpenFlags::RDONLY) => Err(Errno::EBADF),
+            Some(_) => self.unit(Call::RawDiscard { off, len }).await,
+            None => Err(Errno::EINVAL),
+        }
+    }
+
+    async fn cgroup(&mut self, parent: CgroupId, weight: u32) -> Result<CgroupId, Errno> {
+        let mut w = self.world.borrow_mut();
+        w.going()?;
+        if !(1..=1000).contains(&weight) {
+            return Err(Errno::EINVAL);
+        }
+        let (id, now) = (w.cgroup(), w.now);
+        w.kernel.control(now, Control::CgroupNew(id, parent));
+        w.kernel.control(now, Control::Weight(id, weight));
+        Ok(id)
+    }
+    async fn spawn<F, Fut>(&mut self, how: How, script: F) -> Result<Join, Errno>
+    where
+        F: FnOnce(Self) -> Fut + Send + 'static,
+        Fut: Future<Output = Outcome> + 'static,
+    {
+        self.world.borrow().going()?;
+        let t = self.world.borrow_mut().spawn(self.task, how);
+        let machine = SimMachine::new(&self.world, t);
+        let future = Box::pin(script(machine));
+        self.world.borrow_mut().push(future);
+        Ok(Join(t))
+    }
+    async fn join(&mut self, task: Join) -> Outcome {
+        poll_fn(|_| {
+            let w = &mut *self.world.borrow_mut();
+            match w.reap(task.0) {
+                Some(o) => Poll::Ready(o),
+                None => {
+                    w.wait(self.task, Wait::Join(task.0));
+                    Poll::Pending
+                }
+            }
+        })
+        .await
+    }
+
+    fn lock(&mut self) -> Lock {
+        Lock(self.world.borrow_mut().syncs.lock())
+    }
+    async fn acquire(&mut self, lock: Lock) -> Result<(), Errno> {
+        let ask = |w: &mut World, t| w.syncs.acquire(lock.0, t);
+        self.sync(Wait::Lock(lock.0), ask).await.map(|_| ())
+    }
+    fn release(&mut self, lock: Lock) {
+        let w = &mut *self.world.borrow_mut();
+        w.syncs.release(lock.0, self.task);
+        w.wake();
+    }
+    fn barrier(&mut self, tasks: u32) -> Barrier {
+        Barrier(self.world.borrow_mut().syncs.barrier(tasks))
+    }
+    async fn arrive(&mut self, barrier: Barrier) -> Result<(), Errno> {
+        let ask = |w: &mut World, t| w.syncs.arrive(barrier.0, t);
+        self.sync(Wait::Barrier(barrier.0), ask).await.map(|_| ())
+    }
+    fn channel(&mut self, room: u32) -> Channel {
+        Channel(self.world.borrow_mut().syncs.channel(room))
+    }
+    async fn send(&mut self, channel: Channel, value: u64) -> Result<(), Errno> {
+        let ask = |w: &mut World, t| w.syncs.send(channel.0, value, t);
+        self.sync(Wait::Send(channel.0), ask).await.map(|_| ())
+    }
+    async fn recv(&mut self, channel: Channel) -> Result<Option<u64>, Errno> {
+        let ask = |w: &mut World, t| w.syncs.recv(channel.0, t);
+        self.sync(Wait::Recv(channel.0), ask).await
+    }
+    fn end_channel(&mut self, channel: Channel) {
+        let w = &mut *self.world.borrow_mut();
+        w.syncs.end_channel(channel.0);
+        w.wake();
+    }
+
+    fn note(&mut self, note: Note) {
+        self.world.borrow_mut().measures.note(self.part, &note);
+    }
+    /// The modelled file system goes with the run.
+    fn disposable(&self) -> bool {
+        true
+    }
+}
+
+impl SimMachine {
+    async fn reap(&mut self, aio: Aio, min: usize, out: &mut Vec<AioDone>) -> Result<(), Errno> {
+        let mut got = 0;
+        loop {
+            let id = AioId(aio.0);
+            {
+                let mut w = self.world.borrow_mut();
+                let (_, under_way) = w.aio_depth.get_mut(&aio.0).ok_or(Errno::EBADF)?;
+                // One more look than asked for would wait: only what is ready may follow.
+                if *under_way == 0 || got >= min {
+                    return Ok(());
+                }
+                *under_way -= 1;
+            }
+            self.always(Call::AioReap { aio: id }).await?;
+            let w = self.world.borrow();
+            let done = w.kernel.outcome(w.tid(self.task)).aio;
+            drop(w);
+            let Some((tag, result)) = done else {
+                return Err(Errno::EIO);
+            };
+            let result = result.map(|n| n as u32);
+            out.push(AioDone { tag, result });
+            got += 1;
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! The simulated world: workload scripts on virtual time, over the modelled kernel, block layer,
+//! scheduler and device.
+//!
+//! One single-threaded executor drives all tasks of a run; a task that calls sleeps until the
+//! kernel model answers. Nothing is drawn from outside: same script, parameters, setup and seed
+//! give the same record, byte for byte, on any thread. Many worlds run side by side
+//! ([`crate::compare::run_all`]); each is made, run and dropped on one thread.
+//!
+//! A [`Drive`] keeps its state (contents of its cache, position of its head, mapping of its flash)
+//! from run to run, on a clock of its own that never goes back. Everything above it is booted
+//! afresh for each run: no page cache, an empty file system.
+
+mod disk;
+mod exec;
+mod machine;
+mod options;
+mod sync;
+#[cfg(test)]
+mod tests;
+
+pub use disk::Drive;
+pub use machine::SimMachine;
+pub use options::{OptionError, WorldSetup};
+
+use crate::setup::SetupError;
+use disk::Handle;
+use seekwell_core::result::Record;
+use seekwell_stack::{Kernel, Stats};
+use seekwell_workload::{Outcome, Plan};
+use std::future::Future;
+use thiserror::Error;
+
+/// Why nothing ran, or a run is worth nothing.
+#[derive(Error, Debug)]
+pub enum WorldError {
+    /// The setup.
+    #[error(transparent)]
+    Setup(#[from] SetupError),
+    /// All tasks wait for each other.
+    #[error("no task can go on at {at} ms: {waits}")]
+    Deadlock {
+        /// When, ms since the start.
+        at: String,
+        /// Who waits for what.
+        waits: String,
+    },
+    /// A task waits for the disk, and nothing will ever happen there.
+    #[error("{scheduler}: {waits}, and nothing is armed, in flight or kicked")]
+    Stuck {
+        /// Who is to blame.
+        scheduler: String,
+        /// Who waits.
+        waits: String,
+    },
+}
+
+/// A run that ended. Its record holds what was measured, however it ended.
+#[derive(Debug)]
+pub struct Ran {
+    /// What was measured.
+    pub record: Record,
+    /// What the modelled kernel counted.
+    pub stats: Stats,
+    /// How it ended early, if it did.
+    pub stopped: Option<String>,
+}
+
+/// Runs a workload on a new drive.
+pub fn run_simulated(plan: &Plan, setup: &WorldSetup) -> Result<Ran, WorldError> {
+    let mut drive = Drive::open(&setup.setup)?;
+    run_on(plan, setup, &mut drive)
+}
+
+/// Runs a workload on a drive as earlier runs left it.
+pub fn run_on(plan: &Plan, setup: &WorldSetup, drive: &mut Drive) -> Result<Ran, WorldError> {
+    let script = plan.clone();
+    let mut ran = run_script(plan.name(), setup, drive, move |m| script.run(m))?;
+    ran.record.params = plan.params();
+    Ok(ran)
+}
+
+/// Runs a script as the first task, `main`.
+pub fn run_script<F, Fut>(
+    name: &str,
+    setup: &WorldSetup,
+    drive: &mut Drive,
+    script: F,
+) -> Result<Ran, WorldError>
+where
+    F: FnOnce(SimMachine) -> Fut,
+    Fut: Future<Output = Outcome> + 'static,
+{
+    let meter = Handle::new(drive.queue(&setup.setup)?);
+    let kernel = Kernel::new(setup.config.clone(), Box::new(meter.clone()));
+    let ended = exec::run(kernel, drive.facts().capacity, setup, script);
+    let mut record = setup.setup.record(name);
+    record.duration_ns = ended.duration.0;
+    ended.measures.fill(&mut record);
+    record.marks.extend(ended.marks);
+    record.marks.sort_by_key(|m| m.at_ns);
+    let names = ended.names;
+    meter.fill(&mut record, |task| {
+        let own = names.iter().find(|n| n.0 == task);
+        own.map_or_else(|| format!("kernel thread {}", task.0), |n| n.1.clone())
+    });
+    drive.settle(ended.duration);
+    match ended.error {
+        Some(e) => Err(e),
+        None => Ok(Ran {
+            record,
+            stats: ended.stats,
+            stopped: ended.stopped,
+        }),
+    }
+}

@@ -1,0 +1,266 @@
+//! The executor, with scripts on the raw device.
+
+use super::*;
+use crate::compare::run_all;
+use crate::setup::Setup;
+use rand::RngCore;
+use seekwell_core::rng::stream;
+use seekwell_core::{Class, Errno, IoPrio, Nanos, OpenFlags};
+use seekwell_workload::{Context, How, IoContextOf, Machine, Mark};
+
+fn world(device: &str, scheduler: &str) -> WorldSetup {
+    let setup = Setup {
+        device: device.to_owned(),
+        scheduler: scheduler.to_owned(),
+        ..Setup::default()
+    };
+    WorldSetup::new(setup).expect("a scheduler")
+}
+
+const FAST: &str = "constant:depth=4,service_us=100";
+const DISK: &str = "hdd:hitachi-7k200";
+const DIRECT: OpenFlags = OpenFlags::DIRECT;
+
+fn run<F, Fut>(w: &WorldSetup, script: F) -> Ran
+where
+    F: FnOnce(SimMachine) -> Fut,
+    Fut: Future<Output = Outcome> + 'static,
+{
+    let mut drive = Drive::open(&w.setup).expect("a device");
+    run_script("test", w, &mut drive, script).expect("it runs")
+}
+
+/// Four readers with streams of their own, and one that thinks, under a lock now and then.
+async fn readers(mut m: SimMachine) -> Outcome {
+    let (lock, done) = (m.lock(), m.channel(2));
+    let names = ["a", "b", "c", "d"];
+    for (i, name) in names.into_iter().enumerate() {
+        let how = How {
+            ioprio: IoPrio {
+                class: Class::Be,
+                level: i as u8,
+            },
+            ..How::named(name)
+        };
+        let task = async move |mut m: SimMachine| -> Outcome {
+            let fd = m.open_device(DIRECT).await.doing(|| "open")?;
+            for k in 0..50u64 {
+                let at = m.rng().next_u64() % 1_000_000 * 4096;
+                let op = m.op_begin("read");
+                m.read(fd, at, 4096).await.doing(|| "read")?;
+                m.op_end(op, 4096);
+                if k % 10 == 0 {
+                    m.acquire(lock).await.doing(|| "lock")?;
+                    m.compute(Nanos::from_us(300)).await.doing(|| "compute")?;
+                    m.release(lock);
+                }
+            }
+            m.send(done, i as u64).await.doing(|| "send")
+        };
+        m.spawn(how, task).await.doing(|| "spawn")?;
+    }
+    m.mark(Mark::Phase("wait"));
+    let mut seen = 0;
+    for _ in names {
+        let got = m.recv(done).await.doing(|| "receive")?;
+        seen |= 1 << got.unwrap_or(9);
+    }
+    assert_eq!(seen, 0b1111);
+    m.metric("readers", "n", 4.0, true);
+    Ok(())
+}
+
+#[test]
+fn tasks_meet_are_measured_and_end() {
+    let ran = run(&world(DISK, "cfq"), readers);
+    assert_eq!(ran.stopped, None);
+    let r = &ran.record;
+    let read = r.operation("read").expect("measured");
+    assert_eq!((read.latency.count(), read.bytes), (200, 200 * 4096));
+    assert_eq!((r.read.ios, r.tasks.len()), (200, 5));
+    let part = r.tasks.iter().find(|t| t.path == "main/c").expect("a task");
+    assert_eq!((part.ops, part.reads, part.read_bytes), (50, 50, 50 * 4096));
+    assert_eq!(r.marks[0].name, "wait");
+    assert!(
+        r.processes
+            .iter()
+            .any(|p| p.name == "main/a" && p.ios == 50)
+    );
+    assert!(r.duration_ns > 0 && r.device_busy_ns > r.duration_ns / 2);
+}
+
+#[test]
+fn same_seed_same_bytes_on_any_number_of_threads() {
+    let w = world(DISK, "cfq");
+    let json = |_| serde_json::to_string(&run(&w, readers).record).expect("a record");
+    let alone = run_all(2, 1, json);
+    assert_eq!(alone[0], alone[1]);
+    assert_eq!(run_all(6, 3, json), vec![alone[0].clone(); 6]);
+    let mut other = w.clone();
+    other.setup.seed = 2;
+    let other = serde_json::to_string(&run(&other, readers).record).expect("a record");
+    assert_ne!(alone[0], other);
+}
+
+#[test]
+fn streams_are_named_by_seed_and_path() {
+    let ran = run(&world(FAST, "noop"), async |mut m: SimMachine| {
+        let child = async |mut m: SimMachine| -> Outcome {
+            let want = stream(1, "main/child").next_u64();
+            assert_eq!(m.rng().next_u64(), want);
+            Ok(())
+        };
+        let j = m.spawn(How::named("child"), child).await;
+        let j = j.doing(|| "spawn")?;
+        m.join(j).await?;
+        let twice = m.join(j).await.expect_err("joined before");
+        assert_eq!(twice.errno, Errno::EINVAL);
+        Ok(())
+    });
+    assert_eq!(ran.stopped, None);
+}
+
+#[test]
+fn tasks_that_wait_for_each_other_are_an_error_that_names_them() {
+    let w = world(FAST, "noop");
+    let mut drive = Drive::open(&w.setup).expect("a device");
+    let embrace = async |mut m: SimMachine| -> Outcome {
+        let (a, b) = (m.lock(), m.lock());
+        m.acquire(a).await.doing(|| "a")?;
+        let other = async move |mut m: SimMachine| -> Outcome {
+            m.acquire(b).await.doing(|| "b")?;
+            m.acquire(a).await.doing(|| "a")
+        };
+        m.spawn(How::named("other"), other)
+            .await
+            .doing(|| "spawn")?;
+        m.sleep(Nanos::from_ms(5)).await.doing(|| "sleep")?;
+        m.acquire(b).await.doing(|| "b")
+    };
+    let e = run_script("embrace", &w, &mut drive, embrace).expect_err("stuck");
+    let words = e.to_string();
+    assert!(
+        words.contains(
+            "main waits for lock 1, held by main/other; main/other waits for lock 0, held by main"
+        ),
+        "{words}"
+    );
+    // The drive is none the worse for it.
+    let ran = run_script("after", &w, &mut drive, readers).expect("it runs");
+    assert_eq!(ran.stopped, None);
+}
+
+#[test]
+fn a_failure_stops_all_and_results_stay() {
+    let ran = run(&world(FAST, "noop"), async |mut m: SimMachine| {
+        let c = m.channel(1);
+        let bad = async |mut m: SimMachine| -> Outcome {
+            let fd = m.open_device(DIRECT | OpenFlags::RDONLY).await;
+            let fd = fd.doing(|| "open")?;
+            let op = m.op_begin("read");
+            m.read(fd, 0, 4096).await.doing(|| "read")?;
+            m.op_end(op, 4096);
+            m.write(fd, 0, 4096).await.doing(|| "write to the disk")?;
+            Ok(())
+        };
+        m.spawn(How::named("bad"), bad).await.doing(|| "spawn")?;
+        let got = m.recv(c).await;
+        assert_eq!(got, Err(Errno::ECANCELED));
+        assert_eq!(m.sleep(Nanos(1)).await, Err(Errno::ECANCELED));
+        got.map(|_| ()).doing(|| "receive")
+    });
+    assert_eq!(
+        ran.stopped.as_deref(),
+        Some("main/bad: write to the disk: bad file descriptor (EBADF)")
+    );
+    assert!(ran.record.operation("read").is_some());
+}
+
+#[test]
+fn a_limit_and_the_end_of_the_first_task_stop_the_rest() {
+    let mut w = world(FAST, "noop");
+    let endless = async |mut m: SimMachine| -> Outcome {
+        loop {
+            m.sleep(Nanos::from_ms(1)).await.doing(|| "sleep")?;
+        }
+    };
+    w.set("limit", "2").expect("good");
+    let ran = run(&w, endless);
+    assert_eq!(
+        ran.stopped.as_deref(),
+        Some("stopped at the time limit of 2 s")
+    );
+    let ms = ran.record.duration_ns / 1_000_000;
+    assert!((2000..=2001).contains(&ms), "{ms} ms");
+    let ran = run(&world(FAST, "noop"), async move |mut m: SimMachine| {
+        m.spawn(How::named("left"), endless)
+            .await
+            .doing(|| "spawn")?;
+        m.sleep(Nanos::from_ms(10)).await.doing(|| "sleep")
+    });
+    assert_eq!(ran.stopped, None);
+}
+
+#[test]
+fn cores_are_shared() {
+    let mut w = world(FAST, "noop");
+    let mut took = |cores: &str| {
+        w.set("cores", cores).expect("good");
+        let ran = run(&w, async |mut m: SimMachine| {
+            let mut joins = Vec::new();
+            for k in 0..4 {
+                let spin = async |mut m: SimMachine| -> Outcome {
+                    m.compute(Nanos::from_ms(50)).await.doing(|| "compute")
+                };
+                let j = m.spawn(How::named(format!("w{k}")), spin).await;
+                joins.push(j.doing(|| "spawn")?);
+            }
+            for j in joins {
+                m.join(j).await?;
+            }
+            Ok(())
+        });
+        ran.record.duration_ns / 1_000_000
+    };
+    assert_eq!((took("4"), took("2"), took("1")), (50, 100, 200));
+}
+
+#[test]
+fn a_drive_keeps_its_state_and_its_clock_from_run_to_run() {
+    let w = world(DISK, "noop");
+    let mut drive = Drive::open(&w.setup).expect("a device");
+    let read = async |mut m: SimMachine| -> Outcome {
+        let fd = m.open_device(DIRECT).await.doing(|| "open")?;
+        m.read(fd, 50 << 30, 65_536).await.doing(|| "read")?;
+        Ok(())
+    };
+    let mut took = Vec::new();
+    for _ in 0..2 {
+        let ran = run_script("read", &w, &mut drive, read).expect("it runs");
+        assert_eq!(ran.record.read.ios, 1);
+        took.push(ran.record.duration_ns);
+    }
+    // The second run finds the blocks in the drive's own cache.
+    assert!(took[1] * 5 < took[0], "{took:?}");
+    assert_eq!(drive.age().0, took[0] + took[1]);
+    drive.rest(Nanos::from_secs(10));
+    assert_eq!(drive.age().0, took[0] + took[1] + 10_000_000_000);
+    assert!(drive.stats().cache_hits >= 1);
+}
+
+#[test]
+fn an_io_context_can_be_shared() {
+    let ran = run(&world(DISK, "cfq"), async |mut m: SimMachine| {
+        let how = How {
+            io_context: IoContextOf::Share,
+            ..How::named("clone")
+        };
+        let read = async |mut m: SimMachine| -> Outcome {
+            let fd = m.open_device(DIRECT).await.doing(|| "open")?;
+            m.read(fd, 0, 4096).await.doing(|| "read").map(|_| ())
+        };
+        let j = m.spawn(how, read).await.doing(|| "spawn")?;
+        m.join(j).await
+    });
+    assert_eq!((ran.stopped, ran.record.read.ios), (None, 1));
+}
