@@ -16,6 +16,7 @@ mod preset;
 mod probe;
 mod session;
 mod sim;
+mod ssd;
 mod stats;
 
 pub use fit::{Curve, Estimate, Fit, Kind, Known, Val, short};
@@ -65,6 +66,10 @@ fn look(s: &mut Session<'_>, kind: &mut Kind, because: &mut String) -> Result<()
             "random reads take {} us: no platter turns that fast",
             short(libm::round(usual * 1e4) / 10.0)
         );
+        if let Err(why) = ssd::run(s)? {
+            because.push_str("; ");
+            because.push_str(&why);
+        }
         return Ok(());
     }
     let (p, hits) = hdd::period(s)?;

@@ -8,7 +8,7 @@ use std::fmt::Write;
 pub fn kind_of(fit: &Fit) -> Option<&'static str> {
     match fit.kind {
         Kind::Hdd if fit.get("rpm").is_some() => Some("hdd"),
-        Kind::Flash if fit.get("service_us").is_some() => Some("constant"),
+        Kind::Flash if fit.get("t_read").is_some() => Some("ssd"),
         _ => None,
     }
 }

@@ -1,0 +1,237 @@
+//! What a flash drive shows from outside: latency against size, throughput against depth, rates of
+//! long reads and writes, the cost of a flush. The same measurements are made on a candidate model,
+//! so that a fit compares like with like.
+
+use crate::probe::{Io, Stop};
+use crate::session::{SMALL, Session};
+use crate::stats::{half_width, mean, median};
+
+/// Reads and writes of a rate: 128 KiB.
+const BLOCK: u32 = 256;
+/// Depths of the sweep.
+const DEPTHS: [usize; 8] = [2, 4, 8, 16, 32, 64, 128, 256];
+/// Sizes of single reads, sectors.
+const SIZES: [u32; 5] = [8, 32, 128, 256, 1024];
+/// Sectors that long writes go round in: what they write is read before, and kept meanwhile.
+const LAP: u64 = 131_072;
+
+/// A mean with half of its 95 % interval and the samples behind it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Mean {
+    pub value: f64,
+    pub pm: f64,
+    pub n: usize,
+}
+
+/// What writing shows.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Writes {
+    /// 4 KiB at a random place, one at a time, ms.
+    pub latency: Mean,
+    /// The same, a short burst of many at a time, a second.
+    pub burst: f64,
+    /// 128 KiB in sequence, MB/s, once the buffer is full.
+    pub rate: Mean,
+    /// Flush after one write, and after 64, ms.
+    pub flush: (f64, f64),
+    /// Flush with nothing to do, ms.
+    pub idle_flush: f64,
+}
+
+/// What a drive shows.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Shown {
+    /// 4 KiB read, ms.
+    pub latency: Mean,
+    /// (sectors, ms) of single reads.
+    pub sizes: Vec<(u32, f64)>,
+    /// (depth, reads a second), depth 1 first.
+    pub depths: Vec<(usize, f64)>,
+    /// 128 KiB in sequence, MB/s: one at a time, and many.
+    pub rate_one: f64,
+    pub rate: Mean,
+    pub writes: Option<Writes>,
+}
+
+impl Shown {
+    /// Most reads a second at any depth.
+    pub fn ceiling(&self) -> f64 {
+        self.depths.iter().map(|d| d.1).fold(0.0, f64::max)
+    }
+}
+
+/// How much to spend.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Effort {
+    /// I/Os of a point at most.
+    pub ios: usize,
+    /// Time of a point, ms, on the device's clock.
+    pub ms: f64,
+}
+
+/// Latencies without the few that met something else.
+fn steady(mut ms: Vec<f64>) -> Mean {
+    ms.sort_by(f64::total_cmp);
+    let keep = ms.len() - ms.len() / 100;
+    let ms = &ms[..keep];
+    Mean {
+        value: mean(ms),
+        pm: half_width(ms),
+        n: ms.len(),
+    }
+}
+
+/// I/Os a second at a depth, in pieces, each of them full.
+fn throughput(
+    s: &mut Session<'_>,
+    effort: Effort,
+    depth: usize,
+    next: &mut dyn FnMut(&mut Session<'_>, usize) -> Io,
+) -> Result<Mean, Stop> {
+    let mut i = 0;
+    let mut piece = |s: &mut Session<'_>, n: usize| -> Result<f64, Stop> {
+        let ios: Vec<Io> = (0..n).map(|k| next(s, i + k)).collect();
+        i += n;
+        let times = s.run(&ios, depth)?;
+        // From the time the queue was first full to the time it began to run dry.
+        let mut done: Vec<u64> = times.iter().map(|t| t.done).collect();
+        done.sort_unstable();
+        let (from, to) = (done[depth.min(n / 4)], done[n - 1 - depth.min(n / 4)]);
+        let between = n - 1 - 2 * depth.min(n / 4);
+        Ok(between as f64 / (to.saturating_sub(from).max(1) as f64 / 1e9))
+    };
+    let first = piece(s, (4 * depth).max(64))?;
+    let each = ((first * effort.ms / 1e3 / 4.0) as usize)
+        .min(effort.ios / 4)
+        .max((4 * depth).max(64));
+    let rates: Vec<f64> = (0..4).map(|_| piece(s, each)).collect::<Result<_, _>>()?;
+    Ok(Mean {
+        value: median(&rates),
+        pm: half_width(&rates),
+        n: 4 * each,
+    })
+}
+
+/// Measures reading, and writing where that is allowed.
+pub(crate) fn shown(s: &mut Session<'_>, effort: Effort) -> Result<Shown, Stop> {
+    s.stage("read latency");
+    let n = (effort.ios / 4).min(2000);
+    let ios: Vec<Io> = (0..n).map(|_| Io::read(s.anywhere(), SMALL)).collect();
+    let latency = steady(s.run(&ios, 1)?.iter().map(|t| t.ms()).collect());
+    let mut sizes = vec![];
+    for size in SIZES {
+        let room = (s.capacity() - u64::from(size)) / 8;
+        let ios: Vec<Io> = (0..(n / 10).max(40))
+            .map(|_| Io::read(s.below(room) * 8, size))
+            .collect();
+        let ms: Vec<f64> = s.run(&ios, 1)?.iter().map(|t| t.ms()).collect();
+        sizes.push((size, median(&ms)));
+    }
+    s.stage("reads at depth");
+    let mut depths = vec![(1, 1e3 / latency.value)];
+    let most = s.facts().depth.map_or(256, |d| d as usize);
+    for depth in DEPTHS {
+        if depth <= most || depths.last().is_some_and(|d| d.0 < most) {
+            let depth = depth.min(most);
+            let r = throughput(s, effort, depth, &mut |s, _| Io::read(s.anywhere(), SMALL))?;
+            depths.push((depth, r.value));
+        }
+    }
+    s.stage("sequential reads");
+    let block = u64::from(BLOCK);
+    let blocks = s.capacity() / block;
+    let first = s.below(blocks / 2);
+    let mut reading =
+        |_: &mut Session<'_>, i: usize| Io::read((first + i as u64) % blocks * block, BLOCK);
+    // As many bytes as the small ones would be.
+    let long = Effort {
+        ios: (effort.ios / 4).max(1024),
+        ..effort
+    };
+    let one = throughput(s, long, 1, &mut reading)?;
+    let deep = most.clamp(2, 32);
+    let many = throughput(s, long, deep, &mut reading)?;
+    let mb = |m: Mean| Mean {
+        value: m.value * f64::from(BLOCK) * 512.0 / 1e6,
+        pm: m.pm * f64::from(BLOCK) * 512.0 / 1e6,
+        n: m.n,
+    };
+    let writes = if s.facts().may_write {
+        Some(writes(s, effort, deep)?)
+    } else {
+        None
+    };
+    Ok(Shown {
+        latency,
+        sizes,
+        depths,
+        rate_one: mb(one).value,
+        rate: mb(many),
+        writes,
+    })
+}
+
+fn writes(s: &mut Session<'_>, effort: Effort, deep: usize) -> Result<Writes, Stop> {
+    s.stage("write latency");
+    s.one(Io::flush())?;
+    // Few, so that the buffer takes them, with rests for it to empty.
+    let mut ms = vec![];
+    for _ in 0..(effort.ios / 400).clamp(10, 40) {
+        let ios: Vec<Io> = (0..10).map(|_| Io::write(s.anywhere(), SMALL)).collect();
+        ms.extend(s.run(&ios, 1)?.iter().map(|t| t.ms()));
+        s.sleep_ms(20.0)?;
+    }
+    let latency = steady(ms);
+    let mut bursts = vec![];
+    for _ in 0..5 {
+        let n = 4 * deep;
+        let ios: Vec<Io> = (0..n).map(|_| Io::write(s.anywhere(), SMALL)).collect();
+        let times = s.run(&ios, deep)?;
+        let mut done: Vec<u64> = times.iter().map(|t| t.done).collect();
+        done.sort_unstable();
+        let took = done[n - 1].saturating_sub(done[deep - 1]).max(1);
+        bursts.push((n - deep) as f64 / (took as f64 / 1e9));
+        s.one(Io::flush())?;
+        s.sleep_ms(50.0)?;
+    }
+    s.stage("flush");
+    let idle_flush = s.one(Io::flush())?.ms();
+    let flush = |s: &mut Session<'_>, n: usize| -> Result<f64, Stop> {
+        let mut ms = vec![];
+        for _ in 0..7 {
+            let ios: Vec<Io> = (0..n).map(|_| Io::write(s.anywhere(), SMALL)).collect();
+            s.run(&ios, deep.min(n))?;
+            ms.push(s.one(Io::flush())?.ms());
+        }
+        Ok(median(&ms))
+    };
+    let flush = (flush(s, 1)?, flush(s, 64)?);
+    s.stage("sequential writes");
+    let block = u64::from(BLOCK);
+    let lap = LAP.min(s.capacity() / 2) / block;
+    let first = s.below(s.capacity() / block - lap);
+    let mut rates = vec![];
+    // The buffer fills first; what it takes is not counted.
+    for i in 0..9 {
+        let ios: Vec<Io> = (0..lap)
+            .map(|k| Io::write((first + k) * block, BLOCK))
+            .collect();
+        let times = s.run(&ios, deep)?;
+        let took = times.iter().map(|t| t.done).max().unwrap_or(0) - times[0].sent;
+        if i > 4 {
+            rates.push(lap as f64 * f64::from(BLOCK) * 512.0 / 1e6 / (took as f64 / 1e9));
+        }
+    }
+    s.one(Io::flush())?;
+    Ok(Writes {
+        latency,
+        burst: median(&bursts),
+        rate: Mean {
+            value: median(&rates),
+            pm: half_width(&rates),
+            n: rates.len(),
+        },
+        flush,
+        idle_flush,
+    })
+}
