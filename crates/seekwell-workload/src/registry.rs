@@ -68,7 +68,8 @@ macro_rules! registry {
 }
 
 registry! {
-    fs_mark postmark tiobench sqlite pgbench random_read hdparm seeker
+    fs_mark blogbench compilebench iozone tiobench postmark pgbench sqlite androbench_io mysql_scan
+    hdparm seeker random_read
 }
 
 /// The workload of a name.

@@ -1,9 +1,14 @@
 //! The scripts, a file each: what the original does, call by call, and what it prints.
 
+pub mod androbench_io;
+pub mod blogbench;
 pub mod common;
+pub mod compilebench;
 pub mod device;
 pub mod fs_mark;
 pub mod hdparm;
+pub mod iozone;
+pub mod mysql_scan;
 pub mod pgbench;
 pub mod postmark;
 pub mod random_read;

@@ -1,0 +1,312 @@
+//! MySQL: COUNT(*) over one partition of a large table, cold.
+//!
+//! `engine=myisam` is one thread that reads the data file in calls of 128 KiB. `engine=innodb` is
+//! two submitters on one open file: the query thread walks pages of 16 KiB, and when it is near the
+//! end of an extent of 1 MiB the read thread fetches the next one. A table that was not loaded in
+//! key order lies in pieces: `order=pieces` visits pieces of `piece` bytes in random order. An
+//! intruder, a further context that does small random reads and thinks between them, is what a
+//! server's housekeeping looks like; the published figures are near with pieces and an intruder,
+//! while two submitters alone change nothing.
+
+use super::common::*;
+use crate::fail::{Context, Outcome};
+use crate::machine::{Channel, Fd, How, Machine};
+use crate::note::Mark;
+use crate::params::{Kind, Params, param, profile};
+use crate::registry::{Needs, Workload};
+use rand::seq::SliceRandom;
+use seekwell_core::{NSEC_PER_SEC, Nanos, OpenFlags};
+use std::collections::BTreeSet;
+
+/// Documentation.
+pub const WORKLOAD: Workload = Workload {
+    name: "mysql-scan",
+    summary: "count the rows of a 13 GB partition, cold",
+    metric: "MiB/s, higher is better",
+    stresses: "a sequential reader that is interrupted: idling, anticipation",
+    source: "a published scan of 2008 (MySQL 5.1, SATA disk)",
+    params: &[
+        param(
+            "size",
+            Kind::Bytes(1 << 20, 1 << 44),
+            "13000MiB",
+            "bytes of the partition",
+        ),
+        param(
+            "engine",
+            Kind::Choice(&["innodb", "myisam"]),
+            "innodb",
+            "two submitters, or one",
+        ),
+        param(
+            "order",
+            Kind::Choice(&["sequential", "pieces"]),
+            "pieces",
+            "how the table lies in its file",
+        ),
+        param(
+            "piece",
+            Kind::Bytes(64 << 10, 1 << 30),
+            "1MiB",
+            "bytes of a piece",
+        ),
+        param(
+            "intruder",
+            Kind::Count(0, 10_000),
+            "22",
+            "small reads a second of another context; 0: none",
+        ),
+        param(
+            "cpu",
+            Kind::Time(0, NSEC_PER_SEC),
+            "50us",
+            "CPU time to count a page of 16 KiB",
+        ),
+    ],
+    profiles: &[
+        profile(
+            "published",
+            "pieces and an intruder, as the figures suggest",
+            &[],
+        ),
+        profile("single", "one stream: no scheduler can matter", SINGLE),
+        profile(
+            "two-threads",
+            "query and read thread alone",
+            &[("order", "sequential"), ("intruder", "0")],
+        ),
+    ],
+    needs: Needs::Directory,
+    space: |p| p.int("size"),
+    check: |p| {
+        if p.int("piece") % EXTENT != 0 && p.word("engine") == "innodb" {
+            return Err("piece must be a multiple of 1MiB with engine=innodb".into());
+        }
+        if p.int("piece") > p.int("size") {
+            return Err("piece must not exceed size".into());
+        }
+        Ok(())
+    },
+};
+
+const SINGLE: &[(&str, &str)] = &[
+    ("engine", "myisam"),
+    ("order", "sequential"),
+    ("intruder", "0"),
+];
+
+const PAGE: u64 = 16 << 10;
+const EXTENT: u64 = 1 << 20;
+/// innodb_read_ahead_threshold: pages of an extent read in order before the next is asked for.
+const THRESHOLD: u64 = 56;
+const CALL: u64 = 128 << 10;
+
+/// The script.
+pub async fn run<M: Machine>(m: &mut M, p: &Params, dir: &str) -> Outcome {
+    let path = format!("{dir}/t#P#p3");
+    let size = p.int("size");
+    m.mark(Mark::Phase("load"));
+    lay_out(m, &path, size).await?;
+    m.syncfs().await.doing(|| "sync")?;
+    m.drop_caches().await.doing(|| "drop caches")?;
+    let fd = open(m, &path, OpenFlags::RDONLY).await?;
+    let piece = p.int("piece");
+    let mut pieces: Vec<u64> = (0..size / piece).map(|i| i * piece).collect();
+    if p.word("order") == "pieces" {
+        pieces.shuffle(m.rng());
+    }
+    let stop = Shared::new(false);
+    let mut others = Group::new();
+    // Thinking time; none without an intruder.
+    if let Some(think) = NSEC_PER_SEC.checked_div(p.int("intruder")) {
+        let (stop, path) = (stop.clone(), path.clone());
+        let think = Nanos(think);
+        others
+            .spawn(m, How::named("intruder"), move |m| {
+                intruder(m, path, size, think, stop)
+            })
+            .await?;
+    }
+    m.mark(Mark::ClockStart);
+    let start = m.now();
+    let cpu = p.time("cpu");
+    let outcome = if p.word("engine") == "myisam" {
+        myisam(m, fd, &pieces, piece, cpu).await
+    } else {
+        innodb(m, fd, &pieces, piece, cpu).await
+    };
+    stop.with(|s| *s = true);
+    if outcome.is_ok() {
+        let secs = seconds(m, start);
+        let bytes = pieces.len() as u64 * piece;
+        m.metric("scan", "MiB/s", rate(mib(bytes), secs), true);
+        m.metric("runtime", "s", secs, false);
+    }
+    let others = others.join(m).await;
+    outcome?;
+    others?;
+    close(m, fd, &path).await
+}
+
+async fn read<M: Machine>(m: &mut M, fd: Fd, off: u64, len: u64, kind: &'static str) -> Outcome {
+    let len = u32::try_from(len).unwrap_or(u32::MAX);
+    let op = m.op_begin(kind);
+    let n = m.read(fd, off, len).await;
+    n.doing(|| format!("read {len} bytes at {off} of the table"))?;
+    m.op_end(op, u64::from(len));
+    Ok(())
+}
+
+async fn myisam<M: Machine>(m: &mut M, fd: Fd, pieces: &[u64], piece: u64, cpu: Nanos) -> Outcome {
+    for base in pieces {
+        let mut off = *base;
+        while off < base + piece {
+            let len = CALL.min(base + piece - off);
+            read(m, fd, off, len, "read").await?;
+            m.compute(Nanos(cpu.0 * len / PAGE))
+                .await
+                .doing(|| "compute")?;
+            off += len;
+        }
+    }
+    Ok(())
+}
+
+/// What query and read thread share: extents asked of the read thread, and those it has read.
+#[derive(Default)]
+struct Ahead {
+    asked: BTreeSet<u64>,
+    there: BTreeSet<u64>,
+}
+
+async fn innodb<M: Machine>(m: &mut M, fd: Fd, pieces: &[u64], piece: u64, cpu: Nanos) -> Outcome {
+    let extents: Vec<u64> = pieces
+        .iter()
+        .flat_map(|base| (0..piece / EXTENT).map(move |i| base + i * EXTENT))
+        .collect();
+    let ahead = Shared::new(Ahead::default());
+    let (work, done) = (m.channel(4), m.channel(1024));
+    let mut group = Group::new();
+    let shared = ahead.clone();
+    group
+        .spawn(m, How::named("read-thread"), move |m| {
+            read_thread(m, fd, work, done, shared)
+        })
+        .await?;
+    let outcome = query(m, fd, &extents, cpu, &ahead, work, done).await;
+    m.end_channel(work);
+    let thread = group.join(m).await;
+    outcome.and(thread)
+}
+
+async fn query<M: Machine>(
+    m: &mut M,
+    fd: Fd,
+    extents: &[u64],
+    cpu: Nanos,
+    ahead: &Shared<Ahead>,
+    work: Channel,
+    done: Channel,
+) -> Outcome {
+    for (k, base) in extents.iter().enumerate() {
+        for page in 0..EXTENT / PAGE {
+            // A page the read thread is fetching is waited for.
+            while ahead.with(|a| a.asked.contains(base) && !a.there.contains(base)) {
+                m.recv(done).await.doing(|| "wait for the read thread")?;
+            }
+            if !ahead.with(|a| a.there.contains(base)) {
+                read(m, fd, base + page * PAGE, PAGE, "page read").await?;
+            }
+            m.compute(cpu).await.doing(|| "compute")?;
+            if page + 1 == THRESHOLD
+                && let Some(next) = extents.get(k + 1)
+            {
+                ahead.with(|a| a.asked.insert(*next));
+                m.send(work, *next).await.doing(|| "ask the read thread")?;
+            }
+        }
+        ahead.with(|a| {
+            a.asked.remove(base);
+            a.there.remove(base);
+        });
+    }
+    Ok(())
+}
+
+async fn read_thread<M: Machine>(
+    mut m: M,
+    fd: Fd,
+    work: Channel,
+    done: Channel,
+    ahead: Shared<Ahead>,
+) -> Outcome {
+    while let Some(base) = m.recv(work).await.doing(|| "wait for work")? {
+        read(&mut m, fd, base, EXTENT, "extent read").await?;
+        ahead.with(|a| a.there.insert(base));
+        m.send(done, base).await.doing(|| "tell the query")?;
+    }
+    Ok(())
+}
+
+async fn intruder<M: Machine>(
+    mut m: M,
+    path: String,
+    size: u64,
+    think: Nanos,
+    stop: Shared<bool>,
+) -> Outcome {
+    let fd = open(&mut m, &path, OpenFlags::RDONLY).await?;
+    while !stop.with(|s| *s) {
+        // Exponential thinking: no rhythm to lock on to.
+        let u = 1.0 - uniform(&mut m, 0, (1 << 53) - 1) as f64 / (1u64 << 53) as f64;
+        let wait = (-libm::log(u) * think.0 as f64) as u64;
+        m.sleep(Nanos(wait)).await.doing(|| "think")?;
+        let off = uniform(&mut m, 0, size / PAGE - 1) * PAGE;
+        read(&mut m, fd, off, PAGE, "intruder read").await?;
+    }
+    close(&mut m, fd, &path).await
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::Trial;
+
+    #[test]
+    fn a_single_stream_reads_in_order() {
+        let t = Trial::run("mysql-scan:profile=single", &[("size", "64m")]);
+        let r = t.ranges("read", "p3");
+        assert_eq!(r.len(), 512);
+        assert!(r.windows(2).all(|w| w[1].0 == w[0].0 + w[0].1));
+    }
+
+    #[test]
+    fn two_submitters_read_every_byte_once() {
+        let t = Trial::run("mysql-scan:profile=two-threads", &[("size", "64m")]);
+        assert_eq!(t.ops("extent read"), 63, "all but the first extent");
+        assert_eq!(t.ops("page read"), 64, "the pages of the first");
+        assert_eq!(t.bytes_read(), 64 << 20);
+    }
+
+    #[test]
+    fn pieces_are_visited_once_each_and_the_intruder_keeps_its_rate() {
+        let t = Trial::run("mysql-scan", &[("size", "1g"), ("cpu", "150us")]);
+        let scan = t.ops("extent read");
+        assert_eq!(scan, 1023);
+        let secs = t.world.measures().metrics()[1].value;
+        let per_second = t.ops("intruder read") as f64 / secs;
+        assert!(
+            (16.0..28.0).contains(&per_second),
+            "{per_second} over {secs} s"
+        );
+        let r = t.ranges("read", "p3");
+        assert!(r.windows(2).any(|w| w[1].0 < w[0].0));
+        assert_eq!(t.left_over(), 0);
+    }
+
+    #[test]
+    fn a_piece_that_cuts_extents_is_refused() {
+        let given = [("piece".to_owned(), "100k".to_owned())];
+        let e = crate::Plan::new("mysql-scan", &given).expect_err("refused");
+        assert!(e.to_string().contains("multiple of 1MiB"), "{e}");
+    }
+}
