@@ -9,6 +9,7 @@ mod gate;
 mod memory;
 mod scenario;
 mod sched_cost;
+mod world;
 
 use std::collections::BinaryHeap;
 use std::process::ExitCode;

@@ -138,7 +138,12 @@ fn constant_mq<S: Scheduler>(make: impl FnOnce(&Cx) -> Box<S>, ios: u64) -> u64 
     )
 }
 
-fn named(name: &str, what: &str, ios: u64, run: impl Fn(u64) -> u64 + 'static) -> Scenario {
+pub(crate) fn named(
+    name: &str,
+    what: &str,
+    ios: u64,
+    run: impl Fn(u64) -> u64 + 'static,
+) -> Scenario {
     Scenario {
         name: name.to_owned(),
         what: what.to_owned(),
@@ -193,5 +198,6 @@ pub fn all() -> Vec<Scenario> {
         |ios| hdd(31, ios),
     ));
     v.extend(crate::sched_cost::all());
+    v.extend(crate::world::all());
     v
 }

@@ -41,6 +41,15 @@ pub struct Moved {
     pub written_bytes: u64,
 }
 
+impl std::ops::AddAssign for Moved {
+    fn add_assign(&mut self, o: Moved) {
+        self.reads += o.reads;
+        self.read_bytes += o.read_bytes;
+        self.writes += o.writes;
+        self.written_bytes += o.written_bytes;
+    }
+}
+
 impl Measures {
     /// A task begins; the number names it in the other calls.
     pub fn begin(&mut self, path: &str, at: Instant) -> usize {

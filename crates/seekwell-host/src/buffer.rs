@@ -1,0 +1,84 @@
+//! Buffers that O_DIRECT accepts, and what is in them.
+//!
+//! A script sees lengths only. What is written is noise from a fixed stream, so that no file
+//! system can compress it, with a counter in every 4 KiB, so that none can share blocks.
+
+use rand::RngCore;
+use seekwell_core::rng::stream;
+
+/// Of blocks on every device in use: what O_DIRECT wants of memory, offset and length at most.
+pub const ALIGN: usize = 4096;
+
+/// Memory whose start is aligned to [`ALIGN`]; grows, never shrinks.
+#[derive(Debug, Default)]
+pub struct Aligned {
+    memory: Vec<u8>,
+    offset: usize,
+    len: usize,
+}
+
+impl Aligned {
+    /// At least `len` bytes, all of which can be used; what was in it may be lost on growth.
+    pub fn room(&mut self, len: usize) -> &mut [u8] {
+        if self.len < len {
+            let len = len.next_multiple_of(ALIGN);
+            self.memory = vec![0; len + ALIGN];
+            self.offset = self.memory.as_ptr().align_offset(ALIGN);
+            self.len = len;
+        }
+        &mut self.memory[self.offset..self.offset + len]
+    }
+}
+
+/// What a task writes.
+#[derive(Debug, Default)]
+pub struct Noise {
+    buffer: Aligned,
+    filled: usize,
+    count: u64,
+}
+
+impl Noise {
+    /// `len` bytes that were not written before.
+    pub fn take(&mut self, len: usize) -> &mut [u8] {
+        let fill = self.filled < len;
+        let data = self.buffer.room(len);
+        if fill {
+            stream(len as u64, "content of files").fill_bytes(data);
+            self.filled = len;
+        }
+        for block in data.chunks_mut(ALIGN) {
+            self.count += 1;
+            for (to, from) in block.iter_mut().zip(self.count.to_le_bytes()) {
+                *to = from;
+            }
+        }
+        data
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_is_aligned_and_grows() {
+        let mut a = Aligned::default();
+        for len in [1, 4096, 5000, 1 << 20, 512] {
+            let m = a.room(len);
+            assert_eq!(m.len(), len);
+            assert_eq!(m.as_ptr() as usize % ALIGN, 0);
+        }
+    }
+
+    #[test]
+    fn noise_is_noise_and_no_two_blocks_are_equal() {
+        let mut n = Noise::default();
+        let first = n.take(8192).to_vec();
+        let ones: u32 = first.iter().map(|b| b.count_ones()).sum();
+        assert!((28_000..38_000).contains(&ones), "{ones} of 65536 bits");
+        assert_ne!(first[..4096], first[4096..]);
+        assert_ne!(first, n.take(8192));
+        assert_eq!(n.take(3).len(), 3);
+    }
+}

@@ -1,0 +1,97 @@
+//! Mapped ranges of files.
+//!
+//! Pages are touched by `madvise` (MADV_POPULATE_*, Linux 5.14 and later): the same faults as a
+//! load or store makes, but an error (a full disk, a file cut short) comes back as one, where a
+//! store would end the program with SIGBUS and leave its files behind.
+
+use crate::files::{OpenFile, raw};
+use rustix::mm::{Advice, MapFlags, MsyncFlags, ProtFlags};
+use seekwell_core::Errno;
+use seekwell_workload::Access;
+use std::ffi::c_void;
+use std::os::fd::AsFd;
+
+const PAGE: u64 = 4096;
+
+/// A mapping; unmapped when dropped.
+#[derive(Debug)]
+pub struct Mapping {
+    start: *mut c_void,
+    len: u64,
+}
+
+// SAFETY: the memory belongs to no thread; access to a file's range is by system calls, which any
+// thread may make at any time, and a ring's is up to its owner.
+#[expect(unsafe_code, reason = "a raw address is not Send by itself")]
+unsafe impl Send for Mapping {}
+// SAFETY: as above.
+#[expect(unsafe_code, reason = "a raw address is not Sync by itself")]
+unsafe impl Sync for Mapping {}
+
+impl Mapping {
+    /// Maps a range, shared.
+    pub fn new(file: &OpenFile, off: u64, len: u64) -> Result<Self, Errno> {
+        Self::of(file, off, len)
+    }
+    /// The same of any descriptor.
+    pub(crate) fn of(fd: impl AsFd, off: u64, len: u64) -> Result<Self, Errno> {
+        let bytes = usize::try_from(len).map_err(|_| Errno::ENOMEM)?;
+        let prot = ProtFlags::READ | ProtFlags::WRITE;
+        #[expect(unsafe_code, reason = "mmap changes the address space")]
+        // SAFETY: the kernel chooses the place, so nothing of ours is replaced.
+        let start = unsafe {
+            rustix::mm::mmap(std::ptr::null_mut(), bytes, prot, MapFlags::SHARED, fd, off)
+        };
+        Ok(Mapping {
+            start: start.map_err(raw)?,
+            len,
+        })
+    }
+    /// The address of a byte of it; valid while the mapping lives.
+    pub(crate) fn at(&self, offset: usize) -> *mut c_void {
+        debug_assert!((offset as u64) < self.len);
+        self.start.wrapping_byte_add(offset)
+    }
+    /// Address and length of the pages that hold a range.
+    fn pages(&self, off: u64, len: u64) -> Result<(*mut c_void, usize), Errno> {
+        let end = off.checked_add(len).ok_or(Errno::EINVAL)?;
+        if end > self.len {
+            return Err(Errno::EINVAL);
+        }
+        let first = off / PAGE * PAGE;
+        let bytes = (end - first).next_multiple_of(PAGE) as usize;
+        Ok((self.start.wrapping_byte_add(first as usize), bytes))
+    }
+    /// Faults every page of a range in, in order.
+    pub fn touch(&self, off: u64, len: u64, how: Access) -> Result<(), Errno> {
+        if len == 0 {
+            return Ok(());
+        }
+        let (start, bytes) = self.pages(off, len)?;
+        let advice = match how {
+            Access::Read => Advice::LinuxPopulateRead,
+            Access::Write => Advice::LinuxPopulateWrite,
+        };
+        #[expect(unsafe_code, reason = "madvise takes an address")]
+        // SAFETY: the range lies in this mapping; populating changes no contents.
+        let r = unsafe { rustix::mm::madvise(start, bytes, advice) };
+        r.map_err(raw)
+    }
+    /// msync with MS_SYNC.
+    pub fn sync(&self, off: u64, len: u64) -> Result<(), Errno> {
+        let (start, bytes) = self.pages(off, len)?;
+        #[expect(unsafe_code, reason = "msync takes an address")]
+        // SAFETY: the range lies in this mapping.
+        let r = unsafe { rustix::mm::msync(start, bytes, MsyncFlags::SYNC) };
+        r.map_err(raw)
+    }
+}
+
+impl Drop for Mapping {
+    fn drop(&mut self) {
+        #[expect(unsafe_code, reason = "munmap changes the address space")]
+        // SAFETY: the mapping is ours, whole, and nobody holds its address.
+        let r = unsafe { rustix::mm::munmap(self.start, self.len as usize) };
+        debug_assert!(r.is_ok(), "a mapping of our own");
+    }
+}

@@ -1,0 +1,192 @@
+//! A run on the host, from an empty directory to a result record.
+
+use crate::inforce::in_force;
+use crate::machine::HostMachine;
+use crate::place::{PlaceError, Scratch};
+use crate::shared::Shared;
+use crate::stop::{Signals, Stop};
+use crate::tasks;
+use seekwell_core::result::{DeviceInfo, Record, SCHEMA, SchedulerUsed};
+use seekwell_workload::{Fail, Needs, Outcome, Plan};
+use std::future::Future;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+use thiserror::Error;
+
+/// Where and how to run.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// A directory of the user's; ours is made inside.
+    pub dir: PathBuf,
+    /// A device or file of the user's for workloads on the raw device.
+    pub device: Option<PathBuf>,
+    /// Seed of every random stream.
+    pub seed: u64,
+    /// Stop after so long.
+    pub limit: Option<Duration>,
+    /// SIGINT, SIGTERM and SIGHUP stop the run.
+    pub signals: bool,
+}
+
+impl Options {
+    /// In a directory, with signals caught and no limit.
+    pub fn new(dir: impl Into<PathBuf>, seed: u64) -> Self {
+        Options {
+            dir: dir.into(),
+            device: None,
+            seed,
+            limit: None,
+            signals: true,
+        }
+    }
+}
+
+/// Why nothing ran.
+#[derive(Error, Debug)]
+pub enum HostError {
+    /// No place.
+    #[error(transparent)]
+    Place(#[from] PlaceError),
+    /// Too little space.
+    #[error(
+        "{dir}: {free} MB are free, and {name} may need {need} MB; free some, or choose smaller parameters"
+    )]
+    Space {
+        /// Where.
+        dir: PathBuf,
+        /// Free, MB.
+        free: u64,
+        /// Needed, MB.
+        need: u64,
+        /// By which workload.
+        name: String,
+    },
+    /// It works on a raw device, and none was named.
+    #[error("{0} works on a raw device: name a device or file with --raw")]
+    NoDevice(String),
+    /// Something of the host.
+    #[error("{what}: {source}")]
+    Host {
+        /// What was tried.
+        what: &'static str,
+        /// What the kernel said.
+        source: std::io::Error,
+    },
+}
+
+/// A run that began. Its record holds what was measured, however it ended.
+#[derive(Debug)]
+pub struct Ran {
+    /// What was measured.
+    pub record: Record,
+    /// How it ended early, if it did: the failure, or by whom it was stopped.
+    pub stopped: Option<String>,
+}
+
+/// Runs a workload.
+pub fn run_real(plan: &Plan, o: &Options) -> Result<Ran, HostError> {
+    if plan.needs() == Needs::Device && o.device.is_none() {
+        return Err(HostError::NoDevice(plan.name().to_owned()));
+    }
+    enough_space(plan, &o.dir)?;
+    let script = plan.clone();
+    let mut ran = run_script(plan.name(), o, move |m| script.run(m))?;
+    ran.record.params = plan.params();
+    Ok(ran)
+}
+
+/// Asks before it begins: a run that fills the user's disk helps nobody.
+fn enough_space(plan: &Plan, dir: &Path) -> Result<(), HostError> {
+    let Ok(s) = rustix::fs::statvfs(dir) else {
+        // A missing directory is reported where ours is made.
+        return Ok(());
+    };
+    let (free, need) = (s.f_bavail.saturating_mul(s.f_frsize), plan.space());
+    if free < need {
+        return Err(HostError::Space {
+            dir: dir.to_owned(),
+            free: free / 1_000_000,
+            need: need.div_ceil(1_000_000),
+            name: plan.name().to_owned(),
+        });
+    }
+    Ok(())
+}
+
+/// Runs a script as the first task, `main`, on the calling thread.
+pub fn run_script<F, Fut>(name: &str, o: &Options, script: F) -> Result<Ran, HostError>
+where
+    F: FnOnce(HostMachine) -> Fut,
+    Fut: Future<Output = Outcome>,
+{
+    let host = |what| move |source| HostError::Host { what, source };
+    let stop = Stop::new(o.limit, o.signals);
+    // Before the directory is made: a signal must not come in between.
+    let signals = match o.signals {
+        true => Some(Signals::catch().map_err(host("catch signals"))?),
+        false => None,
+    };
+    let place = Scratch::new(&o.dir, name)?;
+    let force = in_force(place.path());
+    let shared = Shared::new(place.path(), o.seed, o.device.clone(), stop);
+    let shared = Arc::new(shared.map_err(host("open our directory"))?);
+
+    let main = HostMachine::new(Arc::clone(&shared), "main".to_owned());
+    let outcome = tasks::run(main, script);
+    let duration_ns = shared.now().since_start();
+    if outcome.is_ok() {
+        // Tasks the script left behind end with it, as on a machine that is shut down.
+        shared.stop.raise(ENDED);
+    }
+    tasks::join_all(&shared);
+    drop(signals);
+
+    let mut record = Record {
+        schema: SCHEMA,
+        seekwell: env!("CARGO_PKG_VERSION").to_owned(),
+        substrate: "host".to_owned(),
+        workload: name.to_owned(),
+        seed: o.seed,
+        duration_ns,
+        ..Record::default()
+    };
+    describe(&mut record, o, &force);
+    std::mem::take(&mut *shared.measures()).fill(&mut record);
+    record.warnings = shared.warnings();
+    let why = shared.stop.why().filter(|w| w != ENDED);
+    let stopped = why.or_else(|| failure(outcome));
+    // Files first closed, then removed.
+    drop(shared);
+    if let Err(e) = place.remove() {
+        record
+            .warnings
+            .push(format!("our files could not all be removed: {e}"));
+    }
+    Ok(Ran { record, stopped })
+}
+
+/// Said by nobody: the script came to its end.
+const ENDED: &str = "ended";
+
+fn failure(outcome: Result<(), Fail>) -> Option<String> {
+    outcome.err().map(|f| format!("main: {f}"))
+}
+
+fn describe(r: &mut Record, o: &Options, force: &crate::InForce) {
+    r.device = DeviceInfo {
+        spec: o.dir.display().to_string(),
+        name: force.to_string(),
+        rotational: force.lowest().is_some_and(|l| l.rotational),
+        ..DeviceInfo::default()
+    };
+    let name = force.lowest().and_then(|l| l.scheduler.clone());
+    let kernel = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+    r.scheduler = SchedulerUsed {
+        spec: "in force".to_owned(),
+        name: name.unwrap_or_else(|| "none in sight".to_owned()),
+        layer: "host".to_owned(),
+        kernel: kernel.trim().to_owned(),
+        ..SchedulerUsed::default()
+    };
+}

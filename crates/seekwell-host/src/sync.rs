@@ -1,0 +1,241 @@
+//! Locks, barriers and channels between tasks: threads that really wait.
+//!
+//! A waiter looks at the stop flag now and then, so that a run can be stopped whatever its tasks
+//! wait for. Who gets a lock next is the kernel's affair, as it is for the programs modelled.
+
+use crate::stop::{NOTICE, Stop};
+use seekwell_core::Errno;
+use std::collections::VecDeque;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock};
+
+/// A state and a bell that rings when it changes.
+#[derive(Debug, Default)]
+struct Bell<T> {
+    state: Mutex<T>,
+    changed: Condvar,
+}
+
+impl<T> Bell<T> {
+    fn new(state: T) -> Arc<Self> {
+        Arc::new(Bell {
+            state: Mutex::new(state),
+            changed: Condvar::new(),
+        })
+    }
+    fn get(&self) -> MutexGuard<'_, T> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+    /// Waits until `ready` gives something.
+    fn wait<R>(&self, stop: &Stop, mut ready: impl FnMut(&mut T) -> Option<R>) -> Result<R, Errno> {
+        let mut state = self.get();
+        loop {
+            if stop.is_raised() {
+                return Err(Errno::ECANCELED);
+            }
+            if let Some(r) = ready(&mut state) {
+                return Ok(r);
+            }
+            let (s, _) = self
+                .changed
+                .wait_timeout(state, NOTICE)
+                .unwrap_or_else(PoisonError::into_inner);
+            state = s;
+        }
+    }
+}
+
+#[derive(Debug)]
+struct Meeting {
+    tasks: u32,
+    come: u32,
+    round: u64,
+}
+
+#[derive(Debug)]
+struct Pipe {
+    room: usize,
+    inside: VecDeque<u64>,
+    ended: bool,
+}
+
+/// All of a run, by number.
+#[derive(Debug, Default)]
+pub struct Syncs {
+    locks: RwLock<Vec<Arc<Bell<bool>>>>,
+    barriers: RwLock<Vec<Arc<Bell<Meeting>>>>,
+    channels: RwLock<Vec<Arc<Bell<Pipe>>>>,
+}
+
+fn push<T>(table: &RwLock<Vec<T>>, value: T) -> u32 {
+    let mut t = table.write().unwrap_or_else(PoisonError::into_inner);
+    t.push(value);
+    (t.len() - 1) as u32
+}
+
+fn get<T: Clone>(table: &RwLock<Vec<T>>, i: u32) -> Result<T, Errno> {
+    let t = table.read().unwrap_or_else(PoisonError::into_inner);
+    t.get(i as usize).cloned().ok_or(Errno::EBADF)
+}
+
+impl Syncs {
+    /// A new lock.
+    pub fn lock(&self) -> u32 {
+        push(&self.locks, Bell::new(false))
+    }
+    /// Takes it.
+    pub fn acquire(&self, lock: u32, stop: &Stop) -> Result<(), Errno> {
+        get(&self.locks, lock)?.wait(stop, |held| (!std::mem::replace(held, true)).then_some(()))
+    }
+    /// Frees it.
+    pub fn release(&self, lock: u32) {
+        if let Ok(l) = get(&self.locks, lock) {
+            *l.get() = false;
+            l.changed.notify_one();
+        }
+    }
+    /// A new barrier.
+    pub fn barrier(&self, tasks: u32) -> u32 {
+        push(
+            &self.barriers,
+            Bell::new(Meeting {
+                tasks: tasks.max(1),
+                come: 0,
+                round: 0,
+            }),
+        )
+    }
+    /// Waits for all.
+    pub fn arrive(&self, barrier: u32, stop: &Stop) -> Result<(), Errno> {
+        let b = get(&self.barriers, barrier)?;
+        let mine = {
+            let mut m = b.get();
+            m.come += 1;
+            if m.come == m.tasks {
+                (m.come, m.round) = (0, m.round + 1);
+                drop(m);
+                b.changed.notify_all();
+                return Ok(());
+            }
+            m.round
+        };
+        b.wait(stop, |m| (m.round != mine).then_some(()))
+    }
+    /// A new channel.
+    pub fn channel(&self, room: u32) -> u32 {
+        push(
+            &self.channels,
+            Bell::new(Pipe {
+                room: room.max(1) as usize,
+                inside: VecDeque::new(),
+                ended: false,
+            }),
+        )
+    }
+    /// Puts a number in.
+    pub fn send(&self, channel: u32, value: u64, stop: &Stop) -> Result<(), Errno> {
+        let c = get(&self.channels, channel)?;
+        c.wait(stop, |p| {
+            if p.ended {
+                return Some(Err(Errno::EBADF));
+            }
+            (p.inside.len() < p.room).then(|| {
+                p.inside.push_back(value);
+                Ok(())
+            })
+        })??;
+        c.changed.notify_all();
+        Ok(())
+    }
+    /// Takes one out.
+    pub fn recv(&self, channel: u32, stop: &Stop) -> Result<Option<u64>, Errno> {
+        let c = get(&self.channels, channel)?;
+        let got = c.wait(stop, |p| match p.inside.pop_front() {
+            Some(v) => Some(Some(v)),
+            None if p.ended => Some(None),
+            None => None,
+        })?;
+        c.changed.notify_all();
+        Ok(got)
+    }
+    /// Ends it.
+    pub fn end_channel(&self, channel: u32) {
+        if let Ok(c) = get(&self.channels, channel) {
+            c.get().ended = true;
+            c.changed.notify_all();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::{AtomicU32, Ordering};
+    use std::thread;
+
+    #[test]
+    fn a_lock_keeps_others_out() {
+        let (s, stop, inside) = (Syncs::default(), Stop::new(None, false), AtomicU32::new(0));
+        let l = s.lock();
+        thread::scope(|t| {
+            for _ in 0..4 {
+                t.spawn(|| {
+                    for _ in 0..200 {
+                        s.acquire(l, &stop).expect("taken");
+                        assert_eq!(inside.fetch_add(1, Ordering::SeqCst), 0);
+                        inside.fetch_sub(1, Ordering::SeqCst);
+                        s.release(l);
+                    }
+                });
+            }
+        });
+    }
+
+    #[test]
+    fn a_barrier_holds_until_all_have_come_and_works_again() {
+        let (s, stop, come) = (Syncs::default(), Stop::new(None, false), AtomicU32::new(0));
+        let b = s.barrier(3);
+        thread::scope(|t| {
+            for _ in 0..3 {
+                t.spawn(|| {
+                    for round in 1..=5 {
+                        come.fetch_add(1, Ordering::SeqCst);
+                        s.arrive(b, &stop).expect("met");
+                        assert!(come.load(Ordering::SeqCst) >= 3 * round);
+                        s.arrive(b, &stop).expect("met");
+                    }
+                });
+            }
+        });
+    }
+
+    #[test]
+    fn a_channel_carries_everything_in_order_and_ends() {
+        let (s, stop) = (Syncs::default(), Stop::new(None, false));
+        let c = s.channel(2);
+        thread::scope(|t| {
+            t.spawn(|| {
+                for v in 0..100 {
+                    s.send(c, v, &stop).expect("sent");
+                }
+                s.end_channel(c);
+            });
+            let got = std::iter::from_fn(|| s.recv(c, &stop).expect("received"));
+            assert!(got.eq(0..100));
+        });
+        assert_eq!(s.send(c, 1, &stop), Err(Errno::EBADF));
+    }
+
+    #[test]
+    fn a_stopped_run_wakes_who_waits() {
+        let (s, stop) = (Syncs::default(), Stop::new(None, false));
+        let (b, c) = (s.barrier(2), s.channel(1));
+        thread::scope(|t| {
+            let a = t.spawn(|| s.arrive(b, &stop));
+            let r = t.spawn(|| s.recv(c, &stop));
+            stop.raise("test");
+            assert_eq!(a.join().expect("no panic"), Err(Errno::ECANCELED));
+            assert_eq!(r.join().expect("no panic"), Err(Errno::ECANCELED));
+        });
+        assert_eq!(s.acquire(99, &Stop::new(None, false)), Err(Errno::EBADF));
+    }
+}

@@ -1,0 +1,132 @@
+//! A task is a thread that drives its own future.
+
+use crate::machine::HostMachine;
+use crate::shared::Shared;
+use crate::sys::{set_ioprio, set_nice};
+use seekwell_core::{Class, Errno};
+use seekwell_workload::{Fail, How, IoContextOf, Join, Outcome};
+use std::future::Future;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::pin;
+use std::sync::{Arc, PoisonError};
+use std::task::{Context, Poll, Waker};
+use std::thread::JoinHandle;
+
+/// A thread that was started and not joined.
+pub type Started = JoinHandle<Outcome>;
+
+/// Runs a future that waits for nothing but system calls.
+pub fn block_on<T>(future: impl Future<Output = Outcome<T>>) -> Outcome<T> {
+    let mut future = pin!(future);
+    match future
+        .as_mut()
+        .poll(&mut Context::from_waker(Waker::noop()))
+    {
+        Poll::Ready(r) => r,
+        Poll::Pending => Err(Fail {
+            what: "a script waits for something that is not its machine".to_owned(),
+            errno: Errno::EINVAL,
+        }),
+    }
+}
+
+/// Runs a script as the calling thread's task; an error or a panic stops the run.
+pub fn run<F, Fut>(machine: HostMachine, script: F) -> Outcome
+where
+    F: FnOnce(HostMachine) -> Fut,
+    Fut: Future<Output = Outcome>,
+{
+    let shared = Arc::clone(&machine.shared);
+    let path = machine.path.clone();
+    let ended = catch_unwind(AssertUnwindSafe(|| block_on(script(machine))));
+    let outcome = ended.unwrap_or_else(|p| {
+        let words = p.downcast_ref::<String>().map(String::as_str);
+        let words = words.or_else(|| p.downcast_ref::<&str>().copied());
+        Err(Fail {
+            what: format!("the script broke off: {}", words.unwrap_or("panic")),
+            errno: Errno::ECANCELED,
+        })
+    });
+    if let Err(f) = &outcome
+        && (!f.stopped() || !shared.stop.is_raised())
+    {
+        shared.stop.raise(format!("{path}: {f}"));
+    }
+    outcome
+}
+
+/// Starts a thread for a task.
+pub fn start<F, Fut>(parent: &HostMachine, how: How, script: F) -> Result<Join, Errno>
+where
+    F: FnOnce(HostMachine) -> Fut + Send + 'static,
+    Fut: Future<Output = Outcome> + 'static,
+{
+    let shared = Arc::clone(&parent.shared);
+    let path = format!("{}/{}", parent.path, how.name);
+    if how.io_context == IoContextOf::Share {
+        shared.warn("tasks that share an io context have their own here".to_owned());
+    }
+    // Fifteen bytes is what the kernel keeps of a name.
+    let name: String = how.name.chars().take(15).collect();
+    let thread = std::thread::Builder::new().name(name).spawn(move || {
+        be(&shared, &path, &how);
+        let machine = HostMachine::new(shared, path);
+        run(machine, script)
+    });
+    let thread = thread.map_err(crate::errno)?;
+    let mut all = parent.shared.tasks.lock();
+    let all = all.as_mut().unwrap_or_else(|e| e.get_mut());
+    all.push(Some(thread));
+    Ok(Join((all.len() - 1) as u32))
+}
+
+/// Takes on the priorities asked for. What the host refuses is a warning: the run is worth having.
+fn be(shared: &Shared, path: &str, how: &How) {
+    if how.ioprio.class != Class::None
+        && let Err(e) = set_ioprio(how.ioprio)
+    {
+        shared.warn(format!("{path}: I/O priority {} refused: {e}", how.ioprio));
+    }
+    if how.nice != 0
+        && let Err(e) = set_nice(how.nice)
+    {
+        shared.warn(format!("{path}: nice value {} refused: {e}", how.nice));
+    }
+}
+
+/// Waits for a task's thread; EINVAL if it was waited for before.
+pub fn join(shared: &Shared, task: u32) -> Outcome {
+    let thread = {
+        let mut all = shared.tasks.lock().unwrap_or_else(PoisonError::into_inner);
+        all.get_mut(task as usize).and_then(Option::take)
+    };
+    let Some(thread) = thread else {
+        return Err(Fail {
+            what: format!("join task {task}"),
+            errno: Errno::EINVAL,
+        });
+    };
+    // `run` catches what a script throws.
+    thread.join().unwrap_or_else(|_| {
+        Err(Fail {
+            what: format!("task {task} broke off"),
+            errno: Errno::ECANCELED,
+        })
+    })
+}
+
+/// Waits for all threads nobody waited for.
+pub fn join_all(shared: &Shared) {
+    for task in 0.. {
+        let known = shared
+            .tasks
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .len();
+        if task >= known {
+            return;
+        }
+        // Its failure, if any, has stopped the run and is kept there.
+        let _ = join(shared, task as u32);
+    }
+}
