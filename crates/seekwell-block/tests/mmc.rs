@@ -18,8 +18,11 @@ struct Fifo {
     links: Links,
     urgent_reads: bool,
     urgent: Option<RqId>,
-    asked: Arc<Mutex<Vec<(u64, bool)>>>,
+    asked: Asked,
 }
+
+/// When the elevator was asked, us, and whether it gave something.
+type Asked = Arc<Mutex<Vec<(u64, bool)>>>;
 
 impl Scheduler for Fifo {
     fn insert(&mut self, cx: &mut Cx, rq: RqId, how: Insert) {
@@ -138,8 +141,8 @@ fn the_elevator_decides_one_request_early() {
     );
 }
 
-fn watched(urgent_reads: bool) -> (Fifo, Arc<Mutex<Vec<(u64, bool)>>>) {
-    let asked = Arc::default();
+fn watched(urgent_reads: bool) -> (Fifo, Asked) {
+    let asked = Asked::default();
     let sched = Fifo {
         urgent_reads,
         asked: Arc::clone(&asked),

@@ -3,10 +3,15 @@
 //! Tables of single devices are declared beside the models; those that take a queue or an array
 //! by the crate that has it.
 
+pub mod emmc;
+
 use seekwell_device::validate::{Group, Measured, Row};
 
 /// One line a crate that declares tables.
-static TABLES: &[&[&Group]] = &[seekwell_device::validate::GROUPS];
+static TABLES: &[&[&Group]] = &[seekwell_device::validate::GROUPS, OWN];
+
+/// What is measured through a whole queue.
+static OWN: &[&Group] = &[&emmc::GROUP];
 
 /// The tables of all crates.
 pub fn groups() -> impl Iterator<Item = &'static Group> {

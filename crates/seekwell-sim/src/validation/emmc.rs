@@ -1,0 +1,133 @@
+//! The phone's eMMC under schedulers: what nine of them differ by with one thread, and what ROW is
+//! for.
+
+use crate::procs::{Pattern, Process, Processes};
+use crate::{Setup, drive};
+use seekwell_core::result::Record;
+use seekwell_core::{Flags, Instant, Nanos, Op, Sector};
+use seekwell_device::validate::Relation::{HeldOut, Indicative};
+use seekwell_device::validate::{ANY, Bench, Figure, Group, Measured, SEED, row};
+
+/// The table.
+pub static GROUP: Group = Group {
+    title: "eMMC under a queue",
+    note: "The nine schedulers of the phone comparison, one thread, on the same card with the same \
+           noise: what is left is what they do. The published spread is the fastest mean over the \
+           slowest, of three runs each, most of it noise; so a model should stay below it, and a \
+           null model does so without effort. The gain of ROW is the vendor's claim for another \
+           phone: only its direction can be expected.",
+    figures: FIGURES,
+};
+
+/// The schedulers of the comparison, as kernels of the time had them.
+pub const NINE: [&str; 9] = [
+    "fiops",
+    "noop",
+    "bfq-v7r5",
+    "cfq-3.4",
+    "deadline-3.4",
+    "zen",
+    "vr",
+    "row",
+    "sio",
+];
+
+const ANDROBENCH: &str = "AndroBench on a Moto G, May 2014, nine schedulers";
+
+#[rustfmt::skip]
+static FIGURES: &[Figure] = &[
+    row("emmc:motog-sandisk8", "random 4 KiB read, best of nine over worst", "%", (0.0, 4.8),
+        ANDROBENCH, HeldOut, 0.0, |b| spread(b, Op::Read, Some(32))),
+    row("emmc:motog-sandisk8", "sequential 256 KiB read, best of nine over worst", "%", (0.0, 17.6),
+        ANDROBENCH, HeldOut, 0.0, |b| spread(b, Op::Read, None)),
+    row("emmc:motog-sandisk8", "random 4 KiB write, best of nine over worst", "%", (0.0, 7.3),
+        ANDROBENCH, HeldOut, 0.0, |b| spread(b, Op::Write, Some(32))),
+    row("emmc:motog-sandisk8", "sequential 256 KiB write, best of nine over worst", "%", (0.0, 28.8),
+        ANDROBENCH, HeldOut, 0.0, |b| spread(b, Op::Write, None)),
+    row("emmc:motog-sandisk8", "reads beside a sequential writer, ROW over CFQ", "x", (3.28, 3.28),
+        "Code Aurora, ROW against CFQ on a Snapdragon 800 phone: 32.6 to 106.9 MB/s", Indicative, ANY,
+        |b| Ok(mixed(b, "row")?.reads() / mixed(b, "cfq-3.4")?.reads())),
+];
+
+fn run(b: &Bench, scheduler: &str, list: Vec<Process>) -> Measured<Record> {
+    let setup = Setup {
+        device: b.spec.clone(),
+        scheduler: scheduler.to_owned(),
+        hz: 100,
+        seed: SEED,
+        ..Setup::default()
+    };
+    let mut queue = setup.build_over(b.open("")?)?;
+    let mut record = setup.record("validation");
+    let mut source = Processes::new(list, SEED);
+    drive(&mut queue, &mut source, &mut record, &mut |_| true)?;
+    queue.fill(&mut record);
+    Ok(record)
+}
+
+/// One thread, one synchronous request at a time: how much longer the slowest of the nine takes, %.
+fn spread(b: &Bench, op: Op, random_mib: Option<u64>) -> Measured<f64> {
+    let process = || Process {
+        op,
+        // What O_DIRECT submits: somebody waits.
+        flags: Flags::SYNC,
+        pattern: match random_mib {
+            Some(mib) => Pattern::Random(Sector(0), Sector(mib * 2048)),
+            None => Pattern::Sequential(Sector(0)),
+        },
+        sectors: if random_mib.is_some() { 8 } else { 512 },
+        limit: if random_mib.is_some() { 1000 } else { 128 },
+        stop: Instant::FAR,
+        ..Process::reader(1, 0)
+    };
+    let (mut least, mut most) = (u64::MAX, 0);
+    for scheduler in NINE {
+        let took = run(b, scheduler, vec![process()])?.duration_ns;
+        (least, most) = (least.min(took), most.max(took));
+    }
+    Ok((most as f64 / least as f64 - 1.0) * 100.0)
+}
+
+/// What a reader and a writer got.
+#[derive(Debug, Clone, Copy)]
+pub struct Mixed {
+    /// Reads completed.
+    pub reads: u64,
+    /// Mean latency of a read.
+    pub read_latency: Nanos,
+    /// Bytes written.
+    pub written: u64,
+}
+
+impl Mixed {
+    fn reads(&self) -> f64 {
+        self.reads as f64
+    }
+}
+
+/// A reader of 4 KiB at random places, 1 ms of thinking between, beside a sequential writer of
+/// 512 KiB requests with eight outstanding that nobody waits for, for five seconds.
+pub fn mixed(b: &Bench, scheduler: &str) -> Measured<Mixed> {
+    let stop = Instant::START + Nanos::from_secs(5);
+    let reader = Process {
+        sectors: 8,
+        pattern: Pattern::Random(Sector(0), Sector(1 << 21)),
+        think: Nanos::from_ms(1),
+        stop,
+        ..Process::reader(1, 0)
+    };
+    let writer = Process {
+        op: Op::Write,
+        pattern: Pattern::Sequential(Sector(1 << 22)),
+        sectors: 1024,
+        depth: 8,
+        stop,
+        ..Process::reader(2, 0)
+    };
+    let r = run(b, scheduler, vec![reader, writer])?;
+    Ok(Mixed {
+        reads: r.read.ios,
+        read_latency: Nanos(r.read.latency.mean_ns() as u64),
+        written: r.write.bytes,
+    })
+}
