@@ -338,6 +338,10 @@ pub struct Devices {
     /// Print one JSON document
     #[arg(long)]
     pub json: bool,
+    /// Write its picture to FILE as an SVG, too: the seek curve of a disk, latency against depth of
+    /// what has none
+    #[arg(long, value_name = "FILE.svg", requires = "name", value_hint = ValueHint::FilePath)]
+    pub plot: Option<PathBuf>,
     /// Measure the models against published figures, a null model beside them (some seconds)
     #[arg(long, conflicts_with = "name")]
     pub validate: bool,

@@ -5,6 +5,7 @@
 //! whoever owns the stream strips them where they are not wanted.
 
 pub mod catalog;
+pub mod chart;
 pub mod compare;
 pub mod demo;
 pub mod explain;

@@ -3,8 +3,9 @@
 use crate::cli::Devices;
 use crate::fail::Failure;
 use crate::out::{Out, width};
-use seekwell_device::{Preset, catalogue, describe};
-use seekwell_report::{catalog, validation};
+use seekwell_device::picture::{Axis, Plot};
+use seekwell_device::{Preset, catalogue, describe, pictures};
+use seekwell_report::{catalog, chart, validation};
 use serde_json::{Value, json};
 
 fn as_json(p: &Preset) -> Value {
@@ -51,33 +52,69 @@ fn validate(a: &Devices) -> Result<(), Failure> {
     out.done()
 }
 
+fn plots_as_json(plots: &[Plot]) -> Value {
+    let axis = |a: &Axis| json!({"label": a.label, "unit": a.unit});
+    let plot = |p: &Plot| {
+        let curves = p.curves.iter();
+        json!({
+            "title": p.title, "x": axis(&p.x), "y": axis(&p.y),
+            "curves": curves
+                .map(|c| json!({"name": c.name, "points": c.points}))
+                .collect::<Vec<_>>(),
+        })
+    };
+    plots.iter().map(plot).collect()
+}
+
+/// All about one.
+fn one(a: &Devices, name: &str) -> Result<(), Failure> {
+    let bad = |e: seekwell_device::DeviceError| Failure::input(e.to_string());
+    let p = describe(name).map_err(bad)?;
+    let plots = pictures(name).map_err(bad)?;
+    if let Some(file) = &a.plot {
+        let mut svg = Out::open(Some(file))?;
+        svg.text(&chart::svg(&p.summary, &plots))?;
+        svg.done()?;
+    }
+    let mut out = Out::open(a.output.output.as_deref())?;
+    if a.json {
+        let mut all = as_json(&p);
+        all["plots"] = plots_as_json(&plots);
+        out.json(&all)?;
+    } else {
+        out.text(&catalog::device(&p, width()))?;
+        for plot in &plots {
+            out.text("\n")?;
+            out.text(&chart::terminal(plot, width()))?;
+        }
+    }
+    out.done()
+}
+
 /// Lists them, or tells all about one.
 pub fn run(a: &Devices) -> Result<(), Failure> {
     if a.validate {
         return validate(a);
     }
-    let read = |name: &str| describe(name).map_err(|e| Failure::input(e.to_string()));
-    let chosen = a.name.as_deref().map(read).transpose()?;
+    if let Some(name) = &a.name {
+        return one(a, name);
+    }
     let all = catalogue();
     let mut out = Out::open(a.output.output.as_deref())?;
-    match chosen {
-        Some(p) if a.json => out.json(&as_json(&p))?,
-        Some(p) => out.text(&catalog::device(&p, width()))?,
-        None if a.json => {
-            let list: Result<Vec<_>, _> = all
-                .iter()
-                .map(|e| read(&e.name).map(|p| as_json(&p)))
-                .collect();
-            out.json(&Value::from(list?))?;
-        }
-        None => {
-            out.text(&catalog::devices(&all, width()))?;
-            out.line(
-                "\nAll about one: seekwell devices NAME. Parameters may be changed \
-                 (NAME,parameter=value,...),\nand the path of a preset file of your own works \
-                 wherever a NAME does.",
-            )?;
-        }
+    if a.json {
+        let describe = |name: &str| describe(name).map_err(|e| Failure::input(e.to_string()));
+        let list: Result<Vec<_>, _> = all
+            .iter()
+            .map(|e| describe(&e.name).map(|p| as_json(&p)))
+            .collect();
+        out.json(&Value::from(list?))?;
+    } else {
+        out.text(&catalog::devices(&all, width()))?;
+        out.line(
+            "\nAll about one: seekwell devices NAME. Parameters may be changed \
+             (NAME,parameter=value,...),\nand the path of a preset file of your own works \
+             wherever a NAME does.",
+        )?;
     }
     out.done()
 }

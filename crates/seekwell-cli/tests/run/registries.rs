@@ -69,6 +69,56 @@ fn the_validation_page_is_what_the_models_do() {
 }
 
 #[test]
+fn a_device_has_a_picture_in_the_terminal_in_json_and_as_svg() {
+    let svg = std::path::PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("device.svg");
+    let file = svg.display().to_string();
+    for (spec, title, unit) in [
+        (
+            "hdd:hitachi-7k200,seek_full=20",
+            "Seek time by distance",
+            "seek, ms",
+        ),
+        (
+            "ssd:s3700-100",
+            "Random 4 KiB commands a second",
+            "rate, IOPS",
+        ),
+        (
+            "emmc:motog",
+            "Mean latency of random commands",
+            "latency, ms",
+        ),
+        (
+            &project("devices/sd-samsung-evoplus32.toml"),
+            "Rate of the same",
+            "rate, MB/s",
+        ),
+    ] {
+        let page = good(&["devices", spec, "--plot", &file]);
+        assert!(
+            page.contains(title) && page.contains(unit),
+            "{spec}: {page}"
+        );
+        let svg = std::fs::read_to_string(&svg).unwrap();
+        assert!(svg.contains(title) && svg.contains(unit), "{spec}");
+        assert!(svg.starts_with("<svg ") && svg.ends_with("</svg>\n"));
+        let one: Value = serde_json::from_str(&good(&["devices", spec, "--json"])).unwrap();
+        let plots = one["plots"].as_array().unwrap();
+        assert!(
+            plots
+                .iter()
+                .any(|p| p["title"].as_str().unwrap().starts_with(title)),
+            "{spec}"
+        );
+        assert!(plots[0]["curves"][0]["points"].as_array().unwrap().len() >= 2);
+    }
+    let missing = seekwell(&["devices", "emmc:motog", "--plot", "no/such/dir/x.svg"]);
+    assert_eq!(missing.code, 3, "{}", missing.err);
+    let r = seekwell(&["devices", "--plot", &file]);
+    assert_eq!(r.code, 2, "a picture of what? {}", r.err);
+}
+
+#[test]
 fn json_lists_are_json() {
     let all: Value = serde_json::from_str(&good(&["schedulers", "--json"])).expect("JSON");
     assert_eq!(all.as_array().map(Vec::len), Some(registry().len()));
