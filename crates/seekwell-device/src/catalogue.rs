@@ -5,7 +5,7 @@ use crate::emmc::{self, Emmc, EmmcParams};
 use crate::error::{DeviceError, ParamError};
 use crate::hdd::{self, FastHdd, Hdd, HddParams};
 use crate::preset::{Def, Dim, Preset, distance};
-use crate::ssd::{self, CheapSsd, SsdParams};
+use crate::ssd::{self, CheapSsd, DetailedSsd, SsdParams};
 use seekwell_core::{Device, Nanos, Sector};
 
 type Opened = Box<dyn Device + Send>;
@@ -200,7 +200,11 @@ fn build_hdd(p: &Preset, seed: u64) -> Result<Opened, ParamError> {
 
 fn build_ssd(p: &Preset, seed: u64) -> Result<Opened, ParamError> {
     let params = SsdParams::from_preset(p)?;
-    Ok(Box::new(CheapSsd::new(&params, seed)))
+    Ok(if params.detailed {
+        Box::new(DetailedSsd::new(&params, seed)?)
+    } else {
+        Box::new(CheapSsd::new(&params, seed))
+    })
 }
 
 fn build_emmc(p: &Preset, seed: u64) -> Result<Opened, ParamError> {

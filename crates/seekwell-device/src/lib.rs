@@ -26,4 +26,4 @@ pub use error::{DeviceError, ParamError};
 pub use hdd::{FastHdd, Hdd, HddParams};
 pub use picture::pictures;
 pub use preset::{Param, Preset, Source, Value};
-pub use ssd::{CheapSsd, SsdParams};
+pub use ssd::{CheapSsd, DetailedSsd, SsdParams};

@@ -64,6 +64,11 @@ fn specs() -> impl Strategy<Value = String> {
         Just("emmc:motog-sandisk8"),
         Just("emmc:motog-sandisk8,cache=512KiB,gc_chance=0.1,clean_pool=1MiB,gc_idle=10"),
         Just("sd:samsung-evoplus32,open_segments=0,map_entries=1,rmw=200us"),
+        Just("ssd:x25m-g2-160,variant=detailed,scale=1024,state=steady,rho=0.3"),
+        Just("ssd:s3700-100,variant=detailed,scale=256,state=used,map_cache=600,gc=choices"),
+        Just("ssd:sata3-256-2011,variant=detailed,scale=512,buffer=64KiB,alloc=static,depth=9"),
+        Just("ssd:nvme-dc-2t,variant=detailed,scale=4096,state=steady,plp=no,gc=fifo,copyback=yes"),
+        Just("ssd:sata-tlc-1t,variant=detailed,scale=2048,state=fresh,wear_spread=2"),
     ];
     let policy = prop_oneof![
         Just(""),
@@ -187,6 +192,7 @@ fn a_full_device_says_busy_and_takes_again_after_a_completion() {
         "hdd:hitachi-7k200,depth=3,model=fast",
         "constant:depth=3",
         "ssd:s3700-100,depth=3",
+        "ssd:s3700-100,depth=3,variant=detailed,scale=256",
     ] {
         let mut d = open(spec, 1).unwrap();
         let c = |id| Command {

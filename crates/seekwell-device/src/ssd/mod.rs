@@ -10,6 +10,7 @@
 
 mod cheap;
 mod closed;
+mod detailed;
 mod host;
 mod map_cache;
 mod params;
@@ -20,4 +21,5 @@ pub mod wa;
 
 pub use cheap::CheapSsd;
 pub use closed::ClosedForms;
+pub use detailed::{Counts, DetailedSsd, Wear};
 pub use params::{DEFS, SsdParams, State, Victim};

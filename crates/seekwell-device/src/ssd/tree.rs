@@ -39,7 +39,7 @@ impl Tree {
         }
     }
     /// The least key.
-    #[cfg(test)]
+    #[inline]
     pub fn least(&self) -> u64 {
         self.key[1]
     }

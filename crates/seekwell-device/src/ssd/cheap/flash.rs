@@ -13,6 +13,8 @@ struct Unit {
     read_end: u64,
     write_end: u64,
     debt: u64,
+    /// End of the operation that was suspended last: no read suspends it again.
+    suspended: u64,
     channel: u32,
 }
 
@@ -25,6 +27,15 @@ impl Unit {
     #[inline]
     fn settle(&mut self, at: u64) {
         self.debt = self.debt.saturating_sub(at.saturating_sub(self.free()));
+    }
+    /// How long a read waits for an operation with so much left.
+    #[inline]
+    fn wait(&mut self, at: u64, left: u64, susp: u64) -> u64 {
+        if susp == 0 || left <= susp || self.suspended == at + left {
+            return left;
+        }
+        self.suspended = at + left;
+        susp
     }
     /// When it would have done everything; time that passes does not change it.
     #[inline]
@@ -95,13 +106,19 @@ impl Flash {
         } else if writing {
             // Programs are booked back to back: what is left of the running one.
             let left = (unit.write_end - ready) % self.prog_all;
-            ready + suspended(left, self.susp)
+            ready + unit.wait(ready, left, self.susp)
         } else {
             unit.settle(ready);
             if unit.debt > 0 {
-                // Somewhere within one operation of the cleaning.
+                // Somewhere within one operation of the cleaning, which goes on meanwhile.
                 let within = ((u128::from(rng.next_u64()) * u128::from(self.prog)) >> 64) as u64;
-                ready + suspended(within.min(unit.debt), self.susp)
+                let left = match unit.suspended.checked_sub(ready) {
+                    Some(left) if left > 0 => left,
+                    _ => within,
+                };
+                let wait = unit.wait(ready, left.min(unit.debt), self.susp);
+                unit.debt -= wait;
+                ready + wait
             } else {
                 ready
             }
@@ -117,6 +134,7 @@ impl Flash {
         );
         let end = bus.max(data + xfer);
         unit.read_end = end;
+        unit.suspended += end - start;
         if writing {
             unit.write_end += end - start;
         }
@@ -124,9 +142,18 @@ impl Flash {
     }
 
     /// Programs `pages` in `prog` ns (`None`: the ordinary program), data in the buffer at `at`,
-    /// on the unit with the least to do; leaves `debt` behind. When it ends.
+    /// on the unit with the least to do; leaves `debt` behind. When it ends. The command arrived at
+    /// `since`: that is when it enters the channel, as it may have waited long for the buffer, and
+    /// a channel is not busy before it is used.
     #[inline]
-    pub fn program(&mut self, at: u64, pages: u32, prog: Option<u64>, debt: u64) -> u64 {
+    pub fn program(
+        &mut self,
+        since: u64,
+        at: u64,
+        pages: u32,
+        prog: Option<u64>,
+        debt: u64,
+    ) -> u64 {
         self.ops += 1;
         let u = loop {
             let u = self.loads.winner();
@@ -146,7 +173,7 @@ impl Flash {
             unit.debt = self.debt_max;
         }
         let xfer = u64::from(pages) * self.xfer;
-        let bus = enter(&mut self.channels[unit.channel as usize], at, xfer);
+        let bus = enter(&mut self.channels[unit.channel as usize], since, xfer);
         let prog = prog.unwrap_or(if rested { self.prog_rested } else { self.prog });
         let end = bus.max(start + xfer) + prog;
         unit.write_end = end;
@@ -161,10 +188,4 @@ impl Flash {
         let owed = |u: &Unit| u.debt.saturating_sub(at.saturating_sub(u.free()));
         self.units.iter().map(owed).sum()
     }
-}
-
-/// How long a read waits for an operation with so much left.
-#[inline]
-fn suspended(left: u64, susp: u64) -> u64 {
-    if susp > 0 { left.min(susp) } else { left }
 }

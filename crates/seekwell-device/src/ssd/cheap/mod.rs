@@ -9,10 +9,11 @@
 //! effects of TRIMs below a MiB, or hot and cold data, take the detailed variant.
 
 mod flash;
+mod read;
 mod wear;
 
 use super::host::{Busy, Finishes, Front, NEVER, facts, pages};
-use super::map_cache::{COVERS, MapCache};
+use super::map_cache::MapCache;
 use super::params::{SsdParams, State};
 use super::regions::{Kind, REGION, Regions};
 use super::streams::{Found, STREAMS, Streams};
@@ -143,171 +144,10 @@ impl CheapSsd {
         self.wear.wa * self.p.write_factor
     }
 
-    /// The unit of a page that lies anywhere.
+    /// Programs what is pending, full or not, with data in the buffer at `at`, for a command that
+    /// came at `since`.
     #[inline]
-    fn somewhere(&self, page: u64) -> u32 {
-        (((spread(page) >> 32) * u64::from(self.p.units)) >> 32) as u32
-    }
-
-    /// Reads `n` pages from `first`, all in one region, from flash; when the last is in RAM.
-    /// `each` is told when each group is.
-    #[inline]
-    fn flash_read(
-        &mut self,
-        ready: u64,
-        first: u64,
-        n: u32,
-        mut each: impl FnMut(u64, u32, u64),
-    ) -> u64 {
-        let mut ready = ready;
-        let look = self.map.touch(first, false);
-        if look.miss {
-            let unit = self.somewhere(!(first / COVERS));
-            ready = self.flash.read(&mut self.rng, ready, unit, 1, 0);
-            if look.write_back {
-                self.flash.program(ready, 1, None, 0);
-            }
-        }
-        let mut last = ready;
-        let (mut page, end) = (first, first + u64::from(n));
-        match self.regions.get(first / REGION) {
-            Kind::Empty => each(first, n, ready),
-            Kind::Ordered => {
-                while page < end {
-                    let (group, within) = self.by_k.split(page);
-                    let here = (u64::from(self.p.k) - within).min(end - page) as u32;
-                    let unit = self.by_units.rest(group) as u32;
-                    let add = self.p.read_add_ns[(self.by_units.split(group).0 % 3) as usize];
-                    let done = self.flash.read(&mut self.rng, ready, unit, here, add);
-                    each(page, here, done);
-                    last = last.max(done);
-                    page += u64::from(here);
-                }
-            }
-            Kind::Random => {
-                while page < end {
-                    let h = spread(page);
-                    let unit = self.somewhere(page);
-                    let add = if self.typed {
-                        self.p.read_add_ns[(h as u32 % 3) as usize]
-                    } else {
-                        0
-                    };
-                    let done = self.flash.read(&mut self.rng, ready, unit, 1, add);
-                    each(page, 1, done);
-                    last = last.max(done);
-                    page += 1;
-                }
-            }
-        }
-        last
-    }
-
-    /// The same over several regions.
-    fn span(
-        &mut self,
-        ready: u64,
-        first: u64,
-        end: u64,
-        each: &mut dyn FnMut(u64, u32, u64),
-    ) -> u64 {
-        let (mut page, mut last) = (first, ready);
-        while page < end {
-            let n = (REGION - page % REGION).min(end - page) as u32;
-            last = last.max(self.flash_read(ready, page, n, &mut *each));
-            page += u64::from(n);
-        }
-        last
-    }
-
-    /// Reads from RAM what was read ahead, the rest from flash, and reads further ahead.
-    fn stream(&mut self, i: usize, ram: u64, first: u64, end: u64, begins: bool) -> u64 {
-        let ready = ram + self.p.lat_ns;
-        let mut ahead = std::mem::take(&mut self.ahead[i]);
-        let mask = ahead.ready.len() as u64 - 1;
-        if begins || first < ahead.from || first > ahead.to {
-            (ahead.from, ahead.to) = (first, first);
-        }
-        let hit = ahead.to.min(end);
-        let mut last = ram;
-        if first < hit {
-            let from = first.max(hit.saturating_sub(mask + 1));
-            for page in from..hit {
-                last = last.max(ahead.ready[(page & mask) as usize]);
-            }
-        }
-        if hit < end {
-            last = last.max(self.span(ready, hit, end, &mut |_, _, _| {}));
-            ahead.to = end;
-        } else {
-            self.hits += 1;
-        }
-        // The window is filled again when half of it is used up, in whole program units.
-        let window = u64::from(self.p.read_ahead);
-        let user = self.facts.capacity.0 / 8;
-        if ahead.to < end + window / 2 {
-            let (group, _) = self.by_k.split(end + window + u64::from(self.p.k) - 1);
-            let to = (group * u64::from(self.p.k)).min(end + mask + 1).min(user);
-            let from = ahead.to;
-            if to > from {
-                let ring = &mut ahead.ready;
-                self.span(ready, from, to, &mut |page, n, at| {
-                    for q in page..page + u64::from(n) {
-                        ring[(q & mask) as usize] = at;
-                    }
-                });
-                ahead.to = to;
-            }
-        }
-        ahead.from = end;
-        self.ahead[i] = ahead;
-        last
-    }
-
-    #[inline]
-    fn buffered(&self, page: u64, at: u64) -> bool {
-        let (held, until) =
-            self.buffer.recent[spread(page) as usize & (self.buffer.recent.len() - 1)];
-        held == page && until > at
-    }
-
-    fn read(&mut self, t: u64, sector: u64, sectors: u32) -> u64 {
-        let (first, n, _) = pages(sector, sectors);
-        let f = self.front.command(t, 0);
-        let ready = f + self.p.lat_ns;
-        let link = self.front.link(t, 0, self.front.link_ns(sectors));
-        let found = if self.p.read_ahead > 0 {
-            self.readers.note(sector, sector + u64::from(sectors))
-        } else {
-            Found::Alone
-        };
-        let end = first + u64::from(n);
-        let last = match found {
-            // Data in RAM need no look-up and no correction: only the command stage.
-            Found::Begins(i) => self.stream(i, f, first, end, true),
-            Found::Continues(i) => self.stream(i, f, first, end, false),
-            Found::Alone if self.flash.last_end > t || !self.buffer.pending.is_empty() => {
-                let mut last = f;
-                for page in first..end {
-                    if self.buffered(page, t) {
-                        self.hits += 1;
-                    } else {
-                        last = last.max(self.flash_read(ready, page, 1, |_, _, _| {}));
-                    }
-                }
-                last
-            }
-            Found::Alone if n == 1 => self.flash_read(ready, first, 1, |_, _, _| {}),
-            Found::Alone => self.span(ready, first, end, &mut |_, _, _| {}),
-        };
-        // The link moves pages as they come, so only the last is left when flash is done.
-        let rest = self.front.link_ns(sectors.min(8));
-        link.max(last + rest)
-    }
-
-    /// Programs what is pending, full or not, with data in the buffer at `at`.
-    #[inline]
-    fn program(&mut self, at: u64) -> u64 {
+    fn program(&mut self, since: u64, at: u64) -> u64 {
         let n = self.buffer.pending.len() as u32;
         self.wear.tick(&self.regions);
         let (random, rest) = (
@@ -320,7 +160,7 @@ impl CheapSsd {
         let fast = self.slc_used < self.wear.slc_limit;
         let prog = fast.then_some(self.p.slc_prog_ns);
         self.slc_used += if fast { u64::from(n) } else { 0 };
-        let end = self.flash.program(at, n, prog, debt);
+        let end = self.flash.program(since, at, n, prog, debt);
         self.buffer.ends.push(Reverse((end, n)));
         let mask = self.buffer.recent.len() - 1;
         for page in self.buffer.pending.drain(..) {
@@ -374,6 +214,7 @@ impl CheapSsd {
         let data = if c.op == Op::Write { sectors } else { 0 };
         let ns = self.front.link_ns(data);
         let mut at = self.front.link(t, 1, ns).max(f + ns);
+        let since = at;
         let ordered = self.classify(sector, sectors, first, n);
         self.dirty = true;
         self.buffer.partial += partial;
@@ -382,7 +223,7 @@ impl CheapSsd {
             if self.buffer.free == 0 {
                 if self.buffer.ends.is_empty() {
                     // Everything in the buffer waits for company: there will be none.
-                    end = end.max(self.program(at));
+                    end = end.max(self.program(since, at));
                 }
                 if let Some(Reverse((freed, pages))) = self.buffer.ends.pop() {
                     at = at.max(freed);
@@ -395,7 +236,7 @@ impl CheapSsd {
                 let unit = self.somewhere(page);
                 self.flash.read(&mut self.rng, at, unit, 1, 0);
                 if look.write_back {
-                    self.flash.program(at, 1, None, 0);
+                    self.flash.program(since, at, 1, None, 0);
                 }
             }
             let mask = self.buffer.recent.len() - 1;
@@ -408,12 +249,12 @@ impl CheapSsd {
                 self.p.k
             };
             if self.buffer.pending.len() as u32 >= full {
-                end = end.max(self.program(at));
+                end = end.max(self.program(since, at));
             }
         }
         if c.fua && !self.p.plp {
             if !self.buffer.pending.is_empty() {
-                end = end.max(self.program(at));
+                end = end.max(self.program(since, at));
             }
             return at.max(end) + self.p.flush_ns;
         }
@@ -429,7 +270,7 @@ impl CheapSsd {
             return f + self.p.flush_ns;
         }
         if !self.buffer.pending.is_empty() {
-            self.program(f);
+            self.program(f, f);
         }
         f.max(self.flash.last_end) + self.p.flush_ns
     }

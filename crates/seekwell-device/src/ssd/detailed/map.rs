@@ -1,0 +1,433 @@
+//! The page map: where each user page is, what each physical page holds, and how many pages of
+//! each block are still valid.
+//!
+//! Four bytes a user page and four a physical page. A user page is nowhere, in a buffer slot, or
+//! on a physical page; a physical page is valid if the map of the user page it was written for
+//! points back at it.
+
+use super::super::params::{SsdParams, Victim};
+use crate::divide::Divisor;
+use rand::RngCore;
+use seekwell_core::rng::Pcg64Mcg;
+
+/// No page.
+pub(super) const NONE: u32 = u32::MAX;
+/// Set in places that are buffer slots.
+const SLOT: u32 = 1 << 31;
+/// Score of a block that may not be cleaned: free, or being written or cleaned.
+const KEEP: u16 = u16::MAX;
+
+/// Where a user page is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Place {
+    /// Never written, or trimmed.
+    Nowhere,
+    /// In this slot of the buffer.
+    Slot(u32),
+    /// On this physical page.
+    Flash(u32),
+}
+
+/// The map; see the module.
+#[derive(Debug, Clone)]
+pub(super) struct Map {
+    to: Vec<u32>,
+    back: Vec<u32>,
+    valid: Vec<u16>,
+    /// Valid pages of blocks that may be cleaned, [`KEEP`] of others.
+    score: Vec<u16>,
+    closed_at: Vec<u32>,
+    erases: Vec<u32>,
+    /// Valid pages of each unit.
+    unit_valid: Vec<u32>,
+    by_block: Divisor,
+    by_unit: Divisor,
+    /// Pages of a block, blocks of a unit.
+    pub block: u32,
+    pub blocks: u32,
+    closings: u32,
+    most_erases: u32,
+}
+
+impl Map {
+    /// An empty map of `pages` user pages over units of `blocks` blocks each.
+    pub fn new(p: &SsdParams, blocks: u32) -> Self {
+        let all = (p.units * blocks) as usize;
+        Map {
+            to: vec![NONE; p.pages as usize],
+            back: vec![NONE; all * p.block as usize],
+            valid: vec![0; all],
+            score: vec![KEEP; all],
+            closed_at: vec![0; all],
+            erases: vec![0; all],
+            unit_valid: vec![0; p.units as usize],
+            by_block: Divisor::new(u64::from(p.block)),
+            by_unit: Divisor::new(u64::from(blocks)),
+            block: p.block,
+            blocks,
+            closings: 0,
+            most_erases: 0,
+        }
+    }
+    /// Where a user page is.
+    #[inline]
+    pub fn place(&self, lpn: u32) -> Place {
+        match self.to[lpn as usize] {
+            NONE => Place::Nowhere,
+            x if x & SLOT != 0 => Place::Slot(x & !SLOT),
+            x => Place::Flash(x),
+        }
+    }
+    /// Block of a physical page, and the page's number in it.
+    #[inline]
+    pub fn block_of(&self, ppn: u32) -> (u32, u32) {
+        let (b, at) = self.by_block.split(u64::from(ppn));
+        (b as u32, at as u32)
+    }
+    /// Unit of a block.
+    #[inline]
+    pub fn unit_of(&self, block: u32) -> u32 {
+        self.by_unit.split(u64::from(block)).0 as u32
+    }
+    /// Valid pages of a unit.
+    #[inline]
+    pub fn held(&self, unit: usize) -> u32 {
+        self.unit_valid[unit]
+    }
+    /// Valid pages of a block.
+    #[inline]
+    pub fn valid(&self, block: u32) -> u32 {
+        u32::from(self.valid[block as usize])
+    }
+    #[inline]
+    fn count(&mut self, ppn: u32, by: i32) {
+        let b = self.block_of(ppn).0;
+        let v = &mut self.valid[b as usize];
+        *v = (i32::from(*v) + by) as u16;
+        let s = &mut self.score[b as usize];
+        if *s != KEEP {
+            *s = (i32::from(*s) + by) as u16;
+        }
+        let u = self.unit_of(b) as usize;
+        self.unit_valid[u] = (self.unit_valid[u] as i32 + by) as u32;
+    }
+    #[inline]
+    fn leave(&mut self, lpn: u32) {
+        let old = self.to[lpn as usize];
+        if old & SLOT == 0 {
+            self.count(old, -1);
+        }
+    }
+    /// The newest copy of a user page is in this slot now.
+    #[inline]
+    pub fn hold_in(&mut self, lpn: u32, slot: u32) {
+        self.leave(lpn);
+        self.to[lpn as usize] = slot | SLOT;
+    }
+    /// The user page holds nothing any more.
+    pub fn forget(&mut self, lpn: u32) {
+        self.leave(lpn);
+        self.to[lpn as usize] = NONE;
+    }
+    /// A physical page is being written for a user page ([`NONE`]: for nobody).
+    #[inline]
+    pub fn assign(&mut self, ppn: u32, lpn: u32) {
+        self.back[ppn as usize] = lpn;
+    }
+    /// It is written, from this slot; it is valid if the slot still has the newest copy.
+    #[inline]
+    pub fn written(&mut self, ppn: u32, slot: u32) -> bool {
+        let lpn = self.back[ppn as usize];
+        if lpn == NONE || self.to[lpn as usize] != slot | SLOT {
+            return false;
+        }
+        self.to[lpn as usize] = ppn;
+        self.count(ppn, 1);
+        true
+    }
+    /// The user page on a physical page, if that is valid.
+    #[inline]
+    pub fn holder(&self, ppn: u32) -> Option<u32> {
+        let lpn = self.back[ppn as usize];
+        (lpn != NONE && self.to[lpn as usize] == ppn).then_some(lpn)
+    }
+    /// Puts a user page on a physical page from outside (preparing a state).
+    pub fn place_at(&mut self, lpn: u32, ppn: u32) {
+        self.back[ppn as usize] = lpn;
+        self.to[lpn as usize] = ppn;
+        self.count(ppn, 1);
+    }
+    /// A block is full: it may be cleaned.
+    pub fn close(&mut self, block: u32) {
+        self.closings = self.closings.wrapping_add(1);
+        self.closed_at[block as usize] = self.closings;
+        self.score[block as usize] = self.valid[block as usize];
+    }
+    /// A block was chosen for cleaning: it may not be chosen again.
+    pub fn take(&mut self, block: u32) {
+        self.score[block as usize] = KEEP;
+    }
+    /// A block was erased.
+    pub fn erased(&mut self, block: u32) {
+        let e = &mut self.erases[block as usize];
+        *e += 1;
+        self.most_erases = self.most_erases.max(*e);
+    }
+    /// Erases of a block.
+    pub fn erases(&self, block: u32) -> u32 {
+        self.erases[block as usize]
+    }
+
+    /// The block of a unit to be cleaned; `None` if nothing can be gained. With `spread` above 0,
+    /// the block erased least goes first once it is so far behind the one erased most.
+    pub fn victim(
+        &self,
+        unit: usize,
+        rule: Victim,
+        spread: u32,
+        rng: &mut Pcg64Mcg,
+    ) -> Option<u32> {
+        let from = unit * self.blocks as usize;
+        let scores = &self.score[from..from + self.blocks as usize];
+        let closed = || (0..scores.len()).filter(|i| scores[*i] != KEEP);
+        if spread > 0 {
+            let coldest = closed().min_by_key(|i| self.erases[from + i])?;
+            if self.most_erases - self.erases[from + coldest] >= spread {
+                return Some((from + coldest) as u32);
+            }
+        }
+        let best = match rule {
+            Victim::Greedy => {
+                let least = scores.iter().copied().fold(KEEP, u16::min);
+                scores.iter().position(|s| *s == least)
+            }
+            Victim::Choices(d) => {
+                let d = match d {
+                    0 => self.blocks.ilog2().max(1),
+                    d => d,
+                };
+                // Blocks that may not be cleaned are drawn again, not for ever.
+                let mut best: Option<usize> = None;
+                let (mut drawn, mut tries) = (0, 0);
+                while drawn < d && tries < 64 * d {
+                    tries += 1;
+                    let i = (((rng.next_u64() >> 32) * u64::from(self.blocks)) >> 32) as usize;
+                    if scores[i] != KEEP {
+                        drawn += 1;
+                        if best.is_none_or(|b| scores[i] < scores[b]) {
+                            best = Some(i);
+                        }
+                    }
+                }
+                best.or_else(|| closed().min_by_key(|i| scores[*i]))
+            }
+            Victim::CostBenefit => {
+                // (1 - u) / 2u x age, compared as fractions of integers.
+                let value = |i: usize| {
+                    let v = u128::from(scores[i]);
+                    let age = self.closings.wrapping_sub(self.closed_at[from + i]);
+                    ((u128::from(self.block) - v) * u128::from(age + 1), 2 * v)
+                };
+                closed().max_by(|a, b| {
+                    let ((an, ad), (bn, bd)) = (value(*a), value(*b));
+                    (an * bd).cmp(&(bn * ad)).then(bd.cmp(&ad)).then(b.cmp(a))
+                })
+            }
+            Victim::Fifo => closed().max_by_key(|i| {
+                (
+                    self.closings.wrapping_sub(self.closed_at[from + i]),
+                    usize::MAX - i,
+                )
+            }),
+        }?;
+        (scores[best] < self.block as u16).then_some((from + best) as u32)
+    }
+
+    /// Do the counts agree with the map? For tests; walks everything. Pages in slots are counted
+    /// by `in_slot`.
+    pub fn check(&self) -> Result<Counts, String> {
+        let mut valid = vec![0u16; self.valid.len()];
+        let mut counts = Counts::default();
+        for (lpn, to) in self.to.iter().enumerate() {
+            match self.place(lpn as u32) {
+                Place::Nowhere => {}
+                Place::Slot(_) => counts.in_slots += 1,
+                Place::Flash(ppn) => {
+                    counts.on_flash += 1;
+                    if self.back[ppn as usize] != lpn as u32 {
+                        return Err(format!("page {lpn} is on {to}, which does not know it"));
+                    }
+                    valid[self.block_of(ppn).0 as usize] += 1;
+                }
+            }
+        }
+        for (b, v) in valid.iter().enumerate() {
+            if *v != self.valid[b] {
+                return Err(format!("block {b} counts {} valid, has {v}", self.valid[b]));
+            }
+            if self.score[b] != KEEP && self.score[b] != *v {
+                return Err(format!("block {b} is scored {}, has {v}", self.score[b]));
+            }
+        }
+        for (u, held) in self.unit_valid.iter().enumerate() {
+            let from = u * self.blocks as usize;
+            let sum: u32 = valid[from..from + self.blocks as usize]
+                .iter()
+                .map(|v| u32::from(*v))
+                .sum();
+            if sum != *held {
+                return Err(format!("unit {u} counts {held} valid, has {sum}"));
+            }
+        }
+        Ok(counts)
+    }
+}
+
+/// User pages on flash and in buffer slots.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// On a valid physical page.
+    pub on_flash: u64,
+    /// In the buffer, newer than what flash holds.
+    pub in_slots: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use seekwell_core::rng::stream;
+    use std::collections::BTreeMap;
+
+    fn small() -> SsdParams {
+        let preset = crate::read_preset("ssd:x25m-g2-160,units=2,channels=2,block=8").unwrap();
+        SsdParams {
+            pages: 64,
+            ..SsdParams::from_preset(&preset).unwrap()
+        }
+    }
+
+    #[derive(Debug, Clone)]
+    enum Do {
+        Put(u32, u32),
+        Write(u32, u32),
+        Forget(u32),
+    }
+
+    fn step() -> impl Strategy<Value = Do> {
+        prop_oneof![
+            4 => (0u32..64, 0u32..16).prop_map(|(l, s)| Do::Put(l, s)),
+            4 => (0u32..16, 0u32..96).prop_map(|(s, p)| Do::Write(s, p)),
+            1 => (0u32..64).prop_map(Do::Forget),
+        ]
+    }
+
+    proptest! {
+        /// The same places as two plain ordered maps, and counts that agree.
+        #[test]
+        fn agrees_with_a_plain_model(steps in proptest::collection::vec(step(), 1..200)) {
+            let mut map = Map::new(&small(), 6);
+            let mut place: BTreeMap<u32, Place> = BTreeMap::new();
+            let mut slot: BTreeMap<u32, u32> = BTreeMap::new();
+            let mut used = std::collections::BTreeSet::new();
+            for s in steps {
+                match s {
+                    Do::Put(lpn, s) => {
+                        // A slot holds one page at a time.
+                        if slot.values().any(|l| *l == lpn) || slot.contains_key(&s) {
+                            continue;
+                        }
+                        map.hold_in(lpn, s);
+                        slot.insert(s, lpn);
+                        place.insert(lpn, Place::Slot(s));
+                    }
+                    Do::Write(s, ppn) => {
+                        let Some(lpn) = slot.get(&s).copied() else { continue };
+                        if !used.insert(ppn) {
+                            continue;
+                        }
+                        slot.remove(&s);
+                        map.assign(ppn, lpn);
+                        let newest = place.get(&lpn) == Some(&Place::Slot(s));
+                        prop_assert_eq!(map.written(ppn, s), newest);
+                        if newest {
+                            place.insert(lpn, Place::Flash(ppn));
+                        }
+                    }
+                    Do::Forget(lpn) => {
+                        map.forget(lpn);
+                        place.remove(&lpn);
+                    }
+                }
+                for lpn in 0..64 {
+                    let plain = place.get(&lpn).copied().unwrap_or(Place::Nowhere);
+                    prop_assert_eq!(map.place(lpn), plain);
+                    if let Place::Flash(ppn) = plain {
+                        prop_assert_eq!(map.holder(ppn), Some(lpn));
+                    }
+                }
+                let counts = map.check().map_err(TestCaseError::fail)?;
+                let flash = place.values().filter(|p| matches!(p, Place::Flash(_))).count();
+                prop_assert_eq!(counts.on_flash, flash as u64);
+                prop_assert_eq!(counts.in_slots, (place.len() - flash) as u64);
+            }
+        }
+    }
+
+    /// Block i of unit 0 with i + 1 valid pages, closed in the order 2, 0, 1, 3, 4.
+    fn five() -> Map {
+        let mut map = Map::new(&small(), 6);
+        let mut lpn = 0;
+        for b in [2u32, 0, 1, 3, 4] {
+            for i in 0..=b {
+                map.place_at(lpn, b * 8 + i);
+                lpn += 1;
+            }
+            map.close(b);
+        }
+        map
+    }
+
+    #[test]
+    fn each_rule_picks_its_block() {
+        let map = five();
+        let mut rng = stream(1, "t");
+        let mut pick = |rule| map.victim(0, rule, 0, &mut rng);
+        assert_eq!(pick(Victim::Greedy), Some(0));
+        assert_eq!(pick(Victim::Fifo), Some(2));
+        // (8-1)/2 x 4 against (8-3)/6 x 5 and less.
+        assert_eq!(pick(Victim::CostBenefit), Some(0));
+        assert_eq!(pick(Victim::Choices(64)), Some(0));
+        let one: Vec<_> = (0..50).filter_map(|_| pick(Victim::Choices(1))).collect();
+        assert_eq!(one.len(), 50);
+        assert!((0..5).all(|b| one.contains(&b)));
+        assert_eq!(map.victim(1, Victim::Greedy, 0, &mut rng), None);
+    }
+
+    #[test]
+    fn a_block_taken_or_full_of_valid_pages_is_not_picked() {
+        let mut map = five();
+        let mut rng = stream(1, "t");
+        map.take(0);
+        assert_eq!(map.victim(0, Victim::Greedy, 0, &mut rng), Some(1));
+        let mut full = Map::new(&small(), 6);
+        for i in 0..8 {
+            full.place_at(i, i);
+        }
+        full.close(0);
+        assert_eq!(full.victim(0, Victim::Greedy, 0, &mut rng), None);
+    }
+
+    #[test]
+    fn levelling_moves_the_block_erased_least() {
+        let mut map = five();
+        let mut rng = stream(1, "t");
+        for b in 0..4 {
+            for _ in 0..3 {
+                map.erased(b);
+            }
+        }
+        assert_eq!(map.victim(0, Victim::Greedy, 4, &mut rng), Some(0));
+        assert_eq!(map.victim(0, Victim::Greedy, 3, &mut rng), Some(4));
+    }
+}

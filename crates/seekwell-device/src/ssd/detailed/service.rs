@@ -1,0 +1,447 @@
+//! What units do: the order of service, programs, cleaning, suspension.
+
+use super::super::host::{NEVER, enter};
+use super::map::NONE;
+use super::unit::{For, Open, Phase};
+use super::{COMING, DetailedSsd, READY};
+
+/// Reads served in one suspension before the program or erase goes on.
+const PATIENCE: u32 = 16;
+
+impl DetailedSsd {
+    #[inline]
+    fn phase(&mut self, u: usize, phase: Phase, until: u64) {
+        if self.units[u].phase == Phase::Idle {
+            self.idle[u / 64] &= !(1 << (u % 64));
+        }
+        self.units[u].phase = phase;
+        self.events.set(u, until);
+    }
+    #[inline]
+    fn bus(&mut self, u: usize, at: u64, pages: u32) -> u64 {
+        let channel = self.units[u].channel as usize;
+        enter(
+            &mut self.channels[channel],
+            at,
+            u64::from(pages) * self.p.xfer_ns,
+        )
+    }
+
+    /// A read joins the line of its unit at `t`.
+    pub(super) fn ask(&mut self, u: usize, op: u32, t: u64) {
+        let ahead = matches!(self.ops.get(op).whom, For::Ahead { .. } | For::Nobody);
+        let unit = &mut self.units[u];
+        if ahead {
+            unit.ahead.push(&mut self.ops, op);
+        } else {
+            unit.reads.push(&mut self.ops, op);
+        }
+        match unit.phase {
+            Phase::Idle => self.choose(u, t),
+            Phase::Program | Phase::Erase
+                if self.p.susp_ns > 0 && !ahead && !unit.was_suspended =>
+            {
+                let left = self.events.get(u) - t;
+                if left > self.p.susp_ns {
+                    unit.was_suspended = true;
+                    unit.suspended = Some((unit.phase, left - self.p.susp_ns));
+                    unit.patience = PATIENCE;
+                    self.wear.suspensions += 1;
+                    self.phase(u, Phase::Suspending, t + self.p.susp_ns);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn start_read(&mut self, u: usize, op: u32, t: u64) {
+        self.wear.array_reads += 1;
+        let kind = self.ops.get(op).kind;
+        let until = t + self.p.read_ns + self.p.read_add_ns[usize::from(kind)];
+        self.phase(u, Phase::Array(op), until);
+    }
+
+    /// An idle unit takes up what comes first.
+    pub(super) fn choose(&mut self, u: usize, t: u64) {
+        let unit = &mut self.units[u];
+        if let Some((phase, left)) = unit.suspended {
+            if unit.patience > 0
+                && let Some(op) = unit.reads.pop(&self.ops)
+            {
+                unit.patience -= 1;
+                return self.start_read(u, op, t);
+            }
+            unit.suspended = None;
+            return self.phase(u, phase, t + left);
+        }
+        if let Some(op) = unit.reads.pop(&self.ops) {
+            return self.start_read(u, op, t);
+        }
+        if let Some(op) = unit.ahead.pop(&self.ops) {
+            return self.start_read(u, op, t);
+        }
+        if self.must_clean(u) && self.clean(u, t) {
+            return;
+        }
+        if self.program_next(u, t) {
+            return;
+        }
+        if self.may_clean(u) && self.clean(u, t) {
+            return;
+        }
+        if self.units[u].phase != Phase::Idle {
+            self.phase(u, Phase::Idle, NEVER);
+            self.units[u].rests_since = t;
+            self.idle[u / 64] |= 1 << (u % 64);
+        }
+    }
+
+    /// What ended at the unit's event.
+    pub(super) fn unit_event(&mut self, u: usize, t: u64) {
+        match self.units[u].phase {
+            Phase::Idle => self.events.set(u, NEVER),
+            Phase::Array(op) => {
+                let until = self.bus(u, t, u32::from(self.ops.get(op).pages));
+                self.phase(u, Phase::Transfer(op), until);
+            }
+            Phase::Transfer(op) => {
+                let op = self.ops.remove(op);
+                // The unit goes on first: what the read leads to may ask it for more.
+                self.choose(u, t);
+                self.have_read(op.whom, op.pages, t);
+            }
+            Phase::Load => {
+                let unit = &mut self.units[u];
+                unit.was_suspended = false;
+                let until = t + unit.prog;
+                self.phase(u, Phase::Program, until);
+            }
+            Phase::Program => {
+                self.programmed(u, t);
+                self.choose(u, t);
+                self.feed(t);
+            }
+            Phase::Erase => {
+                let unit = &mut self.units[u];
+                let block = std::mem::replace(&mut unit.doomed, NONE);
+                unit.free.push_back(block);
+                self.map.erased(block);
+                self.wear.erases += 1;
+                self.choose(u, t);
+                self.feed(t);
+            }
+            Phase::Suspending => self.choose(u, t),
+            Phase::CopyArray(pages) => {
+                let until = if self.p.copyback {
+                    t
+                } else {
+                    self.bus(u, t, pages)
+                };
+                self.phase(u, Phase::CopyTransfer, until);
+            }
+            Phase::CopyTransfer => self.choose(u, t),
+        }
+        if self.p.striped {
+            // The turn may have come to a unit that is idle.
+            self.feed(t);
+        }
+    }
+
+    /// Units that are idle take what waits to be programmed.
+    pub(super) fn feed(&mut self, t: u64) {
+        while self.ready_to_program() {
+            let start = self.turn;
+            let n = self.units.len();
+            let mut started = false;
+            if self.p.striped {
+                let u = self.turn;
+                if self.units[u].phase == Phase::Idle {
+                    self.choose(u, t);
+                    started = self.turn != u;
+                }
+            } else {
+                let words = n.div_ceil(64);
+                // From where the last search ended, around.
+                'search: for i in 0..=words {
+                    let w = (start / 64 + i) % words;
+                    let mut bits = self.idle[w];
+                    if i == 0 {
+                        bits &= u64::MAX << (start % 64);
+                    }
+                    while bits != 0 {
+                        let u = w * 64 + bits.trailing_zeros() as usize;
+                        bits &= bits - 1;
+                        self.choose(u, t);
+                        if self.units[u].phase != Phase::Idle {
+                            self.turn = (u + 1) % n;
+                            started = true;
+                            break 'search;
+                        }
+                    }
+                }
+            }
+            if !started {
+                break;
+            }
+        }
+    }
+
+    /// Pages of the next program: the fast region takes fewer at a time.
+    #[inline]
+    fn step(&self) -> u32 {
+        if self.slc_used < self.slc_limit {
+            self.p.slc_k
+        } else {
+            self.p.k
+        }
+    }
+    #[inline]
+    fn ready_to_program(&self) -> bool {
+        let b = &self.buffer;
+        b.line.len() >= self.step() as usize || b.forced > 0
+    }
+
+    /// Starts a program of the host's pages, if there are enough and the unit has room.
+    fn program_next(&mut self, u: usize, t: u64) -> bool {
+        if !self.ready_to_program() || (self.p.striped && u != self.turn) {
+            return false;
+        }
+        let fast = self.slc_used < self.slc_limit;
+        let step = self.step();
+        if self.map.held(u) + step > self.unit_max {
+            return false;
+        }
+        let unit = &mut self.units[u];
+        if unit.host.block == NONE {
+            // The last free block is for cleaning.
+            if unit.free.len() < 2 {
+                return false;
+            }
+            unit.host = open(&mut unit.free, self.p.wear_spread > 0, &self.map);
+        }
+        let room = step.min(self.map.block - unit.host.at);
+        let base = unit.host.block * self.map.block + unit.host.at;
+        unit.host.at += room;
+        unit.for_host = true;
+        unit.base = base;
+        let n = (self.buffer.line.len() as u32).min(room);
+        for i in 0..n {
+            let Some(slot) = self.buffer.line.pop_front() else {
+                break;
+            };
+            unit.group.push(slot);
+            self.buffer.taken[slot as usize] = true;
+            self.map.assign(base + i, self.buffer.lpn[slot as usize]);
+        }
+        for i in n..room {
+            self.map.assign(base + i, NONE);
+        }
+        self.buffer.forced = self.buffer.forced.saturating_sub(n as usize);
+        let rested = unit.phase == Phase::Idle && t >= unit.rests_since + self.p.prog_ns;
+        unit.prog = match (fast, rested) {
+            (true, _) => self.p.slc_prog_ns,
+            (false, true) => self.p.prog_rested_ns,
+            (false, false) => self.p.prog_ns,
+        };
+        if unit.free.len() < self.p.gc_marks.0 as usize {
+            unit.owed = (unit.owed + f64::from(room) * unit.price).min(self.owed_max);
+        }
+        self.wear.host_pages += u64::from(n);
+        self.wear.padded_pages += u64::from(room - n);
+        self.slc_used += if fast { u64::from(room) } else { 0 };
+        if self.p.striped {
+            self.turn = (u + 1) % self.units.len();
+        }
+        self.load(u, t, n, true);
+        true
+    }
+
+    /// Sends a program's data to the unit.
+    fn load(&mut self, u: usize, t: u64, pages: u32, over_bus: bool) {
+        let unit = &mut self.units[u];
+        // Parity and journal: now and then a program takes the time of two.
+        unit.extra += self.p.write_factor - 1.0;
+        if unit.extra >= 1.0 {
+            unit.extra -= 1.0;
+            unit.prog += self.p.prog_ns + u64::from(self.p.k) * self.p.xfer_ns;
+        }
+        let until = if over_bus { self.bus(u, t, pages) } else { t };
+        self.phase(u, Phase::Load, until);
+    }
+
+    /// A program is done: its pages are on flash, its slots free.
+    fn programmed(&mut self, u: usize, t: u64) {
+        let mut group = std::mem::take(&mut self.units[u].group);
+        let base = self.units[u].base;
+        for (i, slot) in group.iter().enumerate() {
+            self.map.written(base + i as u32, *slot);
+            self.buffer.taken[*slot as usize] = false;
+        }
+        let host = self.units[u].for_host;
+        let full = self.map.block;
+        let unit = &mut self.units[u];
+        let opened = if host { &mut unit.host } else { &mut unit.copy };
+        if opened.at == full {
+            self.map.close(opened.block);
+            *opened = Open::NO;
+        }
+        if host {
+            self.give_back(&group, t);
+        } else {
+            self.units[u].spare.extend(&group);
+        }
+        group.clear();
+        self.units[u].group = group;
+    }
+
+    /// Cleaning must take its turn before the host's programs.
+    fn must_clean(&mut self, u: usize) -> bool {
+        let unit = &mut self.units[u];
+        if unit.free.len() >= self.p.gc_marks.0 as usize {
+            unit.owed = 0.0;
+            return false;
+        }
+        unit.cleaning = true;
+        unit.owed > 0.0 || unit.free.len() < 2
+    }
+    /// Cleaning may go on, as there is nothing else to do.
+    fn may_clean(&mut self, u: usize) -> bool {
+        let unit = &mut self.units[u];
+        if unit.free.len() >= self.p.gc_marks.1 as usize {
+            unit.cleaning = false;
+        }
+        unit.cleaning || unit.doomed != NONE
+    }
+
+    /// One operation of cleaning; false if there is nothing to clean.
+    fn clean(&mut self, u: usize, t: u64) -> bool {
+        let k = self.p.k as usize;
+        if self.units[u].copied.len() >= k && self.copy_back(u, t) {
+            return true;
+        }
+        loop {
+            if self.units[u].doomed != NONE {
+                self.units[u].was_suspended = false;
+                self.phase(u, Phase::Erase, t + self.p.erase_ns);
+                return true;
+            }
+            if self.units[u].copied.len() >= k {
+                return false;
+            }
+            if self.units[u].victim == NONE {
+                let picked = self
+                    .map
+                    .victim(u, self.p.victim, self.p.wear_spread, &mut self.rng);
+                let Some(block) = picked else { return false };
+                self.map.take(block);
+                let valid = f64::from(self.map.valid(block));
+                let unit = &mut self.units[u];
+                (unit.victim, unit.at) = (block, 0);
+                // Never nothing: an erase is owed too.
+                unit.price = (valid + 1.0) / (f64::from(self.map.block) - valid).max(1.0);
+            }
+            let (pages, arrays) = self.collect(u);
+            if pages > 0 {
+                let until = t + u64::from(arrays) * self.p.read_ns;
+                self.phase(u, Phase::CopyArray(pages), until);
+                return true;
+            }
+        }
+    }
+
+    /// Takes the next valid pages of the block being cleaned, a program's worth at most, into
+    /// slots; how many, and how many program units they lie in. A block that is through is doomed.
+    fn collect(&mut self, u: usize) -> (u32, u32) {
+        let unit = &mut self.units[u];
+        let (k, block) = (self.p.k, self.map.block);
+        let base = unit.victim * block;
+        let want = k as usize - unit.copied.len();
+        let (mut pages, mut arrays, mut last) = (0, 0, NONE);
+        while unit.at < block && (pages as usize) < want {
+            let at = unit.at;
+            unit.at += 1;
+            if let Some(lpn) = self.map.holder(base + at)
+                && let Some(slot) = unit.spare.pop()
+            {
+                self.buffer.lpn[slot as usize] = lpn;
+                self.map.hold_in(lpn, slot);
+                unit.copied.push(slot);
+                pages += 1;
+                if at / k != last {
+                    last = at / k;
+                    arrays += 1;
+                }
+            }
+        }
+        if unit.at == block {
+            unit.doomed = std::mem::replace(&mut unit.victim, NONE);
+        }
+        (pages, arrays)
+    }
+
+    /// Programs what cleaning has collected.
+    fn copy_back(&mut self, u: usize, t: u64) -> bool {
+        let unit = &mut self.units[u];
+        if unit.copy.block == NONE {
+            if unit.free.is_empty() {
+                return false;
+            }
+            unit.copy = open(&mut unit.free, false, &self.map);
+        }
+        let n = self.p.k.min(self.map.block - unit.copy.at);
+        let base = unit.copy.block * self.map.block + unit.copy.at;
+        unit.copy.at += n;
+        (unit.for_host, unit.base) = (false, base);
+        for (i, slot) in unit.copied.drain(..n as usize).enumerate() {
+            self.map
+                .assign(base + i as u32, self.buffer.lpn[slot as usize]);
+            unit.group.push(slot);
+        }
+        unit.owed -= f64::from(n);
+        unit.prog = self.p.prog_ns;
+        self.wear.copied_pages += u64::from(n);
+        self.load(u, t, n, !self.p.copyback);
+        true
+    }
+
+    /// Flash has been read for somebody.
+    fn have_read(&mut self, whom: For, pages: u16, t: u64) {
+        match whom {
+            For::Command(c) => {
+                let sectors = u32::from(pages) * 8;
+                self.part_done(c, sectors, t);
+            }
+            For::Lookup(c) => self.look_at(c, t),
+            For::Ahead { stream, life, page } => {
+                let i = usize::from(stream);
+                if self.ahead[i].life != life {
+                    return;
+                }
+                let mask = self.ahead[i].ring.len() as u32 - 1;
+                for q in page..page + u32::from(pages) {
+                    let cell =
+                        std::mem::replace(&mut self.ahead[i].ring[(q & mask) as usize], READY);
+                    if cell != READY && cell != COMING {
+                        self.part_done(cell, 8, t);
+                    }
+                }
+            }
+            For::Nobody => {}
+        }
+    }
+}
+
+/// Opens a free block: the next, or with levelling the one erased least.
+fn open(free: &mut std::collections::VecDeque<u32>, level: bool, map: &super::map::Map) -> Open {
+    let i = if level {
+        (0..free.len())
+            .min_by_key(|i| map.erases(free[*i]))
+            .unwrap_or(0)
+    } else {
+        0
+    };
+    Open {
+        block: free.remove(i).unwrap_or(NONE),
+        at: 0,
+    }
+}

@@ -1,0 +1,196 @@
+//! A flash unit: what it is doing, what waits for it, and its blocks.
+
+use super::map::NONE;
+use std::collections::VecDeque;
+
+/// What a unit is doing. Each phase but the idle one ends at the unit's next event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Phase {
+    Idle,
+    /// Array read for this operation of the slab; then its transfer.
+    Array(u32),
+    Transfer(u32),
+    /// Data of a program on their way to the unit: cannot be suspended.
+    Load,
+    Program,
+    Erase,
+    /// A program or erase is being suspended for a read; it has so much left.
+    Suspending,
+    /// Cleaning: array reads of so many pages, then their transfer out.
+    CopyArray(u32),
+    CopyTransfer,
+}
+
+/// Reads in line.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Line {
+    pub head: u32,
+    tail: u32,
+}
+
+impl Line {
+    pub const EMPTY: Line = Line {
+        head: NONE,
+        tail: NONE,
+    };
+    pub fn push(&mut self, ops: &mut Ops, op: u32) {
+        match self.tail {
+            NONE => self.head = op,
+            t => ops.list[t as usize].next = op,
+        }
+        self.tail = op;
+    }
+    pub fn pop(&mut self, ops: &Ops) -> Option<u32> {
+        let op = self.head;
+        if op == NONE {
+            return None;
+        }
+        self.head = ops.list[op as usize].next;
+        if self.head == NONE {
+            self.tail = NONE;
+        }
+        Some(op)
+    }
+}
+
+/// Whom a read of flash is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum For {
+    /// Part of this command.
+    Command(u32),
+    /// The translation page this command waits for.
+    Lookup(u32),
+    /// Read-ahead of a stream, in its so-many-th life, from this page.
+    Ahead { stream: u8, life: u32, page: u32 },
+    /// Nobody waits (the rest of a page written in part).
+    Nobody,
+}
+
+/// A read of pages of one program unit.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct ReadOp {
+    pub whom: For,
+    pub pages: u16,
+    /// Page type: which adder of the array read.
+    pub kind: u8,
+    next: u32,
+}
+
+/// Reads waiting or running, by index.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Ops {
+    list: Vec<ReadOp>,
+    free: Vec<u32>,
+}
+
+impl Ops {
+    pub fn add(&mut self, whom: For, pages: u16, kind: u8) -> u32 {
+        let op = ReadOp {
+            whom,
+            pages,
+            kind,
+            next: NONE,
+        };
+        match self.free.pop() {
+            Some(i) => {
+                self.list[i as usize] = op;
+                i
+            }
+            None => {
+                self.list.push(op);
+                self.list.len() as u32 - 1
+            }
+        }
+    }
+    pub fn get(&self, i: u32) -> ReadOp {
+        self.list[i as usize]
+    }
+    pub fn remove(&mut self, i: u32) -> ReadOp {
+        self.free.push(i);
+        self.list[i as usize]
+    }
+}
+
+/// A block being written and its next page.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Open {
+    pub block: u32,
+    pub at: u32,
+}
+
+impl Open {
+    pub const NO: Open = Open { block: NONE, at: 0 };
+}
+
+/// A unit; see the module.
+#[derive(Debug, Clone)]
+pub(super) struct Unit {
+    pub phase: Phase,
+    pub channel: u32,
+    /// Reads that somebody waits for, and read-ahead.
+    pub reads: Line,
+    pub ahead: Line,
+    /// End of its last operation.
+    pub rests_since: u64,
+    /// A suspended operation: program or erase, and what is left of it.
+    pub suspended: Option<(Phase, u64)>,
+    /// The running program or erase was suspended before: not again.
+    pub was_suspended: bool,
+    /// Reads that may still run before a suspended operation goes on.
+    pub patience: u32,
+    /// Slots of the running program, its first physical page, its time, and is it the host's?
+    pub group: Vec<u32>,
+    pub base: u32,
+    pub prog: u64,
+    pub for_host: bool,
+    /// Open blocks: the host's and that of cleaning.
+    pub host: Open,
+    pub copy: Open,
+    pub free: VecDeque<u32>,
+    /// Block being cleaned, its next page; block to be erased.
+    pub victim: u32,
+    pub at: u32,
+    pub doomed: u32,
+    /// Slots with pages copied and not yet programmed, and unused slots for that.
+    pub copied: Vec<u32>,
+    pub spare: Vec<u32>,
+    /// Pages that cleaning owes for pages written by the host.
+    pub owed: f64,
+    /// Copies a written page costs, by the last block chosen.
+    pub price: f64,
+    /// Cleaning in idle time, until the high mark.
+    pub cleaning: bool,
+    /// Internal writes due, in programs.
+    pub extra: f64,
+}
+
+impl Unit {
+    pub fn new(channel: u32, k: u32, slots: std::ops::Range<u32>) -> Self {
+        Unit {
+            phase: Phase::Idle,
+            channel,
+            reads: Line::EMPTY,
+            ahead: Line::EMPTY,
+            rests_since: 0,
+            suspended: None,
+            was_suspended: false,
+            patience: 0,
+            group: Vec::with_capacity(k as usize),
+            base: 0,
+            prog: 0,
+            for_host: false,
+            host: Open::NO,
+            copy: Open::NO,
+            free: VecDeque::new(),
+            victim: NONE,
+            at: 0,
+            doomed: NONE,
+            copied: Vec::with_capacity(2 * k as usize),
+            spare: slots.collect(),
+            owed: 0.0,
+            price: 1.0,
+            cleaning: false,
+            extra: 0.0,
+        }
+    }
+}
