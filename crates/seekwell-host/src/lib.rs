@@ -14,6 +14,7 @@ pub mod place;
 pub mod ring;
 pub mod run;
 pub mod shared;
+pub mod sqlite;
 pub mod stop;
 pub mod sync;
 pub mod sys;

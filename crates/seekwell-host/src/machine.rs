@@ -50,6 +50,10 @@ impl HostMachine {
             moved: Moved::default(),
         }
     }
+    /// Where the run's files are, for a library that opens its own.
+    pub(crate) fn directory(&self) -> &std::path::Path {
+        self.shared.path()
+    }
     /// ECANCELED once the run is stopped.
     fn going(&self) -> Result<(), Errno> {
         if self.shared.stop.is_raised() {

@@ -4,6 +4,7 @@ use crate::inforce::in_force;
 use crate::machine::HostMachine;
 use crate::place::{PlaceError, Scratch};
 use crate::shared::Shared;
+use crate::sqlite;
 use crate::stop::{Signals, Stop};
 use crate::tasks;
 use seekwell_core::result::{DeviceInfo, Record, SCHEMA, SchedulerUsed};
@@ -65,6 +66,9 @@ pub enum HostError {
     /// It works on a raw device, and none was named.
     #[error("{0} works on a raw device: name a device or file with --raw")]
     NoDevice(String),
+    /// SQLite's library is not there.
+    #[error(transparent)]
+    Sqlite(#[from] sqlite::Missing),
     /// Something of the host.
     #[error("{what}: {source}")]
     Host {
@@ -90,8 +94,14 @@ pub fn run_real(plan: &Plan, o: &Options) -> Result<Ran, HostError> {
         return Err(HostError::NoDevice(plan.name().to_owned()));
     }
     enough_space(plan, &o.dir)?;
-    let script = plan.clone();
-    let mut ran = run_script(plan.name(), o, move |m| script.run(m))?;
+    let mut ran = match plan.name() {
+        // What the script imitates is here itself.
+        sqlite::WORKLOAD => sqlite::run(plan, o)?,
+        name => {
+            let script = plan.clone();
+            run_script(name, o, move |m| script.run(m))?
+        }
+    };
     ran.record.params = plan.params();
     Ok(ran)
 }

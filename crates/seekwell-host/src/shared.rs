@@ -105,6 +105,10 @@ impl Shared {
         let ns = u64::try_from(self.start.elapsed().as_nanos()).unwrap_or(u64::MAX);
         Instant::START + Nanos(ns)
     }
+    /// Its path.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
     /// The run's directory.
     pub fn dir(&self) -> BorrowedFd<'_> {
         self.dir.as_fd()

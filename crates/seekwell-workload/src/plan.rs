@@ -52,6 +52,10 @@ impl Plan {
     pub fn params(&self) -> BTreeMap<String, String> {
         self.params.texts()
     }
+    /// The parameters' values.
+    pub fn values(&self) -> &Params {
+        &self.params
+    }
     /// On what it runs.
     pub fn needs(&self) -> Needs {
         self.workload.needs
