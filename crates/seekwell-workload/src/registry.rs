@@ -69,7 +69,7 @@ macro_rules! registry {
 
 registry! {
     fs_mark blogbench compilebench iozone tiobench postmark pgbench sqlite androbench_io mysql_scan
-    hdparm seeker random_read
+    hdparm seeker random_read web compile app_start interactive streams fsync_latency
 }
 
 /// The workload of a name.

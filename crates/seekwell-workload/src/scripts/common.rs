@@ -45,6 +45,16 @@ impl Group {
     }
 }
 
+/// Both must be well. Of two failures the one that is not merely "stopped" counts: a task that was
+/// stopped because another failed is not the cause.
+pub fn both(a: Outcome, b: Outcome) -> Outcome {
+    match (a, b) {
+        (Err(a), Err(b)) if a.stopped() && !b.stopped() => Err(b),
+        (Err(a), _) => Err(a),
+        (Ok(()), b) => b,
+    }
+}
+
 /// State that tasks of a script share. It is touched inside a closure, so that it cannot be held
 /// while a task waits: waiting is the business of the machine's locks.
 pub struct Shared<T>(Arc<Mutex<T>>);

@@ -1,12 +1,16 @@
 //! The scripts, a file each: what the original does, call by call, and what it prints.
 
 pub mod androbench_io;
+pub mod app_start;
 pub mod blogbench;
 pub mod common;
+pub mod compile;
 pub mod compilebench;
 pub mod device;
 pub mod fs_mark;
+pub mod fsync_latency;
 pub mod hdparm;
+pub mod interactive;
 pub mod iozone;
 pub mod mysql_scan;
 pub mod pgbench;
@@ -14,4 +18,6 @@ pub mod postmark;
 pub mod random_read;
 pub mod seeker;
 pub mod sqlite;
+pub mod streams;
 pub mod tiobench;
+pub mod web;

@@ -143,8 +143,7 @@ pub async fn run<M: Machine>(m: &mut M, p: &Params, dir: &str) -> Outcome {
         m.metric("runtime", "s", secs, false);
     }
     let others = others.join(m).await;
-    outcome?;
-    others?;
+    both(outcome, others)?;
     close(m, fd, &path).await
 }
 
@@ -196,7 +195,7 @@ async fn innodb<M: Machine>(m: &mut M, fd: Fd, pieces: &[u64], piece: u64, cpu: 
     let outcome = query(m, fd, &extents, cpu, &ahead, work, done).await;
     m.end_channel(work);
     let thread = group.join(m).await;
-    outcome.and(thread)
+    both(outcome, thread)
 }
 
 async fn query<M: Machine>(

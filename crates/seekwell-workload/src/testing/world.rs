@@ -221,6 +221,10 @@ impl World {
         self.inodes.iter().sum()
     }
 
+    /// Makes a directory before the run.
+    pub fn make_dir(&mut self, path: &str) {
+        self.nodes.insert(path.to_owned(), Node::Dir);
+    }
     /// The log.
     pub fn log(&self) -> &[Call] {
         &self.log

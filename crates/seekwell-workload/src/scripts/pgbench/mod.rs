@@ -279,7 +279,7 @@ pub async fn run<M: Machine>(m: &mut M, p: &Params, dir: &str) -> Outcome {
         m.metric("mean latency", "ms", ms, false);
     }
     let kept = keepers.join(m).await;
-    outcome.and(kept)
+    both(outcome, kept)
 }
 
 /// Makes the files as `pgbench -i` leaves them: written, synced, in the cache as far as it goes.

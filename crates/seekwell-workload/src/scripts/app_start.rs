@@ -1,0 +1,245 @@
+//! Starting an application while others use the disk.
+//!
+//! A start is a chain: libraries are mapped and faulted in piece by piece, small files are opened
+//! and read, with a little CPU time between, so that each read waits for the one before. The disk
+//! is kept busy by sequential readers and writers. Each start is cold. The pattern (files, sizes,
+//! order) is drawn once and is the same for every start of a run.
+
+use super::common::*;
+use crate::fail::{Context, Outcome};
+use crate::machine::{How, Machine};
+use crate::note::Mark;
+use crate::params::{Kind, Params, param, profile};
+use crate::registry::{Needs, Workload, any};
+use rand::seq::SliceRandom;
+use seekwell_core::{Access, NSEC_PER_SEC, Nanos, OpenFlags};
+
+/// Documentation.
+pub const WORKLOAD: Workload = Workload {
+    name: "app-start",
+    summary: "start an application while other tasks read and write",
+    metric: "seconds of a start, mean, lower is better",
+    stresses: "a chain of small dependent reads against bulk load: idling, read preference, raising",
+    source: "after the start-up tests published with BFQ (file list and sizes are estimates)",
+    params: &[
+        param("starts", Kind::Count(1, 10_000), "5", "starts, each cold"),
+        param("libraries", Kind::Count(1, 10_000), "60", "mapped files"),
+        param(
+            "small",
+            Kind::Count(0, 100_000),
+            "150",
+            "small files read whole",
+        ),
+        param(
+            "readers",
+            Kind::Count(0, 1024),
+            "2",
+            "sequential readers beside it",
+        ),
+        param(
+            "writers",
+            Kind::Count(0, 1024),
+            "2",
+            "sequential writers beside it",
+        ),
+        param(
+            "bulk",
+            Kind::Bytes(1 << 20, 1 << 44),
+            "1GiB",
+            "bytes of each reader's and writer's file",
+        ),
+        param(
+            "pause",
+            Kind::Time(0, 3600 * NSEC_PER_SEC),
+            "3s",
+            "between starts",
+        ),
+    ],
+    profiles: &[
+        profile(
+            "readers",
+            "10 readers",
+            &[("readers", "10"), ("writers", "0")],
+        ),
+        profile(
+            "mixed",
+            "5 readers, 5 writers",
+            &[("readers", "5"), ("writers", "5")],
+        ),
+        profile(
+            "idle",
+            "nothing beside it",
+            &[("readers", "0"), ("writers", "0")],
+        ),
+    ],
+    needs: Needs::Directory,
+    space: |p| {
+        let bulk = p.int("readers") + p.int("writers");
+        bulk * p.int("bulk") + p.int("libraries") * (4 << 20) + p.int("small") * (64 << 10)
+    },
+    check: any,
+};
+
+/// A step of a start.
+#[derive(Clone, Copy)]
+enum Step {
+    /// Faults in a range of a library.
+    Fault(u64, u64, u64),
+    /// Reads a small file whole.
+    Read(u64),
+}
+
+const BULK_CALL: u32 = 256 << 10;
+const CPU: Nanos = Nanos::from_us(200);
+
+/// The script.
+pub async fn run<M: Machine>(m: &mut M, p: &Params, dir: &str) -> Outcome {
+    m.mark(Mark::Phase("install"));
+    let mut steps = Vec::new();
+    for l in 0..p.int("libraries") {
+        let size = (lognormal(m, 400e3, 900e3) as u64).clamp(64 << 10, 4 << 20);
+        lay_out(m, &format!("{dir}/lib{l}.so"), size).await?;
+        // A third of a library is used, in runs of up to 128 KiB.
+        for _ in 0..(size / (192 << 10)).max(1) {
+            let len = uniform(m, 1, 32) * 4096;
+            let off = uniform(m, 0, size.saturating_sub(len) / 4096) * 4096;
+            steps.push(Step::Fault(l, off, len.min(size - off)));
+        }
+    }
+    for s in 0..p.int("small") {
+        let size = (lognormal(m, 4e3, 8e3) as u64).clamp(100, 64 << 10);
+        lay_out(m, &format!("{dir}/small{s}"), size).await?;
+        steps.push(Step::Read(s));
+    }
+    steps.shuffle(m.rng());
+    let bulk = p.int("bulk");
+    for r in 0..p.int("readers") {
+        lay_out(m, &format!("{dir}/bulk{r}"), bulk).await?;
+    }
+    m.syncfs().await.doing(|| "sync")?;
+    m.drop_caches().await.doing(|| "drop caches")?;
+    let stop = Shared::new(false);
+    let mut others = Group::new();
+    for (kind, write) in [("reader", false), ("writer", true)] {
+        for i in 0..p.int(&format!("{kind}s")) {
+            let name = if write { "written" } else { "bulk" };
+            let (path, stop) = (format!("{dir}/{name}{i}"), stop.clone());
+            let how = How::named(format!("{kind}{i}"));
+            others
+                .spawn(m, how, move |m| bulk_task(m, path, bulk, write, stop))
+                .await?;
+        }
+    }
+    m.mark(Mark::ClockStart);
+    let (mut sum, mut done) = (0.0, 0);
+    let mut outcome = Ok(());
+    for _ in 0..p.int("starts") {
+        m.sleep(p.time("pause")).await.doing(|| "pause")?;
+        m.drop_caches().await.doing(|| "drop caches")?;
+        m.mark(Mark::Other("application start"));
+        let started = m.now();
+        // A new process each time: a new io context.
+        let (mine, dir) = (steps.clone(), dir.to_owned());
+        let mut app = Group::new();
+        app.spawn(m, How::named(format!("app{done}")), move |m| {
+            start(m, dir, mine)
+        })
+        .await?;
+        outcome = app.join(m).await;
+        if outcome.is_err() {
+            break;
+        }
+        sum += seconds(m, started);
+        done += 1;
+    }
+    stop.with(|s| *s = true);
+    if done > 0 {
+        m.metric("start-up", "s", sum / f64::from(done), false);
+    }
+    let others = others.join(m).await;
+    both(outcome, others)
+}
+
+async fn start<M: Machine>(mut m: M, dir: String, steps: Vec<Step>) -> Outcome {
+    let m = &mut m;
+    let whole = m.op_begin("start");
+    for s in steps {
+        let op = m.op_begin("step");
+        match s {
+            Step::Fault(l, off, len) => {
+                let path = format!("{dir}/lib{l}.so");
+                let fd = open(m, &path, OpenFlags::RDONLY).await?;
+                let map = m.map(fd, off, len).await.doing(|| format!("map {path}"))?;
+                let done = m.touch(map, 0, len, Access::Read).await;
+                done.doing(|| format!("touch {path}"))?;
+                m.unmap(map).await.doing(|| format!("unmap {path}"))?;
+                close(m, fd, &path).await?;
+            }
+            Step::Read(s) => {
+                let path = format!("{dir}/small{s}");
+                let fd = open(m, &path, OpenFlags::RDONLY).await?;
+                read_all(m, fd, 16 << 10, &path).await?;
+                close(m, fd, &path).await?;
+            }
+        }
+        m.op_end(op, 0);
+        m.compute(CPU).await.doing(|| "compute")?;
+    }
+    m.op_end(whole, 0);
+    Ok(())
+}
+
+/// Reads or writes a file front to back, over and over.
+async fn bulk_task<M: Machine>(
+    mut m: M,
+    path: String,
+    size: u64,
+    write: bool,
+    stop: Shared<bool>,
+) -> Outcome {
+    let m = &mut m;
+    let how = if write { FRESH } else { OpenFlags::RDONLY };
+    let kind = if write { "bulk write" } else { "bulk read" };
+    let fd = open(m, &path, how).await?;
+    let mut off = 0;
+    while !stop.with(|s| *s) {
+        let op = m.op_begin(kind);
+        let len = size_of_call(BULK_CALL, size - off);
+        let done = if write {
+            m.write(fd, off, len).await
+        } else {
+            m.read(fd, off, len).await
+        };
+        done.doing(|| format!("{kind} of {len} bytes at {off} of {path}"))?;
+        m.op_end(op, u64::from(len));
+        off = (off + u64::from(len)) % size;
+    }
+    close(m, fd, &path).await
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::Trial;
+
+    #[test]
+    fn every_start_does_the_same_steps() {
+        let given = [
+            ("starts", "3"),
+            ("pause", "10ms"),
+            ("bulk", "1m"),
+            ("libraries", "10"),
+            ("small", "20"),
+        ];
+        let t = Trial::run("app-start", &given);
+        assert_eq!(t.ops("start"), 3);
+        assert_eq!(t.ops("step") % 3, 0);
+        assert_eq!(t.calls_on("read", "small") % 3, 0);
+        assert!(t.ops("bulk read") > 0 && t.ops("bulk write") > 0);
+        assert_eq!(t.calls("drop_caches"), 4);
+        assert_eq!(t.tasks(), 1 + 4 + 3);
+        assert_eq!(t.left_over(), 0);
+        let steps = t.ops("step") / 3;
+        // 200 us of CPU a step and little else.
+        assert!(t.metric() > steps as f64 * 200e-6 && t.metric() < steps as f64 * 400e-6);
+    }
+}

@@ -1,0 +1,126 @@
+//! Latency of fsync while others dirty the cache.
+//!
+//! One task appends a little and syncs, again and again, as a mail server or a log does; writers
+//! fill the page cache, so that the flusher is always at work.
+
+use super::common::*;
+use super::interactive;
+use crate::fail::{Context, Outcome};
+use crate::machine::{How, Machine};
+use crate::note::Mark;
+use crate::params::{Kind, Params, param, profile};
+use crate::registry::{Needs, Workload, any};
+use seekwell_core::{Instant, NSEC_PER_SEC, Nanos, OpenFlags};
+
+/// Documentation.
+pub const WORKLOAD: Workload = Workload {
+    name: "fsync-latency",
+    summary: "append and fsync while others fill the page cache",
+    metric: "ms of an fsync, mean, lower is better; 99th percentile and writers' MB/s beside it",
+    stresses: "sync writes, journal and flushes behind writeback",
+    source: "the case of the complaints about ext3 and ext4 under load",
+    params: &[
+        param(
+            "seconds",
+            Kind::Time(NSEC_PER_SEC / 10, 24 * 3600 * NSEC_PER_SEC),
+            "60s",
+            "how long",
+        ),
+        param("writers", Kind::Count(0, 1024), "1", "bulk writers"),
+        param(
+            "bulk",
+            Kind::Bytes(1 << 20, 1 << 44),
+            "1GiB",
+            "bytes after which a writer starts over in a new file",
+        ),
+        param(
+            "append",
+            Kind::Bytes(1, 1 << 30),
+            "4KiB",
+            "bytes appended before each fsync",
+        ),
+        param(
+            "think",
+            Kind::Time(0, 3600 * NSEC_PER_SEC),
+            "100ms",
+            "between fsyncs",
+        ),
+    ],
+    profiles: &[profile(
+        "alone",
+        "no writer: the cost of an fsync itself",
+        &[("writers", "0")],
+    )],
+    needs: Needs::Directory,
+    space: |p| (p.int("writers") + 1) * 2 * p.int("bulk"),
+    check: any,
+};
+
+/// The script.
+pub async fn run<M: Machine>(m: &mut M, p: &Params, dir: &str) -> Outcome {
+    m.mark(Mark::ClockStart);
+    let start = m.now();
+    let end = start + p.time("seconds");
+    let times: Shared<Vec<u64>> = Shared::new(Vec::new());
+    let written = Shared::new(0);
+    let mut group = Group::new();
+    let (mine, path) = (times.clone(), format!("{dir}/log"));
+    let (append, think) = (p.small("append"), p.time("think"));
+    group
+        .spawn(m, How::named("syncer"), move |m| {
+            syncer(m, path, append, think, end, mine)
+        })
+        .await?;
+    for w in 0..p.int("writers") {
+        let (path, bulk, written) = (format!("{dir}/bulk{w}"), p.int("bulk"), written.clone());
+        group
+            .spawn(m, How::named(format!("writer{w}")), move |m| {
+                interactive::writer(m, path, bulk, end, written)
+            })
+            .await?;
+    }
+    let outcome = group.join(m).await;
+    interactive::report(m, "fsync", times.with(std::mem::take));
+    let mb = rate(mib(written.with(|w| *w)), seconds(m, start));
+    m.metric("bulk write", "MB/s", mb, true);
+    outcome
+}
+
+async fn syncer<M: Machine>(
+    mut m: M,
+    path: String,
+    append: u32,
+    think: Nanos,
+    end: Instant,
+    times: Shared<Vec<u64>>,
+) -> Outcome {
+    let m = &mut m;
+    let fd = open(m, &path, OpenFlags::CREATE | OpenFlags::APPEND).await?;
+    while m.now() < end {
+        m.sleep(think).await.doing(|| "think")?;
+        let n = m.append(fd, append).await;
+        n.doing(|| format!("append {append} bytes to {path}"))?;
+        let since = m.now();
+        fsync(m, fd, &path).await?;
+        let took = m.now().since(since).0;
+        times.with(|t| t.push(took));
+    }
+    close(m, fd, &path).await
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::Trial;
+
+    #[test]
+    fn one_append_and_one_fsync_a_round() {
+        let given = [("seconds", "1s"), ("bulk", "64m"), ("think", "10ms")];
+        let t = Trial::run("fsync-latency", &given);
+        let rounds = t.calls_on("append", "log");
+        assert_eq!(t.ops("fsync") as usize, rounds);
+        assert!((98..=100).contains(&rounds), "{rounds}");
+        // 100 us in the test world.
+        assert!((t.metric() - 0.1).abs() < 1e-9, "{}", t.metric());
+        assert_eq!(t.left_over(), 0);
+    }
+}

@@ -1,0 +1,198 @@
+//! N sequential streams, each with a file of its own, for a fixed time.
+//!
+//! Readers read cold files through read-ahead or past the cache; writers write past the cache or
+//! through it. Total rate, and how evenly it was shared: Jain's index, 1 when all got the same, 1/N
+//! when one got everything.
+
+use super::common::*;
+use crate::fail::{Context, Outcome};
+use crate::machine::{How, Machine};
+use crate::note::Mark;
+use crate::params::{Kind, Params, param, profile};
+use crate::registry::{Needs, Workload};
+use seekwell_core::{Instant, IoPrio, NSEC_PER_SEC, Nanos, OpenFlags};
+
+/// Documentation.
+pub const WORKLOAD: Workload = Workload {
+    name: "streams",
+    summary: "N sequential streams at once",
+    metric: "MB/s of all, higher is better; Jain's fairness index beside it",
+    stresses: "seeks between streams: idling and slices against strict order; shares by priority",
+    source: "the case slices were made for (CFQ, BFQ, anticipatory)",
+    params: &[
+        param("streams", Kind::Count(1, 1024), "4", "tasks, one file each"),
+        param(
+            "kind",
+            Kind::Choice(&["read", "write"]),
+            "read",
+            "readers or writers",
+        ),
+        param(
+            "size",
+            Kind::Bytes(1 << 20, 1 << 44),
+            "1GiB",
+            "bytes of a file; a stream starts over at its end",
+        ),
+        param(
+            "block",
+            Kind::Bytes(4096, 16 << 20),
+            "64KiB",
+            "bytes of a call",
+        ),
+        param("direct", Kind::Flag, "no", "past the page cache"),
+        param(
+            "think",
+            Kind::Time(0, 3600 * NSEC_PER_SEC),
+            "0",
+            "sleep between calls",
+        ),
+        param(
+            "seconds",
+            Kind::Time(NSEC_PER_SEC / 100, 24 * 3600 * NSEC_PER_SEC),
+            "30s",
+            "how long",
+        ),
+        param(
+            "priorities",
+            Kind::Choice(&["equal", "spread"]),
+            "equal",
+            "spread: best-effort levels 0 to 7 in turn",
+        ),
+    ],
+    profiles: &[profile(
+        "one",
+        "a lone stream: no scheduler can matter",
+        &[("streams", "1")],
+    )],
+    needs: Needs::Directory,
+    space: |p| p.int("streams") * p.int("size"),
+    check: |p| {
+        if p.flag("direct") && p.int("block") % 4096 != 0 {
+            return Err("block must be a multiple of 4096 with direct=yes".into());
+        }
+        if p.int("size") % p.int("block") != 0 {
+            return Err("size must be a multiple of block".into());
+        }
+        Ok(())
+    },
+};
+
+#[derive(Clone)]
+struct Job {
+    path: String,
+    size: u64,
+    block: u32,
+    write: bool,
+    how: OpenFlags,
+    think: Nanos,
+    end: Instant,
+    bytes: Shared<Vec<u64>>,
+    index: usize,
+}
+
+/// The script.
+pub async fn run<M: Machine>(m: &mut M, p: &Params, dir: &str) -> Outcome {
+    let n = p.int("streams");
+    let write = p.word("kind") == "write";
+    let size = p.int("size");
+    m.mark(Mark::Phase("lay out"));
+    for s in 0..n {
+        lay_out(m, &format!("{dir}/stream{s}"), size).await?;
+    }
+    m.syncfs().await.doing(|| "sync")?;
+    m.drop_caches().await.doing(|| "drop caches")?;
+    let mut how = if write {
+        OpenFlags::empty()
+    } else {
+        OpenFlags::RDONLY
+    };
+    if p.flag("direct") {
+        how |= OpenFlags::DIRECT;
+    }
+    m.mark(Mark::ClockStart);
+    let start = m.now();
+    let mut job = Job {
+        path: String::new(),
+        size,
+        block: p.small("block"),
+        write,
+        how,
+        think: p.time("think"),
+        end: start + p.time("seconds"),
+        bytes: Shared::new(vec![0; n as usize]),
+        index: 0,
+    };
+    let mut group = Group::new();
+    for s in 0..n {
+        job.path = format!("{dir}/stream{s}");
+        job.index = s as usize;
+        let mut how = How::named(format!("stream{s}"));
+        if p.word("priorities") == "spread" {
+            how.ioprio = IoPrio::be((s % 8) as u8);
+        }
+        let job = job.clone();
+        group.spawn(m, how, move |m| stream(m, job)).await?;
+    }
+    let outcome = group.join(m).await;
+    let bytes = job.bytes.with(|b| b.clone());
+    let sum: u64 = bytes.iter().sum();
+    if sum > 0 {
+        m.metric("streams", "MB/s", rate(mib(sum), seconds(m, start)), true);
+        let squares: f64 = bytes.iter().map(|b| (*b as f64) * (*b as f64)).sum();
+        let jain = (sum as f64) * (sum as f64) / (n as f64 * squares);
+        m.metric("fairness", "Jain's index", jain, true);
+    }
+    outcome
+}
+
+async fn stream<M: Machine>(mut m: M, job: Job) -> Outcome {
+    let m = &mut m;
+    let fd = open(m, &job.path, job.how).await?;
+    let kind = if job.write { "write" } else { "read" };
+    let mut off = 0;
+    while m.now() < job.end {
+        let op = m.op_begin(kind);
+        let n = if job.write {
+            m.write(fd, off, job.block).await
+        } else {
+            m.read(fd, off, job.block).await
+        };
+        let n = n.doing(|| format!("{kind} {} bytes at {off} of {}", job.block, job.path))?;
+        m.op_end(op, u64::from(n));
+        job.bytes.with(|b| b[job.index] += u64::from(n));
+        off = (off + u64::from(job.block)) % job.size;
+        if job.think > Nanos::ZERO {
+            m.sleep(job.think).await.doing(|| "think")?;
+        }
+    }
+    close(m, fd, &job.path).await
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::Trial;
+
+    #[test]
+    fn streams_are_sequential_and_share_evenly_where_nothing_contends() {
+        for kind in ["read", "write"] {
+            let given = [("size", "4m"), ("seconds", "20ms"), ("kind", kind)];
+            let t = Trial::run("streams", &given);
+            let r = t.ranges(kind, "stream2");
+            let timed = &r[r.len() - 100..];
+            assert!(
+                timed
+                    .windows(2)
+                    .all(|w| w[1].0 == (w[0].0 + 65_536) % (4 << 20))
+            );
+            let jain = t.world.measures().metrics()[1].value;
+            assert!((jain - 1.0).abs() < 1e-9, "{jain}");
+            assert_eq!(t.left_over(), 0);
+        }
+    }
+
+    #[test]
+    fn a_file_that_no_whole_number_of_blocks_fills_is_refused() {
+        let given = [("block".to_owned(), "5000".to_owned())];
+        assert!(crate::Plan::new("streams", &given).is_err());
+    }
+}

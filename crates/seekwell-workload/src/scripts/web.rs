@@ -1,0 +1,151 @@
+//! A static page, served as `ab` asks for it: CPU and a growing log, next to nothing for the disk.
+//!
+//! Per request: CPU time, open, stat, read of the page from the cache, close, a line appended to
+//! the access log. Workers take requests from one count. The load generator and the network are in
+//! the CPU time, which is of all cores together.
+
+use super::common::*;
+use crate::fail::{Context, Outcome};
+use crate::machine::{Fd, How, Machine};
+use crate::note::Mark;
+use crate::params::{Kind, Params, param, profile};
+use crate::registry::{Needs, Workload, any};
+use seekwell_core::{NSEC_PER_SEC, Nanos, OpenFlags};
+
+/// Documentation.
+pub const WORKLOAD: Workload = Workload {
+    name: "web",
+    summary: "serve a static page (apache, nginx)",
+    metric: "requests/s, higher is better",
+    stresses: "CPU; the disk sees a log of a few hundred kB/s (a null test)",
+    source: "apache 2.2.21 and nginx 1.0.11 under ab -c 100; pts/apache-1.4.0, pts/nginx-1.1.0",
+    params: &[
+        param(
+            "requests",
+            Kind::Count(1, 1_000_000_000),
+            "700000",
+            "requests in all (ab -n)",
+        ),
+        param(
+            "workers",
+            Kind::Count(1, 1024),
+            "100",
+            "processes or threads that serve",
+        ),
+        param(
+            "cpu",
+            Kind::Time(0, NSEC_PER_SEC),
+            "176us",
+            "CPU time of a request",
+        ),
+        param("page", Kind::Bytes(1, 1 << 30), "3064", "bytes of the page"),
+        param("line", Kind::Bytes(1, 1 << 20), "85", "bytes of a log line"),
+    ],
+    profiles: &[
+        profile("apache", "prefork, 2 cores at 88 us a request", &[]),
+        profile("nginx", "one worker at 37 us", NGINX),
+    ],
+    needs: Needs::Directory,
+    space: |p| p.int("page") + p.int("requests") * p.int("line"),
+    check: any,
+};
+
+const NGINX: &[(&str, &str)] = &[("requests", "500000"), ("workers", "1"), ("cpu", "37us")];
+
+#[derive(Clone)]
+struct Site {
+    page: String,
+    size: u32,
+    log: Fd,
+    line: u32,
+    cpu: Nanos,
+    left: Shared<u64>,
+    done: Shared<u64>,
+}
+
+/// The script.
+pub async fn run<M: Machine>(m: &mut M, p: &Params, dir: &str) -> Outcome {
+    let page = format!("{dir}/test.html");
+    lay_out(m, &page, p.int("page")).await?;
+    let log_path = format!("{dir}/access.log");
+    let how = OpenFlags::CREATE | OpenFlags::APPEND;
+    let site = Site {
+        page,
+        size: p.small("page"),
+        log: open(m, &log_path, how).await?,
+        line: p.small("line"),
+        cpu: p.time("cpu"),
+        left: Shared::new(p.int("requests")),
+        done: Shared::new(0),
+    };
+    m.mark(Mark::ClockStart);
+    let start = m.now();
+    let mut group = Group::new();
+    for w in 0..p.int("workers") {
+        let site = site.clone();
+        let how = How::named(format!("worker{w}"));
+        group.spawn(m, how, move |m| worker(m, site)).await?;
+    }
+    let outcome = group.join(m).await;
+    let done = site.done.with(|n| *n);
+    if done > 0 {
+        let per_second = rate(done as f64, seconds(m, start));
+        m.metric(
+            "requests",
+            "requests/s",
+            (per_second * 100.0).round() / 100.0,
+            true,
+        );
+    }
+    outcome?;
+    close(m, site.log, &log_path).await
+}
+
+async fn worker<M: Machine>(mut m: M, s: Site) -> Outcome {
+    let m = &mut m;
+    let take = |n: &mut u64| {
+        let some = *n > 0;
+        *n = n.saturating_sub(1);
+        some
+    };
+    while s.left.with(take) {
+        let op = m.op_begin("request");
+        m.compute(s.cpu).await.doing(|| "compute")?;
+        let fd = open(m, &s.page, OpenFlags::RDONLY).await?;
+        m.fstat(fd).await.doing(|| format!("stat {}", s.page))?;
+        m.read(fd, 0, s.size)
+            .await
+            .doing(|| format!("read {}", s.page))?;
+        close(m, fd, &s.page).await?;
+        m.append(s.log, s.line)
+            .await
+            .doing(|| "append to access.log")?;
+        m.op_end(op, u64::from(s.size));
+        s.done.with(|n| *n += 1);
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::Trial;
+
+    #[test]
+    fn each_request_reads_the_page_and_logs_a_line() {
+        let t = Trial::run("web", &[("requests", "1000"), ("workers", "7")]);
+        assert_eq!(t.ops("request"), 1000);
+        assert_eq!(t.calls("append"), 1000);
+        assert_eq!(t.calls_on("read", "test.html"), 1000);
+        assert_eq!(t.bytes_written(), 3064 + 85_000);
+        assert_eq!(t.left_over(), 0);
+    }
+
+    #[test]
+    fn one_worker_serves_one_at_a_time() {
+        let t = Trial::run("web:profile=nginx", &[("requests", "1000")]);
+        // CPU, five calls and the bytes of page and line in the test world; the last digit is
+        // rounded away.
+        let us = 37.0 + 5.0 + 3.064 + 0.085;
+        assert!((t.metric() - 1e6 / us).abs() < 50.0, "{}", t.metric());
+    }
+}

@@ -1,0 +1,196 @@
+//! What holds for every workload of the registry.
+
+use seekwell_core::{Errno, Instant, Nanos};
+use seekwell_workload::testing::{Fault, Trial, World};
+use seekwell_workload::{Needs, Plan, workloads};
+
+/// Parameters that make a run short, the rest being defaults.
+const SHORT: &[(&str, &[(&str, &str)])] = &[
+    ("fs-mark", &[("files", "5"), ("workers", "2")]),
+    (
+        "blogbench",
+        &[("seconds", "1100ms"), ("readers", "3"), ("think", "5ms")],
+    ),
+    (
+        "compilebench",
+        &[
+            ("trees", "2"),
+            ("reads", "1"),
+            ("sources", "50"),
+            ("objects", "20"),
+            ("dirs", "10"),
+        ],
+    ),
+    ("iozone", &[("size", "1m"), ("test", "read")]),
+    ("tiobench", &[("size", "256k"), ("random", "20")]),
+    ("postmark", &[("files", "20"), ("transactions", "50")]),
+    (
+        "pgbench",
+        &[("scale", "1"), ("transactions", "100"), ("segments", "1")],
+    ),
+    ("sqlite", &[("transactions", "20")]),
+    ("androbench-io", &[("size", "1m")]),
+    ("mysql-scan", &[("size", "8m")]),
+    ("hdparm", &[("seconds", "20ms"), ("settle", "0")]),
+    ("seeker", &[("seconds", "10ms")]),
+    (
+        "random-read",
+        &[("size", "1m"), ("seconds", "10ms"), ("depth", "4")],
+    ),
+    ("web", &[("requests", "100")]),
+    ("compile", &[("files", "10"), ("headers", "10")]),
+    (
+        "app-start",
+        &[
+            ("starts", "2"),
+            ("pause", "1ms"),
+            ("libraries", "5"),
+            ("small", "5"),
+            ("bulk", "1m"),
+        ],
+    ),
+    (
+        "interactive",
+        &[("seconds", "200ms"), ("size", "1m"), ("bulk", "1m")],
+    ),
+    ("streams", &[("size", "1m"), ("seconds", "10ms")]),
+    ("fsync-latency", &[("seconds", "200ms"), ("bulk", "1m")]),
+];
+
+fn short(name: &str) -> &'static [(&'static str, &'static str)] {
+    let found = SHORT.iter().find(|s| s.0 == name);
+    found
+        .unwrap_or_else(|| panic!("{name} needs short parameters here"))
+        .1
+}
+
+#[test]
+fn all_are_documented_and_their_defaults_and_profiles_fit() {
+    assert!(workloads().len() >= 19);
+    for w in workloads() {
+        for (what, text) in [
+            ("summary", w.summary),
+            ("metric", w.metric),
+            ("stresses", w.stresses),
+            ("source", w.source),
+        ] {
+            assert!(text.len() > 10, "{}: {what}", w.name);
+        }
+        let plan = Plan::new(w.name, &[]).unwrap_or_else(|e| panic!("{e}"));
+        assert_eq!(plan.params().len(), w.params.len());
+        if w.needs == Needs::Directory {
+            assert!(plan.space() > 0, "{}", w.name);
+        }
+        for p in w.params {
+            assert!(!p.summary.is_empty(), "{} {}", w.name, p.name);
+        }
+        for p in w.profiles {
+            assert!(!p.summary.is_empty());
+            let name = format!("{}:profile={}", w.name, p.name);
+            let plan = Plan::new(&name, &[]).unwrap_or_else(|e| panic!("{e}"));
+            assert_eq!(plan.params()["profile"], p.name);
+        }
+    }
+}
+
+#[test]
+fn runs_leave_a_metric_marks_and_no_file() {
+    for w in workloads() {
+        let t = Trial::run(w.name, short(w.name));
+        assert!(t.metric() > 0.0, "{}", w.name);
+        assert_eq!(t.left_over(), 0, "{}", w.name);
+        let marks = t.world.measures().marks();
+        let named = |n: &str| marks.iter().filter(|m| m.name == n).count();
+        assert_eq!(named("clock start"), 1, "{}", w.name);
+        assert_eq!(named("clock stop"), 1, "{}", w.name);
+        assert!(t.world.measures().operations() > 0, "{}", w.name);
+    }
+}
+
+#[test]
+fn equal_seeds_give_equal_calls() {
+    for w in workloads() {
+        let log = || Trial::run(w.name, short(w.name)).world.log().to_vec();
+        assert!(log() == log(), "{}", w.name);
+    }
+}
+
+/// What a run leaves when something is wrong: an error that says what, and no files.
+fn broken(name: &str, change: impl FnOnce(&mut World)) -> Option<String> {
+    let t = Trial::with(name, short(name), change);
+    assert_eq!(t.left_over(), 0, "{name}: files are left");
+    t.outcome.err().map(|e| e.to_string())
+}
+
+#[test]
+fn a_full_disk_is_reported_and_cleaned_up() {
+    for w in workloads().iter().filter(|w| w.needs == Needs::Directory) {
+        let e = broken(w.name, |world| world.capacity = 10_000);
+        let e = e.unwrap_or_else(|| panic!("{}: it fitted", w.name));
+        assert!(
+            e.contains("no space left on device (ENOSPC)"),
+            "{}: {e}",
+            w.name
+        );
+        assert!(
+            e.contains("seekwell-") || e.contains("log"),
+            "{}: which file? {e}",
+            w.name
+        );
+    }
+}
+
+#[test]
+fn calls_that_fail_in_mid_run_end_it_with_their_error() {
+    for call in [
+        "write",
+        "read",
+        "fsync",
+        "fdatasync",
+        "open",
+        "append",
+        "rename",
+    ] {
+        for w in workloads() {
+            for after in [0, 3, 17] {
+                let fault = Fault {
+                    call,
+                    after,
+                    errno: Errno::EIO,
+                };
+                let e = broken(w.name, |world| world.fault = Some(fault));
+                if let Some(e) = e {
+                    assert!(e.contains("EIO"), "{} {call}: {e}", w.name);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_stopped_run_keeps_what_it_has_and_removes_its_files() {
+    for w in workloads() {
+        for us in [0, 1, 50, 700, 3_000, 12_345] {
+            let stop = Instant::START + Nanos::from_us(us);
+            let e = broken(w.name, |world| world.stop_at = Some(stop));
+            if let Some(e) = e {
+                assert!(e.contains("stopped (ECANCELED)"), "{} at {us}: {e}", w.name);
+            }
+        }
+    }
+    let stop = Instant::START + Nanos::from_ms(4);
+    let t = Trial::with("fs-mark", &[("files", "1000")], |w| w.stop_at = Some(stop));
+    assert!(t.outcome.as_ref().is_err_and(|e| e.stopped()));
+    assert!(t.metric() > 0.0, "the rate so far");
+}
+
+#[test]
+fn a_directory_that_is_in_the_way_is_left_alone() {
+    let plan = Plan::new("fs-mark", &[]).expect("fits");
+    let mut given = World::new(1);
+    given.make_dir(&plan.directory());
+    let t = Trial::of(plan, |w| *w = given);
+    let e = t.outcome.clone().expect_err("in the way").to_string();
+    assert!(e.contains("left by an earlier run"), "{e}");
+    assert_eq!(t.world.left_over(), 1);
+}
