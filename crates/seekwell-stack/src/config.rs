@@ -1,18 +1,38 @@
 //! What is modelled: kernel, memory, cores, file system, and switches that take a mechanism out.
 
+use crate::constants::Constants;
 use seekwell_core::Era;
 
-/// CPU time of what the kernel does for a program, nanoseconds.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct CpuCosts {
-    /// Any call.
-    pub call_ns: u64,
-    /// Copying one 4 KiB page.
-    pub copy_page_ns: u64,
-    /// Building and submitting one bio.
-    pub bio_ns: u64,
-    /// Round-robin slice when more tasks want to run than there are cores.
-    pub slice_ns: u64,
+/// The file system on the disk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fs {
+    /// Extents, delayed allocation, jbd2.
+    Ext4,
+    /// Blocks chosen at write(), jbd: a commit writes all data of its transaction.
+    Ext3,
+}
+
+/// Mechanisms that can be taken out one by one, to see what they were worth.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Ablations {
+    /// No plugs: every bio goes to the queue alone.
+    pub no_plugging: bool,
+    /// No read-ahead.
+    pub no_readahead: bool,
+    /// Nobody waits for a page under writeback.
+    pub no_stable_pages: bool,
+    /// Commits do not write or wait for data (data=writeback).
+    pub no_ordered_data: bool,
+    /// Logged blocks are never blocked.
+    pub no_shadows: bool,
+    /// Metadata are always in memory: no reads of directories, inodes, bitmaps.
+    pub metadata_cached: bool,
+    /// Dirtiers are never slowed, whatever is dirty.
+    pub no_throttling: bool,
+    /// CPU time costs nothing: calls and copies are free, computing needs no core.
+    pub no_cpu_limit: bool,
+    /// Sync writes carry no NOIDLE.
+    pub no_noidle: bool,
 }
 
 /// A modelled machine above its disk.
@@ -20,30 +40,63 @@ pub struct CpuCosts {
 pub struct Config {
     /// Kernel.
     pub era: Era,
+    /// Its constants; changed ones are the caller's business.
+    pub constants: Constants,
     /// Cores.
     pub cores: u16,
-    /// CPU costs.
-    pub cpu: CpuCosts,
-    /// Batches of bios are plugged. Off: an ablation.
-    pub plugging: bool,
+    /// Memory of the machine, bytes.
+    pub memory_bytes: u64,
+    /// Memory for the page cache, bytes, if not derived from `memory_bytes`.
+    pub cache_bytes: Option<u64>,
+    /// File system.
+    pub fs: Fs,
+    /// Barriers or flushes, if not the era's default.
+    pub barriers: Option<bool>,
+    /// Blocks of files lie scattered: mean length of a run, blocks (0: a fresh file system).
+    pub aged_run_blocks: u32,
+    /// Mechanisms taken out.
+    pub ablations: Ablations,
     /// Keep [`crate::Mark`]s.
     pub marks: bool,
+    /// Keep a sample of the state each second.
+    pub series: bool,
+    /// Seed of what is random (scatter of an aged file system).
+    pub seed: u64,
 }
 
 impl Config {
-    /// A machine of a kernel's time.
+    /// A machine of a kernel's time: four cores, 4 GiB, the usual file system.
     pub fn new(era: Era) -> Self {
+        let constants = Constants::of(era);
         Config {
             era,
             cores: 4,
-            cpu: CpuCosts {
-                call_ns: 500,
-                copy_page_ns: 300,
-                bio_ns: 1_000,
-                slice_ns: 4_000_000,
+            memory_bytes: 4 << 30,
+            cache_bytes: None,
+            fs: if constants.delayed_allocation != 0 {
+                Fs::Ext4
+            } else {
+                Fs::Ext3
             },
-            plugging: true,
+            constants,
+            barriers: None,
+            aged_run_blocks: 0,
+            ablations: Ablations::default(),
             marks: true,
+            series: true,
+            seed: 1,
         }
+    }
+    /// Page cache, pages.
+    pub fn cache_pages(&self) -> u64 {
+        let fixed = self.constants.fixed_use_mib << 20;
+        let left = self.memory_bytes.saturating_sub(fixed);
+        // A machine with little memory still has a cache.
+        let bytes = self.cache_bytes.unwrap_or(left.max(self.memory_bytes / 4));
+        (bytes / 4096).max(64)
+    }
+    /// Are caches flushed?
+    pub fn flushes(&self) -> bool {
+        self.barriers.unwrap_or(self.constants.barriers != 0)
     }
 }

@@ -1,10 +1,9 @@
 //! Bios on their way: who waits for them and what their end changes.
 
+use crate::aio::Notify;
 use crate::rt::{Actor, K, parked};
 use crate::world::World;
-use seekwell_core::{
-    Bio, BioDone, BioId, Control, Errno, Flags, List, Op, Sector, Sectors, TaskId,
-};
+use seekwell_core::{Bio, BioDone, BioId, Control, Flags, List, Op, Sector, Sectors, TaskId};
 
 pub(crate) const NIL: u32 = u32::MAX;
 
@@ -14,13 +13,18 @@ pub(crate) enum Target {
     /// Nothing but its group.
     #[default]
     Plain,
+    /// Pages of a file are in memory.
+    Read { ino: u32, idx: u32, n: u32 },
+    /// Pages of a file are on the disk.
+    Write { ino: u32, idx: u32, n: u32 },
+    /// A metadata block is in the journal.
+    Log { meta: u32 },
 }
 
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct BioSlot {
     pub(crate) target: Target,
     pub(crate) group: u32,
-    pub(crate) op: u8,
     pub(crate) wait: List,
     used: bool,
 }
@@ -52,6 +56,10 @@ impl Bios {
         self.in_flight += 1;
         (i, BioId(self.made << SLOT_BITS | u64::from(i)))
     }
+    #[cfg(test)]
+    pub(crate) fn is_under_way(&self, i: u32) -> bool {
+        self.all.get(i as usize).is_some_and(|b| b.used)
+    }
     pub(crate) fn get_mut(&mut self, i: u32) -> &mut BioSlot {
         &mut self.all[i as usize]
     }
@@ -62,7 +70,8 @@ impl Bios {
 pub(crate) struct Group {
     pub(crate) pending: u32,
     pub(crate) error: bool,
-    wait: List,
+    pub(crate) wait: List,
+    notify: Option<Notify>,
 }
 
 #[derive(Default, Debug)]
@@ -87,6 +96,9 @@ impl Groups {
     pub(crate) fn get(&self, g: u32) -> &Group {
         &self.all[g as usize]
     }
+    pub(crate) fn get_mut(&mut self, g: u32) -> &mut Group {
+        &mut self.all[g as usize]
+    }
     pub(crate) fn free(&mut self, g: u32) {
         self.free.push(g);
     }
@@ -109,7 +121,6 @@ impl World {
         let (slot, id) = self.bios.alloc(BioSlot {
             target: want.target,
             group: want.group,
-            op: want.op as u8,
             wait: List::new(),
             used: true,
         });
@@ -135,7 +146,13 @@ impl World {
         slot
     }
     pub(crate) fn plug(&mut self, a: Actor, open: bool) {
-        if !self.cfg.plugging {
+        if self.cfg.ablations.no_plugging {
+            return;
+        }
+        // A plug inside a plug is the outer one's.
+        let depth = &mut self.tasks[a as usize].plugs;
+        *depth = if open { *depth + 1 } else { *depth - 1 };
+        if *depth != u8::from(open) {
             return;
         }
         let (now, t) = (self.now(), TaskId(a));
@@ -146,6 +163,17 @@ impl World {
         };
         self.sink.control(now, what);
         self.sink_changed();
+    }
+    /// Has an AIO context told of a group's end; at once if it has ended.
+    pub(crate) fn notify_group(&mut self, g: u32, n: Notify) {
+        let group = &mut self.groups.all[g as usize];
+        if group.pending > 0 {
+            group.notify = Some(n);
+            return;
+        }
+        let error = group.error;
+        self.groups.free(g);
+        self.aio_ended(n, error);
     }
     /// Runs the disk to now and does what ended bios call for.
     pub(crate) fn run_disk(&mut self) {
@@ -175,6 +203,12 @@ impl World {
         self.bios.free.push(i);
         self.bios.in_flight -= 1;
         self.stats.bio_errors += u64::from(d.error);
+        match slot.target {
+            Target::Plain => {}
+            Target::Read { ino, idx, n } => self.pages_read(ino, idx, n, d.error),
+            Target::Write { ino, idx, n } => self.pages_written(ino, idx, n, d.error),
+            Target::Log { meta } => self.logged(meta),
+        }
         self.rt.wake_all(&mut slot.wait);
         if slot.group != NIL {
             let g = &mut self.groups.all[slot.group as usize];
@@ -183,6 +217,11 @@ impl World {
             if g.pending == 0 {
                 let mut q = std::mem::take(&mut g.wait);
                 self.rt.wake_all(&mut q);
+                let (notify, error) = (g.notify.take(), g.error);
+                if let Some(n) = notify {
+                    self.groups.free(slot.group);
+                    self.aio_ended(n, error);
+                }
             }
         }
     }
@@ -202,32 +241,6 @@ pub(crate) async fn after_submit(k: &K, a: Actor) {
             w.sink_changed();
             w.starved.push(a);
             w.rt.sleep_plain(a);
-        }
-        parked(k, a).await;
-    }
-}
-
-/// Waits until all bios of a group have ended; frees it. EIO if one failed.
-pub(crate) async fn wait_group(k: &K, a: Actor, g: u32) -> Result<(), Errno> {
-    crate::rt::pay(k, a).await;
-    let mut told = false;
-    loop {
-        {
-            let mut w = k.w();
-            if w.groups.get(g).pending == 0 {
-                let error = w.groups.get(g).error;
-                w.groups.free(g);
-                return if error { Err(Errno::EIO) } else { Ok(()) };
-            }
-            if !told {
-                // Whoever sleeps flushes its plug.
-                told = true;
-                let now = w.now();
-                w.sink.control(now, Control::Sleep(TaskId(a)));
-                w.sink_changed();
-            }
-            let w = &mut *w;
-            w.rt.sleep_on(&mut w.groups.all[g as usize].wait, a);
         }
         parked(k, a).await;
     }

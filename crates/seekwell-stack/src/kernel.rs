@@ -1,18 +1,27 @@
 //! The kernel as an executor of programs sees it: calls in, results out, on the virtual clock.
 
+use crate::aio::Operation;
 use crate::call::{Call, Outcome, Ret, TaskConfig};
 use crate::config::Config;
-use crate::raw;
-use crate::rt::{Actor, K, Timer, parked, pay, sleep_until};
-use crate::stats::{Mark, Stats};
+use crate::files::DEVICE_FD;
+use crate::fs::BDEV;
+use crate::rt::{Actor, K, Timer, pay, sleep_until};
+use crate::stats::{Mark, Sample, Stats};
 use crate::world::World;
-use seekwell_core::{BioSink, CgroupId, Control, Errno, Instant, IoPrio, Op, TaskId};
+use crate::{aio, direct, flusher, journal, mapped, names, raw, read, sync, truncate, write};
+use seekwell_core::{BioSink, CgroupId, Control, Instant, IoPrio, Op, TaskId};
 use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Waker};
 
 /// Task numbers below this are the kernel's own.
 pub const FIRST_USER_TASK: u32 = 32;
+/// The flusher of the device.
+pub(crate) const FLUSHER: Actor = 1;
+/// The journal thread.
+pub(crate) const JOURNAL: Actor = 2;
+/// pdflush: background, and periodic behind it.
+pub(crate) const PDFLUSH: Actor = 3;
 
 type Program = Pin<Box<dyn Future<Output = ()>>>;
 
@@ -28,10 +37,45 @@ pub struct Kernel {
 impl Kernel {
     /// Boots at [`Instant::START`].
     pub fn new(config: Config, disk: Box<dyn BioSink>) -> Self {
-        Kernel {
+        let old = config.constants.dirtier_writes != 0;
+        let journal_prio = IoPrio::be(config.constants.journal_prio as u8);
+        let mut kernel = Kernel {
             k: K::new(World::new(config, disk)),
             programs: (0..FIRST_USER_TASK).map(|_| None).collect(),
+        };
+        let k = kernel.k.clone();
+        kernel.thread(JOURNAL, "journal", journal_prio, journal::thread(k.clone()));
+        if old {
+            for (i, name) in ["pdflush background", "pdflush periodic"]
+                .into_iter()
+                .enumerate()
+            {
+                let a = PDFLUSH + i as u32;
+                kernel.thread(a, name, IoPrio::NONE, flusher::pdflush(k.clone(), a));
+            }
+        } else {
+            kernel.thread(FLUSHER, "flusher", IoPrio::NONE, flusher::thread(k));
         }
+        kernel.run_ready();
+        kernel
+    }
+    fn thread(
+        &mut self,
+        a: Actor,
+        name: &str,
+        ioprio: IoPrio,
+        life: impl Future<Output = ()> + 'static,
+    ) {
+        let config = TaskConfig {
+            name: name.to_owned(),
+            ioprio,
+            ..TaskConfig::default()
+        };
+        let mut w = self.k.w();
+        w.add_task(a, config);
+        w.rt.ready.push_back(a);
+        drop(w);
+        self.programs[a as usize] = Some(Box::pin(life));
     }
     /// A new task; it may call at once.
     pub fn task_new(&mut self, now: Instant, config: TaskConfig) -> TaskId {
@@ -94,7 +138,10 @@ impl Kernel {
             assert!(t.exists, "task {} does not exist", tid.0);
             assert!(t.idle, "task {} has a call under way", tid.0);
             t.idle = false;
-            t.call = Some(call);
+            if w.short(tid.0, &call) {
+                return;
+            }
+            w.tasks[tid.0 as usize].call = Some(call);
             w.rt.ready.push_back(tid.0);
         }
         self.run_ready();
@@ -128,6 +175,7 @@ impl Kernel {
                     return;
                 };
                 w.rt.now = w.rt.now.max(t);
+                w.sample();
                 if disk.is_some_and(|d| d <= t) {
                     w.run_disk();
                 }
@@ -160,11 +208,24 @@ impl Kernel {
     pub fn take_marks(&mut self) -> Vec<(Instant, Mark)> {
         std::mem::take(&mut self.k.w().marks)
     }
+    /// Samples of the state, one a second at most, since the last time they were taken.
+    pub fn take_series(&mut self) -> Vec<Sample> {
+        std::mem::take(&mut self.k.w().series)
+    }
+    /// Bytes allocated to files by name: (path's inode) length and blocks are in [`Call::Stat`];
+    /// this is the space left for data, bytes.
+    pub fn available_bytes(&self) -> u64 {
+        self.k.w().fs.available() * 4096
+    }
     /// Bios with the block layer.
     pub fn in_flight(&self) -> u32 {
         self.k.w().bios.in_flight
     }
 
+    #[cfg(test)]
+    pub(crate) fn world(&self) -> std::cell::RefMut<'_, World> {
+        self.k.w()
+    }
     fn run_ready(&mut self) {
         let mut cx = Context::from_waker(Waker::noop());
         loop {
@@ -198,11 +259,15 @@ impl World {
 async fn serve(k: K, a: Actor) {
     loop {
         let call = next_call(&k, a).await;
+        let waits = matches!(call, Call::Sleep(_) | Call::Compute(_));
         let ret = perform(&k, a, call).await;
-        let cost = k.w().cfg.cpu.call_ns;
-        k.w().spend(a, cost);
+        if !waits {
+            let cost = k.w().cfg.constants.call_ns;
+            k.w().spend(a, cost);
+        }
         pay(&k, a).await;
         let mut w = k.w();
+        debug_assert_eq!(w.tasks[a as usize].plugs, 0, "every plug is closed");
         w.stats.calls += 1;
         w.tasks[a as usize].idle = true;
         w.ended.push((TaskId(a), ret));
@@ -217,6 +282,30 @@ async fn next_call(k: &K, a: Actor) -> Call {
     .await
 }
 
+impl World {
+    /// Calls that need neither disk nor wait: true if it is one, and only has to pay its time.
+    fn short(&mut self, a: Actor, call: &Call) -> bool {
+        let call_ns = self.cfg.constants.call_ns;
+        let (ret, ns) = match *call {
+            Call::Read { fd, off, len } => (self.read_fast(a, fd.0, off, len), call_ns),
+            Call::Write { fd, off, len } => (self.write_fast(a, fd.0, off, len), call_ns),
+            Call::Compute(d) => (Some(0), d.0),
+            _ => return false,
+        };
+        let Some(n) = ret else { return false };
+        let ns = ns + std::mem::take(&mut self.rt.debt[a as usize]);
+        if ns == 0 {
+            self.tasks[a as usize].idle = true;
+            self.stats.calls += 1;
+            self.ended.push((TaskId(a), Ok(n)));
+        } else {
+            self.tasks[a as usize].short = Some(Ok(n));
+            self.rt.want_cpu(a, ns);
+        }
+        true
+    }
+}
+
 async fn perform(k: &K, a: Actor, call: Call) -> Ret {
     match call {
         Call::Compute(d) => {
@@ -224,18 +313,112 @@ async fn perform(k: &K, a: Actor, call: Call) -> Ret {
             Ok(0)
         }
         Call::Sleep(d) => {
-            pay(k, a).await;
             let at = k.w().now() + d;
             sleep_until(k, a, at).await;
             Ok(0)
         }
-        Call::RawRead { off, len, .. } => raw::direct(k, a, Op::Read, off, len).await,
-        Call::RawWrite { off, len, .. } => raw::direct(k, a, Op::Write, off, len).await,
-        Call::RawDiscard { off, len } => raw::direct(k, a, Op::Discard, off, len).await,
-        Call::RawFlush => raw::flush(k, a).await.map(|()| 0),
-        _ => {
-            let _ = parked;
-            Err(Errno::EOPNOTSUPP)
+        Call::Open { path, flags } => names::open(k, a, &path, flags).await,
+        Call::Close { fd } => names::close(k, a, fd.0).await,
+        Call::Read { fd, off, len } => {
+            let f = k.w().file(fd.0)?;
+            if f.is_direct() {
+                direct::transfer(k, a, f.ino, Op::Read, off, len).await
+            } else {
+                read::read(k, a, fd.0, off, len).await
+            }
         }
+        Call::Write { fd, off, len } => file_write(k, a, fd.0, Some(off), len).await,
+        Call::Append { fd, len } => file_write(k, a, fd.0, None, len).await,
+        Call::Fsync { fd } => {
+            let ino = k.w().file(fd.0)?.ino;
+            sync::fsync(k, a, ino, false).await.map(|()| 0)
+        }
+        Call::Fdatasync { fd } => {
+            let ino = k.w().file(fd.0)?.ino;
+            sync::fsync(k, a, ino, true).await.map(|()| 0)
+        }
+        Call::SyncRange { fd, off, len, how } => {
+            let ino = k.w().file(fd.0)?.ino;
+            sync::sync_range(k, a, ino, off, len, how).await;
+            Ok(0)
+        }
+        Call::Syncfs => sync::sync_all(k, a).await.map(|()| 0),
+        Call::Truncate { fd, len } => truncate::truncate(k, a, fd.0, len).await,
+        Call::Fallocate { fd, off, len } => truncate::fallocate(k, a, fd.0, off, len).await,
+        Call::Fadvise {
+            fd,
+            off,
+            len,
+            advice,
+        } => truncate::fadvise(k, a, fd.0, off, len, advice).await,
+        Call::Rename { from, to } => names::rename(k, a, &from, &to).await,
+        Call::Unlink { path } => names::unlink(k, a, &path, false).await,
+        Call::Rmdir { path } => names::unlink(k, a, &path, true).await,
+        Call::Mkdir { path } => names::mkdir(k, a, &path).await,
+        Call::Readdir { path } => names::readdir(k, a, &path).await,
+        Call::Stat { path } => names::stat(k, a, &path).await,
+        Call::Fstat { fd } => names::fstat(k, a, fd.0),
+        Call::FsyncDir { path } => names::fsync_dir(k, a, &path).await,
+        Call::DropCaches => truncate::drop_caches(k),
+        Call::Map { fd, off, len } => mapped::map(k, fd.0, off, len),
+        Call::Unmap { map } => mapped::unmap(k, a, map.0).await,
+        Call::Touch {
+            map,
+            off,
+            len,
+            access,
+        } => mapped::touch(k, a, map.0, off, len, access).await,
+        Call::Msync { map, off, len } => mapped::msync(k, a, map.0, off, len).await,
+        Call::AioNew { depth } => aio::new(k, depth),
+        Call::AioSubmit {
+            aio,
+            fd,
+            write,
+            off,
+            len,
+            tag,
+        } => {
+            let o = Operation {
+                fd: fd.0,
+                write,
+                off,
+                len,
+                tag,
+            };
+            aio::submit(k, a, aio.0, o).await
+        }
+        Call::AioReap { aio } => aio::reap(k, a, aio.0).await,
+        Call::RawRead {
+            off,
+            len,
+            direct: true,
+        } => direct::transfer(k, a, BDEV, Op::Read, off, len).await,
+        Call::RawWrite {
+            off,
+            len,
+            direct: true,
+        } => direct::transfer(k, a, BDEV, Op::Write, off, len).await,
+        Call::RawRead { off, len, .. } => read::read(k, a, DEVICE_FD, off, len).await,
+        Call::RawWrite { off, len, .. } => write::write_device(k, a, off, len).await,
+        Call::RawFlush => sync::fsync_device(k, a).await.map(|()| 0),
+        Call::RawDiscard { off, len } => raw::discard(k, a, off, len).await,
     }
+}
+
+async fn file_write(k: &K, a: Actor, fd: u32, off: Option<u64>, len: u64) -> Ret {
+    let f = k.w().file(fd)?;
+    let end = off.is_none() || f.flags.contains(seekwell_core::OpenFlags::APPEND);
+    if f.is_direct() {
+        let size = k.w().fs.inodes[f.ino as usize].len;
+        let off = if end { size } else { off.unwrap_or(0) };
+        let n = direct::transfer(k, a, f.ino, Op::Write, off, len).await?;
+        let sync = seekwell_core::OpenFlags::SYNC;
+        if f.flags.intersects(sync | seekwell_core::OpenFlags::DSYNC) && n > 0 {
+            let (first, last) = ((off / 4096) as u32, ((off + n - 1) / 4096) as u32);
+            let times = f.flags.contains(sync);
+            sync::sync_range_file(k, a, f.ino, first, last, times).await?;
+        }
+        return Ok(n);
+    }
+    write::write(k, a, fd, off.unwrap_or(0), len, end).await
 }

@@ -2,23 +2,44 @@
 //!
 //! Programs call ([`Call`]); the model turns that into bios, in the kernel's order, sizes, flags
 //! and io contexts, over any [`seekwell_core::BioSink`]. It moves lengths, never bytes, and knows
-//! no scheduler.
+//! no scheduler. Kernels from 2.6.18 to 6.x differ in one table of constants.
+//!
+//! Left out: memory reclaim that writes, swap, cgroup writeback, balance between several devices,
+//! locks other than an inode's, CPU time of the kernel's own threads.
 
-#![allow(dead_code)]
-
+mod aio;
+mod cache;
 mod call;
 mod config;
+mod constants;
+mod direct;
+mod files;
+mod flusher;
+mod fs;
 mod io;
+mod journal;
 mod kernel;
+mod mapped;
+mod names;
+mod pages;
 mod raw;
+mod read;
+mod readahead;
 mod rt;
 mod stats;
+mod sync;
+mod throttle;
+mod truncate;
+mod wait;
 mod world;
+mod write;
+mod writeback;
 
 pub use call::{AioId, Call, Fd, MapId, Outcome, Ret, TaskConfig};
-pub use config::{Config, CpuCosts};
+pub use config::{Ablations, Config, Fs};
+pub use constants::{CONSTANTS, Constant, Constants, Origin};
 pub use kernel::{FIRST_USER_TASK, Kernel};
-pub use stats::{Count, Mark, Stats};
+pub use stats::{Count, Mark, Sample, Stats};
 
 #[cfg(test)]
 mod tests;

@@ -1,66 +1,21 @@
-//! The block device itself: direct reads and writes, flush, discard.
+//! The block device itself: flush and discard. Reads and writes go through its cache (as files do)
+//! or directly.
 
 use crate::call::Ret;
-use crate::io::{NIL, Target, Want, after_submit, wait_group};
+use crate::io::{Target, Want, after_submit};
 use crate::rt::{Actor, K};
+use crate::wait::wait_group;
 use seekwell_core::{Errno, Flags, Op};
 
-/// Direct transfer of a range of the device, aligned to 512 bytes; waits for it.
-pub(crate) async fn direct(k: &K, a: Actor, op: Op, off: u64, len: u64) -> Ret {
-    if !off.is_multiple_of(512) || !len.is_multiple_of(512) {
-        return Err(Errno::EINVAL);
-    }
-    let end = k.w().sink.capacity().0 * 512;
-    if off >= end {
-        return if op == Op::Read {
-            Ok(0)
-        } else {
-            Err(Errno::ENOSPC)
-        };
-    }
-    let len = len.min(end - off);
-    if len == 0 {
-        return Ok(0);
-    }
-    let flags = match op {
-        Op::Write => Flags::SYNC,
-        _ => Flags::empty(),
-    };
-    let g = k.w().groups.alloc();
-    let mut at = off / 512;
-    let stop = at + len / 512;
-    k.w().plug(a, true);
-    while at < stop {
-        {
-            let mut w = k.w();
-            let n = (stop - at).min(1024) as u32;
-            w.submit(
-                a,
-                Want {
-                    op,
-                    flags,
-                    sector: at,
-                    sectors: n,
-                    target: Target::Plain,
-                    group: g,
-                },
-            );
-            let cost = w.cfg.cpu.bio_ns;
-            w.spend(a, cost);
-            at += u64::from(n);
-        }
-        after_submit(k, a).await;
-    }
-    k.w().plug(a, false);
-    wait_group(k, a, g).await?;
-    Ok(len)
-}
+/// Largest discard, sectors (8 MiB).
+const DISCARD_SECTORS: u64 = 16_384;
 
 /// Empties the drive's cache and waits for it.
 pub(crate) async fn flush(k: &K, a: Actor) -> Result<(), Errno> {
-    let g = {
+    let group = {
         let mut w = k.w();
-        let g = w.groups.alloc();
+        let group = w.groups.alloc();
+        w.stats.empty_flushes += 1;
         w.submit(
             a,
             Want {
@@ -69,12 +24,43 @@ pub(crate) async fn flush(k: &K, a: Actor) -> Result<(), Errno> {
                 sector: 0,
                 sectors: 0,
                 target: Target::Plain,
-                group: g,
+                group,
             },
         );
-        debug_assert_ne!(g, NIL);
-        g
+        group
     };
     after_submit(k, a).await;
-    wait_group(k, a, g).await
+    wait_group(k, a, group).await
+}
+
+/// Discards a range and waits.
+pub(crate) async fn discard(k: &K, a: Actor, off: u64, len: u64) -> Ret {
+    let end = k.w().sink.capacity().0 * 512;
+    let aligned = off.is_multiple_of(512) && len.is_multiple_of(512);
+    if !aligned || off.checked_add(len).is_none_or(|e| e > end) {
+        return Err(Errno::EINVAL);
+    }
+    let group = k.w().groups.alloc();
+    let (mut at, stop) = (off / 512, (off + len) / 512);
+    while at < stop {
+        {
+            let n = (stop - at).min(DISCARD_SECTORS);
+            let mut w = k.w();
+            w.submit(
+                a,
+                Want {
+                    op: Op::Discard,
+                    flags: Flags::empty(),
+                    sector: at,
+                    sectors: n as u32,
+                    target: Target::Plain,
+                    group,
+                },
+            );
+            at += n;
+        }
+        after_submit(k, a).await;
+    }
+    wait_group(k, a, group).await?;
+    Ok(len)
 }

@@ -75,12 +75,14 @@ pub(crate) struct Rt {
     /// Nanoseconds of CPU an actor owes for what it did since it last paid.
     pub(crate) debt: Vec<u64>,
     slice_ns: u64,
+    /// There is always one core more.
+    unlimited: bool,
     /// CPU time used by all.
     pub(crate) cpu_used: u64,
 }
 
 impl Rt {
-    pub(crate) fn new(now: Instant, cores: u16, slice_ns: u64) -> Self {
+    pub(crate) fn new(now: Instant, cores: u16, slice_ns: u64, unlimited: bool) -> Self {
         Rt {
             now,
             timers: BinaryHeap::new(),
@@ -95,11 +97,12 @@ impl Rt {
             cpu_left: Vec::new(),
             debt: Vec::new(),
             slice_ns: slice_ns.max(1),
+            unlimited,
             cpu_used: 0,
         }
     }
     pub(crate) fn add_actor(&mut self, a: Actor) {
-        let n = a as usize + 1;
+        let n = self.waits.len().max(a as usize + 1);
         self.waits.resize(n, Wait::default());
         self.cpu_left.resize(n, 0);
         self.debt.resize(n, 0);
@@ -175,6 +178,10 @@ impl Rt {
         self.cpu_left[a as usize] = ns;
         if let Some(core) = self.idle_cores.pop() {
             return self.start(core, a);
+        }
+        if self.unlimited && self.cores.len() < usize::from(u16::MAX) {
+            self.cores.push(CoreState::default());
+            return self.start((self.cores.len() - 1) as u16, a);
         }
         let first = self.runq.is_empty();
         self.run_links.push_back(&mut self.runq, a);

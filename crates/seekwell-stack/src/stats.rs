@@ -35,6 +35,40 @@ pub struct Stats {
     pub discards: Count,
     /// Bios that failed.
     pub bio_errors: u64,
+    /// Journal blocks, commit records among them.
+    pub journal: Count,
+    /// Journal commits.
+    pub commits: u64,
+    /// Journal writes that failed.
+    pub journal_errors: u64,
+    /// Times somebody had to write home locations because the journal was full.
+    pub checkpoints: u64,
+    /// Flushes without data.
+    pub empty_flushes: u64,
+    /// Calls of fsync and fdatasync, O_SYNC writes too.
+    pub fsyncs: u64,
+    /// Metadata blocks read because they were not in memory.
+    pub metadata_reads: u64,
+    /// Pages read because a write covered only a part.
+    pub partial_reads: u64,
+    /// Writes that waited for a page under writeback.
+    pub stable_waits: u64,
+    /// Faults that read.
+    pub major_faults: u64,
+    /// Reads of the device through its cache.
+    pub device_reads: u64,
+    /// Clean pages evicted.
+    pub evicted: u64,
+    /// Dirty pages dropped for want of blocks.
+    pub lost_pages: u64,
+    /// Allocations of blocks.
+    pub allocations: u64,
+    /// Files and directories made and removed.
+    pub created: u64,
+    /// Files and directories removed.
+    pub removed: u64,
+    /// Time that dirtiers were held, ns, summed over tasks.
+    pub throttled_ns: u64,
     /// Times a submitter slept for want of a request.
     pub request_waits: u64,
 }
@@ -51,6 +85,25 @@ impl Stats {
         let flushing = Flags::PREFLUSH.union(Flags::FUA).union(Flags::BARRIER);
         self.flushes += u64::from(b.op == Op::Flush || b.flags.intersects(flushing));
     }
+}
+
+/// The state at about each second.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sample {
+    /// When.
+    pub at: seekwell_core::Instant,
+    /// Pages in memory.
+    pub cached_pages: u64,
+    /// Dirty ones, not under writeback.
+    pub dirty_pages: u64,
+    /// Under writeback.
+    pub writeback_pages: u64,
+    /// Bios with the block layer.
+    pub in_flight: u32,
+    /// Tasks held by the throttle.
+    pub throttled: u32,
+    /// Cores at work.
+    pub busy_cores: u32,
 }
 
 /// Something worth a mark on the time axis.

@@ -1,24 +1,32 @@
 //! All state of one modelled machine above its block layer.
 
+use crate::cache::Cache;
 use crate::call::{Call, Outcome, Ret, TaskConfig};
 use crate::config::Config;
+use crate::files::{Aio, File, Map};
+use crate::flusher::Flusher;
+use crate::fs::FileSystem;
 use crate::io::{Bios, Groups};
+use crate::journal::Journal;
 use crate::rt::{Actor, Rt};
-use crate::stats::{Mark, Stats};
-use seekwell_core::{BioDone, BioSink, Control, Instant, TaskId};
+use crate::stats::{Mark, Sample, Stats};
+use crate::throttle::{Account, Bandwidth};
+use seekwell_core::{BioDone, BioSink, CgroupId, Control, Instant, OpenFlags, TaskId};
 
 /// One task: a program's or the kernel's own.
 #[derive(Default)]
 pub(crate) struct Task {
     pub(crate) config: TaskConfig,
     pub(crate) call: Option<Call>,
-    /// Waits for a call: its future must be polled to take one.
+    /// May be given a call.
     pub(crate) idle: bool,
     pub(crate) exists: bool,
-    pub(crate) exiting: bool,
     /// Result of a call that ended on the short path and only has to pay its time.
     pub(crate) short: Option<Ret>,
     pub(crate) out: Outcome,
+    pub(crate) account: Account,
+    /// Plugs it has open, one inside the other.
+    pub(crate) plugs: u8,
 }
 
 pub(crate) struct World {
@@ -33,16 +41,33 @@ pub(crate) struct World {
     /// Actors asleep in the block layer for want of a request.
     pub(crate) starved: Vec<Actor>,
     pub(crate) tasks: Vec<Task>,
+    pub(crate) files: Vec<File>,
+    pub(crate) free_files: Vec<u32>,
+    pub(crate) maps: Vec<Map>,
+    pub(crate) aios: Vec<Aio>,
+    pub(crate) cache: Cache,
+    pub(crate) fs: FileSystem,
+    pub(crate) journal: Journal,
+    pub(crate) flusher: Flusher,
+    pub(crate) bw: Bandwidth,
+    /// Tasks held by the throttle now.
+    pub(crate) throttled: u32,
     /// Calls that ended at this instant.
     pub(crate) ended: Vec<(TaskId, Ret)>,
     pub(crate) stats: Stats,
     pub(crate) marks: Vec<(Instant, Mark)>,
+    pub(crate) series: Vec<Sample>,
+    pub(crate) next_sample: Instant,
 }
 
 impl World {
     pub(crate) fn new(cfg: Config, sink: Box<dyn BioSink>) -> Self {
-        let rt = Rt::new(Instant::START, cfg.cores, cfg.cpu.slice_ns);
-        World {
+        let c = &cfg.constants;
+        let unlimited = cfg.ablations.no_cpu_limit;
+        let rt = Rt::new(Instant::START, cfg.cores, c.slice_ns, unlimited);
+        let fs = FileSystem::make(&cfg, sink.capacity().0);
+        let journal = Journal::new(fs.alloc.journal.clone());
+        let mut w = World {
             rt,
             sink_next: sink.next_event(),
             sink,
@@ -51,24 +76,77 @@ impl World {
             groups: Groups::default(),
             starved: Vec::new(),
             tasks: Vec::new(),
+            files: Vec::new(),
+            free_files: Vec::new(),
+            maps: Vec::new(),
+            aios: Vec::new(),
+            cache: Cache::new(cfg.cache_pages()),
+            journal,
+            flusher: Flusher::default(),
+            bw: Bandwidth::new(c.bandwidth_first_pages),
+            throttled: 0,
             ended: Vec::new(),
             stats: Stats::default(),
             marks: Vec::new(),
+            series: Vec::new(),
+            next_sample: Instant::START,
+            fs,
             cfg,
+        };
+        let device = w.file_new(crate::fs::BDEV, OpenFlags::empty());
+        debug_assert_eq!(device, crate::files::DEVICE_FD);
+        w.mounted();
+        w
+    }
+    /// What mounting has read: superblock, descriptors, the root directory.
+    fn mounted(&mut self) {
+        let root = &self.fs.inodes[crate::fs::ROOT as usize];
+        let groups = self.fs.alloc.blocks.div_ceil(crate::fs::GROUP);
+        let last = self.fs.alloc.descriptor(groups.saturating_sub(1));
+        let mut blocks: Vec<u32> = (0..=last).collect();
+        blocks.push(self.fs.inode_block(crate::fs::ROOT));
+        blocks.extend(root.map(0).map(|m| m.0));
+        for b in blocks {
+            let p = self.meta_page(b);
+            self.cache.pages[p as usize].flags |= crate::cache::flag::UPTODATE;
+            self.cache.settle(p);
         }
     }
     pub(crate) fn now(&self) -> Instant {
         self.rt.now
     }
-    /// CPU time an actor spends; paid where it sleeps or its call ends.
+    /// CPU time an actor spends; paid where it sleeps or its call ends. The kernel's own threads
+    /// spend none: their work is small beside what they wait for.
     #[inline]
     pub(crate) fn spend(&mut self, a: Actor, ns: u64) {
-        self.rt.debt[a as usize] += ns;
+        if a >= crate::FIRST_USER_TASK {
+            self.rt.debt[a as usize] += ns;
+        }
     }
     pub(crate) fn mark(&mut self, m: Mark) {
         if self.cfg.marks {
             let now = self.rt.now;
             self.marks.push((now, m));
+        }
+    }
+    /// Keeps a sample of the state if a second has passed.
+    pub(crate) fn sample(&mut self) {
+        if !self.cfg.series || self.rt.now < self.next_sample {
+            return;
+        }
+        let s = Sample {
+            at: self.rt.now,
+            cached_pages: self.cache.count,
+            dirty_pages: self.cache.nr_dirty,
+            writeback_pages: self.cache.nr_wb,
+            in_flight: self.bios.in_flight,
+            throttled: self.throttled,
+            busy_cores: self.rt.busy_cores() as u32,
+        };
+        self.series.push(s);
+        let second = seekwell_core::Nanos::from_secs(1);
+        while self.next_sample <= self.rt.now {
+            self.next_sample = self.next_sample + second;
         }
     }
     pub(crate) fn add_task(&mut self, a: Actor, config: TaskConfig) {
@@ -81,7 +159,7 @@ impl World {
         self.sink
             .control(now, Control::Nice(t, config.nice, config.policy));
         self.sink.control(now, Control::Prio(t, config.ioprio));
-        if config.cgroup != seekwell_core::CgroupId::ROOT {
+        if config.cgroup != CgroupId::ROOT {
             self.sink.control(now, Control::Cgroup(t, config.cgroup));
         }
         if let Some(with) = config.share_io {

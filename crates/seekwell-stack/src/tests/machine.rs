@@ -83,3 +83,21 @@ impl Machine {
         std::mem::take(&mut self.disk.borrow_mut().log)
     }
 }
+
+/// A machine of a kernel's time on which only the disk takes time.
+pub fn free_cpu(era: seekwell_core::Era) -> Config {
+    let mut c = Config::new(era);
+    let k = &mut c.constants;
+    for ns in [
+        &mut k.call_ns,
+        &mut k.copy_page_ns,
+        &mut k.lookup_ns,
+        &mut k.create_ns,
+        &mut k.mkdir_ns,
+        &mut k.bio_ns,
+        &mut k.fault_ns,
+    ] {
+        *ns = 0;
+    }
+    c
+}

@@ -3,3 +3,4 @@
 mod disk;
 mod machine;
 mod seam;
+mod streams;

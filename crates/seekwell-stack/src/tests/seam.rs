@@ -8,8 +8,8 @@ use seekwell_core::{Era, Errno, Nanos};
 fn machine(cores: u16) -> Machine {
     let mut c = Config::new(Era::K3_4);
     c.cores = cores;
-    c.cpu.call_ns = 0;
-    c.cpu.bio_ns = 0;
+    c.constants.call_ns = 0;
+    c.constants.bio_ns = 0;
     Machine::new(c, Disk::hdd())
 }
 

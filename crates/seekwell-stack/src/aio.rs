@@ -1,0 +1,140 @@
+//! Asynchronous I/O: direct operations run on, buffered ones block in the submission.
+
+use crate::call::Ret;
+use crate::direct;
+use crate::files::Aio;
+use crate::fs::BDEV;
+use crate::rt::{Actor, K};
+use crate::wait::{Q, lock, wait};
+use crate::world::World;
+use seekwell_core::{Errno, Op};
+
+/// Tells an AIO context when a group of bios has ended.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Notify {
+    pub(crate) aio: u32,
+    pub(crate) tag: u64,
+    pub(crate) len: u64,
+    /// Pinned meanwhile.
+    pub(crate) ino: u32,
+}
+
+impl World {
+    /// The bios of an operation have ended.
+    pub(crate) fn aio_ended(&mut self, n: Notify, error: bool) {
+        let ret = if error { Err(Errno::EIO) } else { Ok(n.len) };
+        self.aio_done(n.aio, n.tag, ret);
+        self.unpin_inode(n.ino);
+    }
+    fn aio_done(&mut self, aio: u32, tag: u64, ret: Ret) {
+        let c = &mut self.aios[aio as usize];
+        c.done.push_back((tag, ret));
+        self.rt.wake_all(&mut c.wait);
+    }
+}
+
+/// A new context.
+pub(crate) fn new(k: &K, depth: u32) -> Ret {
+    if depth == 0 {
+        return Err(Errno::EINVAL);
+    }
+    let mut w = k.w();
+    w.aios.push(Aio {
+        depth,
+        ..Aio::default()
+    });
+    Ok(w.aios.len() as u64 - 1)
+}
+
+/// An operation: where and what.
+pub(crate) struct Operation {
+    pub(crate) fd: u32,
+    pub(crate) write: bool,
+    pub(crate) off: u64,
+    pub(crate) len: u64,
+    pub(crate) tag: u64,
+}
+
+/// io_submit of one operation.
+pub(crate) async fn submit(k: &K, a: Actor, aio: u32, o: Operation) -> Ret {
+    let f = {
+        let mut w = k.w();
+        let f = w.file(o.fd)?;
+        let c = w.aios.get_mut(aio as usize).ok_or(Errno::EINVAL)?;
+        if c.under_way >= c.depth {
+            return Err(Errno::EAGAIN);
+        }
+        c.under_way += 1;
+        f
+    };
+    if !f.is_direct() {
+        // Buffered: done in the submission.
+        let ret = if o.write {
+            crate::write::write(k, a, o.fd, o.off, o.len, false).await
+        } else {
+            crate::read::read(k, a, o.fd, o.off, o.len).await
+        };
+        k.w().aio_done(aio, o.tag, ret);
+        return Ok(0);
+    }
+    let op = if o.write { Op::Write } else { Op::Read };
+    let grows = o.write && o.off.saturating_add(o.len) > k.w().fs.inodes[f.ino as usize].len;
+    if grows && f.ino != BDEV {
+        // A write that makes the file longer is waited for.
+        let ret = direct::transfer(k, a, f.ino, op, o.off, o.len).await;
+        k.w().aio_done(aio, o.tag, ret);
+        return Ok(0);
+    }
+    let locks = o.write && f.ino != BDEV;
+    if locks {
+        lock(k, a, f.ino).await;
+    }
+    let started = direct::start(k, a, f.ino, op, o.off, o.len).await;
+    let mut w = k.w();
+    if locks {
+        w.unlock(f.ino);
+    }
+    match started {
+        Err(e) => {
+            w.aios[aio as usize].under_way -= 1;
+            return Err(e);
+        }
+        Ok(None) => w.aio_done(aio, o.tag, Ok(0)),
+        Ok(Some(s)) => {
+            w.fs.inodes[f.ino as usize].pins += 1;
+            let n = Notify {
+                aio,
+                tag: o.tag,
+                len: s.len,
+                ino: f.ino,
+            };
+            w.notify_group(s.group, n);
+        }
+    }
+    Ok(0)
+}
+
+/// io_getevents of one.
+pub(crate) async fn reap(k: &K, a: Actor, aio: u32) -> Ret {
+    {
+        let w = k.w();
+        let c = w.aios.get(aio as usize).ok_or(Errno::EINVAL)?;
+        if c.under_way == 0 {
+            return Err(Errno::EINVAL);
+        }
+    }
+    let (tag, ret) = loop {
+        wait(k, a, |w| {
+            w.aios[aio as usize].done.is_empty().then_some(Q::Aio(aio))
+        })
+        .await;
+        // Another reaper may have been faster.
+        if let Some(done) = k.w().aios[aio as usize].done.pop_front() {
+            break done;
+        }
+    };
+    let mut w = k.w();
+    w.aios[aio as usize].under_way -= 1;
+    w.tasks[a as usize].out.aio = Some((tag, ret));
+    Ok(tag)
+}

@@ -1,0 +1,454 @@
+//! The page cache: pages by (inode, index), dirty and writeback marks, and who may be evicted.
+//!
+//! A file's pages hang in a shallow tree of leaves (16 pages) under nodes (64 leaves) whose masks
+//! find the next dirty page without looking at clean ones. Only clean idle pages are on the LRU
+//! list; a hit sets a mark that saves a page once (second chance), as the reference bit does.
+//! A page that was written goes to the young end: up to half a minute younger than it was.
+
+use seekwell_core::{Links, List};
+
+pub(crate) const NONE: u32 = u32::MAX;
+const LEAF: u32 = 16;
+const NODE: u32 = 64;
+
+pub(crate) mod flag {
+    pub const UPTODATE: u8 = 1;
+    pub const DIRTY: u8 = 2;
+    pub const WRITEBACK: u8 = 4;
+    /// A read is under way.
+    pub const READING: u8 = 8;
+    pub const REFERENCED: u8 = 16;
+    /// Reading it starts the next window.
+    pub const MARK: u8 = 32;
+    /// Has space reserved but no block yet.
+    pub const DELAYED: u8 = 64;
+    /// In some mapping's page table.
+    pub const MAPPED: u8 = 128;
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Page {
+    pub(crate) ino: u32,
+    pub(crate) idx: u32,
+    /// The bio that reads or writes it.
+    pub(crate) bio: u32,
+    /// The metadata block it holds, if it does.
+    pub(crate) meta: u32,
+    pub(crate) flags: u8,
+}
+
+impl Page {
+    pub(crate) fn is(&self, f: u8) -> bool {
+        self.flags & f != 0
+    }
+}
+
+#[derive(Clone, Debug)]
+struct Leaf {
+    page: [u32; LEAF as usize],
+    present: u16,
+    dirty: u16,
+    wb: u16,
+}
+
+#[derive(Clone, Debug)]
+struct Node {
+    leaf: [u32; NODE as usize],
+    present: u64,
+    dirty: u64,
+    wb: u64,
+}
+
+/// The pages of one file.
+#[derive(Clone, Debug)]
+pub(crate) struct Tree {
+    /// The leaf of pages 0 to 15: small files need nothing else.
+    first: u32,
+    nodes: Vec<u32>,
+    pub(crate) pages: u32,
+    pub(crate) dirty: u32,
+    pub(crate) wb: u32,
+}
+
+impl Default for Tree {
+    fn default() -> Self {
+        Tree {
+            first: NONE,
+            nodes: Vec::new(),
+            pages: 0,
+            dirty: 0,
+            wb: 0,
+        }
+    }
+}
+
+/// Which mark to look for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Find {
+    Present,
+    Dirty,
+    Writeback,
+}
+
+pub(crate) struct Cache {
+    pub(crate) pages: Vec<Page>,
+    free: Vec<u32>,
+    leaves: Vec<Leaf>,
+    free_leaves: Vec<u32>,
+    nodes: Vec<Node>,
+    free_nodes: Vec<u32>,
+    pub(crate) lru: List,
+    links: Links,
+    /// Pages there may be before clean ones are evicted.
+    pub(crate) limit: u64,
+    pub(crate) count: u64,
+    pub(crate) nr_dirty: u64,
+    pub(crate) nr_wb: u64,
+}
+
+impl Cache {
+    pub(crate) fn new(limit: u64) -> Self {
+        Cache {
+            pages: Vec::new(),
+            free: Vec::new(),
+            leaves: Vec::new(),
+            free_leaves: Vec::new(),
+            nodes: Vec::new(),
+            free_nodes: Vec::new(),
+            lru: List::new(),
+            links: Links::new(),
+            limit,
+            count: 0,
+            nr_dirty: 0,
+            nr_wb: 0,
+        }
+    }
+    #[inline]
+    fn leaf_of(&self, t: &Tree, idx: u32) -> u32 {
+        let n = idx / LEAF;
+        if n == 0 {
+            return t.first;
+        }
+        match t.nodes.get((n / NODE) as usize) {
+            Some(&node) if node != NONE => self.nodes[node as usize].leaf[(n % NODE) as usize],
+            _ => NONE,
+        }
+    }
+    #[inline]
+    pub(crate) fn lookup(&self, t: &Tree, idx: u32) -> Option<u32> {
+        let leaf = self.leaf_of(t, idx);
+        if leaf == NONE {
+            return None;
+        }
+        let p = self.leaves[leaf as usize].page[(idx % LEAF) as usize];
+        (p != NONE).then_some(p)
+    }
+    fn leaf_make(&mut self, t: &mut Tree, idx: u32) -> u32 {
+        let leaf = self.leaf_of(t, idx);
+        if leaf != NONE {
+            return leaf;
+        }
+        let empty = Leaf {
+            page: [NONE; LEAF as usize],
+            present: 0,
+            dirty: 0,
+            wb: 0,
+        };
+        let leaf = put(&mut self.leaves, &mut self.free_leaves, empty);
+        let n = idx / LEAF;
+        if n == 0 {
+            t.first = leaf;
+            return leaf;
+        }
+        let at = (n / NODE) as usize;
+        if t.nodes.len() <= at {
+            t.nodes.resize(at + 1, NONE);
+        }
+        if t.nodes[at] == NONE {
+            let empty = Node {
+                leaf: [NONE; NODE as usize],
+                present: 0,
+                dirty: 0,
+                wb: 0,
+            };
+            t.nodes[at] = put(&mut self.nodes, &mut self.free_nodes, empty);
+        }
+        let node = &mut self.nodes[t.nodes[at] as usize];
+        node.leaf[(n % NODE) as usize] = leaf;
+        node.present |= 1 << (n % NODE);
+        leaf
+    }
+    /// Puts a page, in no state at all and on no list, into a file.
+    pub(crate) fn insert(&mut self, t: &mut Tree, ino: u32, idx: u32) -> u32 {
+        let leaf = self.leaf_make(t, idx);
+        let page = Page {
+            ino,
+            idx,
+            bio: NONE,
+            meta: NONE,
+            flags: 0,
+        };
+        let p = put(&mut self.pages, &mut self.free, page);
+        let l = &mut self.leaves[leaf as usize];
+        debug_assert_eq!(l.page[(idx % LEAF) as usize], NONE, "one page an index");
+        l.page[(idx % LEAF) as usize] = p;
+        l.present |= 1 << (idx % LEAF);
+        t.pages += 1;
+        self.count += 1;
+        p
+    }
+    /// Takes a page out; it must not be dirty, under I/O or on the LRU list.
+    pub(crate) fn remove(&mut self, t: &mut Tree, p: u32) {
+        let page = self.pages[p as usize];
+        let busy = flag::DIRTY | flag::WRITEBACK | flag::READING;
+        debug_assert!(!page.is(busy), "an idle page");
+        if self.links.linked(p) {
+            self.links.remove(&mut self.lru, p);
+        }
+        let leaf = self.leaf_of(t, page.idx);
+        let l = &mut self.leaves[leaf as usize];
+        l.page[(page.idx % LEAF) as usize] = NONE;
+        l.present &= !(1 << (page.idx % LEAF));
+        if l.present == 0 {
+            self.free_leaves.push(leaf);
+            self.unlink_leaf(t, page.idx / LEAF);
+        }
+        t.pages -= 1;
+        self.count -= 1;
+        self.free.push(p);
+    }
+    fn unlink_leaf(&mut self, t: &mut Tree, n: u32) {
+        if n == 0 {
+            t.first = NONE;
+            return;
+        }
+        let at = (n / NODE) as usize;
+        let id = t.nodes[at];
+        let node = &mut self.nodes[id as usize];
+        node.leaf[(n % NODE) as usize] = NONE;
+        node.present &= !(1 << (n % NODE));
+        if node.present == 0 {
+            self.free_nodes.push(id);
+            t.nodes[at] = NONE;
+            while t.nodes.last() == Some(&NONE) {
+                t.nodes.pop();
+            }
+        }
+    }
+    /// A clean idle page becomes evictable, as the youngest.
+    pub(crate) fn settle(&mut self, p: u32) {
+        let page = self.pages[p as usize];
+        let busy = flag::DIRTY | flag::WRITEBACK | flag::READING;
+        if !page.is(busy) && page.meta == NONE && !self.links.linked(p) {
+            self.links.push_back(&mut self.lru, p);
+        }
+    }
+    /// Takes a page off the LRU list, if it is there.
+    pub(crate) fn pin(&mut self, p: u32) {
+        if self.links.linked(p) {
+            self.links.remove(&mut self.lru, p);
+        }
+    }
+    /// The page to evict next: the oldest without a reference since it was last looked at.
+    pub(crate) fn victim(&mut self) -> Option<u32> {
+        for _ in 0..=self.lru.len() {
+            let p = self.lru.first()?;
+            let page = &mut self.pages[p as usize];
+            if page.flags & flag::REFERENCED == 0 {
+                return Some(p);
+            }
+            page.flags &= !flag::REFERENCED;
+            self.links.remove(&mut self.lru, p);
+            self.links.push_back(&mut self.lru, p);
+        }
+        self.lru.first()
+    }
+
+    fn marks(&mut self, t: &Tree, idx: u32, find: Find, on: bool) {
+        let leaf = self.leaf_of(t, idx);
+        let l = &mut self.leaves[leaf as usize];
+        let bits = match find {
+            Find::Dirty => &mut l.dirty,
+            Find::Writeback => &mut l.wb,
+            Find::Present => &mut l.present,
+        };
+        let bit = 1 << (idx % LEAF);
+        *bits = if on { *bits | bit } else { *bits & !bit };
+        let any = *bits != 0;
+        let n = idx / LEAF;
+        if n > 0 {
+            let node = &mut self.nodes[t.nodes[(n / NODE) as usize] as usize];
+            let bits = match find {
+                Find::Dirty => &mut node.dirty,
+                Find::Writeback => &mut node.wb,
+                Find::Present => &mut node.present,
+            };
+            let bit = 1 << (n % NODE);
+            *bits = if any { *bits | bit } else { *bits & !bit };
+        }
+    }
+    /// Marks dirty. True if it was not.
+    pub(crate) fn set_dirty(&mut self, t: &mut Tree, p: u32) -> bool {
+        let page = &mut self.pages[p as usize];
+        if page.is(flag::DIRTY) {
+            return false;
+        }
+        page.flags |= flag::DIRTY | flag::UPTODATE;
+        let idx = page.idx;
+        t.dirty += 1;
+        self.nr_dirty += 1;
+        self.marks(t, idx, Find::Dirty, true);
+        self.pin(p);
+        true
+    }
+    pub(crate) fn clear_dirty(&mut self, t: &mut Tree, p: u32) {
+        let page = &mut self.pages[p as usize];
+        debug_assert!(page.is(flag::DIRTY));
+        page.flags &= !flag::DIRTY;
+        let idx = page.idx;
+        t.dirty -= 1;
+        self.nr_dirty -= 1;
+        self.marks(t, idx, Find::Dirty, false);
+    }
+    pub(crate) fn set_wb(&mut self, t: &mut Tree, p: u32, bio: u32) {
+        let page = &mut self.pages[p as usize];
+        debug_assert!(!page.is(flag::WRITEBACK));
+        page.flags |= flag::WRITEBACK;
+        page.bio = bio;
+        let idx = page.idx;
+        t.wb += 1;
+        self.nr_wb += 1;
+        self.marks(t, idx, Find::Writeback, true);
+        self.pin(p);
+    }
+    pub(crate) fn clear_wb(&mut self, t: &mut Tree, p: u32) {
+        let page = &mut self.pages[p as usize];
+        debug_assert!(page.is(flag::WRITEBACK));
+        page.flags &= !flag::WRITEBACK;
+        page.bio = NONE;
+        let idx = page.idx;
+        t.wb -= 1;
+        self.nr_wb -= 1;
+        self.marks(t, idx, Find::Writeback, false);
+        self.settle(p);
+    }
+    /// The first page from `from` on that is present, dirty or under writeback.
+    pub(crate) fn next(&self, t: &Tree, from: u32, find: Find) -> Option<(u32, u32)> {
+        let none = match find {
+            Find::Present => t.pages == 0,
+            Find::Dirty => t.dirty == 0,
+            Find::Writeback => t.wb == 0,
+        };
+        if none {
+            return None;
+        }
+        let mut n = from / LEAF;
+        let mut low = from % LEAF;
+        if n == 0 {
+            if t.first != NONE
+                && let Some(hit) = self.in_leaf(t.first, low, find)
+            {
+                return Some((hit.0, hit.1));
+            }
+            (n, low) = (1, 0);
+        }
+        let mut at = (n / NODE) as usize;
+        while let Some(&id) = t.nodes.get(at) {
+            if id != NONE {
+                let node = &self.nodes[id as usize];
+                let bits = match find {
+                    Find::Present => node.present,
+                    Find::Dirty => node.dirty,
+                    Find::Writeback => node.wb,
+                };
+                let mut bits = bits & (u64::MAX << (n % NODE));
+                while bits != 0 {
+                    let k = bits.trailing_zeros();
+                    let leaf = at as u32 * NODE + k;
+                    let from = if leaf == n { low } else { 0 };
+                    if let Some(hit) = self.in_leaf(node.leaf[k as usize], from, find) {
+                        return Some((leaf * LEAF + hit.0, hit.1));
+                    }
+                    bits &= bits - 1;
+                }
+            }
+            at += 1;
+            (n, low) = (at as u32 * NODE, 0);
+        }
+        None
+    }
+    fn in_leaf(&self, leaf: u32, from: u32, find: Find) -> Option<(u32, u32)> {
+        let l = &self.leaves[leaf as usize];
+        let bits = match find {
+            Find::Present => l.present,
+            Find::Dirty => l.dirty,
+            Find::Writeback => l.wb,
+        } & (u16::MAX << from);
+        let k = bits.trailing_zeros();
+        (bits != 0).then(|| (k, l.page[k as usize]))
+    }
+    /// The first index from `from` on, below `end`, that has no page.
+    pub(crate) fn next_hole(&self, t: &Tree, from: u32, end: u32) -> Option<u32> {
+        (from..end).find(|i| self.lookup(t, *i).is_none())
+    }
+    /// Pages present in a run that ends just before `idx`, at most `max`.
+    pub(crate) fn run_before(&self, t: &Tree, idx: u32, max: u32) -> u32 {
+        (1..=max.min(idx))
+            .take_while(|d| self.lookup(t, idx - d).is_some())
+            .count() as u32
+    }
+}
+
+fn put<T>(all: &mut Vec<T>, free: &mut Vec<u32>, v: T) -> u32 {
+    match free.pop() {
+        Some(i) => {
+            all[i as usize] = v;
+            i
+        }
+        None => {
+            all.push(v);
+            (all.len() - 1) as u32
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeMap;
+
+    proptest! {
+        /// Any mix of operations agrees with a map from index to (dirty, writeback).
+        #[test]
+        fn agrees_with_a_map(ops in proptest::collection::vec((0u8..6, 0u32..3000), 0..300)) {
+            let (mut c, mut t) = (Cache::new(1 << 20), Tree::default());
+            let mut model: BTreeMap<u32, (bool, bool)> = BTreeMap::new();
+            for (op, raw) in ops {
+                // Near the start and far out.
+                let idx = if raw % 3 == 0 { raw % 40 } else { raw * 7 };
+                let page = c.lookup(&t, idx);
+                prop_assert_eq!(page.is_some(), model.contains_key(&idx));
+                match (op, page, model.get(&idx).copied()) {
+                    (0, None, _) => { let p = c.insert(&mut t, 1, idx); c.settle(p); model.insert(idx, (false, false)); }
+                    (1, Some(p), Some(m)) => { c.set_dirty(&mut t, p); model.insert(idx, (true, m.1)); }
+                    (2, Some(p), Some((true, false))) => {
+                        c.clear_dirty(&mut t, p);
+                        c.set_wb(&mut t, p, 0);
+                        model.insert(idx, (false, true));
+                    }
+                    (3, Some(p), Some((d, true))) => { c.clear_wb(&mut t, p); model.insert(idx, (d, false)); }
+                    (4, Some(p), Some((false, false))) => { c.remove(&mut t, p); model.remove(&idx); }
+                    _ => {}
+                }
+                let want = |f: fn(&(bool, bool)) -> bool| model.range(idx..).find(|e| f(e.1)).map(|e| *e.0);
+                prop_assert_eq!(c.next(&t, idx, Find::Present).map(|e| e.0), want(|_| true));
+                prop_assert_eq!(c.next(&t, idx, Find::Dirty).map(|e| e.0), want(|e| e.0));
+                prop_assert_eq!(c.next(&t, idx, Find::Writeback).map(|e| e.0), want(|e| e.1));
+                prop_assert_eq!(c.nr_dirty as usize, model.values().filter(|e| e.0).count());
+                prop_assert_eq!(c.nr_wb as usize, model.values().filter(|e| e.1).count());
+                prop_assert_eq!(c.lru.len(), model.values().filter(|e| !e.0 && !e.1).count());
+            }
+        }
+    }
+}

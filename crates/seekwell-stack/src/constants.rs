@@ -1,0 +1,175 @@
+//! Every constant of the model, by kernel, with where it comes from. None names a scheduler or
+//! depends on one.
+//!
+//! "4.0 text" and the like mean that the behaviour was read in that kernel's sources and written
+//! down in words; `Estimate` means that nobody measured it for this purpose.
+
+use seekwell_core::Era;
+
+/// Where a constant comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// Documentation, source text or a running kernel.
+    Source(&'static str),
+    /// Fitted: on what, and the figures.
+    FittedOn(&'static str),
+    /// Judgement.
+    Estimate(&'static str),
+}
+
+/// One line of the table.
+#[derive(Clone, Copy, Debug)]
+pub struct Constant {
+    /// Name; its unit comes last.
+    pub name: &'static str,
+    /// For 2.6.25, 3.4, 4.0 and 6.x.
+    pub by_kernel: [u64; 4],
+    /// Where it comes from.
+    pub origin: Origin,
+}
+
+macro_rules! constants {
+    ($($(#[doc = $doc:literal])+ $name:ident: [$a:expr, $b:expr, $c:expr, $d:expr], $origin:expr;)*) => {
+        /// The constants of one kernel.
+        #[derive(Clone, Debug, PartialEq, Eq)]
+        pub struct Constants {
+            $($(#[doc = $doc])+ pub $name: u64,)*
+        }
+        /// All constants of all kernels.
+        pub const CONSTANTS: &[Constant] = &[
+            $(Constant { name: stringify!($name), by_kernel: [$a, $b, $c, $d], origin: $origin },)*
+        ];
+        impl Constants {
+            fn column(i: usize) -> Self {
+                Constants { $($name: [$a, $b, $c, $d][i],)* }
+            }
+        }
+    };
+}
+
+use Origin::{Estimate, Source};
+
+const MS: u64 = 1_000_000;
+
+constants! {
+    /// Background writeback starts above this share of dirtyable memory, percent.
+    dirty_background_percent: [5, 10, 10, 10], Source("Documentation/sysctl/vm.txt of each kernel");
+    /// Dirtiers are held at this share of dirtyable memory, percent.
+    dirty_limit_percent: [10, 20, 20, 20], Source("Documentation/sysctl/vm.txt of each kernel");
+    /// Period of the flusher, ns.
+    dirty_writeback_ns: [5000 * MS, 5000 * MS, 5000 * MS, 5000 * MS], Source("vm.dirty_writeback_centisecs, default 500");
+    /// Age at which data are old, ns.
+    dirty_expire_ns: [30_000 * MS, 30_000 * MS, 30_000 * MS, 30_000 * MS], Source("vm.dirty_expire_centisecs, default 3000");
+    /// Dirtiers write themselves (1) or are only slowed (0).
+    dirtier_writes: [1, 0, 0, 0], Source("IO-less dirty throttling, LWN 456904, merged in 3.2");
+    /// Pages written in one visit to an inode, at least.
+    visit_pages: [1024, 1024, 1024, 1024], Source("MAX_WRITEBACK_PAGES; 3.4 and 4.0 text");
+    /// A visit also lasts half a second of measured bandwidth (1), rounded down to whole minima.
+    visit_by_bandwidth: [0, 1, 1, 1], Source("3.4 text, writeback chunk");
+    /// ext4 goes on in one visit while dirty pages are contiguous, up to this many pages.
+    visit_run_pages: [0, 32_768, 0, 0], Source("ext4 max_writeback_mb_bump = 128, until 3.11");
+    /// The flusher looks at the thresholds again after so much writing, ns.
+    batch_ns: [100 * MS, 100 * MS, 100 * MS, 100 * MS], Source("3.4 text: HZ / 10 per batch");
+    /// Read-ahead window, pages.
+    readahead_pages: [32, 32, 32, 32], Source("read_ahead_kb, default 128");
+    /// A request above the window is read whole, up to this many pages.
+    readahead_request_pages: [32, 32, 32, 320], Source("bdi io_pages, since 4.10");
+    /// Largest bio of file data, pages.
+    bio_pages: [128, 128, 256, 256], Source("max_sectors_kb 512; BIO_MAX_PAGES 256");
+    /// write() waits for a page under writeback.
+    stable_pages: [0, 1, 0, 0], Source("3.0 to 3.8; LWN 528031");
+    /// Logged blocks stay blocked until: 1 their log writes ended; 2 ordered data and log writes
+    /// ended; 3 each its own write ended.
+    shadow_rule: [1, 2, 3, 3], Source("3.4 and 4.0 text, jbd2 commit");
+    /// The usual file system allocates at writeback.
+    delayed_allocation: [0, 1, 1, 1], Source("ext4(5), delalloc");
+    /// The usual file system flushes the drive's cache.
+    barriers: [0, 1, 1, 1], Source("ext3: barrier=0; ext4: barrier=1");
+    /// Flushes are 2.6 barriers: nothing passes.
+    hard_barriers: [1, 0, 0, 0], Source("FLUSH/FUA replaced barriers in 2.6.37; LWN 400541");
+    /// Journal commit interval, ns.
+    commit_interval_ns: [5000 * MS, 5000 * MS, 5000 * MS, 5000 * MS], Source("ext4(5), commit=5");
+    /// Journal, blocks of 4 KiB, on a file system of 100 GB and more.
+    journal_blocks: [32_768, 32_768, 32_768, 262_144], Source("mke2fs(8); e2fsprogs 1.43.2 and later up to 1 GiB");
+    /// Best-effort level of the journal thread.
+    journal_prio: [4, 3, 3, 3], Source("journal_ioprio=3, ext4(5); plain thread before");
+    /// Writes of fsync and of the journal are marked sync.
+    sync_marked: [0, 1, 1, 1], Source("WRITE_SYNC; 3.4 and 4.0 text");
+    /// ... and NOIDLE.
+    noidle_marked: [0, 1, 1, 0], Source("WRITE_SYNC = SYNC + NOIDLE until 4.9");
+    /// Reads of directories and inodes are marked META.
+    meta_marked: [1, 1, 1, 1], Source("ext4_bread: REQ_META");
+    /// ... and PRIO.
+    prio_marked: [0, 1, 1, 1], Source("REQ_PRIO, 3.1 and later");
+    /// Reads of bitmaps are marked as well.
+    bitmaps_marked: [0, 0, 1, 1], Source("4.0 text");
+    /// File read-ahead is marked RAHEAD.
+    rahead_marked: [0, 0, 0, 1], Source("readahead bios carry REQ_RAHEAD since 4.9");
+    /// fsync holds the inode's lock while it waits for the commit.
+    fsync_locks: [1, 1, 0, 0], Source("3.4 text; ext4_sync_file dropped i_mutex in 3.12");
+    /// Blocks of an inode table read together.
+    inode_readahead_blocks: [1, 32, 32, 32], Source("ext4(5), inode_readahead_blks");
+    /// Bytes of an inode on the disk.
+    inode_bytes: [128, 256, 256, 256], Source("mke2fs.conf");
+    /// Groups whose bitmaps and inode tables lie together.
+    flex_groups: [1, 16, 16, 16], Source("mke2fs(8), flex_bg -G 16");
+    /// Largest piece of one allocation, blocks.
+    alloc_blocks: [1, 2048, 2048, 2048], Source("mballoc, 8 MiB");
+    /// Files of at most so many blocks come from a pool per CPU.
+    small_file_blocks: [0, 16, 16, 16], Source("mb_stream_req = 16, ext4(5)");
+    /// Size of that pool's pieces, blocks.
+    pool_blocks: [0, 512, 512, 512], Source("mb_group_prealloc = 512, ext4(5)");
+    /// First and largest reservation window (ext3), blocks.
+    window_first_blocks: [8, 8, 8, 8], Source("ext3 reservation, EXT3_DEFAULT_RESERVE_BLOCKS");
+    /// Largest reservation window, blocks.
+    window_max_blocks: [1024, 1024, 1024, 1024], Source("ext3 reservation, EXT3_MAX_RESERVE_BLOCKS");
+    /// Ticks a second (times of files change with the tick).
+    hz: [250, 250, 250, 250], Source("Debian, Ubuntu and SUSE kernels");
+    /// Shortest and longest pause of a slowed dirtier, ns.
+    pause_min_ns: [0, 10 * MS, 10 * MS, 10 * MS], Source("3.4 text; LWN 456904");
+    /// Longest pause, ns.
+    pause_max_ns: [100 * MS, 200 * MS, 200 * MS, 200 * MS], Source("MAX_PAUSE; congestion_wait(HZ/10) before");
+    /// Bandwidth is averaged over this, ns.
+    bandwidth_period_ns: [3000 * MS, 3000 * MS, 3000 * MS, 3000 * MS], Source("3.4 text: 3 s");
+    /// Bandwidth is updated this often, ns.
+    bandwidth_step_ns: [200 * MS, 200 * MS, 200 * MS, 200 * MS], Source("3.4 text: 200 ms");
+    /// Bandwidth assumed at first, pages a second.
+    bandwidth_first_pages: [25_600, 25_600, 25_600, 25_600], Source("3.4 text: INIT_BW = 100 MB/s");
+    /// Memory not available to the page cache, MiB.
+    fixed_use_mib: [350, 800, 800, 900], Estimate("a desktop: 4 GiB leave 3.0-3.3 GiB");
+    /// CPU time of any call, ns.
+    call_ns: [600, 500, 400, 400], Estimate("0.5-1 us on machines of each time");
+    /// Copying a page, ns.
+    copy_page_ns: [500, 400, 350, 250], Estimate("0.25-0.5 us");
+    /// Looking up a name, ns.
+    lookup_ns: [1000, 800, 700, 600], Estimate("open and close of a cached file: 1-2 us");
+    /// Making or removing a file, ns.
+    create_ns: [12_000, 10_000, 9_000, 8_000], Estimate("5-15 us");
+    /// Making a directory or renaming, ns.
+    mkdir_ns: [25_000, 20_000, 18_000, 15_000], Estimate("10-30 us");
+    /// Building and submitting one bio, ns.
+    bio_ns: [2000, 1500, 1500, 1000], Estimate("1-2 us");
+    /// A page fault, ns.
+    fault_ns: [1000, 700, 600, 500], Estimate("0.5-1 us");
+    /// Round-robin slice of a core, ns.
+    slice_ns: [100 * MS, 4 * MS, 4 * MS, 3 * MS], Estimate("O(1) scheduler 100 ms; CFS 3-6 ms with a few tasks");
+}
+
+/// vm.dirty_background_ratio and vm.dirty_ratio of 2.6.18.
+const RATIOS_2_6_18: (u64, u64) = (10, 40);
+
+impl Constants {
+    /// Those of a kernel.
+    pub fn of(era: Era) -> Self {
+        let mut c = Self::column(match era {
+            Era::K2_6_18 | Era::K2_6_24 => 0,
+            Era::K3_4 => 1,
+            Era::K4_0 => 2,
+            Era::Mq6_1 | Era::Mq => 3,
+        });
+        if era == Era::K2_6_18 {
+            (c.dirty_background_percent, c.dirty_limit_percent) = RATIOS_2_6_18;
+        }
+        c
+    }
+}

@@ -1,0 +1,201 @@
+//! O_DIRECT: past the cache, straight between program and disk.
+
+use crate::cache::{Find, flag};
+use crate::call::Ret;
+use crate::fs::{BDEV, Kind};
+use crate::io::{Target, Want, after_submit};
+use crate::journal::handle_start;
+use crate::rt::{Actor, K};
+use crate::wait::{lock, wait_group};
+use crate::write::touch_times;
+use crate::writeback::{Pass, allocate_in, inode_changed, wait_written, write_inode};
+use seekwell_core::{Errno, Flags, Op};
+
+/// Alignment of direct transfers, bytes: the logical sector.
+const ALIGN: u64 = 512;
+/// Largest bio of a direct transfer, sectors (BIO_MAX_PAGES pages).
+const MAX_SECTORS: u64 = 256 * 8;
+
+/// What is left to wait for of a direct transfer.
+pub(crate) struct Started {
+    pub(crate) group: u32,
+    pub(crate) len: u64,
+    /// The file grew: the length is set when the data are there.
+    pub(crate) end: Option<u64>,
+}
+
+/// Prepares and submits; the caller waits for the group. Writes hold the inode's lock meanwhile.
+pub(crate) async fn start(
+    k: &K,
+    a: Actor,
+    ino: u32,
+    op: Op,
+    off: u64,
+    len: u64,
+) -> Result<Option<Started>, Errno> {
+    if !off.is_multiple_of(ALIGN) || !len.is_multiple_of(ALIGN) {
+        return Err(Errno::EINVAL);
+    }
+    let (size, kind) = {
+        let w = k.w();
+        let i = &w.fs.inodes[ino as usize];
+        (i.len, i.kind)
+    };
+    let write = op == Op::Write;
+    let len = if write && kind != Kind::Device {
+        len
+    } else {
+        len.min(size.saturating_sub(off))
+    };
+    if len == 0 {
+        let past = write && off >= size && kind == Kind::Device;
+        return if past { Err(Errno::ENOSPC) } else { Ok(None) };
+    }
+    if off.checked_add(len).is_none_or(|e| e > 16 << 40) && kind != Kind::Device {
+        return Err(Errno::EFBIG);
+    }
+    let (first, last) = ((off / 4096) as u32, ((off + len - 1) / 4096) as u32);
+    // What the cache holds of it goes to the disk first, and out of a writer's way.
+    let cached = k.w().fs.inodes[ino as usize].tree.pages > 0;
+    if cached {
+        write_inode(k, a, ino, first, last, Pass::Sync, u64::MAX).await;
+        wait_written(k, a, ino, first, last).await;
+        if write {
+            invalidate(k, ino, first, last);
+        }
+    }
+    if write && ino != BDEV {
+        touch_times(k, a, ino).await;
+        blocks_for(k, a, ino, first, last).await?;
+    }
+    let group = submit(k, a, ino, op, off, len).await;
+    let end = (write && off + len > size).then_some(off + len);
+    Ok(Some(Started { group, len, end }))
+}
+
+fn invalidate(k: &K, ino: u32, first: u32, last: u32) {
+    let mut w = k.w();
+    let mut at = first;
+    while let Some((idx, p)) = {
+        let t = &w.fs.inodes[ino as usize].tree;
+        w.cache.next(t, at, Find::Present)
+    } {
+        if idx > last {
+            return;
+        }
+        let page = w.cache.pages[p as usize];
+        let busy = flag::DIRTY | flag::WRITEBACK | flag::READING;
+        if !page.is(busy) && page.meta == crate::cache::NONE {
+            w.drop_page(p);
+        }
+        at = idx + 1;
+    }
+}
+
+async fn blocks_for(k: &K, a: Actor, ino: u32, first: u32, last: u32) -> Result<(), Errno> {
+    let mut at = first;
+    while at <= last {
+        let mapped = k.w().fs.inodes[ino as usize].map(at);
+        if let Some((_, run)) = mapped {
+            at = at.saturating_add(run);
+            continue;
+        }
+        if k.w().fs.available() == 0 {
+            return Err(Errno::ENOSPC);
+        }
+        handle_start(k, a).await;
+        let n = allocate_in(k, a, ino, at, last - at + 1).await;
+        k.w().handle_stop();
+        if n == 0 {
+            return Err(Errno::ENOSPC);
+        }
+        at += n;
+    }
+    Ok(())
+}
+
+async fn submit(k: &K, a: Actor, ino: u32, op: Op, off: u64, len: u64) -> u32 {
+    let group = {
+        let mut w = k.w();
+        w.plug(a, true);
+        w.groups.alloc()
+    };
+    let (mut at, end) = (off / 512, (off + len) / 512);
+    while at < end {
+        let sent = {
+            let mut w = k.w();
+            let i = &w.fs.inodes[ino as usize];
+            let idx = (at / 8) as u32;
+            let (phys, run) = i.map(idx).unwrap_or((u32::MAX, 1));
+            let n = (u64::from(run) * 8 - at % 8).min(end - at).min(MAX_SECTORS);
+            let sector = u64::from(phys) * 8 + at % 8;
+            at += n;
+            // Holes read as zeroes.
+            let there = phys != u32::MAX;
+            if there {
+                let flags = if op == Op::Write {
+                    Flags::SYNC
+                } else {
+                    Flags::empty()
+                };
+                w.submit(
+                    a,
+                    Want {
+                        op,
+                        flags,
+                        sector,
+                        sectors: n as u32,
+                        target: Target::Plain,
+                        group,
+                    },
+                );
+                let cost = w.cfg.constants.bio_ns;
+                w.spend(a, cost);
+            }
+            there
+        };
+        if sent {
+            after_submit(k, a).await;
+        }
+    }
+    k.w().plug(a, false);
+    group
+}
+
+/// A write that made the file longer has ended.
+pub(crate) async fn grown(k: &K, a: Actor, ino: u32, end: u64) {
+    handle_start(k, a).await;
+    {
+        let mut w = k.w();
+        let i = &mut w.fs.inodes[ino as usize];
+        i.len = i.len.max(end);
+        w.set_times(ino);
+        w.inode_in_txn(ino, true);
+    }
+    inode_changed(k, a, ino).await;
+    k.w().handle_stop();
+}
+
+/// A direct read or write, to its end.
+pub(crate) async fn transfer(k: &K, a: Actor, ino: u32, op: Op, off: u64, len: u64) -> Ret {
+    let locks = op == Op::Write && ino != BDEV;
+    if locks {
+        lock(k, a, ino).await;
+    }
+    let r = transfer_locked(k, a, ino, op, off, len).await;
+    if locks {
+        k.w().unlock(ino);
+    }
+    r
+}
+
+async fn transfer_locked(k: &K, a: Actor, ino: u32, op: Op, off: u64, len: u64) -> Ret {
+    let Some(s) = start(k, a, ino, op, off, len).await? else {
+        return Ok(0);
+    };
+    wait_group(k, a, s.group).await?;
+    if let Some(end) = s.end.filter(|_| ino != BDEV) {
+        grown(k, a, ino, end).await;
+    }
+    Ok(s.len)
+}

@@ -1,0 +1,68 @@
+//! Open files, mappings, AIO contexts: the tables behind descriptors.
+
+use crate::call::Ret;
+use crate::io::NIL;
+use crate::readahead::ReadAhead;
+use crate::world::World;
+use seekwell_core::{Errno, List, OpenFlags};
+use std::collections::VecDeque;
+
+/// An open file; `ino` is [`NIL`] for a closed one.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct File {
+    pub(crate) ino: u32,
+    pub(crate) flags: OpenFlags,
+    pub(crate) ra: ReadAhead,
+}
+
+impl File {
+    pub(crate) fn is_direct(&self) -> bool {
+        self.flags.contains(OpenFlags::DIRECT)
+    }
+}
+
+/// A mapping.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Map {
+    pub(crate) fd: u32,
+    pub(crate) ino: u32,
+    pub(crate) off: u64,
+    pub(crate) len: u64,
+}
+
+/// An AIO context.
+#[derive(Debug, Default)]
+pub(crate) struct Aio {
+    pub(crate) depth: u32,
+    pub(crate) under_way: u32,
+    pub(crate) done: VecDeque<(u64, Ret)>,
+    pub(crate) wait: List,
+}
+
+/// Descriptor of the block device itself, open in every world.
+pub(crate) const DEVICE_FD: u32 = 0;
+
+impl World {
+    pub(crate) fn file(&self, fd: u32) -> Result<File, Errno> {
+        let f = self.files.get(fd as usize).filter(|f| f.ino != NIL);
+        f.copied().ok_or(Errno::EBADF)
+    }
+    pub(crate) fn file_new(&mut self, ino: u32, flags: OpenFlags) -> u32 {
+        self.fs.inodes[ino as usize].opens += 1;
+        let file = File {
+            ino,
+            flags,
+            ra: ReadAhead::default(),
+        };
+        match self.free_files.pop() {
+            Some(i) => {
+                self.files[i as usize] = file;
+                i
+            }
+            None => {
+                self.files.push(file);
+                (self.files.len() - 1) as u32
+            }
+        }
+    }
+}

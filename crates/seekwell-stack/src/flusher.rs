@@ -1,0 +1,359 @@
+//! Who writes dirty pages back: the flusher of the device, or pdflush.
+//!
+//! Every five seconds what has been dirty for half a minute; above the background threshold
+//! everything, until below; and on demand of sync. Inodes come in order of their first dirtying,
+//! one visit each, and queue again at the back if pages are left. Nothing is waited for but a
+//! request, except in a sync.
+
+use crate::fs::WbList;
+use crate::kernel::{FLUSHER, PDFLUSH};
+use crate::rt::{Actor, K, parked, sleep_until};
+use crate::wait::{Q, wait};
+use crate::world::World;
+use crate::writeback::{Pass, wait_written, write_inode};
+use seekwell_core::{Instant, Links, List, Nanos};
+use std::collections::VecDeque;
+
+/// Work for the flusher: write everything that is dirty now.
+#[derive(Clone, Copy, Debug)]
+struct Work {
+    number: u64,
+    /// Sync writes, each inode waited for.
+    wait: bool,
+}
+
+#[derive(Default)]
+pub(crate) struct Flusher {
+    pub(crate) links: Links,
+    /// By time of first dirtying.
+    pub(crate) dirty: List,
+    io: List,
+    more: List,
+    work: VecDeque<Work>,
+    next_work: u64,
+    done: u64,
+    pub(crate) work_wait: List,
+    /// Dirtiers found the background threshold exceeded.
+    kicked: bool,
+    /// A timid pass met a congested queue.
+    pub(crate) congested: bool,
+    /// A periodic thread and a background thread do not work at once (2.6: one per device).
+    busy: bool,
+}
+
+impl World {
+    /// Dirty pages above which writing starts, and at which dirtiers are held.
+    pub(crate) fn dirty_limits(&self) -> (u64, u64) {
+        let c = &self.cfg.constants;
+        let pages = self.cache.limit;
+        (
+            pages * c.dirty_background_percent / 100,
+            pages * c.dirty_limit_percent / 100,
+        )
+    }
+    pub(crate) fn over_background(&self) -> bool {
+        self.cache.nr_dirty > self.dirty_limits().0
+    }
+    /// Somebody dirtied much: background writing may start.
+    pub(crate) fn kick_flusher(&mut self) {
+        if !self.flusher.kicked {
+            self.flusher.kicked = true;
+            let a = if self.cfg.constants.dirtier_writes != 0 {
+                PDFLUSH
+            } else {
+                FLUSHER
+            };
+            self.rt.wake(a);
+        }
+    }
+    fn move_inode(&mut self, ino: u32, to: WbList) {
+        let f = &mut self.flusher;
+        let i = &mut self.fs.inodes[ino as usize];
+        match i.on {
+            WbList::None => {}
+            WbList::Dirty => f.links.remove(&mut f.dirty, ino),
+            WbList::Io => f.links.remove(&mut f.io, ino),
+            WbList::More => f.links.remove(&mut f.more, ino),
+        }
+        i.on = to;
+        match to {
+            WbList::None => {}
+            WbList::Dirty => f.links.push_back(&mut f.dirty, ino),
+            WbList::Io => f.links.push_back(&mut f.io, ino),
+            WbList::More => f.links.push_back(&mut f.more, ino),
+        }
+    }
+    /// An inode goes away.
+    pub(crate) fn flusher_forget(&mut self, ino: u32) {
+        self.move_inode(ino, WbList::None);
+    }
+    /// Fills the list of the pass: what was left over first, then inodes dirty since before.
+    fn queue_io(&mut self, before: Instant) {
+        while let Some(ino) = self.flusher.more.first() {
+            self.move_inode(ino, WbList::Io);
+        }
+        while let Some(ino) = self.flusher.dirty.first() {
+            if self.fs.inodes[ino as usize].dirtied_at > before {
+                break;
+            }
+            self.move_inode(ino, WbList::Io);
+        }
+    }
+    fn visit_pages(&self) -> u64 {
+        let c = &self.cfg.constants;
+        let min = c.visit_pages.max(1);
+        if c.visit_by_bandwidth == 0 {
+            return min;
+        }
+        (self.bw.bandwidth() / 2 / min * min).max(min)
+    }
+    /// After a visit: where the inode goes.
+    fn after_visit(&mut self, ino: u32, whole: bool) {
+        let now = self.now();
+        let i = &mut self.fs.inodes[ino as usize];
+        if i.tree.dirty == 0 {
+            return self.move_inode(ino, WbList::None);
+        }
+        if whole {
+            // Dirtied again meanwhile: as if for the first time.
+            i.dirtied_at = now;
+            return self.move_inode(ino, WbList::Dirty);
+        }
+        self.move_inode(ino, WbList::More);
+    }
+}
+
+/// One visit to an inode; true if all of it was seen. `limit`: pages.
+async fn visit(k: &K, a: Actor, ino: u32, pass: Pass, limit: u64) -> (u64, bool) {
+    k.w().fs.inodes[ino as usize].pins += 1;
+    let start = if limit == u64::MAX {
+        0
+    } else {
+        k.w().fs.inodes[ino as usize].wb_next
+    };
+    let (mut written, mut pos) = write_inode(k, a, ino, start, u32::MAX, pass, limit).await;
+    let mut whole = written < limit;
+    if whole && start > 0 {
+        // Round to where it began.
+        let (more, at) = write_inode(k, a, ino, 0, start - 1, pass, limit - written).await;
+        written += more;
+        pos = at;
+        whole = written < limit;
+    }
+    if pass == Pass::Sync {
+        wait_written(k, a, ino, 0, u32::MAX).await;
+    }
+    let mut w = k.w();
+    let timid = pass == Pass::Timid && w.flusher.congested;
+    w.fs.inodes[ino as usize].wb_next = if whole && !timid { 0 } else { pos };
+    w.unpin_inode(ino);
+    (written, whole && !timid)
+}
+
+/// What a pass is for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Why {
+    /// Until dirty pages are below the background threshold.
+    Background,
+    /// Inodes dirtied before then.
+    Old,
+    /// So many pages (a dirtier of 2.6).
+    Amount(u64),
+}
+
+/// A pass over dirty inodes; returns pages written.
+async fn pass_over(k: &K, a: Actor, why: Why, before: Instant, pass: Pass) -> u64 {
+    let mut total = 0;
+    loop {
+        let begun = {
+            let mut w = k.w();
+            if why == Why::Background && !w.over_background() {
+                return total;
+            }
+            if w.flusher.io.is_empty() {
+                w.queue_io(before);
+            }
+            w.flusher.congested = false;
+            w.now()
+        };
+        let mut progress = 0;
+        loop {
+            let (ino, limit) = {
+                let mut w = k.w();
+                let Some(ino) = w.flusher.io.first() else {
+                    break;
+                };
+                let limit = match why {
+                    Why::Amount(n) => (n - total).clamp(1, w.visit_pages()),
+                    _ => w.visit_pages(),
+                };
+                // Out of the way of other passes while it is visited.
+                w.move_inode(ino, WbList::More);
+                (ino, limit)
+            };
+            let (n, whole) = visit(k, a, ino, pass, limit).await;
+            progress += n;
+            total += n;
+            let mut w = k.w();
+            if w.fs.inodes[ino as usize].on == WbList::More {
+                w.after_visit(ino, whole);
+            }
+            let enough = match why {
+                Why::Background => !w.over_background(),
+                Why::Amount(n) => total >= n,
+                Why::Old => false,
+            };
+            if enough || w.flusher.congested {
+                return total;
+            }
+            if w.now().since(begun).0 > w.cfg.constants.batch_ns {
+                break;
+            }
+        }
+        let w = k.w();
+        if progress == 0 && w.flusher.io.is_empty() {
+            return total;
+        }
+    }
+}
+
+/// Everything that is dirty now, once; `wait`: as sync writes, inode after inode.
+async fn sync_all(k: &K, a: Actor, wait: bool) {
+    let mut all: Vec<(Instant, u32)> = {
+        let w = k.w();
+        let f = &w.flusher;
+        let inodes = f.links.iter(&f.io).chain(f.links.iter(&f.more));
+        let inodes = inodes.chain(f.links.iter(&f.dirty));
+        inodes
+            .map(|i| (w.fs.inodes[i as usize].dirtied_at, i))
+            .collect()
+    };
+    all.sort();
+    let pass = if wait { Pass::Sync } else { Pass::Async };
+    for (_, ino) in &all {
+        k.w().fs.inodes[*ino as usize].pins += 1;
+    }
+    for (_, ino) in all {
+        if ino != crate::fs::BDEV {
+            visit(k, a, ino, pass, u64::MAX).await;
+            let mut w = k.w();
+            if w.fs.inodes[ino as usize].on != WbList::None {
+                w.after_visit(ino, true);
+            }
+        }
+        k.w().unpin_inode(ino);
+    }
+}
+
+/// The flusher thread of 3.x and later.
+pub(crate) async fn thread(k: K) {
+    let a = FLUSHER;
+    let period = Nanos(k.w().cfg.constants.dirty_writeback_ns);
+    let mut next = k.w().now() + period;
+    loop {
+        let work = k.w().flusher.work.pop_front();
+        if let Some(work) = work {
+            sync_all(&k, a, work.wait).await;
+            let mut w = k.w();
+            w.flusher.done = work.number;
+            let w = &mut *w;
+            w.rt.wake_all(&mut w.flusher.work_wait);
+            continue;
+        }
+        let now = k.w().now();
+        if now >= next {
+            next = now + period;
+            let old = Nanos(k.w().cfg.constants.dirty_expire_ns);
+            pass_over(
+                &k,
+                a,
+                Why::Old,
+                Instant(now.0.saturating_sub(old.0)),
+                Pass::Async,
+            )
+            .await;
+        }
+        k.w().flusher.kicked = false;
+        if k.w().over_background() {
+            let n = pass_over(&k, a, Why::Background, Instant::FAR, Pass::Async).await;
+            if n > 0 {
+                continue;
+            }
+        }
+        let idle = k.w().flusher.work.is_empty();
+        if idle {
+            sleep_until(&k, a, next).await;
+        }
+    }
+}
+
+/// pdflush of 2.6: the periodic thread (`PDFLUSH + 1`) and the background one (`PDFLUSH`). One of
+/// them works on a device at a time.
+pub(crate) async fn pdflush(k: K, a: Actor) {
+    let c = k.w().cfg.constants.clone();
+    let periodic = a != PDFLUSH;
+    let mut next = k.w().now() + Nanos(c.dirty_writeback_ns);
+    loop {
+        if periodic {
+            sleep_until(&k, a, next).await;
+            next = k.w().now() + Nanos(c.dirty_writeback_ns);
+        } else {
+            let asleep = !k.w().flusher.kicked;
+            if asleep {
+                k.w().rt.sleep_plain(a);
+                parked(&k, a).await;
+            }
+            k.w().flusher.kicked = false;
+        }
+        if std::mem::replace(&mut k.w().flusher.busy, true) {
+            continue;
+        }
+        loop {
+            let (why, before) = if periodic {
+                let now = k.w().now();
+                (Why::Old, Instant(now.0.saturating_sub(c.dirty_expire_ns)))
+            } else {
+                (Why::Background, Instant::FAR)
+            };
+            let n = pass_over(&k, a, why, before, Pass::Timid).await;
+            let congested = k.w().flusher.congested;
+            if !congested && n == 0 || (!periodic && !k.w().over_background()) {
+                break;
+            }
+            if congested {
+                // congestion_wait: a tenth of a second.
+                let at = k.w().now() + Nanos(c.pause_max_ns);
+                sleep_until(&k, a, at).await;
+            } else if periodic {
+                break;
+            }
+        }
+        k.w().flusher.busy = false;
+    }
+}
+
+/// A dirtier of 2.6 writes about so many pages itself. Returns what it wrote.
+pub(crate) async fn write_some(k: &K, a: Actor, pages: u64) -> u64 {
+    pass_over(k, a, Why::Amount(pages), Instant::FAR, Pass::Timid).await
+}
+
+/// Has the flusher write everything, and waits for it.
+pub(crate) async fn have_all_written(k: &K, a: Actor, wait_each: bool) {
+    if k.w().cfg.constants.dirtier_writes != 0 {
+        // 2.6: the caller does it.
+        sync_all(k, a, wait_each).await;
+        return;
+    }
+    let number = {
+        let mut w = k.w();
+        w.flusher.next_work += 1;
+        let number = w.flusher.next_work;
+        w.flusher.work.push_back(Work {
+            number,
+            wait: wait_each,
+        });
+        w.rt.wake(FLUSHER);
+        number
+    };
+    wait(k, a, |w| (w.flusher.done < number).then_some(Q::Flusher)).await;
+}

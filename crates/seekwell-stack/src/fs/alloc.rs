@@ -1,0 +1,458 @@
+//! Where blocks and inodes are put: block groups, pools for small files, runs for large ones,
+//! reservation windows of ext3.
+
+use crate::config::{Config, Fs};
+use crate::fs::bits::Bits;
+use crate::fs::{GROUP, Inode, Kind};
+use rand::Rng;
+use seekwell_core::rng::{Pcg64Mcg, stream};
+
+/// Inodes in a group (one for 16 KiB).
+const INODES: u32 = 8192;
+
+/// Blocks set aside for one inode (preallocation of ext4, window of ext3): used as far as the
+/// bitmap is concerned, and given back when the last writer closes.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Window {
+    pub(crate) next: u32,
+    pub(crate) left: u32,
+    /// Length of the last window (ext3 doubles it).
+    size: u32,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Group {
+    /// Made when the group is first used.
+    bits: Option<Bits>,
+    inodes: Option<Bits>,
+    free: u32,
+    free_inodes: u32,
+    dirs: u32,
+    /// Metadata at its start.
+    start: u32,
+    /// The disk holds its bitmaps: they have to be read when they are not in memory.
+    on_disk: bool,
+    inodes_on_disk: bool,
+}
+
+pub(crate) struct Alloc {
+    groups: Vec<Group>,
+    pub(crate) blocks: u32,
+    flex: u32,
+    inode_blocks: u32,
+    per_block: u32,
+    free: u64,
+    /// Set aside in windows and pools.
+    aside: u64,
+    /// Pools of small files, by CPU.
+    pools: Vec<Window>,
+    pool_blocks: u32,
+    small: u32,
+    max: u32,
+    window: (u32, u32),
+    /// Where the journal lies: runs of blocks.
+    pub(crate) journal: Vec<(u32, u32)>,
+    aged: u32,
+    rng: Pcg64Mcg,
+}
+
+impl Alloc {
+    pub(crate) fn new(cfg: &Config, blocks: u32) -> Self {
+        let c = &cfg.constants;
+        let ext4 = cfg.fs == Fs::Ext4;
+        let n = blocks.div_ceil(GROUP).max(1);
+        let per_block = 4096 / c.inode_bytes.max(64) as u32;
+        let mut a = Alloc {
+            groups: vec![Group::default(); n as usize],
+            blocks,
+            flex: if ext4 { c.flex_groups.max(1) as u32 } else { 1 },
+            inode_blocks: INODES / per_block,
+            per_block,
+            free: 0,
+            aside: 0,
+            pools: vec![Window::default(); cfg.cores.max(1) as usize],
+            pool_blocks: c.pool_blocks as u32,
+            small: if ext4 { c.small_file_blocks as u32 } else { 0 },
+            max: c.alloc_blocks.max(1) as u32,
+            window: (c.window_first_blocks as u32, c.window_max_blocks as u32),
+            journal: Vec::new(),
+            aged: cfg.aged_run_blocks,
+            rng: stream(cfg.seed, "aged file system"),
+        };
+        for g in 0..n {
+            let len = a.group_len(g);
+            // A small disk has fewer inodes: metadata take at most half of a group.
+            let start = a.metadata_end(g).min(len);
+            let group = &mut a.groups[g as usize];
+            group.start = start;
+            group.free = len - start;
+            group.free_inodes = INODES;
+            // A fresh ext4 knows unused groups from their descriptors (uninit_bg).
+            group.on_disk = !ext4;
+            group.inodes_on_disk = !ext4;
+            a.free += u64::from(len - start);
+        }
+        // Reserved inodes; inode 2 is the root.
+        a.take_inode(0);
+        a.take_inode(0);
+        let want = (c.journal_blocks as u32).min(blocks / 16).max(64);
+        a.place_journal(want);
+        a
+    }
+    fn place_journal(&mut self, want: u32) {
+        let mut g = self.groups.len() as u32 / 2;
+        if g + 1 < self.groups.len() as u32 && self.flex > 1 {
+            // Behind the metadata of its flex group.
+            g = (g / self.flex * self.flex + 1).min(self.groups.len() as u32 - 1);
+        }
+        // Around the metadata of the groups it covers.
+        let mut left = want;
+        while left > 0 && g < self.groups.len() as u32 {
+            let start = self.first_data(g);
+            let room = (g * GROUP + self.group_len(g)).saturating_sub(start);
+            let n = left.min(room);
+            if n > 0 {
+                self.journal.push((start, n));
+                self.mark(start, n, true);
+            }
+            left -= n;
+            g += 1;
+        }
+    }
+    pub(crate) fn group_of(block: u32) -> u32 {
+        block / GROUP
+    }
+    fn group_len(&self, g: u32) -> u32 {
+        GROUP.min(self.blocks - g * GROUP)
+    }
+    fn flex_first(&self, g: u32) -> u32 {
+        g / self.flex * self.flex
+    }
+    fn flex_members(&self, g: u32) -> u32 {
+        self.flex.min(self.groups.len() as u32 - self.flex_first(g))
+    }
+    /// First block of a group's flex metadata: behind superblock and descriptors in group 0.
+    fn flex_base(&self, g: u32) -> u32 {
+        let f = self.flex_first(g);
+        let head = if f == 0 {
+            1 + self.groups.len() as u32 / 64 + 1
+        } else {
+            0
+        };
+        f * GROUP + head
+    }
+    pub(crate) fn block_bitmap(&self, g: u32) -> u32 {
+        self.clamp(self.flex_base(g) + (g - self.flex_first(g)))
+    }
+    pub(crate) fn inode_bitmap(&self, g: u32) -> u32 {
+        self.clamp(self.flex_base(g) + self.flex_members(g) + (g - self.flex_first(g)))
+    }
+    pub(crate) fn descriptor(&self, g: u32) -> u32 {
+        self.clamp(1 + g / 64)
+    }
+    pub(crate) fn inode_table(&self, g: u32) -> u32 {
+        let n = self.flex_members(g);
+        self.flex_base(g) + 2 * n + (g - self.flex_first(g)) * self.inode_blocks
+    }
+    pub(crate) fn inode_block(&self, g: u32, slot: u32) -> u32 {
+        self.clamp(self.inode_table(g) + slot / self.per_block)
+    }
+    fn clamp(&self, b: u32) -> u32 {
+        b.min(self.blocks.saturating_sub(1))
+    }
+    fn metadata_end(&self, g: u32) -> u32 {
+        let f = self.flex_first(g);
+        let end = self.flex_base(g) + self.flex_members(g) * (2 + self.inode_blocks);
+        (end.saturating_sub(g * GROUP)).min(if g == f { GROUP / 2 } else { 0 })
+    }
+    /// First block of a group that may hold data.
+    pub(crate) fn first_data(&self, g: u32) -> u32 {
+        g * GROUP + self.groups[g as usize].start
+    }
+    /// Free blocks, those set aside included: they are given back when needed.
+    pub(crate) fn available(&self) -> u64 {
+        self.free + self.aside
+    }
+    /// Have a group's bitmaps to be read if they are not in memory? From now on they have.
+    pub(crate) fn bitmaps_on_disk(&mut self, g: u32) -> bool {
+        std::mem::replace(&mut self.groups[g as usize].on_disk, true)
+    }
+    /// Blocks of a group's inode table that have inodes in use, from the start.
+    pub(crate) fn inode_blocks_used(&self, g: u32) -> u32 {
+        match &self.groups[g as usize].inodes {
+            None => 0,
+            Some(_) if self.flex == 1 => self.inode_blocks,
+            Some(b) => b.end_of_used().div_ceil(self.per_block),
+        }
+    }
+    /// Has a group's inode bitmap to be read if it is not in memory? From now on it has.
+    pub(crate) fn inodes_on_disk(&mut self, g: u32) -> bool {
+        std::mem::replace(&mut self.groups[g as usize].inodes_on_disk, true)
+    }
+    /// Has the inode's table block to be read if it is not in memory: are others in it in use?
+    pub(crate) fn inode_on_disk(&self, g: u32, slot: u32) -> bool {
+        if self.flex == 1 {
+            return true;
+        }
+        let Some(bits) = &self.groups[g as usize].inodes else {
+            return false;
+        };
+        let first = slot / self.per_block * self.per_block;
+        (first..first + self.per_block).any(|s| s != slot && bits.get(s))
+    }
+
+    fn mark(&mut self, start: u32, n: u32, used: bool) {
+        let (mut at, end) = (start, start + n);
+        while at < end {
+            let g = at / GROUP;
+            let k = (end - at).min((g + 1) * GROUP - at);
+            let len = self.group_len(g);
+            let group = &mut self.groups[g as usize];
+            let meta = group.start;
+            let bits = group.bits.get_or_insert_with(|| {
+                let mut b = Bits::new(len);
+                b.set(0, meta, true);
+                b
+            });
+            let changed = bits.set(at % GROUP, k, used);
+            debug_assert_eq!(changed, k, "blocks {at}+{k}, used {used}");
+            if used {
+                group.free -= changed;
+                self.free -= u64::from(changed);
+            } else {
+                group.free += changed;
+                self.free += u64::from(changed);
+            }
+            at += k;
+        }
+    }
+    /// A free run near `goal`, at most `want` long: at the goal if it is free there, else the first
+    /// run long enough in its group and those behind it, else the longest of the first group that
+    /// has any.
+    pub(crate) fn run(&mut self, goal: u32, want: u32) -> Option<(u32, u32)> {
+        let n = self.groups.len() as u32;
+        let goal = if goal < self.blocks { goal } else { 0 };
+        let first = goal / GROUP;
+        for enough in [true, false] {
+            for d in 0..n {
+                let g = (first + d) % n;
+                let group = &self.groups[g as usize];
+                if group.free == 0 || (enough && group.free < want) {
+                    continue;
+                }
+                let from = if d == 0 { goal % GROUP } else { 0 }.max(group.start);
+                let found = match &group.bits {
+                    None => {
+                        let len = self.group_len(g);
+                        let from = if from < len { from } else { group.start };
+                        (from < len).then(|| (from, len - from))
+                    }
+                    Some(b) => {
+                        let at_goal = b.free_run(from, want);
+                        match at_goal {
+                            Some(r) if r.1 >= want => at_goal,
+                            _ => b.free_run(group.start, want).or(at_goal),
+                        }
+                    }
+                };
+                let Some((s, len)) = found else { continue };
+                if enough && len < want {
+                    continue;
+                }
+                let (s, len) = (g * GROUP + s, len.min(want));
+                self.mark(s, len, true);
+                return Some((s, len));
+            }
+        }
+        None
+    }
+    pub(crate) fn free_run(&mut self, start: u32, n: u32) {
+        self.mark(start, n, false);
+    }
+    fn give_back(&mut self, w: Window) {
+        if w.left > 0 {
+            self.aside -= u64::from(w.left);
+            self.mark(w.next, w.left, false);
+        }
+    }
+    /// Ends an inode's window.
+    pub(crate) fn drop_window(&mut self, i: &mut Inode) {
+        self.give_back(i.window);
+        i.window = Window::default();
+    }
+    /// Ends the pools.
+    pub(crate) fn drop_pools(&mut self) {
+        for i in 0..self.pools.len() {
+            let w = std::mem::take(&mut self.pools[i]);
+            self.give_back(w);
+        }
+    }
+    /// The block to try first for a file's page: behind the page before it, else where its
+    /// directory's files go.
+    fn goal(&self, i: &Inode, log: u32, colour: u32) -> u32 {
+        let before = i.ext[..i.ext.partition_point(|e| e.log <= log)].last();
+        if let Some(e) = before {
+            return e.phys + (log - e.log).min(e.len + 4096);
+        }
+        if self.flex >= 4 {
+            // Data of regular files begin in the second group of the flex group.
+            let g = self.flex_first(i.group);
+            let g = g + u32::from(i.kind == Kind::File && self.flex_members(g) > 1);
+            return self.first_data(g);
+        }
+        let g = i.group;
+        self.first_data(g) + colour % 16 * (GROUP / 16)
+    }
+    fn take_from(&mut self, w: &mut Window, want: u32) -> (u32, u32) {
+        let n = want.min(w.left);
+        let s = w.next;
+        w.next += n;
+        w.left -= n;
+        self.aside -= u64::from(n);
+        (s, n)
+    }
+    /// Blocks for `want` pages of a file from `log` on: start and how many. `None`: none is left.
+    pub(crate) fn for_file(
+        &mut self,
+        i: &mut Inode,
+        log: u32,
+        want: u32,
+        cpu: u32,
+    ) -> Option<(u32, u32)> {
+        if self.aged > 0 {
+            return self.scattered(want);
+        }
+        let behind = i.ext.last().map(|e| (e.log + e.len, e.phys + e.len));
+        if i.window.left > 0 {
+            // A window serves what continues the file.
+            if behind.is_none_or(|b| b == (log, i.window.next)) {
+                let mut w = i.window;
+                let r = self.take_from(&mut w, want);
+                i.window = w;
+                return Some(r);
+            }
+            let size = i.window.size;
+            self.drop_window(i);
+            i.window.size = size;
+        }
+        let pages = i.pages_len();
+        if pages <= self.small && self.pool_blocks > 0 && i.kind == Kind::File {
+            return self.pooled(i, log, want, cpu);
+        }
+        let goal = self.goal(i, log, cpu);
+        let ahead = if self.max > 1 {
+            normalised(pages).max(want).min(self.max)
+        } else {
+            let size = i.window.size;
+            i.window.size = if size == 0 {
+                self.window.0
+            } else {
+                (size * 2).min(self.window.1)
+            };
+            i.window.size.max(want.min(self.window.1))
+        };
+        let ahead = if i.kind == Kind::File { ahead } else { want };
+        let (s, len) = self.run(goal, ahead)?;
+        let n = len.min(want);
+        if len > n {
+            self.aside += u64::from(len - n);
+            (i.window.next, i.window.left) = (s + n, len - n);
+        }
+        Some((s, n))
+    }
+    fn pooled(&mut self, i: &Inode, log: u32, want: u32, cpu: u32) -> Option<(u32, u32)> {
+        let k = cpu as usize % self.pools.len();
+        let mut w = std::mem::take(&mut self.pools[k]);
+        if w.left < want {
+            self.give_back(w);
+            let goal = self.goal(i, log, cpu);
+            let (s, len) = self.run(goal, self.pool_blocks)?;
+            self.aside += u64::from(len);
+            w = Window {
+                next: s,
+                left: len,
+                size: 0,
+            };
+        }
+        let r = self.take_from(&mut w, want);
+        self.pools[k] = w;
+        Some(r)
+    }
+    /// On an aged file system runs lie anywhere, of a mean length.
+    fn scattered(&mut self, want: u32) -> Option<(u32, u32)> {
+        let len = self.rng.random_range(1..=2 * self.aged).min(want);
+        let goal = self.rng.random_range(0..self.blocks);
+        self.run(goal, len)
+    }
+
+    /// A group for a new inode: directories of the root are spread by name, others stay with their
+    /// parents; files go to their directory's group.
+    pub(crate) fn inode_group(&self, dir: bool, parent_group: u32, top: bool, name: &str) -> u32 {
+        let n = self.groups.len() as u32;
+        if !(dir && top) {
+            return parent_group;
+        }
+        let hash = name.bytes().fold(0x811c_9dc5u32, |h, b| {
+            (h ^ u32::from(b)).wrapping_mul(0x0100_0193)
+        });
+        let flexes = n.div_ceil(self.flex);
+        let first = (hash >> 8) % flexes;
+        // The flex group with fewest directories, from there on.
+        let dirs = |f: u32| -> u32 {
+            let g = f * self.flex;
+            (g..(g + self.flex).min(n))
+                .map(|g| self.groups[g as usize].dirs)
+                .sum()
+        };
+        let best = (0..flexes)
+            .map(|d| (first + d) % flexes)
+            .min_by_key(|f| dirs(*f));
+        best.unwrap_or(0) * self.flex
+    }
+    /// An inode in a group or the next with room: group and slot.
+    pub(crate) fn inode(&mut self, near: u32, dir: bool) -> Option<(u32, u32)> {
+        let n = self.groups.len() as u32;
+        let g = (0..n)
+            .map(|d| (near + d) % n)
+            .find(|g| self.groups[*g as usize].free_inodes > 0)?;
+        let slot = self.take_inode(g);
+        self.groups[g as usize].dirs += u32::from(dir);
+        Some((g, slot))
+    }
+    fn take_inode(&mut self, g: u32) -> u32 {
+        let group = &mut self.groups[g as usize];
+        let bits = group.inodes.get_or_insert_with(|| Bits::new(INODES));
+        let slot = bits.next_free(0);
+        bits.set(slot, 1, true);
+        group.free_inodes -= 1;
+        slot
+    }
+    pub(crate) fn free_inode(&mut self, g: u32, slot: u32, dir: bool) {
+        let group = &mut self.groups[g as usize];
+        if let Some(bits) = &mut group.inodes
+            && bits.set(slot, 1, false) == 1
+        {
+            group.free_inodes += 1;
+            group.dirs -= u32::from(dir);
+        }
+    }
+    /// Free blocks by the bitmaps themselves, for checks.
+    #[cfg(test)]
+    pub(crate) fn recount(&self) -> (u64, u64) {
+        let mut free = 0;
+        for (g, group) in self.groups.iter().enumerate() {
+            let len = self.group_len(g as u32);
+            free += match &group.bits {
+                None => u64::from(len - group.start),
+                Some(b) => (0..len).filter(|i| !b.get(*i)).count() as u64,
+            };
+        }
+        (free, self.free)
+    }
+}
+
+/// Pages mballoc asks for when a file of this size is extended: the size rounded up to a power of
+/// two, from 4 up to 2048 pages.
+fn normalised(pages: u32) -> u32 {
+    pages.clamp(4, 2048).next_power_of_two()
+}

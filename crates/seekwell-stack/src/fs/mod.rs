@@ -1,0 +1,131 @@
+//! The file system on the disk: inodes, directories, where blocks and inodes lie.
+//!
+//! Enough of ext4 and ext3 for locality and for the journal: block groups, flex_bg, the journal in
+//! the middle, pools and windows of the allocators. Left out: contents, htree splits, quota,
+//! inline data, unwritten extents (preallocated blocks count as written).
+
+mod alloc;
+mod bits;
+pub(crate) mod inode;
+
+pub(crate) use alloc::{Alloc, Window};
+
+/// Group of a block.
+pub(crate) fn group_of(block: u32) -> u32 {
+    Alloc::group_of(block)
+}
+pub(crate) use inode::{BDEV, Dir, Inode, Kind, ROOT, WbList};
+
+use crate::config::{Config, Fs};
+use seekwell_core::{Errno, List};
+
+/// Blocks of 4 KiB in a group.
+pub(crate) const GROUP: u32 = 32_768;
+/// Sectors in a block.
+pub(crate) const BLOCK_SECTORS: u64 = 8;
+
+/// The whole file system.
+pub(crate) struct FileSystem {
+    pub(crate) inodes: Vec<Inode>,
+    free_inodes: Vec<u32>,
+    pub(crate) alloc: Alloc,
+    /// Blocks promised to delayed pages.
+    pub(crate) reserved: u64,
+    /// Raised when caches are dropped: names and inodes have to be read again.
+    pub(crate) epoch: u32,
+    pub(crate) kind: Fs,
+}
+
+impl FileSystem {
+    /// A fresh file system on a disk of so many sectors.
+    pub(crate) fn make(cfg: &Config, capacity: u64) -> Self {
+        let alloc = Alloc::new(
+            cfg,
+            (capacity / BLOCK_SECTORS).min(u64::from(u32::MAX) - 1) as u32,
+        );
+        let mut fs = FileSystem {
+            inodes: Vec::new(),
+            free_inodes: Vec::new(),
+            alloc,
+            reserved: 0,
+            epoch: 0,
+            kind: cfg.fs,
+        };
+        fs.inodes.push(Inode::new(Kind::Device, 0, 0));
+        fs.inodes[BDEV as usize].len = capacity * 512;
+        // Inode 2 of group 0, behind the reserved ones.
+        let mut root = Inode::new(Kind::Directory, 0, 1);
+        let block = fs.alloc.run(fs.alloc.first_data(0), 1).map(|r| r.0);
+        root.dir = Some(Box::new(Dir::new(ROOT)));
+        root.len = 4096;
+        if let Some(b) = block {
+            root.map_insert(0, b, 1);
+        }
+        fs.inodes.push(root);
+        fs
+    }
+    pub(crate) fn new_inode(&mut self, kind: Kind, group: u32, slot: u32) -> u32 {
+        let mut inode = Inode::new(kind, group, slot);
+        inode.epoch = self.epoch;
+        match self.free_inodes.pop() {
+            Some(i) => {
+                self.inodes[i as usize] = inode;
+                i
+            }
+            None => {
+                self.inodes.push(inode);
+                (self.inodes.len() - 1) as u32
+            }
+        }
+    }
+    /// Gives the number back; nothing may refer to it any more.
+    pub(crate) fn release_inode(&mut self, ino: u32) {
+        let i = &mut self.inodes[ino as usize];
+        debug_assert!(i.tree.pages == 0 && i.on == WbList::None && i.lock_wait == List::new());
+        i.kind = Kind::Free;
+        i.dir = None;
+        i.ext = Vec::new();
+        self.free_inodes.push(ino);
+    }
+    /// The block of the inode table that holds an inode.
+    pub(crate) fn inode_block(&self, ino: u32) -> u32 {
+        let i = &self.inodes[ino as usize];
+        self.alloc.inode_block(i.group, i.slot)
+    }
+    /// Blocks that new data may have.
+    pub(crate) fn available(&self) -> u64 {
+        self.alloc.available().saturating_sub(self.reserved)
+    }
+    /// The inode a path names, and the directory of its last part. No I/O is modelled here.
+    pub(crate) fn walk(&self, path: &str) -> Result<Walk, Errno> {
+        let (mut dir, mut ino, mut steps) = (ROOT, Some(ROOT), 0);
+        for part in path.split('/').filter(|p| !p.is_empty() && *p != ".") {
+            dir = ino.ok_or(Errno::ENOENT)?;
+            let d = self.inodes[dir as usize].dir.as_ref();
+            let d = d.ok_or(Errno::ENOTDIR)?;
+            if part.len() > 255 {
+                return Err(Errno::ENAMETOOLONG);
+            }
+            ino = d.entries.get(part).map(|e| e.ino);
+            steps += 1;
+        }
+        Ok(Walk { dir, ino, steps })
+    }
+}
+
+/// Where a path leads.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Walk {
+    /// Directory of the last part.
+    pub(crate) dir: u32,
+    /// What it names there.
+    pub(crate) ino: Option<u32>,
+    /// Names looked up.
+    pub(crate) steps: u32,
+}
+
+/// The last part of a path.
+pub(crate) fn last_name(path: &str) -> &str {
+    let path = path.trim_end_matches('/');
+    path.rsplit_once('/').map_or(path, |p| p.1)
+}

@@ -1,0 +1,412 @@
+//! One commit, and the checkpoint when the journal is full.
+
+use super::{Checkpoint, Journal, Txn};
+use crate::cache::{Find, flag};
+use crate::fs::BDEV;
+use crate::io::{NIL, Target, Want, after_submit};
+use crate::kernel::JOURNAL;
+use crate::rt::{Actor, K, parked, sleep_until};
+use crate::stats::Mark;
+use crate::wait::{Q, wait, wait_group};
+use crate::world::World;
+use crate::writeback::{Pass, write_inode};
+use seekwell_core::{Flags, Nanos, Op};
+
+/// Metadata blocks a descriptor block names.
+const PER_DESCRIPTOR: usize = 250;
+/// Blocks a checkpoint writes at once.
+const CHECKPOINT_BATCH: usize = 64;
+
+impl Journal {
+    /// A block of a committed transaction is at home.
+    pub(super) fn checkpointed(&mut self, tid: u64) {
+        let i = self.checkpoints.partition_point(|c| c.tid < tid);
+        if let Some(c) = self.checkpoints.get_mut(i)
+            && c.tid == tid
+        {
+            c.left -= 1;
+        }
+        self.drop_old();
+    }
+    fn drop_old(&mut self) {
+        while let Some(c) = self.checkpoints.front().filter(|c| c.left == 0) {
+            self.tail += u64::from(c.log_blocks);
+            let c = self.checkpoints.pop_front();
+            self.spare.extend(c.map(|mut c| {
+                c.blocks.clear();
+                c.blocks
+            }));
+        }
+    }
+}
+
+/// The journal thread.
+pub(crate) async fn thread(k: K) {
+    let a = JOURNAL;
+    loop {
+        let due = {
+            let w = k.w();
+            let j = &w.journal;
+            match &j.running {
+                None => None,
+                Some(t) if j.requested >= t.tid => Some(w.now()),
+                Some(t) => Some(t.started + Nanos(w.cfg.constants.commit_interval_ns)),
+            }
+        };
+        match due {
+            None => {
+                k.w().rt.sleep_plain(a);
+                parked(&k, a).await;
+            }
+            Some(t) if t > k.w().now() => sleep_until(&k, a, t).await,
+            Some(_) => commit(&k, a).await,
+        }
+    }
+}
+
+async fn commit(k: &K, a: Actor) {
+    k.w().mark(Mark::CommitBegin);
+    free_superblock(k, a).await;
+    // 1. No new handles; those open end.
+    k.w().journal.running.as_mut().expect("one runs").locked = true;
+    wait(k, a, |w| {
+        let t = w.journal.running.as_ref()?;
+        (t.updates > 0).then_some(Q::Updates)
+    })
+    .await;
+    let ext3 = {
+        let mut w = k.w();
+        let w = &mut *w;
+        w.journal.committing = w.journal.running.take();
+        w.journal.before_record = true;
+        for id in &w.journal.committing.as_ref().expect("taken").blocks {
+            let m = &mut w.journal.meta[*id as usize];
+            (m.running, m.committing) = (false, true);
+        }
+        w.rt.wake_all(&mut w.journal.handle_wait);
+        w.fs.kind == crate::config::Fs::Ext3
+    };
+    // 2. Data first: those that already have blocks.
+    let inodes = std::mem::take(&mut committing(&mut k.w()).inodes);
+    let ordered = !k.w().cfg.ablations.no_ordered_data;
+    if ordered {
+        for ino in &inodes {
+            let pass = Pass::Ordered { ext3 };
+            write_inode(k, a, *ino, 0, u32::MAX, pass, u64::MAX).await;
+        }
+    }
+    // In jbd data are waited for before anything is logged.
+    if ext3 && ordered {
+        wait_data(k, a, &inodes).await;
+    }
+    // 3. The blocks into the journal.
+    let group = log_blocks(k, a).await;
+    if !ext3 && ordered {
+        wait_data(k, a, &inodes).await;
+    }
+    lift_shadows(k, a).await;
+    let failed = wait_group(k, a, group).await.is_err();
+    // 4. The record.
+    let failed = record(k, a).await || failed;
+    // 5. Home.
+    let mut w = k.w();
+    for ino in &inodes {
+        w.unpin_inode(*ino);
+    }
+    w.finish(inodes);
+    w.stats.journal_errors += u64::from(failed);
+}
+
+fn committing(w: &mut World) -> &mut Txn {
+    w.journal
+        .committing
+        .as_mut()
+        .expect("a commit is under way")
+}
+
+async fn wait_data(k: &K, a: Actor, inodes: &[u32]) {
+    for ino in inodes {
+        wait(k, a, |w| {
+            let i = &w.fs.inodes[*ino as usize];
+            let p = w.cache.next(&i.tree, 0, Find::Writeback)?.1;
+            Some(Q::Bio(w.cache.pages[p as usize].bio))
+        })
+        .await;
+    }
+}
+
+fn journal_flags(w: &World) -> Flags {
+    // jbd of 2.6 wrote plain; jbd2 marks every commit.
+    w.sync_flags()
+}
+
+async fn log_blocks(k: &K, a: Actor) -> u32 {
+    let (group, n, flags) = {
+        let mut w = k.w();
+        let flags = journal_flags(&w);
+        let n = committing(&mut w).blocks.len();
+        let g = w.groups.alloc();
+        w.plug(a, true);
+        (g, n, flags)
+    };
+    for i in 0..n {
+        if i % PER_DESCRIPTOR == 0 {
+            k.w().log_one(a, Target::Plain, group, flags);
+            after_submit(k, a).await;
+        }
+        {
+            let mut w = k.w();
+            let id = committing(&mut w).blocks[i];
+            w.journal.meta[id as usize].shadow = true;
+            let bio = w.log_one(a, Target::Log { meta: id }, group, flags);
+            w.journal.meta[id as usize].log_bio = bio;
+        }
+        after_submit(k, a).await;
+    }
+    k.w().plug(a, false);
+    group
+}
+
+impl World {
+    fn log_one(&mut self, a: Actor, target: Target, group: u32, flags: Flags) -> u32 {
+        let at = self.journal.place(self.journal.head);
+        self.journal.head += 1;
+        self.stats.journal.bios += 1;
+        self.stats.journal.bytes += 4096;
+        self.submit(
+            a,
+            Want {
+                op: Op::Write,
+                flags,
+                sector: u64::from(at) * 8,
+                sectors: 8,
+                target,
+                group,
+            },
+        )
+    }
+    /// A log write ended: 4.0 lifts its shadow here.
+    pub(crate) fn logged(&mut self, id: u32) {
+        let own = self.cfg.constants.shadow_rule == 3;
+        let m = &mut self.journal.meta[id as usize];
+        m.log_bio = NIL;
+        if own {
+            m.shadow = false;
+            self.rt.wake_all(&mut m.wait);
+        }
+    }
+    fn finish(&mut self, mut inodes: Vec<u32>) {
+        let mut t = self.journal.committing.take().expect("a commit ends");
+        let now = self.now();
+        let blocks = t.blocks.len() as u32;
+        let mut old = Checkpoint {
+            tid: t.tid,
+            log_blocks: (self.journal.head - self.journal.tail) as u32,
+            left: 0,
+            blocks: Vec::new(),
+        };
+        // What the transactions before hold is theirs.
+        old.log_blocks -= self
+            .journal
+            .checkpoints
+            .iter()
+            .map(|c| c.log_blocks)
+            .sum::<u32>();
+        for id in &t.blocks {
+            let m = &mut self.journal.meta[*id as usize];
+            m.committing = false;
+            m.shadow = false;
+            let before = std::mem::replace(&mut m.checkpoint, t.tid);
+            let (page, running) = (m.page, m.running);
+            self.rt.wake_all(&mut m.wait);
+            old.left += 1;
+            if before != 0 {
+                self.journal.checkpointed(before);
+            }
+            if !running {
+                self.dirty_page(BDEV, page, now);
+            }
+        }
+        old.blocks = std::mem::take(&mut t.blocks);
+        self.journal.checkpoints.push_back(old);
+        self.journal.drop_old();
+        self.journal.committed = t.tid;
+        inodes.clear();
+        self.journal.spare.push(inodes);
+        self.stats.commits += 1;
+        self.mark(Mark::CommitEnd(blocks));
+        self.rt.wake_all(&mut self.journal.commit_wait);
+    }
+}
+
+/// 3.4 lifts the shadows one block after the other, once data are there; jbd once the log is.
+async fn lift_shadows(k: &K, a: Actor) {
+    let n = committing(&mut k.w()).blocks.len();
+    for i in 0..n {
+        wait(k, a, |w| {
+            let id = w.journal.committing.as_ref()?.blocks[i];
+            let bio = w.journal.meta[id as usize].log_bio;
+            (bio != NIL).then_some(Q::Bio(bio))
+        })
+        .await;
+        let mut w = k.w();
+        let w = &mut *w;
+        let t = w.journal.committing.as_ref().expect("under way");
+        let m = &mut w.journal.meta[t.blocks[i] as usize];
+        m.shadow = false;
+        w.rt.wake_all(&mut m.wait);
+    }
+}
+
+/// The commit record. True if it failed.
+async fn record(k: &K, a: Actor) -> bool {
+    let g = {
+        let mut w = k.w();
+        let mut flags = journal_flags(&w);
+        if w.cfg.flushes() {
+            flags |= if w.cfg.constants.hard_barriers != 0 {
+                Flags::BARRIER
+            } else {
+                Flags::PREFLUSH | Flags::FUA
+            };
+            w.mark(Mark::Flush);
+        }
+        w.journal.before_record = false;
+        let g = w.groups.alloc();
+        w.log_one(a, Target::Plain, g, flags);
+        g
+    };
+    after_submit(k, a).await;
+    wait_group(k, a, g).await.is_err()
+}
+
+/// Writes the journal's superblock when a quarter of the journal has become free since last time.
+async fn free_superblock(k: &K, a: Actor) {
+    let g = {
+        let mut w = k.w();
+        let freed = w.journal.tail - w.journal.tail_on_disk;
+        if freed < u64::from(w.journal.len / 4) {
+            return;
+        }
+        w.journal.tail_on_disk = w.journal.tail;
+        let mut flags = w.sync_flags();
+        if w.cfg.flushes() && w.cfg.constants.hard_barriers == 0 {
+            flags |= Flags::FUA;
+        }
+        let g = w.groups.alloc();
+        let sector = u64::from(w.journal.superblock()) * 8;
+        w.submit(
+            a,
+            Want {
+                op: Op::Write,
+                flags,
+                sector,
+                sectors: 8,
+                target: Target::Plain,
+                group: g,
+            },
+        );
+        g
+    };
+    after_submit(k, a).await;
+    // A failing journal shows in the commits themselves.
+    let _ = wait_group(k, a, g).await;
+}
+
+/// The journal is full: the caller writes the oldest transaction's blocks home.
+pub(super) async fn make_room(k: &K, a: Actor) {
+    wait(k, a, |w| w.journal.checkpointing.then_some(Q::Checkpoint)).await;
+    {
+        let mut w = k.w();
+        if !w.journal.short() || w.journal.checkpoints.is_empty() {
+            return;
+        }
+        w.journal.checkpointing = true;
+        w.stats.checkpoints += 1;
+    }
+    let oldest = k.w().journal.checkpoints.front().map_or(0, |c| c.tid);
+    let mut from = 0;
+    loop {
+        let group = {
+            let mut w = k.w();
+            let Some(c) = w.journal.checkpoints.front().filter(|c| c.tid == oldest) else {
+                break;
+            };
+            let left = c.blocks.len();
+            if from >= left {
+                break;
+            }
+            let g = w.groups.alloc();
+            w.plug(a, true);
+            g
+        };
+        let mut sent = 0;
+        while sent < CHECKPOINT_BATCH {
+            let step = k.w().home_one(a, oldest, from, group);
+            match step {
+                None => break,
+                Some(submitted) => {
+                    from += 1;
+                    if submitted {
+                        sent += 1;
+                        after_submit(k, a).await;
+                    }
+                }
+            }
+        }
+        k.w().plug(a, false);
+        let _ = wait_group(k, a, group).await;
+    }
+    // What the running transaction has taken again goes with its own commit.
+    let stuck = {
+        let w = k.w();
+        let same = w
+            .journal
+            .checkpoints
+            .front()
+            .is_some_and(|c| c.tid == oldest);
+        same.then(|| w.journal.running_tid().unwrap_or(0).max(w.journal.next_tid))
+    };
+    {
+        let mut w = k.w();
+        w.journal.checkpointing = false;
+        let w = &mut *w;
+        w.rt.wake_all(&mut w.journal.checkpoint_wait);
+    }
+    if let Some(tid) = stuck {
+        super::wait_commit_or_home(k, a, tid, oldest).await;
+    }
+}
+
+impl World {
+    /// Writes block number `i` of a checkpoint if it is still its; `None` at the end.
+    fn home_one(&mut self, a: Actor, tid: u64, i: usize, group: u32) -> Option<bool> {
+        let c = self.journal.checkpoints.front().filter(|c| c.tid == tid)?;
+        let id = *c.blocks.get(i)?;
+        let m = self.journal.meta[id as usize];
+        let page = self.cache.pages.get(m.page as usize)?;
+        if m.checkpoint != tid || !page.is(flag::DIRTY) || page.is(flag::WRITEBACK) {
+            return Some(false);
+        }
+        let flags = self.sync_flags();
+        self.clean_page(BDEV, m.page);
+        let target = Target::Write {
+            ino: BDEV,
+            idx: m.block,
+            n: 1,
+        };
+        let bio = self.submit(
+            a,
+            Want {
+                op: Op::Write,
+                flags,
+                sector: u64::from(m.block) * 8,
+                sectors: 8,
+                target,
+                group,
+            },
+        );
+        self.writeback_page(BDEV, m.page, bio);
+        Some(true)
+    }
+}

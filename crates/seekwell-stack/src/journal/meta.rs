@@ -1,0 +1,208 @@
+//! Metadata blocks: pages of the block device that a transaction changes.
+
+use crate::cache::{NONE, flag};
+use crate::fs::BDEV;
+use crate::io::{NIL, Target, Want, after_submit};
+use crate::rt::{Actor, K};
+use crate::wait::{Q, wait};
+use crate::world::World;
+use seekwell_core::{Flags, List, Op};
+use std::ops::Range;
+
+/// A block of metadata with something to do for the journal.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Meta {
+    pub(crate) page: u32,
+    pub(crate) block: u32,
+    pub(crate) running: bool,
+    pub(crate) committing: bool,
+    /// Being logged: whoever wants to change it waits.
+    pub(crate) shadow: bool,
+    /// Transaction whose journal space its home write frees; 0 for none.
+    pub(crate) checkpoint: u64,
+    pub(crate) wait: List,
+    /// Its log write.
+    pub(crate) log_bio: u32,
+    used: bool,
+}
+
+impl World {
+    fn meta_of(&mut self, page: u32, block: u32) -> u32 {
+        let id = self.cache.pages[page as usize].meta;
+        if id != NONE {
+            return id;
+        }
+        let new = Meta {
+            page,
+            block,
+            log_bio: NIL,
+            used: true,
+            ..Meta::default()
+        };
+        let j = &mut self.journal;
+        let id = match j.free_meta.pop() {
+            Some(i) => {
+                j.meta[i as usize] = new;
+                i
+            }
+            None => {
+                j.meta.push(new);
+                (j.meta.len() - 1) as u32
+            }
+        };
+        self.cache.pages[page as usize].meta = id;
+        self.cache.pin(page);
+        id
+    }
+    /// Lets a block go that the journal has no business with any more.
+    pub(crate) fn meta_settle(&mut self, id: u32) {
+        let m = self.journal.meta[id as usize];
+        if m.running || m.committing || m.checkpoint != 0 {
+            return;
+        }
+        debug_assert!(m.used);
+        self.journal.meta[id as usize].used = false;
+        self.journal.free_meta.push(id);
+        self.cache.pages[m.page as usize].meta = NONE;
+        self.cache.settle(m.page);
+    }
+    /// A block of the device that is at home now.
+    pub(crate) fn meta_home(&mut self, page: u32) {
+        let id = self.cache.pages[page as usize].meta;
+        if id == NONE || self.cache.pages[page as usize].is(flag::DIRTY) {
+            return;
+        }
+        let tid = std::mem::take(&mut self.journal.meta[id as usize].checkpoint);
+        if tid != 0 {
+            self.journal.checkpointed(tid);
+        }
+        self.meta_settle(id);
+    }
+    /// Takes a page of the device without reading it.
+    pub(crate) fn meta_page(&mut self, block: u32) -> u32 {
+        let tree = &self.fs.inodes[BDEV as usize].tree;
+        match self.cache.lookup(tree, block) {
+            Some(p) => p,
+            None => self.new_page(BDEV, block),
+        }
+    }
+    /// The block was freed: nobody needs to write it any more.
+    pub(crate) fn meta_forget(&mut self, block: u32) {
+        let tree = &self.fs.inodes[BDEV as usize].tree;
+        let Some(p) = self.cache.lookup(tree, block) else {
+            return;
+        };
+        if self.cache.pages[p as usize].is(flag::DIRTY) {
+            self.clean_page(BDEV, p);
+        }
+        if !self.cache.pages[p as usize].is(flag::WRITEBACK) {
+            self.meta_home(p);
+        }
+    }
+}
+
+/// Brings a metadata block into memory; `read` says whether the disk has it. `near`: blocks
+/// that are read with it. `flags` mark the read.
+pub(crate) async fn read_meta(
+    k: &K,
+    a: Actor,
+    block: u32,
+    read: bool,
+    near: Range<u32>,
+    flags: Flags,
+) {
+    let start = {
+        let mut w = k.w();
+        let p = w.meta_page(block);
+        let page = &mut w.cache.pages[p as usize];
+        page.flags |= flag::REFERENCED;
+        if page.is(flag::UPTODATE) {
+            return;
+        }
+        if !page.is(flag::READING) && (!read || w.cfg.ablations.metadata_cached) {
+            w.cache.pages[p as usize].flags |= flag::UPTODATE;
+            w.cache.settle(p);
+            return;
+        }
+        !w.cache.pages[p as usize].is(flag::READING)
+    };
+    if start {
+        for b in near.filter(|b| *b != block) {
+            read_block(k, a, b, flags | Flags::RAHEAD).await;
+        }
+        read_block(k, a, block, flags).await;
+        k.w().stats.metadata_reads += 1;
+    }
+    wait(k, a, |w| {
+        let tree = &w.fs.inodes[BDEV as usize].tree;
+        let p = w.cache.lookup(tree, block)?;
+        let page = &w.cache.pages[p as usize];
+        page.is(flag::READING).then_some(Q::Bio(page.bio))
+    })
+    .await;
+}
+
+async fn read_block(k: &K, a: Actor, block: u32, flags: Flags) {
+    {
+        let mut w = k.w();
+        if block >= w.fs.alloc.blocks {
+            return;
+        }
+        let p = w.meta_page(block);
+        if w.cache.pages[p as usize].is(flag::UPTODATE | flag::READING) {
+            return;
+        }
+        let target = Target::Read {
+            ino: BDEV,
+            idx: block,
+            n: 1,
+        };
+        let bio = w.submit(
+            a,
+            Want {
+                op: Op::Read,
+                flags,
+                sector: u64::from(block) * 8,
+                sectors: 8,
+                target,
+                group: NIL,
+            },
+        );
+        let page = &mut w.cache.pages[p as usize];
+        page.flags |= flag::READING;
+        page.bio = bio;
+        w.cache.pin(p);
+    }
+    after_submit(k, a).await;
+}
+
+/// Changes a metadata block under a handle: it joins the running transaction, once nobody logs or
+/// writes it.
+pub(crate) async fn modify(k: &K, a: Actor, block: u32) {
+    wait(k, a, |w| {
+        let tree = &w.fs.inodes[BDEV as usize].tree;
+        let p = w.cache.lookup(tree, block)?;
+        let page = &w.cache.pages[p as usize];
+        if page.is(flag::WRITEBACK | flag::READING) {
+            return Some(Q::Bio(page.bio));
+        }
+        let m = w.journal.meta.get(page.meta as usize)?;
+        (m.shadow && !w.cfg.ablations.no_shadows).then_some(Q::Shadow(page.meta))
+    })
+    .await;
+    let mut w = k.w();
+    let p = w.meta_page(block);
+    w.cache.pages[p as usize].flags |= flag::UPTODATE | flag::REFERENCED;
+    let id = w.meta_of(p, block);
+    if w.cache.pages[p as usize].is(flag::DIRTY) {
+        // The journal has it again: not for the flusher.
+        w.clean_page(BDEV, p);
+    }
+    let w = &mut *w;
+    let m = &mut w.journal.meta[id as usize];
+    if !m.running {
+        m.running = true;
+        let t = w.journal.running.as_mut().expect("under a handle");
+        t.blocks.push(id);
+    }
+}

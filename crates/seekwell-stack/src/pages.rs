@@ -1,0 +1,100 @@
+//! Pages of inodes: made, dirtied, cleaned, evicted, and what the end of a bio does to them.
+
+use crate::cache::{NONE, flag};
+use crate::fs::{BDEV, Kind, WbList};
+use crate::world::World;
+use seekwell_core::Instant;
+
+impl World {
+    /// A new page, on no list; clean old ones go if memory is full.
+    pub(crate) fn new_page(&mut self, ino: u32, idx: u32) -> u32 {
+        while self.cache.count >= self.cache.limit {
+            let Some(p) = self.cache.victim() else { break };
+            self.drop_page(p);
+            self.stats.evicted += 1;
+        }
+        let tree = &mut self.fs.inodes[ino as usize].tree;
+        self.cache.insert(tree, ino, idx)
+    }
+    /// Takes a clean idle page out.
+    pub(crate) fn drop_page(&mut self, p: u32) {
+        let ino = self.cache.pages[p as usize].ino;
+        let tree = &mut self.fs.inodes[ino as usize].tree;
+        self.cache.remove(tree, p);
+    }
+    #[inline]
+    pub(crate) fn page(&self, ino: u32, idx: u32) -> Option<u32> {
+        self.cache.lookup(&self.fs.inodes[ino as usize].tree, idx)
+    }
+    /// Marks a page dirty; the inode enters the flusher's list with its first. True if it was clean.
+    pub(crate) fn dirty_page(&mut self, ino: u32, p: u32, now: Instant) -> bool {
+        let i = &mut self.fs.inodes[ino as usize];
+        if !self.cache.set_dirty(&mut i.tree, p) {
+            return false;
+        }
+        self.bw.dirtied += 1;
+        if i.on == WbList::None {
+            i.dirtied_at = now;
+            i.on = WbList::Dirty;
+            self.flusher.links.push_back(&mut self.flusher.dirty, ino);
+        }
+        true
+    }
+    pub(crate) fn clean_page(&mut self, ino: u32, p: u32) {
+        let tree = &mut self.fs.inodes[ino as usize].tree;
+        self.cache.clear_dirty(tree, p);
+        self.cache.settle(p);
+    }
+    pub(crate) fn writeback_page(&mut self, ino: u32, p: u32, bio: u32) {
+        let tree = &mut self.fs.inodes[ino as usize].tree;
+        self.cache.set_wb(tree, p, bio);
+    }
+    /// A read of pages ended.
+    pub(crate) fn pages_read(&mut self, ino: u32, idx: u32, n: u32, error: bool) {
+        for i in idx..idx + n {
+            if let Some(p) = self.page(ino, i) {
+                let page = &mut self.cache.pages[p as usize];
+                page.flags &= !flag::READING;
+                page.bio = NONE;
+                if !error {
+                    page.flags |= flag::UPTODATE;
+                }
+                self.cache.settle(p);
+            }
+        }
+    }
+    /// A write of pages ended. A failed one loses its data, as Linux does.
+    pub(crate) fn pages_written(&mut self, ino: u32, idx: u32, n: u32, error: bool) {
+        for i in idx..idx + n {
+            if let Some(p) = self.page(ino, i) {
+                let tree = &mut self.fs.inodes[ino as usize].tree;
+                self.cache.clear_wb(tree, p);
+                if ino == BDEV {
+                    self.meta_home(p);
+                }
+            }
+        }
+        self.bw.written += u64::from(n);
+        if error {
+            self.fs.inodes[ino as usize].failed = true;
+        }
+    }
+    /// Something that kept an inode ends.
+    pub(crate) fn unpin_inode(&mut self, ino: u32) {
+        self.fs.inodes[ino as usize].pins -= 1;
+        self.maybe_release(ino);
+    }
+    /// Gives an inode's number back when nothing refers to it any more.
+    pub(crate) fn maybe_release(&mut self, ino: u32) {
+        let i = &self.fs.inodes[ino as usize];
+        let used = i.links > 0 || i.opens > 0 || i.pins > 0 || i.tree.pages > 0;
+        if used || !i.emptied || i.locked || !i.lock_wait.is_empty() {
+            return;
+        }
+        if i.kind == Kind::Free || i.kind == Kind::Device {
+            return;
+        }
+        self.flusher_forget(ino);
+        self.fs.release_inode(ino);
+    }
+}

@@ -1,0 +1,318 @@
+//! Reading through the page cache.
+
+use crate::cache::{Tree, flag};
+use crate::call::Ret;
+use crate::files::{File, Map};
+use crate::fs::{BDEV, Inode, Kind};
+use crate::io::{NIL, Target, Want, after_submit};
+use crate::readahead::{Cached, Window};
+use crate::rt::{Actor, K};
+use crate::wait::{Q, wait};
+use crate::world::World;
+use seekwell_core::{Errno, Flags, Op};
+
+struct Pages<'a>(&'a crate::cache::Cache, &'a Tree);
+
+impl Cached for Pages<'_> {
+    fn hole(&self, from: u32, end: u32) -> Option<u32> {
+        self.0.next_hole(self.1, from, end)
+    }
+    fn run_before(&self, idx: u32, max: u32) -> u32 {
+        self.0.run_before(self.1, idx, max)
+    }
+}
+
+/// What a look at one page found.
+enum Look {
+    /// In memory: on to the next.
+    Here,
+    /// Pages have to be brought in.
+    Bring(Window),
+    /// Its read is under way.
+    Wait(u32),
+    /// Its read failed.
+    Failed,
+}
+
+impl World {
+    /// Bytes that a read of `len` from `off` gives, or `None` if it is not all in memory, or would
+    /// start reading ahead.
+    pub(crate) fn read_fast(&mut self, a: Actor, fd: u32, off: u64, len: u64) -> Option<u64> {
+        let file = self.files.get(fd as usize)?;
+        if file.is_direct() || file.ino == NIL {
+            return None;
+        }
+        let ino = file.ino;
+        let i = &self.fs.inodes[ino as usize];
+        let len = len.min(i.len.saturating_sub(off));
+        if len == 0 {
+            return Some(0);
+        }
+        let (first, last) = ((off / 4096) as u32, ((off + len - 1) / 4096) as u32);
+        for idx in first..=last {
+            let p = self.cache.lookup(&i.tree, idx)?;
+            let page = &mut self.cache.pages[p as usize];
+            if page.flags & (flag::UPTODATE | flag::MARK) != flag::UPTODATE {
+                return None;
+            }
+            page.flags |= flag::REFERENCED;
+        }
+        self.files[fd as usize].ra.prev = last;
+        let cost = self.cfg.constants.copy_page_ns * len.div_ceil(4096);
+        self.spend(a, cost);
+        Some(len)
+    }
+
+    fn look(&mut self, file: &mut File, idx: u32, last: u32, tried: bool) -> Look {
+        let c = &self.cfg.constants;
+        let window = if self.cfg.ablations.no_readahead {
+            0
+        } else {
+            c.readahead_pages as u32
+        };
+        let i = &self.fs.inodes[file.ino as usize];
+        let req = last - idx + 1;
+        let bounded = |w: u32, req: u32| {
+            // From 4.10 on a large request is read whole.
+            if w > 0 && req > w {
+                w.max(req.min(c.readahead_request_pages as u32))
+            } else {
+                w
+            }
+        };
+        match self.cache.lookup(&i.tree, idx) {
+            None => {
+                let max = bounded(window, req);
+                let req = if max == 0 {
+                    req
+                } else {
+                    req.min(if file.ra.advice == seekwell_core::Advice::Random {
+                        512
+                    } else {
+                        req
+                    })
+                };
+                let w = file
+                    .ra
+                    .step(&Pages(&self.cache, &i.tree), idx, req, max, false);
+                Look::Bring(w.unwrap_or(Window {
+                    start: idx,
+                    size: 1,
+                    mark: None,
+                }))
+            }
+            Some(p) => {
+                let page = &mut self.cache.pages[p as usize];
+                page.flags |= flag::REFERENCED;
+                if page.is(flag::MARK) {
+                    page.flags &= !flag::MARK;
+                    // Reading ahead is not worth waiting for a congested queue.
+                    if !self.sink.congested(false) {
+                        let max = bounded(window, req);
+                        let cache = Pages(&self.cache, &i.tree);
+                        if let Some(w) = file.ra.step(&cache, idx, req, max, true) {
+                            return Look::Bring(w);
+                        }
+                    }
+                    return self.look(file, idx, last, tried);
+                }
+                if page.is(flag::READING) {
+                    Look::Wait(page.bio)
+                } else if page.is(flag::UPTODATE) {
+                    Look::Here
+                } else if tried {
+                    Look::Failed
+                } else {
+                    Look::Bring(Window {
+                        start: idx,
+                        size: 1,
+                        mark: None,
+                    })
+                }
+            }
+        }
+    }
+
+    /// A mapped access touched a mark.
+    pub(crate) fn mapped_mark(&mut self, m: Map, idx: u32) -> Option<Window> {
+        let max = self.cfg.constants.readahead_pages as u32;
+        let i = &self.fs.inodes[m.ino as usize];
+        let ra = &mut self.files[m.fd as usize].ra;
+        ra.step(&Pages(&self.cache, &i.tree), idx, 1, max, true)
+    }
+
+    /// Prepares the next bio of a window: pages from `from` on, below `end`. Returns the index
+    /// behind what was dealt with, and whether a bio was submitted.
+    fn bring_step(
+        &mut self,
+        a: Actor,
+        ino: u32,
+        from: u32,
+        end: u32,
+        mark: Option<u32>,
+        need: u32,
+    ) -> (u32, bool) {
+        let most = self.cfg.constants.bio_pages as u32;
+        let mut n = 0;
+        let mut start = 0;
+        let mut idx = from;
+        while idx < end && n < most {
+            let i = &self.fs.inodes[ino as usize];
+            let mapped = i.map(idx);
+            let old = self.cache.lookup(&i.tree, idx);
+            let absent = old
+                .is_none_or(|p| !self.cache.pages[p as usize].is(flag::UPTODATE | flag::READING));
+            if !absent {
+                if n > 0 {
+                    break;
+                }
+                idx += 1;
+                continue;
+            }
+            match mapped {
+                Some((phys, _)) if n == 0 || phys == start + n => {
+                    if n == 0 {
+                        start = phys;
+                    }
+                    let p = old.unwrap_or_else(|| self.new_page(ino, idx));
+                    let page = &mut self.cache.pages[p as usize];
+                    page.flags |= flag::READING;
+                    if mark == Some(idx) {
+                        page.flags |= flag::MARK;
+                    }
+                    self.cache.pin(p);
+                    n += 1;
+                    idx += 1;
+                }
+                Some(_) => break,
+                None if n > 0 => break,
+                None => {
+                    // A hole: zeroes.
+                    let p = old.unwrap_or_else(|| self.new_page(ino, idx));
+                    let page = &mut self.cache.pages[p as usize];
+                    page.flags |= flag::UPTODATE;
+                    if mark == Some(idx) {
+                        page.flags |= flag::MARK;
+                    }
+                    self.cache.settle(p);
+                    idx += 1;
+                }
+            }
+        }
+        if n == 0 {
+            return (idx, false);
+        }
+        let first = idx - n;
+        let mut flags = Flags::empty();
+        if self.cfg.constants.rahead_marked != 0 && first > need {
+            flags |= Flags::RAHEAD;
+        }
+        let target = Target::Read { ino, idx: first, n };
+        let bio = self.submit(
+            a,
+            Want {
+                op: Op::Read,
+                flags,
+                sector: u64::from(start) * 8,
+                sectors: n * 8,
+                target,
+                group: NIL,
+            },
+        );
+        for k in first..idx {
+            if let Some(p) = self.page(ino, k) {
+                self.cache.pages[p as usize].bio = bio;
+            }
+        }
+        let cost = self.cfg.constants.bio_ns;
+        self.spend(a, cost);
+        (idx, true)
+    }
+}
+
+/// Brings a window into memory (does not wait for it).
+pub(crate) async fn bring(k: &K, a: Actor, ino: u32, w: Window, need: u32) {
+    let end = {
+        let world = k.w();
+        let i: &Inode = &world.fs.inodes[ino as usize];
+        let len = if i.kind == Kind::Device {
+            (i.len / 4096).min(u64::from(u32::MAX)) as u32
+        } else {
+            i.pages_len()
+        };
+        w.start.saturating_add(w.size).min(len)
+    };
+    let mut at = w.start;
+    if at >= end {
+        return;
+    }
+    k.w().plug(a, true);
+    while at < end {
+        let (next, sent) = k.w().bring_step(a, ino, at, end, w.mark, need);
+        at = next;
+        if sent {
+            after_submit(k, a).await;
+        }
+    }
+    k.w().plug(a, false);
+}
+
+/// read(2) of a range, through an open file (or the device's own).
+pub(crate) async fn read(k: &K, a: Actor, fd: u32, off: u64, len: u64) -> Ret {
+    let (ino, len) = {
+        let w = k.w();
+        let f = w.files.get(fd as usize).filter(|f| f.ino != NIL);
+        let ino = f.ok_or(Errno::EBADF)?.ino;
+        let size = w.fs.inodes[ino as usize].len;
+        (ino, len.min(size.saturating_sub(off)))
+    };
+    if len == 0 {
+        return Ok(0);
+    }
+    let (first, last) = ((off / 4096) as u32, ((off + len - 1) / 4096) as u32);
+    let mut idx = first;
+    let mut tried = false;
+    while idx <= last {
+        let look = {
+            let mut w = k.w();
+            let mut file = w.files[fd as usize];
+            let look = w.look(&mut file, idx, last, tried);
+            if matches!(look, Look::Here) {
+                file.ra.prev = idx;
+                let cost = w.cfg.constants.copy_page_ns;
+                w.spend(a, cost);
+            }
+            w.files[fd as usize].ra = file.ra;
+            look
+        };
+        match look {
+            Look::Here => {
+                idx += 1;
+                tried = false;
+            }
+            Look::Bring(w) => bring(k, a, ino, w, idx).await,
+            Look::Wait(bio) => {
+                tried = true;
+                wait_page(k, a, ino, idx, bio).await;
+            }
+            Look::Failed => {
+                let done = u64::from(idx - first) * 4096;
+                return if done > 0 { Ok(done) } else { Err(Errno::EIO) };
+            }
+        }
+    }
+    if ino == BDEV {
+        k.w().stats.device_reads += 1;
+    }
+    Ok(len)
+}
+
+/// Waits until a page's read by this bio has ended.
+pub(crate) async fn wait_page(k: &K, a: Actor, ino: u32, idx: u32, bio: u32) {
+    wait(k, a, |w| {
+        let p = w.page(ino, idx)?;
+        let page = &w.cache.pages[p as usize];
+        (page.is(flag::READING) && page.bio == bio).then_some(Q::Bio(bio))
+    })
+    .await;
+}

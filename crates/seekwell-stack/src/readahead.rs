@@ -1,0 +1,263 @@
+//! On-demand read-ahead (2.6.23 and later): which pages a read of one open file brings in.
+//!
+//! The state is per open file: two threads that share a descriptor share and disturb it.
+
+use seekwell_core::Advice;
+
+/// State of one open file.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ReadAhead {
+    /// The window: pages `start..start + size`; reading `async_size` before its end starts the next.
+    start: u32,
+    size: u32,
+    async_size: u32,
+    /// The page read last; `u32::MAX` before the first.
+    pub(crate) prev: u32,
+    pub(crate) advice: Advice,
+    /// Misses of mapped reads less hits: far above 0 the accesses are random.
+    pub(crate) mapped_miss: u32,
+}
+
+impl Default for ReadAhead {
+    fn default() -> Self {
+        ReadAhead {
+            start: 0,
+            size: 0,
+            async_size: 0,
+            prev: u32::MAX,
+            advice: Advice::Normal,
+            mapped_miss: 0,
+        }
+    }
+}
+
+/// Pages to bring in, and which of them, when read, starts the next window.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Window {
+    pub(crate) start: u32,
+    pub(crate) size: u32,
+    pub(crate) mark: Option<u32>,
+}
+
+/// What the state machine asks of the cache.
+pub(crate) trait Cached {
+    /// First absent page from `from` on, below `end`.
+    fn hole(&self, from: u32, end: u32) -> Option<u32>;
+    /// Pages present just before `idx`, at most `max`.
+    fn run_before(&self, idx: u32, max: u32) -> u32;
+}
+
+/// First window of a stream: `n` pages rounded up to a power of two, times 4 or 2 while small.
+fn init(n: u32, max: u32) -> u32 {
+    let n = n.max(1).next_power_of_two();
+    if n <= max / 32 {
+        n * 4
+    } else if n <= max / 4 {
+        n * 2
+    } else {
+        max
+    }
+}
+/// The window after one of `n` pages.
+fn next(n: u32, max: u32) -> u32 {
+    if n < max / 16 {
+        n * 4
+    } else {
+        (n * 2).min(max)
+    }
+}
+
+impl ReadAhead {
+    fn window(&self) -> Window {
+        let mark = (self.async_size > 0).then(|| self.start + self.size - self.async_size);
+        Window {
+            start: self.start,
+            size: self.size,
+            mark,
+        }
+    }
+    /// A read needs `req` pages from `idx` on, of which the first is absent, or (`marked`) present
+    /// and marked. `max`: window in pages. What is to be read now; nothing if a marked page
+    /// belongs to nobody's window and everything ahead is present.
+    pub(crate) fn step(
+        &mut self,
+        cache: &impl Cached,
+        idx: u32,
+        req: u32,
+        max: u32,
+        marked: bool,
+    ) -> Option<Window> {
+        let max = match self.advice {
+            Advice::Sequential => max * 2,
+            _ => max,
+        };
+        if max == 0 || self.advice == Advice::Random {
+            // A marked page asks for nothing then.
+            return (!marked).then_some(Window {
+                start: idx,
+                size: req,
+                mark: None,
+            });
+        }
+        if idx == 0 {
+            return Some(self.begin(idx, req, max));
+        }
+        let expected = idx == self.start.wrapping_add(self.size)
+            || idx
+                == self
+                    .start
+                    .wrapping_add(self.size)
+                    .wrapping_sub(self.async_size);
+        if expected && self.size > 0 {
+            self.start += self.size;
+            self.size = next(self.size, max);
+            self.async_size = self.size;
+            return Some(self.ready(idx, max));
+        }
+        if marked {
+            // Several streams in one open file: the cache tells how far this one was read ahead.
+            let hole = cache.hole(idx + 1, idx.saturating_add(max))?;
+            self.start = hole;
+            self.size = next(hole - idx + req, max);
+            self.async_size = self.size;
+            return Some(self.ready(idx, max));
+        }
+        let follows = self.prev != u32::MAX && (idx == self.prev || idx == self.prev + 1);
+        if req > max || follows {
+            return Some(self.begin(idx, req, max));
+        }
+        let run = cache.run_before(idx, max);
+        if run > 0 && run >= req {
+            let history = if run == idx { run * 2 } else { run };
+            self.start = idx;
+            self.size = init(history + req, max);
+            self.async_size = self.size;
+            return Some(self.ready(idx, max));
+        }
+        Some(Window {
+            start: idx,
+            size: req,
+            mark: None,
+        })
+    }
+    fn begin(&mut self, idx: u32, req: u32, max: u32) -> Window {
+        self.start = idx;
+        self.size = init(req, max);
+        self.async_size = if self.size > req {
+            self.size - req
+        } else {
+            self.size
+        };
+        self.ready(idx, max)
+    }
+    /// A window whose first page is its mark would be followed by the next at once: both in one.
+    fn ready(&mut self, idx: u32, max: u32) -> Window {
+        if idx == self.start && self.size == self.async_size {
+            self.async_size = next(self.size, max);
+            self.size += self.async_size;
+        }
+        self.window()
+    }
+    /// A mapped access missed: pages around it.
+    pub(crate) fn around(&mut self, idx: u32, max: u32) -> Window {
+        self.start = idx.saturating_sub(max / 2);
+        self.size = max;
+        self.async_size = max / 4;
+        self.window()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct None_;
+    impl Cached for None_ {
+        fn hole(&self, _: u32, _: u32) -> Option<u32> {
+            None
+        }
+        fn run_before(&self, _: u32, _: u32) -> u32 {
+            0
+        }
+    }
+    struct Run(u32);
+    impl Cached for Run {
+        fn hole(&self, from: u32, _: u32) -> Option<u32> {
+            Some(from + self.0)
+        }
+        fn run_before(&self, _: u32, _: u32) -> u32 {
+            self.0
+        }
+    }
+
+    #[test]
+    fn first_windows_of_128_kib() {
+        let got: Vec<u32> = [1, 2, 3, 4, 5, 8, 9, 16, 32].map(|n| init(n, 32)).into();
+        assert_eq!(got, [4, 4, 8, 8, 16, 16, 32, 32, 32]);
+    }
+
+    #[test]
+    fn a_4_kib_reader_ramps_up_16_32_64_128() {
+        let mut ra = ReadAhead::default();
+        let mut sizes = Vec::new();
+        let mut mark = None;
+        let mut end = 0;
+        for idx in 0..200 {
+            let w = if idx >= end {
+                ra.step(&None_, idx, 1, 32, false)
+            } else if mark == Some(idx) {
+                ra.step(&None_, idx, 1, 32, true)
+            } else {
+                None
+            };
+            ra.prev = idx;
+            if let Some(w) = w {
+                sizes.push(w.size * 4);
+                (end, mark) = (w.start + w.size, w.mark);
+            }
+        }
+        println!("windows of a 4 KiB reader, KiB: {sizes:?}");
+        assert_eq!(sizes[..6], [16, 32, 64, 128, 128, 128]);
+    }
+
+    #[test]
+    fn random_reads_take_what_they_asked_for_and_leave_the_state() {
+        let mut ra = ReadAhead {
+            prev: 3,
+            ..ReadAhead::default()
+        };
+        let before = ra.window();
+        let w = ra.step(&None_, 1000, 4, 32, false);
+        assert_eq!(
+            w,
+            Some(Window {
+                start: 1000,
+                size: 4,
+                mark: None
+            })
+        );
+        assert_eq!(ra.window(), before);
+        // With a run of cached pages before it, it is a stream.
+        let w = ra.step(&Run(6), 2000, 2, 32, false).expect("reads");
+        assert_eq!((w.start, w.size), (2000, 16 + 32));
+        // A mark nobody knows: on from the hole.
+        let w = ra.step(&Run(5), 5000, 1, 32, true).expect("reads");
+        assert_eq!((w.start, w.size), (5006, 14));
+    }
+
+    #[test]
+    fn large_requests_and_advice() {
+        let mut ra = ReadAhead::default();
+        // 64 KiB at the start: 128 KiB, mark in the middle.
+        let w = ra.step(&None_, 0, 16, 32, false).expect("reads");
+        assert_eq!((w.size, w.mark), (32, Some(16)));
+        let advised = |advice| ReadAhead {
+            advice,
+            ..ReadAhead::default()
+        };
+        ra = advised(Advice::Random);
+        assert_eq!(ra.step(&None_, 7, 3, 32, false).map(|w| w.size), Some(3));
+        ra = advised(Advice::Sequential);
+        assert_eq!(ra.step(&None_, 0, 40, 32, false).map(|w| w.size), Some(64));
+    }
+}

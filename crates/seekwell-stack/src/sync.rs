@@ -1,0 +1,158 @@
+//! fsync, fdatasync, sync_file_range, sync.
+
+use crate::cache::Find;
+use crate::config::Fs;
+use crate::flusher::have_all_written;
+use crate::fs::BDEV;
+use crate::journal::wait_commit;
+use crate::raw;
+use crate::rt::{Actor, K};
+use crate::wait::lock;
+use crate::writeback::{Pass, wait_written, write_inode};
+use seekwell_core::{Era, Errno, SyncRange};
+
+/// Writes a range of a file and waits; `data_only` leaves times alone (fdatasync).
+pub(crate) async fn fsync(k: &K, a: Actor, ino: u32, data_only: bool) -> Result<(), Errno> {
+    let locks = k.w().cfg.constants.fsync_locks != 0;
+    if locks {
+        lock(k, a, ino).await;
+    }
+    let r = sync_range_file(k, a, ino, 0, u32::MAX, !data_only).await;
+    if locks {
+        k.w().unlock(ino);
+    }
+    r
+}
+
+/// The same for pages `from..=to`, without the lock; `times`: changed times count.
+pub(crate) async fn sync_range_file(
+    k: &K,
+    a: Actor,
+    ino: u32,
+    from: u32,
+    to: u32,
+    times: bool,
+) -> Result<(), Errno> {
+    k.w().stats.fsyncs += 1;
+    let ext3 = k.w().fs.kind == Fs::Ext3;
+    // ext3: handed over here, waited for by the commit.
+    write_inode(k, a, ino, from, to, Pass::Sync, u64::MAX).await;
+    if !ext3 {
+        wait_written(k, a, ino, from, to).await;
+    }
+    let (tid, committed, flushes, flushed_by_commit) = {
+        let w = k.w();
+        let i = &w.fs.inodes[ino as usize];
+        let tid = if times { i.sync_tid } else { i.data_tid };
+        (
+            tid,
+            tid <= w.journal.committed,
+            w.cfg.flushes(),
+            w.journal.will_flush(tid),
+        )
+    };
+    if !committed {
+        wait_commit(k, a, tid).await;
+    }
+    if ext3 {
+        wait_written(k, a, ino, from, to).await;
+    }
+    // Nobody else flushes the drive's cache for these data (ext3 never did by itself).
+    if flushes && !flushed_by_commit && !ext3 {
+        k.w().mark(crate::stats::Mark::Flush);
+        raw::flush(k, a).await?;
+    }
+    let failed = std::mem::take(&mut k.w().fs.inodes[ino as usize].failed);
+    if failed { Err(Errno::EIO) } else { Ok(()) }
+}
+
+/// fsync of the device: its dirty pages and a flush.
+pub(crate) async fn fsync_device(k: &K, a: Actor) -> Result<(), Errno> {
+    write_inode(k, a, BDEV, 0, u32::MAX, Pass::Sync, u64::MAX).await;
+    wait_written(k, a, BDEV, 0, u32::MAX).await;
+    raw::flush(k, a).await?;
+    let failed = std::mem::take(&mut k.w().fs.inodes[BDEV as usize].failed);
+    if failed { Err(Errno::EIO) } else { Ok(()) }
+}
+
+/// sync_file_range.
+pub(crate) async fn sync_range(k: &K, a: Actor, ino: u32, off: u64, len: u64, how: SyncRange) {
+    let from = (off / 4096) as u32;
+    let to = if len == 0 {
+        u32::MAX
+    } else {
+        ((off + len - 1) / 4096) as u32
+    };
+    if how.contains(SyncRange::WAIT_BEFORE) {
+        wait_written(k, a, ino, from, to).await;
+    }
+    if how.contains(SyncRange::WRITE) {
+        // Without waiting before, pages under writeback are passed over.
+        let pass = if how.contains(SyncRange::WAIT_BEFORE | SyncRange::WAIT_AFTER) {
+            Pass::Sync
+        } else {
+            Pass::Async
+        };
+        write_inode(k, a, ino, from, to, pass, u64::MAX).await;
+    }
+    if how.contains(SyncRange::WAIT_AFTER) {
+        wait_written(k, a, ino, from, to).await;
+    }
+}
+
+/// Writes the device's dirty pages, in the caller's context.
+async fn write_device(k: &K, a: Actor, wait: bool) {
+    let pass = if wait { Pass::Sync } else { Pass::Async };
+    write_inode(k, a, BDEV, 0, u32::MAX, pass, u64::MAX).await;
+    if wait {
+        wait_written(k, a, BDEV, 0, u32::MAX).await;
+    }
+}
+
+/// sync(2).
+pub(crate) async fn sync_all(k: &K, a: Actor) -> Result<(), Errno> {
+    let era = k.w().cfg.era;
+    if era < Era::K4_0 {
+        // First pass: async, waited for; commit begun.
+        have_all_written(k, a, false).await;
+        wait_all(k, a).await;
+        let tid = k.w().journal.running_tid();
+        if let Some(tid) = tid {
+            k.w().request_commit(tid);
+        }
+        write_device(k, a, false).await;
+    }
+    have_all_written(k, a, true).await;
+    let running = k.w().journal.running_tid();
+    let tid = running.unwrap_or(k.w().journal.last_tid());
+    let (pending, flushes) = {
+        let w = k.w();
+        (tid > w.journal.committed, w.cfg.flushes())
+    };
+    if pending {
+        wait_commit(k, a, tid).await;
+    } else if flushes && k.w().fs.kind == Fs::Ext4 {
+        raw::flush(k, a).await?;
+    }
+    write_device(k, a, true).await;
+    Ok(())
+}
+
+/// Waits for everything that is under writeback now.
+async fn wait_all(k: &K, a: Actor) {
+    let busy: Vec<u32> = {
+        let w = k.w();
+        let has = |i: &u32| {
+            let t = &w.fs.inodes[*i as usize].tree;
+            t.wb > 0 && w.cache.next(t, 0, Find::Writeback).is_some()
+        };
+        (1..w.fs.inodes.len() as u32).filter(has).collect()
+    };
+    for ino in &busy {
+        k.w().fs.inodes[*ino as usize].pins += 1;
+    }
+    for ino in busy {
+        wait_written(k, a, ino, 0, u32::MAX).await;
+        k.w().unpin_inode(ino);
+    }
+}

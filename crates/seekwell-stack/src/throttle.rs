@@ -1,0 +1,287 @@
+//! Holding dirtiers: 3.2 and later slow them so that dirty memory stays near a setpoint; in 2.6
+//! they write themselves.
+
+use crate::flusher;
+use crate::rt::{Actor, K, pay, sleep_until};
+use crate::stats::Mark;
+use crate::world::World;
+use seekwell_core::{Instant, Nanos};
+
+/// Rates of the device and of its dirtiers, pages a second.
+#[derive(Clone, Debug)]
+pub(crate) struct Bandwidth {
+    /// Pages whose write ended, and pages dirtied, since the beginning.
+    pub(crate) written: u64,
+    pub(crate) dirtied: u64,
+    at: Instant,
+    written_at: u64,
+    dirtied_at: u64,
+    /// Averages of the device's rate.
+    write: f64,
+    /// What each dirtier may do at the setpoint.
+    limit: f64,
+}
+
+impl Bandwidth {
+    pub(crate) fn new(first_pages: u64) -> Self {
+        Bandwidth {
+            written: 0,
+            dirtied: 0,
+            at: Instant::START,
+            written_at: 0,
+            dirtied_at: 0,
+            write: first_pages as f64,
+            limit: first_pages as f64,
+        }
+    }
+    /// Pages a second the device is believed to write.
+    pub(crate) fn bandwidth(&self) -> u64 {
+        self.write as u64
+    }
+}
+
+/// A task's account with the throttle.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Account {
+    /// Pages dirtied since it last paused.
+    pub(crate) dirtied: u32,
+    /// It looks at the limits after so many.
+    pub(crate) check_after: u32,
+    /// When its last pause should have ended: earlier than now is credit.
+    paused_until: Instant,
+}
+
+/// Pages after which a task first looks.
+const FIRST_CHECK: u32 = 32;
+
+impl World {
+    fn dirty_total(&self) -> u64 {
+        self.cache.nr_dirty + self.cache.nr_wb
+    }
+    /// Free-run ceiling, setpoint and limit, pages.
+    fn control_line(&self) -> (f64, f64, f64) {
+        let (background, limit) = self.dirty_limits();
+        let free = (background + limit) as f64 / 2.0;
+        let limit = limit as f64;
+        (free, (free + limit) / 2.0, limit)
+    }
+    /// How much faster (or slower) than the balanced rate, by where dirty memory stands.
+    fn pos_ratio(&self, dirty: f64) -> f64 {
+        let (_, setpoint, limit) = self.control_line();
+        if dirty >= limit {
+            return 0.0;
+        }
+        let x = (setpoint - dirty) / (limit - setpoint).max(1.0);
+        let global = (1.0 + x * x * x).clamp(0.0, 2.0);
+        // The device's own share: factor 1 at the setpoint, falling over eight seconds of writing;
+        // fed faster when it holds less than half of its share.
+        let span = (8.0 * self.bw.write).max(1.0);
+        let device = (1.0 - (dirty - setpoint) / span).clamp(0.25, 4.0);
+        let starved = if dirty < setpoint / 2.0 { 2.0 } else { 1.0 };
+        global * device * starved
+    }
+    /// Averages anew, at most five times a second.
+    fn update_bandwidth(&mut self) {
+        let c = &self.cfg.constants;
+        let (step, period) = (c.bandwidth_step_ns, c.bandwidth_period_ns as f64);
+        let now = self.rt.now;
+        let elapsed = now.since(self.bw.at).0;
+        if elapsed < step {
+            return;
+        }
+        let dirty = self.dirty_total() as f64;
+        let pos = self.pos_ratio(dirty);
+        let (free, ..) = self.control_line();
+        let b = &mut self.bw;
+        let secs = elapsed as f64 / 1e9;
+        let written = (b.written - b.written_at) as f64 / secs;
+        let dirtied = (b.dirtied - b.dirtied_at) as f64 / secs;
+        // After a rest the average would only remember the rest.
+        let idle = elapsed as f64 > period / 2.0 || dirty <= free / 2.0;
+        if !idle {
+            let share = (elapsed as f64 / period).min(1.0);
+            b.write = (b.write * (1.0 - share) + written * share).max(16.0);
+            // Dirtiers at this rate times `pos` gave `dirtied`: so many there are.
+            let task = b.limit * pos;
+            let balanced = task * b.write / dirtied.max(1.0);
+            let balanced = balanced.clamp(1.0, b.write.max(1.0));
+            b.limit += (balanced - b.limit) / 4.0;
+        }
+        b.at = now;
+        (b.written_at, b.dirtied_at) = (b.written, b.dirtied);
+    }
+    /// A task dirtied a page. True if it should look at the limits.
+    #[inline]
+    pub(crate) fn dirtied_by(&mut self, a: Actor) -> bool {
+        let t = &mut self.tasks[a as usize].account;
+        t.dirtied += 1;
+        t.dirtied >= t.check_after.max(FIRST_CHECK)
+    }
+    /// Does the task have to be asked about its dirty pages?
+    pub(crate) fn should_balance(&self, a: Actor) -> bool {
+        let t = &self.tasks[a as usize].account;
+        t.dirtied >= t.check_after.max(FIRST_CHECK)
+    }
+    /// 2.6: pages between two looks of a task, up to 4 MiB.
+    fn check_interval_2_6(&self) -> u64 {
+        let even = self.cache.limit / (u64::from(self.cfg.cores.max(1)) * 32);
+        even.clamp(16, 1024)
+    }
+    fn slow(&mut self, on: bool) {
+        if on {
+            if self.throttled == 0 {
+                self.mark(Mark::ThrottleBegin);
+            }
+            self.throttled += 1;
+        } else {
+            self.throttled -= 1;
+            if self.throttled == 0 {
+                self.mark(Mark::ThrottleEnd);
+            }
+        }
+    }
+}
+
+/// Looks at the limits for a task that dirtied pages, and holds it as long as they say.
+pub(crate) async fn balance(k: &K, a: Actor) {
+    let writes = {
+        let w = k.w();
+        if w.cfg.ablations.no_throttling {
+            None
+        } else {
+            Some(w.cfg.constants.dirtier_writes != 0)
+        }
+    };
+    match writes {
+        None => {
+            let mut w = k.w();
+            w.tasks[a as usize].account.dirtied = 0;
+            if w.over_background() {
+                w.kick_flusher();
+            }
+        }
+        Some(true) => balance_2_6(k, a).await,
+        Some(false) => balance_3_2(k, a).await,
+    }
+}
+
+async fn balance_3_2(k: &K, a: Actor) {
+    let mut slowed = false;
+    loop {
+        let pause = {
+            let mut w = k.w();
+            w.update_bandwidth();
+            let dirty = w.dirty_total();
+            let (free, _, limit) = w.control_line();
+            if w.over_background() {
+                w.kick_flusher();
+            }
+            let now = w.now();
+            if (dirty as f64) <= free {
+                // Next look when a task alone could have gone a part of the way.
+                let room = (limit - dirty as f64).max(1.0) as u64;
+                let t = &mut w.tasks[a as usize].account;
+                t.dirtied = 0;
+                t.paused_until = now;
+                t.check_after = (1 << (room.ilog2() / 2)).clamp(FIRST_CHECK, 1024);
+                break;
+            }
+            let rate = w.bw.limit * w.pos_ratio(dirty as f64);
+            let (min, max) = {
+                let c = &w.cfg.constants;
+                (c.pause_min_ns, c.pause_max_ns)
+            };
+            let t = &mut w.tasks[a as usize].account;
+            let over = dirty as f64 >= limit;
+            let wanted = if over {
+                max
+            } else {
+                (f64::from(t.dirtied) * 1e9 / rate.max(1.0)) as u64
+            };
+            // Time spent elsewhere since the last pause counts, up to a second.
+            let from = Instant(t.paused_until.0.max(now.0.saturating_sub(1_000_000_000)));
+            let until = from + Nanos(wanted);
+            let due = until.since(now).0;
+            // About two looks in a tenth of a second.
+            t.check_after = ((rate * 0.05) as u32).clamp(1, 1024);
+            if over {
+                Nanos(max)
+            } else if due < min {
+                t.paused_until = until;
+                t.dirtied = 0;
+                break;
+            } else {
+                t.dirtied = 0;
+                let due = due.min(max);
+                t.paused_until = now + Nanos(due);
+                Nanos(due)
+            }
+        };
+        if !slowed {
+            slowed = true;
+            k.w().slow(true);
+        }
+        pay(k, a).await;
+        let at = {
+            let mut w = k.w();
+            w.stats.throttled_ns += pause.0;
+            w.now() + pause
+        };
+        sleep_until(k, a, at).await;
+        let w = k.w();
+        if (w.dirty_total() as f64) < w.control_line().2 {
+            break;
+        }
+    }
+    if slowed {
+        k.w().slow(false);
+    }
+}
+
+async fn balance_2_6(k: &K, a: Actor) {
+    {
+        let mut w = k.w();
+        let every = w.check_interval_2_6() as u32;
+        let over = w.dirty_total() > w.dirty_limits().1;
+        let t = &mut w.tasks[a as usize].account;
+        t.dirtied = 0;
+        t.check_after = if over { 8 } else { every };
+    }
+    let mut slowed = false;
+    loop {
+        let over = {
+            let mut w = k.w();
+            let over = w.dirty_total() > w.dirty_limits().1;
+            if over && !slowed {
+                slowed = true;
+                w.slow(true);
+            }
+            over
+        };
+        if !over {
+            break;
+        }
+        pay(k, a).await;
+        let begun = k.w().now();
+        let chunk = k.w().check_interval_2_6() * 3 / 2;
+        let n = flusher::write_some(k, a, chunk).await;
+        if n >= chunk {
+            break;
+        }
+        // congestion_wait.
+        let at = {
+            let w = k.w();
+            w.now() + Nanos(w.cfg.constants.pause_max_ns)
+        };
+        sleep_until(k, a, at).await;
+        let mut w = k.w();
+        w.stats.throttled_ns += w.now().since(begun).0;
+    }
+    let mut w = k.w();
+    if slowed {
+        w.slow(false);
+    }
+    if w.over_background() {
+        w.kick_flusher();
+    }
+}

@@ -1,0 +1,387 @@
+//! Writing a file's dirty pages: allocation of delayed ones, contiguous runs as bios.
+
+use crate::cache::{Find, flag};
+use crate::fs::{BDEV, Kind};
+use crate::io::{NIL, Target, Want, after_submit};
+use crate::journal::{handle_start, modify, read_meta};
+use crate::rt::{Actor, K};
+use crate::wait::{Q, wait};
+use crate::world::World;
+use seekwell_core::{Flags, Op};
+
+/// Why pages are written.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Pass {
+    /// To make room, or because they are old: nobody waits.
+    Async,
+    /// The same, but stops when the queue is congested (2.6).
+    Timid,
+    /// Somebody waits for them.
+    Sync,
+    /// Before a commit: only pages that have blocks (all, in ext3).
+    Ordered {
+        /// jbd.
+        ext3: bool,
+    },
+}
+
+enum Step {
+    End,
+    Skip(u32),
+    Wait(u32),
+    Alloc { idx: u32, n: u32 },
+    Submitted { next: u32, n: u32 },
+}
+
+impl World {
+    /// Flags of a write somebody waits for.
+    pub(crate) fn sync_flags(&self) -> Flags {
+        let c = &self.cfg.constants;
+        let mut f = Flags::empty();
+        f.set(Flags::SYNC, c.sync_marked != 0);
+        f.set(
+            Flags::NOIDLE,
+            c.noidle_marked != 0 && !self.cfg.ablations.no_noidle,
+        );
+        f
+    }
+    fn write_step(&mut self, a: Actor, ino: u32, pos: u32, to: u32, pass: Pass, room: u32) -> Step {
+        let i = &self.fs.inodes[ino as usize];
+        let Some((idx, p)) = self.cache.next(&i.tree, pos, Find::Dirty) else {
+            return Step::End;
+        };
+        if idx > to {
+            return Step::End;
+        }
+        let page = &self.cache.pages[p as usize];
+        if page.is(flag::WRITEBACK) {
+            // Dirtied again while it is written.
+            return match pass {
+                Pass::Sync => Step::Wait(page.bio),
+                _ => Step::Skip(idx + 1),
+            };
+        }
+        let delayed = page.is(flag::DELAYED);
+        let ext4_commit = pass == Pass::Ordered { ext3: false };
+        if delayed && ext4_commit {
+            return Step::Skip(idx + 1);
+        }
+        let mapped = i.map(idx);
+        let device = i.kind == Kind::Device;
+        // Files of ext3 and the device are written block by block; the queue joins them.
+        let single = device || self.fs.kind == crate::config::Fs::Ext3;
+        let most = match mapped {
+            None => self.cfg.constants.alloc_blocks as u32,
+            Some(_) if single => 1,
+            Some((_, run)) => run.min(self.cfg.constants.bio_pages as u32),
+        };
+        let most = most
+            .min(to.saturating_sub(idx).saturating_add(1))
+            .min(room.max(1));
+        let mut n = 1;
+        while n < most {
+            let Some(q) = self.cache.lookup(&i.tree, idx + n) else {
+                break;
+            };
+            let page = &self.cache.pages[q as usize];
+            let same = page.is(flag::DELAYED) == delayed;
+            if !page.is(flag::DIRTY) || page.is(flag::WRITEBACK) || !same {
+                break;
+            }
+            n += 1;
+        }
+        let Some((phys, _)) = mapped else {
+            return Step::Alloc { idx, n };
+        };
+        let flags = match pass {
+            Pass::Async | Pass::Timid => Flags::empty(),
+            Pass::Sync | Pass::Ordered { .. } => self.sync_flags(),
+        };
+        let target = Target::Write { ino, idx, n };
+        let bio = self.submit(
+            a,
+            Want {
+                op: Op::Write,
+                flags,
+                sector: u64::from(phys) * 8,
+                sectors: n * 8,
+                target,
+                group: NIL,
+            },
+        );
+        for k in idx..idx + n {
+            let p = self.page(ino, k).expect("looked at just now");
+            let tree = &mut self.fs.inodes[ino as usize].tree;
+            self.cache.clear_dirty(tree, p);
+            self.cache.set_wb(tree, p, bio);
+        }
+        let cost = self.cfg.constants.bio_ns;
+        if a >= crate::FIRST_USER_TASK {
+            self.spend(a, cost);
+        }
+        Step::Submitted { next: idx + n, n }
+    }
+}
+
+/// Writes dirty pages `from..=to` of an inode in index order, at most `limit` of them (a
+/// contiguous run goes on beyond it as far as the constants say). Returns pages written and the
+/// index behind the last.
+pub(crate) async fn write_inode(
+    k: &K,
+    a: Actor,
+    ino: u32,
+    from: u32,
+    to: u32,
+    pass: Pass,
+    limit: u64,
+) -> (u64, u32) {
+    let mut pos = from;
+    let mut written = 0u64;
+    let run_on = k.w().cfg.constants.visit_run_pages;
+    k.w().plug(a, true);
+    loop {
+        if written >= limit && (run_on == 0 || written >= run_on.max(limit)) {
+            break;
+        }
+        let step = {
+            let mut w = k.w();
+            if pass == Pass::Timid && w.sink.congested(true) {
+                w.flusher.congested = true;
+                break;
+            }
+            if written >= limit {
+                // Beyond the visit only what continues it.
+                let i = &w.fs.inodes[ino as usize];
+                let next = w.cache.next(&i.tree, pos, Find::Dirty);
+                if next.is_none_or(|n| n.0 != pos) {
+                    break;
+                }
+            }
+            let room = (limit.max(run_on) - written).min(u64::from(u32::MAX)) as u32;
+            w.write_step(a, ino, pos, to, pass, room)
+        };
+        match step {
+            Step::End => break,
+            Step::Skip(next) => pos = next,
+            Step::Wait(bio) => {
+                wait(k, a, |w| {
+                    let i = &w.fs.inodes[ino as usize];
+                    let (_, p) = w.cache.next(&i.tree, pos, Find::Dirty)?;
+                    let page = &w.cache.pages[p as usize];
+                    (page.is(flag::WRITEBACK) && page.bio == bio).then_some(Q::Bio(bio))
+                })
+                .await;
+            }
+            Step::Alloc { idx, n } => {
+                if !allocate(k, a, ino, idx, n).await {
+                    lose(k, ino, idx, n);
+                    pos = idx + n;
+                }
+            }
+            Step::Submitted { next, n } => {
+                after_submit(k, a).await;
+                pos = next;
+                written += u64::from(n);
+            }
+        }
+        if pos > to {
+            break;
+        }
+    }
+    k.w().plug(a, false);
+    (written, pos)
+}
+
+/// No block was left for delayed data: Linux says so in its log and drops them.
+fn lose(k: &K, ino: u32, idx: u32, n: u32) {
+    let mut w = k.w();
+    for i in idx..idx + n {
+        if let Some(p) = w.page(ino, i)
+            && w.cache.pages[p as usize].is(flag::DIRTY)
+        {
+            w.clean_page(ino, p);
+            w.undelay(ino, p);
+            w.stats.lost_pages += 1;
+        }
+    }
+    w.fs.inodes[ino as usize].failed = true;
+}
+
+impl World {
+    /// A page is no longer delayed: its promise is redeemed or void.
+    pub(crate) fn undelay(&mut self, ino: u32, p: u32) {
+        let page = &mut self.cache.pages[p as usize];
+        if page.is(flag::DELAYED) {
+            page.flags &= !flag::DELAYED;
+            self.fs.inodes[ino as usize].delayed -= 1;
+            self.fs.reserved -= 1;
+        }
+    }
+    /// Blocks for pages from `idx` on: start and how many.
+    pub(crate) fn take_blocks(
+        &mut self,
+        a: Actor,
+        ino: u32,
+        idx: u32,
+        n: u32,
+    ) -> Option<(u32, u32)> {
+        let cpu = a % u32::from(self.cfg.cores.max(1));
+        let i = &mut self.fs.inodes[ino as usize];
+        let n = n.min(self.cfg.constants.alloc_blocks.max(1) as u32);
+        if let Some(r) = self.fs.alloc.for_file(i, idx, n, cpu) {
+            return Some(r);
+        }
+        // What is set aside is free as well.
+        self.fs.alloc.drop_pools();
+        for i in &mut self.fs.inodes {
+            self.fs.alloc.drop_window(i);
+        }
+        let i = &mut self.fs.inodes[ino as usize];
+        self.fs.alloc.for_file(i, idx, n, cpu)
+    }
+}
+
+/// Gives pages of a file blocks, in a handle of its own. False: the disk is full.
+pub(crate) async fn allocate(k: &K, a: Actor, ino: u32, idx: u32, n: u32) -> bool {
+    handle_start(k, a).await;
+    let got = allocate_in(k, a, ino, idx, n).await;
+    k.w().handle_stop();
+    got > 0
+}
+
+/// The same inside a handle; returns how many pages got blocks.
+pub(crate) async fn allocate_in(k: &K, a: Actor, ino: u32, idx: u32, n: u32) -> u32 {
+    let (start, len) = {
+        let mut w = k.w();
+        // Somebody may have been faster.
+        let i = &w.fs.inodes[ino as usize];
+        if let Some((_, run)) = i.map(idx) {
+            return run.min(n);
+        }
+        let next = i.ext[i.ext.partition_point(|e| e.log <= idx)..].first();
+        let n = next.map_or(n, |e| n.min(e.log - idx));
+        let Some((start, len)) = w.take_blocks(a, ino, idx, n) else {
+            return 0;
+        };
+        w.fs.inodes[ino as usize].map_insert(idx, start, len);
+        for k in idx..idx + len {
+            if let Some(p) = w.page(ino, k) {
+                w.undelay(ino, p);
+            }
+        }
+        w.order_data(ino);
+        w.inode_in_txn(ino, true);
+        w.stats.allocations += 1;
+        (start, len)
+    };
+    blocks_changed(k, a, start, len).await;
+    inode_changed(k, a, ino).await;
+    len
+}
+
+/// Bitmap and descriptor of blocks taken or given.
+pub(crate) async fn blocks_changed(k: &K, a: Actor, start: u32, len: u32) {
+    let (first, last) = (
+        crate::fs::group_of(start),
+        crate::fs::group_of(start + len - 1),
+    );
+    for g in first..=last {
+        let (bitmap, descriptor, read) = {
+            let mut w = k.w();
+            let read = w.fs.alloc.bitmaps_on_disk(g);
+            (w.fs.alloc.block_bitmap(g), w.fs.alloc.descriptor(g), read)
+        };
+        let flags = k.w().bitmap_flags();
+        read_meta(k, a, bitmap, read, 0..0, flags).await;
+        modify(k, a, bitmap).await;
+        modify(k, a, descriptor).await;
+    }
+}
+
+/// The inode's block, and those of its extent tree that it needs now.
+pub(crate) async fn inode_changed(k: &K, a: Actor, ino: u32) {
+    let block = {
+        let mut w = k.w();
+        let w = &mut *w;
+        let i = &mut w.fs.inodes[ino as usize];
+        let goal = i.ext.last().map_or(0, |e| e.phys + e.len);
+        if w.fs.kind == crate::config::Fs::Ext4 && ino != BDEV {
+            while i.index.len() < i.index_needed() {
+                // Full disks: the tree's blocks come out of what mke2fs keeps for root.
+                match w.fs.alloc.run(goal, 1) {
+                    Some((b, _)) => i.index.push(b),
+                    None => break,
+                }
+            }
+        }
+        w.fs.inode_block(ino)
+    };
+    read_inode(k, a, ino).await;
+    modify(k, a, block).await;
+    // The newest extents are in the last block.
+    let last = k.w().fs.inodes[ino as usize].index.last().copied();
+    if let Some(b) = last {
+        read_meta(k, a, b, false, 0..0, Flags::empty()).await;
+        modify(k, a, b).await;
+    }
+}
+
+impl World {
+    pub(crate) fn meta_flags(&self) -> Flags {
+        let c = &self.cfg.constants;
+        let mut f = Flags::empty();
+        f.set(Flags::META, c.meta_marked != 0);
+        f.set(Flags::PRIO, c.prio_marked != 0);
+        f
+    }
+    pub(crate) fn bitmap_flags(&self) -> Flags {
+        if self.cfg.constants.bitmaps_marked != 0 {
+            self.meta_flags()
+        } else {
+            Flags::empty()
+        }
+    }
+}
+
+/// Brings an inode's table block into memory.
+pub(crate) async fn read_inode(k: &K, a: Actor, ino: u32) {
+    let (block, read, near, flags) = {
+        let w = k.w();
+        let i = &w.fs.inodes[ino as usize];
+        let read = w.fs.alloc.inode_on_disk(i.group, i.slot) || i.epoch != w.fs.epoch;
+        let near = w.cfg.constants.inode_readahead_blocks.max(1) as u32;
+        let block = w.fs.inode_block(ino);
+        // Only as far as the table is used.
+        let first = block / near * near;
+        let end = w.fs.alloc.inode_table(i.group) + w.fs.alloc.inode_blocks_used(i.group);
+        let near = first..(first + near).min(end);
+        (block, read, near, w.meta_flags())
+    };
+    read_meta(k, a, block, read, near, flags).await;
+    let mut w = k.w();
+    let epoch = w.fs.epoch;
+    w.fs.inodes[ino as usize].epoch = epoch;
+}
+
+/// Waits until no page in `from..=to` is under writeback any more (those found on the way).
+pub(crate) async fn wait_written(k: &K, a: Actor, ino: u32, from: u32, to: u32) {
+    let mut pos = from;
+    loop {
+        let found = {
+            let w = k.w();
+            let i = &w.fs.inodes[ino as usize];
+            w.cache
+                .next(&i.tree, pos, Find::Writeback)
+                .filter(|f| f.0 <= to)
+                .map(|f| (f.0, w.cache.pages[f.1 as usize].bio))
+        };
+        let Some((idx, bio)) = found else { return };
+        wait(k, a, |w| {
+            let p = w.page(ino, idx)?;
+            let page = &w.cache.pages[p as usize];
+            (page.is(flag::WRITEBACK) && page.bio == bio).then_some(Q::Bio(bio))
+        })
+        .await;
+        pos = idx + 1;
+    }
+}
