@@ -10,9 +10,11 @@ pub mod mq;
 pub mod raid;
 pub mod stats;
 pub mod tasks;
+pub mod virtual_disk;
 
 pub use host::{HostDriver, MqDriver};
 pub use legacy::{LegacyOptions, LegacyQueue};
 pub use mq::MqQueue;
 pub use raid::{Linear, Mirror, Parity, Remapped, Stripe};
 pub use stats::QueueStats;
+pub use virtual_disk::VirtualDisk;

@@ -1,11 +1,15 @@
 //! What devices there are, and how a text becomes one.
 
+use crate::cloud::{self, Cloud};
 use crate::constant::{Constant, DEFAULT_CAPACITY};
+use crate::controller::{self, Controller, ControllerParams};
 use crate::emmc::{self, Emmc, EmmcParams};
 use crate::error::{DeviceError, ParamError};
 use crate::hdd::{self, FastHdd, Hdd, HddParams};
-use crate::preset::{Def, Dim, Preset, distance};
+use crate::preset::{Def, Dim, Preset, Source, distance};
+use crate::raid::{self, LeafOptions};
 use crate::ssd::{self, CheapSsd, DetailedSsd, SsdParams};
+use crate::{guest, spec};
 use seekwell_core::{Device, Nanos, Sector};
 
 type Opened = Box<dyn Device + Send>;
@@ -49,6 +53,30 @@ static KINDS: &[Kind] = &[
         defs: emmc::DEFS,
         build: build_emmc,
         plain: None,
+    },
+    Kind {
+        name: "controller",
+        defs: controller::DEFS,
+        build: build_controller,
+        plain: Some("plain"),
+    },
+    Kind {
+        name: "cloud",
+        defs: cloud::DEFS,
+        build: |p, seed| Ok(Box::new(Cloud::new(p, seed)?)),
+        plain: None,
+    },
+    Kind {
+        name: "raid",
+        defs: raid::DEFS,
+        build: needs_queues,
+        plain: Some("plain"),
+    },
+    Kind {
+        name: "virtual",
+        defs: guest::DEFS,
+        build: needs_queues,
+        plain: Some("plain"),
     },
 ];
 
@@ -114,6 +142,58 @@ static FILES: &[(&str, &str)] = &[
         "ssd-x25m-g2-160.toml",
         include_str!("../../../devices/ssd-x25m-g2-160.toml"),
     ),
+    (
+        "cloud-aws-gp2-100.toml",
+        include_str!("../../../devices/cloud-aws-gp2-100.toml"),
+    ),
+    (
+        "cloud-aws-gp3-500.toml",
+        include_str!("../../../devices/cloud-aws-gp3-500.toml"),
+    ),
+    (
+        "controller-plain.toml",
+        include_str!("../../../devices/controller-plain.toml"),
+    ),
+    (
+        "controller-hwraid10-8-bbu.toml",
+        include_str!("../../../devices/controller-hwraid10-8-bbu.toml"),
+    ),
+    (
+        "controller-hwraid5-5-bbu.toml",
+        include_str!("../../../devices/controller-hwraid5-5-bbu.toml"),
+    ),
+    (
+        "controller-hwraid5-5-wt.toml",
+        include_str!("../../../devices/controller-hwraid5-5-wt.toml"),
+    ),
+    (
+        "raid-plain.toml",
+        include_str!("../../../devices/raid-plain.toml"),
+    ),
+    (
+        "raid-raid0-4x.toml",
+        include_str!("../../../devices/raid-raid0-4x.toml"),
+    ),
+    (
+        "virtual-plain.toml",
+        include_str!("../../../devices/virtual-plain.toml"),
+    ),
+    (
+        "virtual-vm-2008-ide.toml",
+        include_str!("../../../devices/virtual-vm-2008-ide.toml"),
+    ),
+    (
+        "virtual-vm-aged-thin.toml",
+        include_str!("../../../devices/virtual-vm-aged-thin.toml"),
+    ),
+    (
+        "virtual-vm-virtio-hdd.toml",
+        include_str!("../../../devices/virtual-vm-virtio-hdd.toml"),
+    ),
+    (
+        "virtual-vm-virtio-nvme.toml",
+        include_str!("../../../devices/virtual-vm-virtio-nvme.toml"),
+    ),
 ];
 
 static CONSTANT: &[Def] = &[
@@ -170,6 +250,39 @@ pub struct Entry {
     pub aliases: Vec<String>,
     /// One line.
     pub summary: String,
+}
+
+/// Is it a device over queues with schedulers, which a higher floor builds?
+pub fn over_queues(kind: &str) -> bool {
+    matches!(kind, "raid" | "virtual")
+}
+
+fn needs_queues(p: &Preset, _seed: u64) -> Result<Opened, ParamError> {
+    let key = if p.kind == "raid" { "of" } else { "over" };
+    Err(ParamError::new(
+        key,
+        format!(
+            "what is below a {} has schedulers, and here is no place for them",
+            p.kind
+        ),
+        "a controller's disks are bare devices: name hdd:, ssd: or controller: here",
+    ))
+}
+
+fn build_controller(p: &Preset, seed: u64) -> Result<Opened, ParamError> {
+    let params = ControllerParams::from_preset(p)?;
+    let options = LeafOptions {
+        rpm_spread: p.num("rpm_spread")?,
+        write_cache: Some(params.disk_cache),
+    };
+    let members = params.members.iter().enumerate().map(|(i, text)| {
+        raid::open_member(text, raid::member_seed(seed, i), options)
+            .map_err(|e| raid::of_member(e, "of"))
+    });
+    let members: Vec<Opened> = members.collect::<Result<_, _>>()?;
+    let sizes: Vec<Sector> = members.iter().map(|m| m.facts().capacity).collect();
+    raid::equal(&sizes)?;
+    Ok(Box::new(Controller::new(params, members)?))
 }
 
 fn build_constant(p: &Preset, _seed: u64) -> Result<Opened, ParamError> {
@@ -252,32 +365,98 @@ fn names(list: impl Iterator<Item = String>) -> String {
 }
 
 /// Reads a preset from a file of the user's, or an embedded one by name, and applies the
-/// overrides: `NAME[,key=value...]` or `PATH[,key=value...]`.
-pub fn read_preset(spec: &str) -> Result<Preset, DeviceError> {
+/// overrides: `NAME[,key=value...]` or `PATH[,key=value...]`. Devices inside a device stand in
+/// parentheses; see [`crate::spec`].
+pub fn read_preset(text: &str) -> Result<Preset, DeviceError> {
+    let preset = read_one(text)?;
+    check_nesting(&preset, text, &mut vec![place(&preset, text)])?;
+    Ok(preset)
+}
+
+/// What identifies a preset among those around it.
+fn place(p: &Preset, text: &str) -> String {
+    match spec::split(text, ',').first() {
+        Some(base) if is_path(base) => std::fs::canonicalize(base)
+            .map_or_else(|_| (*base).to_owned(), |p| p.display().to_string()),
+        _ => p.file.clone(),
+    }
+}
+
+/// Devices inside each other, at most.
+const NESTED: usize = 8;
+
+/// Everything a device names must exist, and none may contain itself.
+fn check_nesting(p: &Preset, text: &str, around: &mut Vec<String>) -> Result<(), DeviceError> {
+    for key in ["of", "over"] {
+        let Some(param) = p.get(key) else { continue };
+        for inner in spec::split(&param.value.to_string(), '+') {
+            let inner = spec::bare(inner);
+            if inner.is_empty() {
+                continue;
+            }
+            let fault =
+                |what: String, remedy: &str| p.locate(ParamError::new(key, what, remedy), text);
+            let q = read_one(inner).map_err(|e| match param.source {
+                Source::Override => e,
+                _ => p.locate(raid::of_member(e, key), text),
+            })?;
+            let here = place(&q, inner);
+            if is_path(spec::split(inner, ',')[0]) && around.contains(&here) {
+                return Err(fault(
+                    format!("`{key}`: the device contains itself ({inner})"),
+                    "name another device",
+                ));
+            }
+            if around.len() >= NESTED {
+                return Err(fault(
+                    format!("more than {NESTED} devices inside each other"),
+                    "nest less deeply",
+                ));
+            }
+            around.push(here);
+            check_nesting(&q, inner, around)?;
+            around.pop();
+        }
+    }
+    Ok(())
+}
+
+fn is_path(base: &str) -> bool {
+    !base.contains('=') && (base.ends_with(".toml") || base.contains('/'))
+}
+
+fn read_one(text: &str) -> Result<Preset, DeviceError> {
     let err = |what: String, remedy: String| DeviceError::Spec {
-        spec: spec.to_owned(),
+        spec: text.to_owned(),
         what,
         remedy,
     };
-    let (base, rest) = match spec.split_once(',') {
-        Some((b, r)) => (b.trim(), r),
-        None => (spec.trim(), ""),
-    };
-    let mut options: Vec<&str> = rest
-        .split(',')
-        .map(str::trim)
-        .filter(|o| !o.is_empty())
-        .collect();
-    let mut preset = if base.ends_with(".toml") || base.contains('/') {
+    if !spec::balanced(text) {
+        return Err(err(
+            "its parentheses do not match".into(),
+            "close each that is opened".into(),
+        ));
+    }
+    let mut options = spec::split(text, ',');
+    let base = options.remove(0);
+    options.retain(|o| !o.is_empty());
+    let mut preset = if is_path(base) {
         let text = std::fs::read_to_string(base).map_err(|e| DeviceError::Read {
             path: base.to_owned(),
             what: e.to_string(),
         })?;
         parse(base, &text)?
     } else {
-        let (k, name) = base.split_once(':').unwrap_or((base, ""));
+        let (mut k, name) = base.split_once(':').unwrap_or((base, ""));
+        // `raid5:members=4`: the level in place of the kind.
+        let mut level = String::new();
+        if raid::LEVELS.contains(&k) {
+            level = format!("level={k}");
+            k = "raid";
+        }
         let kind = kind(k).ok_or_else(|| {
-            let known = names(KINDS.iter().map(|k| k.name.to_owned()));
+            let kinds = KINDS.iter().map(|k| k.name.to_owned());
+            let known = names(kinds.chain(raid::LEVELS.iter().map(|l| (*l).to_owned())));
             err(
                 format!("unknown kind of device \"{k}\""),
                 format!("write KIND:NAME with one of: {known}; or the path of a preset file"),
@@ -293,7 +472,7 @@ pub fn read_preset(spec: &str) -> Result<Preset, DeviceError> {
             }
             _ => name,
         };
-        embedded(kind, name).ok_or_else(|| {
+        let mut preset = embedded(kind, name).ok_or_else(|| {
             let all = FILES.iter().filter_map(|(f, t)| parse(f, t).ok());
             let known: Vec<String> = all
                 .filter(|p| p.kind == kind.name)
@@ -308,24 +487,49 @@ pub fn read_preset(spec: &str) -> Result<Preset, DeviceError> {
                     near.map_or("", |n| n)
                 ),
             )
-        })?
+        })?;
+        set(&mut preset, &level, text, base)?;
+        preset
     };
-    let defs = kind(preset.kind).map_or(&[][..], |k| k.defs);
     for option in options {
-        let (key, text) = option.split_once('=').ok_or_else(|| {
-            err(
-                format!("\"{option}\" is no option"),
-                "write key=value".into(),
-            )
-        })?;
-        preset.set(defs, key.trim(), text.trim()).map_err(|what| {
-            err(
-                format!("option \"{option}\": {what}"),
-                format!("`seekwell devices {base}` lists the parameters"),
-            )
-        })?;
+        set(&mut preset, option, text, base)?;
     }
     Ok(preset)
+}
+
+/// Applies `key=value`; nothing is nothing.
+fn set(preset: &mut Preset, option: &str, text: &str, base: &str) -> Result<(), DeviceError> {
+    if option.is_empty() {
+        return Ok(());
+    }
+    let err = |what: String, remedy: String| DeviceError::Spec {
+        spec: text.to_owned(),
+        what,
+        remedy,
+    };
+    let (key, value) = option.split_once('=').ok_or_else(|| {
+        err(
+            format!("\"{option}\" is no option"),
+            "write key=value".into(),
+        )
+    })?;
+    let defs = defs(preset.kind);
+    preset.set(defs, key.trim(), value.trim()).map_err(|what| {
+        let base = if base.contains('=') {
+            preset.kind
+        } else {
+            base
+        };
+        err(
+            format!("option \"{option}\": {what}"),
+            format!("`seekwell devices {base}` lists the parameters"),
+        )
+    })
+}
+
+/// The parameters of a kind.
+pub(crate) fn defs(name: &str) -> &'static [Def] {
+    kind(name).map_or(&[], |k| k.defs)
 }
 
 fn embedded(kind: &Kind, name: &str) -> Option<Preset> {
@@ -338,11 +542,16 @@ fn embedded(kind: &Kind, name: &str) -> Option<Preset> {
 }
 
 /// Makes a device: `hdd:NAME[,key=value...]`, `constant:depth=32,service_us=100`, or the path of a
-/// preset file with the same options. The same seed gives the same device.
-pub fn open(spec: &str, seed: u64) -> Result<Opened, DeviceError> {
-    let preset = read_preset(spec)?;
+/// preset file with the same options. The same seed gives the same device. Devices over queues
+/// ([`over_queues`]) are refused: a higher floor makes them.
+pub fn open(text: &str, seed: u64) -> Result<Opened, DeviceError> {
+    build(&read_preset(text)?, text, seed)
+}
+
+/// Makes the device of a preset that `text` named.
+pub(crate) fn build(preset: &Preset, text: &str, seed: u64) -> Result<Opened, DeviceError> {
     let build = kind(preset.kind).map_or(build_hdd as fn(&Preset, u64) -> _, |k| k.build);
-    build(&preset, seed).map_err(|e| preset.locate(e, spec))
+    build(preset, seed).map_err(|e| preset.locate(e, text))
 }
 
 /// The same for a hard disk of the full model, as its own type.

@@ -7,22 +7,29 @@
 //! a device of a kind is to add a file under `devices/` and a line there.
 
 mod catalogue;
+pub mod cloud;
 pub mod constant;
+pub mod controller;
 mod divide;
 pub mod emmc;
 pub mod error;
+pub mod guest;
 pub mod hdd;
 pub mod picture;
 pub mod preset;
 pub mod probe;
 pub mod raid;
+pub mod spec;
 pub mod ssd;
 pub mod validate;
 
-pub use catalogue::{Entry, catalogue, describe, open, open_hdd, read_preset};
+pub use catalogue::{Entry, catalogue, describe, open, open_hdd, over_queues, read_preset};
+pub use cloud::Cloud;
 pub use constant::Constant;
+pub use controller::{Controller, ControllerParams};
 pub use emmc::{Emmc, EmmcParams};
 pub use error::{DeviceError, ParamError};
+pub use guest::GuestParams;
 pub use hdd::{FastHdd, Hdd, HddParams};
 pub use picture::pictures;
 pub use preset::{Param, Preset, Source, Value};

@@ -62,6 +62,16 @@ fn specs() -> impl Strategy<Value = String> {
         Just("ssd:sata-tlc-1t,buffer=48KiB,map_cache=2,read_ahead=64KiB"),
         Just("ssd:nvme-gen4-tlc-2t,slc_bytes=1GiB,slc_static=1GiB"),
         Just("emmc:motog-sandisk8"),
+        Just("controller:level=raid5,members=4,write_policy=write-through,depth=9"),
+        Just("controller:level=raid6,members=5,cache=1MiB,read_policy=adaptive,failed=1"),
+        Just(
+            "controller:level=raid10,of=ssd:s3700-100,cache=512KiB,battery=no,write_policy=always-write-back,destage=fifo"
+        ),
+        Just(
+            "controller:level=raid1,members=2,disk_cache=yes,cache=2MiB,read_policy=ahead,engines=2"
+        ),
+        Just("controller:level=raid0,members=2,of=(controller:level=raid5,members=3,cache=0bytes)"),
+        Just("cloud:gp2,credits=50,depth=6"),
         Just("emmc:motog-sandisk8,cache=512KiB,gc_chance=0.1,clean_pool=1MiB,gc_idle=10"),
         Just("sd:samsung-evoplus32,open_segments=0,map_entries=1,rmw=200us"),
         Just("ssd:x25m-g2-160,variant=detailed,scale=1024,state=steady,rho=0.3"),

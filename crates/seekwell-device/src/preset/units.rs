@@ -21,6 +21,8 @@ pub enum Dim {
     Word(&'static [&'static str]),
     /// A list of pairs; the text says of what.
     Pairs(&'static str),
+    /// A text of its own form (a device, a scheduler), which it says.
+    Text(&'static str),
 }
 
 const TIME: &[(&str, f64)] = &[("ms", 1.0), ("us", 1e-3), ("s", 1e3), ("ns", 1e-6)];
@@ -71,12 +73,12 @@ impl Dim {
             Dim::Bytes => "bytes",
             Dim::Rate => "MB/s",
             Dim::Count(u) | Dim::Real(u) | Dim::Pairs(u) => u,
-            Dim::Flag | Dim::Word(_) => "",
+            Dim::Flag | Dim::Word(_) | Dim::Text(_) => "",
         }
     }
     /// Must a preset file state a unit?
     pub fn needs_unit(self) -> bool {
-        !matches!(self, Dim::Flag | Dim::Word(_))
+        !matches!(self, Dim::Flag | Dim::Word(_) | Dim::Text(_))
     }
     /// How many of the kept unit one `unit` is.
     pub(super) fn factor(self, unit: &str) -> Option<f64> {
@@ -114,6 +116,7 @@ impl Dim {
             },
             Dim::Word(w) => Err(format!("expected one of {}, not {x}", w.join(", "))),
             Dim::Pairs(u) => Err(format!("expected a list of pairs [{u}], not {x}")),
+            Dim::Text(what) => Err(format!("expected a text ({what}), not {x}")),
             _ => Ok(Value::Num(x * factor)),
         }
     }
@@ -127,6 +130,7 @@ impl Dim {
             },
             Dim::Word(w) if w.contains(&text) => Ok(Value::Word(text.to_owned())),
             Dim::Word(w) => Err(format!("expected one of {}, not \"{text}\"", w.join(", "))),
+            Dim::Text(_) => Ok(Value::Word(crate::spec::bare(text).to_owned())),
             Dim::Pairs(_) => Err("a list of pairs can be given in a preset file only".to_owned()),
             _ => {
                 let split = text

@@ -1,0 +1,406 @@
+//! A guest's disk: a device that has a whole block layer of the host's inside.
+//!
+//! ```text
+//! guest's queue -> ring -> exit -> I/O thread (serial) -> [host page cache] -> host's queue -> irq
+//! ```
+//!
+//! The host issues everything of one guest in one io context. Where sectors lie on the host's
+//! device is the sink's affair: a volume is a [`crate::raid::Linear`] or the queue itself, an aged
+//! image a [`crate::raid::Remapped`]. Neighbours are other programs on the same host, each in a
+//! context of its own; several guests meet on a host as each other's neighbours.
+//!
+//! Left out: the image's own metadata writes, huge pages, live migration, throttling by the host,
+//! polling rings; a thread keeps to its ring.
+
+mod neighbours;
+mod page_cache;
+
+use neighbours::Crowd;
+use page_cache::PageCache;
+use seekwell_core::{
+    Accept, Bio, BioDone, BioSink, Command, Device, DeviceFacts, DeviceStats, Done, Flags, Instant,
+    Nanos, Op, Sectors, TaskId,
+};
+use seekwell_device::GuestParams;
+use seekwell_device::guest::CacheMode;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+/// The host's thread that writes its page cache back.
+const FLUSHER: TaskId = TaskId(2);
+/// QEMU.
+const GUEST: TaskId = TaskId(1);
+/// The first neighbour.
+const NEIGHBOUR: u32 = 10;
+/// Sectors of a page.
+const PAGE: u64 = 8;
+/// Pages written back in one bio, at most.
+const RUN: u64 = 256;
+/// Ids of bios: commands below, then what the disk sends for itself.
+const WRITE_BACK: u64 = 1 << 32;
+const CROWD: u64 = 1 << 48;
+
+/// A command of the guest.
+#[derive(Debug, Clone, Copy)]
+struct Inside {
+    command: Command,
+    left: u32,
+    error: bool,
+    /// Must be on the medium, by a flush of the host behind it.
+    sync: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Event {
+    /// The I/O thread has a command.
+    Taken(u32),
+    /// The guest hears of it.
+    Done(u32),
+}
+
+/// The disk; see the module.
+pub struct VirtualDisk<B> {
+    facts: DeviceFacts,
+    p: GuestParams,
+    host: B,
+    inside: Vec<Inside>,
+    free: Vec<u32>,
+    outstanding: u32,
+    threads: Vec<Instant>,
+    next_thread: usize,
+    events: BinaryHeap<Reverse<(Instant, u64, Event)>>,
+    sequence: u64,
+    now: Instant,
+    cache: PageCache,
+    /// Writers that wait below the dirty limit, and flushes that wait for pages.
+    throttled: Vec<u32>,
+    flushing: Vec<u32>,
+    write_backs: u32,
+    crowd: Crowd,
+    buf: Vec<BioDone>,
+    stats: DeviceStats,
+    busy_since: Option<Instant>,
+}
+
+impl<B: BioSink> VirtualDisk<B> {
+    /// Over a host's sink; `seed` moves the neighbours.
+    pub fn new(p: GuestParams, host: B, seed: u64) -> Self {
+        let cached = !matches!(p.cache, CacheMode::None | CacheMode::Directsync);
+        let facts = DeviceFacts {
+            rotational: p.rotational,
+            hw_queues: p.queues.min(u32::from(u16::MAX)) as u16,
+            // Even unsafe announces a cache: its flushes cost an exit and nothing else.
+            write_cache: !matches!(p.cache, CacheMode::Writethrough | CacheMode::Directsync),
+            max_sectors: Sectors(p.max_sectors),
+            ..DeviceFacts::plain(&p.name, host.capacity(), p.depth)
+        };
+        let crowd = Crowd::new(
+            &p.neighbours,
+            p.neighbour_depth,
+            NEIGHBOUR,
+            host.capacity().0,
+            seed,
+        );
+        VirtualDisk {
+            facts,
+            host,
+            inside: Vec::new(),
+            free: Vec::new(),
+            outstanding: 0,
+            threads: vec![Instant::default(); p.queues.max(1) as usize],
+            next_thread: 0,
+            events: BinaryHeap::new(),
+            sequence: 0,
+            now: Instant::default(),
+            cache: PageCache::new(if cached { p.pages as usize } else { 0 }, p.expire),
+            throttled: Vec::new(),
+            flushing: Vec::new(),
+            write_backs: 0,
+            crowd,
+            buf: Vec::new(),
+            stats: DeviceStats::default(),
+            busy_since: None,
+            p,
+        }
+    }
+    /// What is below.
+    pub fn host(&self) -> &B {
+        &self.host
+    }
+    /// Requests that each neighbour has completed.
+    pub fn neighbours(&self) -> &[u64] {
+        self.crowd.completed()
+    }
+
+    fn event(&mut self, at: Instant, e: Event) {
+        self.sequence += 1;
+        self.events.push(Reverse((at, self.sequence, e)));
+    }
+    /// All parts are done: the guest is told, or a flush comes first.
+    fn finished(&mut self, id: u32) {
+        let i = &mut self.inside[id as usize];
+        if std::mem::take(&mut i.sync) && !i.error {
+            return self.host_flush(id);
+        }
+        self.event(self.now + self.p.irq, Event::Done(id));
+    }
+    fn part_done(&mut self, id: u32, error: bool) {
+        let i = &mut self.inside[id as usize];
+        i.left -= 1;
+        i.error |= error;
+        if i.left == 0 {
+            self.finished(id);
+        }
+    }
+    fn host_flush(&mut self, id: u32) {
+        self.inside[id as usize].left = 1;
+        let bio = Bio::new(u64::from(id), GUEST, Op::Flush, Flags::SYNC, 0, 0);
+        self.host.submit(self.now, bio);
+    }
+    fn host_io(&mut self, id: u32, op: Op, sector: u64, sectors: u32) {
+        self.inside[id as usize].left += 1;
+        // O_DIRECT and synchronous writes are waited for.
+        let flags = if op == Op::Read {
+            Flags::empty()
+        } else {
+            Flags::SYNC
+        };
+        let bio = Bio::new(u64::from(id), GUEST, op, flags, sector, sectors);
+        self.host.submit(self.now, bio);
+    }
+
+    /// The I/O thread has a command.
+    fn taken(&mut self, id: u32) {
+        let c = self.inside[id as usize].command;
+        let (at, n) = (c.sector.0, c.sectors.0);
+        let beyond = at
+            .checked_add(u64::from(n))
+            .is_none_or(|e| e > self.facts.capacity.0);
+        if c.op != Op::Flush && beyond {
+            self.inside[id as usize].error = true;
+            return self.event(self.now + self.p.irq, Event::Done(id));
+        }
+        let direct = matches!(self.p.cache, CacheMode::None | CacheMode::Directsync);
+        match c.op {
+            Op::Flush => match self.p.cache {
+                CacheMode::Unsafe => self.event(self.now + self.p.irq, Event::Done(id)),
+                _ => {
+                    // fsync: what is dirty now goes out, then the device's cache is flushed.
+                    self.flushing.push(id);
+                    self.write_back(usize::MAX);
+                    self.flush_waiters();
+                }
+            },
+            _ if n == 0 || c.op == Op::Discard => {
+                self.event(self.now + self.p.irq, Event::Done(id));
+            }
+            Op::Read if direct => self.host_io(id, Op::Read, at, n),
+            Op::Read => self.cached_read(id, at, u64::from(n)),
+            _ => {
+                let sync = matches!(
+                    self.p.cache,
+                    CacheMode::Writethrough | CacheMode::Directsync
+                );
+                self.inside[id as usize].sync = sync || c.fua;
+                match self.p.cache {
+                    CacheMode::None | CacheMode::Directsync => self.host_io(id, Op::Write, at, n),
+                    CacheMode::Writethrough => {
+                        self.cache.fill(
+                            at / PAGE,
+                            (at + u64::from(n)).div_ceil(PAGE),
+                            false,
+                            self.now,
+                        );
+                        self.host_io(id, Op::Write, at, n);
+                    }
+                    CacheMode::Writeback | CacheMode::Unsafe => {
+                        self.throttled.push(id);
+                        self.admit();
+                    }
+                }
+            }
+        }
+    }
+    fn cached_read(&mut self, id: u32, at: u64, n: u64) {
+        let (from, to) = (at / PAGE, (at + n).div_ceil(PAGE));
+        if self.cache.has(from, to) {
+            self.stats.cache_hits += 1;
+            let copied = Nanos(self.p.copy_page.0 * (to - from));
+            return self.event(self.now + copied + self.p.irq, Event::Done(id));
+        }
+        let end = (to * PAGE).min(self.facts.capacity.0);
+        self.cache.fill(from, to, false, self.now);
+        self.host_io(id, Op::Read, from * PAGE, (end - from * PAGE) as u32);
+    }
+    /// Writers enter the page cache while it is below its limit.
+    fn admit(&mut self) {
+        let limit = self.p.dirty.1 as usize;
+        while let Some(id) = self.throttled.first().copied() {
+            if self.cache.dirty() + self.write_backs as usize >= limit {
+                self.write_back(limit / 4 + 1);
+                return;
+            }
+            self.throttled.remove(0);
+            let c = self.inside[id as usize].command;
+            let (from, to) = (
+                c.sector.0 / PAGE,
+                (c.sector.0 + u64::from(c.sectors.0)).div_ceil(PAGE),
+            );
+            self.cache.fill(from, to, true, self.now);
+            let copied = Nanos(self.p.copy_page.0 * (to - from));
+            self.event(self.now + copied + self.p.irq, Event::Done(id));
+            if self.cache.dirty() > self.p.dirty.0 as usize {
+                self.write_back(self.cache.dirty() - self.p.dirty.0 as usize);
+            }
+        }
+    }
+    /// Writes dirty pages back, in the order of their addresses, runs in one piece.
+    fn write_back(&mut self, mut pages: usize) {
+        while pages > 0 {
+            let Some((page, n)) = self.cache.take_run(RUN) else {
+                return;
+            };
+            pages = pages.saturating_sub(n as usize);
+            let end = ((page + n) * PAGE).min(self.facts.capacity.0);
+            self.write_backs += n as u32;
+            let id = WRITE_BACK + (n << 16);
+            let sync = !self.flushing.is_empty();
+            let flags = if sync { Flags::SYNC } else { Flags::empty() };
+            let sectors = (end - page * PAGE) as u32;
+            let bio = Bio::new(id, FLUSHER, Op::Write, flags, page * PAGE, sectors);
+            self.host.submit(self.now, bio);
+        }
+    }
+    /// Flushes whose pages are out go on to the device.
+    fn flush_waiters(&mut self) {
+        if self.write_backs > 0 || self.cache.dirty() > 0 {
+            return;
+        }
+        for id in std::mem::take(&mut self.flushing) {
+            self.host_flush(id);
+        }
+    }
+    fn host_done(&mut self, d: BioDone) {
+        match d.id.0 {
+            id if id >= CROWD => self.crowd.done(self.now, (id - CROWD) as usize),
+            id if id >= WRITE_BACK => {
+                self.write_backs -= ((id - WRITE_BACK) >> 16) as u32;
+                if !self.flushing.is_empty() {
+                    self.write_back(usize::MAX);
+                }
+                self.flush_waiters();
+                self.admit();
+            }
+            id => self.part_done(id as u32, d.error),
+        }
+    }
+}
+
+impl<B: BioSink> Device for VirtualDisk<B> {
+    fn accept(&mut self, now: Instant, command: Command) -> Accept {
+        if self.outstanding >= self.facts.depth {
+            return Accept::Busy;
+        }
+        self.outstanding += 1;
+        self.busy_since.get_or_insert(now);
+        self.crowd.begin(now);
+        let i = Inside {
+            command,
+            left: 0,
+            error: false,
+            sync: false,
+        };
+        let id = match self.free.pop() {
+            Some(id) => {
+                self.inside[id as usize] = i;
+                id
+            }
+            None => {
+                self.inside.push(i);
+                (self.inside.len() - 1) as u32
+            }
+        };
+        // Rings take turns; the thread of a ring serves one request after the other.
+        let thread = self.next_thread % self.threads.len();
+        self.next_thread += 1;
+        let t = &mut self.threads[thread];
+        *t = (now + self.p.exit).max(*t) + self.p.thread;
+        let at = *t;
+        self.event(at, Event::Taken(id));
+        Accept::Accepted
+    }
+    fn next_event(&self) -> Option<Instant> {
+        let own = self.events.peek().map(|e| e.0.0);
+        // Neighbours alone do not keep the world going: they run while the guest waits.
+        let busy = self.outstanding > 0 || self.write_backs > 0 || self.cache.dirty() > 0;
+        let below = self.host.next_event().filter(|_| busy);
+        let crowd = self.crowd.next().filter(|_| busy);
+        let expire = self.cache.next_expiry();
+        own.into_iter()
+            .chain(below)
+            .chain(crowd)
+            .chain(expire)
+            .min()
+    }
+    fn advance(&mut self, to: Instant, out: &mut Vec<Done>) {
+        while let Some(t) = self.next_event().filter(|t| *t <= to) {
+            let t = t.max(self.now);
+            self.now = t;
+            let mut buf = std::mem::take(&mut self.buf);
+            if self.host.next_event().is_some_and(|e| e <= t) {
+                self.host.advance(t, &mut buf);
+            }
+            for d in buf.drain(..) {
+                self.host_done(d);
+            }
+            self.buf = buf;
+            while let Some(Reverse((at, _, e))) = self.events.peek().copied()
+                && at <= t
+            {
+                self.events.pop();
+                match e {
+                    Event::Taken(id) => self.taken(id),
+                    Event::Done(id) => {
+                        let i = self.inside[id as usize];
+                        self.free.push(id);
+                        self.outstanding -= 1;
+                        if self.outstanding == 0
+                            && let Some(since) = self.busy_since.take()
+                        {
+                            self.stats.busy += at.since(since);
+                        }
+                        self.stats.media_ops += 1;
+                        out.push(Done {
+                            id: i.command.id,
+                            at,
+                            error: i.error,
+                        });
+                    }
+                }
+            }
+            while let Some((i, bio)) = self.crowd.take(t) {
+                let id = seekwell_core::BioId(CROWD + i as u64);
+                self.host.submit(t, Bio { id, ..bio });
+            }
+            if self.cache.next_expiry().is_some_and(|e| e <= t) {
+                self.cache.expire(t);
+                self.write_back(usize::MAX);
+            }
+        }
+    }
+    fn facts(&self) -> &DeviceFacts {
+        &self.facts
+    }
+    fn stats(&self) -> DeviceStats {
+        self.stats
+    }
+    fn state(&self, out: &mut String) {
+        use std::fmt::Write;
+        let _ = write!(
+            out,
+            "{} inside, {} pages dirty on the host",
+            self.outstanding,
+            self.cache.dirty()
+        );
+    }
+}

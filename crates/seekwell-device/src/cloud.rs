@@ -1,0 +1,191 @@
+//! A network volume of a cloud: a latency, and buckets of tokens for operations and bytes.
+//!
+//! Operations are counted in units (one of up to 256 KiB counts once); the bucket fills at the
+//! volume's base rate and empties at most at its burst rate. Bytes have a bucket of one second.
+//! What cannot be paid waits in order. Latency is drawn from a log-normal distribution.
+//!
+//! Left out: limits of the instance, multi-attach, the first read of a block restored from a
+//! snapshot, replication pauses.
+
+use crate::constant::out_of_range;
+use crate::controller::nanos;
+use crate::error::ParamError;
+use crate::preset::{Def, Dim, Preset};
+use rand::RngCore;
+use seekwell_core::rng::{self, Pcg64Mcg};
+use seekwell_core::{
+    Accept, Command, Device, DeviceFacts, DeviceStats, Done, Instant, Nanos, Op, Sector, Sectors,
+};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+/// Every parameter of the kind `cloud`.
+#[rustfmt::skip]
+pub static DEFS: &[Def] = &[
+    Def::new("capacity", Dim::Bytes, None, (1e6, 1e15), "size"),
+    Def::new("iops", Dim::Real("IOPS"), Some("3000"), (1.0, 1e7),
+        "operations a second, for ever"),
+    Def::new("burst_iops", Dim::Real("IOPS"), Some("3000"), (1.0, 1e7),
+        "operations a second while credits last"),
+    Def::new("credits", Dim::Real("operations"), Some("0"), (0.0, 1e9),
+        "operations saved up at most, and at the start"),
+    Def::new("bandwidth", Dim::Rate, Some("131"), (0.1, 1e5),
+        "bytes a second"),
+    Def::new("unit", Dim::Bytes, Some("256KiB"), (512.0, 1e8),
+        "an operation of up to this size counts once"),
+    Def::new("read_latency", Dim::Time, Some("0.7"), (0.001, 1000.0),
+        "median of a small read"),
+    Def::new("write_latency", Dim::Time, Some("0.9"), (0.001, 1000.0),
+        "median of a small write"),
+    Def::new("sigma", Dim::Real("ln"), Some("0.25"), (0.0, 3.0),
+        "spread of the latency, standard deviation of its logarithm"),
+    Def::new("stream", Dim::Rate, Some("1000"), (0.1, 1e5),
+        "rate at which the data of one command move"),
+    Def::new("depth", Dim::Count("commands"), Some("128"), (1.0, 65_536.0),
+        "commands taken at a time"),
+    Def::new("hw_queues", Dim::Count("queues"), Some("2"), (1.0, 1024.0),
+        "hardware queues it offers"),
+];
+
+/// A bucket: credit is kept as the time at which it would have been empty.
+#[derive(Debug, Clone, Copy)]
+struct Bucket {
+    /// Nanoseconds of one token at the base rate, and at the burst rate, in 1/1024.
+    base: u64,
+    burst: u64,
+    /// Credit at most, in base time.
+    most: u64,
+    /// Base time spent so far: behind `now` by at most `most`.
+    spent: u64,
+    /// No earlier start than this, by the burst rate.
+    next: u64,
+}
+
+impl Bucket {
+    fn new(rate: f64, burst: f64, credits: f64) -> Bucket {
+        let base = (1024e9 / rate) as u64;
+        Bucket {
+            base,
+            burst: (1024e9 / burst.max(rate)) as u64,
+            most: (base as f64 * credits) as u64,
+            spent: 0,
+            next: 0,
+        }
+    }
+    /// When `n` tokens asked for at `now` are paid (both in 1/1024 ns).
+    fn pay(&mut self, now: u64, n: u64) -> u64 {
+        self.spent = self.spent.max(now.saturating_sub(self.most));
+        let at = now.max(self.next).max(self.spent);
+        self.spent += n * self.base;
+        self.next = at + n * self.burst;
+        at
+    }
+}
+
+/// A volume; see the module.
+#[derive(Debug, Clone)]
+pub struct Cloud {
+    facts: DeviceFacts,
+    rng: Pcg64Mcg,
+    operations: Bucket,
+    bytes: Bucket,
+    unit: u64,
+    latency: [f64; 2],
+    sigma: f64,
+    sector_ps: u64,
+    out: BinaryHeap<Reverse<(Instant, u64, u32, bool)>>,
+    sequence: u64,
+    busy_to: Instant,
+    stats: DeviceStats,
+}
+
+impl Cloud {
+    /// A volume with these parameters; the seed draws latencies.
+    pub fn new(p: &Preset, seed: u64) -> Result<Self, ParamError> {
+        let (iops, burst) = (p.num("iops")?, p.num("burst_iops")?);
+        if burst < iops {
+            return Err(ParamError::new(
+                "burst_iops",
+                format!("a burst of {burst} IOPS is below the base rate of {iops}"),
+                "make burst_iops at least iops",
+            ));
+        }
+        let sectors = Sector((p.num("capacity")? / 512.0) as u64);
+        let facts = DeviceFacts {
+            hw_queues: p.num("hw_queues")? as u16,
+            max_sectors: Sectors(2048),
+            physical_block_bytes: 4096,
+            ..DeviceFacts::plain(&p.name, sectors, p.num("depth")? as u32)
+        };
+        let rate = p.num("bandwidth")? * 1e6 / 512.0;
+        Ok(Cloud {
+            facts,
+            rng: rng::stream(seed, "cloud"),
+            operations: Bucket::new(iops, burst, p.num("credits")?),
+            bytes: Bucket::new(rate, rate, 0.0),
+            unit: (p.num("unit")? / 512.0) as u64,
+            latency: [p.num("read_latency")?, p.num("write_latency")?],
+            sigma: p.num("sigma")?,
+            sector_ps: (512e6 / p.num("stream")?) as u64,
+            out: BinaryHeap::new(),
+            sequence: 0,
+            busy_to: Instant::default(),
+            stats: DeviceStats::default(),
+        })
+    }
+    /// A draw of the latency.
+    fn draw(&mut self, write: bool) -> Nanos {
+        // Twelve uniforms make a normal deviate that is good to three deviations.
+        let sum: f64 = (0..12)
+            .map(|_| self.rng.next_u64() as f64 / 18_446_744_073_709_551_616.0)
+            .sum();
+        nanos(self.latency[usize::from(write)] * libm::exp(self.sigma * (sum - 6.0)))
+    }
+}
+
+impl Device for Cloud {
+    fn accept(&mut self, now: Instant, c: Command) -> Accept {
+        if self.out.len() >= self.facts.depth as usize {
+            return Accept::Busy;
+        }
+        let error = out_of_range(&c, self.facts.capacity);
+        let n = u64::from(c.sectors.0);
+        let mut at = now;
+        if !error && c.op != Op::Flush && c.op != Op::Discard {
+            let t = now.0 << 10;
+            let paid = self.operations.pay(t, n.div_ceil(self.unit).max(1));
+            // Bytes are counted in sectors and paid before the next may start.
+            let moved = self.bytes.pay(t, n);
+            at = Instant(paid.max(moved).div_ceil(1 << 10));
+            at = at + Nanos(n * self.sector_ps / 1000);
+        }
+        at = at + self.draw(c.op.is_write());
+        self.stats.media_ops += 1;
+        self.stats.busy += at.since(self.busy_to.max(now));
+        self.busy_to = self.busy_to.max(at);
+        self.sequence += 1;
+        self.out.push(Reverse((at, self.sequence, c.id, error)));
+        Accept::Accepted
+    }
+    fn next_event(&self) -> Option<Instant> {
+        self.out.peek().map(|d| d.0.0)
+    }
+    fn advance(&mut self, to: Instant, out: &mut Vec<Done>) {
+        while let Some(Reverse((at, _, id, error))) = self.out.peek().copied()
+            && at <= to
+        {
+            self.out.pop();
+            out.push(Done { id, at, error });
+        }
+    }
+    fn facts(&self) -> &DeviceFacts {
+        &self.facts
+    }
+    fn stats(&self) -> DeviceStats {
+        self.stats
+    }
+    fn state(&self, out: &mut String) {
+        use std::fmt::Write;
+        let _ = write!(out, "{} inside", self.out.len());
+    }
+}

@@ -1,0 +1,213 @@
+//! The parameters of a guest's disk. The disk itself is built where queues are: below it stands a
+//! whole block layer of the host's, scheduler and all.
+
+use crate::controller::nanos;
+use crate::error::ParamError;
+use crate::preset::{Def, Dim, Preset};
+use crate::raid::text;
+use crate::spec;
+use seekwell_core::Nanos;
+
+/// Every parameter of the kind `virtual`.
+#[rustfmt::skip]
+pub static DEFS: &[Def] = &[
+    Def::new("over", Dim::Text("device"), Some("hdd:hitachi-7k500"), (0.0, 0.0),
+        "the host's device; an array in parentheses nests"),
+    Def::new("host_scheduler", Dim::Text("scheduler, with :tunable=value"), Some("mq-deadline"),
+        (0.0, 0.0), "scheduler of the host's queue, or of its array's members"),
+    Def::new("depth", Dim::Count("requests"), Some("256"), (1.0, 4096.0),
+        "requests the ring takes: 128 before QEMU 5.0, 256 since; 1: emulated IDE"),
+    Def::new("queues", Dim::Count("queues"), Some("1"), (1.0, 64.0),
+        "rings, with an I/O thread each"),
+    Def::new("exit", Dim::Time, Some("10us"), (0.0, 10.0),
+        "from the guest's kick to the host's thread"),
+    Def::new("irq", Dim::Time, Some("10us"), (0.0, 10.0),
+        "from the host's completion to the guest's interrupt"),
+    Def::new("thread", Dim::Time, Some("8us"), (0.0, 10.0),
+        "time of the I/O thread for a request, one after the other"),
+    Def::new("cache", Dim::Word(&["none", "writeback", "writethrough", "directsync", "unsafe"]),
+        Some("none"), (0.0, 0.0), "QEMU's cache mode"),
+    Def::new("host_memory", Dim::Bytes, Some("1024MiB"), (4096.0, 1e13),
+        "host page cache this disk gets in the cached modes"),
+    Def::new("copy", Dim::Rate, Some("5000"), (1.0, 1e6),
+        "rate of copies to and from the page cache"),
+    Def::new("dirty_background", Dim::Real("ratio"), Some("0.1"), (0.0, 1.0),
+        "dirty share at which the host writes back"),
+    Def::new("dirty_limit", Dim::Real("ratio"), Some("0.2"), (0.001, 1.0),
+        "dirty share at which writers wait"),
+    Def::new("dirty_expire", Dim::Time, Some("30s"), (1.0, 1e7),
+        "age at which dirty data are written back"),
+    Def::new("format", Dim::Word(&["raw", "qcow2", "thin"]), Some("raw"), (0.0, 0.0),
+        "raw: a volume or a file in one piece; the others move chunks about"),
+    Def::new("chunk", Dim::Bytes, Some("64KiB"), (4096.0, 1e9),
+        "cluster of qcow2, chunk of a thin volume"),
+    Def::new("aged", Dim::Real("ratio"), Some("0"), (0.0, 1.0),
+        "probability that a chunk is out of place"),
+    Def::new("l2_tables", Dim::Count("tables"), Some("16"), (1.0, 65_536.0),
+        "qcow2: mapping tables in memory, 512 MiB of disk each"),
+    Def::new("reports", Dim::Word(&["rotating", "flash"]), Some("rotating"), (0.0, 0.0),
+        "what the guest is told of rotation; virtio-blk says rotating unless told otherwise"),
+    Def::new("max_transfer", Dim::Bytes, Some("1MiB"), (4096.0, 64e6),
+        "largest request"),
+    Def::new("neighbours", Dim::Text("programs joined by +"), Some(""), (0.0, 0.0),
+        "others on the same host device: random-reader, sequential-reader, random-writer"),
+    Def::new("neighbour_depth", Dim::Count("requests"), Some("1"), (1.0, 1024.0),
+        "requests each neighbour keeps outstanding"),
+];
+
+/// QEMU's cache modes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CacheMode {
+    /// O_DIRECT; a flush of the guest is one of the host.
+    None,
+    /// Host page cache; a flush writes it back.
+    Writeback,
+    /// Host page cache for reads; every write is on the medium before it is done.
+    Writethrough,
+    /// O_DIRECT, and every write flushed.
+    Directsync,
+    /// Host page cache; flushes do nothing.
+    Unsafe,
+}
+
+/// Where the guest's sectors lie on the host's device.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Format {
+    /// As they are.
+    Raw,
+    /// Clusters moved about, mapping tables read.
+    Qcow2,
+    /// Chunks moved about.
+    Thin,
+}
+
+/// A program on the same host.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Neighbour {
+    /// 4 KiB reads anywhere.
+    RandomReader,
+    /// 128 KiB reads one after the other.
+    SequentialReader,
+    /// 4 KiB writes anywhere.
+    RandomWriter,
+}
+
+/// A guest's disk, typed.
+#[derive(Debug, Clone)]
+pub struct GuestParams {
+    /// Preset name.
+    pub name: String,
+    /// Specification of the host's device.
+    pub over: String,
+    /// The host's scheduler.
+    pub host_scheduler: Option<String>,
+    /// Requests of the ring.
+    pub depth: u32,
+    /// Rings.
+    pub queues: u32,
+    /// Guest to host.
+    pub exit: Nanos,
+    /// Host to guest.
+    pub irq: Nanos,
+    /// I/O thread, a request.
+    pub thread: Nanos,
+    /// Cache mode.
+    pub cache: CacheMode,
+    /// Host page cache, 4 KiB pages.
+    pub pages: u64,
+    /// Copying a page.
+    pub copy_page: Nanos,
+    /// Dirty pages: background, limit.
+    pub dirty: (u64, u64),
+    /// Age of dirty pages.
+    pub expire: Nanos,
+    /// Mapping.
+    pub format: Format,
+    /// Sectors of a chunk.
+    pub chunk: u64,
+    /// Displaced share.
+    pub aged: f64,
+    /// Mapping tables in memory.
+    pub tables: usize,
+    /// Says it rotates.
+    pub rotational: bool,
+    /// Largest request, sectors.
+    pub max_sectors: u32,
+    /// Others on the host.
+    pub neighbours: Vec<Neighbour>,
+    /// Requests of each.
+    pub neighbour_depth: u32,
+}
+
+impl GuestParams {
+    /// Types the values of a preset of kind `virtual`.
+    pub fn from_preset(p: &Preset) -> Result<Self, ParamError> {
+        let pages = (p.num("host_memory")? / 4096.0) as u64;
+        let (background, limit) = (p.num("dirty_background")?, p.num("dirty_limit")?);
+        if background > limit {
+            return Err(ParamError::new(
+                "dirty_background",
+                format!("write-back would begin at {background}, above the limit of {limit}"),
+                "make dirty_background at most dirty_limit",
+            ));
+        }
+        let neighbour = |word: &str| match word {
+            "random-reader" => Ok(Neighbour::RandomReader),
+            "sequential-reader" => Ok(Neighbour::SequentialReader),
+            "random-writer" => Ok(Neighbour::RandomWriter),
+            _ => Err(ParamError::new(
+                "neighbours",
+                format!("there is no neighbour \"{word}\""),
+                "there are random-reader, sequential-reader and random-writer, joined by +",
+            )),
+        };
+        let over = spec::bare(p.word("over")).to_owned();
+        if over.is_empty() {
+            return Err(ParamError::new(
+                "over",
+                "a guest's disk stands over nothing",
+                "write over=KIND:NAME",
+            ));
+        }
+        Ok(GuestParams {
+            name: p.name.clone(),
+            over,
+            host_scheduler: text(p, "host_scheduler"),
+            depth: p.num("depth")? as u32,
+            queues: p.num("queues")? as u32,
+            exit: nanos(p.num("exit")?),
+            irq: nanos(p.num("irq")?),
+            thread: nanos(p.num("thread")?),
+            cache: match p.word("cache") {
+                "writeback" => CacheMode::Writeback,
+                "writethrough" => CacheMode::Writethrough,
+                "directsync" => CacheMode::Directsync,
+                "unsafe" => CacheMode::Unsafe,
+                _ => CacheMode::None,
+            },
+            pages: pages.max(64),
+            copy_page: Nanos((4096e3 / p.num("copy")?) as u64),
+            dirty: (
+                (pages as f64 * background) as u64,
+                ((pages as f64 * limit) as u64).max(8),
+            ),
+            expire: nanos(p.num("dirty_expire")?),
+            format: match p.word("format") {
+                "qcow2" => Format::Qcow2,
+                "thin" => Format::Thin,
+                _ => Format::Raw,
+            },
+            chunk: (p.num("chunk")? / 512.0) as u64,
+            aged: p.num("aged")?,
+            tables: p.num("l2_tables")? as usize,
+            rotational: p.word("reports") == "rotating",
+            max_sectors: (p.num("max_transfer")? / 512.0) as u32,
+            neighbours: spec::split(p.word("neighbours"), '+')
+                .into_iter()
+                .filter(|w| !w.is_empty())
+                .map(neighbour)
+                .collect::<Result<_, _>>()?,
+            neighbour_depth: p.num("neighbour_depth")? as u32,
+        })
+    }
+}

@@ -1,0 +1,155 @@
+//! Members of an array as a specification names them.
+
+use super::{Level, Order};
+use crate::error::{DeviceError, ParamError};
+use crate::preset::{Preset, Source};
+use crate::{catalogue, spec};
+use rand::RngCore;
+use seekwell_core::rng;
+use seekwell_core::{Device, Sector};
+
+/// A level by its word, with the copies of a RAID 10.
+pub fn level_of(word: &str, copies: u32, order: Order) -> Option<Level> {
+    Some(match word {
+        "raid0" => Level::Raid0,
+        "raid1" => Level::Raid1,
+        "raid10" => Level::Raid10 { copies, order },
+        "raid5" => Level::Raid5,
+        "raid6" => Level::Raid6,
+        _ => return None,
+    })
+}
+
+/// The specification of each member, from `of` and `members`.
+pub fn member_specs(p: &Preset) -> Result<Vec<String>, ParamError> {
+    let of = p.word("of");
+    let list: Vec<String> = spec::split(of, '+')
+        .into_iter()
+        .map(|s| spec::bare(s).to_owned())
+        .collect();
+    if list.iter().any(String::is_empty) {
+        return Err(ParamError::new(
+            "of",
+            format!("\"{of}\" names no device"),
+            "write of=KIND:NAME, several joined by +",
+        ));
+    }
+    let n = p.num_opt("members").map(|n| n as usize);
+    match (list.len(), n) {
+        (1, n) => Ok(vec![list[0].clone(); n.unwrap_or(4)]),
+        (have, Some(n)) if n != have => Err(ParamError::new(
+            "members",
+            format!("members={n}, but `of` names {have}"),
+            "leave members out, or name one device for all",
+        )),
+        _ => Ok(list),
+    }
+}
+
+/// Numbers joined by `+`.
+pub fn numbers(p: &Preset, key: &'static str) -> Result<Vec<usize>, ParamError> {
+    let text = p.word(key);
+    let all = spec::split(text, '+').into_iter().filter(|t| !t.is_empty());
+    all.map(|t| {
+        t.parse().map_err(|_| {
+            ParamError::new(
+                key,
+                format!("`{key}`: \"{t}\" is no number"),
+                "write numbers joined by +",
+            )
+        })
+    })
+    .collect()
+}
+
+/// Which members are gone, as flags.
+pub fn failures(failed: &[usize], members: usize) -> Result<Vec<bool>, ParamError> {
+    let mut out = vec![false; members];
+    for m in failed {
+        let Some(f) = out.get_mut(*m) else {
+            return Err(ParamError::new(
+                "failed",
+                format!("there is no member {m} to fail among {members}"),
+                "members are counted from 0",
+            ));
+        };
+        *f = true;
+    }
+    Ok(out)
+}
+
+/// Members of an array must be equal: the larger would be wasted without a word.
+pub fn equal(sizes: &[Sector]) -> Result<(), ParamError> {
+    match sizes.iter().position(|s| *s != sizes[0]) {
+        None => Ok(()),
+        Some(i) => Err(ParamError::new(
+            "of",
+            format!(
+                "members are unequal: member 0 has {} sectors, member {i} has {}",
+                sizes[0], sizes[i]
+            ),
+            "give equal ones (capacity=SECTORS trims a disk), or level=linear, which takes any",
+        )),
+    }
+}
+
+/// Seed of a member: its own random streams, so that no two disks are in phase.
+pub fn member_seed(seed: u64, member: usize) -> u64 {
+    rng::stream(seed, &format!("member {member}")).next_u64()
+}
+
+/// What an array changes about a leaf: a spindle speed of its own, the write cache.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct LeafOptions {
+    /// Largest deviation of the spindle where the leaf states none, ppm.
+    pub rpm_spread: f64,
+    /// The leaf's write cache, where it has one and states nothing.
+    pub write_cache: Option<bool>,
+}
+
+/// Opens a member of an array as a device.
+pub fn open_member(
+    text: &str,
+    seed: u64,
+    options: LeafOptions,
+) -> Result<Box<dyn Device + Send>, DeviceError> {
+    let mut preset = catalogue::read_preset(text)?;
+    let defs = catalogue::defs(preset.kind);
+    let silent = |p: &Preset, key: &str| {
+        p.get(key)
+            .is_none_or(|p| !matches!(p.source, Source::Override))
+    };
+    if preset.kind == "hdd" {
+        if options.rpm_spread > 0.0 && silent(&preset, "rpm_error") {
+            let draw = rng::stream(seed, "spindle").next_u64() % 20_001;
+            let ppm = (draw as f64 / 10_000.0 - 1.0) * options.rpm_spread;
+            // A default in range cannot be refused.
+            let _ = preset.set(defs, "rpm_error", &format!("{ppm}"));
+        }
+        if let Some(on) = options
+            .write_cache
+            .filter(|_| silent(&preset, "write_cache"))
+        {
+            let _ = preset.set(defs, "write_cache", if on { "yes" } else { "no" });
+        }
+    }
+    catalogue::build(&preset, text, seed)
+}
+
+/// The fault of a member as one of the array's.
+pub fn of_member(e: DeviceError, key: &'static str) -> ParamError {
+    let (what, remedy) = match e {
+        DeviceError::Preset {
+            file,
+            line,
+            what,
+            remedy,
+        } => (format!("{file}:{line}: {what}"), remedy),
+        DeviceError::Spec { spec, what, remedy } => (format!("\"{spec}\": {what}"), remedy),
+        e => (
+            e.to_string(),
+            "name a device of `seekwell devices`".to_owned(),
+        ),
+    };
+    ParamError { key, what, remedy }
+}

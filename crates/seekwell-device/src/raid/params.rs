@@ -1,0 +1,174 @@
+//! The parameters of an array of queues: md levels, linear, remapped. The array itself is built
+//! where queues are.
+
+use super::{Level, Order};
+use crate::controller::nanos;
+use crate::error::ParamError;
+use crate::preset::{Def, Dim, Preset};
+use seekwell_core::{Nanos, Sectors};
+
+/// Words for `level`, which are kinds of their own on the command line too (`raid5:...`).
+pub const LEVELS: &[&str] = &[
+    "raid0", "raid1", "raid10", "raid5", "raid6", "linear", "remap",
+];
+
+/// Every parameter of the kind `raid`.
+#[rustfmt::skip]
+pub static DEFS: &[Def] = &[
+    Def::new("level", Dim::Word(LEVELS), Some("raid0"), (0.0, 0.0),
+        "raid0 to raid10 as md makes them; linear: one behind the other; remap: chunks moved about"),
+    Def::new("members", Dim::Count("devices"), None, (1.0, 64.0),
+        "members; absent: as many as `of` names, or 4 (remap: 1)"),
+    Def::new("of", Dim::Text("device, or several joined by +"), Some("hdd:hitachi-7k500"),
+        (0.0, 0.0), "what the members are; an array in parentheses nests"),
+    Def::new("scheduler", Dim::Text("scheduler, with :tunable=value"), Some(""), (0.0, 0.0),
+        "of every member's queue; empty: the one under test"),
+    Def::new("failed", Dim::Text("numbers from 0, joined by +"), Some(""), (0.0, 0.0),
+        "members that are gone"),
+    Def::new("chunk", Dim::Bytes, Some("64KiB"), (512.0, 1e9),
+        "chunk"),
+    Def::new("copies", Dim::Count("copies"), Some("2"), (2.0, 8.0),
+        "raid10: copies of each chunk"),
+    Def::new("layout", Dim::Word(&["near", "far", "offset"]), Some("near"), (0.0, 0.0),
+        "raid10: where the copies lie"),
+    Def::new("read_policy", Dim::Word(&["md", "round-robin", "fewest-pending", "region", "first"]),
+        Some("md"), (0.0, 0.0), "raid1, raid10: which copy serves a read"),
+    Def::new("stripe_cache", Dim::Count("heads"), Some("256"), (17.0, 32_768.0),
+        "raid5, raid6: stripe_cache_size, rows of 4 KiB pages"),
+    Def::new("preread_bypass", Dim::Count("rows"), Some("1"), (0.0, 32_768.0),
+        "raid5, raid6: preread_bypass_threshold"),
+    Def::new("on_tie", Dim::Word(&["modify", "reconstruct"]), Some("modify"), (0.0, 0.0),
+        "raid5, raid6: read-modify-write or reconstruct-write when both read as much"),
+    Def::new("handling", Dim::Time, Some("1us"), (0.0, 100.0),
+        "raid5, raid6: the thread's time for a row"),
+    Def::new("compute", Dim::Time, Some("1.5us"), (0.0, 100.0),
+        "raid5, raid6: time to compute a page of parity"),
+    Def::new("bitmap", Dim::Flag, Some("no"), (0.0, 0.0),
+        "internal write-intent bitmap"),
+    Def::new("bitmap_chunk", Dim::Bytes, Some("64MiB"), (4096.0, 1e12),
+        "data that share a bit"),
+    Def::new("bitmap_delay", Dim::Time, Some("5s"), (1.0, 1e6),
+        "rest after which bits are cleared"),
+    Def::new("aged", Dim::Real("ratio"), Some("0"), (0.0, 1.0),
+        "remap: probability that a chunk is out of place"),
+    Def::new("table", Dim::Count("chunks"), Some("0"), (0.0, 1e6),
+        "remap: chunks that one table of the mapping covers; 0: the mapping is in memory"),
+    Def::new("table_cache", Dim::Count("tables"), Some("16"), (1.0, 65_536.0),
+        "remap: tables in memory"),
+    Def::new("rpm_spread", Dim::Real("ppm"), Some("300"), (0.0, 10_000.0),
+        "largest deviation of a spindle from its speed, where the disk states none"),
+];
+
+/// How members are combined.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Combined {
+    /// A RAID level.
+    Raid(Level),
+    /// One behind the other.
+    Linear,
+    /// One, its chunks moved about.
+    Remap,
+}
+
+/// An array, typed.
+#[derive(Debug, Clone)]
+pub struct ArrayParams {
+    /// Preset name.
+    pub name: String,
+    /// How.
+    pub combined: Combined,
+    /// Specification of each member.
+    pub members: Vec<String>,
+    /// Scheduler of the members; `None`: the one under test.
+    pub scheduler: Option<String>,
+    /// Members that are gone.
+    pub failed: Vec<usize>,
+    /// Chunk.
+    pub chunk: Sectors,
+    /// Word of the read policy.
+    pub read_policy: String,
+    /// Stripe heads.
+    pub stripe_cache: u32,
+    /// Rows that may pass one with reads.
+    pub preread_bypass: u32,
+    /// Read-modify-write on a tie.
+    pub modify_on_tie: bool,
+    /// Thread's time for a row, and for a page of parity.
+    pub thread: (Nanos, Nanos),
+    /// Region in sectors and delay of the bitmap.
+    pub bitmap: Option<(u64, Nanos)>,
+    /// Displaced share, chunks a table covers, tables cached.
+    pub remap: (f64, u64, usize),
+    /// Spread of spindle speeds, ppm.
+    pub rpm_spread: f64,
+}
+
+/// A text that may be empty.
+pub(crate) fn text(p: &Preset, key: &str) -> Option<String> {
+    Some(p.word(key).to_owned()).filter(|s| !s.is_empty())
+}
+
+impl ArrayParams {
+    /// Types the values of a preset of kind `raid`.
+    pub fn from_preset(p: &Preset) -> Result<Self, ParamError> {
+        let order = match p.word("layout") {
+            "far" => Order::Far,
+            "offset" => Order::Offset,
+            _ => Order::Near,
+        };
+        let combined = match p.word("level") {
+            "linear" => Combined::Linear,
+            "remap" => Combined::Remap,
+            w => {
+                let level = super::level_of(w, p.num("copies")? as u32, order);
+                Combined::Raid(level.unwrap_or(Level::Raid0))
+            }
+        };
+        let mut members = super::member_specs(p)?;
+        if combined == Combined::Remap {
+            if p.num_opt("members").is_none() {
+                members.truncate(1);
+            }
+            if members.len() != 1 {
+                return Err(ParamError::new(
+                    "members",
+                    format!("remap has one member, not {}", members.len()),
+                    "put an array in parentheses behind of= to remap it",
+                ));
+            }
+        }
+        let chunk = p.num("chunk")?;
+        if chunk % 512.0 != 0.0 {
+            return Err(ParamError::new(
+                "chunk",
+                format!("a chunk of {chunk} bytes is no whole number of sectors"),
+                "give chunk=64KiB, for instance",
+            ));
+        }
+        Ok(ArrayParams {
+            name: p.name.clone(),
+            combined,
+            members,
+            scheduler: text(p, "scheduler"),
+            failed: super::numbers(p, "failed")?,
+            chunk: Sectors((chunk / 512.0) as u32),
+            read_policy: p.word("read_policy").to_owned(),
+            stripe_cache: p.num("stripe_cache")? as u32,
+            preread_bypass: p.num("preread_bypass")? as u32,
+            modify_on_tie: p.word("on_tie") == "modify",
+            thread: (nanos(p.num("handling")?), nanos(p.num("compute")?)),
+            bitmap: if p.flag("bitmap") {
+                let region = (p.num("bitmap_chunk")? / 512.0) as u64;
+                Some((region, nanos(p.num("bitmap_delay")?)))
+            } else {
+                None
+            },
+            remap: (
+                p.num("aged")?,
+                p.num("table")? as u64,
+                p.num("table_cache")? as usize,
+            ),
+            rpm_spread: p.num("rpm_spread")?,
+        })
+    }
+}
