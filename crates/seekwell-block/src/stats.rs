@@ -50,4 +50,17 @@ impl QueueStats {
         self.seek_sectors += sector.distance(self.head);
         self.head = end;
     }
+    /// Adds the counters of another queue: members of an array.
+    pub fn add(&mut self, o: &QueueStats) {
+        self.bios += o.bios;
+        self.requests += o.requests;
+        self.back_merges += o.back_merges;
+        self.front_merges += o.front_merges;
+        self.joins += o.joins;
+        self.waits += o.waits;
+        self.sectors += o.sectors;
+        self.seek_sectors += o.seek_sectors;
+        self.depth_ns += o.depth_ns;
+        self.flushes += o.flushes;
+    }
 }

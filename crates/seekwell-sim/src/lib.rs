@@ -11,6 +11,7 @@ pub mod drive;
 pub mod procs;
 pub mod replay;
 pub mod setup;
+mod tree;
 pub mod validation;
 pub mod workload;
 pub mod world;

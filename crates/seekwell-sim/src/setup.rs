@@ -1,5 +1,6 @@
 //! What to run on: device, scheduler, tunables, kernel tick, seed; checked before anything runs.
 
+use crate::tree::{self, Top};
 use seekwell_block::host::MqDriver;
 use seekwell_block::mq::MqQueue;
 use seekwell_block::{HostDriver, LegacyOptions, LegacyQueue, QueueStats};
@@ -100,14 +101,17 @@ type AnyDevice = Box<dyn Device + Send>;
 enum Kind {
     Legacy(Box<LegacyQueue<dyn Scheduler, AnyDevice>>),
     Mq(Box<MqQueue<dyn Scheduler, AnyDevice>>),
+    /// md: no scheduler of its own, one for each member.
+    Array(Box<Top>),
 }
 
 /// The same call on whichever layer it is.
 macro_rules! either {
-    ($queue:expr, $q:ident => $call:expr) => {
+    ($queue:expr, $q:ident => $call:expr, $a:ident => $other:expr) => {
         match $queue {
             Kind::Legacy($q) => $call,
             Kind::Mq($q) => $call,
+            Kind::Array($a) => $other,
         }
     };
 }
@@ -148,6 +152,7 @@ impl Setup {
         if let Some(n) = self.max_sectors_kb {
             range("max_sectors_kb", u64::from(n), 4, 32_767)?;
         }
+        tree::check(self)?;
         let (info, version, _) = self.info()?;
         let tunables = (info.tunables)(version);
         for (name, text) in &self.tunables {
@@ -198,8 +203,15 @@ impl Setup {
     /// Builds the queue.
     pub fn build(&self) -> Result<Queue, SetupError> {
         self.validate()?;
-        let dev = seekwell_device::open(&self.device, self.seed)?;
-        self.build_over(dev)
+        if tree::is_array(&self.device)? {
+            return Ok(Queue(Kind::Array(Box::new(tree::top(self)?))));
+        }
+        self.build_over(self.open_device()?)
+    }
+    /// Opens the device: a bare one, or a guest's disk with all that is below it. An array has none
+    /// and is refused.
+    pub fn open_device(&self) -> Result<AnyDevice, SetupError> {
+        tree::device(self, 0.0)
     }
     /// Builds the queue over a device that is there already.
     pub fn build_over(&self, dev: AnyDevice) -> Result<Queue, SetupError> {
@@ -259,7 +271,7 @@ impl Setup {
             )))
         };
         for (name, text) in &self.tunables {
-            either!(&mut queue, q => q.store(start, name, text)).map_err(tunable)?;
+            either!(&mut queue, q => q.store(start, name, text), _a => Ok(())).map_err(tunable)?;
         }
         Ok(Queue(queue))
     }
@@ -297,29 +309,34 @@ impl Setup {
 }
 
 impl Queue {
-    fn device_facts(&self) -> &DeviceFacts {
-        either!(&self.0, q => q.device().facts())
+    /// What a host knows of the device.
+    pub fn device_facts(&self) -> &DeviceFacts {
+        either!(&self.0, q => q.device().facts(), a => &a.facts)
     }
     /// The device's counters.
     pub fn device_stats(&self) -> DeviceStats {
-        either!(&self.0, q => q.device().stats())
+        either!(&self.0, q => q.device().stats(), a => a.node.device_stats())
     }
-    /// The queue's counters.
-    pub fn stats(&self) -> &QueueStats {
-        either!(&self.0, q => q.stats())
+    /// The queue's counters; of an array, the sums of its members'.
+    pub fn stats(&self) -> QueueStats {
+        either!(&self.0, q => q.stats().clone(), a => a.node.stats())
     }
-    /// Scheduler and outside.
+    /// Scheduler and outside; of an array, its first member's.
     pub fn parts(&mut self) -> (&mut (dyn Scheduler + 'static), &mut Cx) {
-        either!(&mut self.0, q => q.parts())
+        either!(&mut self.0, q => q.parts(), a => {
+            let first = a.node.first();
+            first.expect("an array has members, and queues at the bottom").parts()
+        })
     }
     /// Fills the parts of a record that only the queue knows. After the run.
     pub fn fill(&mut self, r: &mut Record) {
         let f = self.device_facts();
+        let f_name = f.name.clone();
         r.device.name = f.name.clone();
         r.device.rotational = f.rotational;
         r.device.depth = f.depth;
         r.device.capacity_sectors = f.capacity.0;
-        let s = self.stats().clone();
+        let s = self.stats();
         r.requests = s.requests;
         r.back_merges = s.back_merges;
         r.front_merges = s.front_merges;
@@ -332,6 +349,14 @@ impl Queue {
             r.depth_mean = s.depth_ns as f64 / r.duration_ns as f64;
         }
         r.device_busy_ns = self.device_stats().busy.0;
+        if let Kind::Array(a) = &self.0
+            && let Some(named) = &a.named
+        {
+            r.warnings.push(format!(
+                "the members of {} run {named}, as the device says: {} has no queue here",
+                f_name, r.scheduler.spec
+            ));
+        }
         let (sched, cx) = self.parts();
         let show =
             |t: &seekwell_sched::Tunable| sched.show(cx, t.name).map(|v| (t.name.to_owned(), v));
@@ -341,24 +366,24 @@ impl Queue {
 
 impl BioSink for Queue {
     fn submit(&mut self, now: Instant, bio: Bio) {
-        either!(&mut self.0, q => q.submit(now, bio))
+        either!(&mut self.0, q => q.submit(now, bio), a => a.node.submit(now, bio))
     }
     fn next_event(&self) -> Option<Instant> {
-        either!(&self.0, q => q.next_event())
+        either!(&self.0, q => q.next_event(), a => a.node.next_event())
     }
     fn advance(&mut self, to: Instant, out: &mut Vec<BioDone>) {
-        either!(&mut self.0, q => q.advance(to, out))
+        either!(&mut self.0, q => q.advance(to, out), a => a.node.advance(to, out))
     }
     fn control(&mut self, now: Instant, what: Control) {
-        either!(&mut self.0, q => q.control(now, what))
+        either!(&mut self.0, q => q.control(now, what), a => a.node.control(now, what))
     }
     fn capacity(&self) -> Sector {
         self.device_facts().capacity
     }
     fn congested(&self, write: bool) -> bool {
-        either!(&self.0, q => q.congested(write))
+        either!(&self.0, q => q.congested(write), a => a.node.congested(write))
     }
     fn waits(&self, task: seekwell_core::TaskId) -> bool {
-        either!(&self.0, q => q.waits(task))
+        either!(&self.0, q => q.waits(task), a => a.node.waits(task))
     }
 }

@@ -230,6 +230,10 @@ impl<B: BioSink, L: Level> Array<B, L> {
     pub fn members(&self) -> &[B] {
         &self.io.members
     }
+    /// The members, to ask or set something.
+    pub fn members_mut(&mut self) -> &mut [B] {
+        &mut self.io.members
+    }
     /// The level.
     pub fn level(&self) -> &L {
         &self.level

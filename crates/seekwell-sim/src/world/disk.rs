@@ -40,7 +40,7 @@ impl Drive {
     /// A new one, as the setup names it.
     pub fn open(setup: &Setup) -> Result<Self, SetupError> {
         setup.validate()?;
-        let device = seekwell_device::open(&setup.device, setup.seed)?;
+        let device = setup.open_device()?;
         Ok(Drive::new(device))
     }
     /// Over a device that has done nothing yet.

@@ -1,0 +1,376 @@
+//! Devices over queues: arrays of md, guests' disks, nested as their specification says.
+//!
+//! A scheduler stands above every bare device of an array, and inside every guest's disk. Which
+//! one: the one the specification names, or the one of the queue above. So the scheduler under
+//! test is the one that the members of an array have, or the guest's own queue.
+
+use crate::setup::{Queue, Setup, SetupError};
+use seekwell_block::raid::{BitmapOptions, ParityOptions, ReadPolicy, RemapOptions};
+use seekwell_block::{Linear, Mirror, Parity, QueueStats, Remapped, Stripe, VirtualDisk};
+use seekwell_core::{
+    Bio, BioDone, BioSink, Control, Device, DeviceFacts, DeviceStats, Instant, Sector, TaskId,
+};
+use seekwell_device::guest::Format;
+use seekwell_device::raid::{self, ArrayParams, Combined, LeafOptions, Level};
+use seekwell_device::{DeviceError, GuestParams, ParamError, Preset, read_preset};
+
+type AnyDevice = Box<dyn Device + Send>;
+
+/// Threads of arrays have the highest numbers.
+const THREADS: u32 = u32::MAX;
+/// Chunks that a mapping table of qcow2 covers: 64 KiB of 8-byte entries.
+const QCOW2_TABLE: u64 = 8192;
+
+/// A queue, or an array over such.
+pub(crate) enum Node {
+    /// A queue over a device.
+    Queue(Box<Queue>),
+    /// RAID 0.
+    Stripe(Stripe<Node>),
+    /// One behind the other.
+    Linear(Linear<Node>),
+    /// RAID 1, 10.
+    Mirror(Mirror<Node>),
+    /// RAID 5, 6.
+    Parity(Box<Parity<Node>>),
+    /// Chunks moved about.
+    Remap(Box<Remapped<Node>>),
+}
+
+macro_rules! each {
+    ($node:expr, $n:ident => $call:expr) => {
+        match $node {
+            Node::Queue($n) => $call,
+            Node::Stripe($n) => $call,
+            Node::Linear($n) => $call,
+            Node::Mirror($n) => $call,
+            Node::Parity($n) => $call,
+            Node::Remap($n) => $call,
+        }
+    };
+}
+
+impl BioSink for Node {
+    fn submit(&mut self, now: Instant, bio: Bio) {
+        each!(self, n => n.submit(now, bio))
+    }
+    fn next_event(&self) -> Option<Instant> {
+        each!(self, n => n.next_event())
+    }
+    fn advance(&mut self, to: Instant, out: &mut Vec<BioDone>) {
+        each!(self, n => n.advance(to, out))
+    }
+    fn control(&mut self, now: Instant, what: Control) {
+        each!(self, n => n.control(now, what))
+    }
+    fn capacity(&self) -> Sector {
+        each!(self, n => n.capacity())
+    }
+    fn congested(&self, write: bool) -> bool {
+        each!(self, n => n.congested(write))
+    }
+    fn waits(&self, task: TaskId) -> bool {
+        each!(self, n => n.waits(task))
+    }
+}
+
+impl Node {
+    fn members(&self) -> &[Node] {
+        match self {
+            Node::Queue(_) => &[],
+            Node::Stripe(n) => n.members(),
+            Node::Linear(n) => n.members(),
+            Node::Mirror(n) => n.members(),
+            Node::Parity(n) => n.members(),
+            Node::Remap(n) => n.members(),
+        }
+    }
+    /// The first queue below.
+    pub(crate) fn first(&mut self) -> Option<&mut Queue> {
+        let members = match self {
+            Node::Queue(q) => return Some(q),
+            Node::Stripe(n) => n.members_mut(),
+            Node::Linear(n) => n.members_mut(),
+            Node::Mirror(n) => n.members_mut(),
+            Node::Parity(n) => n.members_mut(),
+            Node::Remap(n) => n.members_mut(),
+        };
+        members.first_mut()?.first()
+    }
+    /// What Linux would show: an array rotates if any member does, and takes no larger request
+    /// than the smallest of theirs. Commands below add up.
+    fn facts(&self) -> DeviceFacts {
+        if let Node::Queue(q) = self {
+            return q.device_facts().clone();
+        }
+        let all: Vec<DeviceFacts> = self.members().iter().map(Node::facts).collect();
+        let most = |f: fn(&DeviceFacts) -> u32| all.iter().map(f).max().unwrap_or(0);
+        DeviceFacts {
+            rotational: all.iter().any(|f| f.rotational),
+            write_cache: all.iter().any(|f| f.write_cache),
+            fua: all.iter().all(|f| f.fua),
+            max_sectors: all.iter().map(|f| f.max_sectors).min().unwrap_or_default(),
+            physical_block_bytes: most(|f| f.physical_block_bytes),
+            io_opt_bytes: most(|f| f.io_opt_bytes),
+            ..DeviceFacts::plain("", self.capacity(), all.iter().map(|f| f.depth).sum())
+        }
+    }
+    /// Counters of all devices below.
+    pub(crate) fn device_stats(&self) -> DeviceStats {
+        if let Node::Queue(q) = self {
+            return q.device_stats();
+        }
+        let mut sum = DeviceStats::default();
+        for m in self.members() {
+            let s = m.device_stats();
+            sum.busy = sum.busy.max(s.busy);
+            sum.cache_hits += s.cache_hits;
+            sum.media_ops += s.media_ops;
+            sum.seek_sectors += s.seek_sectors;
+            sum.seeks += s.seeks;
+            sum.seek_time += s.seek_time;
+            sum.rotation_time += s.rotation_time;
+            sum.internal_bytes += s.internal_bytes;
+        }
+        sum
+    }
+    /// Counters of all queues below.
+    pub(crate) fn stats(&self) -> QueueStats {
+        if let Node::Queue(q) = self {
+            return q.stats();
+        }
+        let mut sum = QueueStats::default();
+        self.members().iter().for_each(|m| sum.add(&m.stats()));
+        sum
+    }
+}
+
+/// An array as a queue of its own: it has no scheduler, its members have.
+pub(crate) struct Top {
+    pub(crate) node: Node,
+    pub(crate) facts: DeviceFacts,
+    /// The scheduler of the members, if the specification names it.
+    pub(crate) named: Option<String>,
+}
+
+/// Is the device an array of queues?
+pub(crate) fn is_array(spec: &str) -> Result<bool, SetupError> {
+    Ok(read_preset(spec)?.kind == "raid")
+}
+
+/// Checks what a device says of schedulers and members, without making anything.
+pub(crate) fn check(setup: &Setup) -> Result<(), SetupError> {
+    let text = &setup.device;
+    let preset = read_preset(text)?;
+    let at = |e: ParamError| SetupError::Device(preset.locate(e, text));
+    let below = |device: &String, scheduler: &Option<String>| {
+        let inner = under(setup, device, scheduler.as_deref(), setup.seed)?;
+        inner.validate()
+    };
+    match preset.kind {
+        "raid" => {
+            let p = ArrayParams::from_preset(&preset).map_err(at)?;
+            let mut seen: Vec<&String> = Vec::new();
+            for m in &p.members {
+                if !seen.contains(&m) {
+                    below(m, &p.scheduler)?;
+                    seen.push(m);
+                }
+            }
+            Ok(())
+        }
+        "virtual" => {
+            let p = GuestParams::from_preset(&preset).map_err(at)?;
+            below(&p.over, &p.host_scheduler)
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The setup of a queue below: its own device and, if one is named, scheduler.
+fn under(
+    setup: &Setup,
+    device: &str,
+    scheduler: Option<&str>,
+    seed: u64,
+) -> Result<Setup, SetupError> {
+    let mut inner = Setup {
+        device: device.to_owned(),
+        seed,
+        ..setup.clone()
+    };
+    let Some(text) = scheduler else {
+        return Ok(inner);
+    };
+    let mut parts = text.split(':');
+    inner.scheduler = parts.next().unwrap_or_default().trim().to_owned();
+    inner.tunables.clear();
+    for t in parts {
+        let (name, value) = t.split_once('=').ok_or_else(|| {
+            SetupError::Device(DeviceError::Spec {
+                spec: setup.device.clone(),
+                what: format!("scheduler \"{text}\": `{t}` sets nothing"),
+                remedy: "write NAME:tunable=value".to_owned(),
+            })
+        })?;
+        inner
+            .tunables
+            .push((name.trim().to_owned(), value.trim().to_owned()));
+    }
+    Ok(inner)
+}
+
+/// Makes the device of a setup: a bare one, or a guest's disk.
+pub(crate) fn device(setup: &Setup, spread: f64) -> Result<AnyDevice, SetupError> {
+    let preset = read_preset(&setup.device)?;
+    if preset.kind != "virtual" {
+        let options = LeafOptions {
+            rpm_spread: spread,
+            write_cache: None,
+        };
+        return Ok(raid::open_member(&setup.device, setup.seed, options)?);
+    }
+    let at = |e: ParamError| SetupError::Device(preset.locate(e, &setup.device));
+    let p = GuestParams::from_preset(&preset).map_err(at)?;
+    let mut host = under(setup, &p.over, p.host_scheduler.as_deref(), setup.seed)?;
+    // These are the guest's, not its host's.
+    (host.nr_requests, host.depth, host.max_sectors_kb) = (None, None, None);
+    host.nomerges = 0;
+    let mut node = node(&host, 0.0, &mut 0)?;
+    if p.format != Format::Raw {
+        let covers = match p.format {
+            Format::Qcow2 => QCOW2_TABLE,
+            _ => 0,
+        };
+        let options = RemapOptions {
+            chunk: p.chunk,
+            aged: p.aged,
+            covers,
+            tables: p.tables,
+            seed: setup.seed,
+        };
+        node = Node::Remap(Box::new(Remapped::new(node, options).map_err(at)?));
+    }
+    Ok(Box::new(VirtualDisk::new(p, node, setup.seed)))
+}
+
+/// Makes what a setup names: a queue over its device, or an array of queues.
+fn node(setup: &Setup, spread: f64, arrays: &mut u32) -> Result<Node, SetupError> {
+    let preset = read_preset(&setup.device)?;
+    if preset.kind == "raid" {
+        return array(setup, &preset, arrays).map(|t| t.node);
+    }
+    let queue = setup.build_over(device(setup, spread)?)?;
+    Ok(Node::Queue(Box::new(queue)))
+}
+
+/// Makes the array of a setup.
+pub(crate) fn top(setup: &Setup) -> Result<Top, SetupError> {
+    let preset = read_preset(&setup.device)?;
+    array(setup, &preset, &mut 0)
+}
+
+fn array(setup: &Setup, preset: &Preset, arrays: &mut u32) -> Result<Top, SetupError> {
+    let at = |e: ParamError| SetupError::Device(preset.locate(e, &setup.device));
+    let p = ArrayParams::from_preset(preset).map_err(at)?;
+    *arrays += 1;
+    let thread = TaskId(THREADS - *arrays);
+    let mut members = Vec::new();
+    for (i, m) in p.members.iter().enumerate() {
+        let seed = raid::member_seed(setup.seed, i);
+        let inner = under(setup, m, p.scheduler.as_deref(), seed)?;
+        members.push(node(&inner, p.rpm_spread, arrays)?);
+    }
+    let rotating = members.iter().all(|m| m.facts().rotational);
+    let sizes: Vec<Sector> = members.iter().map(|m| m.capacity()).collect();
+    if let Combined::Raid(_) = p.combined {
+        raid::equal(&sizes).map_err(at)?;
+    }
+    let bitmap = p.bitmap.map(|(region, delay)| BitmapOptions {
+        region,
+        delay,
+        thread,
+    });
+    let reserve = if bitmap.is_some() { 8 } else { 0 };
+    let mut optimal = 0;
+    if let Combined::Raid(level) = p.combined
+        && level != Level::Raid1
+    {
+        let size = sizes.first().copied().unwrap_or_default();
+        let layout = raid::Layout::new(level, members.len(), p.chunk, size).map_err(at)?;
+        optimal = layout.chunk() * layout.width() * 512;
+    }
+    let node = match p.combined {
+        Combined::Linear => Node::Linear(Linear::new(members).map_err(at)?),
+        Combined::Remap => {
+            let options = RemapOptions {
+                chunk: u64::from(p.chunk.0),
+                aged: p.remap.0,
+                covers: p.remap.1,
+                tables: p.remap.2,
+                seed: setup.seed,
+            };
+            let mut members = members;
+            let r = Remapped::new(members.remove(0), options).map_err(at)?;
+            Node::Remap(Box::new(r))
+        }
+        Combined::Raid(Level::Raid0) => {
+            if !p.failed.is_empty() {
+                return Err(at(ParamError::new(
+                    "failed",
+                    "RAID 0 outlives no failure",
+                    "leave failed out",
+                )));
+            }
+            Node::Stripe(Stripe::new(members, p.chunk).map_err(at)?)
+        }
+        Combined::Raid(level @ (Level::Raid5 | Level::Raid6)) => {
+            let options = ParityOptions {
+                stripe_cache: p.stripe_cache,
+                preread_bypass: p.preread_bypass,
+                modify_on_tie: p.modify_on_tie,
+                handling: p.thread.0,
+                compute: p.thread.1,
+                thread,
+            };
+            let a = Parity::new(members, level, p.chunk, options, &p.failed, reserve);
+            let a = a.map_err(at)?;
+            Node::Parity(Box::new(match bitmap {
+                Some(b) => a.with_bitmap(b),
+                None => a,
+            }))
+        }
+        Combined::Raid(level) => {
+            let policy = match p.read_policy.as_str() {
+                "round-robin" => ReadPolicy::RoundRobin,
+                "fewest-pending" => ReadPolicy::FewestPending,
+                "region" => ReadPolicy::Region,
+                "first" => ReadPolicy::Fixed(0),
+                _ => ReadPolicy::Md,
+            };
+            let a = Mirror::new(
+                members, level, p.chunk, policy, rotating, &p.failed, reserve,
+            );
+            let a = a.map_err(at)?;
+            Node::Mirror(match bitmap {
+                Some(b) => a.with_bitmap(b),
+                None => a,
+            })
+        }
+    };
+    let name = match p.name.as_str() {
+        // The preset of arrays without a name of their own.
+        "plain" => format!("{} of {}", preset.word("level"), p.members.len()),
+        name => name.to_owned(),
+    };
+    let facts = DeviceFacts {
+        name,
+        io_opt_bytes: optimal.min(u64::from(u32::MAX)) as u32,
+        ..node.facts()
+    };
+    Ok(Top {
+        node,
+        facts,
+        named: p.scheduler,
+    })
+}
