@@ -19,7 +19,8 @@
 //! - When a run is stopped (a signal, a time limit, another task that failed), every call that
 //!   waits or moves data answers `Errno::ECANCELED` from then on; `now`, `close`, `unlink`,
 //!   `rmdir`, `readdir`, `stat`, `unmap`, `aio_close`, `join` and the notes go on working, so that
-//!   a script can remove its files. A task that returns an error stops the run.
+//!   a script can remove its files. A task that returns an error stops the run, and that
+//!   error is what the world reports, whatever the first task makes of it.
 
 use crate::fail::Outcome;
 use crate::note::{Mark, Note, Running};

@@ -131,33 +131,51 @@ pub async fn run<M: Machine>(m: &mut M, p: &Params, dir: &str) -> Outcome {
         }
     }
     m.mark(Mark::ClockStart);
+    let outcome = starts(m, p, dir, &steps).await;
+    stop.with(|s| *s = true);
+    let others = others.join(m).await;
+    both(outcome, others)
+}
+
+/// One cold start after another; their mean as the metric.
+async fn starts<M: Machine>(m: &mut M, p: &Params, dir: &str, steps: &[Step]) -> Outcome {
     let (mut sum, mut done) = (0.0, 0);
     let mut outcome = Ok(());
-    for _ in 0..p.int("starts") {
-        m.sleep(p.time("pause")).await.doing(|| "pause")?;
-        m.drop_caches().await.doing(|| "drop caches")?;
-        m.mark(Mark::Other("application start"));
-        let started = m.now();
-        // A new process each time: a new io context.
-        let (mine, dir) = (steps.clone(), dir.to_owned());
-        let mut app = Group::new();
-        app.spawn(m, How::named(format!("app{done}")), move |m| {
-            start(m, dir, mine)
-        })
-        .await?;
-        outcome = app.join(m).await;
+    for n in 0..p.int("starts") {
+        outcome = cold_start(m, p.time("pause"), n, dir, steps, &mut sum).await;
         if outcome.is_err() {
             break;
         }
-        sum += seconds(m, started);
         done += 1;
     }
-    stop.with(|s| *s = true);
     if done > 0 {
         m.metric("start-up", "s", sum / f64::from(done), false);
     }
-    let others = others.join(m).await;
-    both(outcome, others)
+    outcome
+}
+
+async fn cold_start<M: Machine>(
+    m: &mut M,
+    pause: Nanos,
+    n: u64,
+    dir: &str,
+    steps: &[Step],
+    sum: &mut f64,
+) -> Outcome {
+    m.sleep(pause).await.doing(|| "pause")?;
+    m.drop_caches().await.doing(|| "drop caches")?;
+    m.mark(Mark::Other("application start"));
+    let started = m.now();
+    // A new process each time: a new io context.
+    let (mine, dir) = (steps.to_vec(), dir.to_owned());
+    let mut app = Group::new();
+    app.spawn(m, How::named(format!("app{n}")), move |m| {
+        start(m, dir, mine)
+    })
+    .await?;
+    app.join(m).await?;
+    *sum += seconds(m, started);
+    Ok(())
 }
 
 async fn start<M: Machine>(mut m: M, dir: String, steps: Vec<Step>) -> Outcome {

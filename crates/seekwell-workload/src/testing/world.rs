@@ -1,6 +1,6 @@
 //! The state of the test world and its executor.
 
-use crate::fail::Outcome;
+use crate::fail::{Fail, Outcome};
 use crate::measures::Measures;
 use seekwell_core::{Errno, Instant, Nanos, OpenFlags};
 use std::cell::RefCell;
@@ -95,6 +95,8 @@ pub struct World {
     pub(super) channels: Vec<ChannelState>,
     pub(super) aios: Vec<(usize, VecDeque<crate::machine::AioDone>)>,
     pub(super) stopped: bool,
+    /// The failure that stopped the run: what a world reports, whatever the first task says.
+    cause: Option<Fail>,
     pub(super) log: Vec<Call>,
     pub(super) measures: Measures,
     counts: BTreeMap<&'static str, u64>,
@@ -128,6 +130,7 @@ impl World {
             channels: Vec::new(),
             aios: Vec::new(),
             stopped: false,
+            cause: None,
             log: Vec::new(),
             measures: Measures::default(),
             counts: BTreeMap::new(),
@@ -243,7 +246,7 @@ impl World {
     }
 }
 
-/// Runs until every task has ended; outcome of the first one.
+/// Runs until every task has ended; the failure that stopped the run, or the first task's outcome.
 ///
 /// # Panics
 /// When tasks wait for each other for ever: a script's bug.
@@ -271,7 +274,10 @@ pub(super) fn drive(world: &Shared) -> Outcome {
         match polled {
             Poll::Pending => w.tasks[task].future = Some(future),
             Poll::Ready(outcome) => {
-                if outcome.is_err() && !w.stopped {
+                if let Err(e) = &outcome
+                    && !w.stopped
+                {
+                    w.cause = Some(e.clone());
                     w.stop();
                 }
                 w.tasks[task].outcome = Some(outcome);
@@ -289,5 +295,8 @@ pub(super) fn drive(world: &Shared) -> Outcome {
         .map(|t| &*t.path)
         .collect();
     assert!(stuck.is_empty(), "tasks wait for ever: {stuck:?}");
-    w.tasks[0].outcome.take().unwrap_or(Ok(()))
+    match w.cause.take() {
+        Some(cause) => Err(cause),
+        None => w.tasks[0].outcome.take().unwrap_or(Ok(())),
+    }
 }

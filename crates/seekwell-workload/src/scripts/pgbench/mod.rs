@@ -264,12 +264,11 @@ pub async fn run<M: Machine>(m: &mut M, p: &Params, dir: &str) -> Outcome {
             .spawn(m, How::named(format!("client{c}")), move |m| client(m, s))
             .await?;
     }
-    m.arrive(server.start)
-        .await
-        .doing(|| "wait for the start")?;
+    let started = m.arrive(server.start).await;
+    let started = started.doing(|| "wait for the start");
     m.mark(Mark::ClockStart);
     let start = m.now();
-    let outcome = group.join(m).await;
+    let outcome = both(started, group.join(m).await);
     server.stop.with(|s| *s = true);
     let (n, end) = server.done.with(|d| *d);
     let secs = end.since(start).as_secs_f64();
