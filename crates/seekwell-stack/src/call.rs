@@ -8,6 +8,13 @@ use seekwell_core::{
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Fd(pub u32);
 
+impl Fd {
+    /// The block device through its page cache; always open.
+    pub const DEVICE: Fd = Fd(crate::files::DEVICE_FD);
+    /// The block device past its page cache; always open.
+    pub const DEVICE_DIRECT: Fd = Fd(crate::files::DEVICE_DIRECT_FD);
+}
+
 /// A mapping of a file.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct MapId(pub u32);

@@ -39,8 +39,10 @@ pub(crate) struct Aio {
     pub(crate) wait: List,
 }
 
-/// Descriptor of the block device itself, open in every world.
+/// Descriptor of the block device itself, through its page cache; open in every world.
 pub(crate) const DEVICE_FD: u32 = 0;
+/// The same past the cache.
+pub(crate) const DEVICE_DIRECT_FD: u32 = 1;
 
 impl World {
     pub(crate) fn file(&self, fd: u32) -> Result<File, Errno> {

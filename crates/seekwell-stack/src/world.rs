@@ -95,6 +95,8 @@ impl World {
         };
         let device = w.file_new(crate::fs::BDEV, OpenFlags::empty());
         debug_assert_eq!(device, crate::files::DEVICE_FD);
+        let direct = w.file_new(crate::fs::BDEV, OpenFlags::DIRECT);
+        debug_assert_eq!(direct, crate::files::DEVICE_DIRECT_FD);
         w.mounted();
         w
     }

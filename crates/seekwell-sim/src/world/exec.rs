@@ -10,7 +10,7 @@ use super::sync::{Answer, Syncs, Task};
 use seekwell_core::result::MarkAt;
 use seekwell_core::{CgroupId, Errno, Instant, Nanos, Sector, TaskId};
 use seekwell_stack::{Call, Kernel, Mark, Ret, Stats, TaskConfig};
-use seekwell_workload::{Facts, Fail, How, IoContextOf, Measures, Moved, Outcome};
+use seekwell_workload::{AioDone, Facts, Fail, How, IoContextOf, Measures, Moved, Outcome};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
 use std::future::Future;
@@ -67,8 +67,27 @@ pub(super) struct World {
     alive: u32,
     /// Of the device.
     pub(super) capacity: Sector,
-    /// Depth and operations under way of each AIO context.
-    pub(super) aio_depth: BTreeMap<u32, (u32, u32)>,
+    /// By number of their AIO context.
+    pub(super) queues: BTreeMap<u32, Queue>,
+}
+
+/// A queue of asynchronous operations, as its tasks see it.
+pub(super) struct Queue {
+    pub(super) depth: u32,
+    /// With the kernel.
+    pub(super) under_way: u32,
+    /// Ended without the kernel's queue.
+    pub(super) done: VecDeque<AioDone>,
+}
+
+impl Queue {
+    pub(super) fn new(depth: u32) -> Self {
+        Queue {
+            depth,
+            under_way: 0,
+            done: VecDeque::new(),
+        }
+    }
 }
 
 /// Words of a mark of the modelled kernel that the time axis shows. Commits and flushes are many:
@@ -108,7 +127,7 @@ where
         seed: setup.setup.seed,
         facts: Facts {
             cpus: u32::from(config.cores),
-            cache_bytes: 0,
+            cache_bytes: config.cache_pages() * 4096,
         },
         syncs: Syncs::default(),
         measures: Measures::default(),
@@ -121,7 +140,7 @@ where
         cgroups: 0,
         alive: 0,
         capacity,
-        aio_depth: BTreeMap::new(),
+        queues: BTreeMap::new(),
     }));
     let first = world
         .borrow_mut()

@@ -1,7 +1,7 @@
 //! [`Machine`] in the simulated world: a call goes to the kernel model, and the task sleeps until
 //! its answer.
 
-use super::exec::{Shared, Wait, World};
+use super::exec::{Queue, Shared, Wait, World};
 use super::sync::{Answer, Task};
 use seekwell_core::rng::{Pcg64Mcg, stream};
 use seekwell_core::{
@@ -314,33 +314,65 @@ impl Machine for SimMachine {
         if !(1..=4096).contains(&depth) {
             return Err(Errno::EINVAL);
         }
-        let n = self.call(Call::AioNew { depth }).await?;
-        let mut w = self.world.borrow_mut();
-        w.aio_depth.insert(n as u32, (depth, 0));
-        Ok(Aio(n as u32))
+        let n = self.call(Call::AioNew { depth }).await? as u32;
+        self.world.borrow_mut().queues.insert(n, Queue::new(depth));
+        Ok(Aio(n))
     }
     async fn aio_submit(&mut self, aio: Aio, what: &[AioRequest]) -> Result<(), Errno> {
         {
-            let mut w = self.world.borrow_mut();
+            let w = self.world.borrow_mut();
             w.going()?;
-            let (depth, under_way) = w.aio_depth.get_mut(&aio.0).ok_or(Errno::EBADF)?;
-            let all = *under_way + what.len() as u32;
-            if all > *depth {
+            let q = w.queues.get(&aio.0).ok_or(Errno::EBADF)?;
+            if q.under_way as usize + q.done.len() + what.len() > q.depth as usize {
                 return Err(Errno::EAGAIN);
             }
-            *under_way = all;
         }
         for r in what {
-            let fd = fd(r.fd)?;
-            self.always(Call::AioSubmit {
-                aio: AioId(aio.0),
-                fd,
-                write: r.op == AioOp::Write,
-                off: r.off,
-                len: u64::from(r.len),
-                tag: r.tag,
-            })
-            .await?;
+            let file = match raw(r.fd) {
+                Some(how) if how.contains(OpenFlags::DIRECT) => seekwell_stack::Fd::DEVICE_DIRECT,
+                Some(_) => seekwell_stack::Fd::DEVICE,
+                None => fd(r.fd)?,
+            };
+            let (off, len, tag) = (r.off, u64::from(r.len), r.tag);
+            let write = r.op == AioOp::Write;
+            // A sync is done before the next operation is submitted: it has no queue of its own.
+            let sync = match r.op {
+                AioOp::Read | AioOp::Write => None,
+                AioOp::Fsync => Some(self.fsync(r.fd).await),
+                AioOp::Fdatasync => Some(self.fdatasync(r.fd).await),
+            };
+            let refused = match sync {
+                Some(_) => None,
+                None => {
+                    let call = Call::AioSubmit {
+                        aio: AioId(aio.0),
+                        fd: file,
+                        write,
+                        off,
+                        len,
+                        tag,
+                    };
+                    self.always(call).await.err()
+                }
+            };
+            let mut w = self.world.borrow_mut();
+            let q = w.queues.get_mut(&aio.0).ok_or(Errno::EBADF)?;
+            // What the kernel refuses to take is an operation that failed.
+            match sync.or(refused.map(Err)) {
+                Some(r) => q.done.push_back(AioDone {
+                    tag,
+                    result: r.map(|()| 0),
+                }),
+                None => {
+                    q.under_way += 1;
+                    drop(w);
+                    if write {
+                        self.write_done(len);
+                    } else {
+                        self.read_done(len);
+                    }
+                }
+            }
         }
         Ok(())
     }
@@ -356,7 +388,7 @@ impl Machine for SimMachine {
     async fn aio_close(&mut self, aio: Aio) -> Result<(), Errno> {
         let mut rest = Vec::new();
         self.reap(aio, usize::MAX, &mut rest).await?;
-        self.world.borrow_mut().aio_depth.remove(&aio.0);
+        self.world.borrow_mut().queues.remove(&aio.0);
         Ok(())
     }
 
@@ -459,23 +491,21 @@ impl SimMachine {
     async fn reap(&mut self, aio: Aio, min: usize, out: &mut Vec<AioDone>) -> Result<(), Errno> {
         let mut got = 0;
         loop {
-            let id = AioId(aio.0);
             {
                 let mut w = self.world.borrow_mut();
-                let (_, under_way) = w.aio_depth.get_mut(&aio.0).ok_or(Errno::EBADF)?;
-                // One more look than asked for would wait: only what is ready may follow.
-                if *under_way == 0 || got >= min {
+                let q = w.queues.get_mut(&aio.0).ok_or(Errno::EBADF)?;
+                got += q.done.len();
+                out.extend(q.done.drain(..));
+                // One look more would wait for what was not asked for.
+                if q.under_way == 0 || got >= min {
                     return Ok(());
                 }
-                *under_way -= 1;
+                q.under_way -= 1;
             }
-            self.always(Call::AioReap { aio: id }).await?;
+            self.always(Call::AioReap { aio: AioId(aio.0) }).await?;
             let w = self.world.borrow();
             let done = w.kernel.outcome(w.tid(self.task)).aio;
-            drop(w);
-            let Some((tag, result)) = done else {
-                return Err(Errno::EIO);
-            };
+            let (tag, result) = done.ok_or(Errno::EIO)?;
             let result = result.map(|n| n as u32);
             out.push(AioDone { tag, result });
             got += 1;

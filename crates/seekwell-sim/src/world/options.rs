@@ -2,7 +2,7 @@
 
 use crate::setup::{Setup, SetupError};
 use seekwell_core::Nanos;
-use seekwell_stack::Config;
+use seekwell_stack::{Ablations, Config, Fs};
 use thiserror::Error;
 
 /// Device, scheduler and queue as in [`Setup`], and the machine over them.
@@ -34,19 +34,33 @@ pub enum OptionError {
     },
 }
 
-const OPTIONS: &str = "cores, limit";
+const OPTIONS: &str = "memory, cache, cores, fs, barriers, aged, without, limit";
+
+/// Mechanisms by the name they are taken out with.
+const MECHANISMS: &[(&str, fn(&mut Ablations) -> &mut bool)] = &[
+    ("plugging", |a| &mut a.no_plugging),
+    ("readahead", |a| &mut a.no_readahead),
+    ("stable-pages", |a| &mut a.no_stable_pages),
+    ("ordered-data", |a| &mut a.no_ordered_data),
+    ("shadows", |a| &mut a.no_shadows),
+    ("metadata-reads", |a| &mut a.metadata_cached),
+    ("throttling", |a| &mut a.no_throttling),
+    ("cpu", |a| &mut a.no_cpu_limit),
+    ("noidle", |a| &mut a.no_noidle),
+];
 
 impl WorldSetup {
     /// A machine of the scheduler's time, with its usual memory and file system.
     pub fn new(setup: Setup) -> Result<Self, SetupError> {
-        let config = Config::new(setup.era()?);
+        let mut config = Config::new(setup.era()?);
+        config.seed = setup.seed;
         Ok(WorldSetup {
             setup,
             config,
             limit: None,
         })
     }
-    /// Changes the machine by a list of options, `cores=2,limit=60`.
+    /// Changes the machine by a list of options, `memory=2G,cores=2,without=readahead`.
     pub fn apply(&mut self, list: &str) -> Result<(), OptionError> {
         for part in list.split(',').map(str::trim).filter(|p| !p.is_empty()) {
             let (name, value) = part.split_once('=').unwrap_or((part, ""));
@@ -63,9 +77,44 @@ impl WorldSetup {
         };
         let c = &mut self.config;
         match name {
+            "memory" => {
+                let n = bytes(value).filter(|n| *n >= 16 << 20);
+                c.memory_bytes = n.ok_or_else(|| bad("a size of at least 16M (2G, 512M)"))?;
+            }
+            "cache" => {
+                let n = bytes(value).filter(|n| *n >= 1 << 20);
+                c.cache_bytes = Some(n.ok_or_else(|| bad("a size of at least 1M (2G, 512M)"))?);
+            }
             "cores" => {
                 let n = value.parse().ok().filter(|n| (1..=1024).contains(n));
                 c.cores = n.ok_or_else(|| bad("a number of 1..=1024"))?;
+            }
+            "fs" => {
+                c.fs = match value {
+                    "ext4" => Fs::Ext4,
+                    "ext3" => Fs::Ext3,
+                    _ => return Err(bad("ext3 or ext4")),
+                }
+            }
+            "barriers" => {
+                c.barriers = Some(match value {
+                    "yes" | "on" | "1" => true,
+                    "no" | "off" | "0" => false,
+                    _ => return Err(bad("yes or no")),
+                })
+            }
+            "aged" => {
+                let n = value.parse().ok();
+                c.aged_run_blocks = n.ok_or_else(|| bad("a number of blocks (0: fresh)"))?;
+            }
+            "without" => {
+                for m in value.split('+') {
+                    let known = || MECHANISMS.iter().map(|m| m.0).collect::<Vec<_>>();
+                    let (_, field) = MECHANISMS.iter().find(|k| k.0 == m).ok_or_else(|| {
+                        bad(&format!("one of {}, joined by +", known().join(", ")))
+                    })?;
+                    *field(&mut c.ablations) = true;
+                }
             }
             "limit" => {
                 let n: Option<u64> = value.parse().ok().filter(|n| *n > 0);
@@ -76,6 +125,19 @@ impl WorldSetup {
         }
         Ok(())
     }
+}
+
+/// `4096`, `16k`, `512M`, `2G`.
+fn bytes(text: &str) -> Option<u64> {
+    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let shift = match &text[digits.len()..] {
+        "" => 0,
+        "k" | "K" => 10,
+        "m" | "M" => 20,
+        "g" | "G" => 30,
+        _ => return None,
+    };
+    digits.parse::<u64>().ok()?.checked_mul(1 << shift)
 }
 
 #[cfg(test)]
@@ -89,8 +151,16 @@ mod tests {
     #[test]
     fn options_change_the_machine() {
         let mut w = world();
-        w.apply("cores=2, limit=30").expect("good options");
-        assert_eq!(w.config.cores, 2);
+        w.apply("memory=512M,cores=2,fs=ext3,barriers=no,aged=64,limit=30")
+            .expect("good options");
+        w.apply("without=readahead+stable-pages, cache=64M")
+            .expect("good options");
+        let c = &w.config;
+        assert_eq!((c.memory_bytes, c.cores, c.fs), (512 << 20, 2, Fs::Ext3));
+        assert_eq!((c.barriers, c.aged_run_blocks), (Some(false), 64));
+        assert!(c.ablations.no_readahead && c.ablations.no_stable_pages);
+        assert!(!c.ablations.no_plugging);
+        assert_eq!(c.cache_pages(), (64 << 20) / 4096);
         assert_eq!(w.limit, Some(Nanos::from_secs(30)));
     }
 
@@ -98,7 +168,11 @@ mod tests {
     fn bad_options_name_the_remedy() {
         for (text, words) in [
             ("ram=1G", "there is no option `ram`"),
+            ("memory=lots", "a size of at least 16M"),
+            ("memory=99999999999G", "a size of at least 16M"),
             ("cores=0", "a number of 1..=1024"),
+            ("fs=xfs", "ext3 or ext4"),
+            ("without=luck", "one of plugging, readahead"),
             ("limit=0", "a number of seconds"),
         ] {
             let e = world().apply(text).expect_err(text).to_string();

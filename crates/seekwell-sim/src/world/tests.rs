@@ -6,7 +6,7 @@ use crate::setup::Setup;
 use rand::RngCore;
 use seekwell_core::rng::stream;
 use seekwell_core::{Class, Errno, IoPrio, Nanos, OpenFlags};
-use seekwell_workload::{Context, How, IoContextOf, Machine, Mark};
+use seekwell_workload::{AioOp, AioRequest, Context, How, IoContextOf, Machine, Mark};
 
 fn world(device: &str, scheduler: &str) -> WorldSetup {
     let setup = Setup {
@@ -263,4 +263,60 @@ fn an_io_context_can_be_shared() {
         m.join(j).await
     });
     assert_eq!((ran.stopped, ran.record.read.ios), (None, 1));
+}
+
+#[test]
+fn depth_reaches_the_device() {
+    let ran = run(&world(FAST, "noop"), async |mut m: SimMachine| {
+        let aio = m.aio(4).await.doing(|| "aio")?;
+        let fd = m.open_device(DIRECT).await.doing(|| "open")?;
+        let at = |k: u64| AioRequest {
+            fd,
+            op: AioOp::Read,
+            off: k << 20,
+            len: 4096,
+            tag: k,
+        };
+        let four: Vec<_> = (0..4).map(at).collect();
+        m.aio_submit(aio, &four).await.doing(|| "submit")?;
+        assert_eq!(m.aio_submit(aio, &four[..1]).await, Err(Errno::EAGAIN));
+        let mut done = Vec::new();
+        m.aio_reap(aio, 4, &mut done).await.doing(|| "reap")?;
+        assert!(done.len() == 4 && done.iter().all(|d| d.result == Ok(4096)));
+        m.aio_close(aio).await.doing(|| "close")
+    });
+    assert_eq!(ran.stopped, None);
+    assert_eq!(ran.record.outstanding_max, 4);
+}
+
+#[test]
+fn files_are_made_read_listed_and_removed() {
+    let ran = run(&world(DISK, "cfq"), async |mut m: SimMachine| {
+        m.mkdir("d").await.doing(|| "mkdir")?;
+        m.mkdir("d/e").await.doing(|| "mkdir")?;
+        let f = m.open("d/a", OpenFlags::CREATE).await.doing(|| "open")?;
+        assert_eq!(m.write(f, 0, 100_000).await, Ok(100_000));
+        assert_eq!(m.append(f, 5).await, Ok(5));
+        assert_eq!(m.read(f, 99_000, 8192).await, Ok(1005));
+        assert_eq!(m.fstat(f).await.map(|s| s.len), Ok(100_005));
+        m.fsync(f).await.doing(|| "fsync")?;
+        m.close(f).await.doing(|| "close")?;
+        let names = m.readdir("d").await.doing(|| "readdir")?;
+        let names: Vec<_> = names.iter().map(|e| (e.name.as_str(), e.dir)).collect();
+        assert_eq!(names, [("a", false), ("e", true)]);
+        assert_eq!(m.stat("d/b").await, Err(Errno::ENOENT));
+        assert_eq!(m.open("/d", OpenFlags::CREATE).await, Err(Errno::EINVAL));
+        m.unlink("d/a").await.doing(|| "unlink")?;
+        assert_eq!(m.rmdir("d").await, Err(Errno::ENOTEMPTY));
+        m.drop_caches().await.doing(|| "drop")?;
+        m.syncfs().await.doing(|| "sync")
+    });
+    assert_eq!(ran.stopped, None);
+    assert!(ran.stats.flushes > 0 && ran.stats.sync_writes.bytes > 100_000);
+    assert!(
+        ran.record
+            .processes
+            .iter()
+            .any(|p| p.name.starts_with("kernel thread"))
+    );
 }
