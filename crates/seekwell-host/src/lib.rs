@@ -20,6 +20,7 @@ pub mod sync;
 pub mod sys;
 pub mod tasks;
 mod uring;
+pub mod watch;
 
 pub use inforce::{InForce, in_force};
 pub use machine::HostMachine;

@@ -1,0 +1,177 @@
+//! The kernel's block tracepoints of one device, through an instance of tracefs of our own.
+//!
+//! An instance has its own buffer, filter and switches: nothing of the machine's tracing changes,
+//! and it goes when the value is dropped. If tracefs is not mounted it is mounted in a directory
+//! of our own and unmounted again.
+
+use super::{WatchError, call, get, put};
+use seekwell_trace::blk::BlkEvent;
+use seekwell_trace::formats::ftrace::{Line, parse};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// The events recorded.
+pub const EVENTS: [&str; 8] = [
+    "block_bio_queue",
+    "block_getrq",
+    "block_bio_backmerge",
+    "block_bio_frontmerge",
+    "block_rq_insert",
+    "block_rq_issue",
+    "block_rq_requeue",
+    "block_rq_complete",
+];
+
+/// Buffer of each CPU, KiB: about 200,000 events.
+const BUFFER_KIB: u32 = 16 << 10;
+const PREFIX: &str = "seekwell-";
+
+/// What was recorded.
+#[derive(Clone, Debug, Default)]
+pub struct Recorded {
+    /// In order of time.
+    pub events: Vec<BlkEvent>,
+    /// Events the kernel had no room for: the record is then not to be trusted.
+    pub lost: u64,
+}
+
+/// A recorder of one device.
+#[derive(Debug)]
+pub struct BlockTrace {
+    instance: PathBuf,
+    mounted: Option<PathBuf>,
+}
+
+/// tracefs where it is mounted, or mounted by us (second value).
+fn tracefs() -> Result<(PathBuf, Option<PathBuf>), WatchError> {
+    for path in ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"] {
+        if Path::new(path).join("events/block").is_dir() {
+            return Ok((path.into(), None));
+        }
+    }
+    let own = std::env::temp_dir().join(format!("seekwell-tracefs-{}", std::process::id()));
+    std::fs::create_dir_all(&own).map_err(|source| WatchError::File {
+        path: own.clone(),
+        source,
+        remedy: "choose another TMPDIR",
+    })?;
+    let dir = own.display().to_string();
+    let mounted = call("mount", &["-t", "tracefs", "nodev", &dir], "root is needed");
+    if let Err(e) = mounted {
+        let _ = std::fs::remove_dir(&own);
+        return Err(e);
+    }
+    Ok((own.clone(), Some(own)))
+}
+
+/// Removes instances of runs that are dead.
+fn sweep(instances: &Path) {
+    let Ok(entries) = std::fs::read_dir(instances) else {
+        return;
+    };
+    for e in entries.filter_map(Result::ok) {
+        let name = e.file_name().to_string_lossy().into_owned();
+        let pid = name.strip_prefix(PREFIX).and_then(|n| n.split('-').next());
+        if let Some(pid) = pid.and_then(|p| p.parse::<u32>().ok())
+            && !Path::new("/proc").join(pid.to_string()).exists()
+        {
+            let _ = std::fs::remove_dir(e.path());
+        }
+    }
+}
+
+impl BlockTrace {
+    /// Prepares; nothing is recorded yet. `device` is `major << 20 | minor`.
+    pub fn open(device: u32) -> Result<Self, WatchError> {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let (root, mounted) = tracefs()?;
+        let instances = root.join("instances");
+        sweep(&instances);
+        let n = NEXT.fetch_add(1, Ordering::Relaxed);
+        let instance = instances.join(format!("{PREFIX}{}-{n}", std::process::id()));
+        let made = std::fs::create_dir(&instance);
+        // From here on dropping it cleans up.
+        let trace = BlockTrace { instance, mounted };
+        made.map_err(|source| WatchError::File {
+            path: trace.instance.clone(),
+            source,
+            remedy: "root is needed, and a kernel with tracefs instances",
+        })?;
+        let file = |name: &str| trace.instance.join(name);
+        put(&file("tracing_on"), "0")?;
+        put(&file("trace_clock"), "mono")?;
+        put(&file("buffer_size_kb"), &BUFFER_KIB.to_string())?;
+        for event in EVENTS {
+            let dir = file("events/block").join(event);
+            put(&dir.join("filter"), &format!("dev=={device}"))?;
+            put(&dir.join("enable"), "1")?;
+        }
+        Ok(trace)
+    }
+
+    /// Records from now on, afresh.
+    pub fn start(&self) -> Result<(), WatchError> {
+        put(&self.instance.join("trace"), "\n")?;
+        put(&self.instance.join("tracing_on"), "1")
+    }
+
+    /// Stops and reads what was recorded.
+    pub fn stop(&self) -> Result<Recorded, WatchError> {
+        put(&self.instance.join("tracing_on"), "0")?;
+        let text = get(&self.instance.join("trace"))?;
+        let mut recorded = Recorded::default();
+        for (i, line) in text.lines().enumerate() {
+            match parse(line.as_bytes()) {
+                Ok(Line::Event(e, _)) => recorded.events.push(e),
+                Ok(Line::Lost) => recorded.lost += 1,
+                Ok(Line::Nothing) => {}
+                Err((field, found)) => {
+                    return Err(WatchError::Line {
+                        line: i + 1,
+                        field,
+                        found: String::from_utf8_lossy(found).into_owned(),
+                    });
+                }
+            }
+        }
+        recorded.lost += self.overruns();
+        Ok(recorded)
+    }
+
+    /// The text as the kernel prints it, for keeping.
+    pub fn text(&self) -> Result<String, WatchError> {
+        get(&self.instance.join("trace"))
+    }
+
+    /// Events overwritten or dropped, over all CPUs.
+    fn overruns(&self) -> u64 {
+        let Ok(cpus) = std::fs::read_dir(self.instance.join("per_cpu")) else {
+            return 0;
+        };
+        let mut lost = 0;
+        for cpu in cpus.filter_map(Result::ok) {
+            let stats = std::fs::read_to_string(cpu.path().join("stats")).unwrap_or_default();
+            for line in stats.lines() {
+                if let Some((name, n)) = line.split_once(": ")
+                    && matches!(name, "overrun" | "commit overrun" | "dropped events")
+                {
+                    lost += n.trim().parse::<u64>().unwrap_or(0);
+                }
+            }
+        }
+        lost
+    }
+}
+
+impl Drop for BlockTrace {
+    fn drop(&mut self) {
+        let _ = put(&self.instance.join("tracing_on"), "0");
+        let _ = put(&self.instance.join("events/enable"), "0");
+        let _ = std::fs::remove_dir(&self.instance);
+        if let Some(own) = &self.mounted {
+            let dir = own.display().to_string();
+            let _ = call("umount", &[&dir], "");
+            let _ = std::fs::remove_dir(own);
+        }
+    }
+}

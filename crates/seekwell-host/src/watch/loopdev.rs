@@ -1,0 +1,195 @@
+//! A loop device of our own over a file, with the queue settings of a disk.
+//!
+//! The number of requests it takes at once is that of its driver's tags. It follows `nr_requests`
+//! under scheduler `none` and stays when a scheduler is chosen; so a device of depth 31 can be had
+//! whose kernel scheduler holds the backlog. That number outlives the file, so it is put back.
+//! (Back in `none` the file reads 128 although the tags are still few, and writing what it reads
+//! changes nothing: another number first, then 128.)
+
+use super::{WatchError, call, get, put};
+use std::path::{Path, PathBuf};
+
+/// Tags of a loop device as the kernel makes it.
+const TAGS: u32 = 128;
+
+/// How its queue is to be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Queue {
+    /// Scheduler by the kernel's name; as found if not given.
+    pub scheduler: Option<String>,
+    /// Commands at once, 4..=128; as found if not given.
+    pub depth: Option<u32>,
+    /// A spinning disk, to those who look.
+    pub rotational: bool,
+    /// Read-ahead, KiB.
+    pub read_ahead_kb: u32,
+    /// Writeback throttling: 0 is off.
+    pub wbt_lat_usec: u32,
+}
+
+impl Default for Queue {
+    /// A disk's read-ahead, no writeback throttling, everything else as found.
+    fn default() -> Self {
+        Queue {
+            scheduler: None,
+            depth: None,
+            rotational: true,
+            read_ahead_kb: 128,
+            wbt_lat_usec: 0,
+        }
+    }
+}
+
+/// Takes down what stands on a file: file systems on loop devices over it, then the devices.
+/// For a server whose client is gone.
+pub fn abandon(file: &Path) {
+    let Ok(entries) = std::fs::read_dir("/sys/block") else {
+        return;
+    };
+    for e in entries.filter_map(Result::ok) {
+        let backing = get(&e.path().join("loop/backing_file"));
+        if backing.is_ok_and(|b| Path::new(&b) == file) {
+            let name = e.file_name().to_string_lossy().into_owned();
+            let path = PathBuf::from("/dev").join(&name);
+            let mounts = std::fs::read_to_string("/proc/self/mounts").unwrap_or_default();
+            for line in mounts.lines() {
+                if line.split(' ').next() == path.to_str() {
+                    let _ = call("umount", &["--lazy", &path.display().to_string()], "");
+                }
+            }
+            // Its depth may have been changed: the last value that a dead client left.
+            drop(LoopDevice {
+                path,
+                name,
+                dev: 0,
+                tags_changed: true,
+            });
+        }
+    }
+}
+
+/// An attached loop device; detached when dropped.
+#[derive(Debug)]
+pub struct LoopDevice {
+    path: PathBuf,
+    name: String,
+    dev: u32,
+    tags_changed: bool,
+}
+
+impl LoopDevice {
+    /// Attaches a free one with direct I/O.
+    pub fn attach(file: &Path) -> Result<Self, WatchError> {
+        let file = file.display().to_string();
+        let args = ["--find", "--show", "--direct-io=on", &file];
+        let out = call(
+            "losetup",
+            &args,
+            "root and the package util-linux are needed",
+        )?;
+        let path = PathBuf::from(out.trim());
+        let name = path
+            .file_name()
+            .unwrap_or_default()
+            .to_string_lossy()
+            .into_owned();
+        let mut device = LoopDevice {
+            path,
+            name,
+            dev: 0,
+            tags_changed: false,
+        };
+        let numbers = get(&device.sys("dev"))?;
+        let pair = numbers.split_once(':');
+        let pair = pair.and_then(|(a, b)| Some((a.parse::<u32>().ok()?, b.parse::<u32>().ok()?)));
+        if let Some((major, minor)) = pair {
+            device.dev = seekwell_trace::device_number(major, minor);
+        }
+        Ok(device)
+    }
+
+    fn sys(&self, rest: &str) -> PathBuf {
+        Path::new("/sys/block").join(&self.name).join(rest)
+    }
+    /// Its node.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+    /// `major << 20 | minor`, as traces have it.
+    pub fn number(&self) -> u32 {
+        self.dev
+    }
+    /// Reads a file of its queue.
+    pub fn queue(&self, name: &str) -> Result<String, WatchError> {
+        get(&self.sys("queue").join(name))
+    }
+    /// The scheduler in force.
+    pub fn scheduler(&self) -> Result<String, WatchError> {
+        let text = self.queue("scheduler")?;
+        let open = text.find('[').map_or(0, |i| i + 1);
+        let end = text.find(']').unwrap_or(text.len());
+        Ok(text[open..end].to_owned())
+    }
+
+    fn set(&self, name: &str, value: &str) -> Result<(), WatchError> {
+        put(&self.sys("queue").join(name), value)
+    }
+    fn set_checked(&self, name: &str, value: &str) -> Result<(), WatchError> {
+        self.set(name, value)?;
+        let reads = match name {
+            "scheduler" => self.scheduler()?,
+            _ => self.queue(name)?,
+        };
+        if reads != value {
+            return Err(WatchError::Setting {
+                path: self.sys("queue").join(name),
+                wrote: value.to_owned(),
+                reads,
+            });
+        }
+        Ok(())
+    }
+
+    /// Settles the queue.
+    pub fn settle(&mut self, queue: &Queue) -> Result<(), WatchError> {
+        let scheduler = match &queue.scheduler {
+            Some(s) => s.clone(),
+            None => self.scheduler()?,
+        };
+        if let Some(depth) = queue.depth {
+            self.set_checked("scheduler", "none")?;
+            self.tags_changed = true;
+            self.set_checked("nr_requests", &depth.clamp(4, TAGS).to_string())?;
+        }
+        if self.scheduler()? != scheduler {
+            self.set_checked("scheduler", &scheduler)?;
+        }
+        self.set_checked("rotational", if queue.rotational { "1" } else { "0" })?;
+        self.set_checked("read_ahead_kb", &queue.read_ahead_kb.to_string())?;
+        // Absent under a kernel without it, and fixed under bfq.
+        let _ = self.set("wbt_lat_usec", &queue.wbt_lat_usec.to_string());
+        Ok(())
+    }
+
+    fn release(&mut self) {
+        if self.tags_changed {
+            self.tags_changed = false;
+            let back = self
+                .set("scheduler", "none")
+                .and_then(|()| self.set("nr_requests", &(TAGS - 1).to_string()))
+                .and_then(|()| self.set("nr_requests", &TAGS.to_string()));
+            if let Err(e) = back {
+                eprintln!("{}: its depth could not be put back: {e}", self.name);
+            }
+        }
+        // Never -D, which detaches everybody's.
+        let path = self.path.display().to_string();
+        let _ = call("losetup", &["--detach", &path], "");
+    }
+}
+
+impl Drop for LoopDevice {
+    fn drop(&mut self) {
+        self.release();
+    }
+}
