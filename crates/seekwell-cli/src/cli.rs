@@ -68,6 +68,22 @@ pub enum Command {
     /// reason and the state behind it. A case that carries a recorded dispatch order ends with
     /// the agreement, beside a FIFO and a wrong scheduler so that the figure means something.
     Explain(Explain),
+    /// Put a modelled disk under real programs, on the wall clock, until Ctrl-C
+    ///
+    /// A FUSE file system appears at DIR with one file, `disk`. It answers when the model of the
+    /// device says so; the data are real, in memory or in a sparse file. Programs use the file
+    /// with direct I/O, or through a loop device (losetup --find --show --direct-io=on DIR/disk),
+    /// which the kernel's own block layer and file systems then take for a slow disk. How late
+    /// completions were, and whether the run may be believed, is told at the end.
+    Serve(Serve),
+    /// Run scripts on the running kernel over a modelled disk, and in the simulation: do they agree?
+    ///
+    /// Each workload runs on ext4 on a loop device over `seekwell serve` with its block trace
+    /// taken, and in the simulation on the same model, cores, memory and scheduler. Compared are
+    /// requests and bytes of sync data, journal and flushes (limit 5 %), metadata (20 %) and
+    /// throughput (25 %), beside a prediction that knows nothing. Needs root. Everything it makes
+    /// is its own and is removed.
+    CheckWorlds(CheckWorlds),
     /// List the schedulers, or tell all about one
     Schedulers(Schedulers),
     /// List the modelled devices, or tell all about one
@@ -173,10 +189,10 @@ pub struct Replay {
     /// Stop after so many records
     #[arg(long, value_name = "N")]
     pub limit: Option<u64>,
-    /// blktrace and blkparse: replay what was queued, or what was issued to the device
+    /// blktrace, blkparse and ftrace: replay what was queued, or what was issued to the device
     #[arg(long, value_name = "EVENT", default_value = "queue")]
     pub stream: Stream,
-    /// Only records of this device (blktrace, blkparse, csv)
+    /// Only records of this device (blktrace, blkparse, ftrace, csv)
     #[arg(long, value_name = "MAJOR,MINOR", value_parser = major_minor)]
     pub trace_device: Option<u32>,
     /// A trace that was cut off in the middle ends with a warning, not an error
@@ -312,6 +328,115 @@ fn service_us(text: &str) -> Result<f64, String> {
     } else {
         Err("outside 0..=1000000000 microseconds".to_owned())
     }
+}
+
+/// Arguments of `serve`.
+#[derive(Args, Debug)]
+pub struct Serve {
+    /// Empty directory to mount at
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub fuse: PathBuf,
+    /// Modelled device, from `seekwell devices`, with changes behind commas, or the path of a
+    /// preset file
+    #[arg(
+        long,
+        short,
+        value_name = "DEVICE",
+        default_value = "hdd:hitachi-7k200"
+    )]
+    pub device: String,
+    /// Size of the file, with K, M, G or T; at most the device's [default: the device's]
+    #[arg(long, value_name = "BYTES", value_parser = bytes)]
+    pub size: Option<u64>,
+    /// Keep the data in this sparse file, which is made if need be [default: memory, lost at the
+    /// end]
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub backing: Option<PathBuf>,
+    /// Latency of the way itself, taken off each completion, in microseconds [default: measured;
+    /// 0 on a spinning disk]
+    #[arg(long, value_name = "US", value_parser = service_us)]
+    pub floor_us: Option<f64>,
+    /// Write each command with its arrival and the model's completion time to FILE, a CSV that
+    /// `seekwell replay` reads
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub log: Option<PathBuf>,
+    /// Serve a device that is too fast to be delivered in time
+    #[arg(long)]
+    pub force: bool,
+    /// Seed of the device's random stream
+    #[arg(long, value_name = "SEED", default_value_t = 1)]
+    pub seed: u64,
+    /// End when standard input does: when the program that started it is gone
+    #[arg(long, hide = true)]
+    pub until_eof: bool,
+    /// Print the account as one JSON document
+    #[arg(long)]
+    pub json: bool,
+    /// Where to
+    #[command(flatten)]
+    pub output: Output,
+}
+
+/// `4096`, `512K`, `20G`: bytes, in powers of 1024.
+fn bytes(text: &str) -> Result<u64, String> {
+    let (digits, shift) = match text.char_indices().last() {
+        Some((i, c)) if c.is_ascii_alphabetic() => {
+            let shift = match c.to_ascii_uppercase() {
+                'K' => 10,
+                'M' => 20,
+                'G' => 30,
+                'T' => 40,
+                _ => return Err(format!("`{c}` is none of K, M, G, T")),
+            };
+            (&text[..i], shift)
+        }
+        _ => (text, 0),
+    };
+    let n: u64 = digits
+        .parse()
+        .map_err(|_| "write a number of bytes, for instance 512M or 20G".to_owned())?;
+    n.checked_mul(1 << shift)
+        .ok_or_else(|| "more than any disk has".to_owned())
+}
+
+/// Arguments of `check-worlds`.
+#[derive(Args, Debug)]
+pub struct CheckWorlds {
+    /// Workloads with their parameters (fs-mark:files=100,size=16KiB) [default: five short ones]
+    pub workloads: Vec<String>,
+    /// Modelled device
+    #[arg(
+        long,
+        short,
+        value_name = "DEVICE",
+        default_value = "hdd:hitachi-7k200"
+    )]
+    pub device: String,
+    /// Scheduler of the kernel on the loop device [default: the one in force]
+    #[arg(long, short, value_name = "NAME")]
+    pub scheduler: Option<String>,
+    /// Size of the disk, with K, M, G or T
+    #[arg(long, value_name = "BYTES", value_parser = bytes, default_value = "4G")]
+    pub size: u64,
+    /// Changes to the simulated machine (memory=2G,cores=2,without=readahead); it has the memory
+    /// and the cores of this one
+    #[arg(long, value_name = "OPTIONS", default_value = "")]
+    pub machine: String,
+    /// Straight on a loop device over a file, without the modelled disk: reported, not judged
+    #[arg(long)]
+    pub raw: bool,
+    /// Keep the kernel's block traces in this directory
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub keep: Option<PathBuf>,
+    /// Seed of every random stream
+    #[arg(long, value_name = "SEED", default_value_t = 1)]
+    pub seed: u64,
+    /// Print one JSON document
+    #[arg(long)]
+    pub json: bool,
+    /// Where to
+    #[command(flatten)]
+    pub output: Output,
 }
 
 /// Arguments of `schedulers`.

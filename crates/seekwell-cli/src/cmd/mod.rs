@@ -1,5 +1,6 @@
 //! One file per command.
 
+mod check_worlds;
 mod compare;
 mod completions;
 mod demo;
@@ -9,6 +10,7 @@ mod formats;
 mod man;
 mod replay;
 mod schedulers;
+mod serve;
 
 use crate::cli::{Cli, Command};
 use crate::fail::Failure;
@@ -20,6 +22,8 @@ pub fn run(cli: &Cli) -> Result<(), Failure> {
         Command::Compare(a) => compare::run(a, cli.quiet),
         Command::Replay(a) => replay::run(a, cli.quiet),
         Command::Demo(a) => demo::run(a),
+        Command::CheckWorlds(a) => check_worlds::run(a, cli.quiet),
+        Command::Serve(a) => serve::run(a, cli.quiet),
         Command::Schedulers(a) => schedulers::run(a),
         Command::Devices(a) => devices::run(a),
         Command::Formats(a) => formats::run(a),

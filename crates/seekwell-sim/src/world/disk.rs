@@ -4,7 +4,7 @@ use crate::setup::{Queue, Setup, SetupError};
 use seekwell_core::result::{ProcessShare, Record};
 use seekwell_core::{
     Accept, Bio, BioDone, BioId, BioSink, Command, Control, Device, DeviceFacts, DeviceStats, Done,
-    Instant, Nanos, Sector, Sectors, TaskId,
+    Event, Instant, Nanos, Sector, Sectors, TaskId,
 };
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -199,14 +199,19 @@ pub(super) struct Meter {
     outstanding: u64,
     area: u128,
     since: Instant,
+    watch: Option<Watch>,
 }
+
+/// Sees every event of a run's block layer.
+pub type Watch = Box<dyn FnMut(&Event)>;
 
 /// The kernel's end of the meter; the run keeps the other.
 #[derive(Clone)]
 pub(super) struct Handle(Rc<RefCell<Meter>>);
 
 impl Handle {
-    pub(super) fn new(queue: Queue) -> Self {
+    pub(super) fn new(mut queue: Queue, watch: Option<Watch>) -> Self {
+        queue.parts().1.log.listen(watch.is_some());
         Handle(Rc::new(RefCell::new(Meter {
             queue,
             record: Record::default(),
@@ -216,6 +221,7 @@ impl Handle {
             outstanding: 0,
             area: 0,
             since: Instant::START,
+            watch,
         })))
     }
     /// Puts what was counted into a record that knows its duration; `names` of tasks.
@@ -242,6 +248,14 @@ impl Handle {
 }
 
 impl Meter {
+    /// Tells the watcher what happened since it was last told.
+    fn tell(&mut self) {
+        if let Some(watch) = &mut self.watch {
+            for e in self.queue.parts().1.log.events.drain(..) {
+                watch(&e);
+            }
+        }
+    }
     fn change(&mut self, at: Instant, outstanding: u64) {
         self.area += u128::from(at.since(self.since).0) * u128::from(self.outstanding);
         self.since = self.since.max(at);
@@ -273,6 +287,7 @@ impl BioSink for Handle {
         };
         let id = BioId(u64::from(slot));
         m.queue.submit(now, Bio { id, ..bio });
+        m.tell();
     }
     fn next_event(&self) -> Option<Instant> {
         self.0.borrow().queue.next_event()
@@ -281,6 +296,7 @@ impl BioSink for Handle {
         let m = &mut *self.0.borrow_mut();
         let before = out.len();
         m.queue.advance(to, out);
+        m.tell();
         for d in &mut out[before..] {
             let slot = d.id.0 as u32;
             let o = m.outs[slot as usize];
@@ -296,7 +312,9 @@ impl BioSink for Handle {
         }
     }
     fn control(&mut self, now: Instant, what: Control) {
-        self.0.borrow_mut().queue.control(now, what);
+        let m = &mut *self.0.borrow_mut();
+        m.queue.control(now, what);
+        m.tell();
     }
     fn capacity(&self) -> Sector {
         self.0.borrow().queue.capacity()

@@ -18,7 +18,7 @@ mod sync;
 #[cfg(test)]
 mod tests;
 
-pub use disk::Drive;
+pub use disk::{Drive, Watch};
 pub use machine::SimMachine;
 pub use options::{OptionError, WorldSetup};
 
@@ -79,6 +79,21 @@ pub fn run_on(plan: &Plan, setup: &WorldSetup, drive: &mut Drive) -> Result<Ran,
     Ok(ran)
 }
 
+/// The same, and hands every event of the block layer to `watch`, in order of time.
+pub fn run_watched(
+    plan: &Plan,
+    setup: &WorldSetup,
+    drive: &mut Drive,
+    watch: Watch,
+) -> Result<Ran, WorldError> {
+    let script = plan.clone();
+    let mut ran = run_with(plan.name(), setup, drive, Some(watch), move |m| {
+        script.run(m)
+    })?;
+    ran.record.params = plan.params();
+    Ok(ran)
+}
+
 /// Runs a script as the first task, `main`.
 pub fn run_script<F, Fut>(
     name: &str,
@@ -90,7 +105,21 @@ where
     F: FnOnce(SimMachine) -> Fut,
     Fut: Future<Output = Outcome> + 'static,
 {
-    let meter = Handle::new(drive.queue(&setup.setup)?);
+    run_with(name, setup, drive, None, script)
+}
+
+fn run_with<F, Fut>(
+    name: &str,
+    setup: &WorldSetup,
+    drive: &mut Drive,
+    watch: Option<Watch>,
+    script: F,
+) -> Result<Ran, WorldError>
+where
+    F: FnOnce(SimMachine) -> Fut,
+    Fut: Future<Output = Outcome> + 'static,
+{
+    let meter = Handle::new(drive.queue(&setup.setup)?, watch);
     let kernel = Kernel::new(setup.config.clone(), Box::new(meter.clone()));
     let ended = exec::run(kernel, drive.facts().capacity, setup, script);
     let mut record = setup.setup.record(name);

@@ -1,0 +1,255 @@
+//! One workload in one world: what it asked of the disk, and how fast it was.
+
+use super::server::Server;
+use super::tally::Tally;
+use crate::cli::CheckWorlds;
+use crate::fail::Failure;
+use seekwell_core::result::Record;
+use seekwell_core::units::SECTOR_BYTES;
+use seekwell_core::{
+    Accept, Command, Device, DeviceFacts, DeviceStats, Done, Instant, Sector, TaskId,
+};
+use seekwell_host::watch::{BlockTrace, Ext4, LoopDevice, Queue};
+use seekwell_sim::Setup;
+use seekwell_sim::world::{Drive, WorldSetup, run_watched};
+use seekwell_workload::{Machine, Plan};
+use serde::Serialize;
+use serde_json::Value;
+use std::cell::RefCell;
+use std::path::Path;
+use std::rc::Rc;
+
+/// The modelled journal's thread.
+const JOURNAL: TaskId = TaskId(2);
+
+/// What one world gave.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Side {
+    /// Requests by kind, from the start of the script to the stop of its clock.
+    pub tally: Tally,
+    /// The workload's own metric.
+    pub metric: f64,
+    /// Its unit.
+    pub unit: String,
+    /// From the start of the script to the stop of its clock, s.
+    pub seconds: f64,
+    /// Calls of fsync and fdatasync, where the world counts them.
+    pub fsyncs: u64,
+    /// What to keep in mind.
+    pub warnings: Vec<String>,
+}
+
+/// The real side's circumstances, for the simulated one.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Host {
+    /// Scheduler in force on the loop device.
+    pub scheduler: String,
+    /// Its `nr_requests`, where a scheduler holds requests.
+    pub nr_requests: Option<u32>,
+    /// Memory, bytes.
+    pub memory_bytes: u64,
+    /// CPUs.
+    pub cpus: u16,
+}
+
+fn failed(e: impl std::fmt::Display) -> Failure {
+    Failure::input(e.to_string())
+}
+
+/// When the clock of the workload stopped, ns since the run began.
+fn stopped_at(r: &Record) -> u64 {
+    let marks = r.marks.iter().filter(|m| m.name == "clock stop");
+    marks.map(|m| m.at_ns).next_back().unwrap_or(r.duration_ns)
+}
+
+fn side(r: &Record, tally: Tally) -> Side {
+    let seconds = stopped_at(r) as f64 / 1e9;
+    let metric = r.metric.clone().unwrap_or_default();
+    Side {
+        tally,
+        metric: metric.value,
+        unit: metric.unit,
+        seconds,
+        fsyncs: 0,
+        warnings: r.warnings.clone(),
+    }
+}
+
+/// Monotonic time, as traces have it.
+fn monotonic_ns() -> u64 {
+    let t = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+    t.tv_sec as u64 * 1_000_000_000 + t.tv_nsec as u64
+}
+
+/// Runs on the real kernel, on ext4 on a loop device over `file`.
+pub fn real(
+    a: &CheckWorlds,
+    plan: &Plan,
+    dir: &Path,
+    file: &Path,
+    depth: Option<u32>,
+) -> Result<(Side, Host), Failure> {
+    let mut device = LoopDevice::attach(file).map_err(failed)?;
+    let queue = Queue {
+        scheduler: a.scheduler.clone(),
+        depth,
+        ..Queue::default()
+    };
+    device.settle(&queue).map_err(failed)?;
+    let host = Host {
+        scheduler: device.scheduler().map_err(failed)?,
+        nr_requests: device
+            .queue("nr_requests")
+            .ok()
+            .and_then(|n| n.parse().ok()),
+        memory_bytes: memory_bytes(),
+        cpus: std::thread::available_parallelism().map_or(1, |n| n.get() as u16),
+    };
+    let fs = Ext4::make(device.path()).map_err(failed)?;
+    let at = dir.join("mnt");
+    std::fs::create_dir_all(&at).map_err(failed)?;
+    let mounted = fs.mount(&at).map_err(failed)?;
+    // What mounting wrote is committed before anything is counted.
+    rustix::fs::sync();
+    let trace = BlockTrace::open(device.number()).map_err(failed)?;
+    let options = seekwell_host::Options::new(mounted.path(), a.seed);
+    trace.start().map_err(failed)?;
+    // The run's clock against the trace's.
+    let offset = std::sync::OnceLock::new();
+    let script = plan.clone();
+    let ran = seekwell_host::run_script(plan.name(), &options, |m| {
+        let _ = offset.set((monotonic_ns(), m.now().since_start()));
+        script.run(m)
+    });
+    let recorded = trace.stop().map_err(failed)?;
+    let ran = ran.map_err(failed)?;
+    if let Some(why) = ran.stopped {
+        return Err(Failure::input(format!("{}: {why}", plan.name())));
+    }
+    if let Some(keep) = &a.keep {
+        let name = format!("{}.ftrace", plan.name());
+        let text = trace.text().map_err(failed)?;
+        std::fs::write(keep.join(name), text).map_err(failed)?;
+    }
+    let (mono, run) = offset.get().copied().unwrap_or_default();
+    // A trace's times are whole microseconds.
+    let from = mono.saturating_sub(1_000);
+    let to = mono + stopped_at(&ran.record).saturating_sub(run) + 1_000;
+    let tally = Tally::of_trace(&recorded.events, &fs.journal, (from, to));
+    let mut side = side(&ran.record, tally);
+    if recorded.lost > 0 {
+        side.warnings
+            .push(format!("the kernel lost {} events", recorded.lost));
+    }
+    drop(trace);
+    drop(mounted);
+    fs.check().map_err(failed)?;
+    Ok((side, host))
+}
+
+fn memory_bytes() -> u64 {
+    let text = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    let total = text.lines().find_map(|l| l.strip_prefix("MemTotal:"));
+    let kib = total.and_then(|t| t.trim().trim_end_matches("kB").trim().parse::<u64>().ok());
+    kib.unwrap_or(4 << 20) << 10
+}
+
+/// Runs in the simulation, on the same device model.
+pub fn simulated(a: &CheckWorlds, plan: &Plan, host: &Host, device: &str) -> Result<Side, Failure> {
+    let setup = Setup {
+        device: device.to_owned(),
+        scheduler: host.scheduler.clone(),
+        seed: a.seed,
+        nr_requests: host.nr_requests.filter(|_| host.scheduler != "none"),
+        ..Setup::default()
+    };
+    let mut world = WorldSetup::new(setup).map_err(failed)?;
+    world.config.memory_bytes = host.memory_bytes;
+    world.config.cores = host.cpus;
+    world.apply(&a.machine).map_err(failed)?;
+    let model = seekwell_device::open(device, a.seed).map_err(failed)?;
+    let mut drive = Drive::new(Box::new(Cut::new(model, a.size)));
+    let tally = Rc::new(RefCell::new(Vec::new()));
+    let seen = Rc::clone(&tally);
+    let watch = Box::new(move |e: &seekwell_core::Event| {
+        if e.action == seekwell_core::Action::Issue {
+            seen.borrow_mut().push(e.clone());
+        }
+    });
+    let ran = run_watched(plan, &world, &mut drive, watch).map_err(failed)?;
+    if let Some(why) = ran.stopped {
+        return Err(Failure::input(format!(
+            "{} (simulated): {why}",
+            plan.name()
+        )));
+    }
+    let end = Instant::at_ns(stopped_at(&ran.record));
+    let mut counted = Tally::default();
+    for e in tally.borrow().iter().filter(|e| e.at <= end) {
+        counted.event(e, JOURNAL);
+    }
+    let mut side = side(&ran.record, counted);
+    side.fsyncs = ran.stats.fsyncs;
+    Ok(side)
+}
+
+/// A device cut to a size, as a loop device over a smaller file has it: no FUA either.
+struct Cut<D> {
+    inner: D,
+    facts: DeviceFacts,
+}
+
+impl<D: Device> Cut<D> {
+    fn new(inner: D, bytes: u64) -> Self {
+        let mut facts = inner.facts().clone();
+        facts.capacity = Sector((bytes / SECTOR_BYTES).min(facts.capacity.0));
+        facts.fua = false;
+        Cut { inner, facts }
+    }
+}
+
+impl<D: Device> Device for Cut<D> {
+    fn accept(&mut self, now: Instant, command: Command) -> Accept {
+        self.inner.accept(now, command)
+    }
+    fn next_event(&self) -> Option<Instant> {
+        self.inner.next_event()
+    }
+    fn advance(&mut self, to: Instant, out: &mut Vec<Done>) {
+        self.inner.advance(to, out);
+    }
+    fn facts(&self) -> &DeviceFacts {
+        &self.facts
+    }
+    fn stats(&self) -> DeviceStats {
+        self.inner.stats()
+    }
+}
+
+/// The disk under the real side, or a plain sparse file for `--raw`.
+pub enum Below {
+    /// A modelled one.
+    Model(Server),
+    /// None: as fast as the host.
+    File(std::path::PathBuf),
+}
+
+impl Below {
+    /// The file to attach to.
+    pub fn file(&self) -> std::path::PathBuf {
+        match self {
+            Below::Model(s) => s.file(),
+            Below::File(f) => f.clone(),
+        }
+    }
+    /// Ends it; the account of a modelled one.
+    pub fn stop(self) -> Result<Option<Value>, Failure> {
+        match self {
+            Below::Model(s) => s.stop().map(Some),
+            Below::File(f) => {
+                let _ = std::fs::remove_file(f);
+                Ok(None)
+            }
+        }
+    }
+}

@@ -1,0 +1,152 @@
+//! `seekwell serve --fuse DIR`
+
+use crate::cli::Serve;
+use crate::fail::Failure;
+use crate::out::{Out, note};
+use seekwell_core::Nanos;
+use seekwell_core::result::Latency;
+use seekwell_report::style::{BAD, GOOD, WARN};
+use seekwell_report::table::{Align, Table};
+use seekwell_report::units;
+use seekwell_server::{Account, Disk, DiskOptions, End, Ends, Floor, ServeError, Verdict};
+use std::io::Write;
+
+fn failed(e: ServeError) -> Failure {
+    Failure::input(e.to_string())
+}
+
+/// Serves until a signal comes, then tells how it went.
+pub fn run(a: &Serve, quiet: bool) -> Result<(), Failure> {
+    let device = seekwell_device::open(&a.device, a.seed);
+    let device = device.map_err(|e| Failure::input(e.to_string()))?;
+    let out = Out::open(a.output.output.as_deref())?;
+    let ends = Ends::catch().map_err(failed)?;
+    let floor = match a.floor_us {
+        Some(us) => Floor::Fixed(Nanos((us * 1e3) as u64)),
+        None => Floor::Auto,
+    };
+    let options = DiskOptions {
+        mount: a.fuse.clone(),
+        size: a.size,
+        backing: a.backing.clone(),
+        floor,
+        log: a.log.clone(),
+        force: a.force,
+    };
+    let disk = Disk::start(device, &options).map_err(failed)?;
+    if !disk.margin().realtime {
+        let text = "no real-time priority: completions will be late now and then (CAP_SYS_NICE)";
+        note(quiet, text);
+    }
+    // Said at once and past any buffer: whoever started this waits for the line.
+    let ready = format!(
+        "serving {} on {} ({}); Ctrl-C ends it\n",
+        a.device,
+        disk.file().display(),
+        units::bytes(disk.size() as f64)
+    );
+    let to = if a.json && a.output.output.is_none() {
+        anstream::stderr().write_all(ready.as_bytes())
+    } else {
+        let mut stdout = anstream::stdout();
+        stdout
+            .write_all(ready.as_bytes())
+            .and_then(|()| stdout.flush())
+    };
+    // Nobody there to read it is no reason not to serve.
+    let _ = to;
+    match ends.wait(&disk, a.until_eof) {
+        End::Unmounted => note(quiet, "unmounted from outside"),
+        // Whoever started this may have died in the middle: what it built over the disk goes
+        // first, while the disk still answers.
+        End::Eof => seekwell_host::watch::abandon(&disk.file()),
+        End::Signal => {}
+    }
+    let (account, users) = disk.stop().map_err(failed)?;
+    for name in users {
+        let text = format!(
+            "/dev/{name} was still attached and gets errors from now on: losetup -d /dev/{name}"
+        );
+        note(quiet, &text);
+    }
+    report(out, a, &account)
+}
+
+fn report(mut out: Out, a: &Serve, account: &Account) -> Result<(), Failure> {
+    if a.json || a.output.output.is_some() {
+        let value = serde_json::to_value(account).unwrap_or_default();
+        out.json(&value)?;
+    } else {
+        out.text(&text(account))?;
+    }
+    out.done()
+}
+
+/// The account for people.
+fn text(a: &Account) -> String {
+    let mut t = Table::new(&[
+        ("", Align::Left),
+        ("mean", Align::Right),
+        ("p50", Align::Right),
+        ("p99", Align::Right),
+        ("p99.9", Align::Right),
+        ("max", Align::Right),
+    ]);
+    let mut row = |name: &str, l: &Latency| {
+        let p = |p: f64| units::time_ns(l.percentile_ns(p) as f64).into();
+        let (mean, max) = (
+            units::time_ns(l.mean_ns()),
+            units::time_ns(l.max_ns() as f64),
+        );
+        t.row(vec![
+            name.into(),
+            mean.into(),
+            p(50.0),
+            p(99.0),
+            p(99.9),
+            max.into(),
+        ]);
+    };
+    row("model latency", &a.model);
+    row("delivered latency", &a.delivered);
+    row("late", &a.late);
+    let verdict = a.verdict.unwrap_or(Verdict::Idle);
+    let style = match verdict {
+        Verdict::Exact | Verdict::Good => GOOD,
+        Verdict::Usable | Verdict::Idle => WARN,
+        Verdict::Invalid => BAD,
+    };
+    let mut s = format!(
+        "{}: {} reads ({}), {} writes ({}), {} flushes, {} discards, {} errors\n\
+         most at a time: {} outstanding, {} in the device\n",
+        a.device,
+        units::count(a.reads),
+        units::bytes(a.read_bytes as f64),
+        units::count(a.writes),
+        units::bytes(a.write_bytes as f64),
+        units::count(a.flushes),
+        units::count(a.discards),
+        units::count(a.errors),
+        a.outstanding_max,
+        a.depth_max,
+    );
+    s += &t.render(0);
+    s += &format!(
+        "waiting: spins the last {}, sleeps end late by {} (p99), {} involuntary switches\n",
+        units::time_ns(a.margin.spin_ns as f64),
+        units::time_ns(a.margin.sleep_late_p99_ns as f64),
+        units::count(a.involuntary_switches),
+    );
+    if a.floor_ns > 0 {
+        s += &format!(
+            "the way: {} taken off each; {} commands are faster than that\n",
+            units::time_ns(a.floor_ns as f64),
+            units::count(a.unreachable),
+        );
+    }
+    s += &format!("verdict: {style}{verdict}{style:#}\n");
+    for why in &a.reasons {
+        s += &format!("  {why}\n");
+    }
+    s
+}

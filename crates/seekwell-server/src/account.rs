@@ -1,0 +1,287 @@
+//! How late, and whether to believe it.
+//!
+//! Two latencies are kept apart: the model's (completion minus arrival) and the delivered one
+//! (what was posted to the kernel minus arrival). The verdict's bounds follow the yardstick of
+//! timing-accurate storage emulation (Griffin et al., FAST 2002: service times within 2 % of the
+//! model for 99 % of requests), widened in steps.
+
+use crate::wait::Margin;
+use seekwell_core::{Instant, NSEC_PER_SEC, Nanos, result::Latency};
+use serde::Serialize;
+use std::fmt;
+
+/// Version of the JSON document; raised when a field changes its meaning.
+const SCHEMA: u32 = 1;
+/// A pause of the loop so long within a second spoils the run.
+const GAP_MAX_NS: u64 = NSEC_PER_SEC / 10;
+/// Share of commands faster than the way itself that spoils the run.
+const UNREACHABLE_MAX: f64 = 0.01;
+
+/// May the run be believed?
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Verdict {
+    /// Late p99 within 2 % of the model's median latency, mean within 1 %.
+    Exact,
+    /// Within 10 % and 3 %.
+    Good,
+    /// Within 30 % and 10 %: differences between schedulers must exceed twice the mean error.
+    Usable,
+    /// Nothing completed.
+    Idle,
+    /// Worse, or more than 1 % of the commands are faster than the way, or the machine paused.
+    Invalid,
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Verdict::Exact => "exact",
+            Verdict::Good => "good",
+            Verdict::Usable => "usable",
+            Verdict::Idle => "idle",
+            Verdict::Invalid => "invalid",
+        })
+    }
+}
+
+/// One second.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Second {
+    /// Commands completed.
+    pub done: u64,
+    /// Sum of lateness, ns.
+    pub late_sum_ns: u64,
+    /// Largest lateness, ns.
+    pub late_max_ns: u64,
+}
+
+/// What a run was like. Times in ns.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Account {
+    /// Version of this layout.
+    pub schema: u32,
+    /// The device, as its model calls itself.
+    pub device: String,
+    /// Reads completed, and their bytes.
+    pub reads: u64,
+    /// Bytes of them.
+    pub read_bytes: u64,
+    /// Writes completed.
+    pub writes: u64,
+    /// Bytes of them.
+    pub write_bytes: u64,
+    /// Flushes completed.
+    pub flushes: u64,
+    /// Discards and zeroings completed.
+    pub discards: u64,
+    /// Of all, failed (out of range, no room in the store).
+    pub errors: u64,
+    /// Most commands outstanding at a time.
+    pub outstanding_max: u64,
+    /// Most commands the device held at a time.
+    pub depth_max: u32,
+    /// The model's latency.
+    pub model: Latency,
+    /// The delivered latency.
+    pub delivered: Latency,
+    /// Posted minus due.
+    pub late: Latency,
+    /// By second.
+    pub seconds: Vec<Second>,
+    /// The way's own latency, subtracted from each completion.
+    pub floor_ns: u64,
+    /// Commands the model serves faster than that: delivered as fast as the way is.
+    pub unreachable: u64,
+    /// Completions held back so that none overtakes an earlier one.
+    pub clamped: u64,
+    /// Arrivals that the model had already run past (only with a floor), and the most.
+    pub raised: u64,
+    /// By how much at the most.
+    pub raised_max_ns: u64,
+    /// Longest by which a sleep of the loop overran.
+    pub overslept_max_ns: u64,
+    /// Times the loop was put off its CPU against its will.
+    pub involuntary_switches: u64,
+    /// Ticks of 10 ms that the hypervisor took away; `None` if it does not tell.
+    pub steal_ticks: Option<u64>,
+    /// The machine was suspended in between.
+    pub suspended: bool,
+    /// Bytes the data take.
+    pub used_bytes: u64,
+    /// The waiting method.
+    pub margin: Margin,
+    /// The verdict, computed by [`Account::close`].
+    pub verdict: Option<Verdict>,
+    /// Why it is not better.
+    pub reasons: Vec<String>,
+}
+
+impl Account {
+    /// Empty.
+    pub fn new(device: &str, margin: Margin, floor: Nanos) -> Self {
+        Account {
+            schema: SCHEMA,
+            device: device.to_owned(),
+            floor_ns: floor.0,
+            margin,
+            ..Account::default()
+        }
+    }
+
+    /// Commands completed.
+    pub fn done(&self) -> u64 {
+        self.reads + self.writes + self.flushes + self.discards
+    }
+
+    /// One command: when it arrived, when the model was done, when that was due to be posted and
+    /// when it was.
+    pub fn completed(&mut self, arrived: Instant, model: Instant, due: Instant, posted: Instant) {
+        let late = posted.since(due);
+        self.model.record(model.since(arrived).0);
+        self.delivered.record(posted.since(arrived).0);
+        self.late.record(late.0);
+        let second = (posted.since_start() / NSEC_PER_SEC) as usize;
+        // Past a day only the totals go on, so that the record stays small.
+        if second < 86_400 {
+            if self.seconds.len() <= second {
+                self.seconds.resize_with(second + 1, Second::default);
+            }
+            let s = &mut self.seconds[second];
+            s.done += 1;
+            s.late_sum_ns += late.0;
+            s.late_max_ns = s.late_max_ns.max(late.0);
+        }
+    }
+
+    /// Mean of what was delivered against the mean of the model, as a share: 0.01 is 1 % slower.
+    pub fn mean_error(&self) -> f64 {
+        let model = self.model.mean_ns();
+        if model > 0.0 {
+            self.delivered.mean_ns() / model - 1.0
+        } else {
+            0.0
+        }
+    }
+    /// 99th percentile of lateness as a share of the model's median latency.
+    pub fn late_share(&self) -> f64 {
+        let p50 = self.model.percentile_ns(50.0).max(1);
+        self.late.percentile_ns(99.0) as f64 / p50 as f64
+    }
+
+    /// Judges.
+    pub fn close(&mut self) -> Verdict {
+        let done = self.done().max(1) as f64;
+        let (late, mean) = (self.late_share(), self.mean_error().abs());
+        let mut verdict = match () {
+            () if self.done() == 0 => Verdict::Idle,
+            () if late <= 0.02 && mean <= 0.01 => Verdict::Exact,
+            () if late <= 0.10 && mean <= 0.03 => Verdict::Good,
+            () if late <= 0.30 && mean <= 0.10 => Verdict::Usable,
+            () => Verdict::Invalid,
+        };
+        self.reasons.clear();
+        if !matches!(verdict, Verdict::Exact | Verdict::Idle) {
+            let why = format!(
+                "99 of 100 completions are late by up to {:.1} % of the model's median latency, \
+                 the mean is {:+.1} % off",
+                late * 100.0,
+                self.mean_error() * 100.0
+            );
+            self.reasons.push(why);
+        }
+        let mut spoil = |bad: bool, why: String| {
+            if bad {
+                verdict = Verdict::Invalid;
+                self.reasons.push(why);
+            }
+        };
+        let unreachable = self.unreachable as f64 / done;
+        spoil(
+            unreachable > UNREACHABLE_MAX,
+            format!(
+                "{:.1} % of the commands are faster than the way",
+                unreachable * 100.0
+            ),
+        );
+        spoil(
+            self.overslept_max_ns > GAP_MAX_NS,
+            format!(
+                "the loop was stopped for {} ms",
+                self.overslept_max_ns / 1_000_000
+            ),
+        );
+        spoil(self.suspended, "the machine was suspended".to_owned());
+        if !self.margin.realtime {
+            self.reasons
+                .push("no real-time priority: give CAP_SYS_NICE".to_owned());
+        }
+        self.verdict = Some(verdict);
+        verdict
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A hundred commands of 1 ms, each late by `late_us`.
+    fn run(late_us: u64) -> Account {
+        let margin = Margin {
+            realtime: true,
+            ..Margin::default()
+        };
+        let mut a = Account::new("test", margin, Nanos::ZERO);
+        for i in 0..100 {
+            let (at, due) = (
+                Instant::at_us(i * 10_000),
+                Instant::at_us(i * 10_000 + 1000),
+            );
+            a.reads += 1;
+            a.completed(at, due, due, due + Nanos::from_us(late_us));
+        }
+        a
+    }
+
+    #[test]
+    fn verdicts_follow_the_table() {
+        for (late_us, verdict) in [
+            (0, Verdict::Exact),
+            (9, Verdict::Exact),
+            (25, Verdict::Good),
+            (60, Verdict::Usable),
+            (150, Verdict::Invalid),
+        ] {
+            let mut a = run(late_us);
+            assert_eq!(a.close(), verdict, "{late_us} us");
+            assert_eq!(
+                a.reasons.is_empty(),
+                verdict == Verdict::Exact,
+                "{:?}",
+                a.reasons
+            );
+        }
+        assert_eq!(Account::default().close(), Verdict::Idle);
+    }
+
+    #[test]
+    fn what_spoils_a_run() {
+        let mut a = run(0);
+        a.unreachable = 2;
+        assert_eq!(a.close(), Verdict::Invalid);
+        let mut a = run(0);
+        a.overslept_max_ns = 101_000_000;
+        assert_eq!(a.close(), Verdict::Invalid);
+        let mut a = run(0);
+        a.suspended = true;
+        assert_eq!((a.close(), a.reasons.len()), (Verdict::Invalid, 1));
+    }
+
+    #[test]
+    fn seconds_and_means() {
+        let a = run(10);
+        assert_eq!(a.seconds.len(), 1);
+        assert_eq!((a.seconds[0].done, a.seconds[0].late_max_ns), (100, 10_000));
+        assert!((a.mean_error() - 0.01).abs() < 1e-9);
+    }
+}

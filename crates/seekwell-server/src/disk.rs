@@ -1,0 +1,435 @@
+//! A modelled disk from start to end: checks, threads, mount, floor, and the way back.
+//!
+//! Threads: one hears requests (real-time priority 11, above the model's, so that an arrival is
+//! stamped while the model spins), one owns the model (10), one writes the log. All are made here
+//! and none is left.
+
+use crate::account::Account;
+use crate::error::ServeError;
+use crate::fs::{Answers, DiskFs};
+use crate::inbox::{Clock, Inbox};
+use crate::model::{Logged, Model, Spares};
+use crate::mount;
+use crate::stale::unmount_stale;
+use crate::store::Store;
+use crate::sys;
+use crate::wait::{Margin, Waiter, punctual};
+use seekwell_core::units::SECTOR_BYTES;
+use seekwell_core::{Device, Nanos, result::Latency};
+use seekwell_trace::{TraceError, WriteOptions};
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::{self, Receiver};
+use std::thread::{self, JoinHandle};
+use std::time::SystemTime;
+
+/// Name of the file inside the mount.
+pub const FILE_NAME: &str = "disk";
+/// Commands a second beyond which a device is refused.
+pub const RATE_MAX: u64 = 150_000;
+const PRIORITY_HEAR: i32 = 11;
+const PRIORITY_MODEL: i32 = 10;
+/// Reads by which the way's own latency is measured.
+const FLOOR_READS: u64 = 200;
+
+/// What to do about the time a request spends on the way.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Floor {
+    /// Measured and taken off each completion where it matters: not on a spinning disk, whose
+    /// model then never runs ahead of an arrival.
+    #[default]
+    Auto,
+    /// So much is taken off (0: nothing). The model runs ahead by it, so an arrival within that
+    /// time before a completion comes too late to change it; such arrivals are counted.
+    Fixed(Nanos),
+}
+
+/// How to serve.
+#[derive(Clone, Debug, Default)]
+pub struct DiskOptions {
+    /// Empty directory to mount on.
+    pub mount: PathBuf,
+    /// Bytes; the device's own capacity if not given. A larger one is refused.
+    pub size: Option<u64>,
+    /// Sparse file for the data; memory if not given.
+    pub backing: Option<PathBuf>,
+    /// The way's own latency.
+    pub floor: Floor,
+    /// Write every command here, in order of arrival: a CSV that `seekwell replay` reads, with
+    /// the model's completion times.
+    pub log: Option<PathBuf>,
+    /// Serve it even if it is too fast.
+    pub force: bool,
+}
+
+/// A modelled disk at work. Ends with [`Disk::stop`]; dropped, it unmounts as well as it can.
+pub struct Disk {
+    mount: PathBuf,
+    inbox: Arc<Inbox>,
+    store: Arc<Store>,
+    hearing: Option<JoinHandle<io::Result<()>>>,
+    model: Option<JoinHandle<Account>>,
+    log: Option<JoinHandle<Result<(), TraceError>>>,
+    size: u64,
+    margin: Margin,
+    floor: Nanos,
+}
+
+impl Disk {
+    /// Mounts and serves. On an error nothing is left mounted.
+    pub fn start(
+        device: Box<dyn Device + Send>,
+        options: &DiskOptions,
+    ) -> Result<Self, ServeError> {
+        let facts = device.facts().clone();
+        check_rate(&facts.name, device_rate(&facts), options.force)?;
+        let size = disk_size(options.size, facts.capacity.0 * SECTOR_BYTES)?;
+        let mount = check_mount(&options.mount)?;
+        let store = Arc::new(match &options.backing {
+            Some(path) => Store::file(path, size)?,
+            None => Store::memory(size)?,
+        });
+        let log = options.log.as_deref().map(start_log).transpose()?;
+        let (log, logged) = log.map_or((None, None), |(thread, tx)| (Some(thread), Some(tx)));
+
+        let inbox = Arc::new(Inbox::new(Clock::start()));
+        let spares = Spares::default();
+        let (uid, gid) = (rustix::process::geteuid(), rustix::process::getegid());
+        let owner = (uid.as_raw(), gid.as_raw());
+        let answers = Answers(Arc::new(mount::mount(&mount, owner)?));
+        let fs = DiskFs {
+            answers: answers.clone(),
+            inbox: inbox.clone(),
+            store: store.clone(),
+            spares: spares.clone(),
+            size,
+            name: FILE_NAME,
+            write_cache: facts.write_cache,
+            discards: !facts.rotational,
+            owner,
+            made: SystemTime::now(),
+        };
+        let mut disk = Disk {
+            mount: mount.clone(),
+            inbox: inbox.clone(),
+            store,
+            hearing: None,
+            model: None,
+            log,
+            size,
+            margin: Margin::default(),
+            floor: Nanos::ZERO,
+        };
+
+        // From here on dropping it unmounts.
+        disk.hearing = Some(hear(fs)?);
+
+        // Reads are answered where they are heard until the floor is known.
+        let measured = options.floor == Floor::Auto && !facts.rotational;
+        inbox.null.store(measured, Ordering::Release);
+        let (told, margin) = mpsc::channel();
+        let (start, floor_known) = mpsc::channel::<Nanos>();
+        let name = facts.name;
+        let model = thread::Builder::new().name("model".into()).spawn(move || {
+            let realtime = punctual(PRIORITY_MODEL);
+            sys::io_flusher();
+            inbox.owned_by_this_thread();
+            let margin = Margin::measure(realtime);
+            let waiter = Waiter::new(inbox.clock(), &margin);
+            let _ = told.send(margin.clone());
+            let floor = floor_known.recv().unwrap_or_default();
+            let account = Account::new(&name, margin, floor);
+            Model::new(device, inbox, answers, spares, logged, account).run(waiter)
+        });
+        disk.model = Some(model.map_err(|source| ServeError::System {
+            what: "cannot start a thread",
+            source,
+        })?);
+        disk.margin = margin.recv().unwrap_or_default();
+        disk.floor = match options.floor {
+            Floor::Fixed(f) => f,
+            Floor::Auto if measured => disk.measure_floor()?,
+            Floor::Auto => Nanos::ZERO,
+        };
+        disk.inbox.null.store(false, Ordering::Release);
+        let _ = start.send(disk.floor);
+        Ok(disk)
+    }
+
+    /// The file to use, or to attach a loop device to.
+    pub fn file(&self) -> PathBuf {
+        self.mount.join(FILE_NAME)
+    }
+    /// Bytes of the disk.
+    pub fn size(&self) -> u64 {
+        self.size
+    }
+    /// How its loop waits.
+    pub fn margin(&self) -> &Margin {
+        &self.margin
+    }
+    /// What is taken off each completion.
+    pub fn floor(&self) -> Nanos {
+        self.floor
+    }
+    /// Did the mount end by itself (somebody unmounted it), or the model's thread?
+    pub fn ended(&self) -> bool {
+        let hearing = self.hearing.as_ref().is_none_or(JoinHandle::is_finished);
+        hearing || self.model.as_ref().is_none_or(JoinHandle::is_finished)
+    }
+
+    fn measure_floor(&self) -> Result<Nanos, ServeError> {
+        let system = |source| ServeError::System {
+            what: "cannot read the disk for measuring",
+            source,
+        };
+        let mut buf = vec![0u8; 8192];
+        // O_DIRECT wants an aligned buffer; under FOPEN_DIRECT_IO every read is direct.
+        let file = File::options()
+            .read(true)
+            .custom_flags(libc::O_CLOEXEC)
+            .open(self.file());
+        let file = file.map_err(system)?;
+        let mut latency = Latency::default();
+        for i in 0..FLOOR_READS {
+            let at = i * 4096 % self.size.saturating_sub(4096).max(1);
+            let t = std::time::Instant::now();
+            file.read_at(&mut buf[..4096], at).map_err(system)?;
+            latency.record(t.elapsed().as_nanos() as u64);
+        }
+        Ok(Nanos(latency.percentile_ns(50.0)))
+    }
+
+    /// Answers what is in flight, unmounts, and judges.
+    ///
+    /// If something still uses the mount (a loop device) it is detached, and users get errors from
+    /// then on; the second value names them.
+    pub fn stop(mut self) -> Result<(Account, Vec<String>), ServeError> {
+        let users = self.unmount();
+        let panicked = |what| ServeError::System {
+            what,
+            source: io::Error::other("it panicked"),
+        };
+        let model = self.model.take().map(JoinHandle::join);
+        let mut account = match model {
+            Some(Ok(account)) => account,
+            _ => return Err(panicked("the model's thread failed")),
+        };
+        account.used_bytes = self.store.used_bytes();
+        account.close();
+        if let Some(log) = self.log.take() {
+            log.join()
+                .map_err(|_| panicked("the log's thread failed"))??;
+        }
+        self.store.close().map_err(|source| ServeError::System {
+            what: "the data may not be on the medium",
+            source,
+        })?;
+        Ok((account, users))
+    }
+
+    fn unmount(&mut self) -> Vec<String> {
+        let mut users = Vec::new();
+        let Some(hearing) = self.hearing.take() else {
+            // Mounted, but nobody heard it yet.
+            if self.model.is_none() {
+                mount::unmount(&self.mount, true);
+            }
+            self.inbox.close();
+            return users;
+        };
+        if !hearing.is_finished() {
+            users = loops_over(&self.file());
+            // What is in flight is answered meanwhile: unmounting waits for no request.
+            if !users.is_empty() || !mount::unmount(&self.mount, false) {
+                // Somebody holds it, and keeps what they have until we are gone.
+                if users.is_empty() {
+                    users.push("a program".to_owned());
+                }
+                mount::unmount(&self.mount, true);
+            }
+        }
+        self.inbox.close();
+        if users.is_empty() {
+            let _ = hearing.join();
+        }
+        users
+    }
+}
+
+impl Drop for Disk {
+    fn drop(&mut self) {
+        self.unmount();
+        if let Some(model) = self.model.take() {
+            let _ = model.join();
+        }
+        if let Some(log) = self.log.take() {
+            let _ = log.join();
+        }
+    }
+}
+
+/// The thread that hears requests.
+fn hear(fs: DiskFs) -> Result<JoinHandle<io::Result<()>>, ServeError> {
+    let work = move || {
+        punctual(PRIORITY_HEAR);
+        sys::io_flusher();
+        fs.serve()
+    };
+    let thread = thread::Builder::new().name("hearing".into()).spawn(work);
+    thread.map_err(|source| ServeError::System {
+        what: "cannot start a thread",
+        source,
+    })
+}
+
+/// Commands a second the device could do, as far as its facts tell: what many queues are for.
+fn device_rate(facts: &seekwell_core::DeviceFacts) -> u64 {
+    if facts.hw_queues > 1 {
+        u64::from(facts.hw_queues) * RATE_MAX
+    } else {
+        0
+    }
+}
+
+fn check_rate(device: &str, rate: u64, force: bool) -> Result<(), ServeError> {
+    if rate > RATE_MAX && !force {
+        return Err(ServeError::TooFast {
+            device: device.to_owned(),
+            rate,
+            max: RATE_MAX,
+        });
+    }
+    Ok(())
+}
+
+fn disk_size(wanted: Option<u64>, capacity: u64) -> Result<u64, ServeError> {
+    let size = wanted.unwrap_or(capacity);
+    let bad = |what: String| Err(ServeError::Size { size, what });
+    if size == 0 || !size.is_multiple_of(4096) {
+        return bad("a disk has a positive multiple of 4096 bytes".into());
+    }
+    if size > capacity {
+        return bad(format!("the device has {capacity} bytes: ask for no more"));
+    }
+    Ok(size)
+}
+
+fn check_mount(path: &Path) -> Result<PathBuf, ServeError> {
+    let bad = |what: String, remedy| ServeError::MountPoint {
+        path: path.to_owned(),
+        what,
+        remedy,
+    };
+    let remedy = "name an empty directory of yours";
+    if !Path::new("/dev/fuse").exists() {
+        return Err(ServeError::NoFuse {
+            what: "does not exist".into(),
+        });
+    }
+    unmount_stale(path);
+    let full = path
+        .canonicalize()
+        .map_err(|e| bad(e.to_string(), remedy))?;
+    let mut entries = std::fs::read_dir(&full).map_err(|e| bad(e.to_string(), remedy))?;
+    if entries.next().is_some() {
+        return Err(bad("is not empty".into(), remedy));
+    }
+    let dev = |p: &Path| std::fs::metadata(p).map(|m| m.dev());
+    if let (Some(parent), Ok(own)) = (full.parent(), dev(&full))
+        && dev(parent).is_ok_and(|d| d != own)
+    {
+        return Err(bad("something is mounted there already".into(), remedy));
+    }
+    Ok(full)
+}
+
+/// Names of loop devices whose file this is.
+fn loops_over(file: &Path) -> Vec<String> {
+    let mut found = Vec::new();
+    let Ok(entries) = std::fs::read_dir("/sys/block") else {
+        return found;
+    };
+    for e in entries.filter_map(Result::ok) {
+        let backing = std::fs::read_to_string(e.path().join("loop/backing_file"));
+        if backing.is_ok_and(|b| Path::new(b.trim_end()) == file) {
+            found.push(e.file_name().to_string_lossy().into_owned());
+        }
+    }
+    found.sort();
+    found
+}
+
+type LogThread = (JoinHandle<Result<(), TraceError>>, mpsc::Sender<Logged>);
+
+/// A thread that puts finished commands back into the order of their arrival and writes them.
+fn start_log(path: &Path) -> Result<LogThread, ServeError> {
+    let format = seekwell_trace::find_format("csv")?;
+    let options = WriteOptions {
+        name: path.display().to_string(),
+        ..WriteOptions::default()
+    };
+    let mut writer = seekwell_trace::create(path, format, &options)?;
+    let (tx, rx): (_, Receiver<Logged>) = mpsc::channel();
+    let work = move || {
+        let mut early = BTreeMap::new();
+        let mut next = 0;
+        for (number, record) in rx {
+            early.insert(number, record);
+            while let Some(record) = early.remove(&next) {
+                writer.write(&record)?;
+                next += 1;
+            }
+        }
+        writer.finish()
+    };
+    let thread = thread::Builder::new().name("log".into()).spawn(work);
+    let thread = thread.map_err(|source| ServeError::System {
+        what: "cannot start a thread",
+        source,
+    })?;
+    Ok((thread, tx))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_checked() {
+        assert_eq!(disk_size(None, 1 << 30).expect("the device's"), 1 << 30);
+        assert_eq!(disk_size(Some(8192), 1 << 30).expect("smaller"), 8192);
+        for (wanted, word) in [
+            (Some(0), "4096"),
+            (Some(4097), "4096"),
+            (Some(1 << 31), "no more"),
+        ] {
+            let e = disk_size(wanted, 1 << 30).expect_err("bad").to_string();
+            assert!(e.contains(word), "{e}");
+        }
+    }
+
+    #[test]
+    fn devices_of_many_queues_are_refused_unless_forced() {
+        let mut facts = seekwell_core::DeviceFacts::plain("nvme", seekwell_core::Sector(8), 1024);
+        facts.hw_queues = 8;
+        let e = check_rate("nvme", device_rate(&facts), false).expect_err("too fast");
+        assert!(e.to_string().contains("--force"), "{e}");
+        assert!(check_rate("nvme", device_rate(&facts), true).is_ok());
+        facts.hw_queues = 1;
+        assert!(check_rate("sata", device_rate(&facts), false).is_ok());
+    }
+
+    #[test]
+    fn a_mount_point_is_an_empty_directory() {
+        for (path, word) in [("/no/such/place", "No such file"), ("/proc", "not empty")] {
+            let e = check_mount(Path::new(path)).expect_err("bad").to_string();
+            assert!(e.contains(word), "{e}");
+        }
+    }
+}

@@ -1,0 +1,41 @@
+//! Device models on the wall clock: a modelled disk under real programs.
+//!
+//! The same model that the simulator drives on its virtual clock computes when a command is done;
+//! here the data move at once, into memory or a sparse file, and the completion is withheld until
+//! the model's time has come. Real programs meet it as one file, `disk`, in a FUSE mount: with
+//! direct I/O, or through a loop device that gives the running kernel a slow disk of known law.
+//!
+//! - [`Engine`]: arrivals and model events in strict order of time, on whatever clock. Pure.
+//! - [`Disk`]: the file system, its threads, their priorities, start and end.
+//! - [`Account`]: how late completions were, and whether the run may be believed.
+//!
+//! Left out: a scheduler between the program and the model (everything is served in order of
+//! arrival up to the device's depth), and other ways in than FUSE.
+//!
+//! How precise it is depends on the device: a hard disk's milliseconds come out to a percent or
+//! so, a SATA flash disk's 100 us come out 10 to 25 % late at depth 1, and NVMe devices are
+//! refused beyond [`RATE_MAX`] commands a second, because no file system in user space can
+//! deliver them; those belong to the simulator.
+
+mod account;
+mod disk;
+mod end;
+mod engine;
+mod error;
+mod fs;
+mod inbox;
+mod model;
+mod mount;
+mod stale;
+mod store;
+mod sys;
+mod wait;
+mod wire;
+
+pub use account::{Account, Verdict};
+pub use disk::{Disk, DiskOptions, FILE_NAME, Floor, RATE_MAX};
+pub use end::{End, Ends};
+pub use engine::Engine;
+pub use error::ServeError;
+pub use stale::unmount_stale;
+pub use wait::Margin;

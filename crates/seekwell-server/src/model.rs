@@ -1,0 +1,246 @@
+//! The one thread that owns the model: takes arrivals, runs the model to now, answers what is due.
+
+use crate::account::Account;
+use crate::engine::Engine;
+use crate::fs::Answers;
+use crate::inbox::{Inbox, Reply, Request};
+use crate::sys;
+use crate::wait::Waiter;
+use crate::wire;
+use rustix::io::Errno;
+use seekwell_core::{CgroupId, Command, Device, Done, Flags, Instant, Nanos, Op, Sectors, TaskId};
+use seekwell_trace::Record;
+use std::collections::VecDeque;
+use std::sync::mpsc::Sender;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Completions due within this are posted together.
+const BATCH: Nanos = Nanos(2_000);
+
+/// A command on its way.
+struct Job {
+    request: Request,
+    /// Number of the arrival, for the log.
+    number: u64,
+    /// When the write of a durable write was done and its flush began.
+    written: Option<Instant>,
+}
+
+/// A completion to be posted.
+struct Due {
+    at: Instant,
+    done: Done,
+}
+
+/// A finished command for the log: number of its arrival, and the record.
+pub type Logged = (u64, Record);
+
+/// Spare buffers for the data of reads.
+pub type Spares = Arc<Mutex<Vec<Vec<u8>>>>;
+
+/// The model at work.
+pub struct Model<D> {
+    engine: Engine<D>,
+    inbox: Arc<Inbox>,
+    answers: Answers,
+    spares: Spares,
+    log: Option<Sender<Logged>>,
+    account: Account,
+    jobs: Vec<Option<Job>>,
+    free: Vec<u32>,
+    due: VecDeque<Due>,
+    floor: Nanos,
+    arrived: u64,
+    outstanding: u64,
+    write_cache: bool,
+}
+
+impl<D: Device> Model<D> {
+    /// Of a device at rest.
+    pub fn new(
+        device: D,
+        inbox: Arc<Inbox>,
+        answers: Answers,
+        spares: Spares,
+        log: Option<Sender<Logged>>,
+        account: Account,
+    ) -> Self {
+        Model {
+            write_cache: device.facts().write_cache,
+            engine: Engine::new(device),
+            inbox,
+            answers,
+            spares,
+            log,
+            floor: Nanos(account.floor_ns),
+            account,
+            jobs: Vec::new(),
+            free: Vec::new(),
+            due: VecDeque::new(),
+            arrived: 0,
+            outstanding: 0,
+        }
+    }
+
+    /// Works until the inbox is closed and everything is answered.
+    pub fn run(mut self, mut waiter: Waiter) -> Account {
+        let steal = sys::steal_ticks();
+        let switches = sys::involuntary_switches();
+        let suspended = sys::suspended_ns();
+        let (mut batch, mut done) = (Vec::new(), Vec::new());
+        let clock = self.inbox.clock();
+        loop {
+            let (now, closed) = self.inbox.drain(&mut batch);
+            for request in batch.drain(..) {
+                self.arrive(request);
+            }
+            // With a floor the model runs ahead by it: see `Floor`.
+            self.engine.run_to(now + self.floor, &mut done);
+            for d in done.drain(..) {
+                self.schedule(d);
+            }
+            let posting = clock.now();
+            while self.due.front().is_some_and(|d| d.at <= posting + BATCH) {
+                if let Some(d) = self.due.pop_front() {
+                    self.post(d, clock.now());
+                }
+            }
+            if closed && self.outstanding == 0 {
+                break;
+            }
+            let event = self.engine.next_event().map(|t| t_minus(t, self.floor));
+            let due = self.due.front().map(|d| d.at);
+            let until = event.into_iter().chain(due).min();
+            // A model's own work (writing back its cache) need not be on time to the microsecond
+            // while nobody waits, but the loop cannot tell; it costs one wake-up each.
+            waiter.wait(&self.inbox, until);
+        }
+        let a = &mut self.account;
+        a.depth_max = self.engine.depth_max();
+        (a.raised, a.raised_max_ns) = (self.engine.raised().0, self.engine.raised().1.0);
+        a.overslept_max_ns = waiter.overslept.0;
+        a.involuntary_switches = sys::involuntary_switches().saturating_sub(switches);
+        a.steal_ticks = sys::steal_ticks()
+            .zip(steal)
+            .map(|(n, o)| n.saturating_sub(o));
+        // Reading two clocks takes a moment; a suspension takes longer.
+        a.suspended = sys::suspended_ns().saturating_sub(suspended) > 100_000_000;
+        self.account
+    }
+
+    fn arrive(&mut self, request: Request) {
+        self.outstanding += 1;
+        self.account.outstanding_max = self.account.outstanding_max.max(self.outstanding);
+        let job = Job {
+            request,
+            number: self.arrived,
+            written: None,
+        };
+        self.arrived += 1;
+        let id = self.free.pop().unwrap_or_else(|| {
+            self.jobs.push(None);
+            self.jobs.len() as u32 - 1
+        });
+        let r = &job.request;
+        let command = Command {
+            id,
+            op: r.op,
+            sector: r.sector,
+            sectors: r.sectors,
+            fua: false,
+        };
+        self.engine.arrive(r.at, command);
+        self.jobs[id as usize] = Some(job);
+    }
+
+    /// The model is done with a command: when is that to be posted?
+    fn schedule(&mut self, done: Done) {
+        let Some(job) = &self.jobs[done.id as usize] else {
+            return;
+        };
+        let arrived = job.request.at;
+        let wanted = t_minus(done.at, self.floor);
+        if done.at < arrived + self.floor {
+            self.account.unreachable += 1;
+        }
+        let mut at = wanted.max(arrived);
+        if let Some(last) = self.due.back()
+            && last.at > at
+        {
+            self.account.clamped += 1;
+            at = last.at;
+        }
+        self.due.push_back(Due { at, done });
+    }
+
+    fn post(&mut self, due: Due, now: Instant) {
+        let id = due.done.id;
+        let Some(mut job) = self.jobs[id as usize].take() else {
+            return;
+        };
+        let durable = job.request.durable && job.written.is_none();
+        if durable && self.write_cache && !due.done.error {
+            // A write through the cache is a write and a flush behind it.
+            job.written = Some(due.done.at);
+            let flush = Command {
+                id,
+                op: Op::Flush,
+                sector: seekwell_core::Sector(0),
+                sectors: Sectors(0),
+                fua: false,
+            };
+            self.engine.arrive(now + self.floor, flush);
+            self.jobs[id as usize] = Some(job);
+            return;
+        }
+        self.free.push(id);
+        self.outstanding -= 1;
+        let (request, number) = (job.request, job.number);
+        let error = due.done.error.then_some(Errno::IO);
+        let (at, op, bytes) = (request.at, request.op, request.sectors.bytes());
+        let a = &mut self.account;
+        a.errors += u64::from(due.done.error);
+        match op {
+            Op::Read => (a.reads, a.read_bytes) = (a.reads + 1, a.read_bytes + bytes),
+            Op::Write => (a.writes, a.write_bytes) = (a.writes + 1, a.write_bytes + bytes),
+            Op::Flush => a.flushes += 1,
+            Op::Discard | Op::WriteZeroes => a.discards += 1,
+        }
+        let early = if due.at > now { due.at } else { now };
+        a.completed(at, due.done.at, due.at, early);
+        if let Some(log) = &self.log {
+            let record = Record {
+                flags: if request.durable {
+                    Flags::FUA
+                } else {
+                    Flags::empty()
+                },
+                task: Some(TaskId(request.pid)),
+                cgroup: CgroupId::ROOT,
+                complete_ns: Some(due.done.at.since_start()),
+                error: u16::from(due.done.error),
+                ..Record::new(at.since_start(), op, request.sector.0, request.sectors.0)
+            };
+            // The log's thread ends only after this one.
+            let _ = log.send((number, record));
+        }
+        self.answer(request.unique, request.reply, error);
+    }
+
+    fn answer(&self, unique: u64, reply: Reply, error: Option<Errno>) {
+        match (reply, error) {
+            (_, Some(e)) => self.answers.send(unique, Err(e)),
+            (Reply::Data(buf), None) => {
+                self.answers.send(unique, Ok(&buf));
+                let mut spares = self.spares.lock().unwrap_or_else(PoisonError::into_inner);
+                spares.push(buf);
+            }
+            (Reply::Written(n), None) => self.answers.send(unique, Ok(&wire::write_out(n).0)),
+            (Reply::Empty, None) => self.answers.send(unique, Ok(&[])),
+        }
+    }
+}
+
+fn t_minus(t: Instant, d: Nanos) -> Instant {
+    Instant(t.0.saturating_sub(d.0))
+}

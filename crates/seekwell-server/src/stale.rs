@@ -1,0 +1,77 @@
+//! Mounts that a killed server left: recognised by their type, and only where asked for.
+
+use crate::mount::unmount;
+use std::fs;
+use std::path::Path;
+
+/// The mounted type, as `/proc/mounts` shows it.
+pub const FS_TYPE: &str = "fuse.seekwell";
+
+/// `\040` and its like, as mountinfo writes blanks, tabs, newlines and backslashes.
+fn unescape(field: &str) -> String {
+    let mut out = String::new();
+    let mut rest = field;
+    while let Some(i) = rest.find('\\') {
+        out.push_str(&rest[..i]);
+        let code = rest
+            .get(i + 1..i + 4)
+            .and_then(|c| u8::from_str_radix(c, 8).ok());
+        match code {
+            Some(c) => {
+                out.push(char::from(c));
+                rest = &rest[i + 4..];
+            }
+            None => {
+                out.push('\\');
+                rest = &rest[i + 1..];
+            }
+        }
+    }
+    out + rest
+}
+
+/// Types of what is mounted exactly at `path`, by the text of mountinfo.
+fn types_at(mountinfo: &str, path: &Path) -> Vec<String> {
+    let mut found = Vec::new();
+    for line in mountinfo.lines() {
+        let Some((before, after)) = line.split_once(" - ") else {
+            continue;
+        };
+        let point = before.split(' ').nth(4).map(unescape);
+        if point.as_deref().map(Path::new) == Some(path) {
+            found.extend(after.split(' ').next().map(str::to_owned));
+        }
+    }
+    found
+}
+
+/// Unmounts what a killed server of ours left at `path`: true if there was something. A mount
+/// whose server lives is left alone.
+pub fn unmount_stale(path: &Path) -> bool {
+    let Ok(mountinfo) = fs::read_to_string("/proc/self/mountinfo") else {
+        return false;
+    };
+    let last = types_at(&mountinfo, path).pop();
+    if last.as_deref() != Some(FS_TYPE) {
+        return false;
+    }
+    // The mark of a dead server: not even the directory answers.
+    let dead = fs::metadata(path).is_err_and(|e| e.raw_os_error() == Some(libc::ENOTCONN));
+    dead && unmount(path, true)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn mountinfo_is_read_with_its_escapes() {
+        let text = "36 35 0:40 / /mnt/a\\040b rw,nosuid - fuse.seekwell seekwell rw\n\
+                    37 35 7:0 / /mnt/c rw - ext4 /dev/loop0 rw\nbroken line\n";
+        assert_eq!(types_at(text, Path::new("/mnt/a b")), ["fuse.seekwell"]);
+        assert_eq!(types_at(text, Path::new("/mnt/c")), ["ext4"]);
+        assert!(types_at(text, Path::new("/mnt")).is_empty());
+        assert_eq!(unescape("a\\134b\\"), "a\\b\\");
+        assert!(!unmount_stale(Path::new("/")), "not ours");
+    }
+}
