@@ -95,6 +95,10 @@ static FILES: &[(&str, &str)] = &[
         include_str!("../../../devices/sd-samsung-evoplus32.toml"),
     ),
     (
+        "hdd-exos-x18.toml",
+        include_str!("../../../devices/hdd-exos-x18.toml"),
+    ),
+    (
         "hdd-hitachi-7k200.toml",
         include_str!("../../../devices/hdd-hitachi-7k200.toml"),
     ),

@@ -9,7 +9,8 @@ use seekwell_device::probe::{Client, Run, command};
 use seekwell_device::validate::two_streams;
 use seekwell_device::{Hdd, HddParams, open, open_hdd, read_preset};
 
-const DRIVES: [&str; 6] = [
+const DRIVES: [&str; 7] = [
+    "exos-x18",
     "hitachi-7k200",
     "sata320-2006",
     "hitachi-7k500",
@@ -592,6 +593,37 @@ fn the_fast_variant_has_the_full_models_means() {
             closed(drive).sustained_mb(0),
             0.03,
         );
+    }
+}
+
+/// The same gains as the full model's table; the rate of the medium by a curve instead of zones,
+/// and nowhere far from them; and a name that marks the results.
+#[test]
+fn the_fast_variant_keeps_the_shapes() {
+    let fast = |options: &str| {
+        let spec = format!("hdd:hitachi-7k500,model=fast{options}");
+        Client::new(open(&spec, 5).unwrap())
+    };
+    assert!(fast("").device.facts().name.ends_with("(fast model)"));
+    let one = random(&mut fast(""), Op::Read, 1, 10_000).iops();
+    let mut last = one;
+    for (depth, gain) in [2, 4, 8, 16, 31].into_iter().zip(GAINS[2].2) {
+        let iops = random(&mut fast(""), Op::Read, depth, 10_000).iops();
+        near(&format!("depth {depth}"), iops / one, gain, 0.06);
+        assert!(iops > last, "depth {depth}");
+        last = iops;
+    }
+    let window = random(&mut fast(",window=4"), Op::Read, 31, 10_000).iops();
+    near("a window of four", window / one, 1.31, 0.06);
+    let (forms, mut rate) = (closed("hitachi-7k500"), f64::INFINITY);
+    for (first, _) in forms.geometry().zones() {
+        let run = fast("").run(2_000, 1, Nanos::ZERO, |i| {
+            command(Op::Read, first + i as u64 * 256, 256)
+        });
+        let what = format!("sequential from {first}");
+        near(&what, run.mb(), forms.sustained_mb(first), 0.03);
+        assert!(run.mb() < rate, "{what}");
+        rate = run.mb();
     }
 }
 

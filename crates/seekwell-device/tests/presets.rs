@@ -353,3 +353,100 @@ fn a_device_that_contains_itself_is_refused_with_its_line() {
         "{what}"
     );
 }
+
+const CARD: &str = include_str!("../../../devices/emmc-motog-sandisk8.toml");
+
+/// The texts as a user sees them, whole: file, line, fault, remedy.
+#[test]
+fn the_words_of_a_refusal() {
+    for (text, replace, by, expected) in [
+        (
+            DISK,
+            "rpm = ",
+            "rmp = ",
+            "13: unknown parameter `rmp` (did you mean `rpm`?); `seekwell devices hdd:NAME` lists the parameters",
+        ),
+        (
+            DISK,
+            "unit = \"rpm\", ",
+            "",
+            "13: `rpm` has no unit; add `unit = \"...\"`, one of: rpm",
+        ),
+        (
+            DISK,
+            "seek_average = { value = 10.0, unit = \"ms\"",
+            "seek_average = { value = 10.0, unit = \"MB/s\"",
+            "21: `seek_average` cannot be given in MB/s; use one of: ms, us, s, ns",
+        ),
+        (
+            DISK,
+            "value = 7200",
+            "value = 70000",
+            "13: `rpm` must lie between 300 and 60000 rpm, not 70000; mend the value; it says: spindle speed",
+        ),
+        (
+            DISK,
+            "source = \"data sheet\"",
+            "source = \"a friend\"",
+            "13: source of `rpm` starts with no known word; begin with one of: data sheet (recalled), data sheet, published measurement, fitted, estimate; then `: ` and the reference",
+        ),
+        (
+            DISK,
+            "seek_full = { value = 18.0",
+            "seek_full = { value = 99.0",
+            "21: a mean of 10 ms is too short for a full stroke of 99 ms: a curve that bends down cannot have it; check the pair: the mean is at least a third of the way to the full stroke",
+        ),
+        (
+            DISK,
+            "[params]",
+            "[params]\nouter_rate_sustained = { value = 69.5, unit = \"MB/s\", source = \"estimate\" }",
+            "11: the outer track is given 2 times; give exactly one of zone_table, outer_track, outer_rate_instantaneous, outer_rate_sustained, outer_rate_channel",
+        ),
+        (
+            DISK,
+            "capacity = { value = 195371568",
+            "capacity = { value = 20",
+            "12: 20 sectors make 1 cylinders, for 24 zones; check capacity, surfaces, sectors per track and zones",
+        ),
+        (
+            CARD,
+            "read_base = ",
+            "readbase = ",
+            "14: unknown parameter `readbase` (did you mean `read_base`?); `seekwell devices emmc:NAME` lists the parameters",
+        ),
+        (
+            CARD,
+            "write_base = { value = 2830, unit = \"us\", ",
+            "write_base = { value = 2830, ",
+            "20: `write_base` has no unit; add `unit = \"...\"`, one of: ms, us, s, ns",
+        ),
+        (
+            CARD,
+            "page = { value = 8, unit = \"KiB\"",
+            "page = { value = 3, unit = \"KiB\"",
+            "25: a segment of 4096 KiB holds no whole number of pages; make `segment` a multiple of `page`",
+        ),
+        (
+            CARD,
+            "gc_min = { value = 20,",
+            "gc_min = { value = 200,",
+            "29: the shortest collection is longer than the longest; make gc_min at most gc_max",
+        ),
+        (
+            CARD,
+            "max_packed = { value = 63",
+            "max_packed = { value = 64",
+            "39: `max_packed` must lie between 0 and 63 writes, not 64; mend the value; it says: writes in a packed group; 0: none",
+        ),
+        (
+            CARD,
+            "packing = { value = \"after\"",
+            "packing = { value = \"later\"",
+            "42: `packing`: expected one of off, always, after, not \"later\"; mend the value; it says: the driver packs: never, always (Linux 3.9), after some writes in a row (Code Aurora)",
+        ),
+    ] {
+        let said = mended(text, replace, by).to_string();
+        let (_, said) = said.split_once(".toml:").expect("it names the file");
+        assert_eq!(said, expected, "{by}");
+    }
+}

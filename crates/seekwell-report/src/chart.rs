@@ -204,7 +204,7 @@ pub fn terminal(plot: &Plot, width: usize) -> String {
     out += &format!("  {}\n", named(&plot.y));
     let row_of = |share: f64| ((1.0 - share) * (ROWS as f64 - 1.0)).round() as usize;
     let ends = ends(plot, &frame);
-    for row in 0..ROWS {
+    for (row, end) in ends.iter().enumerate() {
         let tick = frame
             .y_ticks
             .iter()
@@ -213,7 +213,7 @@ pub fn terminal(plot: &Plot, width: usize) -> String {
         paint(&mut out, &format!("  {label:>margin$} "), DIM);
         paint(&mut out, if tick.is_some() { "┤" } else { "│" }, DIM);
         canvas.line(row, &mut out);
-        if let Some(i) = ends[row] {
+        if let Some(i) = *end {
             paint(
                 &mut out,
                 &format!(" {}", plot.curves[i].name),

@@ -2,7 +2,8 @@
 //!
 //! Puts schedulers, layers and device models together on simulated time: `cases` holds a scheduler
 //! under the microscope, `replay` runs recorded traces, `workload` small built-in programs, `world`
-//! workload scripts over the modelled kernel, `compare` many runs side by side. Deterministic by seed, on any number of threads.
+//! workload scripts over the modelled kernel, `compare` many runs side by side. Deterministic by
+//! seed, on any number of threads.
 
 pub mod cases;
 pub mod compare;

@@ -189,3 +189,62 @@ fn options_out_of_range() {
         refused(args, says);
     }
 }
+
+/// Presets of the user's own: one line that names file, line and remedy, wherever a device is named.
+#[test]
+fn device_files_that_cannot_be() {
+    let preset = std::fs::read_to_string(project("devices/hdd-hitachi-7k200.toml")).unwrap();
+    let card = std::fs::read_to_string(project("devices/emmc-motog-sandisk8.toml")).unwrap();
+    let rows: &[(&str, &str, &str, &str, &[&str])] = &[
+        (
+            "key",
+            &preset,
+            "rpm = ",
+            "rpms = ",
+            &["toml:13:", "unknown parameter `rpms`", "`rpm`"],
+        ),
+        (
+            "unit",
+            &preset,
+            "unit = \"rpm\", ",
+            "",
+            &["toml:13:", "has no unit", "rpm"],
+        ),
+        (
+            "geometry",
+            &preset,
+            "value = 195371568",
+            "value = 20",
+            &["toml:12:", "cylinders", "check"],
+        ),
+        (
+            "card",
+            &card,
+            "value = 8, unit = \"KiB\"",
+            "value = 3, unit = \"KiB\"",
+            &["toml:25:", "multiple"],
+        ),
+        (
+            "kind",
+            &card,
+            "kind = \"emmc\"",
+            "kind = \"floppy\"",
+            &["toml:6:", "floppy", "hdd"],
+        ),
+    ];
+    for (name, text, replace, by, says) in rows {
+        assert!(text.contains(replace), "{name}");
+        let file = scratch(
+            &format!("preset-{name}.toml"),
+            text.replacen(replace, by, 1).as_bytes(),
+        );
+        for args in [
+            vec!["devices", &*file],
+            vec!["compare", "--device", &*file, "--schedulers", "noop"],
+        ] {
+            let mut all = vec![&*file];
+            all.extend(*says);
+            refused(&args, &all);
+        }
+    }
+}

@@ -29,9 +29,9 @@ pub struct FastHdd {
     hit: Ticks,
     /// Link time of a sector.
     link: Ticks,
-    /// Ticks per sector at the rim, and how they change with the address (share of the capacity),
-    /// first and second order.
-    sector: [f64; 3],
+    /// Sectors per tick at the rim, and how they change with the address (share of the capacity),
+    /// first and second order: tracks shorten evenly from zone to zone, so the rate bends little.
+    rate: [f64; 3],
     /// 1024 over the divisor of positioning at each depth.
     gain: Vec<u64>,
     /// Time to destage c scattered extents, c = 0, 1, ...
@@ -54,13 +54,13 @@ impl FastHdd {
     pub fn new(p: &HddParams, seed: u64) -> Result<Self, ParamError> {
         let closed = ClosedForms::new(p)?;
         let cylinders = closed.geometry().cylinders();
-        let per_sector = |share: f64| {
+        let per_tick = |share: f64| {
             let lba = (share * (p.capacity - 1) as f64) as u64;
-            512.0 / closed.sustained_mb(lba) * 1024.0 * 1e3
+            closed.sustained_mb(lba) / (512.0 * 1024.0 * 1e3)
         };
         // The quadratic through rim, middle and inner edge.
-        let (a, m, z) = (per_sector(0.0), per_sector(0.5), per_sector(1.0));
-        let sector = [a, 4.0 * m - 3.0 * a - z, 2.0 * (a + z) - 4.0 * m];
+        let (a, m, z) = (per_tick(0.0), per_tick(0.5), per_tick(1.0));
+        let rate = [a, 4.0 * m - 3.0 * a - z, 2.0 * (a + z) - 4.0 * m];
         let total = closed.random_read_ms(8);
         let fixed = p.overhead_ms + 8.0 * 512.0 / closed.sustained_mb(p.capacity / 2) / 1e3;
         let position = total - fixed;
@@ -88,7 +88,12 @@ impl FastHdd {
                 write_cache: p.write_cache,
                 flush_queueable: false,
                 physical_block_bytes: p.physical as u32 * 512,
-                ..DeviceFacts::plain(&p.name, Sector(p.capacity), p.depth)
+                // The name marks results: tails and commit loops of this model mean nothing.
+                ..DeviceFacts::plain(
+                    &format!("{} (fast model)", p.name),
+                    Sector(p.capacity),
+                    p.depth,
+                )
             },
             rng: rng::stream(seed, "hdd-fast"),
             table: SeekTable::new(closed.curve(), cylinders),
@@ -97,7 +102,7 @@ impl FastHdd {
             overhead: ticks_ms(p.overhead_ms),
             hit: ticks_ms(p.hit_overhead_ms),
             link: ticks_ms(512.0 / p.bus_mb / 1e3),
-            sector,
+            rate,
             gain,
             high: (p.wc_marks.0 * f64::from(p.wc_cmds)) as usize,
             destage,
@@ -115,8 +120,8 @@ impl FastHdd {
 
     fn transfer(&self, lba: u64, n: u32) -> Ticks {
         let x = lba as f64 / self.facts.capacity.0 as f64;
-        let [a, b, c] = self.sector;
-        ((a + b * x + c * x * x) * f64::from(n)) as Ticks
+        let [a, b, c] = self.rate;
+        (f64::from(n) / (a + b * x + c * x * x)) as Ticks
     }
     /// Seek and rotation to `lba`, the rotation drawn.
     fn position(&mut self, lba: u64) -> Ticks {

@@ -234,11 +234,11 @@ impl Def {
 /// "unknown parameter", with the nearest known name.
 pub(crate) fn unknown<'a>(key: &str, known: impl Iterator<Item = &'a str>) -> String {
     let near = known
-        .map(|k| (distance(key, k), k))
-        .filter(|(d, k)| *d <= 2.max(k.len() / 3))
+        .map(|k| (distance(key, k), k.len().abs_diff(key.len()), k))
+        .filter(|(d, _, k)| *d <= 2.max(k.len() / 3))
         .min();
     match near {
-        Some((_, k)) => format!("unknown parameter `{key}` (did you mean `{k}`?)"),
+        Some((.., k)) => format!("unknown parameter `{key}` (did you mean `{k}`?)"),
         None => format!("unknown parameter `{key}`"),
     }
 }

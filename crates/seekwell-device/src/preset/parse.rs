@@ -142,9 +142,15 @@ impl Reader<'_> {
         } else {
             Err(format!("`{key}` has a value of the wrong type"))
         };
-        let value = value
-            .and_then(|v| def.check(v))
-            .map_err(|e| self.err(at, format!("`{key}`: {e}"), def.doc))?;
+        let value = value.and_then(|v| def.check(v)).map_err(|e| {
+            let about = format!("`{key}`");
+            let what = if e.starts_with(&about) {
+                e
+            } else {
+                format!("{about}: {e}")
+            };
+            self.err(at, what, format!("mend the value; it says: {}", def.doc))
+        })?;
         Ok(Param {
             def,
             value,
@@ -234,7 +240,7 @@ impl Preset {
                 r.err(
                     at,
                     what,
-                    format!("`seekwell devices` lists the parameters of {kind}"),
+                    format!("`seekwell devices {kind}:NAME` lists the parameters"),
                 )
             })?;
             out.push(r.param(def, at, v)?);
