@@ -203,7 +203,7 @@ impl Controller {
         let lo = pieces.iter().map(|p| p.1).min().unwrap_or(0);
         let hi = pieces.iter().map(|p| p.2).max().unwrap_or(0);
         let (p, q) = self.layout.parity(row);
-        let covers = |i: usize| pieces.iter().any(|x| *x == (i, lo, hi));
+        let covers = |i: usize| pieces.contains(&(i, lo, hi));
         let member = |i: usize| self.layout.data_member(row, i);
         let width = self.layout.width() as usize;
         let parity: Vec<usize> = [Some(p), q]

@@ -36,8 +36,11 @@ pub enum OptionError {
 
 const OPTIONS: &str = "memory, cache, cores, fs, barriers, aged, without, limit";
 
+/// Where a named mechanism is switched off.
+type Switch = fn(&mut Ablations) -> &mut bool;
+
 /// Mechanisms by the name they are taken out with.
-const MECHANISMS: &[(&str, fn(&mut Ablations) -> &mut bool)] = &[
+const MECHANISMS: &[(&str, Switch)] = &[
     ("plugging", |a| &mut a.no_plugging),
     ("readahead", |a| &mut a.no_readahead),
     ("stable-pages", |a| &mut a.no_stable_pages),
