@@ -87,14 +87,6 @@ static FILES: &[(&str, &str)] = &[
         include_str!("../../../devices/constant-constant.toml"),
     ),
     (
-        "emmc-motog-sandisk8.toml",
-        include_str!("../../../devices/emmc-motog-sandisk8.toml"),
-    ),
-    (
-        "sd-samsung-evoplus32.toml",
-        include_str!("../../../devices/sd-samsung-evoplus32.toml"),
-    ),
-    (
         "hdd-exos-x18.toml",
         include_str!("../../../devices/hdd-exos-x18.toml"),
     ),
@@ -145,6 +137,14 @@ static FILES: &[(&str, &str)] = &[
     (
         "ssd-x25m-g2-160.toml",
         include_str!("../../../devices/ssd-x25m-g2-160.toml"),
+    ),
+    (
+        "emmc-motog-sandisk8.toml",
+        include_str!("../../../devices/emmc-motog-sandisk8.toml"),
+    ),
+    (
+        "sd-samsung-evoplus32.toml",
+        include_str!("../../../devices/sd-samsung-evoplus32.toml"),
     ),
     (
         "cloud-aws-gp2-100.toml",

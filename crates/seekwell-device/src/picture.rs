@@ -61,18 +61,30 @@ const DEEPEST: u32 = 256;
 /// Longest command shown, sectors.
 const LARGEST: u32 = 1024;
 
-/// The pictures of a device, named as [`open`] takes it.
+/// The pictures of a device of this crate, named as [`open`] takes it.
 pub fn pictures(spec: &str) -> Result<Vec<Plot>, DeviceError> {
-    let preset = read_preset(spec)?;
-    if preset.kind == "hdd" {
-        let plots = HddParams::from_preset(&preset).and_then(|p| disk(&p));
-        return plots.map_err(|e| preset.locate(e, spec));
+    match curves(spec)? {
+        Some(plots) => Ok(plots),
+        None => Ok(measured(open(spec, 1)?)),
     }
-    let device = open(spec, 1)?;
-    Ok(match device.facts().depth {
+}
+
+/// The curves that follow from parameters alone: those of a hard disk.
+pub fn curves(spec: &str) -> Result<Option<Vec<Plot>>, DeviceError> {
+    let preset = read_preset(spec)?;
+    if preset.kind != "hdd" {
+        return Ok(None);
+    }
+    let plots = HddParams::from_preset(&preset).and_then(|p| disk(&p));
+    plots.map(Some).map_err(|e| preset.locate(e, spec))
+}
+
+/// The curves of any device, measured.
+pub fn measured<D: Device>(device: D) -> Vec<Plot> {
+    match device.facts().depth {
         1 => against_size(device),
         _ => against_depth(device),
-    })
+    }
 }
 
 fn disk(p: &HddParams) -> Result<Vec<Plot>, crate::ParamError> {
@@ -136,7 +148,7 @@ fn sweep<D: Device>(c: &mut Client<D>, op: Op, steps: &[Step]) -> Vec<(f64, Run)
     out
 }
 
-fn measured<D: Device>(device: D, x: (Axis, &[Step]), what: [Measure; 2]) -> Vec<Plot> {
+fn compared<D: Device>(device: D, x: (Axis, &[Step]), what: [Measure; 2]) -> Vec<Plot> {
     let mut client = Client::new(device);
     let read = sweep(&mut client, Op::Read, x.1);
     let write = sweep(&mut client, Op::Write, x.1);
@@ -178,7 +190,7 @@ fn doubled(first: u32, last: u32) -> Vec<u32> {
 fn against_depth<D: Device>(device: D) -> Vec<Plot> {
     let depths = doubled(1, device.facts().depth.clamp(2, DEEPEST));
     let steps: Vec<Step> = depths.iter().map(|d| (f64::from(*d), *d, 8)).collect();
-    measured(
+    compared(
         device,
         (doubling("commands outstanding", ""), &steps),
         [
@@ -202,7 +214,7 @@ fn against_size<D: Device>(device: D) -> Vec<Plot> {
         .iter()
         .map(|n| (f64::from(*n) / 2.0, 1, *n))
         .collect();
-    measured(
+    compared(
         device,
         (doubling("length", "KiB"), &steps),
         [

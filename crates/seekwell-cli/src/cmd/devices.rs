@@ -4,7 +4,7 @@ use crate::cli::Devices;
 use crate::fail::Failure;
 use crate::out::{Out, width};
 use seekwell_device::picture::{Axis, Plot};
-use seekwell_device::{Preset, catalogue, describe, pictures};
+use seekwell_device::{Preset, catalogue, describe};
 use seekwell_report::{catalog, chart, validation};
 use serde_json::{Value, json};
 
@@ -70,7 +70,7 @@ fn plots_as_json(plots: &[Plot]) -> Value {
 fn one(a: &Devices, name: &str) -> Result<(), Failure> {
     let bad = |e: seekwell_device::DeviceError| Failure::input(e.to_string());
     let p = describe(name).map_err(bad)?;
-    let plots = pictures(name).map_err(bad)?;
+    let plots = seekwell_sim::picture::pictures(name).map_err(|e| Failure::input(e.to_string()))?;
     if let Some(file) = &a.plot {
         let mut svg = Out::open(Some(file))?;
         svg.text(&chart::svg(&p.summary, &plots))?;
