@@ -114,7 +114,7 @@ pub static DEFS: &[Def] = &[
         "blocks drawn by gc=choices; 0: log2 of the blocks of a unit"),
     Def::new("gc_low", Dim::Count("blocks"), Some("4"), (3.0, 1e5),
         "detailed: free blocks of a unit below which cleaning keeps pace with writing"),
-    Def::new("gc_high", Dim::Count("blocks"), Some("6"), (3.0, 1e5),
+    Def::new("gc_high", Dim::Count("blocks"), Some("5"), (3.0, 1e5),
         "detailed: free blocks of a unit at which cleaning in idle time ends"),
     Def::new("copyback", Dim::Flag, Some("no"), NONE,
         "cleaning copies inside a unit, not over the channel"),

@@ -14,6 +14,7 @@
 
 mod emmc;
 mod hdd;
+mod ssd;
 
 pub use hdd::two_streams;
 
@@ -27,7 +28,7 @@ use seekwell_core::{Device, MmcHost, Nanos, Op, Packing};
 
 /// The tables of this crate. What is measured on more than a device (a queue, an array) is
 /// declared by the crate that has it, with the same types.
-pub static GROUPS: &[&Group] = &[&hdd::GROUP, &emmc::GROUP];
+pub static GROUPS: &[&Group] = &[&hdd::GROUP, &ssd::GROUP, &emmc::GROUP];
 
 /// One seed for all: the figures are means over enough requests for it not to matter.
 pub const SEED: u64 = 13;

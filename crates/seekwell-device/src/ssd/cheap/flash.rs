@@ -3,8 +3,6 @@
 use super::super::host::enter;
 use super::super::params::SsdParams;
 use super::super::tree::Tree;
-use rand::RngCore;
-use seekwell_core::rng::Pcg64Mcg;
 
 /// A unit: when its last read ends, when the programs booked on it end, and the cleaning it owes,
 /// which it does whenever it is idle.
@@ -96,7 +94,7 @@ impl Flash {
     /// Reads `pages` of one program unit, asked for at `ready`; when they are in the controller.
     /// `add` is what this type of page takes longer.
     #[inline]
-    pub fn read(&mut self, rng: &mut Pcg64Mcg, ready: u64, unit: u32, pages: u32, add: u64) -> u64 {
+    pub fn read(&mut self, ready: u64, unit: u32, pages: u32, add: u64) -> u64 {
         self.ops += 1;
         let unit = &mut self.units[unit as usize];
         let writing = unit.write_end > ready;
@@ -108,13 +106,14 @@ impl Flash {
             let left = (unit.write_end - ready) % self.prog_all;
             ready + unit.wait(ready, left, self.susp)
         } else {
+            let since = unit.free();
             unit.settle(ready);
             if unit.debt > 0 {
-                // Somewhere within one operation of the cleaning, which goes on meanwhile.
-                let within = ((u128::from(rng.next_u64()) * u128::from(self.prog)) >> 64) as u64;
+                // Cleaning began when the unit was free, one operation after the other; what the
+                // read waits for of the running one is done meanwhile.
                 let left = match unit.suspended.checked_sub(ready) {
                     Some(left) if left > 0 => left,
-                    _ => within,
+                    _ => self.prog_all - (ready - since.max(unit.suspended)) % self.prog_all,
                 };
                 let wait = unit.wait(ready, left.min(unit.debt), self.susp);
                 unit.debt -= wait;

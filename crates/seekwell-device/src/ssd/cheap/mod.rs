@@ -5,7 +5,8 @@
 //! Shared clocks are entered at the time a request begins to wait, and background work is booked
 //! on none of them: otherwise the far future looks busy and everything behind it waits. Where data
 //! lie is known for each MiB of addresses only (never written, written in order, written at
-//! random), and write amplification comes from the closed form. For the tails of cleaning, the
+//! random), and write amplification comes from the closed form. Reads beside heavy cleaning come out up
+//! to 10 % too fast, as they do not meet its transfers on the channels. For the tails of cleaning, the
 //! effects of TRIMs below a MiB, or hot and cold data, take the detailed variant.
 
 mod flash;
@@ -20,7 +21,8 @@ use super::streams::{Found, STREAMS, Streams};
 use crate::constant::out_of_range;
 use crate::divide::Divisor;
 use flash::Flash;
-use seekwell_core::rng::{self, Pcg64Mcg};
+use rand::RngCore;
+use seekwell_core::rng;
 use seekwell_core::{
     Accept, Command, Device, DeviceFacts, DeviceStats, Done, Instant, Op, Sectors,
 };
@@ -58,7 +60,8 @@ struct Buffer {
 pub struct CheapSsd {
     facts: DeviceFacts,
     p: SsdParams,
-    rng: Pcg64Mcg,
+    /// Where pages written at random lie depends on it.
+    salt: u64,
     front: Front,
     flash: Flash,
     regions: Regions,
@@ -103,7 +106,7 @@ impl CheapSsd {
         let wear = Wear::new(p, &regions);
         CheapSsd {
             facts: facts(p, &p.name, p.pages),
-            rng: rng::stream(seed, "ssd"),
+            salt: rng::stream(seed, "ssd").next_u64(),
             front: Front::new(p),
             flash: Flash::new(p),
             regions,
@@ -234,7 +237,7 @@ impl CheapSsd {
             let look = self.map.touch(page, true);
             if look.miss || look.write_back {
                 let unit = self.somewhere(page);
-                self.flash.read(&mut self.rng, at, unit, 1, 0);
+                self.flash.read(at, unit, 1, 0);
                 if look.write_back {
                     self.flash.program(since, at, 1, None, 0);
                 }

@@ -1,6 +1,6 @@
 //! Reads: from the buffer, from what was read ahead, from flash.
 
-use super::super::host::pages;
+use super::super::host::{NEVER, pages};
 use super::super::map_cache::COVERS;
 use super::super::regions::{Kind, REGION};
 use super::super::streams::Found;
@@ -10,7 +10,7 @@ impl CheapSsd {
     /// The unit of a page that lies anywhere.
     #[inline]
     pub(super) fn somewhere(&self, page: u64) -> u32 {
-        (((spread(page) >> 32) * u64::from(self.p.units)) >> 32) as u32
+        (((spread(page ^ self.salt) >> 32) * u64::from(self.p.units)) >> 32) as u32
     }
 
     /// Reads `n` pages from `first`, all in one region, from flash; when the last is in RAM.
@@ -27,7 +27,7 @@ impl CheapSsd {
         let look = self.map.touch(first, false);
         if look.miss {
             let unit = self.somewhere(!(first / COVERS));
-            ready = self.flash.read(&mut self.rng, ready, unit, 1, 0);
+            ready = self.flash.read(ready, unit, 1, 0);
             if look.write_back {
                 self.flash.program(ready, ready, 1, None, 0);
             }
@@ -42,7 +42,7 @@ impl CheapSsd {
                     let here = (u64::from(self.p.k) - within).min(end - page) as u32;
                     let unit = self.by_units.rest(group) as u32;
                     let add = self.p.read_add_ns[(self.by_units.split(group).0 % 3) as usize];
-                    let done = self.flash.read(&mut self.rng, ready, unit, here, add);
+                    let done = self.flash.read(ready, unit, here, add);
                     each(page, here, done);
                     last = last.max(done);
                     page += u64::from(here);
@@ -50,14 +50,14 @@ impl CheapSsd {
             }
             Kind::Random => {
                 while page < end {
-                    let h = spread(page);
+                    let h = spread(page ^ self.salt);
                     let unit = self.somewhere(page);
                     let add = if self.typed {
                         self.p.read_add_ns[(h as u32 % 3) as usize]
                     } else {
                         0
                     };
-                    let done = self.flash.read(&mut self.rng, ready, unit, 1, add);
+                    let done = self.flash.read(ready, unit, 1, add);
                     each(page, 1, done);
                     last = last.max(done);
                     page += 1;
@@ -84,8 +84,9 @@ impl CheapSsd {
         last
     }
 
-    /// Reads from RAM what was read ahead, the rest from flash, and reads further ahead.
-    fn stream(&mut self, i: usize, ram: u64, first: u64, end: u64, begins: bool) -> u64 {
+    /// Reads from RAM what was read ahead, the rest from flash, and reads further ahead; when the
+    /// first page is in RAM, and when the last.
+    fn stream(&mut self, i: usize, ram: u64, first: u64, end: u64, begins: bool) -> (u64, u64) {
         let ready = ram + self.p.lat_ns;
         let mut ahead = std::mem::take(&mut self.ahead[i]);
         let mask = ahead.ready.len() as u64 - 1;
@@ -93,15 +94,18 @@ impl CheapSsd {
             (ahead.from, ahead.to) = (first, first);
         }
         let hit = ahead.to.min(end);
-        let mut last = ram;
+        let (mut soonest, mut last) = (NEVER, ram);
         if first < hit {
             let from = first.max(hit.saturating_sub(mask + 1));
             for page in from..hit {
-                last = last.max(ahead.ready[(page & mask) as usize]);
+                let at = ahead.ready[(page & mask) as usize].max(ram);
+                soonest = soonest.min(at);
+                last = last.max(at);
             }
         }
         if hit < end {
-            last = last.max(self.span(ready, hit, end, &mut |_, _, _| {}));
+            let mut each = |_: u64, _: u32, at: u64| soonest = soonest.min(at);
+            last = last.max(self.span(ready, hit, end, &mut each));
             ahead.to = end;
         } else {
             self.hits += 1;
@@ -125,7 +129,7 @@ impl CheapSsd {
         }
         ahead.from = end;
         self.ahead[i] = ahead;
-        last
+        (soonest, last)
     }
 
     #[inline]
@@ -146,26 +150,44 @@ impl CheapSsd {
             Found::Alone
         };
         let end = first + u64::from(n);
-        let last = match found {
+        let writing = self.flash.last_end > t || !self.buffer.pending.is_empty();
+        // When the first page is in RAM, and when the last.
+        let (soonest, last) = match found {
             // Data in RAM need no look-up and no correction: only the command stage.
             Found::Begins(i) => self.stream(i, f, first, end, true),
             Found::Continues(i) => self.stream(i, f, first, end, false),
-            Found::Alone if self.flash.last_end > t || !self.buffer.pending.is_empty() => {
-                let mut last = f;
-                for page in first..end {
-                    if self.buffered(page, t) {
-                        self.hits += 1;
-                    } else {
-                        last = last.max(self.flash_read(ready, page, 1, |_, _, _| {}));
-                    }
-                }
-                last
+            Found::Alone if n == 1 => {
+                let at = if writing && self.buffered(first, t) {
+                    self.hits += 1;
+                    f
+                } else {
+                    self.flash_read(ready, first, 1, |_, _, _| {})
+                };
+                (at, at)
             }
-            Found::Alone if n == 1 => self.flash_read(ready, first, 1, |_, _, _| {}),
-            Found::Alone => self.span(ready, first, end, &mut |_, _, _| {}),
+            Found::Alone => {
+                let (mut soonest, mut last, mut page) = (NEVER, f, first);
+                while page < end {
+                    let mut to = page;
+                    while to < end && !(writing && self.buffered(to, t)) {
+                        to += 1;
+                    }
+                    if to > page {
+                        let soon = &mut soonest;
+                        let mut each = |_: u64, _: u32, at: u64| *soon = at.min(*soon);
+                        last = last.max(self.span(ready, page, to, &mut each));
+                    } else {
+                        soonest = f;
+                        to += 1;
+                    }
+                    page = to;
+                }
+                (soonest, last)
+            }
         };
         // The link moves pages as they come, so only the last is left when flash is done.
         let rest = self.front.link_ns(sectors.min(8));
-        link.max(last + rest)
+        let whole = self.front.link_ns(sectors);
+        link.max(last + rest).max(soonest + whole)
     }
 }

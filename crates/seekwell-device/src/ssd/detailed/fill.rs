@@ -56,7 +56,7 @@ pub(super) fn reserve(p: &SsdParams) -> u32 {
 /// Blocks of a unit.
 pub(super) fn blocks(p: &SsdParams) -> u64 {
     let share = p.pages as f64 * (1.0 + p.rho) / f64::from(p.units);
-    libm::ceil(share / f64::from(p.block)) as u64 + u64::from(reserve(p))
+    libm::round(share / f64::from(p.block)) as u64 + u64::from(reserve(p))
 }
 
 /// Brings map and units into the state the parameters ask for.

@@ -454,6 +454,9 @@ impl Device for DetailedSsd {
             self.wear.erases,
             self.wear.suspensions,
         );
+        if self.scale > 1 && u64::from(self.map.blocks) < UNIT_BLOCKS / 2 {
+            let _ = write!(out, "; so few that write amplification is too low");
+        }
         if self.slc_limit > 0 {
             let _ = write!(
                 out,

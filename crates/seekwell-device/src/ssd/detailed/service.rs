@@ -301,16 +301,12 @@ impl DetailedSsd {
             unit.owed = 0.0;
             return false;
         }
-        unit.cleaning = true;
         unit.owed > 0.0 || unit.free.len() < 2
     }
     /// Cleaning may go on, as there is nothing else to do.
-    fn may_clean(&mut self, u: usize) -> bool {
-        let unit = &mut self.units[u];
-        if unit.free.len() >= self.p.gc_marks.1 as usize {
-            unit.cleaning = false;
-        }
-        unit.cleaning || unit.doomed != NONE
+    fn may_clean(&self, u: usize) -> bool {
+        let unit = &self.units[u];
+        unit.free.len() < self.p.gc_marks.1 as usize || unit.doomed != NONE
     }
 
     /// One operation of cleaning; false if there is nothing to clean.

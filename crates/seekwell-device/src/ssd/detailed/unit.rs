@@ -158,8 +158,6 @@ pub(super) struct Unit {
     pub owed: f64,
     /// Copies a written page costs, by the last block chosen.
     pub price: f64,
-    /// Cleaning in idle time, until the high mark.
-    pub cleaning: bool,
     /// Internal writes due, in programs.
     pub extra: f64,
 }
@@ -189,7 +187,6 @@ impl Unit {
             spare: slots.collect(),
             owed: 0.0,
             price: 1.0,
-            cleaning: false,
             extra: 0.0,
         }
     }

@@ -1,0 +1,687 @@
+//! Laws of a flash drive: what must hold whatever the parameters are, and the shapes that decide
+//! what a scheduler can do for it.
+
+use rand::RngCore;
+use seekwell_core::rng::{self, Pcg64Mcg};
+use seekwell_core::{Accept, Command, Device, Instant, Nanos, Op};
+use seekwell_device::probe::{Client, Run, command};
+use seekwell_device::ssd::wa::write_amplification;
+use seekwell_device::ssd::{ClosedForms, DetailedSsd, SsdParams};
+use seekwell_device::{CheapSsd, catalogue, open, read_preset};
+
+type Boxed = Client<Box<dyn Device + Send>>;
+
+fn drives() -> Vec<String> {
+    let all = catalogue().into_iter().map(|e| e.name);
+    let ssds: Vec<String> = all.filter(|n| n.starts_with("ssd:")).collect();
+    assert!(ssds.len() >= 6);
+    ssds
+}
+fn params(spec: &str) -> SsdParams {
+    SsdParams::from_preset(&read_preset(spec).unwrap()).unwrap()
+}
+fn client(spec: &str) -> Boxed {
+    Client::new(open(spec, 5).unwrap())
+}
+fn detailed(spec: &str) -> Client<DetailedSsd> {
+    Client::new(DetailedSsd::new(&params(spec), 5).unwrap())
+}
+fn below(rng: &mut Pcg64Mcg, n: u64) -> u64 {
+    ((u128::from(rng.next_u64()) * u128::from(n)) >> 64) as u64
+}
+fn pages(d: &impl Device) -> u64 {
+    d.facts().capacity.0 / 8
+}
+/// Random 4 KiB commands over the first `span` pages, so many per cent of them writes.
+fn mixed<D: Device>(c: &mut Client<D>, span: u64, writes: u64, depth: usize, n: usize) -> Run {
+    let mut rng = rng::stream(c.now.0 ^ n as u64, "laws");
+    c.run(n, depth, Nanos::ZERO, |_| {
+        let op = if below(&mut rng, 100) < writes {
+            Op::Write
+        } else {
+            Op::Read
+        };
+        command(op, below(&mut rng, span) * 8, 8)
+    })
+}
+fn sequential<D: Device>(c: &mut Client<D>, op: Op, depth: usize, from: usize, n: usize) -> Run {
+    c.run(n, depth, Nanos::ZERO, |i| {
+        command(op, (from + i) as u64 * 256, 256)
+    })
+}
+fn near(what: &str, got: f64, want: f64, share: f64) {
+    println!("{what}: {got:.4}, expected {want:.4}");
+    assert!(
+        (got / want - 1.0).abs() <= share,
+        "{what}: {got:.4}, expected {want:.4} within {share}"
+    );
+}
+
+#[test]
+fn closed_forms_are_what_the_cheap_model_does() {
+    for d in drives() {
+        let closed = ClosedForms::new(&params(&d));
+        let mut c = client(&d);
+        let span = pages(&c.device);
+        let one = mixed(&mut c, span, 0, 1, 4_000);
+        near(
+            &format!("{d} read"),
+            one.mean_ms() * 1e3,
+            closed.read_us(),
+            0.02,
+        );
+        // So deep that the slowest stage has work all the time.
+        let depth = c.device.facts().depth.min(1023) as usize;
+        let all = mixed(&mut c, span, 0, depth, 40_000);
+        let share = if depth > 100 { 0.03 } else { 0.02 };
+        near(
+            &format!("{d} reads, depth {depth}"),
+            all.iops(),
+            closed.read_ceiling(),
+            share,
+        );
+        let plain = format!("{d},slc_bytes=0");
+        let mut c = client(&plain);
+        sequential(&mut c, Op::Write, 8, 0, 2_000);
+        let rate = sequential(&mut c, Op::Write, 8, 2_000, 2_000).mb();
+        near(
+            &format!("{d} sequential write"),
+            rate,
+            closed.sequential_write_mb(),
+            0.02,
+        );
+        let mut c = client(&format!("{plain},state=steady"));
+        mixed(&mut c, span, 100, 31, 150_000);
+        let rate = mixed(&mut c, span, 100, 31, 100_000).iops();
+        near(
+            &format!("{d} steady"),
+            rate,
+            closed.steady_random_write(),
+            0.02,
+        );
+    }
+}
+
+/// Four corners and a mix, filled and in steady state, of drives small enough for the map.
+#[test]
+fn both_variants_have_the_same_means() {
+    for (d, scale) in [
+        ("x25m-g2-160", 8),
+        ("s3700-100", 8),
+        ("sata3-256-2011", 8),
+        ("sata-tlc-1t,slc_bytes=0", 32),
+        ("nvme-gen4-tlc-2t,slc_bytes=0", 64),
+        ("nvme-dc-2t", 64),
+    ] {
+        let mut full = client(&format!("ssd:{d},variant=detailed,scale={scale}"));
+        let span = pages(&full.device);
+        let deep = 32;
+        // The cheap one over as many addresses, so that both are as full.
+        let cheap = |state: &str| client(&format!("ssd:{d},state={state}"));
+        let mut other = cheap("filled");
+        let whole = pages(&other.device);
+        let pair = |what: &str, a: f64, b: f64| near(&format!("{d} {what}"), a, b, 0.10);
+        let both = |a: &mut Boxed, b: &mut Boxed, writes, depth, n| {
+            (
+                mixed(a, span, writes, depth, n).iops(),
+                mixed(b, whole, writes, depth, n).iops(),
+            )
+        };
+        for depth in [1, 8, deep] {
+            let (a, b) = both(&mut full, &mut other, 0, depth, 8_000);
+            pair(&format!("random read, depth {depth}"), a, b);
+        }
+        let (a, b) = (
+            sequential(&mut full, Op::Read, 8, 0, 600).mb(),
+            sequential(&mut other, Op::Read, 8, 0, 600).mb(),
+        );
+        pair("sequential read", a, b);
+        let (a, b) = both(&mut full, &mut other, 30, deep, 15_000);
+        pair("mixed", a, b);
+        let mut both_write = |n| {
+            (
+                sequential(&mut full, Op::Write, 8, 0, n).mb(),
+                sequential(&mut other, Op::Write, 8, 0, n).mb(),
+            )
+        };
+        both_write(800);
+        let (a, b) = both_write(800);
+        pair("sequential write", a, b);
+        let mut full = client(&format!(
+            "ssd:{d},variant=detailed,scale={scale},state=steady"
+        ));
+        let mut other = cheap("steady");
+        both(&mut full, &mut other, 100, deep, 60_000);
+        let (a, b) = both(&mut full, &mut other, 100, deep, 40_000);
+        pair("steady random write", a, b);
+        // The backlog of writes goes first.
+        both(&mut full, &mut other, 30, deep, 60_000);
+        let (a, b) = both(&mut full, &mut other, 30, deep, 120_000);
+        pair("steady mixed", a, b);
+    }
+}
+
+/// A small drive for cleaning: 2 units of 1024-page blocks, a buffer that hides nothing.
+fn small(rho: f64, state: &str, more: &str) -> Client<DetailedSsd> {
+    detailed(&format!(
+        "ssd:s3700-100,variant=detailed,scale=1,units=2,channels=2,capacity=8388608,\
+         buffer=256KiB,rho={rho},state={state}{more}"
+    ))
+}
+/// Write amplification over the next `n` random writes.
+fn amplification(c: &mut Client<DetailedSsd>, span: u64, n: usize) -> f64 {
+    let before = c.device.wear();
+    mixed(c, span, 100, 31, n);
+    let after = c.device.wear();
+    1.0 + (after.copied_pages - before.copied_pages) as f64
+        / (after.host_pages - before.host_pages) as f64
+}
+
+#[test]
+fn write_amplification_of_uniform_random_writes() {
+    for (rho, share) in [
+        (0.07, 0.08),
+        (0.10, 0.05),
+        (0.15, 0.05),
+        (0.28, 0.05),
+        (0.5, 0.05),
+    ] {
+        let mut c = small(rho, "steady", "");
+        let span = pages(&c.device);
+        amplification(&mut c, span, 60_000);
+        let wa = amplification(&mut c, span, 150_000);
+        near(&format!("rho {rho}"), wa, write_amplification(rho), share);
+        c.device.check().unwrap();
+    }
+}
+
+/// The steady state is made, not reached; a filled drive written at random for long gets there.
+#[test]
+fn the_steady_state_is_where_a_filled_drive_ends() {
+    let more = ",block=128,capacity=1048576";
+    let mut filled = small(0.15, "filled", more);
+    let mut steady = small(0.15, "steady", more);
+    let span = pages(&filled.device);
+    let first = amplification(&mut filled, span, 15_000);
+    near("before the spare space is used", first, 1.0, 0.001);
+    amplification(&mut filled, span, 500_000);
+    let (a, b) = (
+        amplification(&mut filled, span, 100_000),
+        amplification(&mut steady, span, 100_000),
+    );
+    near("after four times the capacity", a, b, 0.03);
+    assert!(a > 3.5);
+}
+
+#[test]
+fn space_without_data_is_spare_space() {
+    // Half of the addresses trimmed: rho_eff = (1 + rho) / V - 1.
+    let mut c = small(0.10, "steady", ",block=256,capacity=2097152");
+    let span = pages(&c.device);
+    let half = span / 2;
+    let trims = (span - half) / 4096;
+    c.run(trims as usize, 1, Nanos::ZERO, |i| {
+        command(Op::Discard, (half + i as u64 * 4096) * 8, 4096 * 8)
+    });
+    assert_eq!(c.device.check().unwrap().on_flash, span - trims * 4096);
+    amplification(&mut c, half, 120_000);
+    let wa = amplification(&mut c, half, 60_000);
+    near("half trimmed", wa, write_amplification(1.2), 0.05);
+    // And its pages are read without flash.
+    let before = c.device.wear().array_reads;
+    c.one(command(Op::Read, half * 8 + 80, 8));
+    assert_eq!(c.device.wear().array_reads, before);
+}
+
+#[test]
+fn writes_confined_to_a_span_have_all_the_spare_space() {
+    let mut c = small(0.10, "filled", ",block=256,capacity=2097152");
+    let span = pages(&c.device) / 10;
+    amplification(&mut c, span, 150_000);
+    let full = amplification(&mut c, span, 60_000);
+    near("detailed", full, write_amplification(1.0), 0.10);
+    let p = params("ssd:s3700-100,rho=0.1");
+    let mut cheap = Client::new(CheapSsd::new(&p, 1));
+    let span = pages(&cheap.device) / 100;
+    mixed(&mut cheap, span, 100, 31, 3_000);
+    let whole = pages(&cheap.device);
+    let steady = Client::new(CheapSsd::new(
+        &params("ssd:s3700-100,rho=0.1,state=steady"),
+        1,
+    ));
+    near(
+        "cheap, whole",
+        steady.device.write_amplification(),
+        write_amplification(0.1),
+        0.01,
+    );
+    assert!(cheap.device.write_amplification() < 1.1 && whole > span);
+}
+
+#[test]
+fn a_fresh_drive_is_faster_than_a_steady_one() {
+    for variant in ["cheap", "detailed,scale=16"] {
+        for d in ["x25m-g2-160", "sata3-256-2011"] {
+            let rate = |state: &str| {
+                let mut c = client(&format!("ssd:{d},variant={variant},state={state}"));
+                let span = pages(&c.device);
+                mixed(&mut c, span, 100, 31, 15_000);
+                mixed(&mut c, span, 100, 31, 8_000).iops()
+            };
+            let (fresh, steady) = (rate("fresh"), rate("steady"));
+            let closed = ClosedForms::new(&params(&format!("ssd:{d}")));
+            let gain = closed.random_write(1.0) / closed.steady_random_write();
+            near(&format!("{d} {variant}"), fresh / steady, gain, 0.15);
+        }
+    }
+}
+
+#[test]
+fn in_order_writes_copy_nothing() {
+    let mut c = small(0.10, "filled", ",block=256,capacity=1048576");
+    let n = (c.device.facts().capacity.0 / 256) as usize;
+    for _ in 0..3 {
+        sequential(&mut c, Op::Write, 8, 0, n);
+    }
+    assert!(
+        c.device.wear().amplification() < 1.01,
+        "{:?}",
+        c.device.wear()
+    );
+    assert!(c.device.wear().erases > 1000);
+}
+
+#[test]
+fn rules_of_cleaning_rank_as_known() {
+    let wa = |gc: &str| {
+        let mut c = small(
+            0.10,
+            "steady",
+            &format!(",block=128,capacity=1048576,gc={gc}"),
+        );
+        let span = pages(&c.device);
+        amplification(&mut c, span, 150_000);
+        amplification(&mut c, span, 60_000)
+    };
+    let (greedy, ten, two) = (wa("greedy"), wa("choices"), wa("choices,gc_choices=2"));
+    let (fifo, age) = (wa("fifo"), wa("cost-benefit"));
+    println!("greedy {greedy} choices {ten} two {two} fifo {fifo} cost-benefit {age}");
+    // A few choices are nearly as good as all; two are not.
+    assert!(ten > greedy * 0.99 && ten < greedy * 1.10);
+    assert!(two > ten * 1.05);
+    // Oldest first cannot profit from chance; age weighted with emptiness lies close to greedy.
+    assert!(fifo > greedy * 1.02);
+    assert!(age < fifo && age > greedy * 0.99);
+}
+
+#[test]
+fn levelling_bounds_the_spread_of_erases() {
+    let spread = |wear: u32| {
+        let more = format!(",block=128,capacity=262144,wear_spread={wear}");
+        let mut c = small(0.20, "filled", &more);
+        let hot = pages(&c.device) / 20;
+        amplification(&mut c, hot, 250_000);
+        let (least, most) = (0..2)
+            .map(|u| c.device.erase_spread(u))
+            .fold((u32::MAX, 0), |a, b| (a.0.min(b.0), a.1.max(b.1)));
+        c.device.check().unwrap();
+        most - least
+    };
+    let (off, on) = (spread(0), spread(4));
+    assert!(off > 12 && on <= 8, "without {off}, with {on}");
+}
+
+/// FLUSH: free when nothing is dirty, a constant with power-loss protection, else as long as the
+/// programs it waits for.
+#[test]
+fn what_a_flush_costs() {
+    for variant in ["cheap", "detailed,scale=256"] {
+        let after = |spec: &str, n: u64| {
+            let mut c = client(&format!("ssd:{spec},variant={variant}"));
+            c.run(n as usize, 31, Nanos::ZERO, |i| {
+                command(Op::Write, i as u64 * 97 * 8, 8)
+            });
+            let first = c.one(command(Op::Flush, 0, 0)).as_ms_f64() * 1e3;
+            let second = c.one(command(Op::Flush, 0, 0)).as_ms_f64() * 1e3;
+            assert!(
+                second < 40.0,
+                "{spec} {variant}: nothing to flush took {second} us"
+            );
+            first
+        };
+        for n in [1, 64, 512] {
+            let us = after("s3700-100", n);
+            assert!(
+                us < 40.0,
+                "{variant}: {us} us after {n} writes with protection"
+            );
+        }
+        let plain = "s3700-100,plp=no,t_flush=1ms";
+        let (few, many) = (after(plain, 1), after(plain, 512));
+        // One page pads a program: its time, the transfer and t_flush.
+        near(&format!("{variant} one page"), few, 1300.0 + 1013.0, 0.05);
+        assert!(
+            many > few + 1300.0,
+            "{variant}: {few} us after 1, {many} us after 512"
+        );
+    }
+}
+
+/// On SATA a FLUSH drains the queue and holds up what comes behind it; on NVMe it is one of many.
+#[test]
+fn a_flush_blocks_sata_and_not_nvme() {
+    for variant in ["cheap", "detailed,scale=512"] {
+        for (link, blocks) in [("sata-6", true), ("pcie-3x4", false)] {
+            let spec = format!("ssd:s3700-100,variant={variant},plp=no,t_flush=5ms,link={link}");
+            let mut d = open(&spec, 1).unwrap();
+            let mut out = vec![];
+            let write = Command {
+                id: 1,
+                ..command(Op::Write, 0, 8)
+            };
+            d.accept(Instant::START, write);
+            d.advance(Instant::at_us(1_000), &mut out);
+            assert_eq!(out.len(), 1);
+            let now = Instant::at_us(1_000);
+            let read = |id| Command {
+                id,
+                ..command(Op::Read, 800_000, 8)
+            };
+            assert_eq!(d.accept(now, read(2)), Accept::Accepted);
+            let flush = Command {
+                id: 3,
+                ..command(Op::Flush, 0, 0)
+            };
+            assert_eq!(d.accept(now, flush), Accept::Accepted);
+            let behind = d.accept(now, read(4));
+            assert_eq!(behind == Accept::Busy, blocks, "{spec}");
+            out.clear();
+            while let Some(t) = d.next_event() {
+                d.advance(t, &mut out);
+            }
+            let at = |id| out.iter().find(|d| d.id == id).map(|d| d.at);
+            assert!(at(2) < at(3), "{spec}: the flush passed the read before it");
+            assert!(at(3) > Some(now + Nanos::from_ms(5)), "{spec}");
+            if !blocks {
+                assert!(
+                    at(4) < at(3),
+                    "{spec}: the read behind waited for the flush"
+                );
+            }
+            assert_eq!(
+                d.accept(at(3).unwrap(), read(5)),
+                Accept::Accepted,
+                "{spec}"
+            );
+        }
+    }
+}
+
+#[test]
+fn fua_without_protection_waits_for_the_program() {
+    for variant in ["cheap", "detailed,scale=256"] {
+        let time = |plp: &str| {
+            let mut c = client(&format!(
+                "ssd:s3700-100,variant={variant},plp={plp},t_flush=1ms"
+            ));
+            c.one(Command {
+                fua: true,
+                ..command(Op::Write, 4096, 8)
+            })
+            .as_ms_f64()
+        };
+        near(&format!("{variant} protected"), time("yes"), 0.0484, 0.05);
+        near(&format!("{variant} not"), time("no"), 2.35, 0.05);
+    }
+}
+
+/// Depth: never more than the units that balls thrown at random would find, nor the ceiling.
+#[test]
+fn reads_scale_with_depth_until_the_slowest_stage_is_full() {
+    for variant in ["cheap", "detailed,scale=256"] {
+        for d in ["s3700-100", "x25m-g2-160"] {
+            let spec = format!("ssd:{d},variant={variant},depth=256,t_fw_read=1us,link=pcie-4x4");
+            let closed = ClosedForms::new(&params(&spec));
+            let p = params(&spec);
+            let mut last = 0.0;
+            for depth in [1, 2, 4, 8, 16, 64, 256] {
+                let mut c = client(&spec);
+                let span = pages(&c.device);
+                let iops = mixed(&mut c, span, 0, depth, 3_000 + 100 * depth).iops();
+                assert!(iops > last && iops < closed.read_ceiling() * 1.01);
+                last = iops;
+                let unit = (p.read_ns + p.xfer_ns) as f64;
+                let bound = closed.busy_units(depth as f64) * 1e9 / unit;
+                assert!(
+                    iops < bound * 1.15,
+                    "{spec} depth {depth}: {iops} of {bound}"
+                );
+                if depth <= 4 {
+                    // Far from any ceiling it is the latency that counts.
+                    near(
+                        &format!("{spec} {depth}"),
+                        iops,
+                        depth as f64 * 1e6 / closed.read_us(),
+                        0.16,
+                    );
+                }
+            }
+            assert!(last > 0.85 * closed.read_ceiling(), "{spec}: {last}");
+        }
+    }
+}
+
+#[test]
+fn suspension_saves_reads_from_waiting_for_programs() {
+    for variant in ["cheap", "detailed,scale=256"] {
+        let run = |susp: &str| {
+            let spec = format!("ssd:s3700-100,variant={variant},state=steady,t_susp={susp}");
+            let mut c = client(&spec);
+            let span = pages(&c.device);
+            mixed(&mut c, span, 30, 4, 4_000);
+            mixed(&mut c, span, 30, 4, 12_000)
+        };
+        let (waits, suspends) = (run("0"), run("100us"));
+        assert!(
+            suspends.mean_ms() < 0.9 * waits.mean_ms(),
+            "{variant}: {} against {}",
+            suspends.mean_ms(),
+            waits.mean_ms()
+        );
+    }
+}
+
+#[test]
+fn a_small_map_cache_costs_a_read_more() {
+    for variant in ["cheap", "detailed,scale=64"] {
+        let read = |entries: u32| {
+            let mut c = client(&format!(
+                "ssd:s3700-100,variant={variant},map_cache={entries}"
+            ));
+            let span = pages(&c.device);
+            // One translation page, or all of them.
+            let span = if entries == 4 { 1024 } else { span };
+            mixed(&mut c, span, 0, 1, 3_000).mean_ms() * 1e3
+        };
+        let p = params("ssd:s3700-100");
+        let more = (p.read_ns + p.xfer_ns) as f64 / 1e3;
+        // Nearly all of 23 850 translation pages are missed, or of their 64th part.
+        near(&format!("{variant} misses"), read(64), read(0) + more, 0.03);
+        near(&format!("{variant} hits"), read(4), read(0), 0.01);
+    }
+}
+
+#[test]
+fn read_ahead_feeds_one_sequential_reader() {
+    for variant in ["cheap", "detailed,scale=256"] {
+        let rate = |ra: &str| {
+            let mut c = client(&format!("ssd:s3700-100,variant={variant},read_ahead={ra}"));
+            sequential(&mut c, Op::Read, 1, 0, 400).mb()
+        };
+        let (without, with) = (rate("0"), rate("256KiB"));
+        assert!(
+            without < 400.0 && with > 500.0,
+            "{variant}: {without}, {with}"
+        );
+        let random = |ra: &str| {
+            let mut c = client(&format!("ssd:s3700-100,variant={variant},read_ahead={ra}"));
+            let span = pages(&c.device);
+            mixed(&mut c, span, 0, 8, 5_000).iops()
+        };
+        near(
+            &format!("{variant} random"),
+            random("256KiB"),
+            random("0"),
+            0.005,
+        );
+    }
+}
+
+#[test]
+fn the_fast_region_fills_and_is_emptied_in_idle_time() {
+    for (variant, size) in [("cheap", "2GiB"), ("detailed,scale=64", "64GiB")] {
+        let spec = format!(
+            "ssd:nvme-gen4-tlc-2t,variant={variant},state=fresh,slc_bytes={size},slc_static={size}"
+        );
+        let mut c = client(&spec);
+        // 1 or 2 GiB of fast region, 64 MiB of buffer.
+        let fast = sequential(&mut c, Op::Write, 8, 0, 6_000).mb();
+        sequential(&mut c, Op::Write, 8, 6_000, 15_000);
+        let slow = sequential(&mut c, Op::Write, 8, 21_000, 2_000).mb();
+        c.sleep(Nanos::from_secs(10));
+        let again = sequential(&mut c, Op::Write, 8, 23_000, 4_000).mb();
+        assert!(
+            fast > 6_000.0 && slow < 1_600.0 && again > 6_000.0,
+            "{spec}: {fast} {slow} {again}"
+        );
+    }
+}
+
+#[test]
+fn links_have_their_rates() {
+    for (link, mb) in [("sata-1.5", 135.0), ("sata-3", 270.0), ("sata-6", 550.0)] {
+        let mut c = client(&format!("ssd:s3700-100,link={link}"));
+        let rate = sequential(&mut c, Op::Read, 8, 0, 400).mb();
+        near(link, rate, mb, 0.02);
+    }
+    for (link, mb) in [("pcie-3x4", 3_300.0), ("pcie-4x4", 7_000.0)] {
+        let mut c = client(&format!("ssd:nvme-gen4-tlc-2t,link={link}"));
+        let rate = sequential(&mut c, Op::Read, 8, 0, 2_000).mb();
+        near(link, rate, mb, 0.02);
+    }
+    let typed = params("ssd:s3700-100,link=sata-3,link_rate=200");
+    assert_eq!(typed.link_mb, 200.0);
+}
+
+/// The map of a terabyte of flash takes 2 GiB at most; larger drives are scaled, and say so.
+#[test]
+fn memory_is_bounded_and_the_scale_is_stated() {
+    for d in drives() {
+        let c = detailed(&format!("{d},variant=detailed,state=fresh"));
+        let (p, device) = (params(&d), &c.device);
+        let flash_tb = p.pages as f64 * (1.0 + p.rho) * 4096.0 / 1e12;
+        let full = device.table_bytes() as f64 * device.scale() as f64;
+        assert!(
+            full <= flash_tb * 2.05 * f64::from(1 << 30),
+            "{d}: {full} for {flash_tb} TB"
+        );
+        assert!(
+            device.table_bytes() <= 132 << 20,
+            "{d}: {}",
+            device.table_bytes()
+        );
+        let said = format!("1/{}", device.scale());
+        let mut state = String::new();
+        device.state(&mut state);
+        assert!(state.contains(&said), "{state}");
+        assert_eq!(device.facts().name.contains(&said), device.scale() > 1);
+        assert_eq!(device.facts().capacity.0 / 8, p.pages / device.scale());
+    }
+}
+
+#[test]
+fn a_scale_that_leaves_no_blocks_is_refused() {
+    let e = match open("ssd:s3700-100,variant=detailed,scale=65536", 1) {
+        Err(e) => e.to_string(),
+        Ok(_) => panic!("accepted"),
+    };
+    assert!(e.contains("scale") && e.contains("smaller"), "{e}");
+}
+
+/// Pages are neither lost nor doubled, whatever is done.
+#[test]
+fn the_map_keeps_every_page_once() {
+    for more in [
+        "",
+        ",gc=choices",
+        ",alloc=static",
+        ",copyback=yes",
+        ",wear_spread=3",
+        ",map_cache=3",
+    ] {
+        let mut c = small(0.12, "fresh", &format!(",block=64,capacity=262144{more}"));
+        let span = pages(&c.device);
+        let mut rng = rng::stream(2, "laws");
+        let mut holds = vec![false; span as usize];
+        for round in 0..60 {
+            let n = 1 + below(&mut rng, 60);
+            let mut next = vec![];
+            for _ in 0..1500 {
+                let at = below(&mut rng, span - n);
+                let trim = below(&mut rng, 40) == 0;
+                for p in at..at + n {
+                    holds[p as usize] = !trim;
+                }
+                let op = if trim { Op::Discard } else { Op::Write };
+                next.push(command(op, at * 8, n as u32 * 8));
+            }
+            // One at a time: the order of completion is the order of the commands.
+            c.run(next.len(), 1, Nanos::ZERO, |i| next[i]);
+            if round % 20 == 0 {
+                c.one(command(Op::Flush, 0, 0));
+            }
+            let counts = c.device.check().unwrap();
+            let expected = holds.iter().filter(|h| **h).count() as u64;
+            assert_eq!(counts.on_flash + counts.in_slots, expected, "{more}");
+        }
+        assert!(c.device.wear().erases > 500, "{more}");
+    }
+}
+
+/// How write amplification grows from the filled drive on: the cheap law against the map.
+#[test]
+fn the_ramp_of_the_cheap_variant_follows_the_map() {
+    for rho in [0.10, 0.28] {
+        let mut c = small(rho, "filled", ",block=128,capacity=2097152");
+        let span = pages(&c.device);
+        let spare = rho * span as f64;
+        let p = SsdParams {
+            k: 4,
+            ..params(&format!(
+                "ssd:s3700-100,rho={rho},capacity=2097152,units=4,channels=4,block=128"
+            ))
+        };
+        let mut cheap = Client::new(CheapSsd::new(&p, 1));
+        let step = (spare / 2.0) as usize;
+        let (mut full, mut law) = (0.0, 0.0);
+        for i in 0..10 {
+            let wa = amplification(&mut c, span, step);
+            let before = cheap.device.write_amplification();
+            mixed(&mut cheap, span, 100, 31, step);
+            let now = (before + cheap.device.write_amplification()) / 2.0;
+            println!(
+                "rho {rho}, {:.1} times the spare space: {wa:.2}, cheap {now:.2}",
+                0.5 * f64::from(i + 1)
+            );
+            // Sums: pages programmed until then.
+            full += wa;
+            law += now;
+        }
+        near(
+            &format!("rho {rho}, programs until 5 times the spare"),
+            law,
+            full,
+            0.15,
+        );
+    }
+}
