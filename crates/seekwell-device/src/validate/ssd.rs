@@ -194,8 +194,8 @@ fn left_beside_syncs(b: &Bench) -> Measured<f64> {
     let mut due = [true, true];
     let mut flush = false;
     while now < end {
-        for who in 0..2 {
-            if !due[who] {
+        for (who, due) in due.iter_mut().enumerate() {
+            if !*due {
                 continue;
             }
             let c = match (who, flush) {
@@ -207,8 +207,8 @@ fn left_beside_syncs(b: &Bench) -> Measured<f64> {
                 id: who as u32,
                 ..c
             };
-            due[who] = device.accept(now, c) == Accept::Busy;
-            flush ^= who == 1 && !due[who];
+            *due = device.accept(now, c) == Accept::Busy;
+            flush ^= who == 1 && !*due;
         }
         let Some(t) = device.next_event() else { break };
         now = t;
