@@ -113,6 +113,11 @@ pub trait Probe {
     fn facts(&self) -> &Facts;
     /// Now, ns on the clock of [`Timed`].
     fn now(&self) -> u64;
+    /// What others did to the device meanwhile, in a few words; `None` if nothing that counts, or it
+    /// is not known.
+    fn disturbed(&self) -> Option<String> {
+        None
+    }
     /// Lets time pass.
     fn sleep(&mut self, ns: u64) -> Result<(), Stop>;
     /// Sends `ios` in order, keeping up to `depth` of them outstanding, until all are back; `out` is

@@ -88,6 +88,14 @@ pub enum Command {
     Schedulers(Schedulers),
     /// List the modelled devices, or tell all about one
     Devices(Devices),
+    /// Fit a device model to a real disk, drive or file by timing reads
+    ///
+    /// Finds by probing what PATH is (a hard disk or flash), measures what a model of it needs,
+    /// and writes a preset that `--device FILE` and `seekwell devices FILE` take. Each parameter
+    /// comes with its method, 95 % interval and number of samples; what the probes do not tell is
+    /// marked. Only reads, unless --allow-write is given. The device should be idle. Interrupt it
+    /// (Ctrl-C) and what is known by then is kept.
+    Calibrate(Calibrate),
     /// List the trace formats, or tell all about one
     Formats(Formats),
     /// Print a completion script for a shell
@@ -476,6 +484,63 @@ pub struct Devices {
     /// Where to
     #[command(flatten)]
     pub output: Output,
+}
+
+/// Arguments of `calibrate`.
+#[derive(Args, Debug)]
+pub struct Calibrate {
+    /// Block device or file; or a modelled device (hdd:hitachi-7k500), to see what probing finds of
+    /// one that is known
+    #[arg(value_hint = ValueHint::FilePath)]
+    pub path: PathBuf,
+    /// Time for everything (90s, 3m, 1m30s)
+    #[arg(long, value_name = "TIME", default_value = "3m", value_parser = budget)]
+    pub budget: f64,
+    /// Measure writing too: what is written is what was just read from the same place. Refused on
+    /// a device that is mounted or otherwise in use
+    #[arg(long)]
+    pub allow_write: bool,
+    /// Write the preset to FILE, which appears whole or not at all [default: KIND-NAME.toml here,
+    /// with a number if there is one already]
+    #[arg(long, short, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub output: Option<PathBuf>,
+    /// Name of the preset [default: the last part of PATH]
+    #[arg(long, value_name = "NAME")]
+    pub name: Option<String>,
+    /// Write measurement, fit and residuals to FILE as SVG
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub plot: Option<PathBuf>,
+    /// Seed of the places probed
+    #[arg(long, value_name = "SEED", default_value_t = 1)]
+    pub seed: u64,
+    /// Print one JSON document
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Seconds of `3m`, `90s` or `1m30s`.
+fn budget(text: &str) -> Result<f64, String> {
+    let bad = || format!("{text:?} is no time: write 90s, 3m or 1m30s");
+    let (mut rest, mut sum) = (text, 0.0);
+    while !rest.is_empty() {
+        let digits = rest.find(|c: char| !c.is_ascii_digit() && c != '.');
+        let (number, tail) = rest.split_at(digits.ok_or_else(bad)?);
+        let number: f64 = number.parse().map_err(|_| bad())?;
+        let unit = tail.chars().next().ok_or_else(bad)?;
+        sum += number
+            * match unit {
+                's' => 1.0,
+                'm' => 60.0,
+                'h' => 3600.0,
+                _ => return Err(bad()),
+            };
+        rest = &tail[unit.len_utf8()..];
+    }
+    if (5.0..=86_400.0).contains(&sum) {
+        Ok(sum)
+    } else {
+        Err(format!("{text}: between 5 seconds and 24 hours, please"))
+    }
 }
 
 /// Arguments of `formats`.

@@ -21,6 +21,9 @@ pub enum Failure {
     /// Nothing to say: what was asked for differs.
     #[error("")]
     Difference,
+    /// The user stopped it; says what was kept.
+    #[error("{0}")]
+    Interrupted(String),
     /// What the user gave does not work; says what to do about it.
     #[error("{0}")]
     Input(String),
@@ -46,6 +49,10 @@ impl Failure {
             // A reader that has seen enough (`| head`) is no failure.
             Failure::Output { source, .. } if source.kind() == io::ErrorKind::BrokenPipe => {
                 ExitCode::SUCCESS
+            }
+            Failure::Interrupted(_) => {
+                say(&self.to_string());
+                ExitCode::from(130)
             }
             Failure::Input(_) => {
                 say(&self.to_string());

@@ -49,3 +49,38 @@ impl Drop for Progress {
         self.bar.finish_and_clear();
     }
 }
+
+/// Time used of a budget, and what it is used for.
+pub struct Budget {
+    bar: ProgressBar,
+}
+
+impl Budget {
+    /// Of so many seconds.
+    pub fn new(quiet: bool, budget_s: f64) -> Self {
+        let visible = !quiet && std::io::stderr().is_terminal();
+        let bar = if visible {
+            let bar = ProgressBar::new((budget_s * 1e3) as u64);
+            let style = ProgressStyle::with_template("{spinner} [{bar:30}] {elapsed} {msg}");
+            if let Ok(style) = style {
+                bar.set_style(style);
+            }
+            bar.enable_steady_tick(Duration::from_millis(200));
+            bar
+        } else {
+            ProgressBar::hidden()
+        };
+        Budget { bar }
+    }
+    /// Where it stands.
+    pub fn at(&self, stage: &'static str, used_s: f64) {
+        self.bar.set_position((used_s * 1e3) as u64);
+        self.bar.set_message(stage);
+    }
+}
+
+impl Drop for Budget {
+    fn drop(&mut self) {
+        self.bar.finish_and_clear();
+    }
+}

@@ -11,6 +11,7 @@ pub mod inforce;
 pub mod machine;
 pub mod mapping;
 pub mod place;
+pub mod probe;
 pub mod ring;
 pub mod run;
 pub mod shared;

@@ -4,6 +4,7 @@
 //! writes text. Nothing here runs a scheduler or opens a file. Styles are written as ANSI codes;
 //! whoever owns the stream strips them where they are not wanted.
 
+pub mod calibrate;
 pub mod catalog;
 pub mod chart;
 pub mod compare;

@@ -40,6 +40,8 @@ const PROGRAMS: u32 = 256;
 pub(crate) const ERASE_US: f64 = 3000.0;
 pub(crate) const BUFFER_KIB: f64 = 8192.0;
 const PAGE: f64 = 4096.0;
+/// Bytes of a command of a sequential reader or writer: over MB/s, its time in us.
+const COMMAND: f64 = 131_072.0;
 
 impl Candidate {
     /// Closed forms, turned round.
@@ -174,6 +176,8 @@ fn improve(c: &mut Candidate, m: &Shown, got: &Shown) {
     // What the firmware takes limits the deepest queue, if anything but the units does.
     let serial = ratio(got.ceiling(), m.ceiling());
     let fw = (c.t_fw_read * serial).clamp(0.01, m.latency.value * 900.0);
+    // Nor can a command of a sequential reader take longer.
+    let fw = fw.min(COMMAND / m.rate.value);
     c.t_read = (c.t_read + latency - (fw - c.t_fw_read)).max(0.05);
     c.t_fw_read = fw;
     let rate = ratio(m.rate.value, got.rate.value);
@@ -187,6 +191,7 @@ fn improve(c: &mut Candidate, m: &Shown, got: &Shown) {
     if let (Some(want), Some(have)) = (&m.writes, &got.writes) {
         c.t_fw_write = (c.t_fw_write * ratio(have.burst, want.burst))
             .min(want.latency.value * 1e3)
+            .min(COMMAND / want.rate.value)
             .max(0.01);
         c.t_ack = (c.t_ack + (want.latency.value - have.latency.value) * 1e3).max(0.0);
         c.t_prog = (c.t_prog * ratio(have.rate.value, want.rate.value)).clamp(0.1, 9e5);

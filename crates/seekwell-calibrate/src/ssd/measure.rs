@@ -2,9 +2,10 @@
 //! long reads and writes, the cost of a flush. The same measurements are made on a candidate model,
 //! so that a fit compares like with like.
 
+use crate::fit::short;
 use crate::probe::{Io, Stop};
 use crate::session::{SMALL, Session};
-use crate::stats::{half_width, mean, median};
+use crate::stats::{half_width, mean, median, quantile};
 
 /// Reads and writes of a rate: 128 KiB.
 const BLOCK: u32 = 256;
@@ -69,14 +70,32 @@ pub(crate) struct Effort {
     pub ms: f64,
 }
 
-/// Latencies without the few that met something else.
-fn steady(mut ms: Vec<f64>) -> Mean {
+/// Mean latency without the few that met something else. Where these are many, as on a busy host,
+/// the mean tells of the host: then the median is taken, and a remark made.
+fn steady(s: &mut Session<'_>, what: &str, mut ms: Vec<f64>) -> Mean {
     ms.sort_by(f64::total_cmp);
+    let usual = median(&ms);
     let keep = ms.len() - ms.len() / 100;
-    let ms = &ms[..keep];
+    let m = Mean {
+        value: mean(&ms[..keep]),
+        pm: half_width(&ms[..keep]),
+        n: keep,
+    };
+    if m.value <= 1.5 * usual {
+        return m;
+    }
+    let us = |ms: f64| short(libm::round(ms * 1e4) / 10.0);
+    s.note(format!(
+        "{what} are noisy: half take less than {} us, but the mean is {} us; the median is taken. \
+         A busy host, or a device that is in use",
+        us(usual),
+        us(m.value)
+    ));
+    let w = 0.98 / libm::sqrt(ms.len() as f64);
+    let (lo, hi) = (quantile(&ms, 0.5 - w), quantile(&ms, 0.5 + w));
     Mean {
-        value: mean(ms),
-        pm: half_width(ms),
+        value: usual,
+        pm: (hi - lo) / 2.0,
         n: ms.len(),
     }
 }
@@ -117,7 +136,8 @@ pub(crate) fn shown(s: &mut Session<'_>, effort: Effort) -> Result<Shown, Stop> 
     s.stage("read latency");
     let n = (effort.ios / 4).min(2000);
     let ios: Vec<Io> = (0..n).map(|_| Io::read(s.anywhere(), SMALL)).collect();
-    let latency = steady(s.run(&ios, 1)?.iter().map(|t| t.ms()).collect());
+    let ms = s.run(&ios, 1)?.iter().map(|t| t.ms()).collect();
+    let latency = steady(s, "single reads", ms);
     let mut sizes = vec![];
     for size in SIZES {
         let room = (s.capacity() - u64::from(size)) / 8;
@@ -181,7 +201,7 @@ fn writes(s: &mut Session<'_>, effort: Effort, deep: usize) -> Result<Writes, St
         ms.extend(s.run(&ios, 1)?.iter().map(|t| t.ms()));
         s.sleep_ms(20.0)?;
     }
-    let latency = steady(ms);
+    let latency = steady(s, "single writes", ms);
     let mut bursts = vec![];
     for _ in 0..5 {
         let n = 4 * deep;

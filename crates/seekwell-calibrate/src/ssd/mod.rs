@@ -63,7 +63,7 @@ fn found(s: &mut Session<'_>, m: &Shown, c: &Candidate, got: &Shown) {
     } else {
         depth.unknown()
     });
-    let guess = "not to be told apart from outside";
+    let guess = "a guess; several values show the same";
     s.found(Estimate::num("channels", f64::from(c.channels), "channels", guess).unknown());
     s.found(
         Estimate::num(
@@ -167,10 +167,12 @@ fn found(s: &mut Session<'_>, m: &Shown, c: &Candidate, got: &Shown) {
              written blocks may take longer",
         );
     }
-    s.note(
-        "the drive was taken in the state it was found in; a fresh one writes faster than one \
-         written at random for long",
-    );
+    if m.writes.is_some() {
+        s.note(
+            "the drive was taken in the state it was found in; a fresh one writes faster than one \
+             written at random for long",
+        );
+    }
 }
 
 fn curves(s: &mut Session<'_>, m: &Shown, got: &Shown) {

@@ -1,5 +1,6 @@
 //! One file per command.
 
+mod calibrate;
 mod check_worlds;
 mod compare;
 mod completions;
@@ -20,6 +21,7 @@ pub fn run(cli: &Cli) -> Result<(), Failure> {
     match &cli.command {
         Command::Explain(a) => explain::run(a, cli.quiet),
         Command::Compare(a) => compare::run(a, cli.quiet),
+        Command::Calibrate(a) => calibrate::run(a, cli.quiet),
         Command::Replay(a) => replay::run(a, cli.quiet),
         Command::Demo(a) => demo::run(a),
         Command::CheckWorlds(a) => check_worlds::run(a, cli.quiet),

@@ -1,0 +1,159 @@
+//! `seekwell calibrate PATH`
+
+use crate::cli::Calibrate;
+use crate::fail::Failure;
+use crate::out::{Out, note, width};
+use crate::progress::Budget;
+use seekwell_calibrate::{Fit, Options, Probe, SimProbe, Stop, calibrate, kind_of, preset};
+use seekwell_core::Device;
+use seekwell_device::open;
+use seekwell_host::probe::RealProbe;
+use seekwell_host::stop::{self, Signals};
+use seekwell_report::calibrate as report;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Mean delay of a completion on its way to a program, of a modelled device.
+const HOST_NOISE_NS: f64 = 3_000.0;
+
+/// The name of the preset: what the user gave, or the last part of the path, in letters that need
+/// no quoting.
+fn name_of(a: &Calibrate) -> String {
+    let last = || {
+        let stem = a.path.file_stem().map(|s| s.to_string_lossy().into_owned());
+        stem.unwrap_or_default()
+    };
+    let name = a.name.clone().unwrap_or_else(last);
+    let name: String = name
+        .chars()
+        .map(|c| {
+            if c.is_alphanumeric() || "-_.".contains(c) {
+                c
+            } else {
+                '-'
+            }
+        })
+        .collect();
+    if name.is_empty() {
+        "device".into()
+    } else {
+        name
+    }
+}
+
+/// A file of this name here that does not exist yet.
+fn fresh(kind: &str, name: &str) -> PathBuf {
+    let first = PathBuf::from(format!("{kind}-{name}.toml"));
+    let numbered = (2..).map(|i| PathBuf::from(format!("{kind}-{name}-{i}.toml")));
+    std::iter::once(first)
+        .chain(numbered)
+        .find(|p| !p.exists())
+        .unwrap_or_default()
+}
+
+fn write(path: &Path, text: &str) -> Result<(), Failure> {
+    let mut out = Out::open(Some(path))?;
+    out.text(text)?;
+    out.done()
+}
+
+/// Whether a result can be written there, before minutes are spent on it.
+fn writable(path: Option<&Path>) -> Result<(), Failure> {
+    path.map_or(Ok(()), |p| Out::open(Some(p)).map(drop))
+}
+
+/// A modelled device, if the path is the name of one: on virtual time, with the noise of a host.
+fn modelled(a: &Calibrate) -> Option<Result<SimProbe<Box<dyn Device + Send>>, Failure>> {
+    let name = a
+        .path
+        .to_str()
+        .filter(|n| n.contains(':') && !a.path.exists())?;
+    let device = open(name, a.seed).map_err(|e| Failure::input(e.to_string()));
+    Some(device.map(|d| {
+        let depth = d.facts().depth;
+        let probe = SimProbe::new(d, a.seed, HOST_NOISE_NS).with_facts(|f| {
+            name.clone_into(&mut f.name);
+            f.depth = Some(depth);
+        });
+        if a.allow_write {
+            probe.allow_write()
+        } else {
+            probe
+        }
+    }))
+}
+
+/// Probes, and writes what was found.
+pub fn run(a: &Calibrate, quiet: bool) -> Result<(), Failure> {
+    let model = modelled(a).transpose()?;
+    let stop = Arc::new(stop::Stop::new(None, true));
+    let signals =
+        Signals::catch().map_err(|e| Failure::input(format!("signals cannot be caught: {e}")))?;
+    let real = || RealProbe::open(&a.path, a.allow_write, stop);
+    let mut probe: Box<dyn Probe> = match model {
+        Some(m) => Box::new(m),
+        None => Box::new(real().map_err(|e| Failure::input(e.to_string()))?),
+    };
+    writable(a.output.as_deref())?;
+    writable(a.plot.as_deref())?;
+    let options = Options {
+        budget_s: a.budget,
+        seed: a.seed,
+    };
+    let bar = Budget::new(quiet, a.budget);
+    let mut fit = calibrate(&mut *probe, options, &mut |p| bar.at(p.stage, p.used_s));
+    drop(bar);
+    drop(signals);
+    fit.notes.extend(probe.disturbed());
+    finish(a, quiet, &fit)
+}
+
+fn finish(a: &Calibrate, quiet: bool, fit: &Fit) -> Result<(), Failure> {
+    let name = name_of(a);
+    let text = preset(fit, &name);
+    let mut out = Out::open(None)?;
+    if a.json {
+        out.json(&report::json(fit, text.as_deref()))?;
+    } else {
+        out.text(&report::text(fit, width()))?;
+    }
+    let mut kept = String::from("too little was known by then for a preset");
+    if let (Some(text), Some(kind)) = (&text, kind_of(fit)) {
+        let path = a.output.clone().unwrap_or_else(|| fresh(kind, &name));
+        write(&path, text)?;
+        let shown = path.display().to_string();
+        // A bare name would be taken for that of an embedded preset.
+        let shown = if shown.contains('/') {
+            shown
+        } else {
+            format!("./{shown}")
+        };
+        kept = format!("what was known by then is in {shown}");
+        if !a.json {
+            out.line(&format!(
+                "\nWrote {shown}. Look at it: seekwell devices {shown}; use it: seekwell compare \
+                 --device {shown}"
+            ))?;
+        }
+    }
+    if let Some(plot) = &a.plot {
+        write(plot, &report::svg(fit))?;
+    }
+    out.done()?;
+    match &fit.cut {
+        Some(Stop::Interrupted) => Err(Failure::Interrupted(format!("interrupted; {kept}"))),
+        Some(Stop::Device(why)) => Err(Failure::input(format!("{why}; {kept}"))),
+        Some(Stop::Budget) => {
+            let n = "the time budget ended first; what is missing is marked in the preset. Give \
+                     more with --budget";
+            note(quiet, n);
+            Ok(())
+        }
+        None if text.is_none() => Err(Failure::input(format!(
+            "{}: no preset describes it: {}",
+            a.path.display(),
+            fit.because
+        ))),
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,244 @@
+//! `seekwell calibrate` on files and loop devices of its own.
+
+use super::*;
+use serde_json::Value;
+use std::fs;
+use std::time::{Duration, Instant};
+
+const MIB: usize = 1 << 20;
+
+/// A file without holes in which every block differs.
+fn image(name: &str, mib: usize) -> String {
+    let mut x = 1u64;
+    let bytes: Vec<u8> = (0..mib * MIB / 8)
+        .flat_map(|_| {
+            x = x.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            x.to_le_bytes()
+        })
+        .collect();
+    let path = scratch(name, &bytes);
+    let f = fs::File::open(&path).expect("the image");
+    f.sync_all().expect("on the disk");
+    path
+}
+
+fn shell(program: &str, args: &[&str]) -> Option<String> {
+    let o = Command::new(program).args(args).output().ok()?;
+    o.status
+        .success()
+        .then(|| String::from_utf8_lossy(&o.stdout).trim().to_owned())
+}
+
+/// A loop device over a file of ours; detached when it goes.
+struct Loop(String);
+
+impl Loop {
+    fn over(file: &str) -> Option<Loop> {
+        shell("losetup", &["-f", "--show", "--direct-io=on", file])
+            .or_else(|| shell("losetup", &["-f", "--show", file]))
+            .map(Loop)
+    }
+}
+
+impl Drop for Loop {
+    fn drop(&mut self) {
+        shell("losetup", &["-d", &self.0]);
+    }
+}
+
+/// A mount of ours; gone when it goes.
+struct Mount(String);
+
+impl Drop for Mount {
+    fn drop(&mut self) {
+        shell("umount", &[&self.0]);
+    }
+}
+
+fn path_of(name: &str) -> String {
+    let dir = PathBuf::from(env!("CARGO_TARGET_TMPDIR"));
+    dir.join(name).display().to_string()
+}
+
+/// What a calibration of something real must leave behind, whatever the machine is doing: a preset
+/// that lists and runs, or a reason why there is none.
+fn check(r: &Ran, preset: &str) {
+    let json: Value = serde_json::from_str(&r.out).unwrap_or_else(|e| panic!("{e}: {}", r.err));
+    let seconds = json["seconds"].as_f64().expect("seconds");
+    assert!(seconds < 13.0, "the budget was 10 s, it took {seconds}");
+    assert!(json["ios"].as_u64() > Some(100));
+    if json["preset"].is_null() {
+        // A machine so busy that its disk takes milliseconds.
+        assert_eq!(r.code, 2, "{}", r.err);
+        assert!(r.err.contains("no preset describes it"), "{}", r.err);
+        println!("skipped: no preset to run: {}", json["because"]);
+        return;
+    }
+    assert_eq!(r.code, 0, "{}", r.err);
+    assert_eq!(
+        json["preset"],
+        fs::read_to_string(preset).expect("the preset")
+    );
+    let parameters = json["parameters"].as_array().expect("parameters");
+    let measured = parameters.iter().filter(|p| p["known"] == "measured");
+    for p in measured.clone() {
+        assert!(!p["method"].as_str().unwrap_or_default().is_empty(), "{p}");
+    }
+    assert!(measured.count() > 3);
+    assert!(good(&["devices", preset]).contains("fitted"));
+    let ran = good(&[
+        "compare",
+        "--quiet",
+        "--device",
+        preset,
+        "--schedulers",
+        "noop",
+        "--workloads",
+        "seeker",
+    ]);
+    assert!(ran.contains("seeks/s"), "{ran}");
+}
+
+#[test]
+fn a_file_is_calibrated_and_the_preset_runs() {
+    let file = image("calibrate-file.img", 64);
+    let (preset, plot) = (
+        path_of("calibrate-file.toml"),
+        path_of("calibrate-file.svg"),
+    );
+    let r = seekwell(&[
+        "calibrate",
+        &file,
+        "--budget",
+        "10s",
+        "--json",
+        "-o",
+        &preset,
+        "--plot",
+        &plot,
+    ]);
+    if r.err.contains("O_DIRECT") {
+        println!("skipped: {}", r.err);
+        return;
+    }
+    check(&r, &preset);
+    let svg = fs::read_to_string(&plot).expect("the plot");
+    assert!(svg.starts_with("<svg") && svg.ends_with("</svg>\n"));
+}
+
+/// With permission to write, on a device nobody uses: afterwards every byte is what it was, the
+/// device is free, and a mounted one is refused.
+#[test]
+fn a_loop_device_is_calibrated_with_writes_and_left_as_it_was() {
+    let file = image("calibrate-loop.img", 64);
+    let before = fs::read(&file).expect("the image");
+    let Some(device) = Loop::over(&file) else {
+        println!("skipped: no loop device to be had (needs root and losetup)");
+        return;
+    };
+    let preset = path_of("calibrate-loop.toml");
+    let r = seekwell(&[
+        "calibrate",
+        &device.0,
+        "--budget",
+        "10s",
+        "--json",
+        "--allow-write",
+        "-o",
+        &preset,
+    ]);
+    check(&r, &preset);
+    drop(device);
+    assert!(
+        before == fs::read(&file).expect("the image"),
+        "the bytes have changed"
+    );
+
+    let Some(device) = shell("mkfs.ext4", &["-q", "-F", &file]).and_then(|_| Loop::over(&file))
+    else {
+        println!("skipped: no mkfs.ext4");
+        return;
+    };
+    let point = path_of("calibrate-mount");
+    fs::create_dir_all(&point).expect("a mount point");
+    if shell("mount", &[&device.0, &point]).is_none() {
+        println!("skipped: mounting is not allowed");
+        return;
+    }
+    let mounted = Mount(point);
+    let r = seekwell(&["calibrate", &device.0, "--allow-write", "--budget", "10s"]);
+    drop(mounted);
+    assert_eq!(r.code, 2, "{}", r.err);
+    assert!(r.err.contains("is mounted at"), "{}", r.err);
+    assert!(r.err.contains("umount"), "{}", r.err);
+}
+
+#[test]
+fn an_interruption_leaves_nothing_behind() {
+    let file = image("calibrate-stop.img", 64);
+    let before = fs::read(&file).expect("the image");
+    let preset = path_of("calibrate-stop.toml");
+    let _ = fs::remove_file(&preset);
+    let mut child = command(&["calibrate", &file, "--budget", "5m", "-o", &preset])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the binary runs");
+    std::thread::sleep(Duration::from_millis(700));
+    if child.try_wait().expect("a child").is_some() {
+        let err = ran(child.wait_with_output().expect("ended")).err;
+        assert!(err.contains("O_DIRECT"), "it ended by itself: {err}");
+        println!("skipped: {err}");
+        return;
+    }
+    let at = Instant::now();
+    shell("kill", &["-INT", &child.id().to_string()]).expect("kill");
+    let r = ran(child.wait_with_output().expect("ended"));
+    assert!(
+        at.elapsed() < Duration::from_secs(5),
+        "it took {:?}",
+        at.elapsed()
+    );
+    assert_eq!(r.code, 130, "{}", r.err);
+    assert!(r.err.contains("interrupted"), "{}", r.err);
+    assert!(
+        before == fs::read(&file).expect("the image"),
+        "the bytes have changed"
+    );
+    // Flash is fitted when all is measured: half of it makes no preset, and no file half written.
+    let dir = PathBuf::from(env!("CARGO_TARGET_TMPDIR"));
+    let parts = fs::read_dir(dir).expect("scratch").filter_map(Result::ok);
+    let parts = parts.filter(|e| {
+        e.file_name()
+            .to_string_lossy()
+            .starts_with(".calibrate-stop")
+    });
+    assert_eq!(parts.count(), 0);
+}
+
+#[test]
+fn what_cannot_be_probed_is_refused_with_the_remedy() {
+    let small = scratch("calibrate-small.img", &[7; 65_536]);
+    let dir = env!("CARGO_TARGET_TMPDIR");
+    for (path, what, remedy) in [
+        ("/dev/no-such-disk", "no such file", "lsblk"),
+        (dir, "neither a block device nor a regular file", "/dev/sdb"),
+        (
+            "/dev/null",
+            "neither a block device nor a regular file",
+            "/dev/sdb",
+        ),
+        (&small, "too little", "16 MiB"),
+    ] {
+        let r = seekwell(&["calibrate", path]);
+        assert_eq!((r.code, &*r.out), (2, ""), "{path}: {}", r.err);
+        // A scratch directory in memory may not know direct I/O at all.
+        let ok = r.err.contains(what) && r.err.contains(remedy) || r.err.contains("O_DIRECT");
+        assert!(ok && r.err.contains(path), "{path}: {}", r.err);
+    }
+    for budget in ["3", "2s", "x", "5y", ""] {
+        let r = seekwell(&["calibrate", "/dev/null", "--budget", budget]);
+        assert_eq!(r.code, 2, "{budget}");
+        assert!(r.err.contains("--budget"), "{budget}: {}", r.err);
+    }
+}

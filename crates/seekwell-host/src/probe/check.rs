@@ -1,0 +1,153 @@
+//! Opening: what can be probed, what may be written, and everything that is refused, with reason
+//! and remedy.
+
+use super::sysfs::{self, Counts, Dirs};
+use crate::buffer::Aligned;
+use rustix::fs::OFlags;
+use seekwell_calibrate::{Facts, SMALLEST};
+use std::fs::{File, Metadata, OpenOptions};
+use std::io::{self, Seek, SeekFrom};
+use std::os::unix::fs::{FileExt, FileTypeExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+/// Why a path is not probed. The text names the path, the fault and the remedy.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{path}: {what}; {remedy}")]
+pub struct Refusal {
+    path: String,
+    what: String,
+    remedy: String,
+}
+
+type Opened = (File, Facts, Option<(PathBuf, Counts)>);
+
+/// Opens `path`, or says why not.
+pub(super) fn open(path: &Path, allow_write: bool) -> Result<Opened, Refusal> {
+    let no = |what: &str, remedy: &str| Refusal {
+        path: path.display().to_string(),
+        what: what.to_owned(),
+        remedy: remedy.to_owned(),
+    };
+    let meta = std::fs::metadata(path).map_err(|e| match e.kind() {
+        io::ErrorKind::NotFound => no("there is no such file", "see `lsblk` for block devices"),
+        _ => no(&e.to_string(), "check the path and its directories"),
+    })?;
+    let block = meta.file_type().is_block_device();
+    if !block && !meta.is_file() {
+        return Err(no(
+            "it is neither a block device nor a regular file",
+            "give a device such as /dev/sdb, or a large file on it",
+        ));
+    }
+    let mut facts = Facts {
+        name: path.display().to_string(),
+        may_write: allow_write,
+        identity: vec![sysfs::host()],
+        ..Facts::default()
+    };
+    let dirs = block.then(|| dirs_of(&meta)).flatten();
+    if let Some(d) = &dirs {
+        if let Some((what, remedy)) = sysfs::unfit(d) {
+            return Err(no(what, remedy));
+        }
+        sysfs::describe(d, &mut facts);
+        let users = sysfs::users(d);
+        if let Some(first) = users.first() {
+            if allow_write {
+                return Err(no(
+                    &format!("{first}, and --allow-write is for devices nobody uses"),
+                    "unmount it (umount, swapoff), or leave --allow-write away",
+                ));
+            }
+            facts.identity.push(format!(
+                "{}: others may have used it meanwhile",
+                users.join(", ")
+            ));
+        }
+    } else if !block {
+        file_facts(&meta, &mut facts);
+    }
+    let mut flags = OFlags::DIRECT;
+    if allow_write && block {
+        // The kernel's own word on whether anybody uses the device.
+        flags |= OFlags::EXCL;
+    }
+    let mut file = OpenOptions::new()
+        .read(true)
+        .write(allow_write)
+        .custom_flags(flags.bits() as i32)
+        .open(path)
+        .map_err(|e| match e.raw_os_error() {
+            Some(22) => no(
+                "its file system does not do direct I/O (O_DIRECT), so reads would be timed in \
+                 the page cache",
+                "put the file on a file system that does, such as ext4 or XFS",
+            ),
+            Some(16) => no(
+                "it is in use, and --allow-write is for devices nobody uses",
+                "find out by whom (lsblk, lsof), or leave --allow-write away",
+            ),
+            Some(1 | 13) => no(
+                "you are not allowed to open it",
+                "run as root (sudo), or as a member of the group that owns it",
+            ),
+            Some(30) => no("it is read-only", "leave --allow-write away"),
+            Some(6 | 19 | 123) => no("there is no device or medium behind it", "see `lsblk`"),
+            _ => no(
+                &e.to_string(),
+                "check that it works: see the kernel's log (dmesg)",
+            ),
+        })?;
+    let bytes = file
+        .seek(SeekFrom::End(0))
+        .map_err(|e| no(&format!("its size is not to be had: {e}"), "see `lsblk`"))?;
+    facts.capacity = bytes / 4096 * 8;
+    if facts.capacity < SMALLEST {
+        return Err(no(
+            &format!("{} KiB are too little to tell places apart", bytes / 1024),
+            "it takes 16 MiB at least",
+        ));
+    }
+    facts.block = smallest(&file).ok_or_else(|| {
+        no(
+            "a direct read of 4 KiB fails",
+            "check that it works: see the kernel's log (dmesg)",
+        )
+    })?;
+    let counted = dirs.and_then(|d| {
+        let stat = d.own.join("stat");
+        let counts = sysfs::counts(&stat)?;
+        Some((stat, counts))
+    });
+    Ok((file, facts, counted))
+}
+
+fn dirs_of(meta: &Metadata) -> Option<Dirs> {
+    let dev = meta.rdev();
+    sysfs::dirs(rustix::fs::major(dev), rustix::fs::minor(dev))
+}
+
+/// What a file shows: the device below it with a file system in between.
+fn file_facts(meta: &Metadata, facts: &mut Facts) {
+    facts
+        .identity
+        .push("a file: the file system's placement and journal are part of what was timed".into());
+    let allocated = meta.blocks() * 512;
+    if allocated < meta.len() / 100 * 95 {
+        facts.identity.push(format!(
+            "{:.0} % of the file are holes: reads of them never reach the device",
+            100.0 - allocated as f64 * 100.0 / meta.len().max(1) as f64
+        ));
+    }
+}
+
+/// Least sectors a direct read takes: 1 or 8.
+fn smallest(file: &File) -> Option<u32> {
+    let mut b = Aligned::default();
+    let reads = |b: &mut Aligned, n: usize| file.read_exact_at(b.room(n), 0).is_ok();
+    if reads(&mut b, 512) {
+        Some(1)
+    } else {
+        reads(&mut b, 4096).then_some(8)
+    }
+}

@@ -1,0 +1,336 @@
+//! A real block device or file behind the calibration's probe: O_DIRECT, one thread, times of
+//! CLOCK_MONOTONIC_RAW taken right before a call goes out and right after it is back.
+//!
+//! One at a time goes through pread, which costs least; more through io_uring, or, where the
+//! system does not let us have a ring, through threads. Nothing is ever written without permission,
+//! and then only what was read from the same place just before. Opening changes nothing that
+//! outlives the process: the hold on deep CPU idle states ends with its file descriptor.
+//!
+//! It lives here, not with the estimators, because they know no clock and no system call.
+
+mod check;
+mod ring;
+mod sysfs;
+mod threads;
+
+pub use check::Refusal;
+
+use crate::buffer::Aligned;
+use crate::stop::Stop as Asked;
+use ring::Ring;
+use rustix::time::{ClockId, clock_gettime};
+use seekwell_calibrate::{Facts, Io, Probe, Stop, Timed, What};
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use threads::Threads;
+
+/// Longest I/O, bytes.
+const LONGEST: usize = 1 << 20;
+
+/// Length of an I/O, bytes.
+fn bytes(io: &Io) -> usize {
+    (io.sectors as usize * 512).min(LONGEST)
+}
+
+/// Now, ns.
+fn now() -> u64 {
+    let t = clock_gettime(ClockId::MonotonicRaw);
+    (t.tv_sec as u64) * 1_000_000_000 + t.tv_nsec as u64
+}
+
+/// How more than one at a time is sent.
+#[derive(Debug)]
+enum Many {
+    Ring(Box<Ring>),
+    Threads(Threads),
+}
+
+/// A real device or file.
+#[derive(Debug)]
+pub struct RealProbe {
+    path: PathBuf,
+    file: Arc<File>,
+    facts: Facts,
+    stop: Arc<Asked>,
+    one: Aligned,
+    many: Option<Many>,
+    /// Where the kernel counts I/O, and what it had counted at the start.
+    counted: Option<(PathBuf, sysfs::Counts)>,
+    own: sysfs::Counts,
+    /// Held open: keeps the CPUs out of deep sleep.
+    _awake: Option<File>,
+}
+
+impl RealProbe {
+    /// Opens a block device or a regular file. `stop`, once raised, ends the probing.
+    pub fn open(path: &Path, allow_write: bool, stop: Arc<Asked>) -> Result<Self, Refusal> {
+        let (file, mut facts, counted) = check::open(path, allow_write)?;
+        facts.identity.push(sysfs::today());
+        let awake = sysfs::stay_awake();
+        if awake.is_none() {
+            facts.identity.push(
+                "CPU idle states were not held off (needs root): times are a little longer".into(),
+            );
+        }
+        Ok(RealProbe {
+            path: path.to_owned(),
+            file: Arc::new(file),
+            facts,
+            stop,
+            one: Aligned::default(),
+            many: None,
+            counted,
+            own: sysfs::Counts::default(),
+            _awake: awake,
+        })
+    }
+
+    fn failed(&self, io: &Io, e: &io::Error) -> Stop {
+        let what = match io.what {
+            What::Read => "reading",
+            What::Write => "writing",
+            What::Flush => "flushing",
+        };
+        let gone = matches!(e.raw_os_error(), Some(5 | 6 | 19))
+            .then_some("; is it still there? See the kernel's log (dmesg)")
+            .unwrap_or_default();
+        Stop::Device(format!(
+            "{}: {what} {} sectors at sector {}: {e}{gone}",
+            self.path.display(),
+            io.sectors,
+            io.lba
+        ))
+    }
+
+    fn alone(&mut self, io: &Io) -> Result<Timed, Stop> {
+        let (at, n) = (io.lba * 512, bytes(io));
+        let file = Arc::clone(&self.file);
+        let buffer = self.one.room(n);
+        let r = match io.what {
+            What::Read => {
+                let sent = now();
+                file.read_exact_at(buffer, at).map(|()| sent)
+            }
+            What::Write => file.read_exact_at(buffer, at).and_then(|()| {
+                let sent = now();
+                file.write_all_at(buffer, at).map(|()| sent)
+            }),
+            What::Flush => {
+                let sent = now();
+                file.sync_data().map(|()| sent)
+            }
+        };
+        let done = now();
+        match r {
+            Ok(sent) => Ok(Timed { sent, done }),
+            Err(e) => Err(self.failed(io, &e)),
+        }
+    }
+
+    /// What is written is what was there: reads it first. Flushes and reads get an empty buffer.
+    fn contents(&self, ios: &[Io]) -> Result<Vec<Option<Aligned>>, Stop> {
+        ios.iter()
+            .map(|io| {
+                if io.what != What::Write {
+                    return Ok(None);
+                }
+                let mut b = Aligned::default();
+                match self.file.read_exact_at(b.room(bytes(io)), io.lba * 512) {
+                    Ok(()) => Ok(Some(b)),
+                    Err(e) => Err(self.failed(io, &e)),
+                }
+            })
+            .collect()
+    }
+}
+
+impl Probe for RealProbe {
+    fn facts(&self) -> &Facts {
+        &self.facts
+    }
+    fn now(&self) -> u64 {
+        now()
+    }
+    fn disturbed(&self) -> Option<String> {
+        let (path, start) = self.counted.as_ref()?;
+        sysfs::counts(path)?.beyond(*start, self.own)
+    }
+    fn sleep(&mut self, ns: u64) -> Result<(), Stop> {
+        let until = now() + ns;
+        loop {
+            if self.stop.is_raised() {
+                return Err(Stop::Interrupted);
+            }
+            let left = until.saturating_sub(now());
+            if left == 0 {
+                return Ok(());
+            }
+            std::thread::sleep(std::time::Duration::from_nanos(left.min(50_000_000)));
+        }
+    }
+    fn run(&mut self, ios: &[Io], depth: usize, out: &mut Vec<Timed>) -> Result<(), Stop> {
+        out.clear();
+        let writes = ios.iter().any(|io| io.what != What::Read);
+        if writes && !self.facts.may_write {
+            return Err(Stop::Device(
+                "a write was asked for without permission".into(),
+            ));
+        }
+        if depth == 1 {
+            // What is written one at a time is read just before as well, but not while the clock
+            // of the write runs; of many, all are read first, or the reads would be in their way.
+            let mut contents = if ios.len() > 1 && writes {
+                self.contents(ios)?
+            } else {
+                vec![]
+            };
+            for (i, io) in ios.iter().enumerate() {
+                if self.stop.is_raised() {
+                    return Err(Stop::Interrupted);
+                }
+                self.own.add(io);
+                let t = match contents.get_mut(i).and_then(Option::as_mut) {
+                    Some(b) => {
+                        let sent = now();
+                        let r = self.file.write_all_at(b.room(bytes(io)), io.lba * 512);
+                        let done = now();
+                        r.map_err(|e| self.failed(io, &e))?;
+                        self.own.read += u64::from(io.sectors);
+                        Timed { sent, done }
+                    }
+                    None => self.alone(io)?,
+                };
+                out.push(t);
+            }
+            return Ok(());
+        }
+        let mut contents = self.contents(ios)?;
+        for io in ios {
+            self.own.add(io);
+            if io.what == What::Write {
+                self.own.read += u64::from(io.sectors);
+            }
+        }
+        let mut many = match self.many.take() {
+            Some(m) => m,
+            None => match Ring::new() {
+                Ok(r) => Many::Ring(Box::new(r)),
+                Err(e) => {
+                    self.facts.identity.push(format!(
+                        "no io_uring ({e}): queues are made of threads, no deeper than {}",
+                        threads::MOST
+                    ));
+                    Many::Threads(Threads)
+                }
+            },
+        };
+        let r = match &mut many {
+            Many::Ring(ring) => ring.run(&self.file, ios, &mut contents, depth, &self.stop, out),
+            Many::Threads(t) => t.run(&self.file, ios, &mut contents, depth, &self.stop, out),
+        };
+        self.many = Some(many);
+        r.map_err(|e| match e {
+            Failed::Stopped => Stop::Interrupted,
+            Failed::Io(i, e) => self.failed(&ios[i], &e),
+        })
+    }
+}
+
+/// Why a run at depth ended early.
+#[derive(Debug)]
+enum Failed {
+    /// The user's wish.
+    Stopped,
+    /// This I/O failed.
+    Io(usize, io::Error),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A file of 32 MiB in the directory cargo keeps for tests, removed when it goes.
+    struct Image(PathBuf);
+
+    impl Image {
+        fn new(name: &str) -> Image {
+            let path = std::env::temp_dir().join(format!("seekwell-{}-{name}", std::process::id()));
+            let bytes: Vec<u8> = (0..32u32 << 20).map(|i| (i / 512 % 251) as u8).collect();
+            std::fs::write(&path, bytes).expect("a scratch file");
+            Image(path)
+        }
+        fn open(&self, write: bool) -> Option<(RealProbe, Arc<Asked>)> {
+            let stop = Arc::new(Asked::new(None, false));
+            match RealProbe::open(&self.0, write, Arc::clone(&stop)) {
+                Ok(p) => Some((p, stop)),
+                Err(e) => {
+                    println!("skipped: {e}");
+                    None
+                }
+            }
+        }
+    }
+
+    impl Drop for Image {
+        fn drop(&mut self) {
+            let _ = std::fs::remove_file(&self.0);
+        }
+    }
+
+    #[test]
+    fn every_way_of_sending_gives_times_and_keeps_the_bytes() {
+        let image = Image::new("ways");
+        let before = std::fs::read(&image.0).expect("the file");
+        let Some((mut p, stop)) = image.open(true) else {
+            return;
+        };
+        let ios: Vec<Io> = (0..200)
+            .map(|i| match i % 7 {
+                3 => Io::write(i * 64, 8),
+                5 => Io::flush(),
+                _ => Io::read(i * 64, 16),
+            })
+            .collect();
+        let mut out = vec![];
+        for (depth, threads) in [(1, false), (16, false), (16, true)] {
+            if threads {
+                p.many = Some(Many::Threads(Threads));
+            }
+            p.run(&ios, depth, &mut out).expect("it runs");
+            assert_eq!(out.len(), ios.len());
+            assert!(
+                out.iter().all(|t| t.sent > 0 && t.done >= t.sent),
+                "{depth}"
+            );
+        }
+        assert!(before == std::fs::read(&image.0).expect("the file"));
+        stop.raise("enough");
+        for depth in [1, 16] {
+            assert_eq!(p.run(&ios, depth, &mut out), Err(Stop::Interrupted));
+        }
+    }
+
+    #[test]
+    fn a_device_that_shrinks_away_is_an_error_with_the_place() {
+        let image = Image::new("gone");
+        let Some((mut p, _)) = image.open(false) else {
+            return;
+        };
+        std::fs::write(&image.0, []).expect("truncated");
+        let ios = [Io::read(800, 8), Io::read(1600, 8)];
+        for depth in [1, 2] {
+            let e = p.run(&ios, depth, &mut vec![]).expect_err("nothing there");
+            assert!(
+                e.to_string().contains("reading 8 sectors at sector 800"),
+                "{e}"
+            );
+        }
+        let e = p
+            .run(&[Io::write(0, 8)], 1, &mut vec![])
+            .expect_err("not allowed");
+        assert!(e.to_string().contains("without permission"), "{e}");
+    }
+}
