@@ -7,7 +7,7 @@
 
 use crate::fs::WbList;
 use crate::kernel::{FLUSHER, PDFLUSH};
-use crate::rt::{Actor, K, parked, sleep_until};
+use crate::rt::{Actor, K, Sleep, idle, sleep_until};
 use crate::wait::{Q, wait};
 use crate::world::World;
 use crate::writeback::{Pass, wait_written, write_inode};
@@ -63,7 +63,7 @@ impl World {
             } else {
                 FLUSHER
             };
-            self.rt.wake(a);
+            self.rt.wake(a, Sleep::Idle);
         }
     }
     fn move_inode(&mut self, ino: u32, to: WbList) {
@@ -280,9 +280,9 @@ pub(crate) async fn thread(k: K) {
                 continue;
             }
         }
-        let idle = k.w().flusher.work.is_empty();
-        if idle {
-            sleep_until(&k, a, next).await;
+        let rests = k.w().flusher.work.is_empty();
+        if rests {
+            idle(&k, a, Some(next)).await;
         }
     }
 }
@@ -300,8 +300,7 @@ pub(crate) async fn pdflush(k: K, a: Actor) {
         } else {
             let asleep = !k.w().flusher.kicked;
             if asleep {
-                k.w().rt.sleep_plain(a);
-                parked(&k, a).await;
+                idle(&k, a, None).await;
             }
             k.w().flusher.kicked = false;
         }
@@ -352,7 +351,7 @@ pub(crate) async fn have_all_written(k: &K, a: Actor, wait_each: bool) {
             number,
             wait: wait_each,
         });
-        w.rt.wake(FLUSHER);
+        w.rt.wake(FLUSHER, Sleep::Idle);
         number
     };
     wait(k, a, |w| (w.flusher.done < number).then_some(Q::Flusher)).await;

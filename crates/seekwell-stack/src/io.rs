@@ -1,7 +1,7 @@
 //! Bios on their way: who waits for them and what their end changes.
 
 use crate::aio::Notify;
-use crate::rt::{Actor, K, parked};
+use crate::rt::{Actor, K, Sleep, parked};
 use crate::world::World;
 use seekwell_core::{Bio, BioDone, BioId, Control, Flags, List, Op, Sector, Sectors, TaskId};
 
@@ -191,7 +191,7 @@ impl World {
                 i += 1;
             } else {
                 let a = self.starved.remove(i);
-                self.rt.wake(a);
+                self.rt.wake(a, Sleep::Starved);
             }
         }
     }
@@ -240,7 +240,7 @@ pub(crate) async fn after_submit(k: &K, a: Actor) {
             w.sink.control(now, Control::Sleep(TaskId(a)));
             w.sink_changed();
             w.starved.push(a);
-            w.rt.sleep_plain(a);
+            w.rt.sleep(a, Sleep::Starved);
         }
         parked(k, a).await;
     }

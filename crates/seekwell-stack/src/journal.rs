@@ -11,7 +11,7 @@ mod meta;
 pub(crate) use commit::thread;
 pub(crate) use meta::{Meta, modify, read_meta};
 
-use crate::rt::{Actor, K};
+use crate::rt::{Actor, K, Sleep};
 use crate::wait::{Q, wait};
 use crate::world::World;
 use seekwell_core::{Instant, List};
@@ -79,7 +79,7 @@ impl Journal {
             tail_on_disk: 0,
             running: None,
             committing: None,
-            next_tid: 1,
+            next_tid: 0,
             committed: 0,
             requested: 0,
             meta: Vec::new(),
@@ -141,7 +141,7 @@ impl World {
     pub(crate) fn request_commit(&mut self, tid: u64) {
         if tid > self.journal.committed && tid > self.journal.requested {
             self.journal.requested = tid;
-            self.rt.wake(crate::kernel::JOURNAL);
+            self.rt.wake(crate::kernel::JOURNAL, Sleep::Idle);
         }
     }
     /// Ends a handle.
@@ -219,7 +219,7 @@ pub(crate) async fn handle_start(k: &K, a: Actor) {
                         locked: false,
                         started: now,
                     });
-                    w.rt.wake(crate::kernel::JOURNAL);
+                    w.rt.wake(crate::kernel::JOURNAL, Sleep::Idle);
                     return;
                 }
             }

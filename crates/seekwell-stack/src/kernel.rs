@@ -5,7 +5,7 @@ use crate::call::{Call, Outcome, Ret, TaskConfig};
 use crate::config::Config;
 use crate::files::DEVICE_FD;
 use crate::fs::BDEV;
-use crate::rt::{Actor, K, Timer, pay, sleep_until};
+use crate::rt::{Actor, K, Sleep, Timer, pay, sleep_until};
 use crate::stats::{Mark, Sample, Stats};
 use crate::world::World;
 use crate::{aio, direct, flusher, journal, mapped, names, raw, read, sync, truncate, write};
@@ -250,7 +250,7 @@ impl World {
                 self.stats.calls += 1;
                 self.ended.push((TaskId(a), ret));
             }
-            None => self.rt.wake(a),
+            None => self.rt.wake(a, Sleep::Cpu),
         }
     }
 }

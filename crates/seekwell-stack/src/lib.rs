@@ -10,6 +10,8 @@
 mod aio;
 mod cache;
 mod call;
+#[cfg(test)]
+mod check;
 mod config;
 mod constants;
 mod direct;

@@ -28,7 +28,10 @@ impl K {
     }
     #[inline]
     pub(crate) fn w(&self) -> RefMut<'_, World> {
-        self.0.borrow_mut()
+        let w = self.0.borrow_mut();
+        #[cfg(test)]
+        w.rt.watch();
+        w
     }
 }
 
@@ -41,13 +44,29 @@ pub(crate) enum Timer {
     Core(u16, u32),
 }
 
+/// Why an actor sleeps: only that wakes it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Sleep {
+    #[default]
+    Awake,
+    /// On a wait queue.
+    Queued,
+    /// For a time.
+    Timed,
+    /// A kernel thread with nothing to do, perhaps until a time: may be called.
+    Idle,
+    /// For a request of the block layer.
+    Starved,
+    /// For CPU time.
+    Cpu,
+}
+
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Wait {
     /// Raised at each sleep: tells old timers from new ones.
     number: u32,
-    asleep: bool,
+    sleep: Sleep,
     woken: bool,
-    timed_out: bool,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -79,6 +98,8 @@ pub(crate) struct Rt {
     unlimited: bool,
     /// CPU time used by all.
     pub(crate) cpu_used: u64,
+    #[cfg(test)]
+    looks: std::cell::Cell<(Instant, u32)>,
 }
 
 impl Rt {
@@ -99,6 +120,8 @@ impl Rt {
             slice_ns: slice_ns.max(1),
             unlimited,
             cpu_used: 0,
+            #[cfg(test)]
+            looks: std::cell::Cell::default(),
         }
     }
     pub(crate) fn add_actor(&mut self, a: Actor) {
@@ -122,53 +145,53 @@ impl Rt {
         self.timers.push(Reverse((at.max(self.now), self.seq, t)));
     }
 
-    /// Puts an actor to sleep on a queue; it has to await [`parked`] next.
+    /// Puts an actor to sleep; it has to await [`parked`] next.
+    pub(crate) fn sleep(&mut self, a: Actor, why: Sleep) {
+        let w = &mut self.waits[a as usize];
+        w.number = w.number.wrapping_add(1);
+        w.sleep = why;
+    }
+    /// The same on a queue.
     pub(crate) fn sleep_on(&mut self, q: &mut List, a: Actor) {
         self.links.push_back(q, a);
-        let w = &mut self.waits[a as usize];
-        w.number = w.number.wrapping_add(1);
-        (w.asleep, w.timed_out) = (true, false);
+        self.sleep(a, Sleep::Queued);
     }
-    /// Puts an actor to sleep until a time (and off any queue).
-    pub(crate) fn sleep_until(&mut self, at: Instant, a: Actor) {
-        let w = &mut self.waits[a as usize];
-        w.number = w.number.wrapping_add(1);
-        (w.asleep, w.timed_out) = (true, false);
-        let n = w.number;
+    /// The same until a time.
+    pub(crate) fn sleep_until(&mut self, at: Instant, a: Actor, why: Sleep) {
+        self.sleep(a, why);
+        let n = self.waits[a as usize].number;
         self.arm(at, Timer::Wake(a, n));
     }
-    /// Puts an actor to sleep that somebody wakes by name.
-    pub(crate) fn sleep_plain(&mut self, a: Actor) {
-        let w = &mut self.waits[a as usize];
-        w.number = w.number.wrapping_add(1);
-        (w.asleep, w.timed_out) = (true, false);
-    }
-    /// Wakes an actor that sleeps on no queue.
-    pub(crate) fn wake(&mut self, a: Actor) {
-        let w = &mut self.waits[a as usize];
-        if w.asleep {
-            (w.asleep, w.woken) = (false, true);
+    /// Wakes an actor if that is what it sleeps for.
+    pub(crate) fn wake(&mut self, a: Actor, why: Sleep) {
+        let Some(w) = self.waits.get_mut(a as usize) else {
+            return;
+        };
+        if w.sleep == why {
+            (w.sleep, w.woken) = (Sleep::Awake, true);
             self.ready.push_back(a);
         }
     }
     /// Wakes all of a queue, in order.
     pub(crate) fn wake_all(&mut self, q: &mut List) {
         while let Some(a) = self.links.pop_front(q) {
-            self.wake(a);
+            self.wake(a, Sleep::Queued);
         }
     }
     /// Wakes the first of a queue.
     pub(crate) fn wake_one(&mut self, q: &mut List) {
         if let Some(a) = self.links.pop_front(q) {
-            self.wake(a);
+            self.wake(a, Sleep::Queued);
         }
     }
     /// A sleep's time is over.
     pub(crate) fn timer_wake(&mut self, a: Actor, number: u32) {
-        let w = &mut self.waits[a as usize];
-        if w.asleep && w.number == number {
-            w.timed_out = true;
-            self.wake(a);
+        let w = self.waits[a as usize];
+        if w.number == number {
+            debug_assert!(matches!(w.sleep, Sleep::Timed | Sleep::Idle | Sleep::Awake));
+            if w.sleep != Sleep::Awake {
+                self.wake(a, w.sleep);
+            }
         }
     }
 
@@ -234,6 +257,18 @@ impl Rt {
         }
         done.then_some(a)
     }
+    /// Tests end when something goes round and round at one instant.
+    #[cfg(test)]
+    fn watch(&self) {
+        let (at, n) = self.looks.get();
+        let n = if at == self.now { n + 1 } else { 0 };
+        self.looks.set((self.now, n));
+        assert!(n < 300_000, "time stands still");
+    }
+    #[cfg(test)]
+    pub(crate) fn why(&self, a: Actor) -> Sleep {
+        self.waits[a as usize].sleep
+    }
     /// Cores at work now.
     pub(crate) fn busy_cores(&self) -> usize {
         self.cores.len() - self.idle_cores.len()
@@ -255,7 +290,16 @@ pub(crate) async fn parked(k: &K, a: Actor) {
 
 /// Sleeps until `at`.
 pub(crate) async fn sleep_until(k: &K, a: Actor, at: Instant) {
-    k.w().rt.sleep_until(at, a);
+    k.w().rt.sleep_until(at, a, Sleep::Timed);
+    parked(k, a).await;
+}
+
+/// A kernel thread has nothing to do before `at`, if that is given, unless it is called.
+pub(crate) async fn idle(k: &K, a: Actor, at: Option<Instant>) {
+    match at {
+        Some(at) => k.w().rt.sleep_until(at, a, Sleep::Idle),
+        None => k.w().rt.sleep(a, Sleep::Idle),
+    }
     parked(k, a).await;
 }
 
@@ -267,7 +311,7 @@ pub(crate) async fn pay(k: &K, a: Actor) {
         if owed == 0 {
             return;
         }
-        w.rt.sleep_plain(a);
+        w.rt.sleep(a, Sleep::Cpu);
         w.rt.want_cpu(a, owed);
     }
     parked(k, a).await;

@@ -5,7 +5,7 @@ use crate::cache::{Find, flag};
 use crate::fs::BDEV;
 use crate::io::{NIL, Target, Want, after_submit};
 use crate::kernel::JOURNAL;
-use crate::rt::{Actor, K, parked, sleep_until};
+use crate::rt::{Actor, K, idle};
 use crate::stats::Mark;
 use crate::wait::{Q, wait, wait_group};
 use crate::world::World;
@@ -54,11 +54,8 @@ pub(crate) async fn thread(k: K) {
             }
         };
         match due {
-            None => {
-                k.w().rt.sleep_plain(a);
-                parked(&k, a).await;
-            }
-            Some(t) if t > k.w().now() => sleep_until(&k, a, t).await,
+            None => idle(&k, a, None).await,
+            Some(t) if t > k.w().now() => idle(&k, a, Some(t)).await,
             Some(_) => commit(&k, a).await,
         }
     }

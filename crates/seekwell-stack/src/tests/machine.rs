@@ -58,6 +58,7 @@ impl Machine {
         mut next: impl FnMut(usize, Instant, Option<Ret>) -> Option<Call>,
     ) {
         let mut alive = 0;
+        let end = self.now + Nanos::from_secs(3600);
         for (i, t) in tasks.iter().enumerate() {
             if let Some(c) = next(i, self.now, None) {
                 self.kernel.call(self.now, *t, c);
@@ -69,6 +70,11 @@ impl Machine {
             let at = self.kernel.next_event().expect("somebody goes on");
             self.kernel.advance(at, &mut out);
             self.now = self.kernel.now();
+            assert!(
+                self.now < end,
+                "a call never returned: {}",
+                self.kernel.stuck()
+            );
             for (t, ret) in out.drain(..) {
                 let i = tasks.iter().position(|x| *x == t).expect("one of ours");
                 match next(i, self.now, Some(ret)) {

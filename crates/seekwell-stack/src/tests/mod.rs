@@ -2,5 +2,6 @@
 
 mod disk;
 mod machine;
+mod properties;
 mod seam;
 mod streams;
