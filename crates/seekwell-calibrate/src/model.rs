@@ -4,7 +4,7 @@ use crate::probe::{Io, Probe};
 use crate::sim::SimProbe;
 use seekwell_core::Device;
 use seekwell_device::hdd::{self, ClosedForms, SeekCurve, SeekForm};
-use seekwell_device::{Hdd, HddParams, Preset, read_preset};
+use seekwell_device::{Hdd, HddParams, ParamError, Preset, read_preset};
 
 fn hdd_params(text: &str) -> Result<HddParams, String> {
     let preset =
@@ -22,16 +22,24 @@ pub(crate) fn latencies<D: Device>(device: D, ios: &[Io], seed: u64) -> Vec<f64>
 }
 
 pub(crate) fn hdd_latencies(text: &str, ios: &[Io], seed: u64) -> Result<Vec<f64>, String> {
-    let hdd = Hdd::new(&hdd_params(text)?, seed).map_err(|e| e.what)?;
-    Ok(latencies(hdd, ios, seed))
+    over_phases(&hdd_params(text)?, ios, seed).map_err(|e| e.what)
+}
+
+/// Where the platter stands when a read comes is chance: several drives of one kind have less of
+/// it than one.
+fn over_phases(p: &HddParams, ios: &[Io], seed: u64) -> Result<Vec<f64>, ParamError> {
+    let mut all = vec![];
+    for i in 1..=8 {
+        let seed = seed.wrapping_add(i << 32);
+        all.extend(latencies(Hdd::new(p, seed)?, ios, seed));
+    }
+    Ok(all)
 }
 
 /// The same of a disk that knows nothing of this one: usual parameters, this capacity.
 pub(crate) fn generic_hdd_latencies(capacity: u64, ios: &[Io], seed: u64) -> Vec<f64> {
     let generic = generic_hdd(capacity);
-    generic.map_or(vec![], |p| {
-        Hdd::new(&p, seed).map_or(vec![], |hdd| latencies(hdd, ios, seed))
-    })
+    generic.map_or(vec![], |p| over_phases(&p, ios, seed).unwrap_or_default())
 }
 
 /// Usual parameters of a disk, and this capacity.
