@@ -74,8 +74,10 @@ constants! {
     readahead_pages: [32, 32, 32, 32], Source("read_ahead_kb, default 128");
     /// A request above the window is read whole, up to this many pages.
     readahead_request_pages: [32, 32, 32, 320], Source("bdi io_pages, since 4.10");
-    /// Largest bio of file data, pages.
-    bio_pages: [128, 128, 256, 256], Source("max_sectors_kb 512; BIO_MAX_PAGES 256");
+    /// Largest bio of file data read, pages.
+    read_bio_pages: [128, 128, 256, 256], Source("max_sectors_kb 512; BIO_MAX_PAGES 256; 6.18: bios of 1 MiB counted");
+    /// Largest bio of file data written, pages.
+    bio_pages: [128, 128, 256, 2048], Source("the same; 6.18: bios of 8 MiB counted (large folios)");
     /// write() waits for a page under writeback.
     stable_pages: [0, 1, 0, 0], Source("3.0 to 3.8; LWN 528031");
     /// Logged blocks stay blocked until: 1 their log writes ended; 2 ordered data and log writes

@@ -4,7 +4,8 @@ use crate::cache::{Find, flag};
 use crate::call::Ret;
 use crate::fs::{BDEV, Kind};
 use crate::io::{Target, Want, after_submit};
-use crate::journal::handle_start;
+use crate::journal::{handle_start, modify};
+use crate::names::SUPERBLOCK;
 use crate::rt::{Actor, K};
 use crate::wait::{lock, wait_group};
 use crate::write::touch_times;
@@ -173,6 +174,8 @@ pub(crate) async fn grown(k: &K, a: Actor, ino: u32, end: u64) {
         w.inode_in_txn(ino, true);
     }
     inode_changed(k, a, ino).await;
+    // It was an orphan meanwhile.
+    modify(k, a, SUPERBLOCK).await;
     k.w().handle_stop();
 }
 

@@ -191,7 +191,7 @@ async fn miss(k: &K, a: Actor, m: Map, idx: u32) {
         w.stats.major_faults += 1;
         window
     };
-    bring(k, a, m.ino, window, idx).await;
+    bring(k, a, m.ino, window).await;
 }
 
 /// A fault on a present page: one hit more, and on if it is a mark.
@@ -209,7 +209,7 @@ async fn follow(k: &K, a: Actor, m: Map, idx: u32) {
         w.mapped_mark(m, idx)
     };
     if let Some(window) = window {
-        bring(k, a, m.ino, window, idx).await;
+        bring(k, a, m.ino, window).await;
     }
 }
 

@@ -16,7 +16,7 @@ use seekwell_core::{Errno, OpenFlags, Stat};
 /// CPU time of one entry of a directory listing, ns (estimate).
 const ENTRY_NS: u64 = 100;
 /// The superblock: head of the list of orphans.
-const SUPERBLOCK: u32 = 0;
+pub(crate) const SUPERBLOCK: u32 = 0;
 
 impl World {
     /// The directory's block that holds a name.

@@ -150,9 +150,8 @@ impl World {
         from: u32,
         end: u32,
         mark: Option<u32>,
-        need: u32,
     ) -> (u32, bool) {
-        let most = self.cfg.constants.bio_pages as u32;
+        let most = self.cfg.constants.read_bio_pages as u32;
         let mut n = 0;
         let mut start = 0;
         let mut idx = from;
@@ -204,7 +203,7 @@ impl World {
         }
         let first = idx - n;
         let mut flags = Flags::empty();
-        if self.cfg.constants.rahead_marked != 0 && first > need {
+        if self.cfg.constants.rahead_marked != 0 {
             flags |= Flags::RAHEAD;
         }
         let target = Target::Read { ino, idx: first, n };
@@ -231,7 +230,7 @@ impl World {
 }
 
 /// Brings a window into memory (does not wait for it).
-pub(crate) async fn bring(k: &K, a: Actor, ino: u32, w: Window, need: u32) {
+pub(crate) async fn bring(k: &K, a: Actor, ino: u32, w: Window) {
     let end = {
         let world = k.w();
         let i: &Inode = &world.fs.inodes[ino as usize];
@@ -248,7 +247,7 @@ pub(crate) async fn bring(k: &K, a: Actor, ino: u32, w: Window, need: u32) {
     }
     k.w().plug(a, true);
     while at < end {
-        let (next, sent) = k.w().bring_step(a, ino, at, end, w.mark, need);
+        let (next, sent) = k.w().bring_step(a, ino, at, end, w.mark);
         at = next;
         if sent {
             after_submit(k, a).await;
@@ -290,7 +289,7 @@ pub(crate) async fn read(k: &K, a: Actor, fd: u32, off: u64, len: u64) -> Ret {
                 idx += 1;
                 tried = false;
             }
-            Look::Bring(w) => bring(k, a, ino, w, idx).await,
+            Look::Bring(w) => bring(k, a, ino, w).await,
             Look::Wait(bio) => {
                 tried = true;
                 wait_page(k, a, ino, idx, bio).await;

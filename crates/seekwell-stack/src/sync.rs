@@ -112,9 +112,10 @@ async fn write_device(k: &K, a: Actor, wait: bool) {
 /// sync(2).
 pub(crate) async fn sync_all(k: &K, a: Actor) -> Result<(), Errno> {
     let era = k.w().cfg.era;
+    // First pass: async.
+    have_all_written(k, a, false).await;
     if era < Era::K4_0 {
-        // First pass: async, waited for; commit begun.
-        have_all_written(k, a, false).await;
+        // Here it was waited for, and a commit begun.
         wait_all(k, a).await;
         let tid = k.w().journal.running_tid();
         if let Some(tid) = tid {

@@ -5,7 +5,7 @@ use crate::call::Ret;
 use crate::config::Fs;
 use crate::fs::Kind;
 use crate::journal::{handle_start, modify};
-use crate::names::inode_bitmap_changed;
+use crate::names::{SUPERBLOCK, inode_bitmap_changed};
 use crate::read::bring;
 use crate::readahead::Window;
 use crate::rt::{Actor, K};
@@ -84,6 +84,8 @@ async fn free_blocks(k: &K, a: Actor, ino: u32, from: u32) {
             blocks_changed(k, a, s, n).await;
         }
         inode_changed(k, a, ino).await;
+        // It is an orphan meanwhile.
+        modify(k, a, SUPERBLOCK).await;
         k.w().handle_stop();
         if !more {
             return;
@@ -175,7 +177,7 @@ pub(crate) async fn evict(k: &K, a: Actor, ino: u32) {
     };
     inode_changed(k, a, ino).await;
     inode_bitmap_changed(k, a, group).await;
-    modify(k, a, 0).await;
+    modify(k, a, SUPERBLOCK).await;
     let mut w = k.w();
     w.fs.alloc.free_inode(group, slot, is_dir);
     w.handle_stop();
@@ -251,7 +253,7 @@ pub(crate) async fn fadvise(k: &K, a: Actor, fd: u32, off: u64, len: u64, advice
                 size: to.saturating_sub(from).saturating_add(1),
                 mark: None,
             };
-            bring(k, a, ino, window, from).await;
+            bring(k, a, ino, window).await;
         }
         Advice::DontNeed => {
             let congested = k.w().sink.congested(true);

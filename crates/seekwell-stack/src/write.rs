@@ -259,7 +259,7 @@ async fn read_one(k: &K, a: Actor, ino: u32, idx: u32) -> Result<(), Errno> {
         mark: None,
     };
     k.w().stats.partial_reads += 1;
-    crate::read::bring(k, a, ino, w, idx).await;
+    crate::read::bring(k, a, ino, w).await;
     let bio = {
         let mut w = k.w();
         // Behind the end of the file there is nothing to read.

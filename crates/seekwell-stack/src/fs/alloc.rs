@@ -95,7 +95,7 @@ impl Alloc {
         // Reserved inodes; inode 2 is the root.
         a.take_inode(0);
         a.take_inode(0);
-        let want = (c.journal_blocks as u32).min(blocks / 16).max(64);
+        let want = (c.journal_blocks as u32).min(journal_blocks(blocks));
         a.place_journal(want);
         a
     }
@@ -449,6 +449,22 @@ impl Alloc {
         }
         (free, self.free)
     }
+}
+
+/// Journal that mke2fs gives a file system of so many blocks (e2fsprogs 1.43.2 and later).
+fn journal_blocks(blocks: u32) -> u32 {
+    const STEPS: [(u32, u32); 8] = [
+        (2048, 64),
+        (32_768, 1024),
+        (256 << 10, 4096),
+        (512 << 10, 8192),
+        (4096 << 10, 16_384),
+        (8192 << 10, 32_768),
+        (16_384 << 10, 65_536),
+        (32_768 << 10, 131_072),
+    ];
+    let step = STEPS.iter().find(|s| blocks < s.0);
+    step.map_or(262_144, |s| s.1)
 }
 
 /// Pages mballoc asks for when a file of this size is extended: the size rounded up to a power of

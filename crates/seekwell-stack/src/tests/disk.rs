@@ -1,7 +1,7 @@
 //! A plain disk for tests: one transfer at a time, each a fixed latency (less for a continuation)
 //! plus its length over a bandwidth; keeps a log of what it was asked.
 
-use seekwell_core::{Bio, BioDone, BioSink, Control, Instant, Nanos, Op, Sector, TaskId};
+use seekwell_core::{Bio, BioDone, BioSink, Control, Flags, Instant, Nanos, Op, Sector, TaskId};
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::rc::Rc;
@@ -30,9 +30,9 @@ pub struct Disk {
     pub flush_ns: u64,
     /// Bios it takes before submitters sleep; 0 for any number.
     pub requests: usize,
-    free_at: Instant,
-    at: u64,
-    queue: VecDeque<(BioDone, TaskId)>,
+    pub free_at: Instant,
+    pub at: u64,
+    pub queue: VecDeque<(BioDone, TaskId)>,
     pub shared: Rc<RefCell<Shared>>,
 }
 
@@ -78,6 +78,9 @@ impl BioSink for Disk {
                 access + bio.sectors.bytes() * self.byte_ps / 1000
             }
         };
+        // A drive without FUA: flushes before and after.
+        let around = [Flags::PREFLUSH, Flags::FUA].map(|f| u64::from(bio.flags.contains(f)));
+        let service = service + self.flush_ns * (around[0] + around[1]);
         self.free_at = self.free_at.max(now) + Nanos(service);
         let done = self.free_at;
         let d = BioDone {

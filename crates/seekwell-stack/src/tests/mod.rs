@@ -1,6 +1,8 @@
 //! Tests of the model, over a plain disk.
 
 mod disk;
+mod effects;
+mod facts;
 mod machine;
 mod properties;
 mod seam;

@@ -1,0 +1,360 @@
+//! Effects known before anything is fitted, with their numbers.
+
+use super::disk::Disk;
+use super::machine::{Machine, free_cpu};
+use crate::{Call, Config, Fd, Ret};
+use seekwell_core::{Era, Instant, Nanos, Op, OpenFlags, TaskId};
+
+fn open(m: &mut Machine, t: TaskId, path: &str) -> Fd {
+    let flags = OpenFlags::CREATE;
+    Fd(m.call(
+        t,
+        Call::Open {
+            path: path.into(),
+            flags,
+        },
+    )
+    .expect("opens") as u32)
+}
+
+#[test]
+fn an_fsync_costs_journal_and_flushes_on_each_kind_of_device() {
+    for (name, disk) in [("disk", Disk::hdd as fn() -> Disk), ("flash", Disk::ssd)] {
+        let mut cost = Vec::new();
+        for barriers in [false, true] {
+            let mut c = free_cpu(Era::K3_4);
+            c.barriers = Some(barriers);
+            let mut m = Machine::new(c, disk());
+            let t = m.task("writer");
+            let t0 = m.now;
+            for i in 0..50 {
+                let fd = open(&mut m, t, &format!("/f{i}"));
+                m.call(
+                    t,
+                    Call::Write {
+                        fd,
+                        off: 0,
+                        len: 4096,
+                    },
+                )
+                .expect("writes");
+                m.call(t, Call::Fsync { fd }).expect("syncs");
+            }
+            let s = m.kernel.stats();
+            assert_eq!((s.commits, s.fsyncs), (50, 50));
+            let ms = m.now.since(t0).as_ms_f64() / 50.0;
+            println!(
+                "{name}, barriers {barriers}: {ms:.2} ms a file, {} journal blocks",
+                s.journal.bios
+            );
+            cost.push(ms);
+            // Data, journal, record: three places of the disk, one after the other.
+            let access = if name == "disk" {
+                2.0 * 8.0
+            } else {
+                3.0 * 0.06
+            };
+            assert!(ms > access, "{ms} ms");
+        }
+        // Before and after the record.
+        let flushes = 2.0 * disk().flush_ns as f64 / 1e6;
+        println!(
+            "{name}: two flushes {flushes} ms, difference {:.2} ms",
+            cost[1] - cost[0]
+        );
+        assert!((cost[1] - cost[0] - flushes).abs() < 0.05 * flushes);
+    }
+}
+
+/// A buffered writer of `mib`, then the highest dirty total and the time it took.
+fn buffered(era: Era, mib: u64, throttled: bool) -> (u64, u64, f64) {
+    let mut c = Config::new(era);
+    c.cache_bytes = Some(256 << 20);
+    c.ablations.no_throttling = !throttled;
+    let mut m = Machine::new(
+        c,
+        Disk {
+            requests: 128,
+            ..Disk::hdd()
+        },
+    );
+    let t = m.task("writer");
+    let fd = open(&mut m, t, "/big");
+    let t0 = m.now;
+    let mut most = 0;
+    for i in 0..mib * 16 {
+        m.call(
+            t,
+            Call::Write {
+                fd,
+                off: i << 16,
+                len: 1 << 16,
+            },
+        )
+        .expect("writes");
+        most = most.max(m.kernel.dirty_pages());
+    }
+    let limit = 65_536 * m.kernel.world().cfg.constants.dirty_limit_percent / 100;
+    (most, limit, m.now.since(t0).as_secs_f64())
+}
+
+#[test]
+fn throttling_bounds_dirty_pages() {
+    for era in [Era::K2_6_24, Era::K3_4, Era::K4_0, Era::Mq] {
+        let (most, limit, secs) = buffered(era, 600, true);
+        let (free, _, without) = buffered(era, 600, false);
+        println!(
+            "{}: at most {most} dirty pages of {limit} allowed, {secs:.2} s; unthrottled {free}, {without:.2} s",
+            era.name()
+        );
+        assert!(
+            most <= limit + 1600,
+            "a check interval beyond the limit at most"
+        );
+        assert!(free > 2 * limit, "without it the limit means nothing");
+        // 600 MiB at 100 MB/s less what stays dirty: device speed.
+        let device = (600.0 * 1.048_576 - most as f64 * 4096.0 / 1e6) / 100.0;
+        assert!(
+            secs > 0.9 * device && secs < 1.35 * device,
+            "{secs} s, device {device:.2} s"
+        );
+    }
+}
+
+#[test]
+fn read_ahead_makes_one_sequential_reader_device_bound() {
+    let mut times = Vec::new();
+    for readahead in [true, false] {
+        let mut c = Config::new(Era::K3_4);
+        c.ablations.no_readahead = !readahead;
+        let disk = Disk {
+            near_ns: 50_000,
+            ..Disk::hdd()
+        };
+        let mut m = Machine::new(c, disk);
+        let t = m.task("reader");
+        let fd = open(&mut m, t, "/big");
+        m.call(
+            t,
+            Call::Write {
+                fd,
+                off: 0,
+                len: 64 << 20,
+            },
+        )
+        .expect("writes");
+        m.call(t, Call::Syncfs).expect("syncs");
+        m.call(t, Call::DropCaches).expect("drops");
+        m.take_log();
+        let (t0, busy) = (m.now, m.disk.borrow().busy);
+        for i in 0..16_384 {
+            m.call(
+                t,
+                Call::Read {
+                    fd,
+                    off: i * 4096,
+                    len: 4096,
+                },
+            )
+            .expect("reads");
+            // A program that thinks half as long as the disk takes.
+            m.call(t, Call::Compute(Nanos(20_000))).expect("computes");
+        }
+        let (secs, busy) = (
+            m.now.since(t0).as_secs_f64(),
+            (m.disk.borrow().busy - busy) as f64 / 1e9,
+        );
+        println!(
+            "read-ahead {readahead}: {:.1} MiB/s, disk busy {:.0} %",
+            64.0 / secs,
+            100.0 * busy / secs
+        );
+        times.push(secs);
+        if readahead {
+            assert!(busy / secs > 0.97, "the disk is what it waits for");
+        }
+    }
+    assert!(times[1] > 1.3 * times[0], "and without it is not");
+}
+
+#[test]
+fn concurrent_fsyncs_share_commits() {
+    for clients in [1usize, 4, 16] {
+        let mut m = Machine::new(free_cpu(Era::K3_4), Disk::ssd());
+        let tasks: Vec<_> = (0..clients).map(|_| m.task("client")).collect();
+        let fds: Vec<Fd> = tasks
+            .clone()
+            .into_iter()
+            .enumerate()
+            .map(|(i, t)| open(&mut m, t, &format!("/f{i}")))
+            .collect();
+        let (before, t0) = (m.kernel.stats().commits, m.now);
+        let mut step = vec![0u64; clients];
+        m.run(&tasks, |i, _, _: Option<Ret>| {
+            step[i] += 1;
+            let n = step[i];
+            let fd = fds[i];
+            if n > 200 {
+                None
+            } else if n % 2 == 1 {
+                Some(Call::Write {
+                    fd,
+                    off: n * 4096,
+                    len: 4096,
+                })
+            } else {
+                Some(Call::Fsync { fd })
+            }
+        });
+        let per = (clients as f64 * 100.0) / (m.kernel.stats().commits - before) as f64;
+        println!(
+            "{clients} clients: {per:.2} fsyncs a commit, {:.0} fsyncs/s",
+            clients as f64 * 100.0 / m.now.since(t0).as_secs_f64()
+        );
+        assert!(if clients == 1 { per == 1.0 } else { per > 1.4 });
+    }
+}
+
+#[test]
+fn stable_pages_hold_writers_of_3_4_only() {
+    for (era, ablated, waits) in [
+        (Era::K2_6_24, false, false),
+        (Era::K3_4, false, true),
+        (Era::K3_4, true, false),
+        (Era::K4_0, false, false),
+    ] {
+        let mut c = free_cpu(era);
+        c.ablations.no_stable_pages = ablated;
+        let mut m = Machine::new(c, Disk::hdd());
+        let (a, b) = (m.task("syncer"), m.task("rewriter"));
+        let fd = open(&mut m, a, "/f");
+        m.call(
+            a,
+            Call::Write {
+                fd,
+                off: 0,
+                len: 1 << 20,
+            },
+        )
+        .expect("writes");
+        // It starts the writes and does not wait for them.
+        let how = seekwell_core::SyncRange::WRITE;
+        m.call(
+            a,
+            Call::SyncRange {
+                fd,
+                off: 0,
+                len: 0,
+                how,
+            },
+        )
+        .expect("starts");
+        let t0 = m.now;
+        m.call(
+            b,
+            Call::Write {
+                fd,
+                off: 4096,
+                len: 4096,
+            },
+        )
+        .expect("writes");
+        let ms = m.now.since(t0).as_ms_f64();
+        println!(
+            "{} without stable pages {ablated}: rewriting took {ms:.2} ms",
+            era.name()
+        );
+        assert_eq!(ms > 1.0, waits);
+        assert_eq!(m.kernel.stats().stable_waits > 0, waits);
+    }
+}
+
+#[test]
+fn a_logged_block_holds_who_wants_to_change_it_until_the_kernel_of_its_time_lets_go() {
+    // 20 MiB are synced; the commit waits for them with its blocks logged. Another task makes
+    // files all the while: how long does the slowest take?
+    let slowest = |era: Era, no_shadows: bool| {
+        let mut c = free_cpu(era);
+        c.ablations.no_shadows = no_shadows;
+        let mut m = Machine::new(c, Disk::hdd());
+        let tasks = [m.task("syncer"), m.task("creator")];
+        let fds = ["/big", "/small"].map(|f| open(&mut m, tasks[0], f));
+        m.call(
+            tasks[0],
+            Call::Write {
+                fd: fds[0],
+                off: 0,
+                len: 20 << 20,
+            },
+        )
+        .expect("writes");
+        let how = seekwell_core::SyncRange::WRITE;
+        m.call(
+            tasks[0],
+            Call::SyncRange {
+                fd: fds[0],
+                off: 0,
+                len: 0,
+                how,
+            },
+        )
+        .expect("starts");
+        let mut step = [0, 0];
+        let (mut asked, mut most) = (None, 0);
+        m.run(&tasks, |i, now, _| {
+            step[i] += 1;
+            match (i, step[i]) {
+                // Its own data are none: straight to the commit.
+                (0, 1) => Some(Call::Fsync { fd: fds[1] }),
+                (0, _) => None,
+                (_, 400..) => None,
+                (_, n) if n % 2 == 1 => {
+                    most = most.max(asked.take().map_or(0, |t: Instant| now.since(t).0));
+                    Some(Call::Sleep(Nanos::from_ms(2)))
+                }
+                (_, n) => {
+                    asked = Some(now);
+                    let flags = OpenFlags::CREATE;
+                    Some(Call::Open {
+                        path: format!("/n{n}").into(),
+                        flags,
+                    })
+                }
+            }
+        });
+        most as f64 / 1e6
+    };
+    let old = slowest(Era::K3_4, false);
+    let new = slowest(Era::K4_0, false);
+    let none = slowest(Era::K3_4, true);
+    println!(
+        "slowest creation: 3.4 {old:.1} ms, 4.0 {new:.1} ms, without blocked blocks {none:.1} ms"
+    );
+    assert!(none < 1.0 && old > 100.0, "3.4 waits for the ordered data");
+    assert!(new <= old);
+}
+
+#[test]
+fn one_stream_of_direct_reads_waits_once_each() {
+    let mut m = Machine::new(free_cpu(Era::Mq), Disk::ssd());
+    let t = m.task("reader");
+    for i in 0..100u64 {
+        let off = (i * 7919 % 10_000) * 4096;
+        m.call(
+            t,
+            Call::RawRead {
+                off,
+                len: 4096,
+                direct: true,
+            },
+        )
+        .expect("reads");
+    }
+    let log = m.take_log();
+    assert_eq!(log.len(), 100);
+    assert!(
+        log.iter()
+            .all(|l| l.bio.op == Op::Read && l.bio.sectors.0 == 8)
+    );
+    assert!(log.windows(2).all(|p| p[1].at >= p[0].done));
+}
