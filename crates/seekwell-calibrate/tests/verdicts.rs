@@ -200,3 +200,28 @@ fn the_write_cache_is_measured_with_permission() {
         Some(seekwell_calibrate::Val::Flag(false))
     );
 }
+
+/// Reading is measured first, and makes a preset by itself.
+#[test]
+fn flash_interrupted_while_writing_keeps_what_reading_showed() {
+    let all = |left: usize| {
+        let mut cut = Cut {
+            probe: probe("ssd:s3700-100").allow_write(),
+            left,
+            with: Stop::Interrupted,
+        };
+        calibrate(&mut cut, Options::default(), &mut |_| {})
+    };
+    let whole = all(usize::MAX);
+    assert_eq!(whole.cut, None);
+    assert_eq!(whole.get("t_prog").map(|e| e.known), Some(Known::Measured));
+    // Sequential writes are the last and the longest part.
+    let part = all(whole.ios as usize - 300);
+    assert_eq!(part.cut, Some(Stop::Interrupted));
+    assert_eq!(part.get("t_prog").map(|e| e.known), Some(Known::Unknown));
+    assert!(
+        preset(&part, "partial")
+            .expect("reading")
+            .contains("interrupted")
+    );
+}

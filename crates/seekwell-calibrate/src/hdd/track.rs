@@ -25,10 +25,11 @@ impl Spindle {
     }
 }
 
-/// Distance from the nearest whole number.
-fn off_whole(x: f64) -> f64 {
-    let f = frac(x);
-    f.min(1.0 - f)
+/// Is an angle, in turns, what was expected of a sector on the same track? A busy host is late now
+/// and then, which looks like an angle further on; a skew looks like one further back.
+fn same_track(off: f64) -> bool {
+    let f = frac(off);
+    f < LATE || f > 1.0 - EARLY
 }
 
 /// Sectors per track around a place.
@@ -41,6 +42,9 @@ pub(crate) struct TrackLength {
 
 /// Residual angles up to this count as none, in turns: timing noise, not a skew.
 const SAME: f64 = 0.011;
+/// What a read may be late, and what the read it is held against may have been, in turns.
+const LATE: f64 = 0.05;
+const EARLY: f64 = 0.013;
 /// Backward steps of a measurement of the track length.
 const STEPS: usize = 12;
 /// Times a noisy measurement is taken.
@@ -217,7 +221,7 @@ fn boundary(
             return Ok(None);
         }
         let expected = (known - mid) as f64 / spt;
-        if off_whole(spindle.between(reference, t) + expected) < SAME {
+        if same_track(spindle.between(reference, t) + expected) {
             hi = mid;
         } else {
             lo = mid;
@@ -280,7 +284,7 @@ pub(crate) fn grid_at(
         let a = s.one(Io::read(known, unit as u32))?;
         let b = s.one(Io::read(test, unit as u32))?;
         let expected = (known - test) as f64 / spt as f64;
-        if off_whole(spindle.between(a, b) + expected) < SAME {
+        if same_track(spindle.between(a, b) + expected) {
             hi = mid;
         } else {
             lo = mid;

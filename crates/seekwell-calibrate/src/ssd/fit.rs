@@ -7,7 +7,7 @@
 //! transfer is not to be seen from outside. Such a parameter is marked as a guess.
 
 use super::measure::{Effort, Shown, shown};
-use crate::probe::{Facts, Stop};
+use crate::probe::Facts;
 use crate::session::{Options, Session};
 use crate::sim::SimProbe;
 use seekwell_device::Preset;
@@ -151,7 +151,10 @@ impl Candidate {
         };
         let mut quiet = |_| {};
         let mut s = Session::new(&mut probe, options, &mut quiet);
-        shown(&mut s, Effort { ios: 2400, ms: 1e5 }).map_err(|e: Stop| e.to_string())
+        match shown(&mut s, Effort { ios: 2400, ms: 1e5 }) {
+            Ok((m, None)) => Ok(m),
+            Ok((_, Some(e))) | Err(e) => Err(e.to_string()),
+        }
     }
 }
 

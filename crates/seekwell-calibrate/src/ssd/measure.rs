@@ -131,8 +131,8 @@ fn throughput(
     })
 }
 
-/// Measures reading, and writing where that is allowed.
-pub(crate) fn shown(s: &mut Session<'_>, effort: Effort) -> Result<Shown, Stop> {
+/// Measures reading, and writing where that is allowed; with it, what stopped the writing.
+pub(crate) fn shown(s: &mut Session<'_>, effort: Effort) -> Result<(Shown, Option<Stop>), Stop> {
     s.stage("read latency");
     let n = (effort.ios / 4).min(2000);
     let ios: Vec<Io> = (0..n).map(|_| Io::read(s.anywhere(), SMALL)).collect();
@@ -176,19 +176,23 @@ pub(crate) fn shown(s: &mut Session<'_>, effort: Effort) -> Result<Shown, Stop> 
         pm: m.pm * f64::from(BLOCK) * 512.0 / 1e6,
         n: m.n,
     };
-    let writes = if s.facts().may_write {
-        Some(writes(s, effort, deep)?)
-    } else {
-        None
+    // Reading alone makes a preset: what stops the writing does not lose it.
+    let (writes, cut) = match s.facts().may_write {
+        true => match writes(s, effort, deep) {
+            Ok(w) => (Some(w), None),
+            Err(stop) => (None, Some(stop)),
+        },
+        false => (None, None),
     };
-    Ok(Shown {
+    let shown = Shown {
         latency,
         sizes,
         depths,
         rate_one: mb(one).value,
         rate: mb(many),
         writes,
-    })
+    };
+    Ok((shown, cut))
 }
 
 fn writes(s: &mut Session<'_>, effort: Effort, deep: usize) -> Result<Writes, Stop> {
@@ -228,9 +232,12 @@ fn writes(s: &mut Session<'_>, effort: Effort, deep: usize) -> Result<Writes, St
     let flush = (flush(s, 1)?, flush(s, 64)?);
     s.stage("sequential writes");
     let block = u64::from(BLOCK);
-    let lap = LAP.min(s.capacity() / 2) / block;
+    // A quick look takes shorter laps.
+    let quick = (effort.ms * 200.0) as u64;
+    let lap = quick.clamp(LAP / 16, LAP).min(s.capacity() / 2) / block;
     let first = s.below(s.capacity() / block - lap);
     let mut rates = vec![];
+    let start = s.used_s();
     // The buffer fills first; what it takes is not counted.
     for i in 0..9 {
         let ios: Vec<Io> = (0..lap)
@@ -238,8 +245,12 @@ fn writes(s: &mut Session<'_>, effort: Effort, deep: usize) -> Result<Writes, St
             .collect();
         let times = s.run(&ios, deep)?;
         let took = times.iter().map(|t| t.done).max().unwrap_or(0) - times[0].sent;
-        if i > 4 {
+        let late = s.used_s() - start > effort.ms * 4e-3;
+        if i > 4 || (late && i > 0) {
             rates.push(lap as f64 * f64::from(BLOCK) * 512.0 / 1e6 / (took as f64 / 1e9));
+            if late && rates.len() > 1 {
+                break;
+            }
         }
     }
     s.one(Io::flush())?;

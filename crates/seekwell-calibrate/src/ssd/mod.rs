@@ -19,12 +19,12 @@ pub(crate) fn run(s: &mut Session<'_>) -> Result<Result<(), String>, Stop> {
         ios: s.count(24_000, 6_000).min(60_000),
         ms: (1_000.0 * s.scale()).clamp(200.0, 3_000.0),
     };
-    let m = measure::shown(s, effort)?;
+    let (m, cut) = measure::shown(s, effort)?;
     s.stage("fit");
     match fit::fit(s.facts(), &m, s.seed()) {
         Ok((c, got)) => {
             found(s, &m, &c, &got);
-            Ok(Ok(()))
+            cut.map_or(Ok(Ok(())), Err)
         }
         Err(why) => Ok(Err(format!("no flash model fits: {why}"))),
     }

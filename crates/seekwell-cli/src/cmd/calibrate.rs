@@ -143,6 +143,10 @@ fn finish(a: &Calibrate, quiet: bool, fit: &Fit) -> Result<(), Failure> {
     match &fit.cut {
         Some(Stop::Interrupted) => Err(Failure::Interrupted(format!("interrupted; {kept}"))),
         Some(Stop::Device(why)) => Err(Failure::input(format!("{why}; {kept}"))),
+        Some(Stop::Budget) if text.is_none() => Err(Failure::input(format!(
+            "{}: no preset: the time budget ended before enough was known; give more with --budget",
+            a.path.display()
+        ))),
         Some(Stop::Budget) => {
             let n = "the time budget ended first; what is missing is marked in the preset. Give \
                      more with --budget";

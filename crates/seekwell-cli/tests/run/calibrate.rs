@@ -65,16 +65,20 @@ fn path_of(name: &str) -> String {
 fn check(r: &Ran, preset: &str) {
     let json: Value = serde_json::from_str(&r.out).unwrap_or_else(|e| panic!("{e}: {}", r.err));
     let seconds = json["seconds"].as_f64().expect("seconds");
-    assert!(seconds < 13.0, "the budget was 10 s, it took {seconds}");
+    // One measurement may be under way when the budget ends, on a machine that is slow just now.
+    assert!(seconds < 25.0, "the budget was 10 s, it took {seconds}");
     assert!(json["ios"].as_u64() > Some(100));
     if json["preset"].is_null() {
-        // A machine so busy that its disk takes milliseconds.
+        // A machine so busy that its disk takes milliseconds, or the time is too short.
         assert_eq!(r.code, 2, "{}", r.err);
-        assert!(r.err.contains("no preset describes it"), "{}", r.err);
+        assert!(r.err.contains("no preset"), "{}", r.err);
         println!("skipped: no preset to run: {}", json["because"]);
         return;
     }
     assert_eq!(r.code, 0, "{}", r.err);
+    if !json["stopped_early"].is_null() {
+        assert!(r.err.contains("--budget"), "{}", r.err);
+    }
     assert_eq!(
         json["preset"],
         fs::read_to_string(preset).expect("the preset")
