@@ -45,13 +45,24 @@ impl Color {
 /// The commands.
 #[derive(Subcommand, Debug)]
 pub enum Command {
-    /// Compare schedulers with two small programs on a modelled laptop disk (no root, seconds)
+    /// Compare schedulers under programs on modelled disks (no root, seconds)
     ///
-    /// `hdparm -t` reads sequentially, `seeker` reads at random places; both are one process, so
-    /// no scheduler should make a difference here: what it tells is what the disk can do, and that
-    /// the comparison does not see differences where there are none. For those that there are,
-    /// see `seekwell demo` and `seekwell replay`.
+    /// Without arguments: four sequential readers, a thinking reader against a bulk writer, and
+    /// files created with fsync, on a laptop disk and a SATA SSD, through the modelled page cache,
+    /// file system and block layer. --workload takes others from `seekwell workloads`, with
+    /// parameters, and fio job files; hdparm and seeker are one reader each, where no scheduler
+    /// should make a difference.
     Compare(Compare),
+    /// Run a program on a modelled machine under several schedulers, or for real in a directory
+    ///
+    /// WORKLOAD is a name from `seekwell workloads`, with parameters behind a colon or by --param
+    /// (fs-mark:files=100,workers=4), or the path of a fio job file (NAME.fio).
+    ///
+    /// Without --dir the program runs in simulation: modelled page cache, file system, block layer
+    /// and disk, with the schedulers asked for. With --dir it runs on real files in that directory,
+    /// under whatever scheduler is in force there: nothing is changed, and only files it made
+    /// itself are written and removed. sqlite is then the real library.
+    Run(Run),
     /// Replay a recorded trace on a modelled disk under several schedulers
     Replay(Replay),
     /// Show the behaviours that made schedulers famous, with numbers
@@ -86,6 +97,8 @@ pub enum Command {
     CheckWorlds(CheckWorlds),
     /// List the schedulers, or tell all about one
     Schedulers(Schedulers),
+    /// List the workloads, or tell all about one: parameters, metric, what it stresses, source
+    Workloads(Workloads),
     /// List the modelled devices, or tell all about one
     Devices(Devices),
     /// Fit a device model to a real disk, drive or file by timing reads
@@ -117,22 +130,14 @@ pub struct Output {
 pub struct Bench {
     /// Modelled device, from `seekwell devices`, with changes behind commas
     /// (hdd:hitachi-7k200,write_cache=no), or the path of a preset file; may be repeated
-    #[arg(
-        long,
-        short,
-        value_name = "DEVICE",
-        default_value = "hdd:hitachi-7k200"
-    )]
+    /// [default: hdd:hitachi-7k200; compare: that and ssd:sata3-256-2011]
+    #[arg(long, short, value_name = "DEVICE")]
     pub device: Vec<String>,
     /// Schedulers by name, with version and tunables where wanted (cfq-2.6.18,
     /// deadline:fifo_batch=1:read_expire=50), or all, single-queue, blk-mq
-    #[arg(
-        long,
-        short,
-        value_name = "LIST",
-        default_value = "noop,deadline,cfq,none,mq-deadline,kyber,bfq"
-    )]
-    pub schedulers: String,
+    /// [default: noop,deadline,cfq,none,mq-deadline,kyber,bfq; compare: cfq,deadline,noop,bfq]
+    #[arg(long, short, visible_alias = "scheduler", value_name = "LIST")]
+    pub schedulers: Option<String>,
     /// Set a tunable of every scheduler that has it, or of one (deadline.fifo_batch=1)
     #[arg(long, short, value_name = "[SCHEDULER.]NAME=VALUE")]
     pub tunable: Vec<String>,
@@ -165,9 +170,60 @@ pub struct Compare {
     /// What runs on what
     #[command(flatten)]
     pub bench: Bench,
-    /// Built-in programs to run
-    #[arg(long, value_name = "LIST", default_value = "hdparm,seeker")]
-    pub workloads: String,
+    /// Workload, from `seekwell workloads`, with parameters behind a colon
+    /// (fs-mark:files=100,workers=4), or a fio job file; may be repeated. Names alone may stand in
+    /// one list (hdparm,seeker)
+    #[arg(long, short, visible_alias = "workloads", value_name = "WORKLOAD")]
+    pub workload: Vec<String>,
+    /// The modelled machine: cores=N, limit=SECONDS
+    #[arg(long, value_name = "LIST", default_value = "")]
+    pub machine: String,
+    /// Print one JSON document
+    #[arg(long)]
+    pub json: bool,
+    /// Where to
+    #[command(flatten)]
+    pub output: Output,
+}
+
+/// Arguments of `run`.
+#[derive(Args, Debug)]
+pub struct Run {
+    /// Name from `seekwell workloads`, or the path of a fio job file
+    pub workload: String,
+    /// Set a parameter of the workload; may be repeated
+    #[arg(long, short, value_name = "NAME=VALUE")]
+    pub param: Vec<String>,
+    /// What runs on what
+    #[command(flatten)]
+    pub bench: Bench,
+    /// The modelled machine: cores=N, limit=SECONDS
+    #[arg(long, value_name = "LIST", default_value = "", conflicts_with = "dir")]
+    pub machine: String,
+    /// Run for real, in this directory
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath,
+        conflicts_with_all = ["device", "schedulers", "tunable", "hz", "nr_requests", "depth",
+            "max_sectors_kb", "nomerges", "threads"])]
+    pub dir: Option<PathBuf>,
+    /// With --dir: the device or file that workloads on a raw device read
+    #[arg(long, value_name = "PATH", requires = "dir", value_hint = ValueHint::AnyPath)]
+    pub raw: Option<PathBuf>,
+    /// With --dir: stop after so many seconds
+    #[arg(long, value_name = "SECONDS", requires = "dir", value_parser = clap::value_parser!(u64).range(1..=31_536_000))]
+    pub limit: Option<u64>,
+    /// Print one JSON document
+    #[arg(long)]
+    pub json: bool,
+    /// Where to
+    #[command(flatten)]
+    pub output: Output,
+}
+
+/// Arguments of `workloads`.
+#[derive(Args, Debug)]
+pub struct Workloads {
+    /// Tell all about this one
+    pub name: Option<String>,
     /// Print one JSON document
     #[arg(long)]
     pub json: bool,

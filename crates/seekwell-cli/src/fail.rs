@@ -13,6 +13,7 @@ Exit codes:
   1    a difference was found (explain --strict), or a claim does not hold (demo)
   2    bad usage or bad input: the message names file, line or record, and the remedy
   3    the result could not be written
+  4    a workload ended early: what it had measured until then was given
   130  interrupted (SIGINT)";
 
 /// Why a command could not be done.
@@ -27,6 +28,9 @@ pub enum Failure {
     /// What the user gave does not work; says what to do about it.
     #[error("{0}")]
     Input(String),
+    /// A run ended early; its results are written.
+    #[error("{0}")]
+    Early(String),
     /// The result could not be written.
     #[error("{what}: {source}")]
     Output {
@@ -57,6 +61,10 @@ impl Failure {
             Failure::Input(_) => {
                 say(&self.to_string());
                 ExitCode::from(2)
+            }
+            Failure::Early(_) => {
+                say(&self.to_string());
+                ExitCode::from(4)
             }
             Failure::Output { .. } => {
                 say(&self.to_string());

@@ -6,6 +6,35 @@ use crate::fail::Failure;
 use seekwell_sched::{Layer, registry};
 use seekwell_sim::Setup;
 
+/// What runs on what when nothing is said.
+pub struct Usual {
+    /// Devices.
+    pub devices: &'static [&'static str],
+    /// Schedulers.
+    pub schedulers: &'static str,
+}
+
+/// For `run` and `replay`: one disk, the schedulers people argue about.
+pub const USUAL: Usual = Usual {
+    devices: &["hdd:hitachi-7k200"],
+    schedulers: "noop,deadline,cfq,none,mq-deadline,kyber,bfq",
+};
+
+impl Usual {
+    /// Devices asked for, or these.
+    pub fn devices(&self, b: &Bench) -> Vec<String> {
+        if b.device.is_empty() {
+            self.devices.iter().map(|d| (*d).to_owned()).collect()
+        } else {
+            b.device.clone()
+        }
+    }
+    /// Schedulers asked for, or these.
+    pub fn schedulers<'a>(&self, b: &'a Bench) -> &'a str {
+        b.schedulers.as_deref().unwrap_or(self.schedulers)
+    }
+}
+
 /// A scheduler as typed: `NAME[-VERSION][:TUNABLE=VALUE]...`.
 struct Typed {
     text: String,
@@ -90,8 +119,8 @@ fn spread(text: &str, all: &mut [Typed]) -> Result<(), Failure> {
 }
 
 /// Every device with every scheduler; grouped by device.
-pub fn of(b: &Bench) -> Result<Vec<Vec<Setup>>, Failure> {
-    let mut typed = schedulers(&b.schedulers)?;
+pub fn of(b: &Bench, usual: &Usual) -> Result<Vec<Vec<Setup>>, Failure> {
+    let mut typed = schedulers(usual.schedulers(b))?;
     for t in &b.tunable {
         spread(t, &mut typed)?;
     }
@@ -107,7 +136,7 @@ pub fn of(b: &Bench) -> Result<Vec<Vec<Setup>>, Failure> {
         nomerges: b.nomerges,
     };
     let mut groups = Vec::new();
-    for device in &b.device {
+    for device in &usual.devices(b) {
         seekwell_device::describe(device).map_err(|e| Failure::input(e.to_string()))?;
         let group: Vec<Setup> = typed.iter().map(|t| setup(device, t)).collect();
         for s in &group {
@@ -119,8 +148,8 @@ pub fn of(b: &Bench) -> Result<Vec<Vec<Setup>>, Failure> {
 }
 
 /// How each scheduler was typed, in the order of a group of [`of`].
-pub fn labels(b: &Bench) -> Result<Vec<String>, Failure> {
-    Ok(schedulers(&b.schedulers)?
+pub fn labels(b: &Bench, usual: &Usual) -> Result<Vec<String>, Failure> {
+    Ok(schedulers(usual.schedulers(b))?
         .into_iter()
         .map(|t| t.text)
         .collect())

@@ -15,3 +15,4 @@ pub mod table;
 pub mod units;
 pub mod validation;
 pub mod verdict;
+pub mod workload;

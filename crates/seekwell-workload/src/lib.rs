@@ -7,6 +7,7 @@
 //! one of them with checked parameters, ready to run on any machine.
 
 pub mod fail;
+pub mod fio;
 pub mod machine;
 pub mod measures;
 pub mod note;

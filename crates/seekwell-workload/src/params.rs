@@ -169,6 +169,15 @@ impl Params {
         Ok(params)
     }
 
+    /// Of what has none.
+    pub fn none() -> Params {
+        Params {
+            table: &[],
+            values: Vec::new(),
+            profile: None,
+        }
+    }
+
     fn set(&mut self, workload: &str, name: &str, text: &str) -> Result<(), ParamError> {
         let i = self.table.iter().position(|p| p.name == name);
         let i = i.ok_or_else(|| {

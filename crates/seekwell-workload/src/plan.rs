@@ -1,18 +1,25 @@
 //! A workload with checked parameters, ready to run on any machine.
 
 use crate::fail::{Context, Outcome};
+use crate::fio::{self, FioError, JobFile};
 use crate::machine::Machine;
 use crate::note::Mark;
 use crate::params::{ParamError, Params};
 use crate::registry::{self, Needs, Workload};
 use seekwell_core::Errno;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// What a world runs. Plain data: it can go to another thread and be run many times.
 #[derive(Clone, Debug)]
-pub struct Plan {
-    workload: &'static Workload,
-    params: Params,
+pub struct Plan(Kind);
+
+#[derive(Clone, Debug)]
+enum Kind {
+    /// Of the registry.
+    Script(&'static Workload, Params),
+    /// A fio job file, its text for the record, and no parameters.
+    Fio(Arc<JobFile>, String, Params),
 }
 
 impl Plan {
@@ -41,32 +48,91 @@ impl Plan {
             workload: name.to_owned(),
             why,
         })?;
-        Ok(Plan { workload, params })
+        Ok(Plan(Kind::Script(workload, params)))
     }
 
-    /// Name of the workload.
+    /// A fio job file; `variable` gives the value of `${NAME}` in it.
+    pub fn fio(
+        name: &str,
+        text: &str,
+        variable: &dyn Fn(&str) -> Option<String>,
+    ) -> Result<Plan, FioError> {
+        let file = fio::parse(name, text, variable)?;
+        Ok(Plan(Kind::Fio(
+            Arc::new(file),
+            text.to_owned(),
+            Params::none(),
+        )))
+    }
+
+    /// Name of the workload; of a fio job file "fio".
     pub fn name(&self) -> &str {
-        self.workload.name
+        match &self.0 {
+            Kind::Script(w, _) => w.name,
+            Kind::Fio(..) => "fio",
+        }
     }
     /// All parameters as text, for the record.
     pub fn params(&self) -> BTreeMap<String, String> {
-        self.params.texts()
+        match &self.0 {
+            Kind::Script(_, p) => p.texts(),
+            Kind::Fio(file, text, _) => BTreeMap::from([
+                ("jobfile".to_owned(), file.name.clone()),
+                ("text".to_owned(), text.clone()),
+            ]),
+        }
     }
-    /// The parameters' values.
+    /// The parameters' values; a job file has none.
     pub fn values(&self) -> &Params {
-        &self.params
+        match &self.0 {
+            Kind::Script(_, p) | Kind::Fio(_, _, p) => p,
+        }
+    }
+    /// What to keep in mind: options of a job file that change nothing here.
+    pub fn warnings(&self) -> &[String] {
+        match &self.0 {
+            Kind::Script(..) => &[],
+            Kind::Fio(file, ..) => &file.warnings,
+        }
+    }
+    /// Name, summary, and the parameters that are not the original's.
+    pub fn title(&self) -> String {
+        let w = match &self.0 {
+            Kind::Script(w, _) => *w,
+            Kind::Fio(file, ..) => return format!("fio job file {}", file.name),
+        };
+        let usual = Params::new(w.name, w.params, w.profiles, &[]);
+        let usual = usual.map(|p| p.texts()).unwrap_or_default();
+        let changed: Vec<String> = self
+            .params()
+            .into_iter()
+            .filter(|(k, v)| usual.get(k) != Some(v))
+            .map(|(k, v)| format!("{k}={v}"))
+            .collect();
+        let changed = if changed.is_empty() {
+            String::new()
+        } else {
+            format!(" ({})", changed.join(", "))
+        };
+        format!("{}: {}{changed}", w.name, w.summary)
     }
     /// On what it runs.
     pub fn needs(&self) -> Needs {
-        self.workload.needs
+        match &self.0 {
+            Kind::Script(w, _) => w.needs,
+            Kind::Fio(..) => Needs::Directory,
+        }
     }
     /// Bytes its files hold at most, roughly.
     pub fn space(&self) -> u64 {
-        (self.workload.space)(&self.params)
+        match &self.0 {
+            Kind::Script(w, p) => (w.space)(p),
+            Kind::Fio(file, ..) => file.space(),
+        }
     }
     /// The directory it makes and removes, in the directory of the run.
     pub fn directory(&self) -> String {
-        format!("seekwell-{}", self.workload.name)
+        format!("seekwell-{}", self.name())
     }
 
     /// Runs it as the first task of a run. Its files are removed at the end, also when it fails
@@ -79,7 +145,10 @@ impl Plan {
                 format!("make the directory {dir} (left by an earlier run? then remove it)")
             })?;
         }
-        let outcome = registry::run(self.workload, &mut m, &self.params, &dir).await;
+        let outcome = match &self.0 {
+            Kind::Script(w, p) => registry::run(w, &mut m, p, &dir).await,
+            Kind::Fio(file, ..) => Box::pin(fio::run(&mut m, file, &dir)).await,
+        };
         m.mark(Mark::ClockStop);
         if files && !m.disposable() {
             let removed = remove(&mut m, &dir).await;

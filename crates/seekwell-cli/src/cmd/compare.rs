@@ -1,86 +1,93 @@
-//! `seekwell compare`: the built-in programs on a modelled disk, under several schedulers.
+//! `seekwell compare`: workloads on modelled disks, under several schedulers.
 
+use super::run::{early, plan, simulate};
 use crate::cli::Compare;
 use crate::fail::Failure;
-use crate::out::{Out, width};
+use crate::out::{Out, note, width};
 use crate::progress::Progress;
-use crate::setups;
-use seekwell_core::result::Record;
-use seekwell_report::compare as report;
-use seekwell_sim::Setup;
+use crate::setups::{self, Usual};
+use seekwell_report::{compare as report, workload};
 use seekwell_sim::compare::run_all;
-use seekwell_sim::workload::{BUILTINS, Builtin, run_builtin};
+use seekwell_workload::Plan;
 use serde_json::json;
 
-fn run_one(setup: &Setup, b: &Builtin, label: &str, p: &Progress) -> Result<Record, Failure> {
-    let fail = |e: String| Failure::input(format!("{label} on {}: {e}", setup.device));
-    let mut queue = setup.build().map_err(|e| fail(e.to_string()))?;
-    let ran = run_builtin(setup, &mut queue, b.name, &mut p.one(label));
-    let mut record = match ran {
-        Some(r) => r.map_err(|e| fail(e.to_string()))?,
-        None => return Err(fail(format!("there is no program {}", b.name))),
-    };
-    label.clone_into(&mut record.scheduler.spec);
-    Ok(record)
-}
+/// What is compared when nothing is said: where schedulers differ, and short.
+const USUAL: Usual = Usual {
+    devices: &["hdd:hitachi-7k200", "ssd:sata3-256-2011"],
+    schedulers: "cfq,deadline,noop,bfq",
+};
+const WORKLOADS: &[&str] = &[
+    "streams:size=256m,seconds=2s",
+    "interactive:size=256m,bulk=512m,seconds=10s",
+    "fs-mark:files=60",
+];
 
-fn programs(a: &Compare) -> Result<Vec<&'static Builtin>, Failure> {
+fn plans(a: &Compare) -> Result<Vec<Plan>, Failure> {
     let mut out = Vec::new();
-    for name in a
-        .workloads
-        .split(',')
-        .map(str::trim)
-        .filter(|n| !n.is_empty())
-    {
-        let known = || {
-            BUILTINS
-                .iter()
-                .map(|b| b.name)
-                .collect::<Vec<_>>()
-                .join(", ")
-        };
-        let b = BUILTINS.iter().find(|b| b.name == name).ok_or_else(|| {
-            Failure::input(format!(
-                "--workloads: there is no `{name}`; there are {}",
-                known()
-            ))
-        })?;
-        out.push(b);
+    if a.workload.is_empty() {
+        for w in WORKLOADS {
+            out.push(plan(w, &[])?);
+        }
+        return Ok(out);
+    }
+    for spec in &a.workload {
+        // A colon begins parameters, which have commas of their own.
+        if spec.contains(':') {
+            out.push(plan(spec, &[])?);
+            continue;
+        }
+        for name in spec.split(',').map(str::trim).filter(|n| !n.is_empty()) {
+            out.push(plan(name, &[])?);
+        }
     }
     if out.is_empty() {
-        return Err(Failure::input("--workloads: name at least one"));
+        return Err(Failure::input("--workload: name at least one"));
     }
     Ok(out)
 }
 
 /// Runs everything and prints the comparison.
 pub fn run(a: &Compare, quiet: bool) -> Result<(), Failure> {
-    let programs = programs(a)?;
-    let groups = setups::of(&a.bench)?;
-    let labels = setups::labels(&a.bench)?;
+    let plans = plans(a)?;
+    for w in plans.iter().flat_map(Plan::warnings) {
+        note(quiet, w);
+    }
+    let groups = setups::of(&a.bench, &USUAL)?;
+    let labels = setups::labels(&a.bench, &USUAL)?;
     // Every device x program x scheduler, in the order of the report.
     let jobs: Vec<(usize, usize, usize)> = (0..groups.len())
-        .flat_map(|d| (0..programs.len()).map(move |p| (d, p)))
+        .flat_map(|d| (0..plans.len()).map(move |p| (d, p)))
         .flat_map(|(d, p)| (0..labels.len()).map(move |s| (d, p, s)))
         .collect();
     let progress = Progress::new(quiet, jobs.len());
     let done = run_all(jobs.len(), setups::threads(&a.bench), |i| {
         let (d, p, s) = jobs[i];
-        run_one(&groups[d][s], programs[p], &labels[s], &progress)
+        simulate(&plans[p], &groups[d][s], &a.machine, &labels[s], &progress)
     });
     drop(progress);
-    let records = done.into_iter().collect::<Result<Vec<_>, _>>()?;
+    let (mut records, mut stopped) = (Vec::new(), Vec::new());
+    for one in done {
+        let (record, why) = one?;
+        stopped.extend(
+            why.map(|w| format!("{} under {}: {w}", record.workload, record.scheduler.spec)),
+        );
+        records.push(record);
+    }
     let mut out = Out::open(a.output.output.as_deref())?;
     if a.json {
         out.json(&json!({ "schema": 1, "command": "compare", "records": records }))?;
-        return out.done();
+        out.done()?;
+        return early(&stopped);
     }
-    let per_device = programs.len() * labels.len();
+    let per_device = plans.len() * labels.len();
     for of_device in records.chunks(per_device.max(1)) {
         out.text(&report::modelled(&of_device[0]))?;
-        for (chunk, b) in of_device.chunks(labels.len()).zip(&programs) {
+        for (chunk, p) in of_device.chunks(labels.len()).zip(&plans) {
             out.line("")?;
-            out.text(&report::comparison(b.summary, chunk, width()))?;
+            out.text(&report::comparison(&p.title(), chunk, width()))?;
+            if chunk.iter().any(|r| !r.more_metrics.is_empty()) {
+                out.text(&workload::metrics(chunk))?;
+            }
         }
         out.line("")?;
     }
@@ -90,7 +97,9 @@ pub fn run(a: &Compare, quiet: bool) -> Result<(), Failure> {
     out.text(&report::eras(&records, width()))?;
     out.line(&format!(
         "For a recorded trace of your own: seekwell replay FILE --device {} --schedulers {}",
-        a.bench.device[0], a.bench.schedulers
+        USUAL.devices(&a.bench)[0],
+        USUAL.schedulers(&a.bench)
     ))?;
-    out.done()
+    out.done()?;
+    early(&stopped)
 }

@@ -10,8 +10,10 @@ mod explain;
 mod formats;
 mod man;
 mod replay;
+mod run;
 mod schedulers;
 mod serve;
+mod workloads;
 
 use crate::cli::{Cli, Command};
 use crate::fail::Failure;
@@ -22,11 +24,13 @@ pub fn run(cli: &Cli) -> Result<(), Failure> {
         Command::Explain(a) => explain::run(a, cli.quiet),
         Command::Compare(a) => compare::run(a, cli.quiet),
         Command::Calibrate(a) => calibrate::run(a, cli.quiet),
+        Command::Run(a) => run::run(a, cli.quiet),
         Command::Replay(a) => replay::run(a, cli.quiet),
         Command::Demo(a) => demo::run(a),
         Command::CheckWorlds(a) => check_worlds::run(a, cli.quiet),
         Command::Serve(a) => serve::run(a, cli.quiet),
         Command::Schedulers(a) => schedulers::run(a),
+        Command::Workloads(a) => workloads::run(a),
         Command::Devices(a) => devices::run(a),
         Command::Formats(a) => formats::run(a),
         Command::Completions(a) => completions::run(a),

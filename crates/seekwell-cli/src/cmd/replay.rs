@@ -71,8 +71,8 @@ fn run_one(
 /// Replays and prints the comparison.
 pub fn run(a: &Replay, quiet: bool) -> Result<(), Failure> {
     let plan = plan(a)?;
-    let groups = setups::of(&a.bench)?;
-    let labels = setups::labels(&a.bench)?;
+    let groups = setups::of(&a.bench, &setups::USUAL)?;
+    let labels = setups::labels(&a.bench, &setups::USUAL)?;
     // What is wrong with the file is told once, before any run.
     let reader =
         open(&a.file, plan.format, &plan.read).map_err(|e| Failure::input(e.to_string()))?;

@@ -9,9 +9,17 @@ fn json(args: &[&str]) -> Value {
     serde_json::from_str(&good(args)).expect("one JSON document")
 }
 
+/// A small part of what runs by default.
+const SHORT: &[&str] = &[
+    "--device",
+    "hdd:hitachi-7k200",
+    "--workload",
+    "seeker:seconds=1s",
+];
+
 #[test]
 fn the_first_line_says_modelled_and_the_last_gives_the_command_for_a_file() {
-    let text = good(&["compare", "--schedulers", "noop,mq-deadline"]);
+    let text = good(&[&["compare", "--schedulers", "noop,mq-deadline"], SHORT].concat());
     let lines: Vec<&str> = text.lines().collect();
     assert!(
         lines[0].starts_with("On a modelled disk, not one of yours:"),
@@ -29,7 +37,16 @@ fn the_first_line_says_modelled_and_the_last_gives_the_command_for_a_file() {
 /// With one reader no scheduler has a choice: a difference would be a false positive.
 #[test]
 fn one_reader_shows_no_difference_and_the_disk_as_published() {
-    let doc = json(&["compare", "--schedulers", "all", "--json"]);
+    let doc = json(&[
+        "compare",
+        "--schedulers",
+        "all",
+        "--json",
+        "-d",
+        "hdd:hitachi-7k200",
+        "-w",
+        "hdparm,seeker",
+    ]);
     let records = doc["records"].as_array().unwrap();
     assert_eq!(records.len(), 2 * registry().len());
     let values = |workload: &str| -> Vec<f64> {
@@ -49,7 +66,7 @@ fn one_reader_shows_no_difference_and_the_disk_as_published() {
 
 #[test]
 fn all_names_every_scheduler_and_its_era() {
-    let text = good(&["compare", "--schedulers", "all", "--workloads", "hdparm"]);
+    let text = good(&[&["compare", "--schedulers", "all"], SHORT].concat());
     let flat = text.replace('\n', " ");
     let (old, new) = flat
         .split_once("Single-queue era")
@@ -67,7 +84,7 @@ fn all_names_every_scheduler_and_its_era() {
         );
     }
     for (group, layer) in [("single-queue", Layer::Legacy), ("blk-mq", Layer::Mq)] {
-        let doc = json(&["compare", "-s", group, "--workloads", "hdparm", "--json"]);
+        let doc = json(&[&["compare", "-s", group, "--json"], SHORT].concat());
         let n = registry().iter().filter(|s| s.layer == layer).count();
         assert_eq!(doc["records"].as_array().unwrap().len(), n);
     }
@@ -77,7 +94,7 @@ fn all_names_every_scheduler_and_its_era() {
 fn same_seed_same_bytes_on_any_number_of_threads() {
     let run = |threads: &str, seed: &str| {
         let args = ["compare", "--json", "--threads", threads, "--seed", seed];
-        good(&[&args[..], &["--schedulers", "noop,cfq,mq-deadline"]].concat())
+        good(&[&args[..], &["--schedulers", "noop,cfq,mq-deadline"], SHORT].concat())
     };
     let one = run("1", "3");
     assert_eq!(one, run("7", "3"));
@@ -91,6 +108,8 @@ fn tunables_go_where_they_belong() {
         "--json",
         "--workloads",
         "hdparm",
+        "--device",
+        "hdd:hitachi-7k200",
         "--schedulers",
         "noop,deadline,mq-deadline,deadline-2.6.18:fifo_batch=3",
         "--tunable",
@@ -116,8 +135,8 @@ fn tunables_go_where_they_belong() {
 fn several_devices_are_compared_one_after_the_other() {
     let text = good(&[
         "compare",
-        "--workloads",
-        "seeker",
+        "--workload",
+        "seeker:seconds=2s",
         "-s",
         "noop,deadline",
         "-d",

@@ -8,6 +8,7 @@ mod golden;
 mod plumbing;
 mod registries;
 mod replay;
+mod workloads;
 
 use std::io::Write;
 use std::path::PathBuf;

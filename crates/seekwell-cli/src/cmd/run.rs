@@ -1,0 +1,170 @@
+//! `seekwell run WORKLOAD`: one program, in simulation under several schedulers, or for real.
+
+use crate::cli::Run;
+use crate::fail::Failure;
+use crate::out::{Out, note, width};
+use crate::progress::Progress;
+use crate::setups;
+use seekwell_core::result::Record;
+use seekwell_report::{compare, workload as report};
+use seekwell_sim::Setup;
+use seekwell_sim::compare::run_all;
+use seekwell_sim::world::{WorldSetup, run_simulated};
+use seekwell_workload::Plan;
+use serde_json::json;
+use std::path::Path;
+use std::time::Duration;
+
+/// A workload as it was asked for: a name, or a fio job file.
+pub fn plan(name: &str, params: &[String]) -> Result<Plan, Failure> {
+    let file = Path::new(name);
+    let suffix = file.extension().and_then(|e| e.to_str());
+    if matches!(suffix, Some("fio" | "ini" | "job")) {
+        if let Some(p) = params.first() {
+            return Err(Failure::input(format!(
+                "--param {p}: a fio job file has its parameters in the file"
+            )));
+        }
+        let text = std::fs::read_to_string(file);
+        let text = text.map_err(|e| Failure::input(format!("{name}: {e}")))?;
+        let plan = Plan::fio(name, &text, &|v| std::env::var(v).ok());
+        return plan.map_err(|e| Failure::input(e.to_string()));
+    }
+    let mut given = Vec::new();
+    for p in params {
+        let (k, v) = p.split_once('=').ok_or_else(|| {
+            Failure::input(format!(
+                "--param {p}: write NAME=VALUE, as in --param files=100"
+            ))
+        })?;
+        given.push((k.trim().to_owned(), v.trim().to_owned()));
+    }
+    let plan = Plan::new(name, &given);
+    plan.map_err(|e| Failure::input(e.to_string()))
+}
+
+/// One run in simulation. Beside the record: how it ended early, if it did.
+pub fn simulate(
+    plan: &Plan,
+    setup: &Setup,
+    machine: &str,
+    label: &str,
+    p: &Progress,
+) -> Result<(Record, Option<String>), Failure> {
+    let fail = |e: String| {
+        Failure::input(format!(
+            "{} under {label} on {}: {e}",
+            plan.name(),
+            setup.device
+        ))
+    };
+    let mut count = p.one(label);
+    let mut world = WorldSetup::new(setup.clone()).map_err(|e| fail(e.to_string()))?;
+    world
+        .apply(machine)
+        .map_err(|e| Failure::input(format!("--machine: {e}")))?;
+    let ran = run_simulated(plan, &world).map_err(|e| fail(e.to_string()))?;
+    let mut record = ran.record;
+    count(record.read.ios + record.write.ios);
+    label.clone_into(&mut record.scheduler.spec);
+    Ok((record, ran.stopped))
+}
+
+/// Runs and prints.
+pub fn run(a: &Run, quiet: bool) -> Result<(), Failure> {
+    let plan = plan(&a.workload, &a.param)?;
+    for w in plan.warnings() {
+        note(quiet, w);
+    }
+    match &a.dir {
+        Some(dir) => real(a, &plan, dir, quiet),
+        None => simulated(a, &plan, quiet),
+    }
+}
+
+/// What a run that ended early makes of the command.
+pub fn early(stopped: &[String]) -> Result<(), Failure> {
+    match stopped.first() {
+        None => Ok(()),
+        Some(s) => Err(Failure::Early(s.clone())),
+    }
+}
+
+fn simulated(a: &Run, plan: &Plan, quiet: bool) -> Result<(), Failure> {
+    let groups = setups::of(&a.bench, &setups::USUAL)?;
+    let labels = setups::labels(&a.bench, &setups::USUAL)?;
+    let jobs: Vec<(usize, usize)> = (0..groups.len())
+        .flat_map(|d| (0..labels.len()).map(move |s| (d, s)))
+        .collect();
+    let progress = Progress::new(quiet, jobs.len());
+    let done = run_all(jobs.len(), setups::threads(&a.bench), |i| {
+        let (d, s) = jobs[i];
+        simulate(plan, &groups[d][s], &a.machine, &labels[s], &progress)
+    });
+    drop(progress);
+    let mut records = Vec::new();
+    let mut stopped = Vec::new();
+    for one in done {
+        let (record, why) = one?;
+        stopped.extend(why.map(|w| format!("{}: {w}", record.scheduler.spec)));
+        records.push(record);
+    }
+    let mut out = Out::open(a.output.output.as_deref())?;
+    if a.json {
+        out.json(&json!({ "schema": 1, "command": "run", "records": records }))?;
+    } else {
+        for of_device in records.chunks(labels.len()) {
+            out.text(&compare::modelled(&of_device[0]))?;
+            out.text(&compare::comparison(&plan.title(), of_device, width()))?;
+            out.line("")?;
+            out.text(&report::metrics(of_device))?;
+            out.text(&report::operations(of_device))?;
+            out.line("")?;
+        }
+        if !quiet {
+            out.text(&compare::legend(width()))?;
+        }
+        out.text(&compare::eras(&records, width()))?;
+    }
+    out.done()?;
+    early(&stopped)
+}
+
+fn real(a: &Run, plan: &Plan, dir: &Path, quiet: bool) -> Result<(), Failure> {
+    let mut options = seekwell_host::Options::new(dir, a.bench.seed);
+    options.device = a.raw.clone();
+    options.limit = a.limit.map(Duration::from_secs);
+    note(
+        quiet,
+        &format!(
+            "scheduler in force, left as it is: {}",
+            seekwell_host::in_force(dir)
+        ),
+    );
+    let ran = seekwell_host::run_real(plan, &options).map_err(|e| Failure::input(e.to_string()))?;
+    let mut record = ran.record;
+    if record.scheduler.spec.is_empty() {
+        record.scheduler.spec.clone_from(&record.scheduler.name);
+    }
+    let records = [record];
+    let mut out = Out::open(a.output.output.as_deref())?;
+    if a.json {
+        out.json(&json!({ "schema": 1, "command": "run", "records": records }))?;
+    } else {
+        let r = &records[0];
+        out.line(&format!(
+            "For real, in {}: {}, {} s",
+            dir.display(),
+            seekwell_host::in_force(dir),
+            seekwell_report::units::three(r.duration_ns as f64 / 1e9)
+        ))?;
+        out.line(&plan.title())?;
+        out.text(&report::metrics(&records))?;
+        out.text(&report::operations(&records))?;
+        for w in &r.warnings {
+            out.text(&seekwell_report::table::wrap(&format!("! {w}"), 2, width()))?;
+        }
+    }
+    out.done()?;
+    early(&ran.stopped.into_iter().collect::<Vec<_>>())
+}

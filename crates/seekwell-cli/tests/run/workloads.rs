@@ -1,0 +1,197 @@
+//! `run` and `workloads`: programs in simulation and for real.
+
+use crate::{good, scratch, seekwell};
+use seekwell_workload::workloads;
+use serde_json::Value;
+use std::path::PathBuf;
+
+fn json(args: &[&str]) -> Value {
+    serde_json::from_str(&good(args)).expect("one JSON document")
+}
+
+/// An empty directory for one test.
+fn directory(name: &str) -> PathBuf {
+    let dir = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let _ = std::fs::remove_dir_all(&dir);
+    std::fs::create_dir_all(&dir).expect("a directory");
+    dir
+}
+
+#[test]
+fn every_workload_is_listed_and_has_a_page() {
+    let list = good(&["workloads"]);
+    for w in workloads() {
+        let first = |l: &str| l.split_whitespace().next() == Some(w.name);
+        assert!(list.lines().any(first), "{}", w.name);
+        let page = good(&["workloads", w.name]);
+        for p in w.params {
+            let line = format!("{}  default {}, {}", p.name, p.default, p.kind);
+            assert!(page.contains(&line), "{}: {line}", w.name);
+        }
+        for p in w.profiles {
+            assert!(page.contains(p.name), "{}: {}", w.name, p.name);
+        }
+    }
+    let doc = json(&["workloads", "--json"]);
+    assert_eq!(doc.as_array().map(Vec::len), Some(workloads().len()));
+    let r = seekwell(&["workloads", "levitation"]);
+    assert_eq!(r.code, 2);
+    assert!(r.err.contains("levitation") && r.err.contains("fs-mark"));
+}
+
+#[test]
+fn a_simulated_run_gives_the_metric_operations_and_marks() {
+    let args = [
+        "run", "fs-mark", "--param", "files=10", "--json", "-s", "noop,cfq",
+    ];
+    let doc = json(&[&args[..], &["--device", "hdd:hitachi-7k200"]].concat());
+    let records = doc["records"].as_array().expect("records");
+    assert_eq!(records.len(), 2);
+    for r in records {
+        assert_eq!(
+            (&r["substrate"], &r["workload"]),
+            (&"sim".into(), &"fs-mark".into())
+        );
+        assert_eq!(r["params"]["files"], "10");
+        let rate = r["metric"]["value"].as_f64().expect("a metric");
+        assert!(
+            (1.0..60.0).contains(&rate),
+            "{rate} files/s on a laptop disk"
+        );
+        let ops = r["operations"].as_array().expect("operations");
+        let fsync = ops.iter().find(|o| o["kind"] == "fsync").expect("fsync");
+        assert_eq!(fsync["latency"]["count"], 10);
+        assert!(
+            r["marks"]
+                .as_array()
+                .is_some_and(|m| m.iter().any(|m| m["name"] == "clock start"))
+        );
+    }
+    assert_eq!(records[1]["scheduler"]["spec"], "cfq");
+}
+
+#[test]
+fn a_real_run_leaves_the_directory_as_it_was() {
+    let dir = directory("real-run");
+    std::fs::write(dir.join("mine"), "precious").expect("a file of the user's");
+    let path = dir.display().to_string();
+    let args = ["run", "fs-mark:files=3,size=64k", "--dir", &path];
+    let doc = json(&[&["--quiet"], &args[..], &["--json"]].concat());
+    let r = &doc["records"][0];
+    assert_eq!(r["substrate"], "host");
+    assert!(r["metric"]["value"].as_f64().is_some_and(|v| v > 0.0));
+    let left: Vec<_> = std::fs::read_dir(&dir).expect("there").flatten().collect();
+    assert_eq!(left.len(), 1, "{left:?}");
+    let text = seekwell(&args);
+    assert_eq!(text.code, 0, "{}", text.err);
+    assert!(
+        text.err.contains("scheduler in force, left as it is"),
+        "{}",
+        text.err
+    );
+    assert!(text.out.starts_with("For real, in "), "{}", text.out);
+}
+
+#[test]
+fn a_fio_job_file_runs_in_both_worlds() {
+    let job = "[global]\nsize=256k\nverify=md5\n[w]\nrw=write\nbs=16k\nend_fsync=1\n[r]\nstonewall\nrw=randread\n";
+    let file = scratch("both.fio", job.as_bytes());
+    let dir = directory("fio-run").display().to_string();
+    for args in [
+        vec![
+            "run",
+            &file,
+            "-s",
+            "noop",
+            "-d",
+            "ssd:sata3-256-2011",
+            "--json",
+        ],
+        vec!["run", &file, "--dir", &dir, "--json"],
+    ] {
+        let r = seekwell(&args);
+        assert_eq!(r.code, 0, "{}", r.err);
+        assert!(r.err.contains("verify changes nothing here"), "{}", r.err);
+        let doc: Value = serde_json::from_str(&r.out).expect("JSON");
+        let ops = doc["records"][0]["operations"]
+            .as_array()
+            .expect("operations");
+        let count = |k: &str| {
+            let of = ops.iter().find(|o| o["kind"] == k);
+            of.and_then(|o| o["latency"]["count"].as_u64())
+        };
+        assert_eq!(
+            (count("read"), count("write")),
+            (Some(64), Some(16)),
+            "{args:?}"
+        );
+    }
+}
+
+#[test]
+fn bad_parameters_are_named_with_value_and_range() {
+    let bad_job = scratch("bad.fio", b"[a]\nsize=1m\nfrobnicate=1\n");
+    for (args, words) in [
+        (
+            vec!["run", "levitation"],
+            "no workload is called 'levitation'; there are: fs-mark",
+        ),
+        (
+            vec!["run", "fs-mark", "--param", "files=0"],
+            "parameter files=0 of fs-mark: expected a number of 1..10000000",
+        ),
+        (
+            vec!["run", "fs-mark", "--param", "files"],
+            "write NAME=VALUE",
+        ),
+        (
+            vec!["run", "fs-mark", "--param", "colour=red"],
+            "has no parameter 'colour'",
+        ),
+        (vec!["run", "fs-mark", "--machine", "wings=2"], "--machine"),
+        (
+            vec!["run", "fs-mark", "--dir", "/nonexistent/here"],
+            "/nonexistent/here",
+        ),
+        (vec!["run", "seeker", "--dir", "."], "--raw"),
+        (vec!["run", "missing.fio"], "missing.fio"),
+        (
+            vec!["run", &bad_job],
+            "line 3: the option `frobnicate` is not known here",
+        ),
+        (
+            vec!["compare", "--workload", "fs-mark:files=x"],
+            "parameter files=x of fs-mark",
+        ),
+    ] {
+        let r = seekwell(&args);
+        assert_eq!(r.code, 2, "{args:?}: {}", r.err);
+        assert!(r.err.contains(words), "{args:?}: {}", r.err);
+        assert_eq!(r.out, "", "{args:?}");
+    }
+    let r = seekwell(&["run", "fs-mark", "--dir", ".", "--device", "ssd"]);
+    assert_eq!(r.code, 2, "a real run has the device it has: {}", r.err);
+}
+
+#[test]
+fn a_run_that_ends_early_gives_what_it_has() {
+    let args = [
+        "run",
+        "fs-mark",
+        "-s",
+        "noop",
+        "-d",
+        "hdd:hitachi-7k200",
+        "--machine",
+        "limit=2",
+        "--json",
+    ];
+    let r = seekwell(&args);
+    assert_eq!(r.code, 4, "{}", r.err);
+    let doc: Value = serde_json::from_str(&r.out).expect("JSON");
+    assert!(
+        doc["records"][0]["metric"]["value"]
+            .as_f64()
+            .is_some_and(|v| v > 0.0)
+    );
+}
