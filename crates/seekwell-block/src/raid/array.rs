@@ -87,6 +87,7 @@ impl<T: Copy> Slab<T> {
 #[derive(Clone, Copy, Debug)]
 enum To {
     Bio(JoinId),
+    Flush(JoinId),
     Level(u64),
     Bitmap,
 }
@@ -281,9 +282,12 @@ impl<B: BioSink, L: Level> Array<B, L> {
             if self.level.alive(m) {
                 let flush = Bio {
                     op: Op::Flush,
+                    sector: Sector(0),
+                    sectors: Sectors(0),
                     ..bio
                 };
-                self.io.send(join, &flush, m, 0, 0);
+                self.io.hold(join);
+                self.io.submit(To::Flush(join), m, flush);
             }
         }
         self.io.release(join, false);
@@ -323,6 +327,7 @@ impl<B: BioSink, L: Level> Array<B, L> {
                     self.level.returned(member);
                     self.io.release(join, d.error);
                 }
+                To::Flush(join) => self.io.release(join, d.error),
                 To::Level(tag) => self.level.done(&mut self.io, tag, d.error),
                 To::Bitmap => {
                     if let Some(map) = &mut self.bitmap

@@ -5,13 +5,17 @@
 
 pub mod emmc;
 
+pub mod backlog;
+pub mod clook;
+pub mod raid;
+
 use seekwell_device::validate::{Group, Measured, Row};
 
 /// One line a crate that declares tables.
 static TABLES: &[&[&Group]] = &[seekwell_device::validate::GROUPS, OWN];
 
 /// What is measured through a whole queue.
-static OWN: &[&Group] = &[&emmc::GROUP];
+static OWN: &[&Group] = &[&emmc::GROUP, &raid::GROUP];
 
 /// The tables of all crates.
 pub fn groups() -> impl Iterator<Item = &'static Group> {

@@ -1,0 +1,120 @@
+//! What sorting gains above a stripe: the backlog condition.
+//!
+//! With N requests outstanding and room for D below, a scheduler has something to choose from only
+//! while N is more than D. One process keeps N random 4 KiB reads outstanding on a RAID 0 that
+//! takes D commands; noop against an ideal elevator on the array's addresses.
+
+use super::clook::Clook;
+use crate::drive::drive;
+use crate::procs::{Pattern, Process, Processes};
+use seekwell_block::{HostDriver, LegacyOptions, LegacyQueue};
+use seekwell_core::result::Record;
+use seekwell_core::{BioSink, Device, Era, Instant, Sector, TickClock};
+use seekwell_device::validate::{Measured, SEED};
+use seekwell_sched::noop::Noop;
+use seekwell_sched::{Cx, QueueFacts, Scheduler};
+
+/// One cell of the table.
+#[derive(Debug, Clone, Copy)]
+pub struct Cell {
+    /// Disks.
+    pub disks: u32,
+    /// Requests outstanding.
+    pub outstanding: u32,
+    /// Commands the array takes.
+    pub depth: u32,
+    /// Commands a disk takes: 1 without command queueing.
+    pub ncq: u32,
+}
+
+impl Cell {
+    /// The array. A bare disk is one.
+    pub fn device(&self) -> String {
+        let disk = format!("hdd:hitachi-7k500,depth={},age_limit=0", self.ncq);
+        format!(
+            "controller:level=raid0,members={},of=({disk}),depth={},disk_depth={},firmware=0,\
+             link=1000000,write_policy=write-through,cache=0bytes",
+            self.disks, self.depth, self.ncq
+        )
+    }
+}
+
+/// Who sorts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Policy {
+    /// Nobody.
+    Noop,
+    /// An ideal elevator.
+    Clook,
+    /// deadline of 4.0 with its defaults: batches of 16, reads due after half a second.
+    Deadline,
+}
+
+/// Keeps requests outstanding on the device of a cell until `n` are done.
+pub fn run(
+    cell: &Cell,
+    policy: Policy,
+    device: Box<dyn Device + Send>,
+    n: u64,
+) -> Measured<Record> {
+    let f = device.facts();
+    let facts = QueueFacts {
+        rotational: true,
+        depth: f.depth,
+        // The whole backlog is in front of the scheduler.
+        nr_requests: 4096,
+        ..QueueFacts::example(Era::K4_0)
+    };
+    let end = Sector(f.capacity.0 / 8 * 8);
+    let make = |cx: &Cx| -> Box<dyn Scheduler> {
+        match policy {
+            Policy::Noop => Box::new(Noop::new()),
+            Policy::Clook => Box::new(Clook::default()),
+            Policy::Deadline => (seekwell_sched::deadline::INFO.make)(cx, "4.0"),
+        }
+    };
+    let host = HostDriver::Simple { depth: f.depth };
+    let opts = LegacyOptions::default();
+    let mut queue = LegacyQueue::new(facts, TickClock::new(1000), opts, host, device, make);
+    debug_assert!(queue.capacity() >= end);
+    let reader = Process {
+        pattern: Pattern::Random(Sector(0), end),
+        sectors: 8,
+        depth: cell.outstanding,
+        stop: Instant::FAR,
+        limit: n,
+        ..Process::reader(1, 0)
+    };
+    let mut record = Record::default();
+    let mut source = Processes::new(vec![reader], SEED);
+    drive(&mut queue, &mut source, &mut record, &mut |_| true)?;
+    Ok(record)
+}
+
+const fn cell(disks: u32, outstanding: u32, depth: u32, ncq: u32) -> Cell {
+    Cell {
+        disks,
+        outstanding,
+        depth,
+        ncq,
+    }
+}
+
+/// The cells, with the gain that another implementation of the same description found.
+pub static CELLS: &[(Cell, f64)] = &[
+    (cell(1, 32, 1, 1), 1.74),
+    (cell(1, 32, 31, 31), 1.00),
+    (cell(1, 128, 31, 31), 1.21),
+    (cell(1, 512, 31, 31), 1.47),
+    (cell(4, 32, 4, 1), 1.41),
+    (cell(4, 32, 31, 31), 1.00),
+    (cell(4, 128, 31, 31), 1.21),
+    (cell(4, 128, 128, 31), 1.00),
+    (cell(4, 512, 31, 31), 1.57),
+    (cell(4, 512, 128, 31), 1.22),
+    (cell(4, 512, 1024, 31), 1.00),
+    (cell(8, 128, 8, 1), 1.62),
+    (cell(8, 128, 128, 31), 1.00),
+    (cell(8, 512, 31, 31), 1.59),
+    (cell(8, 512, 1024, 31), 1.00),
+];

@@ -1,0 +1,193 @@
+//! Arrays: closed forms of their laws, and the table of what sorting gains above a stripe.
+
+use super::backlog::{Cell, Policy, run};
+use crate::drive::drive;
+use crate::procs::{Pattern, Process, Processes};
+use crate::setup::Setup;
+use seekwell_core::result::Record;
+use seekwell_core::{BioSink, Instant, Nanos, Op, Sector};
+use seekwell_device::open;
+use seekwell_device::validate::{Bench, Figure, Group, Measured, Relation, SEED, row};
+
+/// Requests of a cell, and of a closed form.
+const CELL: u64 = 4_000;
+const CLOSED: u64 = 2_500;
+
+fn gain(bench: &Bench, cell: Cell) -> Measured<f64> {
+    let of = |policy| Ok(run(&cell, policy, bench.open("")?, CELL)?.iops());
+    let (noop, sorted): (Measured<f64>, Measured<f64>) = (of(Policy::Noop), of(Policy::Clook));
+    Ok(sorted? / noop?)
+}
+
+macro_rules! cell {
+    ($disks:literal, $outstanding:literal, $depth:literal, $ncq:literal, $gain:literal) => {
+        row(
+            concat!(
+                "controller:level=raid0,members=",
+                $disks,
+                ",of=(hdd:hitachi-7k500,depth=",
+                $ncq,
+                ",age_limit=0),depth=",
+                $depth,
+                ",disk_depth=",
+                $ncq,
+                ",firmware=0,link=1000000,write_policy=write-through,cache=0bytes"
+            ),
+            concat!(
+                "gain of an elevator, ",
+                $outstanding,
+                " random reads outstanding"
+            ),
+            "x",
+            ($gain, $gain),
+            "another implementation of the same description",
+            Relation::Prediction,
+            0.05,
+            |b| {
+                gain(
+                    b,
+                    Cell {
+                        disks: $disks,
+                        outstanding: $outstanding,
+                        depth: $depth,
+                        ncq: $ncq,
+                    },
+                )
+            },
+        )
+    };
+}
+
+/// Members of the closed forms: no caches, one command at a time.
+const MEMBER: &str = "(hdd:hitachi-7k500,depth=1,write_cache=off,look_ahead=off,p_miss=0)";
+
+/// A closed loop on an array of queues under deadline.
+fn array(bench: &Bench, op: Op, depth: u32, think: Nanos) -> Measured<Record> {
+    let mut device = bench.spec.clone();
+    if bench.null {
+        let disk = open("hdd:hitachi-7k500", SEED)?;
+        let mean = 12_900;
+        let null = format!(
+            "(constant:service_us={mean},depth=1,rotational=yes,capacity={})",
+            disk.facts().capacity
+        );
+        device = device.replace(MEMBER, &null);
+    }
+    let setup = Setup {
+        device,
+        scheduler: "noop".to_owned(),
+        seed: SEED,
+        hz: 1000,
+        nr_requests: Some(1024),
+        ..Setup::default()
+    };
+    let mut queue = setup.build()?;
+    let client = Process {
+        op,
+        pattern: Pattern::Random(Sector(0), queue.capacity()),
+        sectors: 8,
+        depth,
+        think,
+        stop: Instant::FAR,
+        limit: if depth == 1 { CLOSED / 2 } else { CLOSED },
+        ..Process::reader(1, 0)
+    };
+    let mut record = Record::default();
+    let mut source = Processes::new(vec![client], SEED);
+    drive(&mut queue, &mut source, &mut record, &mut |_| true)?;
+    Ok(record)
+}
+
+/// Mean latency of one at a time, in ms. Thinking breaks the phase.
+fn latency(bench: &Bench, op: Op) -> Measured<f64> {
+    let r = array(bench, op, 1, Nanos(3_141_593))?;
+    let l = match op {
+        Op::Read => r.read.latency,
+        _ => r.write.latency,
+    };
+    Ok(l.mean_ns() / 1e6)
+}
+
+macro_rules! of {
+    ($level:literal, $n:literal, $more:literal) => {
+        concat!(
+            $level,
+            ":members=",
+            $n,
+            ",of=(hdd:hitachi-7k500,depth=1,write_cache=off,look_ahead=off,p_miss=0),stripe_cache=1024",
+            $more
+        )
+    };
+}
+
+/// 7200 rpm.
+const TURN: f64 = 60_000.0 / 7_200.0;
+/// Command overhead, mean seek, and settling of a write, ms.
+const OVERHEAD: f64 = 0.24;
+const SEEK: f64 = 8.5;
+const SETTLE: f64 = 0.7;
+/// Disks of the small-write figures.
+const N: f64 = 8.0;
+
+const fn band(x: f64) -> (f64, f64) {
+    (x, x)
+}
+
+const FORMULA: &str = "closed form, independent arms";
+
+/// Response of a read-modify-write: the slower of two reads, then a turn.
+const MODIFY: f64 = OVERHEAD + SEEK + TURN * 2.0 / 3.0 + TURN;
+/// Disk time of a read of the row and the write one turn behind it.
+const PAIR: f64 = OVERHEAD + SEEK + TURN * 1.5;
+/// Random reads a disk serves in a second.
+const RATE: f64 = 1000.0 / (OVERHEAD + SEEK + TURN / 2.0);
+
+#[rustfmt::skip]
+static FIGURES: &[Figure] = &[
+    row(of!("raid5", 8, ""), "small write, one at a time", "ms", band(MODIFY),
+        FORMULA, Relation::Circular, 0.10, |b| latency(b, Op::Write)),
+    row(of!("raid5", 8, ""), "small writes, 64 outstanding", "1/s",
+        (N * RATE / 4.0, N / 2.0 * 1000.0 / PAIR),
+        "closed forms: n/4 of the disks' rate, and one turn between read and write",
+        Relation::Circular, 0.10, |b| Ok(array(b, Op::Write, 64, Nanos::ZERO)?.iops())),
+    row(of!("raid6", 8, ""), "small writes, 64 outstanding", "1/s",
+        (N * RATE / 6.0, N / 3.0 * 1000.0 / PAIR),
+        "closed forms: n/6 of the disks' rate, and one turn between read and write",
+        Relation::Circular, 0.10, |b| Ok(array(b, Op::Write, 64, Nanos::ZERO)?.iops())),
+    row(of!("raid1", 2, ""), "write, one at a time", "ms",
+        band(OVERHEAD + SEEK + SETTLE + TURN * 2.0 / 3.0),
+        "closed form: the slower of two rotations, arms together", Relation::Circular, 0.05,
+        |b| latency(b, Op::Write)),
+    row(of!("raid1", 2, ",read_policy=first"), "read, one at a time", "ms",
+        band(OVERHEAD + SEEK + TURN / 2.0), FORMULA, Relation::Circular, 0.03,
+        |b| latency(b, Op::Read)),
+    row(of!("raid0", 4, ""), "random reads of four disks, 4 outstanding", "IOPS", (200.0, 200.0),
+        "another implementation of the same description", Relation::Prediction, 0.05,
+        |b| Ok(array(b, Op::Read, 4, Nanos::ZERO)?.iops())),
+    cell!(1, 32, 1, 1, 1.74),
+    cell!(1, 32, 31, 31, 1.00),
+    cell!(1, 128, 31, 31, 1.21),
+    cell!(1, 512, 31, 31, 1.47),
+    cell!(4, 32, 4, 1, 1.41),
+    cell!(4, 32, 31, 31, 1.00),
+    cell!(4, 128, 31, 31, 1.21),
+    cell!(4, 128, 128, 31, 1.00),
+    cell!(4, 512, 31, 31, 1.57),
+    cell!(4, 512, 128, 31, 1.22),
+    cell!(4, 512, 1024, 31, 1.00),
+    cell!(8, 128, 8, 1, 1.62),
+    cell!(8, 128, 128, 31, 1.00),
+    cell!(8, 512, 31, 31, 1.59),
+    cell!(8, 512, 1024, 31, 1.00),
+];
+
+/// The table.
+pub static GROUP: Group = Group {
+    title: "Arrays",
+    note: "Nothing is published on arrays that could be held against a model without its firmware. \
+           Closed forms take the disks' parameters and the laws of their level. The gains are of an \
+           ideal one-way elevator over noop above a RAID 0 that takes only so many commands: with \
+           room below for everything outstanding there is nothing to gain. The null model's disks \
+           take one time for everything.",
+    figures: FIGURES,
+};
