@@ -4,6 +4,7 @@
 //! claims as checks on those numbers; a test runs every demo and wants every check to hold. A new
 //! demo is a function and a line in its file's list.
 
+mod arrays;
 mod multi_queue;
 mod single_queue;
 
@@ -25,7 +26,10 @@ pub struct Demo {
 
 /// All demos, in the order they are listed.
 pub fn demos() -> impl Iterator<Item = &'static Demo> {
-    single_queue::DEMOS.iter().chain(multi_queue::DEMOS)
+    single_queue::DEMOS
+        .iter()
+        .chain(multi_queue::DEMOS)
+        .chain(arrays::DEMOS)
 }
 
 /// What a demo found.

@@ -120,46 +120,28 @@ macro_rules! of {
     };
 }
 
-/// 7200 rpm.
-const TURN: f64 = 60_000.0 / 7_200.0;
-/// Command overhead, mean seek, and settling of a write, ms.
-const OVERHEAD: f64 = 0.24;
-const SEEK: f64 = 8.5;
-const SETTLE: f64 = 0.7;
-/// Disks of the small-write figures.
-const N: f64 = 8.0;
+// t_o = 0.24, mean seek 8.5, settling of a write 0.7, turn T = 8.33, all in ms; eight disks.
 
-const fn band(x: f64) -> (f64, f64) {
-    (x, x)
-}
-
-const FORMULA: &str = "closed form, independent arms";
-
-/// Response of a read-modify-write: the slower of two reads, then a turn.
-const MODIFY: f64 = OVERHEAD + SEEK + TURN * 2.0 / 3.0 + TURN;
-/// Disk time of a read of the row and the write one turn behind it.
-const PAIR: f64 = OVERHEAD + SEEK + TURN * 1.5;
-/// Random reads a disk serves in a second.
-const RATE: f64 = 1000.0 / (OVERHEAD + SEEK + TURN / 2.0);
+const FORMULA: &str = "closed form: t_o + seek + T/2";
 
 #[rustfmt::skip]
 static FIGURES: &[Figure] = &[
-    row(of!("raid5", 8, ""), "small write, one at a time", "ms", band(MODIFY),
-        FORMULA, Relation::Circular, 0.10, |b| latency(b, Op::Write)),
+    row(of!("raid5", 8, ""), "small write, one at a time", "ms", (22.63, 22.63),
+        "closed form: t_o + seek + 2T/3, and a turn", Relation::Circular, 0.10, |b| latency(b, Op::Write)),
     row(of!("raid5", 8, ""), "small writes, 64 outstanding", "1/s",
-        (N * RATE / 4.0, N / 2.0 * 1000.0 / PAIR),
+        (155.0, 188.0),
         "closed forms: n/4 of the disks' rate, and one turn between read and write",
         Relation::Circular, 0.10, |b| Ok(array(b, Op::Write, 64, Nanos::ZERO)?.iops())),
     row(of!("raid6", 8, ""), "small writes, 64 outstanding", "1/s",
-        (N * RATE / 6.0, N / 3.0 * 1000.0 / PAIR),
+        (103.0, 126.0),
         "closed forms: n/6 of the disks' rate, and one turn between read and write",
         Relation::Circular, 0.10, |b| Ok(array(b, Op::Write, 64, Nanos::ZERO)?.iops())),
     row(of!("raid1", 2, ""), "write, one at a time", "ms",
-        band(OVERHEAD + SEEK + SETTLE + TURN * 2.0 / 3.0),
-        "closed form: the slower of two rotations, arms together", Relation::Circular, 0.05,
+        (15.0, 15.0),
+        "closed form: t_o + seek + settling + 2T/3", Relation::Circular, 0.05,
         |b| latency(b, Op::Write)),
     row(of!("raid1", 2, ",read_policy=first"), "read, one at a time", "ms",
-        band(OVERHEAD + SEEK + TURN / 2.0), FORMULA, Relation::Circular, 0.03,
+        (12.91, 12.91), FORMULA, Relation::Circular, 0.03,
         |b| latency(b, Op::Read)),
     row(of!("raid0", 4, ""), "random reads of four disks, 4 outstanding", "IOPS", (200.0, 200.0),
         "another implementation of the same description", Relation::Prediction, 0.05,
