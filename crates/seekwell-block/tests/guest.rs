@@ -111,7 +111,11 @@ fn cache_modes_keep_their_promises() {
     assert_eq!(t, [1_035, 1_035, 3_035, 3_035]);
     assert_eq!((ops, cache), (vec![Write, Read, Flush, Flush], true));
     let (t, ops, cache) = promises("writeback");
-    assert_eq!(t, [35, 35, 4_035, 3_035], "the flush writes the page, then empties the disk's cache");
+    assert_eq!(
+        t,
+        [35, 35, 4_035, 3_035],
+        "the flush writes the page, then empties the disk's cache"
+    );
     assert_eq!((ops, cache), (vec![Write, Flush, Flush], true));
     let (t, ops, cache) = promises("writethrough");
     assert_eq!(t[..2], [4_035, 35], "written and flushed, read from memory");
@@ -133,10 +137,16 @@ fn dirty_pages_are_written_when_old_and_writers_wait_at_the_limit() {
     c.sleep(Nanos::from_ms(1_900));
     assert!(log.borrow().is_empty());
     c.sleep(Nanos::from_ms(200));
-    assert_eq!(*log.borrow(), [(Op::Write, 0, 32, 2)], "one piece, by the host's flusher");
+    assert_eq!(
+        *log.borrow(),
+        [(Op::Write, 0, 32, 2)],
+        "one piece, by the host's flusher"
+    );
     // 1 MiB of host memory: 25 dirty pages start write-back, 51 hold writers up.
     let (mut c, log) = disk(",cache=writeback,host_memory=1MiB");
-    let run = c.run(400, 4, Nanos::ZERO, |i| command(Op::Write, i as u64 * 4096 % (1 << 20), 8));
+    let run = c.run(400, 4, Nanos::ZERO, |i| {
+        command(Op::Write, i as u64 * 4096 % (1 << 20), 8)
+    });
     assert!(run.quantile_ms(1.0) > 0.5 && run.quantile_ms(0.05) < 0.1);
     assert!(log.borrow().len() >= 300);
     assert!(c.device.facts().write_cache);
@@ -148,7 +158,11 @@ fn neighbours_run_beside_the_guest_in_contexts_of_their_own() {
     for i in 0..50 {
         us(&mut c, Op::Read, 8 * i);
     }
-    assert!(c.device.neighbours().iter().all(|n| *n > 20), "{:?}", c.device.neighbours());
+    assert!(
+        c.device.neighbours().iter().all(|n| *n > 20),
+        "{:?}",
+        c.device.neighbours()
+    );
     let mut tasks: Vec<u32> = log.borrow().iter().map(|e| e.3).collect();
     tasks.sort_unstable();
     tasks.dedup();

@@ -213,15 +213,6 @@ impl Setup {
     pub fn open_device(&self) -> Result<AnyDevice, SetupError> {
         tree::device(self, 0.0)
     }
-    /// The device to be measured on its own: as [`Setup::open_device`], and an array behind a ring
-    /// that costs nothing.
-    pub fn probe_device(&self) -> Result<AnyDevice, SetupError> {
-        self.validate()?;
-        match tree::is_array(&self.device)? {
-            true => tree::array_as_device(self),
-            false => self.open_device(),
-        }
-    }
     /// Builds the queue over a device that is there already.
     pub fn build_over(&self, dev: AnyDevice) -> Result<Queue, SetupError> {
         let (info, version, era) = self.info()?;

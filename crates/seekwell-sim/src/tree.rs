@@ -264,18 +264,6 @@ fn node(setup: &Setup, spread: f64, arrays: &mut u32) -> Result<Node, SetupError
     Ok(Node::Queue(Box::new(queue)))
 }
 
-/// The array of a setup behind a ring that costs nothing and takes what its disks take.
-pub(crate) fn array_as_device(setup: &Setup) -> Result<AnyDevice, SetupError> {
-    let top = top(setup)?;
-    let ring = format!(
-        "virtual:exit=0,irq=0,thread=0,depth={}",
-        top.facts.depth.clamp(1, 4096)
-    );
-    let preset = read_preset(&ring)?;
-    let p = GuestParams::from_preset(&preset).map_err(|e| preset.locate(e, &ring))?;
-    Ok(Box::new(VirtualDisk::new(p, top.node, setup.seed)))
-}
-
 /// Makes the array of a setup.
 pub(crate) fn top(setup: &Setup) -> Result<Top, SetupError> {
     let preset = read_preset(&setup.device)?;
