@@ -134,16 +134,54 @@ impl Map {
     pub fn assign(&mut self, ppn: u32, lpn: u32) {
         self.back[ppn as usize] = lpn;
     }
-    /// It is written, from this slot; it is valid if the slot still has the newest copy.
+    /// Physical pages from `base` on, all of one block, are written, one from each slot; those whose
+    /// slot still has the newest copy are valid. How many are.
     #[inline]
-    pub fn written(&mut self, ppn: u32, slot: u32) -> bool {
-        let lpn = self.back[ppn as usize];
-        if lpn == NONE || self.to[lpn as usize] != slot | SLOT {
-            return false;
+    pub fn written(&mut self, base: u32, slots: &[u32]) -> u32 {
+        let mut valid = 0;
+        for (i, slot) in slots.iter().enumerate() {
+            let lpn = self.back[base as usize + i];
+            if lpn != NONE && self.to[lpn as usize] == slot | SLOT {
+                self.to[lpn as usize] = base + i as u32;
+                valid += 1;
+            }
         }
-        self.to[lpn as usize] = ppn;
-        self.count(ppn, 1);
-        true
+        self.count(base, valid as i32);
+        valid
+    }
+    /// Takes the valid pages among up to `look` physical ones from page `at` of a block on into
+    /// the slots `next` gives, until those or the pages end: what was taken (its page in the block,
+    /// user page, slot) goes to `each`. The first page not looked at.
+    #[inline]
+    pub fn take_out(
+        &mut self,
+        block: u32,
+        at: u32,
+        look: u32,
+        mut next: impl FnMut() -> Option<u32>,
+        mut each: impl FnMut(u32, u32, u32),
+    ) -> u32 {
+        let base = block * self.block;
+        let end = (at + look).min(self.block);
+        // Looked at all together first: the map is large, and memory answers several at a time.
+        let valid = (at..end)
+            .filter(|i| self.holder(base + i).is_some())
+            .count();
+        if valid == 0 {
+            return end;
+        }
+        let (mut i, mut taken) = (at, 0);
+        while i < end {
+            if let Some(lpn) = self.holder(base + i) {
+                let Some(slot) = next() else { break };
+                self.to[lpn as usize] = slot | SLOT;
+                each(i, lpn, slot);
+                taken += 1;
+            }
+            i += 1;
+        }
+        self.count(base, -taken);
+        i
     }
     /// The user page on a physical page, if that is valid.
     #[inline]
@@ -349,7 +387,7 @@ mod tests {
                         slot.remove(&s);
                         map.assign(ppn, lpn);
                         let newest = place.get(&lpn) == Some(&Place::Slot(s));
-                        prop_assert_eq!(map.written(ppn, s), newest);
+                        prop_assert_eq!(map.written(ppn, &[s]), u32::from(newest));
                         if newest {
                             place.insert(lpn, Place::Flash(ppn));
                         }
@@ -402,6 +440,29 @@ mod tests {
         assert_eq!(one.len(), 50);
         assert!((0..5).all(|b| one.contains(&b)));
         assert_eq!(map.victim(1, Victim::Greedy, 0, &mut rng), None);
+    }
+
+    #[test]
+    fn valid_pages_are_taken_out_once() {
+        let mut map = five();
+        map.forget(map.holder(4 * 8 + 1).unwrap());
+        let (mut slots, mut taken) = (vec![9, 8, 7], vec![]);
+        let end = map.take_out(
+            4,
+            0,
+            8,
+            || slots.pop(),
+            |i, lpn, slot| taken.push((i, lpn, slot)),
+        );
+        // Three slots for the valid pages 0, 2, 3, 4.
+        let places: Vec<_> = taken.iter().map(|t| (t.0, t.2)).collect();
+        assert_eq!((end, places), (4, vec![(0, 7), (2, 8), (3, 9)]));
+        assert!(taken.iter().all(|t| map.place(t.1) == Place::Slot(t.2)));
+        assert_eq!((map.valid(4), map.check().unwrap().in_slots), (1, 3));
+        assert_eq!(
+            map.take_out(4, 5, 8, || Some(1), |_, _, _| panic!("nothing there")),
+            8
+        );
     }
 
     #[test]

@@ -273,8 +273,8 @@ impl DetailedSsd {
     fn programmed(&mut self, u: usize, t: u64) {
         let mut group = std::mem::take(&mut self.units[u].group);
         let base = self.units[u].base;
-        for (i, slot) in group.iter().enumerate() {
-            self.map.written(base + i as u32, *slot);
+        self.map.written(base, &group);
+        for slot in &group {
             self.buffer.taken[*slot as usize] = false;
         }
         let host = self.units[u].for_host;
@@ -350,24 +350,27 @@ impl DetailedSsd {
     fn collect(&mut self, u: usize) -> (u32, u32) {
         let unit = &mut self.units[u];
         let (k, block) = (self.p.k, self.map.block);
-        let base = unit.victim * block;
-        let want = k as usize - unit.copied.len();
         let (mut pages, mut arrays, mut last) = (0, 0, NONE);
-        while unit.at < block && (pages as usize) < want {
-            let at = unit.at;
-            unit.at += 1;
-            if let Some(lpn) = self.map.holder(base + at)
-                && let Some(slot) = unit.spare.pop()
-            {
-                self.buffer.lpn[slot as usize] = lpn;
-                self.map.hold_in(lpn, slot);
-                unit.copied.push(slot);
+        let (spare, copied, lpns) = (&mut unit.spare, &mut unit.copied, &mut self.buffer.lpn);
+        while unit.at < block && copied.len() < k as usize {
+            let room = k as usize - copied.len();
+            let each = |at: u32, lpn, slot: u32| {
+                lpns[slot as usize] = lpn;
+                copied.push(slot);
                 pages += 1;
                 if at / k != last {
                     last = at / k;
                     arrays += 1;
                 }
+            };
+            let next = || spare.pop();
+            let to = self
+                .map
+                .take_out(unit.victim, unit.at, room as u32, next, each);
+            if to == unit.at {
+                break;
             }
+            unit.at = to;
         }
         if unit.at == block {
             unit.doomed = std::mem::replace(&mut unit.victim, NONE);
