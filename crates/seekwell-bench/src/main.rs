@@ -5,6 +5,7 @@
 //! between machines. `gate` counts instructions an I/O under callgrind and fails above the
 //! committed figures by more than five per cent.
 
+mod flash;
 mod gate;
 mod memory;
 mod scenario;

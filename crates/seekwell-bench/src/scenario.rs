@@ -197,6 +197,7 @@ pub fn all() -> Vec<Scenario> {
         500_000,
         |ios| hdd(31, ios),
     ));
+    v.extend(crate::flash::all());
     v.extend(crate::sched_cost::all());
     v.extend(crate::world::all());
     v

@@ -576,5 +576,9 @@ pub fn open_hdd(spec: &str, seed: u64) -> Result<Hdd, DeviceError> {
 /// The parameters of a device with value, unit and source, overrides applied: what
 /// `seekwell devices NAME` prints.
 pub fn describe(spec: &str) -> Result<Preset, DeviceError> {
-    read_preset(spec)
+    let mut preset = read_preset(spec)?;
+    if preset.kind == "ssd" {
+        ssd::state_scale(&mut preset);
+    }
+    Ok(preset)
 }

@@ -579,6 +579,15 @@ fn memory_is_bounded_and_the_scale_is_stated() {
     for d in drives() {
         let c = detailed(&format!("{d},variant=detailed,state=fresh"));
         let (p, device) = (params(&d), &c.device);
+        let listed = seekwell_device::describe(&d).unwrap();
+        assert_eq!(listed.num_opt("scale"), Some(device.scale() as f64));
+        assert!(
+            listed
+                .get("scale")
+                .unwrap()
+                .reference
+                .contains("MiB of tables")
+        );
         let flash_tb = p.pages as f64 * (1.0 + p.rho) * 4096.0 / 1e12;
         let full = device.table_bytes() as f64 * device.scale() as f64;
         assert!(

@@ -23,3 +23,19 @@ pub use cheap::CheapSsd;
 pub use closed::ClosedForms;
 pub use detailed::{Counts, DetailedSsd, Wear};
 pub use params::{DEFS, SsdParams, State, Victim};
+
+use crate::preset::{Preset, Value};
+
+/// Puts the scale that the detailed variant runs at into the description of a drive, and what it
+/// means. A description that makes no drive is left as it is.
+pub(crate) fn state_scale(preset: &mut Preset) {
+    let sized = SsdParams::from_preset(preset).and_then(|p| detailed::scaled(&p));
+    let Ok((p, scale)) = sized else { return };
+    let mib = detailed::table_bytes(&p) >> 20;
+    if let Some(q) = preset.params.iter_mut().find(|q| q.def.key == "scale") {
+        q.value = Value::Num(scale as f64);
+        q.reference = format!(
+            "the detailed variant offers 1/{scale} of the capacity and takes {mib} MiB of tables"
+        );
+    }
+}

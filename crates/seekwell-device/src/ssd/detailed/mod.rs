@@ -171,7 +171,7 @@ pub struct DetailedSsd {
 }
 
 /// The parameters of the part that is modelled, and the scale.
-fn scaled(p: &SsdParams) -> Result<(SsdParams, u64), ParamError> {
+pub(super) fn scaled(p: &SsdParams) -> Result<(SsdParams, u64), ParamError> {
     let bytes = |pages: u64| (pages as f64 * (2.0 + p.rho) * 4.0) as u64;
     let mut scale = p.scale.max(1);
     while p.scale == 0 && bytes(p.pages / scale) > TABLE_BYTES {
@@ -205,6 +205,12 @@ fn scaled(p: &SsdParams) -> Result<(SsdParams, u64), ParamError> {
         ));
     }
     Ok((q, scale))
+}
+
+/// Bytes of the tables that grow with the capacity: map, reverse map, counts of the blocks.
+pub(super) fn table_bytes(p: &SsdParams) -> u64 {
+    let blocks = fill::blocks(p) * u64::from(p.units);
+    4 * (p.pages + blocks * u64::from(p.block)) + 12 * blocks
 }
 
 impl DetailedSsd {
@@ -301,8 +307,7 @@ impl DetailedSsd {
     }
     /// Bytes of the tables that grow with the capacity.
     pub fn table_bytes(&self) -> u64 {
-        let flash = u64::from(self.map.blocks * self.p.units) * u64::from(self.map.block);
-        4 * (self.p.pages + flash) + 12 * u64::from(self.map.blocks * self.p.units)
+        table_bytes(&self.p)
     }
     /// Walks the whole map and compares it with every count; how many user pages are where.
     pub fn check(&self) -> Result<Counts, String> {
