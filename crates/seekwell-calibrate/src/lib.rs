@@ -73,7 +73,7 @@ fn look(s: &mut Session<'_>, kind: &mut Kind, because: &mut String) -> Result<()
         return Ok(());
     }
     let (p, hits) = hdd::period(s)?;
-    if p.agreement < hdd::ENOUGH {
+    if p.agreement < p.needed {
         *because = format!(
             "random reads take {:.1} ms (90 %: {:.1} ms), but their completions have no common \
              period (agreement {:.2}, {} needed): not a single disk, or too noisy: an array, a \
@@ -81,7 +81,7 @@ fn look(s: &mut Session<'_>, kind: &mut Kind, because: &mut String) -> Result<()
             usual,
             quantile(&ms, 0.9),
             p.agreement,
-            hdd::ENOUGH
+            p.needed
         );
         return Ok(());
     }

@@ -225,3 +225,19 @@ fn flash_interrupted_while_writing_keeps_what_reading_showed() {
             .contains("interrupted")
     );
 }
+
+/// Many hosts take reads of whole 4 KiB only: tracks are found all the same.
+#[test]
+fn tracks_are_found_with_blocks_of_4_kib() {
+    let mut coarse = probe("hdd:hitachi-7k500").with_facts(|f| f.block = 8);
+    let fit = calibrate(&mut coarse, Options::default(), &mut |_| {});
+    assert_eq!(fit.number("surfaces"), Some(10.0));
+    let head = fit.number("head_switch").expect("head_switch");
+    assert!((head / 1.45 - 1.0).abs() < 0.02, "{head} ms");
+    // Aimed no finer than a block, it is known less well, and says so.
+    let (lo, hi) = fit
+        .get("overhead")
+        .and_then(|e| e.interval)
+        .expect("overhead");
+    assert!(lo < 0.24 && 0.24 < hi, "{lo} to {hi} ms");
+}

@@ -18,7 +18,7 @@ use crate::probe::{Io, Stop};
 use crate::session::{SMALL, Session};
 use crate::stats::{line, quantile};
 use crate::{model, preset};
-pub(crate) use period::{ENOUGH, Period};
+pub(crate) use period::Period;
 use track::{Grid, Pattern, Spindle};
 use zones::Zones;
 
@@ -542,7 +542,7 @@ fn validate(s: &mut Session<'_>, rates: &[(u64, f64)]) -> Result<(), Stop> {
     }
     if let Ok(points) = model::hdd_seek(&text) {
         s.curve(Curve {
-            title: "seek time; beside it the usual form a + b sqrt(d), then a line".into(),
+            title: "seek time; line: a + b sqrt(d)".into(),
             x: "cylinders".into(),
             y: "ms".into(),
             points,

@@ -5,7 +5,7 @@
 
 use crate::probe::Stop;
 use crate::session::Session;
-use crate::stats::frac;
+use crate::stats::{frac, median};
 
 /// The turn, if there is one.
 #[derive(Debug, Clone, Copy)]
@@ -16,6 +16,8 @@ pub(crate) struct Period {
     pub pm_ms: f64,
     /// How well the times agree, 0 to 1 (mean length of the circular means).
     pub agreement: f64,
+    /// How well they must, to be no chance.
+    pub needed: f64,
     /// Times used.
     pub samples: usize,
     /// Mean latency of the reads, ms.
@@ -26,8 +28,9 @@ pub(crate) struct Period {
 /// since the eighties.
 const LOWEST: f64 = 58.0;
 const HIGHEST: f64 = 340.0;
-/// Agreement that a period must reach; without one it is about 0.3.
-pub(crate) const ENOUGH: f64 = 0.6;
+/// How far above the agreement of other frequencies that of a spindle must stand, in standard
+/// deviations of these. Of some thousand frequencies without a period, the best stands at about 4.
+const ABOVE: f64 = 6.5;
 
 /// Times of each place, s since the first.
 type Times = Vec<Vec<f64>>;
@@ -86,6 +89,9 @@ pub(crate) fn measure(s: &mut Session<'_>, hit_ms: f64) -> Result<Period, Stop> 
     let scan: Vec<f64> = (0..n)
         .map(|i| agreement(&times, LOWEST + i as f64 * step))
         .collect();
+    let usual = median(&scan);
+    let off: Vec<f64> = scan.iter().map(|r| (r - usual).abs()).collect();
+    let needed = usual + ABOVE * 1.48 * median(&off);
     let best = scan.iter().fold(0.0f64, |a, b| a.max(*b));
     // Whole multiples of the true frequency agree as well: the lowest counts.
     let first = scan.iter().position(|r| *r > 0.85 * best).unwrap_or(0);
@@ -122,6 +128,7 @@ pub(crate) fn measure(s: &mut Session<'_>, hit_ms: f64) -> Result<Period, Stop> 
         turn_ms: 1e3 / f,
         pm_ms: 1.96 * se / f * 1e3 / f,
         agreement: r,
+        needed,
         samples,
         mean_ms,
     })

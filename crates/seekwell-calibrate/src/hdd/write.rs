@@ -96,7 +96,7 @@ pub(crate) fn measure(s: &mut Session<'_>, spindle: Spindle, hits: Hits) -> Resu
         points.push((n as f64, median(&times), plain));
     }
     s.curve(Curve {
-        title: "flush after scattered writes; beside it one access each".into(),
+        title: "flush of scattered writes; line: an access each".into(),
         x: "writes".into(),
         y: "ms".into(),
         points,

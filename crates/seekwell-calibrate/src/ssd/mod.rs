@@ -205,7 +205,7 @@ fn curves(s: &mut Session<'_>, m: &Shown, got: &Shown) {
         table.push((3.0, a.rate.value, b.rate.value));
     }
     s.curve(Curve {
-        title: "MB/s: sequential reads one at a time (1), many (2), sequential writes (3)".into(),
+        title: "sequential: read one (1), many (2), write (3)".into(),
         x: "measurement".into(),
         y: "MB/s".into(),
         points: table,
