@@ -7,6 +7,7 @@
 mod arrays;
 mod multi_queue;
 mod single_queue;
+mod worlds;
 
 use crate::drive::{RunError, drive};
 use crate::procs::{Process, Processes};
@@ -30,6 +31,7 @@ pub fn demos() -> impl Iterator<Item = &'static Demo> {
         .iter()
         .chain(multi_queue::DEMOS)
         .chain(arrays::DEMOS)
+        .chain(worlds::DEMOS)
 }
 
 /// What a demo found.
@@ -75,6 +77,12 @@ pub enum DemoError {
     /// The run.
     #[error(transparent)]
     Run(#[from] RunError),
+    /// A simulated world.
+    #[error(transparent)]
+    World(#[from] crate::world::WorldError),
+    /// A script that came to no end.
+    #[error("{0}")]
+    Text(String),
 }
 
 /// Finds a demo.
@@ -95,6 +103,14 @@ const DISK: On = On {
     depth: Some(1),
 };
 
+/// Name and tunables of "cfq" or "deadline:fifo_batch=1,read_expire=50".
+fn scheduler_spec(text: &str) -> (String, Vec<(String, String)>) {
+    let (name, rest) = text.split_once(':').unwrap_or((text, ""));
+    let pairs = rest.split(',').filter_map(|p| p.split_once('='));
+    let pairs = pairs.map(|(k, v)| (k.to_owned(), v.to_owned()));
+    (name.to_owned(), pairs.collect())
+}
+
 /// Runs processes on a device under a scheduler ("cfq", "deadline:fifo_batch=1,read_expire=50").
 fn run(
     on: On,
@@ -103,20 +119,11 @@ fn run(
     processes: Vec<Process>,
     weights: &[(u32, u32)],
 ) -> Result<Record, DemoError> {
-    let (name, tunables) = match scheduler.split_once(':') {
-        Some((n, rest)) => {
-            let pairs = rest.split(',').filter_map(|p| p.split_once('='));
-            (
-                n,
-                pairs.map(|(k, v)| (k.to_owned(), v.to_owned())).collect(),
-            )
-        }
-        None => (scheduler, Vec::new()),
-    };
+    let (name, tunables) = scheduler_spec(scheduler);
     let setup = Setup {
         device: on.device.to_owned(),
         depth: on.depth,
-        scheduler: name.to_owned(),
+        scheduler: name,
         tunables,
         hz: 1000,
         seed,

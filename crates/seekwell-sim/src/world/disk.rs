@@ -129,6 +129,16 @@ impl Device for Lent {
         i.inside += u32::from(answer == Accept::Accepted);
         answer
     }
+    fn accept_packed(&mut self, now: Instant, group: &[Command]) -> Accept {
+        let mut i = open(&self.inner);
+        i.clock = i.clock.max(now + i.shift);
+        let at = i.clock;
+        let answer = i.device.accept_packed(at, group);
+        if answer == Accept::Accepted {
+            i.inside += group.len() as u32;
+        }
+        answer
+    }
     fn next_event(&self) -> Option<Instant> {
         let i = open(&self.inner);
         i.device.next_event().map(|t| Instant(t.0 - i.shift.0))

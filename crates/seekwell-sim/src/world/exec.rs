@@ -69,6 +69,8 @@ pub(super) struct World {
     pub(super) capacity: Sector,
     /// By number of their AIO context.
     pub(super) queues: BTreeMap<u32, Queue>,
+    /// Paths of directories that were opened.
+    pub(super) directories: Vec<Box<str>>,
 }
 
 /// A queue of asynchronous operations, as its tasks see it.
@@ -141,6 +143,7 @@ where
         alive: 0,
         capacity,
         queues: BTreeMap::new(),
+        directories: Vec::new(),
     }));
     let first = world
         .borrow_mut()
@@ -172,7 +175,7 @@ fn drive(world: &Shared, setup: &WorldSetup) -> Result<(), WorldError> {
     let mut cx = Context::from_waker(Waker::noop());
     let mut scripts: Vec<Option<Script>> = Vec::new();
     let mut ended: Vec<(TaskId, Ret)> = Vec::new();
-    let mut limit = setup.limit.map_or(FAR, |l| Instant::START + l);
+    let mut limit = setup.limit.map_or(Instant::FAR, |l| Instant::START + l);
     loop {
         loop {
             let mut w = world.borrow_mut();
@@ -197,8 +200,9 @@ fn drive(world: &Shared, setup: &WorldSetup) -> Result<(), WorldError> {
                 waits: w.waits(),
             });
         }
-        w.kernel.advance(limit, &mut ended);
-        if ended.is_empty() && limit == FAR {
+        let patience = w.now + PATIENCE;
+        w.kernel.advance(limit.min(patience), &mut ended);
+        if ended.is_empty() && patience < limit {
             return Err(WorldError::Stuck {
                 scheduler: setup.setup.scheduler.clone(),
                 waits: w.waits(),
@@ -208,7 +212,7 @@ fn drive(world: &Shared, setup: &WorldSetup) -> Result<(), WorldError> {
         if ended.is_empty() {
             let s = limit.since(Instant::START).as_secs_f64();
             w.halt(format!("stopped at the time limit of {s} s"));
-            limit = FAR;
+            limit = Instant::FAR;
         }
         for (tid, ret) in ended.drain(..) {
             let t = w.by_tid[tid.0 as usize];
@@ -220,8 +224,8 @@ fn drive(world: &Shared, setup: &WorldSetup) -> Result<(), WorldError> {
     }
 }
 
-/// A century: a task that waits for the disk so long waits for ever.
-const FAR: Instant = Instant(100 * 365 * 86_400 * 1_000_000_000);
+/// A task that waits longer waits for ever: the longest sleep that a workload offers is a day.
+const PATIENCE: Nanos = Nanos::from_secs(2 * 86_400);
 
 impl World {
     /// A new task; its script is to be pushed at the same time.

@@ -29,6 +29,9 @@ pub struct SimMachine {
     moved: Moved,
 }
 
+/// Descriptors of directories: this bit and a number of the world's table of paths.
+const DIR: u32 = 1 << 30;
+
 fn path(p: &str) -> Result<Box<str>, Errno> {
     let bad = p.is_empty()
         || p.contains('\0')
@@ -41,7 +44,7 @@ fn path(p: &str) -> Result<Box<str>, Errno> {
 }
 
 fn fd(f: Fd) -> Result<seekwell_stack::Fd, Errno> {
-    if f.0 & RAW == 0 {
+    if f.0 & (RAW | DIR) == 0 {
         Ok(seekwell_stack::Fd(f.0))
     } else {
         Err(Errno::EINVAL)
@@ -105,6 +108,25 @@ impl SimMachine {
         })
         .await
     }
+    /// A directory is opened to be synced: what is kept is its path.
+    async fn open_directory(&mut self, path: Box<str>) -> Result<Fd, Errno> {
+        self.always(Call::Stat { path: path.clone() }).await?;
+        let mut w = self.world.borrow_mut();
+        if !w.kernel.outcome(w.tid(self.task)).stat.dir {
+            return Err(Errno::ENOTDIR);
+        }
+        let known = w.directories.iter().position(|d| *d == path);
+        let n = known.unwrap_or_else(|| {
+            w.directories.push(path);
+            w.directories.len() - 1
+        });
+        Ok(Fd(DIR | n as u32))
+    }
+    fn directory(&self, f: Fd) -> Result<Box<str>, Errno> {
+        let w = self.world.borrow();
+        let d = w.directories.get((f.0 & !DIR) as usize);
+        d.cloned().ok_or(Errno::EBADF)
+    }
     fn read_done(&mut self, n: u64) -> u32 {
         self.moved.reads += 1;
         self.moved.read_bytes += n;
@@ -144,14 +166,16 @@ impl Machine for SimMachine {
     }
 
     async fn open(&mut self, name: &str, how: OpenFlags) -> Result<Fd, Errno> {
-        let call = Call::Open {
-            path: path(name)?,
-            flags: how,
-        };
+        let path = path(name)?;
+        if how.contains(OpenFlags::DIRECTORY) {
+            self.world.borrow().going()?;
+            return self.open_directory(path).await;
+        }
+        let call = Call::Open { path, flags: how };
         self.call(call).await.map(|n| Fd(n as u32))
     }
     async fn close(&mut self, f: Fd) -> Result<(), Errno> {
-        if raw(f).is_some() {
+        if f.0 & (RAW | DIR) != 0 {
             return Ok(());
         }
         self.always(Call::Close { fd: fd(f)? }).await.map(|_| ())
@@ -202,6 +226,9 @@ impl Machine for SimMachine {
     async fn fsync(&mut self, f: Fd) -> Result<(), Errno> {
         let call = match raw(f) {
             Some(_) => Call::RawFlush,
+            None if f.0 & DIR != 0 => Call::FsyncDir {
+                path: self.directory(f)?,
+            },
             None => Call::Fsync { fd: fd(f)? },
         };
         self.unit(call).await
@@ -209,6 +236,9 @@ impl Machine for SimMachine {
     async fn fdatasync(&mut self, f: Fd) -> Result<(), Errno> {
         let call = match raw(f) {
             Some(_) => Call::RawFlush,
+            None if f.0 & DIR != 0 => Call::FsyncDir {
+                path: self.directory(f)?,
+            },
             None => Call::Fdatasync { fd: fd(f)? },
         };
         self.unit(call).await
@@ -279,7 +309,13 @@ impl Machine for SimMachine {
             });
         }
         drop(w);
-        self.always(Call::Fstat { fd: fd(f)? }).await?;
+        let call = match f.0 & DIR {
+            0 => Call::Fstat { fd: fd(f)? },
+            _ => Call::Stat {
+                path: self.directory(f)?,
+            },
+        };
+        self.always(call).await?;
         let w = self.world.borrow();
         Ok(w.kernel.outcome(w.tid(self.task)).stat)
     }

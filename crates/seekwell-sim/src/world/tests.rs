@@ -306,6 +306,13 @@ fn files_are_made_read_listed_and_removed() {
         assert_eq!(names, [("a", false), ("e", true)]);
         assert_eq!(m.stat("d/b").await, Err(Errno::ENOENT));
         assert_eq!(m.open("/d", OpenFlags::CREATE).await, Err(Errno::EINVAL));
+        let dir = m.open("d", OpenFlags::DIRECTORY).await.doing(|| "open d")?;
+        m.fsync(dir).await.doing(|| "fsync d")?;
+        assert_eq!(m.fstat(dir).await.map(|s| s.dir), Ok(true));
+        assert_eq!(m.read(dir, 0, 1).await, Err(Errno::EINVAL));
+        m.close(dir).await.doing(|| "close d")?;
+        let file = m.open("d/a", OpenFlags::DIRECTORY).await;
+        assert_eq!(file, Err(Errno::ENOTDIR));
         m.unlink("d/a").await.doing(|| "unlink")?;
         assert_eq!(m.rmdir("d").await, Err(Errno::ENOTEMPTY));
         m.drop_caches().await.doing(|| "drop")?;
