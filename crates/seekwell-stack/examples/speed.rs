@@ -42,10 +42,17 @@ fn one(k: &mut Kernel, t: TaskId, c: Call, out: &mut Vec<(TaskId, Ret)>) -> Ret 
     out.pop().expect("just seen").1
 }
 
+/// CPU time of this thread so far, which other work on the machine does not change.
+fn cpu_secs() -> f64 {
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
+    let ns = text.split(' ').next().and_then(|n| n.parse::<f64>().ok());
+    ns.expect("schedstat begins with nanoseconds") / 1e9
+}
+
 fn measure(name: &str, n: u64, mut op: impl FnMut(u64)) {
-    let begun = std::time::Instant::now();
+    let begun = cpu_secs();
     (0..n).for_each(&mut op);
-    let secs = begun.elapsed().as_secs_f64();
+    let secs = (cpu_secs() - begun).max(1e-9);
     println!("{name:32} {:8.2} M operations/s", n as f64 / secs / 1e6);
 }
 
