@@ -175,3 +175,49 @@ impl Constants {
         c
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_constant_knows_a_scheduler_and_each_has_an_origin() {
+        let schedulers = [
+            "cfq",
+            "deadline",
+            "noop",
+            "bfq",
+            "kyber",
+            "anticipatory",
+            "row",
+            "sio",
+            "vr_",
+            "zen",
+            "fiops",
+            "adios",
+            "elevator",
+        ];
+        for c in CONSTANTS {
+            let origin = match c.origin {
+                Origin::Source(o) | Origin::FittedOn(o) | Origin::Estimate(o) => o,
+            };
+            assert!(origin.len() > 5, "{}: where does it come from?", c.name);
+            let text = format!("{} {origin}", c.name).to_lowercase();
+            for s in schedulers {
+                let words = || text.split(|c: char| !c.is_ascii_alphanumeric());
+                assert!(words().all(|w| w != s), "{}: {s}", c.name);
+            }
+        }
+        assert!(CONSTANTS.len() > 40);
+    }
+
+    #[test]
+    fn kernels_differ_where_they_did() {
+        let of = |e| Constants::of(e);
+        assert_eq!(of(Era::K2_6_18).dirty_limit_percent, 40);
+        assert_eq!(of(Era::K2_6_24).dirty_limit_percent, 10);
+        assert_eq!(of(Era::K3_4).stable_pages, 1);
+        assert_eq!(of(Era::K4_0).stable_pages, 0);
+        assert_eq!(of(Era::Mq6_1), of(Era::Mq));
+    }
+}

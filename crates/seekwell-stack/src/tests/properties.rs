@@ -299,7 +299,7 @@ proptest! {
         let mut c = Config::new(era(e));
         c.cache_bytes = Some(3000 * 4096);
         let mut disk = Disk::ssd();
-        disk.capacity = 512 << 11;
+        disk.capacity = 160 << 11;
         let mut m = Machine::new(c, disk);
         let filler = m.task("filler");
         let fd = Fd(m.call(filler, Call::Open { path: "/filler".into(), flags: OpenFlags::CREATE }).expect("opens") as u32);
