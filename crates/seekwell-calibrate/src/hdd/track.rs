@@ -29,7 +29,7 @@ impl Spindle {
 /// and then, which looks like an angle further on; a skew looks like one further back.
 fn same_track(off: f64) -> bool {
     let f = frac(off);
-    f < LATE || f > 1.0 - EARLY
+    !(LATE..=1.0 - EARLY).contains(&f)
 }
 
 /// Sectors per track around a place.
