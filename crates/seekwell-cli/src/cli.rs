@@ -126,7 +126,7 @@ pub struct Output {
 }
 
 /// What runs on what; shared by `compare` and `replay`.
-#[derive(Args, Debug)]
+#[derive(Args, Clone, Debug)]
 pub struct Bench {
     /// Modelled device, from `seekwell devices`, with changes behind commas
     /// (hdd:hitachi-7k200,write_cache=no), or the path of a preset file; may be repeated
@@ -153,7 +153,7 @@ pub struct Bench {
     /// device/queue_depth [default: what the device takes]
     #[arg(long, value_name = "N")]
     pub depth: Option<u32>,
-    /// queue/max_sectors_kb [default: the kernel generation's]
+    /// queue/max_sectors_kb [default: the kernel generation's; compare: 512]
     #[arg(long, value_name = "KIB")]
     pub max_sectors_kb: Option<u32>,
     /// queue/nomerges: 0 merge, 1 simple merges only, 2 none
