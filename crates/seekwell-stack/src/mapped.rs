@@ -4,6 +4,7 @@ use crate::cache::flag;
 use crate::call::Ret;
 use crate::config::Fs;
 use crate::files::Map;
+use crate::fs::Kind;
 use crate::io::NIL;
 use crate::read::{bring, wait_page};
 use crate::rt::{Actor, K};
@@ -27,6 +28,9 @@ pub(crate) fn map(k: &K, fd: u32, off: u64, len: u64) -> Ret {
     let f = w.file(fd)?;
     if len == 0 || !off.is_multiple_of(4096) {
         return Err(Errno::EINVAL);
+    }
+    if w.fs.inodes[f.ino as usize].kind != Kind::File {
+        return Err(Errno::ENODEV);
     }
     w.fs.inodes[f.ino as usize].opens += 1;
     // A file of its own: its read-ahead state is the descriptor's at that time.

@@ -77,7 +77,9 @@ pub(crate) async fn open(k: &K, a: Actor, path: &str, flags: OpenFlags) -> Ret {
     };
     let fd = {
         let mut w = k.w();
-        if w.fs.inodes[ino as usize].kind == Kind::Directory {
+        // A directory may be opened, to be synced.
+        let makes = OpenFlags::CREATE | OpenFlags::TRUNC | OpenFlags::DIRECT;
+        if w.fs.inodes[ino as usize].kind == Kind::Directory && flags.intersects(makes) {
             return Err(Errno::EISDIR);
         }
         w.file_new(ino, flags)

@@ -39,10 +39,10 @@ impl World {
     /// start reading ahead.
     pub(crate) fn read_fast(&mut self, a: Actor, fd: u32, off: u64, len: u64) -> Option<u64> {
         let file = self.files.get(fd as usize)?;
-        if file.is_direct() || file.ino == NIL {
+        let ino = file.ino;
+        if file.is_direct() || ino == NIL || self.fs.inodes[ino as usize].dir.is_some() {
             return None;
         }
-        let ino = file.ino;
         let i = &self.fs.inodes[ino as usize];
         let len = len.min(i.len.saturating_sub(off));
         if len == 0 {
@@ -262,6 +262,9 @@ pub(crate) async fn read(k: &K, a: Actor, fd: u32, off: u64, len: u64) -> Ret {
         let w = k.w();
         let f = w.files.get(fd as usize).filter(|f| f.ino != NIL);
         let ino = f.ok_or(Errno::EBADF)?.ino;
+        if w.fs.inodes[ino as usize].kind == Kind::Directory {
+            return Err(Errno::EISDIR);
+        }
         let size = w.fs.inodes[ino as usize].len;
         (ino, len.min(size.saturating_sub(off)))
     };

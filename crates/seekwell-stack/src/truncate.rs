@@ -238,6 +238,9 @@ async fn fallocate_locked(k: &K, a: Actor, ino: u32, from: u32, to: u32) -> Ret 
 /// posix_fadvise(2).
 pub(crate) async fn fadvise(k: &K, a: Actor, fd: u32, off: u64, len: u64, advice: Advice) -> Ret {
     let ino = k.w().file(fd)?.ino;
+    if k.w().fs.inodes[ino as usize].kind == Kind::Directory {
+        return Ok(0);
+    }
     let from = (off / 4096) as u32;
     let to = match len {
         0 => u32::MAX,

@@ -2,8 +2,8 @@
 
 use super::disk::Disk;
 use super::machine::Machine;
-use crate::{Call, Config};
-use seekwell_core::{Era, Errno, Nanos};
+use crate::{Call, Config, Fd};
+use seekwell_core::{Era, Errno, Nanos, OpenFlags};
 
 fn machine(cores: u16) -> Machine {
     let mut c = Config::new(Era::K3_4);
@@ -68,4 +68,58 @@ fn tasks_share_the_cores_there_are() {
             "{ends:?}"
         );
     }
+}
+
+#[test]
+fn a_directory_can_be_opened_and_synced_but_not_read_or_written() {
+    let mut m = machine(1);
+    let t = m.task("program");
+    m.call(t, Call::Mkdir { path: "/d".into() }).expect("makes");
+    let open = |flags| Call::Open {
+        path: "/d".into(),
+        flags,
+    };
+    assert_eq!(m.call(t, open(OpenFlags::CREATE)), Err(Errno::EISDIR));
+    let fd = Fd(m.call(t, open(OpenFlags::empty())).expect("opens") as u32);
+    assert_eq!(
+        m.call(
+            t,
+            Call::Read {
+                fd,
+                off: 0,
+                len: 10
+            }
+        ),
+        Err(Errno::EISDIR)
+    );
+    assert_eq!(
+        m.call(
+            t,
+            Call::Write {
+                fd,
+                off: 0,
+                len: 10
+            }
+        ),
+        Err(Errno::EISDIR)
+    );
+    assert_eq!(
+        m.call(
+            t,
+            Call::Map {
+                fd,
+                off: 0,
+                len: 10
+            }
+        ),
+        Err(Errno::ENODEV)
+    );
+    let before = m.kernel.stats().commits;
+    assert_eq!(m.call(t, Call::Fsync { fd }), Ok(0));
+    assert_eq!(m.kernel.stats().commits, before + 1);
+    // Removed while open: it goes when it is closed.
+    assert_eq!(m.call(t, Call::Rmdir { path: "/d".into() }), Ok(0));
+    assert_eq!(m.call(t, Call::Close { fd }), Ok(0));
+    assert_eq!(m.call(t, open(OpenFlags::empty())), Err(Errno::ENOENT));
+    m.kernel.check();
 }
