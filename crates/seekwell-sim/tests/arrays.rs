@@ -226,3 +226,24 @@ fn the_table_holds() {
         assert!(r.holds(), "{}: {} not {:?}", f.figure, r.model, f.published);
     }
 }
+
+/// Workloads run on arrays and in guests, too, and twice on the same drive.
+#[test]
+fn programs_run_on_arrays() {
+    use seekwell_sim::world::{Drive, WorldSetup, run_on};
+    for device in [
+        "raid5:members=3",
+        "virtual:over=(raid1:members=2)",
+        "controller:hwraid5-5-bbu",
+    ] {
+        let given = [("seconds".to_owned(), "2s".to_owned())];
+        let plan = seekwell_workload::Plan::new("seeker", &given).unwrap();
+        let w = WorldSetup::new(setup(device, "deadline", 1)).unwrap();
+        let mut drive = Drive::open(&w.setup).unwrap();
+        for _ in 0..2 {
+            let ran = run_on(&plan, &w, &mut drive).unwrap();
+            let seeks = ran.record.metric.unwrap().value;
+            assert!((50.0..110.0).contains(&seeks), "{device}: {seeks}");
+        }
+    }
+}

@@ -1,11 +1,13 @@
 //! Below the modelled kernel: the queue with a meter at its top, and the drive that outlives runs.
 
 use crate::setup::{Queue, Setup, SetupError};
+use crate::tree;
 use seekwell_core::result::{ProcessShare, Record};
 use seekwell_core::{
     Accept, Bio, BioDone, BioId, BioSink, Command, Control, Device, DeviceFacts, DeviceStats, Done,
     Event, Instant, Nanos, Sector, Sectors, TaskId,
 };
+use seekwell_device::Constant;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -14,9 +16,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 type AnyDevice = Box<dyn Device + Send>;
 
 /// A modelled drive that keeps its state from run to run, on a clock that never goes back.
+///
+/// An array of queues (md) has no state of its own between runs here: each run gets a new one.
 pub struct Drive {
     inner: Arc<Mutex<Inner>>,
     facts: DeviceFacts,
+    array: bool,
 }
 
 struct Inner {
@@ -40,6 +45,13 @@ impl Drive {
     /// A new one, as the setup names it.
     pub fn open(setup: &Setup) -> Result<Self, SetupError> {
         setup.validate()?;
+        if tree::is_array(&setup.device)? {
+            // The array is built anew for each run, queues and all; this only shows its facts.
+            let facts = setup.build()?.device_facts().clone();
+            let mut drive = Drive::new(Box::new(Constant::serial(1, Nanos::ZERO)));
+            (drive.facts, drive.array) = (facts, true);
+            return Ok(drive);
+        }
         let device = setup.open_device()?;
         Ok(Drive::new(device))
     }
@@ -47,6 +59,7 @@ impl Drive {
     pub fn new(device: AnyDevice) -> Self {
         Drive {
             facts: device.facts().clone(),
+            array: false,
             inner: Arc::new(Mutex::new(Inner {
                 device,
                 clock: Instant::START,
@@ -80,6 +93,9 @@ impl Drive {
         i.shift = i.clock.since(Instant::START);
         i.before = i.device.stats();
         drop(i);
+        if self.array {
+            return setup.build();
+        }
         setup.build_over(Box::new(Lent {
             inner: Arc::clone(&self.inner),
             facts: self.facts.clone(),
