@@ -4,6 +4,10 @@ use crate::fail::EXIT_CODES;
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use std::path::PathBuf;
 
+mod lists;
+
+pub use lists::*;
+
 /// A laboratory for I/O schedulers: every one Linux people have argued about since 2002, on
 /// modelled disks, under modelled programs and recorded traces.
 #[derive(Parser, Debug)]
@@ -501,128 +505,4 @@ pub struct CheckWorlds {
     /// Where to
     #[command(flatten)]
     pub output: Output,
-}
-
-/// Arguments of `schedulers`.
-#[derive(Args, Debug)]
-pub struct Schedulers {
-    /// Tell all about this one: history, when not to use it, every tunable, source
-    pub name: Option<String>,
-    /// Print the page docs/schedulers.md
-    #[arg(long, conflicts_with_all = ["json", "name"])]
-    pub markdown: bool,
-    /// Print one JSON document
-    #[arg(long)]
-    pub json: bool,
-    /// Where to
-    #[command(flatten)]
-    pub output: Output,
-}
-
-/// Arguments of `devices`.
-#[derive(Args, Debug)]
-pub struct Devices {
-    /// Tell all about this one: every parameter with unit and source
-    pub name: Option<String>,
-    /// Print one JSON document
-    #[arg(long)]
-    pub json: bool,
-    /// Write its picture to FILE as an SVG, too: the seek curve of a disk, latency against depth of
-    /// what has none
-    #[arg(long, value_name = "FILE.svg", requires = "name", value_hint = ValueHint::FilePath)]
-    pub plot: Option<PathBuf>,
-    /// Measure the models against published figures, a null model beside them (some seconds)
-    #[arg(long, conflicts_with = "name")]
-    pub validate: bool,
-    /// With --validate: print the page docs/devices-validation.md
-    #[arg(long, requires = "validate", conflicts_with = "json")]
-    pub markdown: bool,
-    /// Where to
-    #[command(flatten)]
-    pub output: Output,
-}
-
-/// Arguments of `calibrate`.
-#[derive(Args, Debug)]
-pub struct Calibrate {
-    /// Block device or file; or a modelled device (hdd:hitachi-7k500), to see what probing finds of
-    /// one that is known
-    #[arg(value_hint = ValueHint::FilePath)]
-    pub path: PathBuf,
-    /// Time for everything (90s, 3m, 1m30s)
-    #[arg(long, value_name = "TIME", default_value = "3m", value_parser = budget)]
-    pub budget: f64,
-    /// Measure writing too: what is written is what was just read from the same place. Refused on
-    /// a device that is mounted or otherwise in use
-    #[arg(long)]
-    pub allow_write: bool,
-    /// Write the preset to FILE, which appears whole or not at all [default: KIND-NAME.toml here,
-    /// with a number if there is one already]
-    #[arg(long, short, value_name = "FILE", value_hint = ValueHint::FilePath)]
-    pub output: Option<PathBuf>,
-    /// Name of the preset [default: the last part of PATH]
-    #[arg(long, value_name = "NAME")]
-    pub name: Option<String>,
-    /// Write measurement, fit and residuals to FILE as SVG
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
-    pub plot: Option<PathBuf>,
-    /// Seed of the places probed
-    #[arg(long, value_name = "SEED", default_value_t = 1)]
-    pub seed: u64,
-    /// Print one JSON document
-    #[arg(long)]
-    pub json: bool,
-}
-
-/// Seconds of `3m`, `90s` or `1m30s`.
-fn budget(text: &str) -> Result<f64, String> {
-    let bad = || format!("{text:?} is no time: write 90s, 3m or 1m30s");
-    let (mut rest, mut sum) = (text, 0.0);
-    while !rest.is_empty() {
-        let digits = rest.find(|c: char| !c.is_ascii_digit() && c != '.');
-        let (number, tail) = rest.split_at(digits.ok_or_else(bad)?);
-        let number: f64 = number.parse().map_err(|_| bad())?;
-        let unit = tail.chars().next().ok_or_else(bad)?;
-        sum += number
-            * match unit {
-                's' => 1.0,
-                'm' => 60.0,
-                'h' => 3600.0,
-                _ => return Err(bad()),
-            };
-        rest = &tail[unit.len_utf8()..];
-    }
-    if (5.0..=86_400.0).contains(&sum) {
-        Ok(sum)
-    } else {
-        Err(format!("{text}: between 5 seconds and 24 hours, please"))
-    }
-}
-
-/// Arguments of `formats`.
-#[derive(Args, Debug)]
-pub struct Formats {
-    /// Tell all about this one: what it is, what it carries, what is lost
-    pub name: Option<String>,
-    /// Print one JSON document
-    #[arg(long)]
-    pub json: bool,
-    /// Where to
-    #[command(flatten)]
-    pub output: Output,
-}
-
-/// Arguments of `completions`.
-#[derive(Args, Debug)]
-pub struct Completions {
-    /// Shell
-    pub shell: clap_complete::Shell,
-}
-
-/// Arguments of `man`.
-#[derive(Args, Debug)]
-pub struct Man {
-    /// Directory for one page per command; without it the main page goes to standard output
-    #[arg(value_hint = ValueHint::DirPath)]
-    pub directory: Option<PathBuf>,
 }

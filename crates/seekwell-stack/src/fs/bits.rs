@@ -82,7 +82,10 @@ mod tests {
     proptest! {
         /// Ranges and searches agree with a vector of flags.
         #[test]
-        fn agrees_with_flags(ops in proptest::collection::vec((0u32..300, 1u32..90, any::<bool>()), 1..40), want in 1u32..100) {
+        fn agrees_with_flags(
+            ops in proptest::collection::vec((0u32..300, 1u32..90, any::<bool>()), 1..40),
+            want in 1u32..100,
+        ) {
             let (mut b, mut m) = (Bits::new(300), vec![false; 300]);
             for (s, n, on) in ops {
                 let e = (s + n).min(300);
