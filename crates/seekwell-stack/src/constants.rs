@@ -103,6 +103,10 @@ constants! {
     meta_marked: [1, 1, 1, 1], Source("ext4_bread: REQ_META");
     /// ... and PRIO.
     prio_marked: [0, 1, 1, 1], Source("REQ_PRIO, 3.1 and later");
+    /// Metadata written home are marked META and PRIO.
+    home_marked: [0, 0, 1, 1], Source("BH_Meta and BH_Prio, 3.11 and later; WM, WSM in tests/facts");
+    /// Journal blocks and records are marked META.
+    journal_marked: [0, 0, 0, 1], Source("WSM of jbd2 counted on 6.18: tests/facts");
     /// Reads of bitmaps are marked as well.
     bitmaps_marked: [0, 0, 1, 1], Source("4.0 text");
     /// File read-ahead is marked RAHEAD.

@@ -93,10 +93,14 @@ impl World {
         let Some((phys, _)) = mapped else {
             return Step::Alloc { idx, n };
         };
-        let flags = match pass {
+        let mut flags = match pass {
             Pass::Async | Pass::Timid => Flags::empty(),
             Pass::Sync | Pass::Ordered { .. } => self.sync_flags(),
         };
+        // Buffers of the device are the file system's metadata.
+        if ino == BDEV && self.cfg.constants.home_marked != 0 {
+            flags |= Flags::META | Flags::PRIO;
+        }
         let target = Target::Write { ino, idx, n };
         let bio = self.submit(
             a,

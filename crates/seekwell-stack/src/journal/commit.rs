@@ -134,7 +134,9 @@ async fn wait_data(k: &K, a: Actor, inodes: &[u32]) {
 
 fn journal_flags(w: &World) -> Flags {
     // jbd of 2.6 wrote plain; jbd2 marks every commit.
-    w.sync_flags()
+    let mut f = w.sync_flags();
+    f.set(Flags::META, w.cfg.constants.journal_marked != 0);
+    f
 }
 
 async fn log_blocks(k: &K, a: Actor) -> u32 {
@@ -385,7 +387,10 @@ impl World {
         if m.checkpoint != tid || !page.is(flag::DIRTY) || page.is(flag::WRITEBACK) {
             return Some(false);
         }
-        let flags = self.sync_flags();
+        let mut flags = self.sync_flags();
+        if self.cfg.constants.home_marked != 0 {
+            flags |= Flags::META | Flags::PRIO;
+        }
         self.clean_page(BDEV, m.page);
         let target = Target::Write {
             ino: BDEV,
