@@ -87,7 +87,7 @@ pub fn run_watched(
     watch: Watch,
 ) -> Result<Ran, WorldError> {
     let script = plan.clone();
-    let mut ran = run_with(plan.name(), setup, drive, Some(watch), move |m| {
+    let mut ran = run_script_watched(plan.name(), setup, drive, Some(watch), move |m| {
         script.run(m)
     })?;
     ran.record.params = plan.params();
@@ -105,10 +105,11 @@ where
     F: FnOnce(SimMachine) -> Fut,
     Fut: Future<Output = Outcome> + 'static,
 {
-    run_with(name, setup, drive, None, script)
+    run_script_watched(name, setup, drive, None, script)
 }
 
-fn run_with<F, Fut>(
+/// The same, with somebody who sees every event of the block layer.
+pub fn run_script_watched<F, Fut>(
     name: &str,
     setup: &WorldSetup,
     drive: &mut Drive,
