@@ -6,6 +6,9 @@ set -euo pipefail
 # command, Debian package, what is skipped without it
 tools=(
   "cc gcc linking:nothing-can-be-built"
+  "fio fio random-reads-by-fio-on-the-modelled-disk"
+  "losetup util-linux the-modelled-disk-under-a-loop-device"
+  "mkfs.ext4 e2fsprogs ext4-on-the-modelled-disk"
   "valgrind valgrind counting-instructions-per-I/O"
 )
 

@@ -25,13 +25,13 @@ const JOURNAL: TaskId = TaskId(2);
 /// What one world gave.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Side {
-    /// Requests by kind, from the start of the script to the stop of its clock.
+    /// Requests by kind, while the workload's clock ran.
     pub tally: Tally,
     /// The workload's own metric.
     pub metric: f64,
     /// Its unit.
     pub unit: String,
-    /// From the start of the script to the stop of its clock, s.
+    /// While its clock ran, s.
     pub seconds: f64,
     /// Calls of fsync and fdatasync, where the world counts them.
     pub fsyncs: u64,
@@ -46,6 +46,10 @@ pub struct Host {
     pub scheduler: String,
     /// Its `nr_requests`, where a scheduler holds requests.
     pub nr_requests: Option<u32>,
+    /// Largest request, KiB: by size, and by segments when every page is one.
+    pub max_sectors_kb: Option<u32>,
+    /// Share of the time in which something waited for a CPU, %, at the end of the run.
+    pub pressure: f64,
     /// Memory, bytes.
     pub memory_bytes: u64,
     /// CPUs.
@@ -56,14 +60,30 @@ fn failed(e: impl std::fmt::Display) -> Failure {
     Failure::input(e.to_string())
 }
 
-/// When the clock of the workload stopped, ns since the run began.
-fn stopped_at(r: &Record) -> u64 {
-    let marks = r.marks.iter().filter(|m| m.name == "clock stop");
-    marks.map(|m| m.at_ns).next_back().unwrap_or(r.duration_ns)
+/// When the workload's clock started and stopped, ns since the run began: what is compared. What
+/// it laid out before, and removed after, belongs to no measure of the original.
+fn clock(r: &Record) -> (u64, u64) {
+    let last = |name: &str| {
+        let marks = r.marks.iter().filter(|m| m.name == name);
+        marks.map(|m| m.at_ns).next_back()
+    };
+    let start = last("clock start").unwrap_or(0);
+    (start, last("clock stop").unwrap_or(r.duration_ns))
+}
+
+/// Share of the last ten seconds in which something waited for a CPU, %.
+pub fn pressure() -> f64 {
+    let text = std::fs::read_to_string("/proc/pressure/cpu").unwrap_or_default();
+    let some = text.lines().next().and_then(|l| l.split("avg10=").nth(1));
+    let avg = some
+        .and_then(|s| s.split(' ').next())
+        .and_then(|s| s.parse().ok());
+    avg.unwrap_or_default()
 }
 
 fn side(r: &Record, tally: Tally) -> Side {
-    let seconds = stopped_at(r) as f64 / 1e9;
+    let (start, stop) = clock(r);
+    let seconds = (stop - start) as f64 / 1e9;
     let metric = r.metric.clone().unwrap_or_default();
     Side {
         tally,
@@ -96,12 +116,16 @@ pub fn real(
         ..Queue::default()
     };
     device.settle(&queue).map_err(failed)?;
-    let host = Host {
+    let number = |name: &str| device.queue(name).ok().and_then(|n| n.parse::<u32>().ok());
+    let by_segments = number("max_segments").map(|n| n * 4);
+    let mut host = Host {
+        max_sectors_kb: number("max_sectors_kb")
+            .into_iter()
+            .chain(by_segments)
+            .min(),
+        pressure: 0.0,
         scheduler: device.scheduler().map_err(failed)?,
-        nr_requests: device
-            .queue("nr_requests")
-            .ok()
-            .and_then(|n| n.parse().ok()),
+        nr_requests: number("nr_requests"),
         memory_bytes: memory_bytes(),
         cpus: std::thread::available_parallelism().map_or(1, |n| n.get() as u16),
     };
@@ -121,6 +145,7 @@ pub fn real(
         let _ = offset.set((monotonic_ns(), m.now().since_start()));
         script.run(m)
     });
+    host.pressure = pressure();
     let recorded = trace.stop().map_err(failed)?;
     let ran = ran.map_err(failed)?;
     if let Some(why) = ran.stopped {
@@ -132,9 +157,10 @@ pub fn real(
         std::fs::write(keep.join(name), text).map_err(failed)?;
     }
     let (mono, run) = offset.get().copied().unwrap_or_default();
+    let (start, stop) = clock(&ran.record);
     // A trace's times are whole microseconds.
-    let from = mono.saturating_sub(1_000);
-    let to = mono + stopped_at(&ran.record).saturating_sub(run) + 1_000;
+    let from = mono + start.saturating_sub(run) - 1_000;
+    let to = mono + stop.saturating_sub(run) + 1_000;
     let tally = Tally::of_trace(&recorded.events, &fs.journal, (from, to));
     let mut side = side(&ran.record, tally);
     if recorded.lost > 0 {
@@ -161,6 +187,7 @@ pub fn simulated(a: &CheckWorlds, plan: &Plan, host: &Host, device: &str) -> Res
         scheduler: host.scheduler.clone(),
         seed: a.seed,
         nr_requests: host.nr_requests.filter(|_| host.scheduler != "none"),
+        max_sectors_kb: host.max_sectors_kb,
         ..Setup::default()
     };
     let mut world = WorldSetup::new(setup).map_err(failed)?;
@@ -183,9 +210,10 @@ pub fn simulated(a: &CheckWorlds, plan: &Plan, host: &Host, device: &str) -> Res
             plan.name()
         )));
     }
-    let end = Instant::at_ns(stopped_at(&ran.record));
+    let (start, stop) = clock(&ran.record);
+    let window = Instant::at_ns(start)..=Instant::at_ns(stop);
     let mut counted = Tally::default();
-    for e in tally.borrow().iter().filter(|e| e.at <= end) {
+    for e in tally.borrow().iter().filter(|e| window.contains(&e.at)) {
         counted.event(e, JOURNAL);
     }
     let mut side = side(&ran.record, counted);

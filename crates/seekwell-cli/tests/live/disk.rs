@@ -1,0 +1,204 @@
+//! A served disk for tests, its programs, and what is left of it.
+
+use seekwell_host::watch::LoopDevice;
+use serde_json::Value;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// One at a time: two disks on two cores would make each other late.
+pub fn turn() -> MutexGuard<'static, ()> {
+    static TURN: Mutex<()> = Mutex::new(());
+    TURN.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Why it cannot be done here; `None` if it can.
+pub fn have(programs: &[&str]) -> Option<String> {
+    if !rustix::process::geteuid().is_root() {
+        return Some("not root".to_owned());
+    }
+    for path in ["/dev/fuse", "/dev/loop-control"] {
+        if !Path::new(path).exists() {
+            return Some(format!("no {path}"));
+        }
+    }
+    // Whether it runs, not what it says: some know no --version.
+    let missing = |p: &&&str| {
+        let mut c = Command::new(p);
+        c.arg("--version")
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null());
+        c.status().is_err()
+    };
+    programs.iter().find(missing).map(|p| format!("no {p}"))
+}
+
+/// Runs a program and gives its output; a failure is the test's.
+pub fn run(program: &str, args: &[&str]) -> String {
+    let out = Command::new(program).args(args).output().expect(program);
+    let err = String::from_utf8_lossy(&out.stderr).into_owned();
+    assert!(out.status.success(), "{program}: {err}");
+    String::from_utf8_lossy(&out.stdout).into_owned()
+}
+
+/// Checks rates only where the account says the machine had time for them.
+pub fn believe(account: &Value, check: impl Fn(f64)) {
+    let mean = |what: &str| account[what]["mean_ns"].as_f64().unwrap_or_default();
+    let error = mean("delivered") / mean("model") - 1.0;
+    let late = account["late"]["p99_ns"].as_f64().unwrap_or_default() / 1e3;
+    let verdict = account["verdict"].as_str().unwrap_or_default();
+    println!(
+        "verdict {verdict}: late p99 {late:.0} us, mean {:+.2} % off",
+        error * 100.0
+    );
+    match verdict {
+        "exact" | "good" | "usable" => check(error),
+        _ => println!("skipped: rates: the machine was too busy to be on time"),
+    }
+}
+
+/// Is something mounted at the path?
+pub fn mounted(path: &Path) -> bool {
+    let mounts = std::fs::read_to_string("/proc/self/mounts").expect("mounts");
+    mounts.lines().any(|l| l.split(' ').nth(1) == path.to_str())
+}
+
+/// Is a loop device attached to something below the path?
+pub fn attached(path: &Path) -> bool {
+    let text = run(
+        "losetup",
+        &["--list", "--noheadings", "--output", "BACK-FILE"],
+    );
+    text.lines()
+        .any(|l| l.starts_with(&path.display().to_string()))
+}
+
+/// A running `seekwell serve`.
+pub struct Served {
+    child: Option<Child>,
+    dir: PathBuf,
+    mount: PathBuf,
+}
+
+impl Served {
+    /// In a directory of its own; `--log` among the options keeps one.
+    pub fn start(device: &str, size: &str, options: &[&str]) -> Self {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let n = NEXT.fetch_add(1, Ordering::Relaxed);
+        let dir = std::env::temp_dir().join(format!("seekwell-live-{}-{n}", std::process::id()));
+        let mount = dir.join("fuse");
+        std::fs::create_dir_all(&mount).expect("a directory");
+        Self::spawn(dir, mount, device, size, options)
+    }
+    /// At the mount point of one that is gone.
+    pub fn start_at(mount: &Path, device: &str, size: &str) -> Self {
+        let dir = mount.parent().expect("a parent").to_owned();
+        Self::spawn(dir, mount.to_owned(), device, size, &[])
+    }
+    fn spawn(dir: PathBuf, mount: PathBuf, device: &str, size: &str, options: &[&str]) -> Self {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_seekwell"));
+        command
+            .args([
+                "serve",
+                "--until-eof",
+                "--json",
+                "--device",
+                device,
+                "--size",
+                size,
+            ])
+            .arg("--fuse")
+            .arg(&mount)
+            .arg("--output")
+            .arg(dir.join("account.json"));
+        if options.contains(&"--log") {
+            command.arg("--log").arg(dir.join("log.csv"));
+        }
+        let mut child = command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("the binary runs");
+        let mut line = String::new();
+        let out = child.stdout.take().expect("a pipe");
+        BufReader::new(out).read_line(&mut line).expect("a line");
+        assert!(line.starts_with("serving"), "{line}");
+        Served {
+            child: Some(child),
+            dir,
+            mount,
+        }
+    }
+    /// Everything of this disk is below it.
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+    /// Where it is mounted.
+    pub fn mount(&self) -> PathBuf {
+        self.mount.clone()
+    }
+    /// The disk.
+    pub fn file(&self) -> PathBuf {
+        self.mount.join("disk")
+    }
+    /// A loop device over it.
+    pub fn attach(&self) -> LoopDevice {
+        LoopDevice::attach(&self.file()).expect("a loop device")
+    }
+    fn end(&mut self) {
+        if let Some(mut child) = self.child.take() {
+            drop(child.stdin.take());
+            let status = child.wait().expect("it ends");
+            assert!(status.success(), "{status}");
+        }
+    }
+    fn account(&self) -> Value {
+        let text = std::fs::read_to_string(self.dir.join("account.json")).expect("an account");
+        serde_json::from_str(&text).expect("JSON")
+    }
+    /// Ends it by closing its input.
+    pub fn stop(mut self) -> Value {
+        self.end();
+        self.account()
+    }
+    /// The same, and where its log is, which lives as long as the test's process.
+    pub fn stop_with_log(mut self) -> (PathBuf, Value) {
+        self.end();
+        let kept = std::env::temp_dir().join(format!("seekwell-live-{}.csv", std::process::id()));
+        std::fs::copy(self.dir.join("log.csv"), &kept).expect("a log");
+        (kept, self.account())
+    }
+    /// Ends it by a signal; its directory stays.
+    pub fn signal(mut self, name: &str) -> (PathBuf, ExitStatus) {
+        let mut child = self.child.take().expect("running");
+        run("kill", &["-s", name, &child.id().to_string()]);
+        let status = child.wait().expect("it ends");
+        let mount = self.mount.clone();
+        if name == "KILL" {
+            std::mem::forget(self);
+        }
+        (mount, status)
+    }
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        if let Some(mut child) = self.child.take() {
+            drop(child.stdin.take());
+            let _ = child.wait();
+        }
+        // Also what a killed server had begun to write; nothing below a mount is touched.
+        for e in std::fs::read_dir(&self.dir).into_iter().flatten().flatten() {
+            if e.file_type().is_ok_and(|t| t.is_file()) {
+                let _ = std::fs::remove_file(e.path());
+            }
+        }
+        for dir in ["mnt", "fuse", ""] {
+            let _ = std::fs::remove_dir(self.dir.join(dir));
+        }
+    }
+}

@@ -1,0 +1,189 @@
+//! The modelled disk under programs that nobody here wrote: dd, fio, the kernel's ext4.
+//!
+//! Needs root, FUSE and loop devices; says `skipped:` where they are missing. What must hold on any
+//! machine is asserted (the model's times, the bytes, that nothing is left behind); what only holds
+//! where the machine has time (rates, lateness) is asserted only if the account says the run may be
+//! believed. One disk at a time: the tests take turns.
+
+mod disk;
+mod worlds;
+
+use disk::{Served, have, turn};
+use seekwell_core::{Command, Instant, Nanos, Op, Sectors};
+use seekwell_server::Engine;
+use std::path::Path;
+
+/// Every completion time in the log, and what the same model says on a virtual clock when fed with
+/// the logged arrivals: (agree to the ns, all).
+fn replayed(device: &str, log: &Path) -> (usize, usize) {
+    let options = seekwell_trace::ReadOptions::default();
+    let records: Vec<_> = seekwell_trace::open(log, None, &options)
+        .expect("a log")
+        .collect::<Result<_, _>>()
+        .expect("readable");
+    // The reader's clock begins at the first arrival, the model's does not: its platter turns.
+    let text = std::fs::read_to_string(log).expect("a log");
+    let first = text
+        .lines()
+        .nth(1)
+        .and_then(|l| l.split(',').next())
+        .map(str::parse::<u64>);
+    let first = first.expect("a record").expect("a time");
+    let mut engine = Engine::new(seekwell_device::open(device, 1).expect("a device"));
+    for (id, r) in records.iter().enumerate() {
+        let command = Command {
+            id: id as u32,
+            op: r.op,
+            sector: r.sector,
+            sectors: if r.op == Op::Flush {
+                Sectors(0)
+            } else {
+                r.sectors
+            },
+            fua: false,
+        };
+        engine.arrive(Instant::at_ns(first + r.t_ns), command);
+    }
+    let mut done = Vec::new();
+    engine.run_to(Instant::at_ns(first) + Nanos::from_secs(3600), &mut done);
+    let same = done.iter().filter(|d| {
+        let logged = records[d.id as usize].complete_ns;
+        logged.map(|t| first + t) == Some(d.at.since_start())
+    });
+    (same.count(), records.len())
+}
+
+#[test]
+fn the_wall_clock_gives_the_models_times() {
+    let _turn = turn();
+    if let Some(skip) = have(&["losetup"]) {
+        println!("skipped: the wall clock against the model: {skip}");
+        return;
+    }
+    let device = "hdd:hitachi-7k200";
+    let served = Served::start(device, "2G", &["--log"]);
+    // Sequentially with dd, then at random and deep, past a loop device.
+    disk::run(
+        "dd",
+        &[
+            &format!("if={}", served.file().display()),
+            "of=/dev/null",
+            "bs=128k",
+            "count=200",
+            "iflag=direct",
+        ],
+    );
+    let fio = have(&["fio"]);
+    if let Some(why) = &fio {
+        println!("skipped: random reads by fio: {why}");
+    } else {
+        let loop_device = served.attach();
+        let out = disk::run(
+            "fio",
+            &[
+                "--name=r",
+                &format!("--filename={}", loop_device.path().display()),
+                "--direct=1",
+                "--rw=randread",
+                "--bs=4k",
+                "--ioengine=libaio",
+                "--iodepth=16",
+                "--runtime=4",
+                "--time_based",
+                "--output-format=json",
+            ],
+        );
+        assert!(out.contains("\"error\" : 0"), "{out}");
+    }
+    let (log, account) = served.stop_with_log();
+    let (same, all) = replayed(device, &log);
+    std::fs::remove_file(&log).expect("ours");
+    println!("{same} of {all} completion times are the model's on a virtual clock");
+    // A disk that takes the mean time for everything would have been right about none.
+    let mean = account["model"]["mean_ns"].as_f64().expect("a mean");
+    let spread = account["model"]["p99_ns"].as_f64().expect("p99") / mean;
+    println!("(a constant disk: 0; the slowest hundredth takes {spread:.1} times the mean)");
+    assert_eq!(same, all, "late or not, the model decides alike");
+    assert!(all >= 200 && account["errors"] == 0);
+    if fio.is_none() {
+        assert!(
+            account["depth_max"].as_u64() > Some(8),
+            "depth reaches the model"
+        );
+    }
+    disk::believe(&account, |error| {
+        assert!(error.abs() < 0.10, "delivered {error:+.3} off the model");
+    });
+}
+
+#[test]
+fn ext4_keeps_its_bytes() {
+    let _turn = turn();
+    if let Some(skip) = have(&["losetup", "mkfs.ext4", "e2fsck"]) {
+        println!("skipped: ext4 over the modelled disk: {skip}");
+        return;
+    }
+    let served = Served::start("constant:service_us=300,write_cache=yes", "512M", &[]);
+    let loop_device = served.attach();
+    let fs = seekwell_host::watch::Ext4::make(loop_device.path()).expect("mkfs");
+    let mnt = served.dir().join("mnt");
+    std::fs::create_dir(&mnt).expect("a directory");
+    let bytes: Vec<u8> = (0..12_000_000u64)
+        .map(|i| (i.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) as u8)
+        .collect();
+    let mounted = fs.mount(&mnt).expect("mounted");
+    std::fs::write(mnt.join("file"), &bytes).expect("written");
+    // Unmounting writes everything; the second mount reads it from the disk.
+    drop(mounted);
+    let mounted = fs.mount(&mnt).expect("mounted again");
+    assert!(
+        std::fs::read(mnt.join("file")).expect("read") == bytes,
+        "other bytes"
+    );
+    drop(mounted);
+    fs.check().expect("clean");
+    std::fs::remove_dir(&mnt).expect("unmounted");
+    drop(loop_device);
+    let account = served.stop();
+    assert_eq!(account["errors"], 0);
+    assert!(account["write_bytes"].as_u64() > Some(12_000_000));
+    assert!(account["flushes"].as_u64() > Some(0), "unmounting flushes");
+}
+
+#[test]
+fn nothing_is_left_behind() {
+    let _turn = turn();
+    if let Some(skip) = have(&["losetup"]) {
+        println!("skipped: what a served disk leaves behind: {skip}");
+        return;
+    }
+    let device = "constant:service_us=1000";
+    // A signal: unmounted, told, status 0.
+    let served = Served::start(device, "64M", &[]);
+    let (mount, status) = served.signal("TERM");
+    assert!(status.success() && !disk::mounted(&mount));
+
+    // The client dies with a loop device attached: the server takes both down.
+    let served = Served::start(device, "64M", &[]);
+    let mount = served.mount();
+    let loop_device = served.attach();
+    let name = loop_device.path().to_owned();
+    // As if this process had been killed: nothing of ours detaches it.
+    std::mem::forget(loop_device);
+    let account = served.stop();
+    assert_eq!(account["verdict"], "idle");
+    assert!(
+        !disk::mounted(&mount) && !disk::attached(&mount),
+        "{}",
+        name.display()
+    );
+
+    // The server is killed: its mount stays dead until the next start, which takes it over.
+    let served = Served::start(device, "64M", &[]);
+    let (mount, status) = served.signal("KILL");
+    assert!(!status.success() && disk::mounted(&mount));
+    let again = Served::start_at(&mount, device, "64M");
+    assert!(std::fs::metadata(again.file()).is_ok_and(|m| m.len() == 64 << 20));
+    again.stop();
+    assert!(!disk::mounted(&mount));
+}
