@@ -66,6 +66,8 @@ fn options_override_and_say_so() {
     assert_eq!(p.num_opt("ra_max"), Some(65_536.0));
     assert!(!p.flag("write_cache"));
     assert_eq!(p.get("write_cache").unwrap().source, Source::Override);
+    let p = describe("ssd:s3700-100,t_fw_read=13us").unwrap();
+    assert_eq!(p.get("t_fw_read").unwrap().value.to_string(), "0.013");
     let d = open("constant:depth=7,service_us=12.5,rotational=yes", 1).unwrap();
     assert_eq!((d.facts().depth, d.facts().rotational), (7, true));
 }

@@ -52,7 +52,12 @@ pub enum Value {
 impl fmt::Display for Value {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Value::Num(x) => write!(f, "{x}"),
+            Value::Num(x) => {
+                // Without the dust of a change of units: 13 us are 0.013 ms.
+                let clean = libm::round(x * 1e9) / 1e9;
+                let dusty = x.abs() < 1e6 && clean != 0.0;
+                write!(f, "{}", if dusty { clean } else { *x })
+            }
             Value::Flag(b) => f.write_str(if *b { "yes" } else { "no" }),
             Value::Word(w) => f.write_str(w),
             Value::Pairs(p) => {
