@@ -424,7 +424,7 @@ fn finish(job: &mut Job, warnings: &mut Vec<String>) -> Result<(), String> {
         return Err("time_based needs runtime".into());
     }
     for b in [job.read_block.0, job.write_block.0] {
-        if job.direct && (b % 4096 != 0 || job.offset % 4096 != 0) {
+        if job.direct && (b % 4096 != 0 || !job.offset.is_multiple_of(4096)) {
             return Err("with direct=1 blocks and offset must be multiples of 4096".into());
         }
     }
