@@ -212,8 +212,7 @@ impl Kernel {
     pub fn take_series(&mut self) -> Vec<Sample> {
         std::mem::take(&mut self.k.w().series)
     }
-    /// Bytes allocated to files by name: (path's inode) length and blocks are in [`Call::Stat`];
-    /// this is the space left for data, bytes.
+    /// Space left for new data, bytes.
     pub fn available_bytes(&self) -> u64 {
         self.k.w().fs.available() * 4096
     }
