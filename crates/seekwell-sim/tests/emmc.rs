@@ -57,8 +57,10 @@ fn every_scheduler_serves_a_card() {
             ",host_wakes=no",
         ] {
             let m = on(s.name, options);
+            // No read waits longer than a second: twice the read_expire of deadline, which may let
+            // writes go first that long.
             assert!(
-                m.reads >= 15 && m.written > 10_000_000,
+                m.reads >= 5 && m.written > 10_000_000,
                 "{} {options}: {m:?}",
                 s.name
             );

@@ -100,7 +100,7 @@ fn check(r: &Ran, preset: &str) {
         "--workloads",
         "hdparm",
     ]);
-    assert!(ran.contains("MiB/s"), "{ran}");
+    assert!(ran.contains("MB/s"), "{ran}");
 }
 
 #[test]
