@@ -89,7 +89,10 @@ pub fn metrics(records: &[Record]) -> String {
     let all: Vec<_> = most.metric.iter().chain(&most.more_metrics).collect();
     let heads: Vec<String> = all
         .iter()
-        .map(|m| format!("{}, {}", m.name, m.unit))
+        .map(|m| match m.unit.strip_prefix(m.name.as_str()) {
+            Some(per) if per.starts_with('/') => m.unit.clone(),
+            _ => format!("{}, {}", m.name, m.unit),
+        })
         .collect();
     let mut columns = vec![("SCHEDULER", Align::Left)];
     columns.extend(heads.iter().map(|h| (h.as_str(), Align::Right)));

@@ -20,8 +20,21 @@ pub const FIRST_USER_TASK: u32 = 32;
 pub(crate) const FLUSHER: Actor = 1;
 /// The journal thread.
 pub(crate) const JOURNAL: Actor = 2;
-/// pdflush: background, and periodic behind it.
+/// pdflush in the background.
 pub(crate) const PDFLUSH: Actor = 3;
+/// pdflush on its timer.
+const PDFLUSH_PERIODIC: Actor = PDFLUSH + 1;
+
+/// What the kernel's own threads are called; `None` for the task of a program.
+pub fn kernel_thread_name(task: TaskId) -> Option<&'static str> {
+    match task.0 {
+        FLUSHER => Some("flusher"),
+        JOURNAL => Some("journal"),
+        PDFLUSH => Some("pdflush background"),
+        PDFLUSH_PERIODIC => Some("pdflush periodic"),
+        _ => None,
+    }
+}
 
 type Program = Pin<Box<dyn Future<Output = ()>>>;
 
@@ -44,30 +57,20 @@ impl Kernel {
             programs: (0..FIRST_USER_TASK).map(|_| None).collect(),
         };
         let k = kernel.k.clone();
-        kernel.thread(JOURNAL, "journal", journal_prio, journal::thread(k.clone()));
+        kernel.thread(JOURNAL, journal_prio, journal::thread(k.clone()));
         if old {
-            for (i, name) in ["pdflush background", "pdflush periodic"]
-                .into_iter()
-                .enumerate()
-            {
-                let a = PDFLUSH + i as u32;
-                kernel.thread(a, name, IoPrio::NONE, flusher::pdflush(k.clone(), a));
+            for a in [PDFLUSH, PDFLUSH_PERIODIC] {
+                kernel.thread(a, IoPrio::NONE, flusher::pdflush(k.clone(), a));
             }
         } else {
-            kernel.thread(FLUSHER, "flusher", IoPrio::NONE, flusher::thread(k));
+            kernel.thread(FLUSHER, IoPrio::NONE, flusher::thread(k));
         }
         kernel.run_ready();
         kernel
     }
-    fn thread(
-        &mut self,
-        a: Actor,
-        name: &str,
-        ioprio: IoPrio,
-        life: impl Future<Output = ()> + 'static,
-    ) {
+    fn thread(&mut self, a: Actor, ioprio: IoPrio, life: impl Future<Output = ()> + 'static) {
         let config = TaskConfig {
-            name: name.to_owned(),
+            name: kernel_thread_name(TaskId(a)).unwrap_or_default().to_owned(),
             ioprio,
             ..TaskConfig::default()
         };

@@ -40,7 +40,7 @@ mod writeback;
 pub use call::{AioId, Call, Fd, MapId, Outcome, Ret, TaskConfig};
 pub use config::{Ablations, Config, Fs};
 pub use constants::{CONSTANTS, Constant, Constants, Origin};
-pub use kernel::{FIRST_USER_TASK, Kernel};
+pub use kernel::{FIRST_USER_TASK, Kernel, kernel_thread_name};
 pub use stats::{Count, Mark, Sample, Stats};
 
 #[cfg(test)]

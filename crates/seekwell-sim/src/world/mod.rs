@@ -25,7 +25,7 @@ pub use options::{OptionError, WorldSetup};
 use crate::setup::SetupError;
 use disk::Handle;
 use seekwell_core::result::Record;
-use seekwell_stack::{Kernel, Stats};
+use seekwell_stack::{Kernel, Stats, kernel_thread_name};
 use seekwell_workload::{Outcome, Plan};
 use std::future::Future;
 use thiserror::Error;
@@ -131,7 +131,10 @@ where
     let names = ended.names;
     meter.fill(&mut record, |task| {
         let own = names.iter().find(|n| n.0 == task);
-        own.map_or_else(|| format!("kernel thread {}", task.0), |n| n.1.clone())
+        own.map_or_else(
+            || kernel_thread_name(task).map_or_else(|| format!("task {}", task.0), str::to_owned),
+            |n| n.1.clone(),
+        )
     });
     drive.settle(ended.duration);
     match ended.error {
