@@ -3,6 +3,7 @@
 use crate::fail::{Context, Fail, Outcome};
 use crate::machine::{Fd, How, Join, Machine};
 use rand::Rng;
+use seekwell_core::rng::Pcg64Mcg;
 use seekwell_core::{Instant, OpenFlags};
 use std::future::Future;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -87,10 +88,10 @@ pub fn coin<M: Machine>(m: &mut M) -> bool {
 }
 
 /// A standard normal number, by Marsaglia's polar method.
-pub fn normal<M: Machine>(m: &mut M) -> f64 {
+fn normal(rng: &mut Pcg64Mcg) -> f64 {
     loop {
-        let x = m.rng().random::<f64>() * 2.0 - 1.0;
-        let y = m.rng().random::<f64>() * 2.0 - 1.0;
+        let x = rng.random::<f64>() * 2.0 - 1.0;
+        let y = rng.random::<f64>() * 2.0 - 1.0;
         let s = x * x + y * y;
         if s > 0.0 && s < 1.0 {
             return x * libm::sqrt(-2.0 * libm::log(s) / s);
@@ -98,10 +99,15 @@ pub fn normal<M: Machine>(m: &mut M) -> f64 {
     }
 }
 
+/// Lognormal with this median and mean (mean above median), drawn from a given stream.
+pub fn lognormal_of(rng: &mut Pcg64Mcg, median: f64, mean: f64) -> f64 {
+    let sigma = libm::sqrt(2.0 * libm::log(mean / median));
+    median * libm::exp(sigma * normal(rng))
+}
+
 /// Lognormal with this median and mean (mean above median).
 pub fn lognormal<M: Machine>(m: &mut M, median: f64, mean: f64) -> f64 {
-    let sigma = libm::sqrt(2.0 * libm::log(mean / median));
-    median * libm::exp(sigma * normal(m))
+    lognormal_of(m.rng(), median, mean)
 }
 
 /// Seconds since `start`.
@@ -112,6 +118,11 @@ pub fn seconds<M: Machine>(m: &M, start: Instant) -> f64 {
 /// `n` a second of `secs`; 0 if no time passed.
 pub fn rate(n: f64, secs: f64) -> f64 {
     if secs > 0.0 { n / secs } else { 0.0 }
+}
+
+/// To two decimals, as many programs print.
+pub fn hundredths(x: f64) -> f64 {
+    (x * 100.0).round() / 100.0
 }
 
 /// Mebibytes.
@@ -152,6 +163,22 @@ pub async fn read_all<M: Machine>(m: &mut M, fd: Fd, chunk: u32, path: &str) -> 
         if n < chunk {
             return Ok(off);
         }
+    }
+}
+
+/// Reads front to back in calls of `chunk` until a call gives nothing, as programs do that do not
+/// know how long a file is. The calls that gave something are counted as "read". Bytes read.
+pub async fn read_to_end<M: Machine>(m: &mut M, fd: Fd, chunk: u32, path: &str) -> Outcome<u64> {
+    let mut off = 0;
+    loop {
+        let op = m.op_begin("read");
+        let n = m.read(fd, off, chunk).await;
+        let n = n.doing(|| format!("read {chunk} bytes at {off} of {path}"))?;
+        if n == 0 {
+            return Ok(off);
+        }
+        m.op_end(op, u64::from(n));
+        off += u64::from(n);
     }
 }
 

@@ -1,26 +1,40 @@
-//! compilebench 0.6, `-i N --makej`: kernel trees are created, compiled and read.
+//! compilebench 0.6, `-i N --makej`: kernel trees are created, compiled, read and removed.
 //!
 //! The original replays lists of names and sizes of Linux 2.6.20; here sizes come from laws that
-//! were fitted to such trees (sources: median 5 KB, mean 11 KB; objects: median 40 KB, mean 95 KB),
-//! the same for each tree. Files are made directory by directory, each directory in an order of its
-//! own as a hashed directory gives it; objects as `make -j` leaves them, all over the tree. One
-//! write of up to 256 KiB a call. Whether the original syncs inside the timing of these phases is
-//! not known: `sync` does.
+//! were fitted to such trees (sources: median 5 KB, mean 11 KB; objects: median 40 KB, mean 95 KB).
+//! Lists and choices are drawn from a stream of their own, the same in every run whatever its seed,
+//! as the original's seed is fixed. One write of up to 256 KiB a call.
+//!
+//! In the original's order:
+//! - A tree is made in the order of names, listed and removed: the order in which the file system
+//!   gives names back is the order of the clean trees from then on. (The original does the same
+//!   with two lists that `--makej` does not use: left out.)
+//! - *Initial create*: trees one after the other, a directory when its first file comes.
+//! - A sync, outside the clock (`between`).
+//! - *Compile*: trees at random, each once; objects as `make -j` leaves them, all over the tree.
+//! - A sync; the original then drops all caches, which only root can (`between=drop`).
+//! - *Read compiled tree*: three times a tree at random, possibly the same, in the order listed.
+//! - A sync and drop again. *Delete compiled tree*: trees at random, each once.
+//!
+//! None of these phases has a sync inside its time (other modes of the original have: `sync`).
 
 use super::common::*;
 use crate::fail::{Context, Outcome};
-use crate::machine::Machine;
+use crate::machine::{Entry, Machine};
 use crate::note::Mark;
 use crate::params::{Kind, Params, param};
 use crate::registry::{Needs, Workload, any};
+use rand::Rng;
 use rand::seq::SliceRandom;
-use seekwell_core::{NSEC_PER_SEC, Nanos, OpenFlags};
+use seekwell_core::rng::{Pcg64Mcg, stream};
+use seekwell_core::{Errno, NSEC_PER_SEC, Nanos, OpenFlags};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Documentation.
 pub const WORKLOAD: Workload = Workload {
     name: "compilebench",
-    summary: "create kernel trees, compile them, read them",
-    metric: "MB/s of each phase, mean over its runs, higher is better",
+    summary: "create kernel trees, compile them, read and remove them",
+    metric: "MB/s (MiB) of creating, compiling and reading, seconds of removing; means over trees",
     stresses: "throttled writers of many small files; metadata reads against writeback; cold trees",
     source: "compilebench 0.6 -i 10 --makej; pts/compilebench-1.0.0",
     params: &[
@@ -28,9 +42,9 @@ pub const WORKLOAD: Workload = Workload {
             "trees",
             Kind::Count(1, 1000),
             "10",
-            "trees created and compiled (-i)",
+            "trees created, compiled and removed (-i)",
         ),
-        param("reads", Kind::Count(0, 1000), "3", "compiled trees read"),
+        param("reads", Kind::Count(0, 1000), "3", "trees read"),
         param(
             "sources",
             Kind::Count(1, 10_000_000),
@@ -61,139 +75,219 @@ pub const WORKLOAD: Workload = Workload {
             "no",
             "sync at the end of each tree, inside its time",
         ),
+        param(
+            "between",
+            Kind::Choice(&["sync", "drop", "nothing"]),
+            "sync",
+            "between phases, untimed: sync; after compiling also drop caches, as root's does; \
+             nothing (-n)",
+        ),
     ],
     profiles: &[],
     needs: Needs::Directory,
-    space: |p| p.int("trees") * (p.int("sources") * 15_000 + p.int("objects") * 110_000),
+    space: |p| (p.int("trees") + 1) * (p.int("sources") * 15_000 + p.int("objects") * 110_000),
     check: any,
 };
 
 const CALL: u32 = 256 << 10;
+/// The original's seed.
+const SEED: u64 = 555;
+
+/// A file of a tree: its directory, its whole path, both in the tree, and its size.
+#[derive(Clone)]
+struct File {
+    dir: String,
+    path: String,
+    size: u64,
+}
 
 struct Trees {
     dir: String,
-    dirs: u64,
-    /// (directory, size), in the order they are made.
-    sources: Vec<(u64, u64)>,
-    objects: Vec<(u64, u64)>,
+    sources: Vec<File>,
+    objects: Vec<File>,
     think: Nanos,
     sync: bool,
 }
 
 /// The script.
 pub async fn run<M: Machine>(m: &mut M, p: &Params, dir: &str) -> Outcome {
-    let dirs = p.int("dirs");
-    let mut sources: Vec<(u64, u64)> = Vec::new();
-    for _ in 0..p.int("sources") {
-        let d = uniform(m, 0, dirs - 1);
-        sources.push((d, size(m, 5e3, 11e3)));
-    }
-    sources.sort_by_key(|f| f.0);
-    let mut objects: Vec<(u64, u64)> = Vec::new();
-    for i in 0..p.int("objects") {
-        objects.push((i % dirs, size(m, 40e3, 95e3)));
-    }
-    objects.shuffle(m.rng());
-    let t = Trees {
-        dir: dir.to_owned(),
-        dirs,
-        sources,
-        objects,
-        think: p.time("think"),
-        sync: p.flag("sync"),
-    };
+    let mut rng = stream(SEED, "compilebench");
+    let mut t = Trees::new(p, dir, &mut rng);
+    m.mark(Mark::Phase("native order"));
+    t.take_native_order(m).await?;
     let trees = p.int("trees");
+    let all = |rng: &mut Pcg64Mcg| {
+        let mut all: Vec<u64> = (0..trees).collect();
+        all.shuffle(rng);
+        all
+    };
+    let reads = (0..p.int("reads")).map(|_| rng.random_range(0..trees));
+    let reads: Vec<u64> = reads.collect();
+    let compiled = match t.objects.is_empty() {
+        true => Vec::new(),
+        false => all(&mut rng),
+    };
     m.mark(Mark::ClockStart);
-    for (phase, runs) in [
-        ("initial create", trees),
-        ("compile", if p.int("objects") > 0 { trees } else { 0 }),
-        ("read compiled tree", p.int("reads").min(trees)),
+    for (phase, order) in [
+        ("initial create", (0..trees).collect()),
+        ("compile", compiled),
+        ("read compiled tree", reads),
+        ("delete compiled tree", all(&mut rng)),
     ] {
+        match phase {
+            "initial create" => {}
+            "compile" => between(m, p, false).await?,
+            _ => between(m, p, true).await?,
+        }
         m.mark(Mark::Phase(phase));
         let (mut sum, mut done) = (0.0, 0);
         let mut outcome = Ok(());
-        for n in 0..runs {
-            let start = m.now();
-            let bytes = match phase {
-                "initial create" => t.create(m, n).await,
-                "compile" => t.files(m, n, "o", &t.objects).await,
-                _ => t.read(m, n).await,
-            };
-            match bytes {
+        for n in order {
+            match t.timed(m, phase, n).await {
+                Ok(x) => sum += x,
                 Err(e) => {
                     outcome = Err(e);
                     break;
                 }
-                Ok(bytes) => {
-                    if t.sync && phase != "read compiled tree" {
-                        m.mark(Mark::Flush);
-                        m.syncfs().await.doing(|| "sync")?;
-                    }
-                    sum += rate(mib(bytes), seconds(m, start));
-                    done += 1;
-                }
             }
+            done += 1;
         }
         if done > 0 {
-            m.metric(phase, "MB/s", sum / f64::from(done), true);
+            let mean = hundredths(sum / f64::from(done));
+            match phase {
+                "delete compiled tree" => m.metric(phase, "s", mean, false),
+                _ => m.metric(phase, "MB/s", mean, true),
+            }
         }
         outcome?;
     }
     Ok(())
 }
 
-fn size<M: Machine>(m: &mut M, median: f64, mean: f64) -> u64 {
-    (lognormal(m, median, mean) as u64).clamp(1, 4 << 20)
+/// What is done between two phases.
+async fn between<M: Machine>(m: &mut M, p: &Params, may_drop: bool) -> Outcome {
+    let how = p.word("between");
+    if how != "nothing" {
+        m.mark(Mark::Flush);
+        m.syncfs().await.doing(|| "sync")?;
+    }
+    if how == "drop" && may_drop {
+        m.drop_caches().await.doing(|| "drop caches")?;
+    }
+    Ok(())
 }
 
 impl Trees {
-    fn dir_of(&self, tree: u64, d: u64) -> String {
-        // Two levels, about the square root of them in each.
-        format!("{}/kernel-{tree}/d{}/s{d}", self.dir, d / 36)
-    }
-
-    async fn create<M: Machine>(&self, m: &mut M, tree: u64) -> Outcome<u64> {
-        let root = format!("{}/kernel-{tree}", self.dir);
-        let mut made = vec![root.clone()];
-        made.extend((0..self.dirs.div_ceil(36)).map(|d| format!("{root}/d{d}")));
-        made.extend((0..self.dirs).map(|d| self.dir_of(tree, d)));
-        for d in made {
-            m.mkdir(&d).await.doing(|| format!("make {d}"))?;
+    /// Draws both lists.
+    fn new(p: &Params, dir: &str, rng: &mut Pcg64Mcg) -> Self {
+        let dirs = p.int("dirs");
+        let file = |rng: &mut Pcg64Mcg, d: u64, name: String, median, mean| {
+            // Two levels, about the square root of them in each.
+            let dir = format!("d{}/s{d}", d / 36);
+            File {
+                path: format!("{dir}/{name}"),
+                dir,
+                size: (lognormal_of(rng, median, mean) as u64).clamp(1, 4 << 20),
+            }
+        };
+        let sources = (0..p.int("sources")).map(|i| {
+            let d = rng.random_range(0..dirs);
+            file(rng, d, format!("f{i}.c"), 5e3, 11e3)
+        });
+        let mut sources: Vec<File> = sources.collect();
+        sources.sort_by(|a, b| a.path.cmp(&b.path));
+        let objects =
+            (0..p.int("objects")).map(|i| file(rng, i % dirs, format!("f{i}.o"), 40e3, 95e3));
+        let mut objects: Vec<File> = objects.collect();
+        objects.shuffle(rng);
+        Trees {
+            dir: dir.to_owned(),
+            sources,
+            objects,
+            think: p.time("think"),
+            sync: p.flag("sync"),
         }
-        self.files(m, tree, "c", &self.sources).await
     }
 
-    async fn files<M: Machine>(
-        &self,
-        m: &mut M,
-        tree: u64,
-        suffix: &str,
-        list: &[(u64, u64)],
-    ) -> Outcome<u64> {
+    fn root(&self, tree: u64) -> String {
+        format!("{}/kernel-{tree}", self.dir)
+    }
+
+    /// Puts the sources into the order in which the file system lists them.
+    async fn take_native_order<M: Machine>(&mut self, m: &mut M) -> Outcome {
+        let root = format!("{}/native-0", self.dir);
+        self.files(m, &root, &self.sources).await?;
+        let known = self.sources.iter().map(|f| (f.path.clone(), f.clone()));
+        let mut known: BTreeMap<String, File> = known.collect();
+        let mut native = Vec::with_capacity(self.sources.len());
+        for leaf in leaves(m, &root).await? {
+            for e in list(m, &leaf).await? {
+                let path = format!("{leaf}/{}", e.name);
+                native.extend(known.remove(&path[root.len() + 1..]));
+            }
+        }
+        self.sources = native;
+        remove(m, &root).await?;
+        m.rmdir(&root).await.doing(|| format!("remove {root}"))
+    }
+
+    /// A phase's work on one tree: MB/s of it, or seconds of removing it.
+    async fn timed<M: Machine>(&self, m: &mut M, phase: &str, n: u64) -> Outcome<f64> {
+        let (start, root) = (m.now(), self.root(n));
+        let bytes = match phase {
+            "initial create" => self.files(m, &root, &self.sources).await?,
+            "compile" => self.files(m, &root, &self.objects).await?,
+            "read compiled tree" => self.read(m, &root).await?,
+            _ => {
+                remove(m, &root).await?;
+                0
+            }
+        };
+        if self.sync {
+            m.mark(Mark::Flush);
+            m.syncfs().await.doing(|| "sync")?;
+        }
+        let secs = seconds(m, start);
+        Ok(match phase {
+            "delete compiled tree" => secs,
+            _ => rate(mib(bytes), secs),
+        })
+    }
+
+    /// Makes files in the order of the list, and a directory when its first file comes.
+    async fn files<M: Machine>(&self, m: &mut M, root: &str, list: &[File]) -> Outcome<u64> {
+        let mut seen = BTreeSet::new();
+        make_dir(m, root).await?;
         let mut bytes = 0;
-        for (i, (d, size)) in list.iter().enumerate() {
-            let path = format!("{}/f{i}.{suffix}", self.dir_of(tree, *d));
+        for f in list {
+            if seen.insert(f.dir.as_str()) {
+                let (top, _) = f.dir.split_once('/').unwrap_or((&f.dir, ""));
+                if seen.insert(top) {
+                    make_dir(m, &format!("{root}/{top}")).await?;
+                }
+                make_dir(m, &format!("{root}/{}", f.dir)).await?;
+            }
+            let path = format!("{root}/{}", f.path);
             let op = m.op_begin("create");
             m.compute(self.think).await.doing(|| "compute")?;
             let fd = open(m, &path, FRESH).await?;
-            write_all(m, fd, *size, CALL, &path).await?;
+            write_all(m, fd, f.size, CALL, &path).await?;
             close(m, fd, &path).await?;
-            m.op_end(op, *size);
-            bytes += size;
+            m.op_end(op, f.size);
+            bytes += f.size;
         }
         Ok(bytes)
     }
 
-    async fn read<M: Machine>(&self, m: &mut M, tree: u64) -> Outcome<u64> {
+    async fn read<M: Machine>(&self, m: &mut M, root: &str) -> Outcome<u64> {
         let mut bytes = 0;
-        for d in 0..self.dirs {
-            let dir = self.dir_of(tree, d);
-            for e in m.readdir(&dir).await.doing(|| format!("list {dir}"))? {
-                let path = format!("{dir}/{}", e.name);
+        for leaf in leaves(m, root).await? {
+            for e in list(m, &leaf).await? {
+                let path = format!("{leaf}/{}", e.name);
                 m.compute(self.think).await.doing(|| "compute")?;
                 let op = m.op_begin("read file");
                 let fd = open(m, &path, OpenFlags::RDONLY).await?;
-                let n = read_all(m, fd, CALL, &path).await?;
+                let n = read_to_end(m, fd, CALL, &path).await?;
                 close(m, fd, &path).await?;
                 m.op_end(op, n);
                 bytes += n;
@@ -203,39 +297,175 @@ impl Trees {
     }
 }
 
+async fn list<M: Machine>(m: &mut M, dir: &str) -> Outcome<Vec<Entry>> {
+    m.readdir(dir).await.doing(|| format!("list {dir}"))
+}
+
+/// The directories that hold a tree's files, in the order the file system lists them.
+async fn leaves<M: Machine>(m: &mut M, root: &str) -> Outcome<Vec<String>> {
+    let mut all = Vec::new();
+    for top in list(m, root).await? {
+        let top = format!("{root}/{}", top.name);
+        for e in list(m, &top).await? {
+            all.push(format!("{top}/{}", e.name));
+        }
+    }
+    Ok(all)
+}
+
+async fn make_dir<M: Machine>(m: &mut M, dir: &str) -> Outcome {
+    match m.mkdir(dir).await {
+        Ok(()) | Err(Errno::EEXIST) => Ok(()),
+        r => r.doing(|| format!("make {dir}")),
+    }
+}
+
+/// Removes what is in a tree from the bottom up; the tree's own directory stays, as it does in the
+/// original.
+async fn remove<M: Machine>(m: &mut M, root: &str) -> Outcome {
+    let tops = list(m, root).await?;
+    for top in &tops {
+        let top = format!("{root}/{}", top.name);
+        let subs = list(m, &top).await?;
+        for s in &subs {
+            let leaf = format!("{top}/{}", s.name);
+            for e in list(m, &leaf).await? {
+                let path = format!("{leaf}/{}", e.name);
+                let op = m.op_begin("unlink");
+                m.unlink(&path).await.doing(|| format!("remove {path}"))?;
+                m.op_end(op, 0);
+            }
+        }
+        for s in &subs {
+            let leaf = format!("{top}/{}", s.name);
+            m.rmdir(&leaf).await.doing(|| format!("remove {leaf}"))?;
+        }
+    }
+    for top in &tops {
+        let top = format!("{root}/{}", top.name);
+        m.rmdir(&top).await.doing(|| format!("remove {top}"))?;
+    }
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
     use crate::testing::Trial;
 
+    const SMALL: &[(&str, &str)] = &[
+        ("trees", "2"),
+        ("reads", "1"),
+        ("sources", "2100"),
+        ("objects", "700"),
+        ("dirs", "130"),
+    ];
+
+    fn small(more: &[(&'static str, &'static str)]) -> Trial {
+        Trial::run("compilebench", &[SMALL, more].concat())
+    }
+
     #[test]
-    fn three_phases_and_every_file_is_read() {
-        let given = [
-            ("trees", "2"),
-            ("reads", "1"),
-            ("sources", "2100"),
-            ("objects", "700"),
-            ("dirs", "130"),
+    fn four_phases_and_every_file_is_read_and_removed() {
+        let t = small(&[]);
+        let metrics = t.world.measures().metrics();
+        let names: Vec<&str> = metrics.iter().map(|m| &*m.name).collect();
+        let phases = [
+            "initial create",
+            "compile",
+            "read compiled tree",
+            "delete compiled tree",
         ];
-        let t = Trial::run("compilebench", &given);
-        let names: Vec<&str> = t
-            .world
-            .measures()
-            .metrics()
-            .iter()
-            .map(|m| &*m.name)
-            .collect();
-        assert_eq!(names, ["initial create", "compile", "read compiled tree"]);
-        assert_eq!(t.ops("create"), 2 * 2800);
+        assert_eq!(names, phases);
+        let units: Vec<&str> = metrics.iter().map(|m| &*m.unit).collect();
+        assert_eq!(units, ["MB/s", "MB/s", "MB/s", "s"]);
+        assert_eq!(t.ops("create"), 2100 + 2 * 2800, "the native tree, and two");
         assert_eq!(t.ops("read file"), 2800);
-        assert_eq!(t.calls("syncfs"), 0);
+        assert_eq!(t.ops("unlink"), 2100 + 2 * 2800);
+        // A piece of up to 256 KiB, and once more to find the end.
+        assert_eq!(t.calls("read") as u64, t.ops("read") + 2800);
+        assert_eq!(t.largest_write(), 256 << 10);
+        assert_eq!(t.calls("fsync") + t.calls("fdatasync"), 0);
         // Laws: 11 KB and 95 KB in the mean.
         let of = |s: &str| {
-            let all = t.ranges("write", s);
-            all.iter().map(|r| r.1).sum::<u64>() as f64 / 2.0
+            let all = t.ranges("write", "kernel-");
+            let log = t.world.log().iter();
+            let mine = log.filter(|c| c.name == "write" && c.path.contains("kernel-"));
+            assert_eq!(mine.clone().count(), all.len());
+            let bytes: u64 = mine.filter(|c| c.path.ends_with(s)).map(|c| c.len).sum();
+            bytes as f64 / 2.0
         };
         let (c, o) = (of(".c") / 2100.0, of(".o") / 700.0);
         assert!((10e3..12.5e3).contains(&c), "{c}");
         assert!((80e3..110e3).contains(&o), "{o}");
+        // MiB of the first tree over its time, to two decimals.
+        let of_create = metrics[0].value;
+        assert_eq!(of_create, (of_create * 100.0).round() / 100.0);
+        let marks = |n: &str| t.world.measures().marks().iter().find(|m| m.name == n);
+        let at = |n: &str| marks(n).expect("marked").at_ns as f64 / 1e9;
+        let secs = at("compile") - at("initial create");
+        let mean = 2.0 * of(".c") / f64::from(1 << 20) / secs;
+        assert!((of_create / mean - 1.0).abs() < 0.01, "{of_create} {mean}");
         assert_eq!(t.left_over(), 0);
+    }
+
+    #[test]
+    fn trees_are_made_and_read_in_the_order_the_file_system_lists() {
+        let t = small(&[("reads", "1"), ("objects", "0")]);
+        let names = |call: &str, part: &str| -> Vec<String> {
+            let calls = t.world.log().iter();
+            let on = calls.filter(|c| c.name == call && c.path.contains(part));
+            let name = |p: &str| p.split_once(part).expect("there").1.to_owned();
+            let mut all: Vec<String> = on.map(|c| name(&c.path)).collect();
+            all.dedup();
+            all
+        };
+        let native = names("open", "native-0/");
+        let mut sorted = native.clone();
+        sorted.sort();
+        assert_eq!(native, sorted, "first in the order of names");
+        let first = names("open", "kernel-0/");
+        assert_ne!(first[..2100], native, "then as listed");
+        assert_eq!(first[..2100], names("unlink", "native-0/"));
+        assert_eq!(first[..2100], names("open", "kernel-1/")[..2100]);
+        let read = [names("read", "kernel-0/"), names("read", "kernel-1/")].concat();
+        assert_eq!(read, first[..2100], "one of them is read, in that order");
+    }
+
+    #[test]
+    fn objects_come_all_over_the_tree() {
+        let t = small(&[]);
+        let log = t.world.log().iter();
+        let opened = log.filter(|c| c.name == "open" && c.path.ends_with(".o"));
+        let dirs: Vec<&str> = opened
+            .filter_map(|c| c.path.rsplit_once('/').map(|p| p.0))
+            .take(700)
+            .collect();
+        let stays = dirs.windows(2).filter(|w| w[0] == w[1]).count();
+        assert!(stays < 20, "{stays} of 699 stay in the directory");
+    }
+
+    #[test]
+    fn syncs_are_between_the_phases_and_only_root_drops() {
+        let count = |more: &[(&'static str, &'static str)]| {
+            let t = small(more);
+            (t.calls("syncfs"), t.calls("drop_caches"))
+        };
+        assert_eq!(count(&[]), (3, 0));
+        assert_eq!(count(&[("between", "drop")]), (3, 2));
+        assert_eq!(count(&[("between", "nothing")]), (0, 0));
+        // Two trees made, two compiled, one read, two removed.
+        assert_eq!(count(&[("between", "nothing"), ("sync", "yes")]), (7, 0));
+    }
+
+    #[test]
+    fn every_run_does_the_same_whatever_its_seed() {
+        let of = |seed| {
+            let own = |p: &(&str, &str)| (p.0.to_owned(), p.1.to_owned());
+            let given: Vec<_> = SMALL.iter().map(own).collect();
+            let plan = crate::Plan::new("compilebench", &given).expect("fits");
+            let t = Trial::of(plan, |w| *w = crate::testing::World::new(seed));
+            t.world.log().to_vec()
+        };
+        assert!(of(1) == of(2));
     }
 }

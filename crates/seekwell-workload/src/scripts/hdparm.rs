@@ -1,17 +1,17 @@
 //! hdparm -t (9.65): buffered sequential read of a raw device.
 //!
-//! Reads 2 MiB at a time from offset 0 until the time is up or the device ends, touching what it
-//! read. The original first syncs and sleeps 3 s; the sleep is a parameter, the sync is the
-//! world's state at the start.
+//! Syncs, sleeps 3 s, then reads 2 MiB at a time from offset 0 until the time is up or fewer than
+//! 2 MiB are left, touching what it read. At the end it syncs again and drops the device's pages, so
+//! that the next run reads from the device too; before the first read nothing is dropped.
 
 use super::common::*;
 use super::device;
-use crate::fail::{Context, Outcome};
-use crate::machine::Machine;
+use crate::fail::{Context, Fail, Outcome};
+use crate::machine::{Fd, Machine};
 use crate::note::Mark;
 use crate::params::{Kind, Params, param};
 use crate::registry::{Needs, Workload, any};
-use seekwell_core::NSEC_PER_SEC;
+use seekwell_core::{Errno, NSEC_PER_SEC};
 
 /// Documentation.
 pub const WORKLOAD: Workload = Workload {
@@ -52,25 +52,46 @@ const CALL: u32 = 2 << 20;
 /// The script.
 pub async fn run<M: Machine>(m: &mut M, p: &Params, _: &str) -> Outcome {
     let (fd, size) = device::open(m, p.flag("direct")).await?;
+    if size < u64::from(CALL) {
+        return Err(Fail {
+            what: format!("the raw device has {size} bytes: hdparm reads 2 MiB at a time"),
+            errno: Errno::EINVAL,
+        });
+    }
+    m.syncfs().await.doing(|| "sync")?;
     m.sleep(p.time("settle")).await.doing(|| "settle")?;
     m.mark(Mark::ClockStart);
     let start = m.now();
-    let (end, touch) = (start + p.time("seconds"), p.time("touch"));
     let mut off = 0;
-    while m.now() < end && off < size {
-        let op = m.op_begin("read");
-        let n = m.read(fd, off, CALL).await;
-        let n = n.doing(|| format!("read {CALL} bytes at {off} of the device"))?;
-        m.op_end(op, u64::from(n));
-        if n == 0 {
-            break;
-        }
-        m.compute(touch).await.doing(|| "compute")?;
-        off += u64::from(n);
+    let outcome = read(m, p, fd, size, &mut off).await;
+    if off > 0 {
+        let mb = rate(mib(off), seconds(m, start));
+        m.metric("buffered read", "MB/s", hundredths(mb), true);
     }
-    let mb = rate(mib(off), seconds(m, start));
-    m.metric("buffered read", "MB/s", (mb * 100.0).round() / 100.0, true);
+    outcome?;
+    m.syncfs().await.doing(|| "sync")?;
+    m.fsync(fd).await.doing(|| "fsync the device")?;
+    m.drop_caches().await.doing(|| "drop the device's pages")?;
     close(m, fd, "the device").await
+}
+
+async fn read<M: Machine>(m: &mut M, p: &Params, fd: Fd, size: u64, off: &mut u64) -> Outcome {
+    let (end, touch) = (m.now() + p.time("seconds"), p.time("touch"));
+    while m.now() < end && *off + u64::from(CALL) <= size {
+        let op = m.op_begin("read");
+        let n = m.read(fd, *off, CALL).await;
+        let n = n.doing(|| format!("read {CALL} bytes at {off} of the device"))?;
+        if n < CALL {
+            return Err(Fail {
+                what: format!("read {CALL} bytes at {off} of the device: it ends there"),
+                errno: Errno::EIO,
+            });
+        }
+        m.op_end(op, u64::from(n));
+        m.compute(touch).await.doing(|| "compute")?;
+        *off += u64::from(n);
+    }
+    Ok(())
 }
 
 #[cfg(test)]
@@ -93,12 +114,37 @@ mod tests {
     }
 
     #[test]
+    fn three_seconds_after_a_sync_and_three_of_sleep() {
+        let t = Trial::run("hdparm", &[]);
+        let log = t.world.log();
+        let names: Vec<&str> = log.iter().map(|c| c.name).collect();
+        assert_eq!(names[..4], ["open_device", "fstat", "syncfs", "read"]);
+        let first = log[3].at.since_start();
+        assert!((3_000_000_000..3_000_100_000).contains(&first), "{first}");
+        let ends = ["read", "syncfs", "fsync", "drop_caches", "close"];
+        assert_eq!(
+            names[names.len() - 5..],
+            ends,
+            "the next run finds nothing cached"
+        );
+        let took = log[log.len() - 5].at.since_start() - first;
+        assert!((2_997_000_000..3_000_000_000).contains(&took), "{took}");
+        // N MB in S seconds, N even, to two decimals.
+        let n = (names.len() - 8) as f64 * 2.0;
+        let secs = n / 2.0 * (2_097_152.0 + 1_000.0 + 50_000.0) / 1e9;
+        assert_eq!(t.metric(), (n / secs * 100.0).round() / 100.0);
+    }
+
+    #[test]
     fn the_end_of_the_device_ends_it() {
         let t = Trial::with("hdparm", &[("settle", "0")], |w| w.device = 5 << 20);
         assert_eq!(t.outcome, Ok(()));
-        assert_eq!(t.calls("read"), 3);
+        assert_eq!(t.calls("read"), 2, "2 MiB each, nothing less");
         let none = Trial::with("hdparm", &[], |w| w.device = 0);
         let e = none.outcome.expect_err("no device").to_string();
         assert_eq!(e, "open the raw device: no such device (ENODEV)");
+        let small = Trial::with("hdparm", &[], |w| w.device = 3 << 19);
+        let e = small.outcome.expect_err("too small").to_string();
+        assert!(e.contains("1572864 bytes: hdparm reads 2 MiB"), "{e}");
     }
 }

@@ -1,8 +1,9 @@
 //! PostMark 1.51: the files of a mail server, all in the cache.
 //!
 //! Makes files of uniform sizes, then does transactions, each a read of a whole file or an append,
-//! and a creation or a removal; removes the rest. stdio gathers its 512-byte calls into 4 KiB ones.
-//! Nothing is synced. The original draws from its own seed, so every run does the same operations:
+//! and a creation or a removal; removes the rest. stdio gathers its 512-byte calls into 4 KiB ones;
+//! as it reads to a size it knows, no call finds the end of a file. At most twice the first number
+//! of files are there at a time. Nothing is synced. The original draws from its own seed, so every run does the same operations:
 //! so does this one, whatever the run's seed. It prints transactions a second over whole seconds;
 //! the unrounded figure stands beside it.
 
@@ -188,9 +189,20 @@ impl Mail {
         let Some(i) = self.pick() else {
             return Ok(());
         };
-        let path = self.path(self.files[i].0);
+        let (id, size) = self.files[i];
+        let path = self.path(id);
         let fd = open(m, &path, OpenFlags::RDONLY).await?;
-        read_all(m, fd, CALL, &path).await?;
+        let mut off = 0;
+        while off < size {
+            let op = m.op_begin("read");
+            let n = m.read(fd, off, CALL).await;
+            let n = n.doing(|| format!("read {CALL} bytes at {off} of {path}"))?;
+            m.op_end(op, u64::from(n));
+            off += u64::from(n);
+            if n < CALL {
+                break;
+            }
+        }
         close(m, fd, &path).await
     }
     async fn append<M: Machine>(&mut self, m: &mut M) -> Outcome {
@@ -250,6 +262,65 @@ mod tests {
     }
 
     #[test]
+    fn files_are_read_whole_in_calls_of_stdio() {
+        let given = [("files", "40"), ("transactions", "400"), ("high", "40k")];
+        let t = Trial::run("postmark", &given);
+        let mut len: std::collections::BTreeMap<&str, u64> = Default::default();
+        let (mut got, mut reads, mut sizes) = (0, 0, Vec::new());
+        for c in t.world.log() {
+            match c.name {
+                "open" => (got, reads) = (0, 0),
+                "write" | "append" => *len.entry(&*c.path).or_default() += c.len,
+                "read" => {
+                    assert_eq!((c.off, c.len), (got, 4096));
+                    (got, reads) = (got + 4096, reads + 1);
+                }
+                "close" if reads > 0 => assert_eq!(reads, len[&*c.path].div_ceil(4096)),
+                "close" => sizes.push(len[&*c.path]),
+                _ => {}
+            }
+        }
+        // Created and appended to: from low on, and never above high.
+        assert!(sizes.iter().all(|s| (5120..=40 << 10).contains(s)));
+        assert_eq!(t.bytes_read().div_ceil(4096), t.ops("read"));
+    }
+
+    #[test]
+    fn at_most_twice_the_first_number_of_files() {
+        let t = Trial::run("postmark", &[("files", "3"), ("transactions", "500")]);
+        let (mut there, mut most) = (0i32, 0);
+        for c in t.world.log() {
+            match c.name {
+                "write" if c.off == 0 => there += 1,
+                "unlink" => there -= 1,
+                _ => {}
+            }
+            most = most.max(there);
+        }
+        assert_eq!((there, most), (0, 6));
+        assert_eq!(
+            t.ops("transaction"),
+            500,
+            "also those that find no room or no file"
+        );
+    }
+
+    #[test]
+    fn transactions_are_even_draws_of_two_and_two() {
+        let t = Trial::run("postmark", &[("transactions", "2500"), ("high", "6k")]);
+        let opened = t.calls("open") as u64;
+        let (created, removed) = (t.ops("create") - 500, t.calls("unlink") as u64);
+        let read = t.before("open", "read") as u64;
+        let appended = t.before("open", "append") as u64;
+        assert_eq!(opened, read + appended + 500 + created);
+        // 1250 each, SD 25.
+        for n in [read, appended, created] {
+            assert!((1150..1350).contains(&n), "{n}");
+        }
+        assert_eq!(removed, t.ops("create"));
+    }
+
+    #[test]
     fn every_run_does_the_same_and_whole_seconds_are_counted() {
         let a = Trial::run("postmark", &[("transactions", "300")]);
         let b = Trial::run("postmark", &[("transactions", "300")]);
@@ -257,5 +328,15 @@ mod tests {
         assert_eq!(a.metric(), 300.0, "less than a second counts as one");
         let c = Trial::run("postmark", &[("transactions", "300"), ("seed", "7")]);
         assert_ne!(a.bytes_written(), c.bytes_written());
+        // 3 s and a little, which began in the first second and ended in the fourth.
+        let slow = [("transactions", "300"), ("files", "20"), ("think", "10ms")];
+        let d = Trial::run("postmark", &slow);
+        let exact = d.world.measures().metrics()[1].value;
+        assert!((95.0..100.0).contains(&exact), "{exact}");
+        assert_eq!(
+            d.metric(),
+            100.0,
+            "the seconds that the clock shows, no fractions"
+        );
     }
 }
