@@ -4,7 +4,7 @@ use crate::fail::{Context, Fail, Outcome};
 use crate::machine::{Fd, How, Join, Machine};
 use rand::Rng;
 use seekwell_core::rng::Pcg64Mcg;
-use seekwell_core::{Instant, OpenFlags};
+use seekwell_core::{Advice, Instant, OpenFlags};
 use std::future::Future;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -180,6 +180,12 @@ pub async fn read_to_end<M: Machine>(m: &mut M, fd: Fd, chunk: u32, path: &str) 
         m.op_end(op, u64::from(n));
         off += u64::from(n);
     }
+}
+
+/// Drops a file's clean pages: what is read again comes from the disk again.
+pub async fn forget<M: Machine>(m: &mut M, fd: Fd, path: &str) -> Outcome {
+    let done = m.fadvise(fd, 0, 0, Advice::DontNeed).await;
+    done.doing(|| format!("drop the pages of {path}"))
 }
 
 /// Opens, saying which file it was when that fails.

@@ -52,7 +52,12 @@ pub const WORKLOAD: Workload = Workload {
         &[("writers", "0")],
     )],
     needs: Needs::Directory,
-    space: |p| (p.int("writers") + 1) * 2 * p.int("bulk"),
+    // Writers have two files each; an fsync takes a millisecond, if not more.
+    space: |p| {
+        let round_ns = p.int("think").max(1_000_000);
+        let log = (p.int("seconds") / round_ns + 1) * p.int("append").next_multiple_of(4096);
+        2 * p.int("writers") * p.int("bulk") + log
+    },
     check: any,
 };
 
@@ -81,8 +86,7 @@ pub async fn run<M: Machine>(m: &mut M, p: &Params, dir: &str) -> Outcome {
     }
     let outcome = group.join(m).await;
     interactive::report(m, "fsync", times.with(std::mem::take));
-    let mb = rate(mib(written.with(|w| *w)), seconds(m, start));
-    m.metric("bulk write", "MB/s", mb, true);
+    interactive::report_writers(m, written.with(|w| *w), start, p.time("seconds"));
     outcome
 }
 
@@ -122,5 +126,21 @@ mod tests {
         // 100 us in the test world.
         assert!((t.metric() - 0.1).abs() < 1e-9, "{}", t.metric());
         assert_eq!(t.left_over(), 0);
+    }
+
+    #[test]
+    fn think_append_sync_in_this_order_and_writers_are_measured_for_their_time() {
+        let given = [("seconds", "1s"), ("bulk", "64m"), ("think", "300ms")];
+        let t = Trial::run("fsync-latency", &given);
+        let mut calls = vec!["open"];
+        // At 0.3, 0.6, 0.9 s, and one that was begun in time and ends after it.
+        calls.extend(["append", "fsync"].repeat(4));
+        calls.extend(["close", "unlink"]);
+        assert_eq!(t.sequence("/log"), calls);
+        let mb = t.world.measures().metrics()[2].value;
+        let written: u64 = t.ranges("write", "bulk0").iter().map(|r| r.1).sum();
+        let mib = written as f64 / f64::from(1 << 20);
+        // All but the call that ends too late, over one second.
+        assert!((mib - 0.25 - mb).abs() < 1e-9, "{mib} {mb}");
     }
 }
