@@ -2,7 +2,7 @@
 
 use seekwell_core::{Errno, Instant, Nanos};
 use seekwell_workload::testing::{Fault, Trial, World};
-use seekwell_workload::{Needs, Plan, workloads};
+use seekwell_workload::{Kind, Needs, ParamError, Plan, workloads};
 
 /// Parameters that make a run short, the rest being defaults.
 const SHORT: &[(&str, &[(&str, &str)])] = &[
@@ -193,4 +193,111 @@ fn a_directory_that_is_in_the_way_is_left_alone() {
     let e = t.outcome.clone().expect_err("in the way").to_string();
     assert!(e.contains("left by an earlier run"), "{e}");
     assert_eq!(t.world.left_over(), 1);
+}
+
+/// Values of a kind that must be refused, and the least that may be accepted.
+fn bad_and_least(kind: Kind) -> (Vec<String>, String) {
+    let mut bad: Vec<String> = ["", "-1", "x", "1x", "1.2.3", "nan", "99999999999999999999"]
+        .map(str::to_owned)
+        .to_vec();
+    let around = |lo: u64, hi: u64, unit: &str| {
+        let mut out = Vec::new();
+        out.extend(lo.checked_sub(1).map(|n| format!("{n}{unit}")));
+        out.extend(hi.checked_add(1).map(|n| format!("{n}{unit}")));
+        (out, format!("{lo}{unit}"))
+    };
+    let (more, least) = match kind {
+        Kind::Count(lo, hi) | Kind::Bytes(lo, hi) => around(lo, hi, ""),
+        Kind::Time(lo, hi) => {
+            // Without its unit a time says nothing.
+            bad.push("5".to_owned());
+            around(lo, hi, "ns")
+        }
+        Kind::Ratio(lo, hi) => (
+            vec![(lo - 1.0).to_string(), (hi + 1.0).to_string()],
+            lo.to_string(),
+        ),
+        Kind::Flag => (vec!["maybe".into(), "2".into()], "no".into()),
+        Kind::Choice(words) => (vec!["none of these".into()], words[0].into()),
+    };
+    bad.extend(more);
+    (bad, least)
+}
+
+#[test]
+fn values_out_of_range_are_refused_by_name_and_range() {
+    for w in workloads() {
+        for p in w.params {
+            for value in bad_and_least(p.kind).0 {
+                let given = [(p.name.to_owned(), value.clone())];
+                let e = Plan::new(w.name, &given).err();
+                let Some(e) = e else {
+                    panic!("{} {}={value} is accepted", w.name, p.name);
+                };
+                assert!(matches!(e, ParamError::Bad { .. }), "{e}");
+                let text = e.to_string();
+                for part in [w.name, p.name, &value, &p.kind.to_string()] {
+                    assert!(text.contains(part), "{text}: no {part}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn the_ends_of_every_range_are_taken_or_refused_with_a_reason() {
+    for w in workloads() {
+        let end = |p: &seekwell_workload::Param, high: bool| match p.kind {
+            Kind::Count(lo, hi) | Kind::Bytes(lo, hi) => (if high { hi } else { lo }).to_string(),
+            Kind::Time(lo, hi) => format!("{}ns", if high { hi } else { lo }),
+            Kind::Ratio(lo, hi) => (if high { hi } else { lo }).to_string(),
+            Kind::Flag => if high { "yes" } else { "no" }.to_owned(),
+            Kind::Choice(words) => words[if high { words.len() - 1 } else { 0 }].to_owned(),
+        };
+        let mut sets: Vec<Vec<(String, String)>> = Vec::new();
+        for high in [false, true] {
+            let one = |p| vec![(p, high)];
+            sets.extend(
+                w.params
+                    .iter()
+                    .map(one)
+                    .chain([w.params.iter().map(|p| (p, high)).collect()])
+                    .map(|s| s.iter().map(|(p, h)| (p.name.into(), end(p, *h))).collect()),
+            );
+        }
+        for given in sets {
+            match Plan::new(w.name, &given) {
+                // A sum that does not fit would be a small one.
+                Ok(plan) => assert!(plan.space() < u64::MAX || w.needs == Needs::Directory),
+                Err(e) => {
+                    assert!(matches!(e, ParamError::Clash { .. }), "{given:?}: {e}");
+                    let says = |p: &&seekwell_workload::Param| e.to_string().contains(p.name);
+                    assert!(w.params.iter().any(|p| says(&p)), "{e}: which?");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn the_least_of_every_parameter_runs_to_its_end() {
+    for w in workloads() {
+        for p in w.params {
+            let least = bad_and_least(p.kind).1;
+            let given = [short(w.name), &[(p.name, least.as_str())]].concat();
+            let own = given
+                .iter()
+                .map(|(k, v)| ((*k).to_owned(), (*v).to_owned()));
+            let own: Vec<_> = own.collect();
+            let Ok(plan) = Plan::new(w.name, &own) else {
+                continue;
+            };
+            let t = Trial::of(plan, |_| {});
+            assert_eq!(t.outcome, Ok(()), "{} {}={least}", w.name, p.name);
+            assert_eq!(t.left_over(), 0, "{} {}={least}", w.name, p.name);
+            let metrics = t.world.measures().metrics();
+            assert!(!metrics.is_empty(), "{} {}={least}", w.name, p.name);
+            assert!(metrics.iter().all(|m| m.value.is_finite()), "{metrics:?}");
+        }
+    }
 }

@@ -63,7 +63,7 @@ impl Machine for TestMachine {
             None => return Err(Errno::ENOENT),
         };
         if how.contains(OpenFlags::TRUNC) {
-            self.world.borrow_mut().inodes[ino] = 0;
+            self.world.borrow_mut().set_len(ino, 0);
         }
         Ok(self.add_file(File {
             ino,
@@ -128,7 +128,7 @@ impl Machine for TestMachine {
         self.fd_call("truncate", fd, 0, len, CALL_NS).await?;
         let (ino, _, _) = self.file(fd)?;
         self.grow(ino, len)?;
-        self.world.borrow_mut().inodes[ino] = len;
+        self.world.borrow_mut().set_len(ino, len);
         Ok(())
     }
     async fn fallocate(&mut self, fd: Fd, off: u64, len: u64) -> Res {
@@ -146,7 +146,7 @@ impl Machine for TestMachine {
         }
         let node = self.node(from).ok_or(Errno::ENOENT)?;
         if let Some(Node::File(old)) = self.node(to) {
-            self.world.borrow_mut().inodes[old] = 0;
+            self.world.borrow_mut().set_len(old, 0);
         }
         let mut w = self.world.borrow_mut();
         w.nodes.remove(from);
@@ -161,7 +161,7 @@ impl Machine for TestMachine {
             Some(Node::File(ino)) => {
                 let mut w = self.world.borrow_mut();
                 w.nodes.remove(path);
-                w.inodes[ino] = 0;
+                w.set_len(ino, 0);
                 Ok(())
             }
         }

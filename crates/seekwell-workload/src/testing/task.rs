@@ -119,10 +119,10 @@ impl TestMachine {
         let mut w = self.world.borrow_mut();
         let len = w.inodes[ino];
         if end > len {
-            if w.used() + (end - len) > w.capacity {
+            if w.used + (end - len) > w.capacity {
                 return Err(Errno::ENOSPC);
             }
-            w.inodes[ino] = end;
+            w.set_len(ino, end);
         }
         Ok(())
     }

@@ -87,7 +87,10 @@ pub struct World {
     ready: BTreeMap<(Instant, u64), usize>,
     pub(super) tasks: Vec<Task>,
     pub(super) nodes: BTreeMap<String, Node>,
+    /// Lengths; changed by `set_len` only.
     pub(super) inodes: Vec<u64>,
+    /// Their sum.
+    pub(super) used: u64,
     pub(super) files: Vec<Option<File>>,
     pub(super) maps: Vec<usize>,
     pub(super) locks: Vec<LockState>,
@@ -123,6 +126,7 @@ impl World {
             tasks: Vec::new(),
             nodes: BTreeMap::new(),
             inodes: Vec::new(),
+            used: 0,
             files: Vec::new(),
             maps: Vec::new(),
             locks: Vec::new(),
@@ -220,8 +224,9 @@ impl World {
         Ok(())
     }
 
-    pub(super) fn used(&self) -> u64 {
-        self.inodes.iter().sum()
+    pub(super) fn set_len(&mut self, ino: usize, len: u64) {
+        self.used = self.used - self.inodes[ino] + len;
+        self.inodes[ino] = len;
     }
 
     /// Makes a directory before the run.
