@@ -5,6 +5,7 @@
 //! store would end the program with SIGBUS and leave its files behind.
 
 use crate::files::{OpenFile, raw};
+use rustix::fs::OFlags;
 use rustix::mm::{Advice, MapFlags, MsyncFlags, ProtFlags};
 use seekwell_core::Errno;
 use seekwell_workload::Access;
@@ -29,14 +30,21 @@ unsafe impl Send for Mapping {}
 unsafe impl Sync for Mapping {}
 
 impl Mapping {
-    /// Maps a range, shared.
+    /// Maps a range, shared; for writing too if the file was opened for writing.
     pub fn new(file: &OpenFile, off: u64, len: u64) -> Result<Self, Errno> {
-        Self::of(file, off, len)
+        let how = rustix::fs::fcntl_getfl(file).map_err(raw)?;
+        let prot = match how & OFlags::RWMODE {
+            OFlags::RDONLY => ProtFlags::READ,
+            _ => ProtFlags::READ | ProtFlags::WRITE,
+        };
+        Self::with(file, off, len, prot)
     }
-    /// The same of any descriptor.
+    /// For reading and writing, of any descriptor.
     pub(crate) fn of(fd: impl AsFd, off: u64, len: u64) -> Result<Self, Errno> {
+        Self::with(fd, off, len, ProtFlags::READ | ProtFlags::WRITE)
+    }
+    fn with(fd: impl AsFd, off: u64, len: u64, prot: ProtFlags) -> Result<Self, Errno> {
         let bytes = usize::try_from(len).map_err(|_| Errno::ENOMEM)?;
-        let prot = ProtFlags::READ | ProtFlags::WRITE;
         #[expect(unsafe_code, reason = "mmap changes the address space")]
         // SAFETY: the kernel chooses the place, so nothing of ours is replaced.
         let start = unsafe {
