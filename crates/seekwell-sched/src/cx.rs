@@ -310,7 +310,7 @@ impl Cx {
     #[inline]
     pub fn why(&mut self, rule: &'static str, detail: impl FnOnce() -> String) {
         if self.log.listening() {
-            self.why_slow(rule, detail());
+            self.why_slow(rule, detail);
         }
     }
     /// The same where the words are always the same.
@@ -318,8 +318,10 @@ impl Cx {
     pub fn why_text(&mut self, rule: &'static str, text: &'static str) {
         self.why(rule, || text.to_owned());
     }
+    /// The words are put together here, so that the scheduler's own code stays small.
     #[cold]
-    fn why_slow(&mut self, rule: &'static str, detail: String) {
+    #[inline(never)]
+    fn why_slow(&mut self, rule: &'static str, detail: impl FnOnce() -> String) {
         let at = self.now;
         self.log.push(|| Event {
             at,
@@ -332,7 +334,7 @@ impl Cx {
             sector: seekwell_core::Sector(0),
             sectors: Sectors(0),
             rule,
-            detail,
+            detail: detail(),
         });
     }
     /// Writes an event about a request.

@@ -2,6 +2,7 @@
 
 use super::LegacyQueue;
 use super::run::OWN_BIO;
+use crate::host::HostDriver;
 use seekwell_core::{Action, BioDone, Device, Instant, RqId, State};
 use seekwell_sched::Scheduler;
 
@@ -9,8 +10,13 @@ impl<S: Scheduler + ?Sized, D: Device> LegacyQueue<S, D> {
     pub(super) fn completions(&mut self, t: Instant, out: &mut Vec<BioDone>) {
         let mut done = std::mem::take(&mut self.done);
         self.dev.advance(t, &mut done);
-        for d in done.drain(..) {
+        for d in &done {
             self.complete(RqId(d.id), d.error, out);
+        }
+        done.clear();
+        // What was stopped meanwhile, all of it on the medium, waits there.
+        if !self.done.is_empty() {
+            done.append(&mut self.done);
         }
         self.done = done;
     }
@@ -18,7 +24,9 @@ impl<S: Scheduler + ?Sized, D: Device> LegacyQueue<S, D> {
     fn complete(&mut self, rq: RqId, error: bool, out: &mut Vec<BioDone>) {
         let now = self.cx.now();
         self.in_flight -= 1;
-        self.mmc.completed();
+        if let HostDriver::Mmc(_) = self.host {
+            self.mmc.completed();
+        }
         self.acct.stats.set_depth(now, self.in_flight);
         if self.cx.rqs[rq].elv {
             self.end_bios(rq, error, out);
@@ -74,7 +82,7 @@ impl<S: Scheduler + ?Sized, D: Device> LegacyQueue<S, D> {
         let (ioc, elv) = (r.ioc, r.elv);
         let (write, sync) = (r.is_write(), r.sync);
         // A request that merging emptied has no bio left, and is never one of the layer's own.
-        let own = r.bios > 0 && self.cx.rqs.first_bio(rq).id.0 == OWN_BIO;
+        let own = !elv && r.bios > 0 && self.cx.rqs.first_bio(rq).id.0 == OWN_BIO;
         if elv {
             self.sched.finish(&mut self.cx, rq);
         }

@@ -9,6 +9,7 @@
 //! of recent runs; limits by scatter-gather segments (a group is limited by number and size).
 
 use super::LegacyQueue;
+use crate::host::HostDriver;
 use seekwell_core::{
     Accept, Action, Command, Device, Done, Flags, Instant, MmcHost, Op, Packing, Request, RqId,
     State,
@@ -37,6 +38,11 @@ pub struct Mmc {
 }
 
 impl Mmc {
+    /// Is anything fetched and not issued?
+    #[inline]
+    pub(super) fn holds(&self) -> bool {
+        !self.slot.is_empty()
+    }
     /// When preparation of the slot ends, if that is to come.
     pub(super) fn next_event(&self, now: Instant, in_flight: u32) -> Option<Instant> {
         (!self.slot.is_empty() && in_flight == 0 && self.ready > now).then_some(self.ready)
@@ -51,6 +57,7 @@ impl Mmc {
         !self.slot.is_empty() && self.ready == now
     }
     /// A completion: the worker wakes.
+    #[cold]
     pub(super) fn completed(&mut self) {
         (self.dry, self.alone) = (false, false);
         self.bus.clear();
@@ -67,7 +74,12 @@ fn packable(r: &Request) -> bool {
 
 impl<S: Scheduler + ?Sized, D: Device> LegacyQueue<S, D> {
     /// One round of the worker; false when it has to wait.
-    pub(super) fn step_mmc(&mut self, host: MmcHost) -> bool {
+    #[cold]
+    #[inline(never)]
+    pub(super) fn step_mmc(&mut self) -> bool {
+        let HostDriver::Mmc(host) = self.host else {
+            return false;
+        };
         if self.mmc.slot.is_empty() && !self.fetch(host) {
             return false;
         }
@@ -166,6 +178,7 @@ impl<S: Scheduler + ?Sized, D: Device> LegacyQueue<S, D> {
 
     /// A started request that the driver does not take stays where it is on the dispatch list, as
     /// one that nothing passes and nothing merges with.
+    #[cold]
     fn put_back(&mut self, rq: RqId) {
         if self.cx.rqs[rq].elv {
             self.cx.in_driver -= 1;
@@ -227,6 +240,7 @@ impl<S: Scheduler + ?Sized, D: Device> LegacyQueue<S, D> {
     }
 
     /// Stops one transaction of a device. A device that stops nothing goes on.
+    #[cold]
     pub(super) fn stop_members(&mut self, members: &[RqId]) {
         let now = self.cx.now();
         for &rq in members.iter().rev() {
@@ -257,6 +271,7 @@ impl<S: Scheduler + ?Sized, D: Device> LegacyQueue<S, D> {
     }
 
     /// Back into the elevator, to the head of where it belongs.
+    #[cold]
     fn reinsert(&mut self, rq: RqId) {
         self.cx.in_driver -= 1;
         self.sched.deactivate(&mut self.cx, rq);

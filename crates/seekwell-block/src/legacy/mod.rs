@@ -241,18 +241,14 @@ impl<S: Scheduler + ?Sized, D: Device> BioSink for LegacyQueue<S, D> {
             return Some(self.cx.now());
         }
         let mut first = self.dev.next_event();
-        let mut sooner = |t: Option<Instant>| {
-            if let Some(t) = t
-                && first.is_none_or(|f| t < f)
-            {
-                first = Some(t);
-            }
-        };
-        sooner(self.cx.next_timer().map(|t| t.0));
-        sooner(self.queue_plug);
-        sooner(self.mmc.next_event(self.cx.now(), self.in_flight));
-        sooner(self.flush.deadline());
-        sooner(self.switching.as_ref().map(|s| s.poll_at));
+        if let Some((t, _)) = self.cx.next_timer()
+            && first.is_none_or(|f| t < f)
+        {
+            first = Some(t);
+        }
+        if self.seldom() {
+            return self.seldom_event(first);
+        }
         first
     }
 
@@ -260,7 +256,7 @@ impl<S: Scheduler + ?Sized, D: Device> BioSink for LegacyQueue<S, D> {
         while let Some(t) = self.next_event().filter(|t| *t <= to) {
             let t = t.max(self.cx.now());
             self.cx.set_now(t);
-            out.append(&mut self.ready);
+            self.take_ready(out);
             self.completions(t, out);
             while let Some((at, slot)) = self.cx.next_timer()
                 && at <= t
@@ -270,21 +266,11 @@ impl<S: Scheduler + ?Sized, D: Device> BioSink for LegacyQueue<S, D> {
                 self.sched.timer(&mut self.cx, slot);
                 self.after_callback();
             }
-            if self.queue_plug.is_some_and(|p| p <= t) {
-                self.unplug_queue();
-            }
-            if self.mmc.prepared(t) {
-                self.run();
-            }
-            if self.flush.deadline().is_some_and(|d| d <= t) {
-                self.kick_flush();
-                self.run();
-            }
-            if self.switching.is_some() {
-                self.poll_switch();
+            if self.seldom() {
+                self.seldom_due(t);
             }
             self.settle();
-            out.append(&mut self.ready);
+            self.take_ready(out);
         }
     }
 
@@ -317,6 +303,53 @@ impl<S: Scheduler + ?Sized, D: Device> BioSink for LegacyQueue<S, D> {
 }
 
 impl<S: Scheduler + ?Sized, D: Device> LegacyQueue<S, D> {
+    /// Is there anything that few requests meet: a plugged queue, a card's driver with a request
+    /// prepared, a cache flush that is due, a switch? Asked at every step, so that they cost nothing
+    /// else.
+    #[inline]
+    fn seldom(&self) -> bool {
+        self.queue_plug.is_some()
+            || self.mmc.holds()
+            || self.flush.deadline().is_some()
+            || self.switching.is_some()
+    }
+    /// `first`, or when one of these is due if that is sooner.
+    #[cold]
+    fn seldom_event(&self, first: Option<Instant>) -> Option<Instant> {
+        let prepared = self.mmc.next_event(self.cx.now(), self.in_flight);
+        let poll = self.switching.as_ref().map(|s| s.poll_at);
+        let all = [
+            first,
+            self.queue_plug,
+            prepared,
+            self.flush.deadline(),
+            poll,
+        ];
+        all.into_iter().flatten().min()
+    }
+    /// Does what is due of them.
+    #[cold]
+    fn seldom_due(&mut self, t: Instant) {
+        if self.queue_plug.is_some_and(|p| p <= t) {
+            self.unplug_queue();
+        }
+        if self.mmc.prepared(t) {
+            self.run();
+        }
+        if self.flush.deadline().is_some_and(|d| d <= t) {
+            self.kick_flush();
+            self.run();
+        }
+        if self.switching.is_some() {
+            self.poll_switch();
+        }
+    }
+    #[inline]
+    fn take_ready(&mut self, out: &mut Vec<BioDone>) {
+        if !self.ready.is_empty() {
+            out.append(&mut self.ready);
+        }
+    }
     fn timer_event(&mut self, slot: u8) {
         if !self.cx.log.listening() {
             return;

@@ -130,8 +130,9 @@ impl Pools {
     }
     /// Does a bio of `task` sleep on a pool?
     pub fn has_waiting(&self, task: TaskId) -> bool {
-        let mut all = self.pool.iter().flat_map(|p| &p.waiting);
-        all.any(|w| w.bio.task == task)
+        let asleep =
+            |p: &Pool| !p.waiting.is_empty() && p.waiting.iter().any(|w| w.bio.task == task);
+        self.pool.iter().any(asleep)
     }
     /// Puts a bio to sleep on pool `p`.
     pub fn sleep(&mut self, p: usize, w: Waiting) {

@@ -23,8 +23,8 @@ impl<S: Scheduler + ?Sized, D: Device> LegacyQueue<S, D> {
     /// One round of the loop; false when the driver has to stop.
     #[inline]
     fn step(&mut self) -> bool {
-        if let HostDriver::Mmc(host) = self.host {
-            return self.step_mmc(host);
+        if let HostDriver::Mmc(_) = self.host {
+            return self.step_mmc();
         }
         let Some(rq) = self.cx.out.first() else {
             return self.ask();
@@ -46,7 +46,7 @@ impl<S: Scheduler + ?Sized, D: Device> LegacyQueue<S, D> {
     }
 
     /// Asks the elevator, which is done only when the dispatch list is empty.
-    #[inline]
+    #[inline(always)]
     pub(super) fn ask(&mut self) -> bool {
         if !self.host.may_look(self.in_flight) {
             return false;
@@ -60,6 +60,7 @@ impl<S: Scheduler + ?Sized, D: Device> LegacyQueue<S, D> {
         moved > 0
     }
 
+    #[inline(always)]
     pub(super) fn start(&mut self, rq: RqId) {
         self.cx.rqs[rq].state = State::Started;
         if self.cx.rqs[rq].elv {
@@ -73,6 +74,8 @@ impl<S: Scheduler + ?Sized, D: Device> LegacyQueue<S, D> {
         }
     }
 
+    // One copy in the loop and one for each of the rare callers: the loop is not to pay for these.
+    #[inline(always)]
     pub(super) fn issue(&mut self, rq: RqId) -> bool {
         let now = self.cx.now();
         let r = &self.cx.rqs[rq];
@@ -91,6 +94,7 @@ impl<S: Scheduler + ?Sized, D: Device> LegacyQueue<S, D> {
     }
 
     /// The device has it.
+    #[inline(always)]
     pub(super) fn issued(&mut self, rq: RqId) {
         let now = self.cx.now();
         self.cx.out.remove(rq);
@@ -161,6 +165,8 @@ impl<S: Scheduler + ?Sized, D: Device> LegacyQueue<S, D> {
     }
 
     /// Moves a barrier one step on; true when it may be started now.
+    #[cold]
+    #[inline(never)]
     pub(super) fn barrier_step(&mut self, rq: RqId) -> bool {
         match self.barrier.unwrap_or(Barrier::Draining) {
             Barrier::Draining => {
@@ -186,6 +192,8 @@ impl<S: Scheduler + ?Sized, D: Device> LegacyQueue<S, D> {
     }
     /// A part of a barrier has completed: `rq` is the layer's own flush (already freed) or the
     /// barrier itself. True if `rq` is kept until the flush behind it is done.
+    #[cold]
+    #[inline(never)]
     pub(super) fn barrier_completed(&mut self, rq: RqId, own: bool) -> bool {
         match self.barrier {
             Some(Barrier::PreFlush) => self.barrier = Some(Barrier::Write),

@@ -27,7 +27,7 @@ impl<S: Scheduler + ?Sized, D: Device> LegacyQueue<S, D> {
             return;
         }
         let arrived = self.cx.now();
-        if !self.make_request(Waiting { bio, ioc, arrived }) {
+        if !self.make_request(&Waiting { bio, ioc, arrived }) {
             self.acct.stats.waits += 1;
         }
     }
@@ -61,14 +61,13 @@ impl<S: Scheduler + ?Sized, D: Device> LegacyQueue<S, D> {
     }
 
     /// Tries to get a request for a bio and sends it on. False: the bio sleeps.
-    fn make_request(&mut self, w: Waiting) -> bool {
-        let (bio, now) = (w.bio, self.cx.now());
+    fn make_request(&mut self, w: &Waiting) -> bool {
+        let (bio, now) = (&w.bio, self.cx.now());
         let sync = bio.is_sync(self.cx.queue.era);
         let p = self.pools.index(bio.op.is_write(), sync);
-        let elv = self.enters_elevator(&bio);
-        self.attach(w.ioc);
+        let elv = self.enters_elevator(bio);
         let verdict = if elv {
-            self.sched.may_queue(&mut self.cx, &bio, w.ioc)
+            self.sched.may_queue(&mut self.cx, bio, w.ioc)
         } else {
             MayQueue::May
         };
@@ -81,7 +80,7 @@ impl<S: Scheduler + ?Sized, D: Device> LegacyQueue<S, D> {
         };
         if grant == Grant::No {
             self.cx.iocs.get_mut(w.ioc).requests += 1;
-            self.pools.sleep(p, w);
+            self.pools.sleep(p, *w);
             self.unplug_queue();
             self.run();
             return false;
@@ -93,12 +92,13 @@ impl<S: Scheduler + ?Sized, D: Device> LegacyQueue<S, D> {
         let rq = self
             .cx
             .rqs
-            .alloc_arrived(bio, w.ioc, prio, era, now, w.arrived);
-        self.cx.rqs[rq].elv = elv;
-        *self.sequenced.at(rq.idx()) = false;
+            .alloc_arrived(*bio, w.ioc, prio, era, now, w.arrived);
         self.cx.event(Action::GetRq, rq);
         if elv {
             self.sched.prepare(&mut self.cx, rq);
+        } else {
+            self.cx.rqs[rq].elv = false;
+            *self.sequenced.at(rq.idx()) = false;
         }
         self.route(rq);
         true
@@ -116,18 +116,17 @@ impl<S: Scheduler + ?Sized, D: Device> LegacyQueue<S, D> {
         if op == Op::Flush || flags.intersects(special) {
             return self.insert_flush(rq);
         }
-        let task = self.cx.iocs.get(self.cx.rqs[rq].ioc).task;
-        if self.cx.queue.era >= Era::K3_4
-            && let Some(i) = self.plugs.iter().position(|p| p.open && p.task == task)
-        {
-            if self.plugs[i].rqs.len() >= PLUG_MAX {
-                self.flush_plug(i);
+        if self.cx.queue.era >= Era::K3_4 {
+            let task = self.cx.iocs.get(self.cx.rqs[rq].ioc).task;
+            if let Some(i) = self.plugs.iter().position(|p| p.open && p.task == task) {
+                if self.plugs[i].rqs.len() >= PLUG_MAX {
+                    self.flush_plug(i);
+                }
+                self.plugs[i].rqs.push(rq);
+                self.cx.event(Action::Plug, rq);
+                return;
             }
-            self.plugs[i].rqs.push(rq);
-            self.cx.event(Action::Plug, rq);
-            return;
-        }
-        if self.is_2_6() && self.opts.queue_plug && self.queue_plug.is_none() && self.empty() {
+        } else if self.opts.queue_plug && self.queue_plug.is_none() && self.empty() {
             let delay = self.opts.unplug_delay.0.max(1_000_000_000 / self.cx.hz());
             self.queue_plug = Some(self.cx.now() + seekwell_core::Nanos(delay));
         }
@@ -229,7 +228,9 @@ impl<S: Scheduler + ?Sized, D: Device> LegacyQueue<S, D> {
             let Some(w) = self.pools.wake(p, now) else {
                 continue;
             };
-            self.make_request(w);
+            // The elevator may be another one by now.
+            self.attach(w.ioc);
+            self.make_request(&w);
             return true;
         }
         false
@@ -296,7 +297,7 @@ impl<S: Scheduler + ?Sized, D: Device> LegacyQueue<S, D> {
             return;
         }
         let mut rqs = std::mem::take(&mut self.plugs[i].rqs);
-        if self.cx.queue.era >= Era::K4_0 {
+        if self.cx.queue.era >= Era::K4_0 && rqs.len() > 1 {
             let table = &self.cx.rqs;
             rqs.sort_by_key(|r| table[*r].sector);
         }

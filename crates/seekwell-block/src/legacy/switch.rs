@@ -83,6 +83,7 @@ impl<S: Scheduler + ?Sized, D: Device> LegacyQueue<S, D> {
     /// A request loses its elevator data.
     pub(super) fn orphan(&mut self, rq: RqId) {
         if std::mem::replace(&mut self.cx.rqs[rq].elv, false) {
+            *self.sequenced.at(rq.idx()) = false;
             self.sched.finish(&mut self.cx, rq);
         }
     }
