@@ -71,10 +71,10 @@ fn writes_before_a_read(scheduler: &str) -> u64 {
 /// Every scheduler finishes what it is given on the card's driver, packed or not, on both layers.
 ///
 /// The reader goes round once in the time of those writes, its own read and 1 ms of thinking. By
-/// the preset a write of 512 KiB takes 2.83 + 512 x 0.06 = 33.55 ms, a read of 4 KiB at most 0.683
-/// + 4 x 0.0145 + 0.15 (its map is not at hand) = 0.891 ms, and noise keeps the mean. So in 5 s:
-/// 8 writes before each read leave 18 reads, 16 leave 9, 17 leave 8, 4 leave 36, 3 leave 48. (A
-/// common bound of 15 cannot be: fifo_batch alone holds deadline to 10.)
+/// the preset a write of 512 KiB takes 2.83 + 512 x 0.06 = 33.55 ms, a read of 4 KiB, whose part of
+/// the map is not at hand, at most 0.683 + 4 x 0.0145 + 0.15 = 0.891 ms, and noise keeps the mean.
+/// In 5 s eight writes before each read leave 18 reads, 16 leave 9, 17 leave 8, 4 leave 36 and three
+/// leave 48. A common bound of 15 cannot be: fifo_batch alone holds deadline to 10.
 #[test]
 fn every_scheduler_serves_a_card() {
     let (write_us, read_us, think_us) = (2_830 + 512 * 60, 891, 1_000);
