@@ -56,8 +56,11 @@ pub struct Config {
     pub aged_run_blocks: u32,
     /// Mechanisms taken out.
     pub ablations: Ablations,
-    /// Keep [`crate::Mark`]s.
+    /// Keep [`crate::Mark`]s of throttling.
     pub marks: bool,
+    /// Keep those of commits and flushes as well: some for each fsync, so that memory grows with the
+    /// length of the run.
+    pub commit_marks: bool,
     /// Keep a sample of the state each second.
     pub series: bool,
     /// Seed of what is random (scatter of an aged file system).
@@ -83,6 +86,7 @@ impl Config {
             aged_run_blocks: 0,
             ablations: Ablations::default(),
             marks: true,
+            commit_marks: false,
             series: true,
             seed: 1,
         }

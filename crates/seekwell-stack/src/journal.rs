@@ -57,6 +57,8 @@ pub(crate) struct Journal {
     pub(crate) meta: Vec<Meta>,
     free_meta: Vec<u32>,
     pub(crate) checkpoints: VecDeque<Checkpoint>,
+    /// Log blocks of all of these.
+    checkpoint_blocks: u64,
     checkpointing: bool,
     pub(crate) commit_wait: List,
     pub(crate) handle_wait: List,
@@ -85,6 +87,7 @@ impl Journal {
             meta: Vec::new(),
             free_meta: Vec::new(),
             checkpoints: VecDeque::new(),
+            checkpoint_blocks: 0,
             checkpointing: false,
             commit_wait: List::new(),
             handle_wait: List::new(),

@@ -151,11 +151,11 @@ impl Kernel {
     }
     /// When something happens next by itself.
     pub fn next_event(&self) -> Option<Instant> {
-        let w = self.k.w();
+        let mut w = self.k.w();
         if !w.ended.is_empty() || !w.rt.ready.is_empty() {
             return Some(w.now());
         }
-        match (w.rt.next_timer(), w.sink_next) {
+        match (w.rt.next_timer(), w.sink_next()) {
             (Some(a), Some(b)) => Some(a.min(b)),
             (a, b) => a.or(b),
         }
@@ -171,7 +171,7 @@ impl Kernel {
                     out.append(&mut w.ended);
                     return;
                 }
-                let disk = w.sink_next.filter(|t| *t <= to);
+                let disk = w.sink_next().filter(|t| *t <= to);
                 let timer = w.rt.next_timer().filter(|t| *t <= to);
                 let Some(t) = disk.into_iter().chain(timer).min() else {
                     w.rt.now = w.rt.now.max(to);
@@ -182,9 +182,9 @@ impl Kernel {
                 if disk.is_some_and(|d| d <= t) {
                     w.run_disk();
                 }
-                while let Some(t) = w.rt.pop_due() {
+                while let Some((seq, t)) = w.rt.pop_due() {
                     match t {
-                        Timer::Wake(a, n) => w.rt.timer_wake(a, n),
+                        Timer::Wake(a) => w.rt.timer_wake(a, seq),
                         Timer::Core(c, n) => {
                             if let Some(a) = w.rt.core_event(c, n) {
                                 w.cpu_had(a);

@@ -32,34 +32,34 @@ impl World {
 
 /// Looks a path up; inodes and directory blocks that are not in memory are read.
 async fn lookup(k: &K, a: Actor, path: &str) -> Result<Walk, Errno> {
-    let stale = {
+    {
         let mut w = k.w();
         let walk = w.fs.walk(path)?;
         let cost = w.cfg.constants.lookup_ns * u64::from(walk.steps.max(1));
         w.spend(a, cost);
-        w.fs.epoch > 0
-    };
-    if stale {
-        let mut at = crate::fs::ROOT;
-        for part in path.split('/').filter(|p| !p.is_empty() && *p != ".") {
-            let found = {
-                let w = k.w();
-                let dir = w.fs.inodes[at as usize].dir.as_ref();
-                let e = dir.and_then(|d| d.entries.get(part).copied());
-                let Some(e) = e else { break };
-                let old = w.fs.inodes[e.ino as usize].epoch != w.fs.epoch;
-                let block = if old { w.dir_block(at, e.block) } else { None };
-                (e.ino, block, w.meta_flags())
-            };
-            if let Some(block) = found.1 {
-                read_meta(k, a, block, true, 0..0, found.2).await;
-                let there = k.w().fs.inodes[found.0 as usize].kind != Kind::Free;
-                if there {
-                    read_inode(k, a, found.0).await;
-                }
-            }
-            at = found.0;
+        if w.fs.epoch == 0 {
+            return Ok(walk);
         }
+    }
+    let mut at = crate::fs::ROOT;
+    for part in path.split('/').filter(|p| !p.is_empty() && *p != ".") {
+        let found = {
+            let w = k.w();
+            let dir = w.fs.inodes[at as usize].dir.as_ref();
+            let e = dir.and_then(|d| d.entries.get(part).copied());
+            let Some(e) = e else { break };
+            let old = w.fs.inodes[e.ino as usize].epoch != w.fs.epoch;
+            let block = if old { w.dir_block(at, e.block) } else { None };
+            (e.ino, block, w.meta_flags())
+        };
+        if let Some(block) = found.1 {
+            read_meta(k, a, block, true, 0..0, found.2).await;
+            let there = k.w().fs.inodes[found.0 as usize].kind != Kind::Free;
+            if there {
+                read_inode(k, a, found.0).await;
+            }
+        }
+        at = found.0;
     }
     k.w().fs.walk(path)
 }

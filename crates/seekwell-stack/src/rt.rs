@@ -38,8 +38,8 @@ impl K {
 /// What happens by itself at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Timer {
-    /// An actor's sleep ends, if it still is in the sleep of this number.
-    Wake(Actor, u32),
+    /// An actor's sleep ends, or would have ended.
+    Wake(Actor),
     /// A core reaches the end of what it runs, if it still runs the piece of this number.
     Core(u16, u32),
 }
@@ -61,12 +61,28 @@ pub(crate) enum Sleep {
     Cpu,
 }
 
-#[derive(Clone, Copy, Debug, Default)]
+/// One timer an actor is enough for any number of sleeps that others cut short: it stays where it is,
+/// and when it fires it is armed again for the sleep of then. So a thread that is called thousands of
+/// times a second, and would else look again in five, leaves no timers behind.
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Wait {
-    /// Raised at each sleep: tells old timers from new ones.
-    number: u32,
     sleep: Sleep,
     woken: bool,
+    /// End of this sleep and its place among the timers of that instant; 0: it has none.
+    due: (Instant, u64),
+    /// The first timer that is armed for the actor.
+    armed: Instant,
+}
+
+impl Default for Wait {
+    fn default() -> Self {
+        Wait {
+            sleep: Sleep::Awake,
+            woken: false,
+            due: (Instant::FAR, 0),
+            armed: Instant::FAR,
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -133,12 +149,12 @@ impl Rt {
     pub(crate) fn next_timer(&self) -> Option<Instant> {
         self.timers.peek().map(|t| t.0.0)
     }
-    /// The first timer that is due now.
-    pub(crate) fn pop_due(&mut self) -> Option<Timer> {
+    /// The first timer that is due now, with its number.
+    pub(crate) fn pop_due(&mut self) -> Option<(u64, Timer)> {
         if self.timers.peek()?.0.0 > self.now {
             return None;
         }
-        self.timers.pop().map(|t| t.0.2)
+        self.timers.pop().map(|t| (t.0.1, t.0.2))
     }
     pub(crate) fn arm(&mut self, at: Instant, t: Timer) {
         self.seq += 1;
@@ -148,8 +164,8 @@ impl Rt {
     /// Puts an actor to sleep; it has to await [`parked`] next.
     pub(crate) fn sleep(&mut self, a: Actor, why: Sleep) {
         let w = &mut self.waits[a as usize];
-        w.number = w.number.wrapping_add(1);
         w.sleep = why;
+        w.due.1 = 0;
     }
     /// The same on a queue.
     pub(crate) fn sleep_on(&mut self, q: &mut List, a: Actor) {
@@ -158,9 +174,15 @@ impl Rt {
     }
     /// The same until a time.
     pub(crate) fn sleep_until(&mut self, at: Instant, a: Actor, why: Sleep) {
-        self.sleep(a, why);
-        let n = self.waits[a as usize].number;
-        self.arm(at, Timer::Wake(a, n));
+        self.seq += 1;
+        let (at, seq) = (at.max(self.now), self.seq);
+        let w = &mut self.waits[a as usize];
+        w.sleep = why;
+        w.due = (at, seq);
+        if at < w.armed {
+            w.armed = at;
+            self.timers.push(Reverse((at, seq, Timer::Wake(a))));
+        }
     }
     /// Wakes an actor if that is what it sleeps for.
     pub(crate) fn wake(&mut self, a: Actor, why: Sleep) {
@@ -169,6 +191,7 @@ impl Rt {
         };
         if w.sleep == why {
             (w.sleep, w.woken) = (Sleep::Awake, true);
+            w.due.1 = 0;
             self.ready.push_back(a);
         }
     }
@@ -184,14 +207,24 @@ impl Rt {
             self.wake(a, Sleep::Queued);
         }
     }
-    /// A sleep's time is over.
-    pub(crate) fn timer_wake(&mut self, a: Actor, number: u32) {
-        let w = self.waits[a as usize];
-        if w.number == number {
-            debug_assert!(matches!(w.sleep, Sleep::Timed | Sleep::Idle | Sleep::Awake));
-            if w.sleep != Sleep::Awake {
-                self.wake(a, w.sleep);
-            }
+    /// A timer of this number fires for an actor: its sleep is over, or another one has begun since.
+    pub(crate) fn timer_wake(&mut self, a: Actor, seq: u64) {
+        let now = self.now;
+        let w = &mut self.waits[a as usize];
+        let first = w.armed <= now;
+        if first {
+            w.armed = Instant::FAR;
+        }
+        let (sleep, (at, due)) = (w.sleep, w.due);
+        if due == 0 {
+            return;
+        }
+        debug_assert!(matches!(sleep, Sleep::Timed | Sleep::Idle));
+        if due == seq {
+            self.wake(a, sleep);
+        } else if first {
+            w.armed = at;
+            self.timers.push(Reverse((at, due, Timer::Wake(a))));
         }
     }
 

@@ -33,8 +33,9 @@ pub(crate) struct World {
     pub(crate) cfg: Config,
     pub(crate) rt: Rt,
     pub(crate) sink: Box<dyn BioSink>,
-    /// What the sink said last; asked again after everything it was told.
-    pub(crate) sink_next: Option<Instant>,
+    /// What the sink said last, unless it was told something since.
+    sink_next: Option<Instant>,
+    sink_stale: bool,
     pub(crate) done: Vec<BioDone>,
     pub(crate) bios: Bios,
     pub(crate) groups: Groups,
@@ -69,7 +70,8 @@ impl World {
         let journal = Journal::new(fs.alloc.journal.clone());
         let mut w = World {
             rt,
-            sink_next: sink.next_event(),
+            sink_next: None,
+            sink_stale: true,
             sink,
             done: Vec::new(),
             bios: Bios::default(),
@@ -126,7 +128,11 @@ impl World {
         }
     }
     pub(crate) fn mark(&mut self, m: Mark) {
-        if self.cfg.marks {
+        let kept = match m {
+            Mark::CommitBegin | Mark::CommitEnd(_) | Mark::Flush => self.cfg.commit_marks,
+            Mark::ThrottleBegin | Mark::ThrottleEnd => self.cfg.marks,
+        };
+        if kept {
             let now = self.rt.now;
             self.marks.push((now, m));
         }
@@ -171,7 +177,17 @@ impl World {
         let task = &mut self.tasks[a as usize];
         (task.config, task.exists) = (config, true);
     }
+    /// The sink was told something: it is asked again when the answer is needed, and only then.
+    #[inline]
     pub(crate) fn sink_changed(&mut self) {
-        self.sink_next = self.sink.next_event();
+        self.sink_stale = true;
+    }
+    /// When the sink does something by itself.
+    #[inline]
+    pub(crate) fn sink_next(&mut self) -> Option<Instant> {
+        if std::mem::take(&mut self.sink_stale) {
+            self.sink_next = self.sink.next_event();
+        }
+        self.sink_next
     }
 }

@@ -141,8 +141,17 @@ pub(crate) async fn write_inode(
 ) -> (u64, u32) {
     let mut pos = from;
     let mut written = 0u64;
-    let run_on = k.w().cfg.constants.visit_run_pages;
-    k.w().plug(a, true);
+    let run_on = {
+        let mut w = k.w();
+        let tree = &w.fs.inodes[ino as usize].tree;
+        let next = w.cache.next(tree, from, Find::Dirty);
+        // A timid pass notes a congested queue even so.
+        if pass != Pass::Timid && next.is_none_or(|f| f.0 > to) {
+            return (0, from);
+        }
+        w.plug(a, true);
+        w.cfg.constants.visit_run_pages
+    };
     loop {
         if written >= limit && (run_on == 0 || written >= run_on.max(limit)) {
             break;
@@ -350,11 +359,16 @@ impl World {
 /// Brings an inode's table block into memory.
 pub(crate) async fn read_inode(k: &K, a: Actor, ino: u32) {
     let (block, read, near, flags) = {
-        let w = k.w();
+        let mut w = k.w();
+        let w = &mut *w;
+        let block = w.fs.inode_block(ino);
+        if w.in_memory(block) {
+            w.fs.inodes[ino as usize].epoch = w.fs.epoch;
+            return;
+        }
         let i = &w.fs.inodes[ino as usize];
         let read = w.fs.alloc.inode_on_disk(i.group, i.slot) || i.epoch != w.fs.epoch;
         let near = w.cfg.constants.inode_readahead_blocks.max(1) as u32;
-        let block = w.fs.inode_block(ino);
         // Only as far as the table is used.
         let first = block / near * near;
         let end = w.fs.alloc.inode_table(i.group) + w.fs.alloc.inode_blocks_used(i.group);

@@ -9,7 +9,6 @@ use seekwell_core::{
 };
 use seekwell_device::Constant;
 use std::cell::RefCell;
-use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -96,9 +95,11 @@ impl Drive {
         if self.array {
             return setup.build();
         }
+        let next = open(&self.inner).next();
         setup.build_over(Box::new(Lent {
             inner: Arc::clone(&self.inner),
             facts: self.facts.clone(),
+            next,
         }))
     }
     /// The run is over after so long: what it left inside is finished.
@@ -120,6 +121,11 @@ impl Drive {
 }
 
 impl Inner {
+    /// When it does something by itself, on the run's clock.
+    fn next(&self) -> Option<Instant> {
+        let t = self.device.next_event()?;
+        Some(Instant(t.0 - self.shift.0))
+    }
     fn run_to(&mut self, to: Instant) {
         let mut out = Vec::new();
         while let Some(t) = self.device.next_event().filter(|t| *t <= to) {
@@ -134,6 +140,8 @@ impl Inner {
 struct Lent {
     inner: Arc<Mutex<Inner>>,
     facts: DeviceFacts,
+    /// What the drive said last; only calls from here change it during a run.
+    next: Option<Instant>,
 }
 
 impl Device for Lent {
@@ -143,6 +151,7 @@ impl Device for Lent {
         let at = i.clock;
         let answer = i.device.accept(at, command);
         i.inside += u32::from(answer == Accept::Accepted);
+        self.next = i.next();
         answer
     }
     fn accept_packed(&mut self, now: Instant, group: &[Command]) -> Accept {
@@ -153,11 +162,11 @@ impl Device for Lent {
         if answer == Accept::Accepted {
             i.inside += group.len() as u32;
         }
+        self.next = i.next();
         answer
     }
     fn next_event(&self) -> Option<Instant> {
-        let i = open(&self.inner);
-        i.device.next_event().map(|t| Instant(t.0 - i.shift.0))
+        self.next
     }
     fn advance(&mut self, to: Instant, out: &mut Vec<Done>) {
         let mut i = open(&self.inner);
@@ -169,6 +178,7 @@ impl Device for Lent {
             i.inside -= 1;
             d.at = Instant(d.at.0 - i.shift.0);
         }
+        self.next = i.next();
     }
     fn facts(&self) -> &DeviceFacts {
         &self.facts
@@ -192,6 +202,7 @@ impl Device for Lent {
         let at = now + i.shift;
         let done = i.device.stop(at, id);
         i.inside -= u32::from(done.is_some());
+        self.next = i.next();
         done
     }
     fn state(&self, out: &mut String) {
@@ -221,7 +232,8 @@ pub(super) struct Meter {
     record: Record,
     outs: Vec<Out>,
     free: Vec<u32>,
-    shares: BTreeMap<TaskId, Share>,
+    /// By number of the task.
+    shares: Vec<Share>,
     outstanding: u64,
     area: u128,
     since: Instant,
@@ -243,7 +255,7 @@ impl Handle {
             record: Record::default(),
             outs: Vec::new(),
             free: Vec::new(),
-            shares: BTreeMap::new(),
+            shares: Vec::new(),
             outstanding: 0,
             area: 0,
             since: Instant::START,
@@ -259,14 +271,15 @@ impl Handle {
         if r.duration_ns > 0 {
             r.outstanding_mean = m.area as f64 / r.duration_ns as f64;
         }
-        let share = |(task, s): (&TaskId, &Share)| ProcessShare {
-            task: task.0,
-            name: names(*task),
+        let share = |(task, s): (u32, &Share)| ProcessShare {
+            task,
+            name: names(TaskId(task)),
             ios: s.ios,
             bytes: s.bytes,
             mean_latency_ns: s.latency_ns as f64 / s.ios.max(1) as f64,
         };
-        r.processes = m.shares.iter().map(share).collect();
+        let all = (0..).zip(&m.shares).filter(|s| s.1.ios > 0);
+        r.processes = all.map(share).collect();
         r.processes
             .sort_by_key(|p| (std::cmp::Reverse(p.bytes), p.task));
         m.queue.fill(r);
@@ -275,7 +288,14 @@ impl Handle {
 
 impl Meter {
     /// Tells the watcher what happened since it was last told.
+    #[inline]
     fn tell(&mut self) {
+        if self.watch.is_some() {
+            self.tell_all();
+        }
+    }
+    #[cold]
+    fn tell_all(&mut self) {
         if let Some(watch) = &mut self.watch {
             for e in self.queue.parts().1.log.events.drain(..) {
                 watch(&e);
@@ -331,7 +351,11 @@ impl BioSink for Handle {
             m.change(d.at, m.outstanding - 1);
             m.record
                 .count(o.write, o.bytes, o.submitted, d.at, !d.error);
-            let s = m.shares.entry(o.task).or_default();
+            let task = o.task.0 as usize;
+            if m.shares.len() <= task {
+                m.shares.resize(task + 1, Share::default());
+            }
+            let s = &mut m.shares[task];
             s.ios += 1;
             s.bytes += o.bytes;
             s.latency_ns += u128::from(d.at.since(o.submitted).0);

@@ -40,7 +40,10 @@ fn path(p: &str) -> Result<Box<str>, Errno> {
         return Err(Errno::EINVAL);
     }
     let inner = if p == "." { "" } else { p };
-    Ok(format!("/{inner}").into_boxed_str())
+    let mut absolute = String::with_capacity(1 + inner.len());
+    absolute.push('/');
+    absolute.push_str(inner);
+    Ok(absolute.into_boxed_str())
 }
 
 fn fd(f: Fd) -> Result<seekwell_stack::Fd, Errno> {

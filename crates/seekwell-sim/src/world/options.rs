@@ -57,6 +57,8 @@ impl WorldSetup {
     pub fn new(setup: Setup) -> Result<Self, SetupError> {
         let mut config = Config::new(setup.era()?);
         config.seed = setup.seed;
+        // Nobody reads the samples of the modelled kernel here.
+        config.series = false;
         Ok(WorldSetup {
             setup,
             config,

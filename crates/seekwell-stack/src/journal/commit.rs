@@ -25,17 +25,23 @@ impl Journal {
             && c.tid == tid
         {
             c.left -= 1;
+            if c.left == 0 {
+                // One before it may keep it in the queue for long: its blocks are of no use there.
+                let mut blocks = std::mem::take(&mut c.blocks);
+                blocks.clear();
+                self.spare.push(blocks);
+            }
         }
         self.drop_old();
     }
     fn drop_old(&mut self) {
         while let Some(c) = self.checkpoints.front().filter(|c| c.left == 0) {
             self.tail += u64::from(c.log_blocks);
+            self.checkpoint_blocks -= u64::from(c.log_blocks);
             let c = self.checkpoints.pop_front();
-            self.spare.extend(c.map(|mut c| {
-                c.blocks.clear();
-                c.blocks
-            }));
+            // Given back already, unless there never was one in it.
+            let blocks = c.map(|c| c.blocks).filter(|b| b.capacity() > 0);
+            self.spare.extend(blocks);
         }
     }
 }
@@ -198,19 +204,14 @@ impl World {
         let mut t = self.journal.committing.take().expect("a commit ends");
         let now = self.now();
         let blocks = t.blocks.len() as u32;
+        let j = &self.journal;
         let mut old = Checkpoint {
             tid: t.tid,
-            log_blocks: (self.journal.head - self.journal.tail) as u32,
+            // What the transactions before hold is theirs.
+            log_blocks: (j.head - j.tail - j.checkpoint_blocks) as u32,
             left: 0,
             blocks: Vec::new(),
         };
-        // What the transactions before hold is theirs.
-        old.log_blocks -= self
-            .journal
-            .checkpoints
-            .iter()
-            .map(|c| c.log_blocks)
-            .sum::<u32>();
         for id in &t.blocks {
             let m = &mut self.journal.meta[*id as usize];
             m.committing = false;
@@ -227,6 +228,7 @@ impl World {
             }
         }
         old.blocks = std::mem::take(&mut t.blocks);
+        self.journal.checkpoint_blocks += u64::from(old.log_blocks);
         self.journal.checkpoints.push_back(old);
         self.journal.drop_old();
         self.journal.committed = t.tid;

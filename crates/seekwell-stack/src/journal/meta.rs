@@ -78,6 +78,19 @@ impl World {
         }
         self.meta_settle(id);
     }
+    /// Is a block of the device in memory? It counts as used then.
+    pub(crate) fn in_memory(&mut self, block: u32) -> bool {
+        let tree = &self.fs.inodes[BDEV as usize].tree;
+        let Some(p) = self.cache.lookup(tree, block) else {
+            return false;
+        };
+        let page = &mut self.cache.pages[p as usize];
+        let there = page.is(flag::UPTODATE);
+        if there {
+            page.flags |= flag::REFERENCED;
+        }
+        there
+    }
     /// Takes a page of the device without reading it.
     pub(crate) fn meta_page(&mut self, block: u32) -> u32 {
         let tree = &self.fs.inodes[BDEV as usize].tree;
