@@ -157,28 +157,32 @@ impl Bfq {
     fn over_limit(&self, q: QId, limit: u32) -> bool {
         let wf = &self.core.wf;
         let leaf = self.q(q).ent;
-        let path: Vec<u32> = std::iter::successors(Some(leaf), |e| wf.parent(*e)).collect();
-        if path.iter().any(|e| !wf.e(*e).on_tree) {
+        let mut path = std::iter::successors(Some(leaf), |e| wf.parent(*e));
+        if path.any(|e| !wf.e(e).on_tree) {
             return false;
         }
-        let mut limit = u64::from(limit);
-        for &e in path.iter().rev() {
-            let x = wf.e(e);
-            let wsum = if e == leaf {
-                let trees = &wf.nodes[x.node as usize].trees;
-                let upto = &trees[..=usize::from(x.class)];
-                upto.iter().fold(0, |w, t| w * LEVELS + t.wsum)
-            } else {
-                wf.st(e).wsum
-            };
-            if wsum == 0 {
-                continue;
-            }
-            limit = (limit * x.weight + wsum / 2) / wsum;
-            if u64::from(x.allocated) >= limit {
-                return true;
-            }
+        self.tags_left(leaf, leaf, u64::from(limit)).is_none()
+    }
+    /// What an entity above `leaf`, or this itself, is entitled to of `limit` tags, those above it
+    /// first; `None` if it or one above has them all.
+    fn tags_left(&self, e: u32, leaf: u32, limit: u64) -> Option<u64> {
+        let wf = &self.core.wf;
+        let limit = match wf.parent(e) {
+            Some(above) => self.tags_left(above, leaf, limit)?,
+            None => limit,
+        };
+        let x = wf.e(e);
+        let wsum = if e == leaf {
+            let trees = &wf.nodes[x.node as usize].trees;
+            let upto = &trees[..=usize::from(x.class)];
+            upto.iter().fold(0, |w, t| w * LEVELS + t.wsum)
+        } else {
+            wf.st(e).wsum
+        };
+        if wsum == 0 {
+            return Some(limit);
         }
-        false
+        let limit = (limit * x.weight + wsum / 2) / wsum;
+        (u64::from(x.allocated) < limit).then_some(limit)
     }
 }
