@@ -1,13 +1,16 @@
-//! `seekwell-bench list | stream NAME IOS | wall [NAME...] | memory RECORDS... | gate [--write]`
+//! `seekwell-bench list | stream NAME IOS | wall [NAME...] | memory RECORDS... |
+//! world-memory OPS... | programs [NAME...] | gate [--write]`
 //!
 //! `wall` gives best and median of ten runs in nanoseconds an I/O, beside a yardstick measured in
 //! the same process (push and pop on a 32-entry binary heap), so that ratios can be compared
-//! between machines. `gate` counts instructions an I/O under callgrind and fails above the
+//! between machines. `programs` runs workloads at their defaults and tells the CPU time each takes to
+//! simulate. `gate` counts instructions an I/O under callgrind and fails above the
 //! committed figures by more than five per cent.
 
 mod flash;
 mod gate;
 mod memory;
+mod programs;
 mod scenario;
 mod sched_cost;
 mod world;
@@ -29,10 +32,13 @@ fn main() -> ExitCode {
         ["stream", name, ios] => stream(name, ios),
         ["wall", names @ ..] => wall(names),
         ["memory", counts @ ..] => memory::memory(counts),
+        ["world-memory", counts @ ..] => memory::world(counts),
+        ["programs", names @ ..] => programs::programs(names),
         ["gate", rest @ ..] => gate::gate(rest.contains(&"--write")),
         _ => {
             eprintln!(
-                "seekwell-bench list | stream NAME IOS | wall [NAME...] | memory RECORDS... | gate [--write]"
+                "seekwell-bench list | stream NAME IOS | wall [NAME...] | memory RECORDS... | \
+                 world-memory OPS... | programs [NAME...] | gate [--write]"
             );
             ExitCode::from(2)
         }

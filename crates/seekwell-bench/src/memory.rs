@@ -1,5 +1,6 @@
-//! Memory of a replay against its length: a trace made on the fly goes through reader, layer and
-//! device, and the peak of the process is printed. It must not grow with the number of records.
+//! Memory against the length of a run: a trace made on the fly goes through reader, layer and device,
+//! or programs through a simulated world, and the peak of the process is printed. It must not grow
+//! with the number of records or operations.
 
 use seekwell_sim::{ReplayOptions, Setup, replay};
 use std::io::Read;
@@ -46,7 +47,7 @@ impl Read for Made {
     }
 }
 
-fn one(records: u64) -> Result<u64, String> {
+fn replayed(records: u64) -> Result<u64, String> {
     let input = Made {
         left: records,
         serial: 0,
@@ -74,9 +75,28 @@ fn peak_kib() -> Option<u64> {
 /// With one number: replays so many records and prints "records peak-KiB". With several: runs
 /// each in a process of its own and compares the peaks with the first.
 pub fn memory(counts: &[&str]) -> ExitCode {
+    peaks("memory", "records", replayed, counts)
+}
+
+/// The same for operations of programs in a simulated world whose page cache is full.
+pub fn world(counts: &[&str]) -> ExitCode {
+    peaks(
+        "world-memory",
+        "operations",
+        |n| Ok(crate::world::churn(n)),
+        counts,
+    )
+}
+
+fn peaks(
+    command: &str,
+    unit: &str,
+    one: fn(u64) -> Result<u64, String>,
+    counts: &[&str],
+) -> ExitCode {
     let numbers: Option<Vec<u64>> = counts.iter().map(|c| c.parse().ok()).collect();
     let Some(numbers) = numbers.filter(|n| !n.is_empty()) else {
-        eprintln!("memory: give numbers of records");
+        eprintln!("{command}: give numbers of {unit}");
         return ExitCode::from(2);
     };
     if let [n] = numbers[..] {
@@ -86,7 +106,7 @@ pub fn memory(counts: &[&str]) -> ExitCode {
                 ExitCode::SUCCESS
             }
             Err(e) => {
-                eprintln!("memory: {e}");
+                eprintln!("{command}: {e}");
                 ExitCode::from(2)
             }
         };
@@ -97,18 +117,18 @@ pub fn memory(counts: &[&str]) -> ExitCode {
         let Ok(exe) = std::env::current_exe() else {
             return ExitCode::from(2);
         };
-        let out = Command::new(exe).args(["memory", &n.to_string()]).output();
+        let out = Command::new(exe).args([command, &n.to_string()]).output();
         let text = out
             .map(|o| String::from_utf8_lossy(&o.stdout).into_owned())
             .unwrap_or_default();
         let peak: Option<f64> = text.split_whitespace().nth(1).and_then(|p| p.parse().ok());
         let Some(peak) = peak else {
-            eprintln!("memory: the run of {n} records failed");
+            eprintln!("{command}: the run of {n} {unit} failed");
             return ExitCode::from(2);
         };
         let base = *first.get_or_insert(peak);
         let change = (peak / base - 1.0) * 100.0;
-        println!("{n:>10} records: peak {peak:>8.0} KiB ({change:+.1} %)");
+        println!("{n:>10} {unit}: peak {peak:>8.0} KiB ({change:+.1} %)");
         grown |= change > 10.0;
     }
     if grown {

@@ -1,10 +1,11 @@
 //! What a simulated operation costs: script, executor and kernel model together.
 
 use crate::scenario::{Scenario, named};
+use rand::Rng;
 use seekwell_core::{Nanos, OpenFlags};
 use seekwell_sim::Setup;
 use seekwell_sim::world::{Drive, SimMachine, WorldSetup, run_script};
-use seekwell_workload::{Context, How, Machine, Outcome};
+use seekwell_workload::{Context, Fd, How, Machine, Outcome};
 
 const TASKS: u64 = 4;
 
@@ -23,11 +24,18 @@ where
     F: Fn(SimMachine, u64) -> Fut + Copy + Send + 'static,
     Fut: Future<Output = Outcome> + 'static,
 {
-    let setup = setup();
+    tasks_on(&setup(), ops, body)
+}
+
+fn tasks_on<F, Fut>(setup: &WorldSetup, ops: u64, body: F) -> u64
+where
+    F: Fn(SimMachine, u64) -> Fut + Copy + Send + 'static,
+    Fut: Future<Output = Outcome> + 'static,
+{
     let mut drive = Drive::open(&setup.setup).expect("a device");
     let ran = run_script(
         "bench",
-        &setup,
+        setup,
         &mut drive,
         async move |mut m: SimMachine| {
             let mut joins = Vec::new();
@@ -68,6 +76,92 @@ async fn direct(mut m: SimMachine, ops: u64) -> Outcome {
     Ok(())
 }
 
+/// The pages each task of [`cached`] works on.
+const PAGES: u64 = 256;
+
+/// A file of its own, all of whose pages are in memory.
+async fn own_file(m: &mut SimMachine, pages: u64) -> Outcome<Fd> {
+    let name = format!("file{}", m.rng().random::<u64>());
+    let how = OpenFlags::CREATE | OpenFlags::EXCL;
+    let fd = m.open(&name, how).await.doing(|| "open")?;
+    for _ in 0..pages {
+        m.append(fd, 4096).await.doing(|| "fill")?;
+    }
+    Ok(fd)
+}
+
+/// A read or a write of 4 KiB through a file, in turn: nothing below the page cache.
+async fn cached(mut m: SimMachine, ops: u64) -> Outcome {
+    let fd = own_file(&mut m, PAGES).await?;
+    for k in 0..ops {
+        let at = k * 7 % PAGES * 4096;
+        if k % 2 == 0 {
+            let op = m.op_begin("read");
+            m.read(fd, at, 4096).await.doing(|| "read")?;
+            m.op_end(op, 4096);
+        } else {
+            let op = m.op_begin("write");
+            m.write(fd, at, 4096).await.doing(|| "write")?;
+            m.op_end(op, 4096);
+        }
+    }
+    Ok(())
+}
+
+/// 4 KiB appended and synced: data, journal, record and flush.
+async fn fsync(mut m: SimMachine, ops: u64) -> Outcome {
+    let fd = own_file(&mut m, 0).await?;
+    for _ in 0..ops {
+        let op = m.op_begin("append");
+        m.append(fd, 4096).await.doing(|| "append")?;
+        m.fsync(fd).await.doing(|| "fsync")?;
+        m.op_end(op, 4096);
+    }
+    Ok(())
+}
+
+/// Files of 64 KiB that [`files`] keeps, and a name for each: 64 MiB a task.
+const KEPT: u64 = 1024;
+
+/// One file after the other is written, the oldest removed, one in sixteen synced, and one that is
+/// there read: everything a machine keeps has to be given back.
+async fn files(mut m: SimMachine, ops: u64) -> Outcome {
+    let dir = format!("dir{}", m.rng().random::<u64>());
+    m.mkdir(&dir).await.doing(|| "mkdir")?;
+    for k in 0..ops {
+        let op = m.op_begin("file");
+        let name = format!("{dir}/{}", k % KEPT);
+        if k >= KEPT {
+            m.unlink(&name).await.doing(|| "unlink")?;
+        }
+        let how = OpenFlags::CREATE | OpenFlags::EXCL;
+        let fd = m.open(&name, how).await.doing(|| "open")?;
+        m.append(fd, 65_536).await.doing(|| "append")?;
+        if k % 16 == 0 {
+            m.fsync(fd).await.doing(|| "fsync")?;
+        }
+        m.close(fd).await.doing(|| "close")?;
+        let any = m.rng().random_range(0..(k + 1).min(KEPT));
+        let how = OpenFlags::RDONLY;
+        let fd = m
+            .open(&format!("{dir}/{any}"), how)
+            .await
+            .doing(|| "open")?;
+        m.read(fd, 0, 65_536).await.doing(|| "read")?;
+        m.close(fd).await.doing(|| "close")?;
+        m.op_end(op, 65_536);
+    }
+    Ok(())
+}
+
+/// So many files through a page cache of 128 MiB that holds half of what is kept. Files written.
+pub fn churn(ops: u64) -> u64 {
+    let mut setup = setup();
+    setup.config.cache_bytes = Some(128 << 20);
+    std::hint::black_box(tasks_on(&setup, ops, files));
+    ops
+}
+
 /// All of them.
 pub fn all() -> Vec<Scenario> {
     vec![
@@ -82,6 +176,18 @@ pub fn all() -> Vec<Scenario> {
             "4 tasks of a simulated world, direct reads over deadline and a constant device",
             400_000,
             |ops| tasks(ops, direct),
+        ),
+        named(
+            "world-cached",
+            "4 tasks of a simulated world, 4 KiB reads and writes in the page cache, in turn",
+            2_000_000,
+            |ops| tasks(ops, cached),
+        ),
+        named(
+            "world-fsync",
+            "4 tasks of a simulated world, 4 KiB appended and synced through file system and journal",
+            100_000,
+            |ops| tasks(ops, fsync),
         ),
     ]
 }
