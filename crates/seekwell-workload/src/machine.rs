@@ -28,6 +28,7 @@ use seekwell_core::rng::Pcg64Mcg;
 use seekwell_core::{
     Access, Advice, CgroupId, Errno, Instant, IoPrio, Nanos, OpenFlags, Stat, SyncRange,
 };
+use std::borrow::Cow;
 use std::future::Future;
 
 /// An open file, directory or raw device.
@@ -316,9 +317,15 @@ pub trait Machine: Sized + 'static {
         });
     }
     /// The metric of the original (the first of a run) or a further one.
-    fn metric(&mut self, name: &'static str, unit: &'static str, value: f64, higher: bool) {
+    fn metric(
+        &mut self,
+        name: impl Into<Cow<'static, str>>,
+        unit: &'static str,
+        value: f64,
+        higher: bool,
+    ) {
         self.note(Note::Metric {
-            name,
+            name: name.into(),
             unit,
             value,
             higher_is_better: higher,

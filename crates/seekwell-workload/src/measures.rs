@@ -87,12 +87,12 @@ impl Measures {
                 task: self.tasks[task].path.clone(),
             }),
             Note::Metric {
-                name,
+                ref name,
                 unit,
                 value,
                 higher_is_better,
             } => self.metrics.push(Metric {
-                name: name.to_owned(),
+                name: name.clone().into_owned(),
                 unit: unit.to_owned(),
                 value,
                 higher_is_better,
@@ -199,7 +199,7 @@ mod tests {
             m.note(
                 main,
                 &Note::Metric {
-                    name,
+                    name: name.into(),
                     unit: "1/s",
                     value,
                     higher_is_better: true,

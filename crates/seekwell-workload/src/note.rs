@@ -1,6 +1,7 @@
 //! What scripts leave for the measures: operations with their times, marks, metrics.
 
 use seekwell_core::Instant;
+use std::borrow::Cow;
 
 /// An operation that has begun; hand it to [`crate::Machine::op_end`].
 #[must_use = "an operation that is never ended is not counted"]
@@ -67,7 +68,7 @@ pub enum Note {
     /// The metric of the original, or a further one. The first of a run is the one it is about.
     Metric {
         /// What it is ("files/s").
-        name: &'static str,
+        name: Cow<'static, str>,
         /// Its unit as the original prints it.
         unit: &'static str,
         /// Its value, rounded as the original rounds.

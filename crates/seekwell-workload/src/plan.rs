@@ -1,7 +1,7 @@
 //! A workload with checked parameters, ready to run on any machine.
 
 use crate::fail::{Context, Outcome};
-use crate::fio::{self, FioError, JobFile};
+use crate::fio::{self, FioError, JobFile, Outside};
 use crate::machine::Machine;
 use crate::note::Mark;
 use crate::params::{ParamError, Params};
@@ -51,13 +51,9 @@ impl Plan {
         Ok(Plan(Kind::Script(workload, params)))
     }
 
-    /// A fio job file; `variable` gives the value of `${NAME}` in it.
-    pub fn fio(
-        name: &str,
-        text: &str,
-        variable: &dyn Fn(&str) -> Option<String>,
-    ) -> Result<Plan, FioError> {
-        let file = fio::parse(name, text, variable)?;
+    /// A fio job file; `outside` gives values of variables and included files.
+    pub fn fio(name: &str, text: &str, outside: &dyn Outside) -> Result<Plan, FioError> {
+        let file = fio::parse(name, text, outside)?;
         Ok(Plan(Kind::Fio(
             Arc::new(file),
             text.to_owned(),
@@ -120,6 +116,7 @@ impl Plan {
     pub fn needs(&self) -> Needs {
         match &self.0 {
             Kind::Script(w, _) => w.needs,
+            Kind::Fio(file, ..) if file.raw() => Needs::Device,
             Kind::Fio(..) => Needs::Directory,
         }
     }

@@ -15,6 +15,19 @@ use serde_json::json;
 use std::path::Path;
 use std::time::Duration;
 
+/// What a job file takes from its surroundings: the environment, and files beside it.
+struct Beside<'a>(&'a Path);
+
+impl seekwell_workload::fio::Outside for Beside<'_> {
+    fn variable(&self, name: &str) -> Option<String> {
+        std::env::var(name).ok()
+    }
+    fn include(&self, file: &str) -> Result<String, String> {
+        let path = self.0.parent().unwrap_or(Path::new("")).join(file);
+        std::fs::read_to_string(&path).map_err(|e| format!("{}: {e}", path.display()))
+    }
+}
+
 /// A workload as it was asked for: a name, or a fio job file.
 pub fn plan(name: &str, params: &[String]) -> Result<Plan, Failure> {
     let file = Path::new(name);
@@ -27,7 +40,7 @@ pub fn plan(name: &str, params: &[String]) -> Result<Plan, Failure> {
         }
         let text = std::fs::read_to_string(file);
         let text = text.map_err(|e| Failure::input(format!("{name}: {e}")))?;
-        let plan = Plan::fio(name, &text, &|v| std::env::var(v).ok());
+        let plan = Plan::fio(name, &text, &Beside(file));
         return plan.map_err(|e| Failure::input(e.to_string()));
     }
     let mut given = Vec::new();

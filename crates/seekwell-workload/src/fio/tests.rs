@@ -2,11 +2,11 @@ use super::parse;
 use crate::Plan;
 use crate::testing::Trial;
 
-fn none(_: &str) -> Option<String> {
+pub(super) fn none(_: &str) -> Option<String> {
     None
 }
 
-fn trial(text: &str) -> Trial {
+pub(super) fn trial(text: &str) -> Trial {
     let plan = Plan::fio("test.fio", text, &none).unwrap_or_else(|e| panic!("{e}"));
     let t = Trial::of(plan, |_| {});
     assert_eq!(t.outcome, Ok(()));
@@ -68,7 +68,17 @@ fn mixes_rates_thinking_and_syncs() {
     let t = trial("[m]\nrw=randrw\nrwmixread=75\nsize=4m\nfsync=10\n");
     let share = t.ops("read") as f64 / 1024.0;
     assert!((0.70..0.80).contains(&share), "{share}");
-    assert_eq!(t.ops("fsync"), t.ops("write") / 10);
+    // As seen of fio: the sync that is due goes before the next call, and is due again before each
+    // read that comes while the count of writes stays.
+    let main = t.world.log()[0].task;
+    let of = t.world.log().iter().filter(|c| c.task != main);
+    let of = of.filter(|c| matches!(c.name, "read" | "write"));
+    let (mut writes, mut syncs) = (0u64, 0);
+    for c in of {
+        syncs += u64::from(writes > 0 && writes.is_multiple_of(10));
+        writes += u64::from(c.name == "write");
+    }
+    assert_eq!((t.ops("fsync"), t.ops("write")), (syncs, writes));
     let t = trial("[m]\nrw=read\nsize=4m\nrate_iops=1000\nnumber_ios=50\n");
     assert!((t.metric() - 1000.0).abs() < 30.0, "{}", t.metric());
     let t = trial("[m]\nrw=read\nsize=4m\nthinktime=1000\nthinktime_blocks=4\nnumber_ios=40\n");
@@ -113,7 +123,7 @@ fn options_in_words_comments_and_variables() {
     let f = parse("dir/x.fio", text, &vars).expect("fits");
     assert_eq!(f.name, "x");
     assert_eq!(f.jobs[0].size, 2 << 20);
-    assert_eq!(f.jobs[0].filename.as_deref(), Some("one.dat"));
+    assert_eq!(f.jobs[0].filenames, ["one.dat"]);
     assert_eq!(f.jobs[0].prio, seekwell_core::IoPrio::be(2));
     assert_eq!(f.warnings.len(), 2, "{:?}", f.warnings);
     assert_eq!(f.space(), 2 << 20);
@@ -130,7 +140,49 @@ fn what_is_wrong_is_named_with_its_line() {
             "rw=read\n",
             "line 1: `rw=read` stands before the first section",
         ),
-        ("[a]\nrw=trim\nsize=1m\n", "line 2: rw=trim: one of read"),
+        (
+            "[a]\nrw=trimread\nsize=1m\n",
+            "line 2: rw=trimread: one of read",
+        ),
+        (
+            "[a]\nrw=trim\nsize=1m\n",
+            "line 1: job a: a file cannot be trimmed",
+        ),
+        (
+            "[a]\nfilename=/dev/x\n[b]\nsize=1m\n",
+            "line 3: job b: filename=/dev/NAME here and files in another job",
+        ),
+        ("[a]\nfilename=/dev/x:/dev/y\n", "a run has one device"),
+        ("[a]\nsize=1m\nbssplit=4k/60:8k/50\n", "together 100"),
+        ("[a]\nsize=1m\nbssplit=4k/60:8k/30\n", "together 100"),
+        ("[a]\nsize=1m\nbs=4k,4k,4k,4k\n", "at most three lists"),
+        ("[a]\nsize=1m\nbsrange=8k-4k\n", "8192 is above 4096"),
+        ("[a]\nsize=1m\nrate=fast\n", "rate=fast: not a rate"),
+        (
+            "[a]\nsize=1m\nfile_service_type=lifo\n",
+            "one of roundrobin, sequential, random",
+        ),
+        (
+            "[a]\nsize=1m\nfallocate=maybe\n",
+            "one of native, posix, none",
+        ),
+        (
+            "[a]\nsize=1m\nrandom_distribution=zoned:50/50:50/40\n",
+            "each together 100",
+        ),
+        (
+            "[a]\nsize=1m\ncgroup_weight=5000\n",
+            "not a number of 1..1000",
+        ),
+        (
+            "[a]\nsize=1m\nsteadystate=iops:1%\n",
+            "steadystate is not supported",
+        ),
+        (
+            "[a]\nsize=1m\nfadvise_hint=maybe\n",
+            "fadvise_hint=maybe: not 0 or 1",
+        ),
+        ("[a]\nsize=1m\niodepth_batch=0\n", "not a number of 1..4096"),
         ("[a]\nrw=read\n", "line 1: job a: size is missing"),
         ("[a]\nbs=3\nsize=1m\n", "a block is 512 bytes to 1 GiB"),
         ("[a]\nsize=1m\nfilename=/etc/passwd\n", "one plain name"),
@@ -140,8 +192,14 @@ fn what_is_wrong_is_named_with_its_line() {
         ("[a]\nsize=1m\ndirect=1\nbs=1000\n", "multiples of 4096"),
         ("[a\n", "is no section"),
         ("", "there is no job"),
-        ("[a]\nsize=1m\nread_iolog=x\n", "seekwell replay FILE"),
-        ("[a]\ninclude b.fio\n", "include is not read"),
+        (
+            "[a]\nsize=1m\nread_iolog=x\n",
+            "seekwell replay FILE --mode",
+        ),
+        (
+            "[a]\ninclude b.fio\n",
+            "line 2: include b.fio: put the text of b.fio here",
+        ),
         ("[a]\nsize=99999999999t\n", "not a size"),
         ("[a]\nsize=1k\n", "holds no block of 4096"),
     ] {
@@ -150,10 +208,140 @@ fn what_is_wrong_is_named_with_its_line() {
     }
 }
 
+#[test]
+fn a_raw_job_works_on_the_device_and_can_trim() {
+    let t = trial("[r]\nfilename=/dev/sdz\nrw=randread\nsize=1m\nnumber_ios=100\ndirect=1\n");
+    assert_eq!(t.ops("read"), 100);
+    assert_eq!(
+        t.calls("mkdir") + t.calls("fallocate") + t.calls("unlink"),
+        0
+    );
+    let t = trial("[t]\nfilename=/dev/sdz\nrw=trim\nbs=64k\nsize=1m\n");
+    assert_eq!((t.ops("trim"), t.calls("discard")), (16, 16));
+    let t = trial("[t]\nfilename=/dev/sdz\nrw=trimwrite\nbs=64k\nsize=1m\n");
+    assert_eq!((t.ops("trim"), t.ops("write")), (16, 16));
+    let log = t
+        .world
+        .log()
+        .iter()
+        .filter(|c| matches!(c.name, "discard" | "write"));
+    let log: Vec<(&str, u64)> = log.map(|c| (c.name, c.off)).collect();
+    assert!(
+        log.chunks(2)
+            .all(|p| p[0] == ("discard", p[1].1) && p[1].0 == "write")
+    );
+    let plan = Plan::fio("t.fio", "[t]\nfilename=/dev/z\nsize=1p\n", &none);
+    assert!(plan.is_err_and(|e| e.to_string().contains("not a size")));
+    let text = "[t]\nfilename=/dev/z\nsize=512t\n";
+    let t = Trial::of(Plan::fio("t.fio", text, &none).expect("fits"), |_| {});
+    let e = t.outcome.expect_err("too large").to_string();
+    assert!(e.contains("of a device of"), "{e}");
+}
+
+#[test]
+fn rates_hold_for_each_direction_and_thinking_follows_every_block() {
+    let t = trial("[m]\nrw=rw\nsize=64m\nrate_iops=200,100\nruntime=2\n");
+    let (r, w) = (t.ops("read"), t.ops("write"));
+    // Each waits for the other, since one task does both: neither is above its rate.
+    assert!(r <= 402 && w <= 202 && r + w > 300, "{r} {w}");
+    let t = trial("[m]\nrw=read\nsize=4m\nrate=1m\nnumber_ios=256\n");
+    assert!((0.98..1.02).contains(&t.world.elapsed().as_secs_f64()));
+    // Six reads, thinking after every second, also after the last: seen of fio.
+    let t = trial("[w]\nrw=read\nsize=24k\nthinktime=20ms\nthinktime_blocks=2\n");
+    let ms = t.world.elapsed().as_secs_f64() * 1e3;
+    assert!((60.0..61.0).contains(&ms), "{ms}");
+}
+
+#[test]
+fn exitall_ends_the_others_and_sections_are_reported_each() {
+    let text = "[a]\nrw=read\nsize=4k\nexitall\n\
+                [b]\nrw=randrw\nsize=1m\ntime_based\nruntime=1h\n";
+    let t = trial(text);
+    assert!(t.world.elapsed().as_secs_f64() < 1.0);
+    let all = t.world.measures().metrics();
+    let names: Vec<&str> = all.iter().map(|m| m.name.as_str()).collect();
+    for name in [
+        "IOPS",
+        "bandwidth",
+        "a read IOPS",
+        "b read IOPS",
+        "b write bandwidth",
+    ] {
+        assert!(names.contains(&name), "{names:?}");
+    }
+}
+
+#[test]
+fn zones_and_bells_have_their_shares() {
+    let reads = |d: &str| {
+        let text = format!("[m]\nrw=randread\nsize=4m\nio_size=40m\nrandom_distribution={d}\n");
+        trial(&text).ranges("read", "job0")
+    };
+    let all = reads("zoned:60/10:30/20:10/70");
+    let share =
+        |to: u64| all.iter().filter(|r| r.0 < to << 22 >> 3).count() as f64 / all.len() as f64;
+    // An eighth is the first zone and 2.5 of the 20 per cent of the second.
+    assert!((share(1) - 0.6375).abs() < 0.02, "{}", share(1));
+    let mut hits = std::collections::BTreeMap::new();
+    for r in reads("normal:5") {
+        *hits.entry(r.0).or_insert(0u32) += 1;
+    }
+    // Nearly all within three deviations either side: 30 % of the places.
+    assert!((200..420).contains(&hits.len()), "{}", hits.len());
+}
+
+#[test]
+fn hints_and_the_cgroup_reach_the_machine() {
+    let count = |more: &str| trial(&format!("[r]\nrw=read\nsize=8k\n{more}")).calls("fadvise");
+    assert_eq!(count(""), 2);
+    assert_eq!(count("fadvise_hint=none\n"), 1);
+    assert_eq!(count("fadvise_hint=0\ninvalidate=0\n"), 0);
+    let f = parse(
+        "x.fio",
+        "[a]\nsize=1m\ncgroup=a\ncgroup_weight=300\nnice=5\nprioclass=1\n",
+        &none,
+    );
+    let job = &f.expect("fits").jobs[0];
+    assert_eq!((job.cgroup_weight, job.nice), (Some(300), 5));
+    assert_eq!(job.prio.class, seekwell_core::Class::Rt);
+}
+
+#[test]
+fn included_files_stand_in_their_place_and_errors_name_them() {
+    struct Files;
+    impl super::Outside for Files {
+        fn variable(&self, _: &str) -> Option<String> {
+            None
+        }
+        fn include(&self, file: &str) -> Result<String, String> {
+            match file {
+                "common.fio" => Ok("; shared\nbs=8k\nsize=1m\n".into()),
+                "bad.fio" => Ok("\nfrob=1\n".into()),
+                "loop.fio" => Ok("include loop.fio\n".into()),
+                _ => Err("no such file".into()),
+            }
+        }
+    }
+    let f = parse(
+        "x.fio",
+        "[global]\ninclude common.fio\n[a]\nrw=write\n",
+        &Files,
+    );
+    assert_eq!(f.expect("fits").jobs[0].size, 1 << 20);
+    let wrong = |text: &str| {
+        parse("x.fio", text, &Files)
+            .expect_err("refused")
+            .to_string()
+    };
+    assert!(wrong("[a]\ninclude bad.fio\n").starts_with("bad.fio, line 2: the option `frob`"));
+    assert!(wrong("[a]\ninclude loop.fio\n").contains("more than 8 deep"));
+    assert!(wrong("[a]\ninclude x\n").contains("x.fio, line 2: include x: no such file"));
+}
+
 proptest::proptest! {
     /// Any text is a job file or an error; small job files run to their end.
     #[test]
-    fn any_text_parses_or_is_refused(text in "(\\[[a-z]{0,3}\\]?|(rw|bs|size|iodepth|ioengine|nrfiles|offset|bsrange|loops|fsync|prio|direct|thinktime|rate|junk)=?[a-z0-9:,.-]{0,6}|[ -~]{0,8})(\n(\\[[a-z]{1,3}\\]|(rw=(rand)?(read|write|rw)|bs=[1-9][kKmM]?|size=[1-9]{1,2}[km]|iodepth=[0-9]|ioengine=libaio|nrfiles=[1-4]|offset=4k|fsync=[0-3]|direct=1))){0,9}") {
+    fn any_text_parses_or_is_refused(text in "(\\[[a-z]{0,3}\\]?|(rw|bs|size|iodepth|ioengine|nrfiles|offset|bsrange|loops|fsync|prio|direct|thinktime|rate|junk)=?[a-z0-9:,.-]{0,6}|[ -~]{0,8})(\n(\\[[a-z]{1,3}\\]|(rw=(rand)?(read|write|rw|trim)|bs=[1-9][kKmM]?|bssplit=4k/50:8k|file_service_type=sequential|filename=/dev/x|size=[1-9]{1,2}[km]|iodepth=[0-9]|ioengine=libaio|nrfiles=[1-4]|offset=4k|fsync=[0-3]|direct=1))){0,9}") {
         if let Ok(f) = parse("p.fio", &text, &none)
             && f.space() < 1 << 24
             && f.jobs.iter().all(|j| j.loops < 3)

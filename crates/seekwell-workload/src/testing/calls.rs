@@ -276,6 +276,8 @@ impl Machine for TestMachine {
         if out + what.len() > depth {
             return Err(Errno::EAGAIN);
         }
+        let n = what.len() as u64;
+        self.log("aio_submit", n)?;
         for r in what {
             // One after the other, at the time of a call each: there is no device to overlap on.
             let result = match r.op {

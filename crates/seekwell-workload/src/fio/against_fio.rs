@@ -1,0 +1,177 @@
+//! What fio 3.33 was seen to do under strace with the same job files, held call by call.
+
+use super::tests::trial;
+use crate::testing::Trial;
+
+/// Calls on the files of the first job after their layout: name, file, block of 4 KiB.
+fn calls(t: &Trial, names: &[&str]) -> Vec<(String, u64, u64)> {
+    let all = t.world.log().iter();
+    let main = t
+        .world
+        .log()
+        .iter()
+        .find(|c| c.name == "mkdir")
+        .map(|c| c.task);
+    let of = all.filter(|c| names.contains(&c.name) && Some(c.task) != main);
+    of.map(|c| {
+        let file = c.path.rsplit('.').next().and_then(|n| n.parse().ok());
+        (c.name.to_owned(), file.unwrap_or(99), c.off / 4096)
+    })
+    .collect()
+}
+
+/// As fio 3.33 was seen to do under strace: files in turn, a sync takes its turn too and goes
+/// before the next write, so that none follows the last; at the end each file is synced.
+#[test]
+fn files_take_turns_and_a_sync_comes_before_the_next_call() {
+    let t = trial("[w]\nrw=write\nbs=4k\nsize=32k\nnrfiles=2\nfsync=2\nend_fsync=1\n");
+    let seen: Vec<String> = calls(&t, &["write", "fsync"])
+        .iter()
+        .map(|(name, file, block)| match name.as_str() {
+            "fsync" => format!("f{file}"),
+            _ => format!("w{file}@{block}"),
+        })
+        .collect();
+    assert_eq!(
+        seen.join(" "),
+        "w0@0 w1@0 f0 w1@1 w0@1 f1 w0@2 w1@2 f0 w1@3 w0@3 f0 f1"
+    );
+    let t = trial("[w]\nrw=randwrite\nbs=4k\nsize=32k\nfdatasync=1\n");
+    assert_eq!((t.ops("write"), t.ops("fdatasync")), (8, 7));
+}
+
+#[test]
+fn service_types_choose_the_file() {
+    let order = |more: &str| {
+        let t = trial(&format!("[r]\nrw=read\nbs=4k\nsize=48k\nnrfiles=3\n{more}"));
+        let all = calls(&t, &["read"]);
+        all.iter().map(|c| c.1.to_string()).collect::<String>()
+    };
+    assert_eq!(order(""), "012012012012");
+    assert_eq!(order("file_service_type=roundrobin:2\n"), "001122001122");
+    assert_eq!(order("file_service_type=sequential\n"), "000011112222");
+    let random = order("file_service_type=random:2\n");
+    let pairs: Vec<&[u8]> = random.as_bytes().chunks(2).collect();
+    assert!(pairs.iter().all(|p| p[0] == p[1]), "{random}");
+}
+
+/// Seen of fio: each direction of a mixed job goes through the file by itself.
+#[test]
+fn reads_and_writes_of_a_mixed_job_have_their_own_places() {
+    let t = trial("[m]\nrw=rw\nbs=4k\nsize=256k\n");
+    let all = calls(&t, &["read", "write"]);
+    for name in ["read", "write"] {
+        let of: Vec<u64> = all.iter().filter(|c| c.0 == name).map(|c| c.2).collect();
+        assert!(of.len() > 10);
+        assert!(
+            of.iter().enumerate().all(|(i, b)| *b == i as u64),
+            "{name}: {of:?}"
+        );
+    }
+    assert_eq!(all.len(), 64, "together they move the size");
+}
+
+/// Seen of fio: what is read is given its blocks, written and synced before; what is only written
+/// is given its blocks; overwrite=1 lays it out too.
+#[test]
+fn files_are_laid_out_as_fio_does() {
+    let before = |text: &str| {
+        let t = trial(text);
+        let main = t.world.log()[0].task;
+        let of = t
+            .world
+            .log()
+            .iter()
+            .filter(|c| c.task == main && c.path.contains("job0"));
+        let names = ["fallocate", "write", "fsync"];
+        let names: Vec<&str> = of.map(|c| c.name).filter(|n| names.contains(n)).collect();
+        names.join(" ")
+    };
+    assert_eq!(before("[r]\nrw=read\nsize=1m\n"), "fallocate write fsync");
+    assert_eq!(before("[w]\nrw=randwrite\nsize=1m\n"), "fallocate");
+    assert_eq!(before("[w]\nrw=write\nsize=1m\n"), "fallocate");
+    assert_eq!(before("[w]\nrw=write\nsize=1m\nfallocate=none\n"), "");
+    assert_eq!(
+        before("[w]\nrw=write\nsize=1m\noverwrite=1\n"),
+        "fallocate write fsync"
+    );
+}
+
+/// Seen of fio: 10 KiB in blocks of 4 KiB are two calls; three files of filesize=8k six.
+#[test]
+fn files_hold_whole_blocks() {
+    assert_eq!(trial("[w]\nrw=write\nsize=10k\n").ops("write"), 2);
+    let t = trial("[w]\nrw=read\nfilesize=8k\nnrfiles=3\n");
+    assert_eq!(t.ops("read"), 6);
+    let t = trial("[w]\nrw=write\nfilesize=8k\nsize=24k\nnrfiles=2\n");
+    assert_eq!(t.ops("write"), 4, "no more than the files hold");
+    let t = trial("[w]\nrw=write\nsize=8k\nio_size=20k\n");
+    let blocks: Vec<u64> = calls(&t, &["write"]).iter().map(|c| c.2).collect();
+    assert_eq!(blocks, [0, 1, 0, 1, 0], "and over again");
+    let t = trial("[w]\nrw=read\nsize=16k\noffset=8k\n");
+    let blocks: Vec<u64> = calls(&t, &["read"]).iter().map(|c| c.2).collect();
+    assert_eq!(blocks, [2, 3, 4, 5]);
+    let t = trial("[w]\nrw=write\nsize=16k\nfilename=a:b\n");
+    assert_eq!(
+        (t.calls_on("write", "/a"), t.calls_on("write", "/b")),
+        (2, 2)
+    );
+}
+
+/// Seen of fio: with lengths that differ every byte of the file is still moved exactly once.
+#[test]
+fn lengths_that_differ_fill_the_file_without_overlap() {
+    for (rw, more) in [
+        ("write", "bsrange=4k-16k"),
+        ("randwrite", "bsrange=4k-16k"),
+        ("randwrite", "bssplit=4k/50:16k/30:64k"),
+        ("write", "bssplit=4k/50:16k/50"),
+    ] {
+        let t = trial(&format!("[w]\nrw={rw}\nsize=1m\n{more}\n"));
+        let mut all = t.ranges("write", "job0");
+        all.sort_unstable();
+        assert!(
+            all.windows(2).all(|w| w[0].0 + w[0].1 == w[1].0),
+            "{rw} {more}"
+        );
+        assert_eq!(all.iter().map(|r| r.1).sum::<u64>(), 1 << 20, "{rw} {more}");
+        assert!(all.iter().any(|r| r.1 > 4096), "{rw} {more}");
+    }
+    let t = trial("[w]\nrw=read\nsize=64m\nbssplit=4k/75:16k/25\n");
+    let small = t
+        .ranges("read", "job0")
+        .iter()
+        .filter(|r| r.1 == 4096)
+        .count() as f64;
+    let share = small / t.ops("read") as f64;
+    assert!((share - 0.75).abs() < 0.02, "{share}");
+    let t = trial("[w]\nrw=rw\nbs=,8k\nsize=1m\n");
+    assert!(t.ranges("read", "job0").iter().all(|r| r.1 == 4096));
+    let main = t.world.log()[0].task;
+    let writes = t
+        .world
+        .log()
+        .iter()
+        .filter(|c| c.name == "write" && c.task != main);
+    assert!(writes.clone().all(|c| c.len == 8192) && writes.count() > 0);
+}
+
+/// Seen of fio: one call a submission unless a batch is asked for; reaped one by one.
+#[test]
+fn calls_are_submitted_one_by_one_or_in_batches() {
+    let sizes = |more: &str| {
+        let text =
+            format!("[r]\nrw=randread\nsize=256k\nioengine=libaio\niodepth=8\ndirect=1\n{more}");
+        let t = trial(&text);
+        assert_eq!(t.ops("read"), 64);
+        t.ranges("aio_submit", "")
+            .iter()
+            .map(|r| r.1)
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(sizes(""), [1; 64]);
+    let four = sizes("iodepth_batch=4\niodepth_batch_complete=4\n");
+    assert_eq!(four, [4; 16]);
+    let low = sizes("iodepth_batch=8\niodepth_low=1\n");
+    assert!(low.len() < 14, "{low:?}");
+}

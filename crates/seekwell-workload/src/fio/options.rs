@@ -1,0 +1,401 @@
+//! The options of a job file: names, values, and what is wrong with them.
+
+use super::job::{Blocks, Dir, Distribution, Engine, Hint, Job, Pattern, Service};
+use crate::params::{parse_bytes, parse_time};
+use seekwell_core::{IoPrio, NSEC_PER_SEC, NSEC_PER_USEC, Nanos};
+
+/// Options about the process, the bytes, the logs and the report: they change no call here. Files
+/// lie in the run's directory, every run records its series, and its seed is the run's.
+const IGNORED: &[&str] = &[
+    "group_reporting",
+    "directory",
+    "thread",
+    "iodepth_batch_complete_max",
+    "randrepeat",
+    "randseed",
+    "allrandrepeat",
+    "description",
+    "cpus_allowed",
+    "cpus_allowed_policy",
+    "cpumask",
+    "numa_cpu_nodes",
+    "numa_mem_policy",
+    "mem",
+    "iomem",
+    "iomem_align",
+    "refill_buffers",
+    "scramble_buffers",
+    "zero_buffers",
+    "compress",
+    "buffer_compress_percentage",
+    "buffer_compress_chunk",
+    "buffer_pattern",
+    "dedupe_percentage",
+    "write_bw_log",
+    "write_lat_log",
+    "write_iops_log",
+    "write_hist_log",
+    "log_avg_msec",
+    "log_hist_msec",
+    "gtod_reduce",
+    "clocksource",
+    "percentile_list",
+    "lat_percentiles",
+    "clat_percentiles",
+    "unified_rw_reporting",
+    "create_serialize",
+    "create_on_open",
+    "create_fsync",
+    "unlink",
+    "openfiles",
+    "new_group",
+];
+
+/// Most clones of a job.
+const MAX_CLONES: u64 = 1024;
+
+/// Sets an option; a warning if it is ignored.
+pub(super) fn set(job: &mut Job, key: &str, value: Option<&str>) -> Result<Option<String>, String> {
+    let text = value.unwrap_or_default();
+    let bytes =
+        || parse_bytes(text).ok_or_else(|| format!("{key}={text}: not a size (as 64k, 1g)"));
+    let block = |t: &str| -> Result<u32, String> {
+        let n = parse_bytes(t).and_then(|n| u32::try_from(n).ok());
+        n.filter(|n| (512..=1 << 30).contains(n))
+            .ok_or_else(|| format!("{key}={text}: a block is 512 bytes to 1 GiB"))
+    };
+    let number = |lo: u64, hi: u64| -> Result<u64, String> {
+        let n = text.parse::<u64>().ok().filter(|n| (lo..=hi).contains(n));
+        n.ok_or_else(|| format!("{key}={text}: not a number of {lo}..{hi}"))
+    };
+    let flag = || match value {
+        None | Some("1" | "true" | "yes") => Ok(true),
+        Some("0" | "false" | "no") => Ok(false),
+        Some(v) => Err(format!("{key}={v}: not 0 or 1")),
+    };
+    // A bare number of these is in seconds or microseconds.
+    let time = |unit: u64| -> Result<Nanos, String> {
+        let n = match text.parse::<u64>() {
+            Ok(n) => n.checked_mul(unit),
+            Err(_) => parse_time(text),
+        };
+        n.map(Nanos)
+            .ok_or_else(|| format!("{key}={text}: not a time (as 30s)"))
+    };
+    match key {
+        "rw" | "readwrite" => job.pattern = pattern(key, text)?,
+        "rwmixread" => job.mix_read = number(0, 100)? as u32,
+        "rwmixwrite" => job.mix_read = 100 - number(0, 100)? as u32,
+        "bs" | "blocksize" => {
+            lists(job, text, &|t| block(t).map(|n| Blocks::Range(n, n)))?;
+        }
+        "bsrange" | "blocksize_range" => {
+            let range = |t: &str| -> Result<Blocks, String> {
+                let (lo, hi) = t
+                    .split_once('-')
+                    .ok_or_else(|| format!("{key}={text}: write LOW-HIGH"))?;
+                let (lo, hi) = (block(lo)?, block(hi)?);
+                if lo > hi {
+                    return Err(format!("{key}={text}: {lo} is above {hi}"));
+                }
+                Ok(Blocks::Range(lo, hi))
+            };
+            lists(job, text, &range)?;
+        }
+        "bssplit" => lists(job, text, &|t| split(t, text, &block))?,
+        "size" => job.size = bytes()?,
+        "filesize" => job.filesize = Some(bytes()?),
+        "io_size" | "io_limit" => job.io_size = Some(bytes()?),
+        "offset" => job.offset = bytes()?,
+        "number_ios" => job.number_ios = Some(number(1, u64::MAX)?),
+        "numjobs" => job.numjobs = number(1, MAX_CLONES)? as u32,
+        "nrfiles" => job.nrfiles = number(1, 1 << 20)? as u32,
+        "filename" => {
+            job.raw = text.starts_with("/dev/");
+            if job.raw && text.contains(':') {
+                return Err(format!("filename={text}: a run has one device"));
+            }
+            job.filenames = match job.raw {
+                true => vec![text.to_owned()],
+                false => text.split(':').map(file_name).collect::<Result<_, _>>()?,
+            };
+        }
+        "file_service_type" => job.service = service(text)?,
+        "fallocate" => {
+            job.fallocate = match text {
+                "" | "1" | "native" | "posix" | "keep" => true,
+                "0" | "none" | "truncate" => false,
+                _ => return Err(format!("fallocate={text}: one of native, posix, none")),
+            }
+        }
+        "overwrite" => job.overwrite = flag()?,
+        "ioengine" => job.engine = engine(text)?,
+        "iodepth" => job.depth = number(1, 4096)? as u32,
+        "iodepth_batch" | "iodepth_batch_submit" => job.batch = number(1, 4096)? as u32,
+        "iodepth_batch_complete" | "iodepth_batch_complete_min" => {
+            job.batch_complete = number(1, 4096)? as u32;
+        }
+        "iodepth_low" => job.low = Some(number(1, 4096)? as u32),
+        "direct" => job.direct = flag()?,
+        "buffered" => job.direct = !flag()?,
+        "sync" => match text {
+            "dsync" => job.dsync = true,
+            "none" | "0" => (job.sync, job.dsync) = (false, false),
+            "" | "1" | "sync" => job.sync = true,
+            _ => return Err(format!("sync={text}: one of none, sync, dsync, 0, 1")),
+        },
+        "fsync" => job.fsync = number(0, u64::MAX)?,
+        "fdatasync" => job.fdatasync = number(0, u64::MAX)?,
+        "end_fsync" => job.end_fsync = flag()?,
+        "fsync_on_close" => job.fsync_on_close = flag()?,
+        "fadvise_hint" => {
+            job.fadvise_hint = match text {
+                "none" => Hint::None,
+                "sequential" => Hint::Sequential,
+                "random" => Hint::Random,
+                _ if flag()? => Hint::Pattern,
+                _ => Hint::None,
+            }
+        }
+        "invalidate" => job.invalidate = flag()?,
+        "rate" => job.rate = rates(key, text, &parse_bytes)?,
+        "rate_iops" => job.rate_iops = rates(key, text, &|t| t.parse().ok())?,
+        "thinktime" => job.thinktime = time(NSEC_PER_USEC)?,
+        "thinktime_blocks" => job.thinktime_blocks = number(1, u64::MAX)?,
+        "runtime" | "timeout" => job.runtime = Some(time(NSEC_PER_SEC)?),
+        "time_based" => job.time_based = flag()?,
+        "ramp_time" => job.ramp_time = time(NSEC_PER_SEC)?,
+        "startdelay" => job.startdelay = time(NSEC_PER_SEC)?,
+        "stonewall" | "wait_for_previous" => job.stonewall = flag()?,
+        "exitall" => job.exitall = flag()?,
+        "loops" => job.loops = number(1, 1_000_000)?,
+        "random_distribution" => job.distribution = distribution(text)?,
+        "norandommap" => job.norandommap = flag()?,
+        "prio" => job.prio = prio(job.prio, None, Some(number(0, 7)?)),
+        "prioclass" => job.prio = prio(job.prio, Some(number(0, 3)?), None),
+        "nice" => {
+            let n = text.parse::<i8>().ok().filter(|n| (-20..=19).contains(n));
+            job.nice = n.ok_or_else(|| format!("nice={text}: not -20..19"))?;
+        }
+        "cgroup_weight" => job.cgroup_weight = Some(number(1, 1000)? as u32),
+        "name" | "cgroup" => {}
+        k if k.starts_with("verify") || k == "do_verify" => {
+            return Ok(Some(format!("{k}: nothing is read back to verify it")));
+        }
+        k if IGNORED.contains(&k) => return Ok(Some(format!("{k} changes nothing here"))),
+        "read_iolog" | "replay_no_stall" | "replay_time_scale" => {
+            return Err(format!(
+                "{key}: replay the log itself, `seekwell replay FILE --mode timed|depth:N`"
+            ));
+        }
+        "steadystate" | "steadystate_duration" | "ss" | "ss_dur" | "steadystate_ramp_time" => {
+            return Err(format!(
+                "{key} is not supported: set ramp_time and runtime, and read the seconds in the record"
+            ));
+        }
+        _ => return Err(format!("the option `{key}` is not known here: remove it")),
+    }
+    Ok(None)
+}
+
+fn pattern(key: &str, text: &str) -> Result<Pattern, String> {
+    let (random, rest) = match text.strip_prefix("rand") {
+        Some(r) => (true, r),
+        None => (false, text),
+    };
+    let (reads, writes, trims) = match rest {
+        "read" => (true, false, false),
+        "write" => (false, true, false),
+        "rw" | "readwrite" => (true, true, false),
+        "trim" => (false, false, true),
+        "trimwrite" => (false, true, true),
+        _ => {
+            return Err(format!(
+                "{key}={text}: one of read, write, rw, trim, trimwrite, each also with rand before"
+            ));
+        }
+    };
+    Ok(Pattern {
+        reads,
+        writes,
+        trims,
+        trims_first: trims && writes,
+        random,
+    })
+}
+
+/// "reads,writes,trims": what is missing at the end is as the last that is there, what is empty
+/// stays as it is.
+fn lists(
+    job: &mut Job,
+    text: &str,
+    one: &dyn Fn(&str) -> Result<Blocks, String>,
+) -> Result<(), String> {
+    let parts: Vec<&str> = text.split(',').collect();
+    if parts.len() > 3 {
+        return Err(format!("`{text}`: at most three lists, reads,writes,trims"));
+    }
+    for dir in [Dir::Read, Dir::Write, Dir::Trim] {
+        let part = parts.get(dir as usize).or(parts.last());
+        if let Some(part) = part.filter(|p| !p.is_empty() || parts.len() == 1) {
+            job.blocks[dir as usize] = one(part)?;
+        }
+    }
+    Ok(())
+}
+
+/// "4k/10:64k/50:32k": bytes and per cent; those without a share have what is left, evenly.
+fn split(
+    list: &str,
+    text: &str,
+    block: &dyn Fn(&str) -> Result<u32, String>,
+) -> Result<Blocks, String> {
+    let bad = || format!("bssplit={text}: write BYTES/PERCENT:BYTES/PERCENT, together 100");
+    let mut all = Vec::new();
+    for part in list.split(':') {
+        let (bytes, share) = part.split_once('/').unwrap_or((part, ""));
+        let share = match share {
+            "" => None,
+            s => Some(
+                s.parse::<u32>()
+                    .ok()
+                    .filter(|n| *n <= 100)
+                    .ok_or_else(bad)?,
+            ),
+        };
+        all.push((block(bytes)?, share));
+    }
+    let given: u32 = all.iter().filter_map(|b| b.1).sum();
+    let open = all.iter().filter(|b| b.1.is_none()).count() as u32;
+    if given > 100 || (open == 0 && given < 100) {
+        return Err(bad());
+    }
+    let each = (100 - given).checked_div(open).unwrap_or(0);
+    let mut spare = (100 - given).checked_rem(open).unwrap_or(0);
+    let mut share = |given: Option<u32>| {
+        given.unwrap_or_else(|| {
+            let one = spare.min(1);
+            spare -= one;
+            each + one
+        })
+    };
+    let all = all.into_iter().map(|(b, s)| (b, share(s)));
+    Ok(Blocks::Split(all.filter(|b| b.1 > 0).collect()))
+}
+
+/// "reads,writes,trims", or one for each of them.
+fn rates(
+    key: &str,
+    text: &str,
+    one: &dyn Fn(&str) -> Option<u64>,
+) -> Result<[Option<u64>; 3], String> {
+    let parts: Vec<&str> = text.split(',').collect();
+    let mut all = [None; 3];
+    for (i, to) in all.iter_mut().enumerate() {
+        let part = parts.get(i).or(parts.last().filter(|_| parts.len() == 1));
+        if let Some(part) = part.filter(|p| !p.is_empty() || parts.len() == 1) {
+            let n = one(part).filter(|n| (1..1 << 50).contains(n));
+            *to = Some(n.ok_or_else(|| format!("{key}={text}: not a rate (as 10m, or 200)"))?);
+        }
+    }
+    Ok(all)
+}
+
+fn service(text: &str) -> Result<Service, String> {
+    let (kind, n) = text.split_once(':').unwrap_or((text, "1"));
+    let n = n.parse::<u64>().ok().filter(|n| *n > 0);
+    match (kind, n) {
+        ("roundrobin", Some(n)) => Ok(Service::RoundRobin(n)),
+        ("sequential", Some(_)) => Ok(Service::Sequential),
+        ("random", Some(n)) => Ok(Service::Random(n)),
+        _ => Err(format!(
+            "file_service_type={text}: one of roundrobin, sequential, random, perhaps with :CALLS"
+        )),
+    }
+}
+
+fn engine(text: &str) -> Result<Engine, String> {
+    match text {
+        "sync" | "psync" | "vsync" | "pvsync" | "pvsync2" | "mmap" => Ok(Engine::Sync),
+        "libaio" | "io_uring" | "posixaio" => Ok(Engine::Async),
+        _ => Err(format!(
+            "ioengine={text}: one of sync, psync, vsync, pvsync, mmap, libaio, io_uring, posixaio"
+        )),
+    }
+}
+
+fn distribution(text: &str) -> Result<Distribution, String> {
+    let (kind, theta) = text.split_once(':').unwrap_or((text, ""));
+    let theta = || {
+        let x = if theta.is_empty() { "1.1" } else { theta };
+        let x = x.parse::<f64>().ok().filter(|x| *x > 0.0 && *x < 100.0);
+        x.ok_or_else(|| format!("random_distribution={text}: not a number of 0..100"))
+    };
+    match kind {
+        "random" => Ok(Distribution::Uniform),
+        "zipf" => Ok(Distribution::Zipf(theta()?)),
+        "pareto" => {
+            let x = if text.contains(':') { theta()? } else { 0.2 };
+            if x >= 1.0 {
+                return Err(format!(
+                    "random_distribution={text}: a pareto power is below 1"
+                ));
+            }
+            Ok(Distribution::Pareto(x))
+        }
+        "normal" => {
+            let x = theta()?;
+            Ok(Distribution::Normal(x))
+        }
+        "zoned" => zones(text),
+        _ => Err(format!(
+            "random_distribution={text}: one of random, zipf:THETA, pareto:POWER, \
+             normal:PERCENT, zoned:CALLS/PLACES:CALLS/PLACES"
+        )),
+    }
+}
+
+/// "zoned:60/10:30/20:10/70": per cent of the calls and of the places, together 100 each.
+fn zones(text: &str) -> Result<Distribution, String> {
+    let bad =
+        || format!("random_distribution={text}: shares of calls and of places, each together 100");
+    let mut all = Vec::new();
+    for part in text.split(':').skip(1) {
+        let (calls, places) = part.split_once('/').ok_or_else(bad)?;
+        let share = |t: &str| t.parse::<f64>().ok().filter(|x| (0.0..=100.0).contains(x));
+        all.push((
+            share(calls).ok_or_else(bad)?,
+            share(places).ok_or_else(bad)?,
+        ));
+    }
+    let sums = all.iter().fold((0.0, 0.0), |s, z| (s.0 + z.0, s.1 + z.1));
+    if (sums.0 - 100.0).abs() > 0.01 || (sums.1 - 100.0).abs() > 0.01 {
+        return Err(bad());
+    }
+    Ok(Distribution::Zoned(all))
+}
+
+/// Class and level are set by two options, in any order; a level alone means best effort.
+fn prio(old: IoPrio, class: Option<u64>, level: Option<u64>) -> IoPrio {
+    let class = class.unwrap_or(match old.class as u64 {
+        0 => 2,
+        c => c,
+    });
+    let level = level.unwrap_or(u64::from(old.level));
+    IoPrio::from_numbers(class, level).unwrap_or(old)
+}
+
+/// Files lie in the run's own directory and nowhere else.
+fn file_name(text: &str) -> Result<String, String> {
+    let bad = text.is_empty()
+        || text.len() > 200
+        || text.contains(['/', ':', '\0'])
+        || text == ".."
+        || text == ".";
+    if bad {
+        return Err(format!(
+            "filename={text}: one plain name; files are made in the run's own directory"
+        ));
+    }
+    Ok(text.to_owned())
+}

@@ -1,0 +1,389 @@
+//! Which call is next: file, direction, place, length.
+
+use super::job::{Blocks, Dir, Distribution, Job, Service};
+use crate::machine::{Fd, Machine};
+use crate::scripts::common::*;
+use rand::Rng;
+use rand::seq::SliceRandom;
+
+/// A map of places visited is kept up to so many blocks; beyond, places may repeat.
+const MAP_BLOCKS: u64 = 1 << 24;
+
+/// What a call is.
+#[derive(Clone, Copy)]
+pub(super) struct Call {
+    pub fd: Fd,
+    pub dir: Dir,
+    pub off: u64,
+    pub len: u32,
+}
+
+/// One file, as far as it was visited.
+struct Visited {
+    fd: Fd,
+    /// Next sequential place of each direction.
+    at: [u64; 3],
+    /// Bytes begun, in its turn of a sequential service.
+    bytes: u64,
+    /// Places not yet visited, of random jobs with a map.
+    map: Vec<u32>,
+    /// Which were, where lengths differ: a call ends before a place that was.
+    seen: Vec<bool>,
+}
+
+/// The files of a job, and what was asked of them.
+pub(super) struct Places {
+    files: Vec<Visited>,
+    /// Bytes of each file's region, whole blocks.
+    each: u64,
+    /// Bytes to move before the job is done.
+    goal: u64,
+    /// The grid of places.
+    unit: u32,
+    /// The file whose turn it is, and how many calls of its turn are over.
+    turn: (usize, u64),
+    zipf: Option<(f64, f64)>,
+    /// A block that was discarded and is now to be written.
+    pending: Option<Call>,
+    /// Calls and bytes begun; of discarded blocks that are written, the discards.
+    pub ios: u64,
+    pub bytes: u64,
+    /// Calls and bytes begun, by direction.
+    pub of: [(u64, u64); 3],
+}
+
+impl Places {
+    /// Of files whose regions have `each` bytes.
+    pub(super) fn new(job: &Job, fds: &[Fd], each: u64) -> Self {
+        let unit = job.smallest();
+        let each = each - each % u64::from(unit);
+        let all = each * fds.len() as u64;
+        let size = if job.size > 0 { job.size.min(all) } else { all };
+        let fresh = |fd: &Fd| Visited {
+            fd: *fd,
+            at: [0; 3],
+            bytes: 0,
+            map: Vec::new(),
+            seen: Vec::new(),
+        };
+        Places {
+            files: fds.iter().map(fresh).collect(),
+            each,
+            goal: job.io_size.unwrap_or(size).saturating_mul(job.loops),
+            unit,
+            turn: (0, 0),
+            zipf: None,
+            pending: None,
+            ios: 0,
+            bytes: 0,
+            of: [(0, 0); 3],
+        }
+    }
+
+    /// Is there more to do, time apart?
+    pub(super) fn more(&self, job: &Job) -> bool {
+        if self.pending.is_some() {
+            return true;
+        }
+        if job.number_ios.is_some_and(|n| self.ios >= n) {
+            return false;
+        }
+        job.time_based || self.bytes < self.goal
+    }
+
+    /// The file of the next call; a sync takes its turn as any call does.
+    pub(super) fn file<M: Machine>(&mut self, m: &mut M, job: &Job) -> Fd {
+        let n = self.pick(m, job);
+        self.files[n].fd
+    }
+
+    fn pick<M: Machine>(&mut self, m: &mut M, job: &Job) -> usize {
+        let n = self.files.len();
+        if n == 1 {
+            return 0;
+        }
+        let (mut at, done) = self.turn;
+        match job.service {
+            Service::Random(_) if done == 0 => at = uniform(m, 0, n as u64 - 1) as usize,
+            Service::Sequential if self.files[at].bytes >= self.each => {
+                at = (at + 1) % n;
+                self.files[at].bytes = 0;
+            }
+            _ => {}
+        }
+        self.turn = match job.service {
+            Service::RoundRobin(turn) if done + 1 >= turn => ((at + 1) % n, 0),
+            Service::Random(turn) if done + 1 >= turn => (at, 0),
+            _ => (at, done + 1),
+        };
+        at
+    }
+
+    /// The next call.
+    pub(super) fn next<M: Machine>(&mut self, m: &mut M, job: &Job) -> Call {
+        if let Some(call) = self.pending.take() {
+            self.of[Dir::Write as usize].0 += 1;
+            self.of[Dir::Write as usize].1 += u64::from(call.len);
+            return call;
+        }
+        let p = job.pattern;
+        let dir = match (p.reads, p.writes) {
+            _ if p.trims => Dir::Trim,
+            (true, true) if m.rng().random_range(0..100) >= job.mix_read => Dir::Write,
+            (true, _) => Dir::Read,
+            _ => Dir::Write,
+        };
+        let n = self.pick(m, job);
+        let blocks = &job.blocks[dir as usize];
+        let (place, len) = if p.random {
+            self.random(m, job, n, blocks)
+        } else {
+            self.sequential(m, n, dir, blocks)
+        };
+        self.ios += 1;
+        self.bytes += u64::from(len);
+        self.files[n].bytes += u64::from(len);
+        self.of[dir as usize].0 += 1;
+        self.of[dir as usize].1 += u64::from(len);
+        let call = Call {
+            fd: self.files[n].fd,
+            dir,
+            off: job.offset + place,
+            len,
+        };
+        if p.trims_first {
+            let write = Dir::Write;
+            self.pending = Some(Call { dir: write, ..call });
+        }
+        call
+    }
+
+    /// A length that fits into `room`, or the smallest.
+    fn length<M: Machine>(&self, m: &mut M, blocks: &Blocks, room: u64) -> u32 {
+        if blocks.fixed() {
+            return blocks.min();
+        }
+        // A few draws find one wherever one fits often; else the smallest does.
+        for _ in 0..64 {
+            let len = draw(m, blocks);
+            if u64::from(len) <= room {
+                return len;
+            }
+        }
+        blocks.min()
+    }
+
+    fn sequential<M: Machine>(
+        &mut self,
+        m: &mut M,
+        n: usize,
+        dir: Dir,
+        blocks: &Blocks,
+    ) -> (u64, u32) {
+        let mut at = self.files[n].at[dir as usize];
+        if at + u64::from(blocks.min()) > self.each {
+            at = 0;
+        }
+        let len = self.length(m, blocks, self.each - at);
+        self.files[n].at[dir as usize] = at + u64::from(len);
+        (at, len)
+    }
+
+    fn random<M: Machine>(
+        &mut self,
+        m: &mut M,
+        job: &Job,
+        n: usize,
+        blocks: &Blocks,
+    ) -> (u64, u32) {
+        let unit = u64::from(self.unit);
+        let count = self.each / unit;
+        let mapped =
+            job.distribution == Distribution::Uniform && !job.norandommap && count <= MAP_BLOCKS;
+        let len = draw(m, blocks);
+        if !mapped {
+            // A block that would reach over the file's end moves down.
+            let place = self.rank(m, job, count) * unit;
+            let fits = place.min(self.each - u64::from(len).min(self.each));
+            return (fits - fits % unit, len);
+        }
+        let f = &mut self.files[n];
+        let fixed = blocks.fixed() && len == self.unit;
+        let place = loop {
+            let Some(place) = f.map.pop() else {
+                f.map = (0..count as u32).collect();
+                f.map.shuffle(m.rng());
+                f.seen.clear();
+                if !fixed {
+                    f.seen.resize(count as usize, false);
+                }
+                continue;
+            };
+            if !f.seen.get(place as usize).is_some_and(|s| *s) {
+                break u64::from(place);
+            }
+        };
+        if fixed && f.seen.is_empty() {
+            return (place * unit, len);
+        }
+        f.seen.resize(count as usize, false);
+        let want = u64::from(len).div_ceil(unit) as usize;
+        let free = f.seen[place as usize..].iter().take(want);
+        let free = free.take_while(|s| !**s).count();
+        f.seen[place as usize..place as usize + free].fill(true);
+        let len = u64::from(len).min(free as u64 * unit) as u32;
+        (place * unit, len)
+    }
+
+    fn rank<M: Machine>(&mut self, m: &mut M, job: &Job, blocks: u64) -> u64 {
+        let rank = match &job.distribution {
+            Distribution::Uniform => return uniform(m, 0, blocks - 1),
+            Distribution::Zoned(zones) => return zone(m, zones, blocks),
+            Distribution::Zipf(theta) => {
+                let law = self
+                    .zipf
+                    .get_or_insert_with(|| (*theta, zeta(blocks, *theta)));
+                zipf(m, blocks, *law)
+            }
+            Distribution::Pareto(h) => pareto(m.rng().random(), *h, blocks),
+            Distribution::Normal(percent) => loop {
+                let x = (0.5 + normal(m) * percent / 100.0) * blocks as f64;
+                if (0.0..blocks as f64).contains(&x) {
+                    break x as u64;
+                }
+            },
+        };
+        spread(rank.min(blocks - 1), blocks)
+    }
+}
+
+fn draw<M: Machine>(m: &mut M, blocks: &Blocks) -> u32 {
+    match blocks {
+        Blocks::Range(lo, hi) if lo == hi => *lo,
+        Blocks::Range(lo, hi) => {
+            let unit = if lo % 4096 == 0 { 4096 } else { 512 };
+            lo + unit * m.rng().random_range(0..=(hi - lo) / unit)
+        }
+        Blocks::Split(all) => {
+            let mut left = m.rng().random_range(0..100);
+            for (bytes, share) in all {
+                if left < *share {
+                    return *bytes;
+                }
+                left -= share;
+            }
+            blocks.min()
+        }
+    }
+}
+
+/// A place of one of the zones.
+fn zone<M: Machine>(m: &mut M, zones: &[(f64, f64)], blocks: u64) -> u64 {
+    let mut left = m.rng().random::<f64>() * 100.0;
+    let mut from = 0.0;
+    for (calls, places) in zones {
+        if left < *calls && *places > 0.0 {
+            let x = from + m.rng().random::<f64>() * places;
+            return ((x / 100.0 * blocks as f64) as u64).min(blocks - 1);
+        }
+        left -= calls;
+        from += places;
+    }
+    blocks - 1
+}
+
+/// A rank of 0..n: the share `h` of the ranks has 1 - h of the weight, of it again, and so on.
+fn pareto(u: f64, h: f64, n: u64) -> u64 {
+    let power = libm::log(h) / libm::log(1.0 - h);
+    (libm::pow(u, power) * (n - 1) as f64) as u64
+}
+
+/// Sum of 1/k^theta for k = 1..=n: the first ten thousand terms, the rest by its integral.
+fn zeta(n: u64, theta: f64) -> f64 {
+    let exact = n.min(10_000);
+    let head: f64 = (1..=exact).map(|k| libm::pow(k as f64, -theta)).sum();
+    if n == exact {
+        return head;
+    }
+    let integral = |a: f64, b: f64| {
+        if (theta - 1.0).abs() < 1e-9 {
+            libm::log(b / a)
+        } else {
+            (libm::pow(b, 1.0 - theta) - libm::pow(a, 1.0 - theta)) / (1.0 - theta)
+        }
+    };
+    head + integral(exact as f64 + 0.5, n as f64 + 0.5)
+}
+
+/// A rank of 0..n by Zipf's law: by bisection over the sums of weights.
+fn zipf<M: Machine>(m: &mut M, n: u64, (theta, all): (f64, f64)) -> u64 {
+    let u = m.rng().random::<f64>() * all;
+    let (mut lo, mut hi) = (0, n - 1);
+    // Few ranks hold most of the weight: a walk finds them, the tail is inverted.
+    let mut sum = 0.0;
+    for k in 1..=64.min(n) {
+        sum += libm::pow(k as f64, -theta);
+        if u < sum {
+            return k - 1;
+        }
+        lo = k.min(n - 1);
+    }
+    while lo < hi {
+        let mid = lo + (hi - lo) / 2;
+        let below = zeta(mid + 1, theta);
+        if below > u {
+            hi = mid;
+        } else {
+            lo = mid + 1;
+        }
+    }
+    lo
+}
+
+/// Ranks lie all over the file, not at its start: a permutation of 0..n.
+fn spread(rank: u64, n: u64) -> u64 {
+    let mut step = (n as f64 * 0.618_033_988_749_895) as u64 | 1;
+    while gcd(step, n) != 1 {
+        step += 2;
+    }
+    (u128::from(rank) * u128::from(step) % u128::from(n)) as u64
+}
+
+fn gcd(a: u64, b: u64) -> u64 {
+    if b == 0 { a } else { gcd(b, a % b) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spread_ranks_are_all_places() {
+        for n in [1, 2, 3, 5, 10, 2560, 4096, 99_991, 100_000] {
+            let mut seen = vec![false; n as usize];
+            for rank in 0..n {
+                seen[spread(rank, n) as usize] = true;
+            }
+            assert!(seen.iter().all(|s| *s), "{n}");
+        }
+    }
+
+    /// fio-genzipf -t pareto -i 0.2 of fio 3.33, 262144 hits on as many blocks: the hottest 5, 10,
+    /// 20, 50 % of the blocks that were hit hold 57.1, 63.6, 71.4, 84.6 %.
+    #[test]
+    fn pareto_hits_are_those_of_fio() {
+        let n = 262_144u64;
+        let mut hits = vec![0u32; n as usize];
+        for i in 0..n {
+            // Evenly, in place of at random: a hit between two draws counts as one.
+            hits[pareto((i as f64 + 0.5) / n as f64, 0.2, n) as usize] += 1;
+        }
+        // Where draws are rarer than blocks, chance leaves some out and hits others twice, which
+        // even draws do not: the hot end is what is held.
+        hits.sort_unstable_by(|a, b| b.cmp(a));
+        let hot = |blocks: usize| f64::from(hits[..blocks].iter().sum::<u32>()) / n as f64;
+        // 5 % of the 81271 blocks hit.
+        assert!((hot(4064) - 0.571).abs() < 0.02, "{}", hot(4064));
+        assert!((hot(8127) - 0.636).abs() < 0.02, "{}", hot(8127));
+    }
+}
