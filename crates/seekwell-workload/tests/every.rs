@@ -29,7 +29,7 @@ const SHORT: &[(&str, &[(&str, &str)])] = &[
         &[("scale", "1"), ("transactions", "100"), ("segments", "1")],
     ),
     ("sqlite", &[("transactions", "20")]),
-    ("androbench-io", &[("size", "1m")]),
+    ("androbench-io", &[("size", "1m"), ("write_size", "1m")]),
     ("mysql-scan", &[("size", "8m")]),
     ("hdparm", &[("seconds", "20ms"), ("settle", "0")]),
     ("seeker", &[("seconds", "10ms")]),

@@ -111,7 +111,7 @@ fn a_fio_job_file_runs_in_both_worlds() {
     ] {
         let r = seekwell(&args);
         assert_eq!(r.code, 0, "{}", r.err);
-        assert!(r.err.contains("verify changes nothing here"), "{}", r.err);
+        assert!(r.err.contains("verify: nothing is read back"), "{}", r.err);
         let doc: Value = serde_json::from_str(&r.out).expect("JSON");
         let ops = doc["records"][0]["operations"]
             .as_array()

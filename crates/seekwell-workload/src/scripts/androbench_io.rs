@@ -1,30 +1,38 @@
 //! AndroBench 3.4, the file part: sequential and random read and write past the page cache.
 //!
-//! One thread on one laid-out file, in this order: sequential read, sequential write, random read,
-//! random write. File size and whether the write goes into existing blocks are estimates: the app
-//! is closed.
+//! Each thread has one laid-out file and goes through it in this order: sequential read, sequential
+//! write, random read, random write; phases begin together. Sizes, calls, the way the file is opened
+//! for writing and that it was written before are estimates: the app is closed. Where they matter
+//! (a write past the cache is one request; with O_DSYNC a flush more, with O_SYNC a commit of the
+//! file's times and two flushes), they are parameters.
 
 use super::common::*;
 use crate::fail::{Context, Outcome};
-use crate::machine::{Fd, Machine};
+use crate::machine::{Barrier, Fd, How, Machine};
 use crate::note::Mark;
 use crate::params::{Kind, Params, param, profile};
 use crate::registry::{Needs, Workload};
-use seekwell_core::OpenFlags;
+use seekwell_core::{NSEC_PER_SEC, OpenFlags};
 
 /// Documentation.
 pub const WORKLOAD: Workload = Workload {
     name: "androbench-io",
     summary: "sequential and random read and write of a phone benchmark, direct",
-    metric: "MB/s (sequential), IOPS (random), higher is better",
-    stresses: "the device, one request at a time",
+    metric: "MB/s (sequential; of 1048576 bytes, as its sizes are), IOPS (random), higher is better",
+    stresses: "the device, one request of each thread at a time",
     source: "AndroBench 3.4 (Kim and Kim, 2012), default settings",
     params: &[
         param(
             "size",
             Kind::Bytes(4096, 1 << 44),
             "32MiB",
-            "bytes of the file",
+            "bytes that are read",
+        ),
+        param(
+            "write_size",
+            Kind::Bytes(4096, 1 << 44),
+            "32MiB",
+            "bytes that are written, from the front of the same file",
         ),
         param(
             "sequential",
@@ -38,19 +46,60 @@ pub const WORKLOAD: Workload = Workload {
             "4KiB",
             "bytes of a random call",
         ),
+        param(
+            "calls",
+            Kind::Count(0, 1_000_000_000),
+            "0",
+            "random calls of a phase; 0: as many as fill the size",
+        ),
+        param(
+            "write",
+            Kind::Choice(&["direct", "dsync", "sync"]),
+            "direct",
+            "how the file is opened for writing: past the cache, or also O_DSYNC or O_SYNC",
+        ),
+        param(
+            "threads",
+            Kind::Count(1, 256),
+            "1",
+            "threads, each with a file of its own",
+        ),
+        param(
+            "services",
+            Kind::Time(0, 3600 * NSEC_PER_SEC),
+            "0",
+            "mean time between bursts of three fsyncs by other services; 0: none",
+        ),
     ],
-    profiles: &[profile(
-        "v5",
-        "defaults of versions 4 and 5, one thread",
-        &[("size", "64m"), ("sequential", "32m")],
-    )],
+    profiles: &[
+        profile(
+            "v5",
+            "defaults of versions 4 and 5, one thread",
+            &[
+                ("size", "64m"),
+                ("write_size", "64m"),
+                ("sequential", "32m"),
+            ],
+        ),
+        profile(
+            "v5-threads",
+            "the same with the eight threads one can choose",
+            V5_THREADS,
+        ),
+        profile(
+            "anandtech",
+            "100 MB files: the defaults were found too small to be repeatable",
+            &[("size", "100m"), ("write_size", "100m")],
+        ),
+    ],
     needs: Needs::Directory,
-    space: |p| p.int("size"),
+    space: |p| p.int("size").max(p.int("write_size")) * p.int("threads") + (64 << 20),
     check: |p| {
-        for name in ["sequential", "random"] {
-            if p.int(name) % 4096 != 0 || p.int(name) > p.int("size") {
+        for name in ["sequential", "random", "size", "write_size"] {
+            let least = p.int("size").min(p.int("write_size"));
+            if p.int(name) % 4096 != 0 || (!name.ends_with("size") && p.int(name) > least) {
                 return Err(format!(
-                    "{name} must be a multiple of 4096 and not above size"
+                    "{name} must be a multiple of 4096, and a call not larger than a size"
                 ));
             }
         }
@@ -58,39 +107,131 @@ pub const WORKLOAD: Workload = Workload {
     },
 };
 
+const V5_THREADS: &[(&str, &str)] = &[
+    ("size", "64m"),
+    ("write_size", "64m"),
+    ("sequential", "32m"),
+    ("threads", "8"),
+];
+
+/// A phase: name, writes, at random places.
+type Phase = (&'static str, bool, bool);
+const PHASES: [Phase; 4] = [
+    ("sequential read", false, false),
+    ("sequential write", true, false),
+    ("random read", false, true),
+    ("random write", true, true),
+];
+
+/// What all threads know.
+#[derive(Clone)]
+struct Setting {
+    sizes: [u64; 2],
+    lens: [u32; 2],
+    calls: u64,
+    write: OpenFlags,
+    /// Begins and ends each phase, with the task that takes the time.
+    together: Barrier,
+}
+
+impl Setting {
+    fn len(&self, phase: Phase) -> u64 {
+        u64::from(self.lens[usize::from(phase.2)])
+    }
+    /// Calls of a phase, and places of it.
+    fn calls(&self, phase: Phase) -> (u64, u64) {
+        let places = self.sizes[usize::from(phase.1)] / self.len(phase);
+        let calls = match self.calls {
+            n if phase.2 && n > 0 => n,
+            _ => places,
+        };
+        (calls, places)
+    }
+}
+
 /// The script.
 pub async fn run<M: Machine>(m: &mut M, p: &Params, dir: &str) -> Outcome {
-    let path = format!("{dir}/androbench");
-    let size = p.int("size");
-    lay_out(m, &path, size).await?;
+    let threads = p.int("threads");
+    let sizes = [p.int("size"), p.int("write_size")];
+    for t in 0..threads {
+        let largest = sizes[0].max(sizes[1]);
+        lay_out(m, &format!("{dir}/androbench{t}"), largest).await?;
+    }
     m.syncfs().await.doing(|| "sync")?;
     m.drop_caches().await.doing(|| "drop caches")?;
-    let fd = open(m, &path, OpenFlags::DIRECT).await?;
+    let s = Setting {
+        sizes,
+        lens: [p.small("sequential"), p.small("random")],
+        calls: p.int("calls"),
+        write: OpenFlags::DIRECT
+            | match p.word("write") {
+                "dsync" => OpenFlags::DSYNC,
+                "sync" => OpenFlags::SYNC,
+                _ => OpenFlags::empty(),
+            },
+        together: m.barrier(p.small("threads") + 1),
+    };
+    let stop = Shared::new(false);
+    let mut others = Group::new();
+    if p.int("services") > 0 {
+        let (path, mean, stop) = (format!("{dir}/services"), p.time("services"), stop.clone());
+        let script = move |m| services(m, path, mean, stop);
+        others.spawn(m, How::named("services"), script).await?;
+    }
     m.mark(Mark::ClockStart);
-    for (phase, write, random) in [
-        ("sequential read", false, false),
-        ("sequential write", true, false),
-        ("random read", false, true),
-        ("random write", true, true),
-    ] {
-        m.mark(Mark::Phase(phase));
-        let len = p.small(if random { "random" } else { "sequential" });
-        let calls = size / u64::from(len);
+    let mut group = Group::new();
+    for t in 0..threads {
+        let (path, s) = (format!("{dir}/androbench{t}"), s.clone());
+        let script = move |m| thread(m, path, s);
+        group
+            .spawn(m, How::named(format!("thread{t}")), script)
+            .await?;
+    }
+    let timed = clock(m, &s, threads).await;
+    let outcome = both(timed, group.join(m).await);
+    stop.with(|s| *s = true);
+    both(outcome, others.join(m).await)
+}
+
+/// Takes the time of each phase.
+async fn clock<M: Machine>(m: &mut M, s: &Setting, threads: u64) -> Outcome {
+    for phase in PHASES {
+        m.mark(Mark::Phase(phase.0));
+        m.arrive(s.together).await.doing(|| "begin a phase")?;
         let start = m.now();
-        for i in 0..calls {
-            let n = if random { uniform(m, 0, calls - 1) } else { i };
-            let op = m.op_begin(phase);
-            call(m, fd, write, n * u64::from(len), len, &path).await?;
-            m.op_end(op, u64::from(len));
-        }
+        m.arrive(s.together).await.doing(|| "end a phase")?;
         let secs = seconds(m, start);
-        if random {
-            m.metric(phase, "IOPS", rate(calls as f64, secs), true);
+        let calls = s.calls(phase).0 * threads;
+        if phase.2 {
+            m.metric(phase.0, "IOPS", rate(calls as f64, secs), true);
         } else {
-            m.metric(phase, "MB/s", rate(mib(calls * u64::from(len)), secs), true);
+            let moved = mib(calls * s.len(phase));
+            m.metric(phase.0, "MB/s", rate(moved, secs), true);
         }
     }
-    close(m, fd, &path).await
+    Ok(())
+}
+
+async fn thread<M: Machine>(mut m: M, path: String, s: Setting) -> Outcome {
+    let m = &mut m;
+    let read = open(m, &path, OpenFlags::DIRECT | OpenFlags::RDONLY).await?;
+    let write = open(m, &path, s.write).await?;
+    for phase in PHASES {
+        let (name, writes, random) = phase;
+        m.arrive(s.together).await.doing(|| "begin a phase")?;
+        let len = s.lens[usize::from(random)];
+        let (calls, places) = s.calls(phase);
+        let fd = if writes { write } else { read };
+        for i in 0..calls {
+            let n = if random { uniform(m, 0, places - 1) } else { i };
+            let op = m.op_begin(name);
+            call(m, fd, writes, n * u64::from(len), len, &path).await?;
+            m.op_end(op, u64::from(len));
+        }
+        m.arrive(s.together).await.doing(|| "end a phase")?;
+    }
+    close(m, read, &path).await?;
+    close(m, write, &path).await
 }
 
 async fn call<M: Machine>(
@@ -117,12 +258,12 @@ mod tests {
 
     #[test]
     fn four_phases() {
-        let t = Trial::run("androbench-io", &[("size", "4m")]);
+        let t = Trial::run("androbench-io", &[("size", "4m"), ("write_size", "2m")]);
         for (phase, n) in [
             ("sequential read", 16),
-            ("sequential write", 16),
+            ("sequential write", 8),
             ("random read", 1024),
-            ("random write", 1024),
+            ("random write", 512),
         ] {
             assert_eq!(t.ops(phase), n, "{phase}");
         }
@@ -135,5 +276,60 @@ mod tests {
             .collect();
         assert_eq!(units, ["MB/s", "MB/s", "IOPS", "IOPS"]);
         assert_eq!(t.left_over(), 0);
+    }
+
+    #[test]
+    fn calls_are_aligned_inside_their_size_and_random_where_they_should_be() {
+        let given = [("size", "4m"), ("write_size", "2m"), ("calls", "300")];
+        let t = Trial::run("androbench-io", &given);
+        assert_eq!((t.ops("random read"), t.ops("random write")), (300, 300));
+        let reads = t.ranges("read", "androbench0");
+        assert!(
+            reads[..16]
+                .iter()
+                .enumerate()
+                .all(|(i, r)| r.0 == i as u64 * 262_144)
+        );
+        let writes = t.ranges("write", "androbench0");
+        let random: Vec<u64> = writes.iter().filter(|r| r.1 == 4096).map(|r| r.0).collect();
+        assert_eq!(random.len(), 300);
+        assert!(random.iter().all(|o| o % 4096 == 0 && *o < 2 << 20));
+        // Uniform over 512 places: chi-square over 8 parts of 64, 7 degrees, 1 in 1000.
+        let mut parts = [0.0f64; 8];
+        random.iter().for_each(|o| parts[(o >> 18) as usize] += 1.0);
+        let chi: f64 = parts.iter().map(|n| (n - 37.5).powi(2) / 37.5).sum();
+        assert!(chi < 24.3, "{parts:?}");
+    }
+
+    #[test]
+    fn threads_have_their_own_files_and_begin_phases_together() {
+        let t = Trial::run(
+            "androbench-io",
+            &[("size", "1m"), ("write_size", "1m"), ("threads", "3")],
+        );
+        assert_eq!(t.ops("random read"), 3 * 256);
+        let log = t.world.log();
+        let last = log
+            .iter()
+            .rposition(|c| c.name == "read" && c.len == 262_144);
+        let first = log
+            .iter()
+            .position(|c| c.name == "write" && c.len == 262_144 && c.path.contains("androbench"));
+        assert!(first > last, "no thread writes before all have read");
+    }
+
+    #[test]
+    fn sizes_that_are_no_blocks_are_refused() {
+        for (k, v) in [
+            ("size", "5000"),
+            ("sequential", "64m"),
+            ("random", "1000000"),
+        ] {
+            let given = [(k.to_owned(), v.to_owned())];
+            let e = crate::Plan::new("androbench-io", &given)
+                .expect_err("refused")
+                .to_string();
+            assert!(e.contains("multiple of 4096"), "{e}");
+        }
     }
 }

@@ -4,7 +4,7 @@ use crate::fail::{Context, Fail, Outcome};
 use crate::machine::{Fd, How, Join, Machine};
 use rand::Rng;
 use seekwell_core::rng::Pcg64Mcg;
-use seekwell_core::{Advice, Instant, OpenFlags};
+use seekwell_core::{Advice, Instant, Nanos, OpenFlags};
 use std::future::Future;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -108,6 +108,44 @@ pub fn lognormal_of(rng: &mut Pcg64Mcg, median: f64, mean: f64) -> f64 {
 /// Lognormal with this median and mean (mean above median).
 pub fn lognormal<M: Machine>(m: &mut M, median: f64, mean: f64) -> f64 {
     lognormal_of(m.rng(), median, mean)
+}
+
+/// Exponential with this mean: the distance of events that do not know of each other.
+pub fn exponential<M: Machine>(m: &mut M, mean: Nanos) -> Nanos {
+    let u = 1.0 - m.rng().random::<f64>();
+    Nanos((-libm::log(u) * mean.0 as f64) as u64)
+}
+
+/// What else a phone does: at exponential distances a burst of three small appends, each synced,
+/// until `stop`.
+pub async fn services<M: Machine>(
+    mut m: M,
+    path: String,
+    mean: Nanos,
+    stop: Shared<bool>,
+) -> Outcome {
+    let m = &mut m;
+    let fd = open(m, &path, OpenFlags::CREATE).await?;
+    let mut due = m.now();
+    loop {
+        due = due + exponential(m, mean);
+        while m.now() < due {
+            if stop.with(|s| *s) {
+                return close(m, fd, &path).await;
+            }
+            // In pieces, or the end of the run would wait for the next burst.
+            let left = due.since(m.now()).min(Nanos::from_ms(100));
+            m.sleep(left).await.doing(|| "sleep")?;
+        }
+        for _ in 0..3 {
+            let op = m.op_begin("service fsync");
+            m.append(fd, 4096)
+                .await
+                .doing(|| format!("append to {path}"))?;
+            m.fsync(fd).await.doing(|| format!("fsync {path}"))?;
+            m.op_end(op, 4096);
+        }
+    }
 }
 
 /// Seconds since `start`.

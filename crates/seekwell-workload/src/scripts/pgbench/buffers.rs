@@ -1,7 +1,7 @@
 //! Shared buffers: which pages are in memory, which of them are dirty, which were logged whole
 //! since the last checkpoint began.
 
-use super::{PAGE, Server, wal};
+use super::{PAGE, RECORDS, Server, wal};
 use crate::fail::{Context, Outcome};
 use crate::machine::Machine;
 
@@ -200,10 +200,11 @@ pub(super) async fn touch<M: Machine>(m: &mut M, s: &Server, page: u64) -> Outco
     get(m, s, page, false).await.map(|_| ())
 }
 
-/// Changes a page; bytes of log beyond the record.
-pub(super) async fn touch_write<M: Machine>(m: &mut M, s: &Server, page: u64) -> Outcome<u64> {
+/// Changes a page and logs it, whole if that is due; bytes of log.
+pub(super) async fn change<M: Machine>(m: &mut M, s: &Server, page: u64) -> Outcome<u64> {
     let whole = get(m, s, page, true).await?;
-    let lsn = s.wal.with(|w| w.inserted());
+    let bytes = s.record / RECORDS + if whole { u64::from(PAGE) } else { 0 };
+    let lsn = wal::insert(m, s, bytes).await?;
     s.pool.with(|p| p.changed(page, lsn));
-    Ok(if whole { u64::from(PAGE) } else { 0 })
+    Ok(bytes)
 }

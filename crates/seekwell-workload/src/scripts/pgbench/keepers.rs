@@ -11,6 +11,8 @@ use std::sync::Arc;
 /// How often both look (bgwriter_delay), and how many pages the writer cleans (bgwriter_lru_maxpages).
 const DELAY: Nanos = Nanos::from_ms(200);
 const CLEAN: usize = 100;
+/// Bytes of a checkpoint's record.
+const RECORD: u64 = 100;
 
 /// When checkpoints come and how they spread their writes.
 #[derive(Clone, Copy)]
@@ -79,6 +81,9 @@ async fn checkpoint<M: Machine>(
         m.fsync(fd).await.doing(|| "fsync a table")?;
         m.op_end(op, 0);
     }
+    // The checkpoint's own record must be on disk before pg_control names it.
+    let lsn = wal::insert(m, s, RECORD).await?;
+    wal::flush(m, s, lsn).await?;
     let done = m.write(s.control, 0, PAGE).await;
     done.doing(|| "write pg_control")?;
     m.fsync(s.control).await.doing(|| "fsync pg_control")?;

@@ -1,5 +1,5 @@
 use crate::note::Mark;
-use crate::testing::Trial;
+use crate::testing::{Call, Trial};
 
 #[test]
 fn every_commit_is_on_disk_and_clients_share_flushes() {
@@ -87,6 +87,41 @@ fn checkpoints_come_by_volume_and_sync_every_file() {
         let n = t.calls_on("fsync", file);
         assert_eq!(n, each, "{file}");
     }
+    // pg_control is written after the tables are on disk and the checkpoint's record is.
+    let log = t.world.log();
+    let control = |c: &&Call| c.name == "write" && c.path.contains("pg_control");
+    let task = log.iter().rev().find(control).expect("a checkpoint").task;
+    let of: Vec<_> = log.iter().filter(|c| c.task == task).collect();
+    for at in (0..of.len()).filter(|i| control(&of[*i])) {
+        let before: Vec<_> = of[..at]
+            .iter()
+            .rev()
+            .take(3)
+            .map(|c| (c.name, c.path.contains("wal.")))
+            .collect();
+        assert_eq!(before[0], ("fdatasync", true), "{before:?}");
+        assert_eq!(before[1], ("write", true), "{before:?}");
+    }
+}
+
+#[test]
+fn a_transaction_logs_its_records_and_every_page_once_whole() {
+    let given = [
+        ("scale", "1"),
+        ("transactions", "1"),
+        ("clients", "1"),
+        ("record", "1000"),
+        ("wal_buffers", "16m"),
+    ];
+    let t = Trial::run("pgbench", &given);
+    let log: Vec<_> = t
+        .ranges("write", "wal.")
+        .into_iter()
+        .filter(|r| r.1 < 1 << 20)
+        .collect();
+    // Accounts, tellers, branches, history whole, and 1000 bytes: five pages in one write.
+    assert_eq!(log, [(0, 5 * 8192)]);
+    assert_eq!(t.calls_on("fdatasync", "wal."), 1);
 }
 
 #[test]

@@ -13,7 +13,7 @@ mod tree;
 
 use super::common::*;
 use crate::fail::{Context, Outcome};
-use crate::machine::Machine;
+use crate::machine::{How, Machine};
 use crate::note::Mark;
 use crate::params::{Kind, Params, param, profile};
 use crate::registry::{Needs, Workload, any};
@@ -67,10 +67,16 @@ pub const WORKLOAD: Workload = Workload {
             "sleep before each kind",
         ),
         param(
+            "services",
+            Kind::Time(0, 3600 * NSEC_PER_SEC),
+            "0",
+            "mean time between bursts of three fsyncs by other services; 0: none",
+        ),
+        param(
             "checkpoint",
             Kind::Count(1, 10_000_000),
             "1000",
-            "frames of the write-ahead log at which it is copied back",
+            "frames of the write-ahead log at which it is copied back (Android's framework: 100)",
         ),
     ],
     profiles: &[
@@ -113,8 +119,29 @@ pub async fn run<M: Machine>(m: &mut M, p: &Params, dir: &str) -> Outcome {
         }
     }
     let mut pager = Pager::create(m, dir, mode, table.pages(), p.int("checkpoint")).await?;
-    let think = p.time("think");
+    let stop = Shared::new(false);
+    let mut others = Group::new();
+    if p.int("services") > 0 {
+        let (path, mean, stop) = (format!("{dir}/services"), p.time("services"), stop.clone());
+        let script = move |m| services(m, path, mean, stop);
+        others.spawn(m, How::named("services"), script).await?;
+    }
     m.mark(Mark::ClockStart);
+    let outcome = transactions(m, p, kinds, &mut table, &mut pager).await;
+    stop.with(|s| *s = true);
+    let others = others.join(m).await;
+    both(outcome, others)?;
+    pager.close(m).await
+}
+
+async fn transactions<M: Machine>(
+    m: &mut M,
+    p: &Params,
+    kinds: &[&'static str],
+    table: &mut Table,
+    pager: &mut Pager,
+) -> Outcome {
+    let (n, think) = (p.int("transactions"), p.time("think"));
     for kind in kinds {
         m.sleep(p.time("pause")).await.doing(|| "pause")?;
         m.mark(Mark::Phase(kind));
@@ -136,11 +163,11 @@ pub async fn run<M: Machine>(m: &mut M, p: &Params, dir: &str) -> Outcome {
         }
         if done > 0 {
             let tps = rate(done as f64, seconds(m, start));
-            m.metric(kind, "transactions/s", tps, true);
+            m.metric(*kind, "transactions/s", tps, true);
         }
         outcome?;
     }
-    pager.close(m).await
+    Ok(())
 }
 
 #[cfg(test)]
@@ -202,6 +229,27 @@ mod tests {
                 assert!(off <= allowed, "{mode} {kind}: {ours:?}, seen {seen:?}");
             }
         }
+    }
+
+    #[test]
+    fn other_services_sync_three_times_at_their_mean_distance() {
+        let given = [
+            ("transactions", "3000"),
+            ("think", "10ms"),
+            ("services", "1s"),
+        ];
+        let t = Trial::run("sqlite", &given);
+        let n = t.ops("service fsync");
+        let secs = t.world.elapsed().as_secs_f64();
+        assert_eq!(n % 3, 0);
+        // Four standard deviations of a Poisson number.
+        let bursts = n as f64 / 3.0;
+        assert!(
+            (bursts - secs).abs() < 4.0 * secs.sqrt(),
+            "{bursts} in {secs} s"
+        );
+        assert_eq!(t.calls_on("fsync", "services"), n as usize);
+        assert_eq!(t.left_over(), 0);
     }
 
     #[test]
