@@ -247,7 +247,7 @@ impl Places {
             }
             Distribution::Pareto(h) => pareto(m.rng().random(), *h, blocks),
             Distribution::Normal(percent) => loop {
-                let x = (0.5 + normal(m) * percent / 100.0) * blocks as f64;
+                let x = (0.5 + normal(m.rng()) * percent / 100.0) * blocks as f64;
                 if (0.0..blocks as f64).contains(&x) {
                     break x as u64;
                 }

@@ -88,7 +88,7 @@ pub fn coin<M: Machine>(m: &mut M) -> bool {
 }
 
 /// A standard normal number, by Marsaglia's polar method.
-fn normal(rng: &mut Pcg64Mcg) -> f64 {
+pub fn normal(rng: &mut Pcg64Mcg) -> f64 {
     loop {
         let x = rng.random::<f64>() * 2.0 - 1.0;
         let y = rng.random::<f64>() * 2.0 - 1.0;
