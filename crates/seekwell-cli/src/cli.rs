@@ -337,6 +337,9 @@ pub struct DemoArgs {
     /// Seed of every random stream: same seed, same bytes
     #[arg(long, value_name = "SEED", default_value_t = 1)]
     pub seed: u64,
+    /// Run with so many seeds, from --seed on, and give figures as mean (least..most)
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=1000))]
+    pub seeds: u64,
     /// Print one JSON document
     #[arg(long)]
     pub json: bool,

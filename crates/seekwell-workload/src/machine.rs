@@ -317,15 +317,13 @@ pub trait Machine: Sized + 'static {
         });
     }
     /// The metric of the original (the first of a run) or a further one.
-    fn metric(
-        &mut self,
-        name: impl Into<Cow<'static, str>>,
-        unit: &'static str,
-        value: f64,
-        higher: bool,
-    ) {
+    fn metric(&mut self, name: &'static str, unit: &'static str, value: f64, higher: bool) {
+        self.metric_of(Cow::Borrowed(name), unit, value, higher);
+    }
+    /// A metric whose name is made in the run, as that of a job file's section.
+    fn metric_of(&mut self, name: Cow<'static, str>, unit: &'static str, value: f64, higher: bool) {
         self.note(Note::Metric {
-            name: name.into(),
+            name,
             unit,
             value,
             higher_is_better: higher,

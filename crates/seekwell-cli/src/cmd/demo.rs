@@ -38,9 +38,13 @@ pub fn run(a: &DemoArgs) -> Result<(), Failure> {
         })?],
     };
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
-    let shown = run_all(chosen.len(), threads, |i| (chosen[i].run)(a.seed));
-    let shown = shown.into_iter().collect::<Result<Vec<_>, _>>();
-    let shown = shown.map_err(|e| Failure::input(e.to_string()))?;
+    let each = a.seeds as usize;
+    let runs = run_all(chosen.len() * each, threads, |i| {
+        (chosen[i / each].run)(a.seed.wrapping_add((i % each) as u64))
+    });
+    let runs = runs.into_iter().collect::<Result<Vec<Shown>, _>>();
+    let runs = runs.map_err(|e| Failure::input(e.to_string()))?;
+    let shown: Vec<Shown> = runs.chunks(each).filter_map(Shown::over).collect();
     let mut out = Out::open(a.output.output.as_deref())?;
     if a.json {
         let list: Vec<_> = chosen
@@ -48,7 +52,7 @@ pub fn run(a: &DemoArgs) -> Result<(), Failure> {
             .zip(&shown)
             .map(|(d, s)| as_json(d, s))
             .collect();
-        out.json(&json!({ "schema": 1, "seed": a.seed, "demos": list }))?;
+        out.json(&json!({ "schema": 1, "seed": a.seed, "seeds": a.seeds, "demos": list }))?;
     } else {
         for (i, (d, s)) in chosen.iter().zip(&shown).enumerate() {
             if i > 0 {

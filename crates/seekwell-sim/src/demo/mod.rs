@@ -6,6 +6,8 @@
 
 mod arrays;
 mod multi_queue;
+mod seeds;
+mod share;
 mod single_queue;
 mod worlds;
 
@@ -31,6 +33,7 @@ pub fn demos() -> impl Iterator<Item = &'static Demo> {
         .iter()
         .chain(multi_queue::DEMOS)
         .chain(arrays::DEMOS)
+        .chain(share::DEMOS)
         .chain(worlds::DEMOS)
 }
 

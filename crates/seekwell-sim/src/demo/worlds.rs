@@ -14,11 +14,6 @@ use std::future::Future;
 /// The demos.
 pub(super) const DEMOS: &[Demo] = &[
     Demo {
-        name: "async-share",
-        claim: "On an SSD, CFQ's favour for readers starves those who write new files.",
-        run: async_share,
-    },
-    Demo {
         name: "sorted-writeback",
         claim: "On a disk, a sorted queue writes scattered dirty files back faster than a FIFO.",
         run: sorted_writeback,
@@ -46,7 +41,12 @@ pub(super) const DEMOS: &[Demo] = &[
 ];
 
 /// A machine over a device under a scheduler ("cfq:slice_idle=0").
-fn world(device: &str, scheduler: &str, options: &str, seed: u64) -> Result<WorldSetup, DemoError> {
+pub(super) fn world(
+    device: &str,
+    scheduler: &str,
+    options: &str,
+    seed: u64,
+) -> Result<WorldSetup, DemoError> {
     let (name, tunables) = scheduler_spec(scheduler);
     let mut w = WorldSetup::new(Setup {
         device: device.to_owned(),
@@ -60,7 +60,7 @@ fn world(device: &str, scheduler: &str, options: &str, seed: u64) -> Result<Worl
     Ok(w)
 }
 
-fn play<F, Fut>(w: &WorldSetup, script: F) -> Result<Ran, DemoError>
+pub(super) fn play<F, Fut>(w: &WorldSetup, script: F) -> Result<Ran, DemoError>
 where
     F: FnOnce(SimMachine) -> Fut,
     Fut: Future<Output = Outcome> + 'static,
@@ -88,12 +88,12 @@ fn more(r: &Ran, name: &str) -> f64 {
     m.map_or(0.0, |m| m.value)
 }
 
-const SSD: &str = "ssd:x25m-g2-160";
+pub(super) const SSD: &str = "ssd:x25m-g2-160";
 const DISK: &str = "hdd:hitachi-7k200";
 const CREATE: OpenFlags = OpenFlags::CREATE;
 
 /// Writes a file by pieces of 64 KiB.
-async fn put(m: &mut SimMachine, name: &str, bytes: u64) -> Outcome {
+pub(super) async fn put(m: &mut SimMachine, name: &str, bytes: u64) -> Outcome {
     let f = m.open(name, CREATE).await.doing(|| "open")?;
     let mut off = 0;
     while off < bytes {
@@ -102,113 +102,6 @@ async fn put(m: &mut SimMachine, name: &str, bytes: u64) -> Outcome {
         off += u64::from(n);
     }
     m.close(f).await.doing(|| "close")
-}
-
-/// Twelve programs read small files of a set, four write new ones, for so long.
-async fn readers_and_creators(mut m: SimMachine, files: u64, span: Nanos) -> Outcome {
-    const FILE: u64 = 64 << 10;
-    for k in 0..files {
-        put(&mut m, &format!("old{k}"), FILE).await?;
-    }
-    m.syncfs().await.doing(|| "sync")?;
-    let end = m.now() + span;
-    let mut joins = Vec::new();
-    for r in 0..12 {
-        let reader = async move |mut m: SimMachine| -> Outcome {
-            while m.now() < end {
-                let k = m.rng().random_range(0..files);
-                let f = m.open(&format!("old{k}"), OpenFlags::RDONLY).await;
-                let f = f.doing(|| "open")?;
-                let op = m.op_begin("read");
-                m.read(f, 0, 16 << 10).await.doing(|| "read")?;
-                m.op_end(op, 16 << 10);
-                m.close(f).await.doing(|| "close")?;
-                m.compute(Nanos::from_us(50)).await.doing(|| "compute")?;
-            }
-            Ok(())
-        };
-        let j = m.spawn(How::named(format!("reader{r}")), reader).await;
-        joins.push(j.doing(|| "spawn")?);
-    }
-    for c in 0..4 {
-        let creator = async move |mut m: SimMachine| -> Outcome {
-            for k in 0u64.. {
-                if m.now() >= end {
-                    break;
-                }
-                let op = m.op_begin("create");
-                put(&mut m, &format!("new{c}-{k}"), FILE).await?;
-                m.op_end(op, FILE);
-                m.compute(Nanos::from_us(50)).await.doing(|| "compute")?;
-            }
-            Ok(())
-        };
-        let j = m.spawn(How::named(format!("creator{c}")), creator).await;
-        joins.push(j.doing(|| "spawn")?);
-    }
-    for j in joins {
-        m.join(j).await?;
-    }
-    Ok(())
-}
-
-fn async_share(seed: u64) -> Result<Shown, DemoError> {
-    let mut shown = Shown::new(
-        "SSD of 2009, 2 cores; 12 programs read 16 KiB of random files (128 MiB in all), 4 write \
-         new files of 64 KiB, 5 s; page cache 48 MiB, and 2 GiB, where all reads hit",
-        &[
-            "scheduler",
-            "new files",
-            "reads",
-            "new files, all cached",
-            "reads, all cached",
-        ],
-    );
-    let mut small = Vec::new();
-    let mut large = Vec::new();
-    let mut reads = Vec::new();
-    for s in ["noop", "deadline", "cfq"] {
-        let mut row = vec![s.to_owned()];
-        for (options, to) in [
-            ("cores=2,cache=48M", &mut small),
-            ("cores=2,cache=2G", &mut large),
-        ] {
-            let w = world(SSD, s, options, seed)?;
-            let r = play(&w, |m| readers_and_creators(m, 2048, Nanos::from_secs(5)))?;
-            let n = |kind| r.record.operation(kind).map_or(0, |o| o.latency.count());
-            to.push(n("create") as f64);
-            row.push(n("create").to_string());
-            row.push(n("read").to_string());
-            reads.push(n("read") as f64);
-        }
-        shown.row(row);
-    }
-    shown.check(
-        format!(
-            "noop and deadline write {:.1} and {:.1} times as many files as cfq, at least 1.3",
-            small[0] / small[2],
-            small[1] / small[2]
-        ),
-        small[0] >= 1.3 * small[2] && small[1] >= 1.3 * small[2],
-    );
-    // What the creators lose the readers get: in front, the reads under the small cache.
-    shown.check(
-        format!(
-            "cfq reads {:.2} and {:.2} times as often as noop and deadline, at least 1.1",
-            reads[4] / reads[0],
-            reads[4] / reads[2]
-        ),
-        reads[4] >= 1.1 * reads[0] && reads[4] >= 1.1 * reads[2],
-    );
-    shown.check(
-        format!(
-            "with all reads from the cache it is {:.2} and {:.2}, within 10 %",
-            large[0] / large[2],
-            large[1] / large[2]
-        ),
-        large[..2].iter().all(|n| (n / large[2] - 1.0).abs() < 0.1),
-    );
-    Ok(shown)
 }
 
 /// Makes files one behind the other, then dirties them all in an order, and times the sync.

@@ -113,9 +113,9 @@ fn report<M: Machine>(m: &mut M, file: &JobFile, each: &[Total]) {
     for (job, t) in file.jobs.iter().zip(each) {
         let Some(secs) = t.seconds() else { continue };
         for (word, (ios, bytes)) in directions(t) {
-            let name = |what: &str| format!("{} {word} {what}", job.name);
-            m.metric(name("IOPS"), "I/Os/s", rate(ios as f64, secs), true);
-            m.metric(name("bandwidth"), "MiB/s", rate(mib(bytes), secs), true);
+            let name = |what: &str| format!("{} {word} {what}", job.name).into();
+            m.metric_of(name("IOPS"), "I/Os/s", rate(ios as f64, secs), true);
+            m.metric_of(name("bandwidth"), "MiB/s", rate(mib(bytes), secs), true);
         }
     }
 }

@@ -163,7 +163,7 @@ async fn transactions<M: Machine>(
         }
         if done > 0 {
             let tps = rate(done as f64, seconds(m, start));
-            m.metric(*kind, "transactions/s", tps, true);
+            m.metric(kind, "transactions/s", tps, true);
         }
         outcome?;
     }

@@ -1,0 +1,124 @@
+//! A demo over several seeds: the figures with their range, and claims that hold in each run.
+
+use super::Shown;
+
+impl Shown {
+    /// What several runs with different seeds show: where a figure differs, its mean with the least
+    /// and the most; a claim holds if it held in every run. `None` without a run.
+    pub fn over(all: &[Shown]) -> Option<Shown> {
+        let first = all.first()?;
+        let n = all.len();
+        let mut one = first.clone();
+        for (i, row) in one.rows.iter_mut().enumerate() {
+            for (k, cell) in row.iter_mut().enumerate() {
+                let of = |s: &Shown| s.rows.get(i).and_then(|r| r.get(k)).cloned();
+                *cell = merge(&all.iter().filter_map(of).collect::<Vec<_>>());
+            }
+        }
+        for (i, check) in one.checks.iter_mut().enumerate() {
+            let of = |s: &Shown| s.checks.get(i).cloned();
+            let each: Vec<(String, bool)> = all.iter().filter_map(of).collect();
+            let holds = each.iter().filter(|c| c.1).count();
+            let words: Vec<String> = each.into_iter().map(|c| c.0).collect();
+            *check = (merge(&words), holds == n);
+            if n > 1 {
+                check.0 += &format!(" ({holds} of {n} seeds)");
+            }
+        }
+        if n > 1 {
+            one.setting += &format!("; mean (least..most) of {n} seeds");
+        }
+        Some(one)
+    }
+}
+
+/// Texts that differ in numbers only, as one: `12.0 (11.0..13.0)`. Anything else: the first.
+fn merge(all: &[String]) -> String {
+    let Some(first) = all.first() else {
+        return String::new();
+    };
+    let words: Vec<Vec<&str>> = all.iter().map(|t| t.split(' ').collect()).collect();
+    if words.iter().any(|w| w.len() != words[0].len()) {
+        return first.clone();
+    }
+    let column = |i: usize| -> String {
+        let of: Vec<&str> = words.iter().map(|w| w[i]).collect();
+        if of.iter().all(|w| *w == of[0]) {
+            return of[0].to_owned();
+        }
+        numbers(&of).unwrap_or_else(|| of[0].to_owned())
+    };
+    (0..words[0].len())
+        .map(column)
+        .collect::<Vec<_>>()
+        .join(" ")
+}
+
+/// `+5.1,` and `+6.3,` as `+5.7 (+5.1..+6.3),`, with the decimals they have.
+fn numbers(words: &[&str]) -> Option<String> {
+    let is_number = |c: char| c.is_ascii_digit() || c == '.' || c == '-' || c == '+';
+    let parts: Vec<(&str, &str)> = words
+        .iter()
+        .map(|w| w.split_at(w.find(|c| !is_number(c)).unwrap_or(w.len())))
+        .collect();
+    let tail = parts[0].1;
+    if parts.iter().any(|p| p.1 != tail) {
+        return None;
+    }
+    let values: Option<Vec<f64>> = parts.iter().map(|p| p.0.parse().ok()).collect();
+    let values = values?;
+    let decimals = parts[0].0.split_once('.').map_or(0, |p| p.1.len());
+    let signed = parts.iter().any(|p| p.0.starts_with('+'));
+    let text = |v: f64| match signed {
+        true => format!("{v:+.decimals$}"),
+        false => format!("{v:.decimals$}"),
+    };
+    let mean = values.iter().sum::<f64>() / values.len() as f64;
+    let least = values.iter().copied().fold(f64::INFINITY, f64::min);
+    let most = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    Some(format!(
+        "{} ({}..{}){tail}",
+        text(mean),
+        text(least),
+        text(most)
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn one(cell: &str, words: &str, holds: bool) -> Shown {
+        Shown {
+            setting: "a disk".into(),
+            columns: vec!["scheduler".into(), "MB/s".into()],
+            rows: vec![vec!["noop-3.4".into(), cell.into()]],
+            checks: vec![(words.into(), holds)],
+        }
+    }
+
+    #[test]
+    fn figures_are_given_as_mean_and_range_and_a_claim_must_hold_in_every_run() {
+        let all = [
+            one("10.0", "cfq is +5.0 % and 2 times, at least 1.3", true),
+            one("14.0", "cfq is -1.0 % and 4 times, at least 1.3", false),
+        ];
+        let s = Shown::over(&all).expect("two runs");
+        assert_eq!(s.rows[0], ["noop-3.4", "12.0 (10.0..14.0)"]);
+        let (words, holds) = &s.checks[0];
+        assert_eq!(
+            words,
+            "cfq is +2.0 (-1.0..+5.0) % and 3 (2..4) times, at least 1.3 (1 of 2 seeds)"
+        );
+        assert!(!holds);
+        assert_eq!(s.setting, "a disk; mean (least..most) of 2 seeds");
+    }
+
+    #[test]
+    fn one_run_is_left_as_it_is() {
+        let s = one("10.0", "cfq is 5 % faster", true);
+        let same = Shown::over(std::slice::from_ref(&s)).expect("a run");
+        assert_eq!((same.rows, same.checks), (s.rows, s.checks));
+        assert!(Shown::over(&[]).is_none());
+    }
+}
