@@ -157,7 +157,8 @@ pub struct Bench {
     /// device/queue_depth [default: what the device takes]
     #[arg(long, value_name = "N")]
     pub depth: Option<u32>,
-    /// queue/max_sectors_kb [default: the kernel generation's; compare: 512]
+    /// queue/max_sectors_kb [default: the kernel generation's; the smallest of them where several
+    /// generations are compared]
     #[arg(long, value_name = "KIB")]
     pub max_sectors_kb: Option<u32>,
     /// queue/nomerges: 0 merge, 1 simple merges only, 2 none

@@ -138,10 +138,11 @@ pub fn of(b: &Bench, usual: &Usual) -> Result<Vec<Vec<Setup>>, Failure> {
     let mut groups = Vec::new();
     for device in &usual.devices(b) {
         seekwell_device::describe(device).map_err(|e| Failure::input(e.to_string()))?;
-        let group: Vec<Setup> = typed.iter().map(|t| setup(device, t)).collect();
+        let mut group: Vec<Setup> = typed.iter().map(|t| setup(device, t)).collect();
         for s in &group {
             s.validate().map_err(|e| Failure::input(e.to_string()))?;
         }
+        Setup::align_requests(&mut group).map_err(|e| Failure::input(e.to_string()))?;
         groups.push(group);
     }
     Ok(groups)

@@ -1,5 +1,6 @@
 //! What to run on: device, scheduler, tunables, kernel tick, seed; checked before anything runs.
 
+use crate::limits::largest_request;
 use crate::tree::{self, Top};
 use seekwell_block::host::MqDriver;
 use seekwell_block::mq::MqQueue;
@@ -189,15 +190,36 @@ impl Setup {
         self.info().is_ok_and(|(i, _, _)| i.per_process)
     }
 
-    fn max_sectors(&self, era: Era, hw: Sectors) -> Sectors {
-        let kernel = match era {
-            Era::K2_6_18 | Era::K2_6_24 | Era::K3_4 => 1024,
-            Era::K4_0 => u32::MAX,
-            Era::Mq6_1 => 2560,
-            Era::Mq => 8192,
+    fn max_sectors(&self, era: Era, f: &DeviceFacts) -> Sectors {
+        match self.max_sectors_kb {
+            Some(kb) => Sectors((kb * 2).min(f.max_sectors.0).max(8)),
+            None => largest_request(era, f),
+        }
+    }
+    /// Setups of one device that are compared with each other get the same largest request where
+    /// nobody asked for one: the smallest of their kernels'. Generations differ from 512 KiB to
+    /// 4 MiB, and requests would be compared, not schedulers.
+    pub fn align_requests(group: &mut [Setup]) -> Result<(), SetupError> {
+        let mut eras = Vec::with_capacity(group.len());
+        for s in group.iter() {
+            eras.push(s.era()?);
+        }
+        let Some(first) = group
+            .first()
+            .filter(|_| eras.windows(2).any(|e| e[0] != e[1]))
+        else {
+            return Ok(());
         };
-        let asked = self.max_sectors_kb.map_or(kernel, |kb| kb * 2);
-        Sectors(asked.min(hw.0).max(8))
+        let facts = if tree::is_array(&first.device)? {
+            first.build()?.device_facts().clone()
+        } else {
+            first.open_device()?.facts().clone()
+        };
+        let least = eras.iter().map(|e| largest_request(*e, &facts).0 / 2).min();
+        for s in group {
+            s.max_sectors_kb = s.max_sectors_kb.or(least);
+        }
+        Ok(())
     }
 
     /// Builds the queue.
@@ -225,7 +247,7 @@ impl Setup {
             nr_requests: self.nr_requests.unwrap_or(128),
             hctxs: 1,
             cpus: 1,
-            max_sectors: self.max_sectors(era, f.max_sectors),
+            max_sectors: self.max_sectors(era, &f),
             nomerges: self.nomerges,
             can_stop: f.can_stop,
             name: f.name.clone(),

@@ -109,6 +109,7 @@ impl Node {
             rotational: all.iter().any(|f| f.rotational),
             write_cache: all.iter().any(|f| f.write_cache),
             fua: all.iter().all(|f| f.fua),
+            flush_queueable: all.iter().all(|f| f.flush_queueable),
             max_sectors: all.iter().map(|f| f.max_sectors).min().unwrap_or_default(),
             physical_block_bytes: most(|f| f.physical_block_bytes),
             io_opt_bytes: most(|f| f.io_opt_bytes),

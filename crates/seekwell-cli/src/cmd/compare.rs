@@ -1,7 +1,7 @@
 //! `seekwell compare`: workloads on modelled disks, under several schedulers.
 
 use super::run::{early, plan, simulate};
-use crate::cli::{Bench, Compare};
+use crate::cli::Compare;
 use crate::fail::Failure;
 use crate::out::{Out, note, width};
 use crate::progress::Progress;
@@ -21,9 +21,6 @@ const WORKLOADS: &[&str] = &[
     "interactive:size=256m,bulk=512m,seconds=10s",
     "fs-mark:files=60",
 ];
-/// The same largest request for all: generations differ from 512 KiB to 32 MiB (which no scatter
-/// list of a SATA controller holds), and requests of that size would be compared, not schedulers.
-const REQUEST_KB: u32 = 512;
 
 fn plans(a: &Compare) -> Result<Vec<Plan>, Failure> {
     let mut out = Vec::new();
@@ -55,11 +52,7 @@ pub fn run(a: &Compare, quiet: bool) -> Result<(), Failure> {
     for w in plans.iter().flat_map(Plan::warnings) {
         note(quiet, w);
     }
-    let bench = Bench {
-        max_sectors_kb: a.bench.max_sectors_kb.or(Some(REQUEST_KB)),
-        ..a.bench.clone()
-    };
-    let groups = setups::of(&bench, &USUAL)?;
+    let groups = setups::of(&a.bench, &USUAL)?;
     let labels = setups::labels(&a.bench, &USUAL)?;
     // Every device x program x scheduler, in the order of the report.
     let jobs: Vec<(usize, usize, usize)> = (0..groups.len())

@@ -240,12 +240,17 @@ fn left_over(seed: u64) -> Result<Shown, DemoError> {
 fn wal_overtakes(seed: u64) -> Result<Shown, DemoError> {
     let mut shown = Shown::new(
         "DC SSD with power-loss protection in its steady state, 8 cores; pgbench of scale 30 for \
-         10 s with 16 clients, written back every second; and read-only",
+         10 s with 16 clients, written back every second in requests of up to 32 MiB; and \
+         read-only",
         &["scheduler", "read-write, tps", "mean ms", "read-only, tps"],
     );
     let mut tps = Vec::new();
     for s in ["noop", "deadline", "cfq"] {
         let mut w = world("ssd:s3700-100,state=steady", s, "cores=8,memory=2G", seed)?;
+        // What queue/max_sectors_kb of 4.0 lets through, as if memory lay together. With a request
+        // of 168 single pages (672 KiB), or over 40 s instead of 10, the three agree within 2 %:
+        // this shows what long requests in front of a commit do, not what a busy server gains.
+        w.setup.max_sectors_kb = Some(32_767);
         // What half an hour does and ten seconds do not: the drive cleans as it writes, and dirty
         // data are old at any time.
         w.config.constants.dirty_expire_ns = 1_000_000_000;
