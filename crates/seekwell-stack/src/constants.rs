@@ -85,6 +85,11 @@ constants! {
     shadow_rule: [1, 2, 3, 3], Source("3.4 and 4.0 text, jbd2 commit");
     /// The usual file system allocates at writeback.
     delayed_allocation: [0, 1, 1, 1], Source("ext4(5), delalloc");
+    /// ext4's delayed data go into unwritten blocks: converted when they are there, and no commit
+    /// waits for them.
+    unwritten_buffered: [0, 0, 0, 1], Source("dioread_nolock, the default since 5.6; ext4(5)");
+    /// One plug over a whole batch of inodes, not one for each.
+    plug_batch: [0, 0, 0, 1], Source("writeback: plug writeback at a high level, 4.3");
     /// The usual file system flushes the drive's cache.
     barriers: [0, 1, 1, 1], Source("ext3: barrier=0; ext4: barrier=1");
     /// Flushes are 2.6 barriers: nothing passes.

@@ -9,7 +9,7 @@ use crate::names::SUPERBLOCK;
 use crate::rt::{Actor, K};
 use crate::wait::{lock, wait_group};
 use crate::write::touch_times;
-use crate::writeback::{Pass, allocate_in, inode_changed, wait_written, write_inode};
+use crate::writeback::{Fresh, Pass, allocate_in, inode_changed, wait_written, write_inode};
 use seekwell_core::{Errno, Flags, Op};
 
 /// Alignment of direct transfers, bytes: the logical sector.
@@ -94,6 +94,23 @@ fn invalidate(k: &K, ino: u32, first: u32, last: u32) {
 }
 
 async fn blocks_for(k: &K, a: Actor, ino: u32, first: u32, last: u32) -> Result<(), Errno> {
+    // Linux says it when the data are there; the journal cannot tell.
+    let unwritten = {
+        let w = k.w();
+        let u = &w.fs.inodes[ino as usize].unwritten;
+        !u.is_empty() && u.overlaps(first, last - first + 1)
+    };
+    if unwritten {
+        handle_start(k, a).await;
+        {
+            let mut w = k.w();
+            let u = &mut w.fs.inodes[ino as usize].unwritten;
+            u.take(first, last - first + 1);
+            w.inode_in_txn(ino, true);
+        }
+        inode_changed(k, a, ino).await;
+        k.w().handle_stop();
+    }
     let mut at = first;
     while at <= last {
         let mapped = k.w().fs.inodes[ino as usize].map(at);
@@ -105,7 +122,7 @@ async fn blocks_for(k: &K, a: Actor, ino: u32, first: u32, last: u32) -> Result<
             return Err(Errno::ENOSPC);
         }
         handle_start(k, a).await;
-        let n = allocate_in(k, a, ino, at, last - at + 1).await;
+        let n = allocate_in(k, a, ino, at, last - at + 1, Fresh::Ordered).await;
         k.w().handle_stop();
         if n == 0 {
             return Err(Errno::ENOSPC);
@@ -127,7 +144,12 @@ async fn submit(k: &K, a: Actor, ino: u32, op: Op, off: u64, len: u64) -> u32 {
             let mut w = k.w();
             let i = &w.fs.inodes[ino as usize];
             let idx = (at / 8) as u32;
-            let (phys, run) = i.map(idx).unwrap_or((u32::MAX, 1));
+            let mapped = if op == Op::Read {
+                i.map_read(idx)
+            } else {
+                i.map(idx)
+            };
+            let (phys, run) = mapped.unwrap_or((u32::MAX, 1));
             let n = (u64::from(run) * 8 - at % 8).min(end - at).min(MAX_SECTORS);
             let sector = u64::from(phys) * 8 + at % 8;
             at += n;

@@ -163,6 +163,21 @@ enum Why {
 
 /// A pass over dirty inodes; returns pages written.
 async fn pass_over(k: &K, a: Actor, why: Why, before: Instant, pass: Pass) -> u64 {
+    plug_batch(k, a, true);
+    let n = pass_unplugged(k, a, why, before, pass).await;
+    plug_batch(k, a, false);
+    n
+}
+
+/// From 4.3 on the plug covers the whole batch; handed over when its owner sleeps.
+fn plug_batch(k: &K, a: Actor, open: bool) {
+    let mut w = k.w();
+    if w.cfg.constants.plug_batch != 0 {
+        w.plug(a, open);
+    }
+}
+
+async fn pass_unplugged(k: &K, a: Actor, why: Why, before: Instant, pass: Pass) -> u64 {
     let mut total = 0;
     loop {
         let begun = {
@@ -233,6 +248,7 @@ async fn sync_all(k: &K, a: Actor, wait: bool) {
     for (_, ino) in &all {
         k.w().fs.inodes[*ino as usize].pins += 1;
     }
+    plug_batch(k, a, true);
     for (_, ino) in all {
         if ino != crate::fs::BDEV {
             visit(k, a, ino, pass, u64::MAX).await;
@@ -243,6 +259,7 @@ async fn sync_all(k: &K, a: Actor, wait: bool) {
         }
         k.w().unpin_inode(ino);
     }
+    plug_batch(k, a, false);
 }
 
 /// The flusher thread of 3.x and later.

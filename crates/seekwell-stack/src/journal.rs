@@ -66,6 +66,10 @@ pub(crate) struct Journal {
     pub(crate) checkpoint_wait: List,
     /// The running commit is before its commit record.
     before_record: bool,
+    /// Runs of blocks that the running and the committing transaction freed: others may have them
+    /// when the commit is on the disk.
+    pub(crate) freed: Vec<(u32, u32)>,
+    freed_committing: Vec<(u32, u32)>,
     /// Spare vectors, so that a transaction allocates nothing once warm.
     spare: Vec<Vec<u32>>,
 }
@@ -94,6 +98,8 @@ impl Journal {
             update_wait: List::new(),
             checkpoint_wait: List::new(),
             before_record: false,
+            freed: Vec::new(),
+            freed_committing: Vec::new(),
             spare: Vec::new(),
         }
     }
@@ -145,6 +151,28 @@ impl World {
         if tid > self.journal.committed && tid > self.journal.requested {
             self.journal.requested = tid;
             self.rt.wake(crate::kernel::JOURNAL, Sleep::Idle);
+        }
+    }
+    /// A new transaction with one handle.
+    fn begin_transaction(&mut self) {
+        let started = self.now();
+        let j = &mut self.journal;
+        j.next_tid += 1;
+        j.running = Some(Txn {
+            tid: j.next_tid,
+            blocks: j.spare.pop().unwrap_or_default(),
+            inodes: j.spare.pop().unwrap_or_default(),
+            updates: 1,
+            locked: false,
+            started,
+        });
+        self.rt.wake(crate::kernel::JOURNAL, Sleep::Idle);
+    }
+    /// Blocks freed by transactions that have not committed are needed after all.
+    pub(crate) fn release_freed(&mut self) {
+        let (j, alloc) = (&mut self.journal, &mut self.fs.alloc);
+        for (s, n) in j.freed.drain(..).chain(j.freed_committing.drain(..)) {
+            alloc.free_now(s, n);
         }
     }
     /// Ends a handle.
@@ -206,23 +234,7 @@ pub(crate) async fn handle_start(k: &K, a: Actor) {
                     return;
                 }
                 None => {
-                    let now = w.now();
-                    let j = &mut w.journal;
-                    j.next_tid += 1;
-                    let tid = j.next_tid;
-                    let (blocks, inodes) = (
-                        j.spare.pop().unwrap_or_default(),
-                        j.spare.pop().unwrap_or_default(),
-                    );
-                    j.running = Some(Txn {
-                        tid,
-                        blocks,
-                        inodes,
-                        updates: 1,
-                        locked: false,
-                        started: now,
-                    });
-                    w.rt.wake(crate::kernel::JOURNAL, Sleep::Idle);
+                    w.begin_transaction();
                     return;
                 }
             }
@@ -237,6 +249,15 @@ pub(crate) async fn handle_start(k: &K, a: Actor) {
             })
             .await;
         }
+    }
+}
+
+/// A handle reserved beforehand: it waits for nothing and joins a locked transaction too.
+pub(crate) fn handle_reserved(k: &K) {
+    let mut w = k.w();
+    match &mut w.journal.running {
+        Some(t) => t.updates += 1,
+        None => w.begin_transaction(),
     }
 }
 

@@ -8,7 +8,9 @@ use crate::fs::BDEV;
 use crate::rt::{Actor, K, Sleep, Timer, pay, sleep_until};
 use crate::stats::{Mark, Sample, Stats};
 use crate::world::World;
-use crate::{aio, direct, flusher, journal, mapped, names, raw, read, sync, truncate, write};
+use crate::{
+    aio, convert, direct, flusher, journal, mapped, names, raw, read, sync, truncate, write,
+};
 use seekwell_core::{BioSink, CgroupId, Control, Instant, IoPrio, Op, TaskId};
 use std::future::Future;
 use std::pin::Pin;
@@ -20,6 +22,8 @@ pub const FIRST_USER_TASK: u32 = 32;
 pub(crate) const FLUSHER: Actor = 1;
 /// The journal thread.
 pub(crate) const JOURNAL: Actor = 2;
+/// Converts unwritten blocks.
+pub(crate) const CONVERTER: Actor = 5;
 /// pdflush in the background.
 pub(crate) const PDFLUSH: Actor = 3;
 /// pdflush on its timer.
@@ -32,6 +36,7 @@ pub fn kernel_thread_name(task: TaskId) -> Option<&'static str> {
         JOURNAL => Some("journal"),
         PDFLUSH => Some("pdflush background"),
         PDFLUSH_PERIODIC => Some("pdflush periodic"),
+        CONVERTER => Some("conversion"),
         _ => None,
     }
 }
@@ -65,6 +70,8 @@ impl Kernel {
         } else {
             kernel.thread(FLUSHER, IoPrio::NONE, flusher::thread(k));
         }
+        let k = kernel.k.clone();
+        kernel.thread(CONVERTER, IoPrio::NONE, convert::thread(k));
         kernel.run_ready();
         kernel
     }

@@ -14,6 +14,7 @@ mod call;
 mod check;
 mod config;
 mod constants;
+mod convert;
 mod direct;
 mod files;
 mod flusher;

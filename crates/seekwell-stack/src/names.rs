@@ -10,7 +10,7 @@ use crate::rt::{Actor, K};
 use crate::truncate;
 use crate::wait::lock;
 use crate::world::World;
-use crate::writeback::{Pass, allocate_in, inode_changed, read_inode, write_inode};
+use crate::writeback::{Fresh, Pass, allocate_in, inode_changed, read_inode, write_inode};
 use seekwell_core::{Errno, OpenFlags, Stat};
 
 /// CPU time of one entry of a directory listing, ns (estimate).
@@ -185,7 +185,7 @@ async fn make_in(k: &K, a: Actor, dir: u32, name: &str, kind: Kind) -> Result<u3
     };
     if is_dir {
         // Its first block.
-        allocate_in(k, a, ino, 0, 1).await;
+        allocate_in(k, a, ino, 0, 1, Fresh::Ordered).await;
         let b = k.w().dir_block(ino, 0);
         if let Some(b) = b {
             read_meta(k, a, b, false, 0..0, seekwell_core::Flags::empty()).await;
@@ -207,7 +207,7 @@ async fn enter_room(k: &K, a: Actor, dir: u32, name: &str) -> Result<u32, Errno>
         let b = d.block_for(name);
         (b, b == d.blocks())
     };
-    if grow && allocate_in(k, a, dir, block, 1).await == 0 {
+    if grow && allocate_in(k, a, dir, block, 1, Fresh::Ordered).await == 0 {
         return Err(Errno::ENOSPC);
     }
     if grow {

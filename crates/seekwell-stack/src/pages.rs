@@ -81,6 +81,8 @@ impl World {
         self.bw.written += u64::from(n);
         if error {
             self.fs.inodes[ino as usize].failed = true;
+        } else {
+            self.data_landed(ino, idx, n);
         }
     }
     /// Something that kept an inode ends.

@@ -157,7 +157,7 @@ impl World {
         let mut idx = from;
         while idx < end && n < most {
             let i = &self.fs.inodes[ino as usize];
-            let mapped = i.map(idx);
+            let mapped = i.map_read(idx);
             let old = self.cache.lookup(&i.tree, idx);
             let absent = old
                 .is_none_or(|p| !self.cache.pages[p as usize].is(flag::UPTODATE | flag::READING));

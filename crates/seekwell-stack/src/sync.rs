@@ -2,6 +2,7 @@
 
 use crate::cache::Find;
 use crate::config::Fs;
+use crate::convert::{wait_all_converted, wait_converted};
 use crate::flusher::have_all_written;
 use crate::fs::BDEV;
 use crate::journal::wait_commit;
@@ -40,6 +41,7 @@ pub(crate) async fn sync_range_file(
     if !ext3 {
         wait_written(k, a, ino, from, to).await;
     }
+    wait_converted(k, a, ino).await;
     let (tid, committed, flushes, flushed_by_commit, dir) = {
         let w = k.w();
         let i = &w.fs.inodes[ino as usize];
@@ -127,6 +129,9 @@ pub(crate) async fn sync_all(k: &K, a: Actor) -> Result<(), Errno> {
         write_device(k, a, false).await;
     }
     have_all_written(k, a, true).await;
+    // Also what others had sent before.
+    wait_all(k, a).await;
+    wait_all_converted(k, a).await;
     let running = k.w().journal.running_tid();
     let tid = running.unwrap_or(k.w().journal.last_tid());
     let (pending, flushes) = {

@@ -3,6 +3,7 @@
 use crate::cache::{Find, flag};
 use crate::call::Ret;
 use crate::config::Fs;
+use crate::convert::wait_converted;
 use crate::fs::Kind;
 use crate::journal::{handle_start, modify};
 use crate::names::{SUPERBLOCK, inode_bitmap_changed};
@@ -11,7 +12,7 @@ use crate::readahead::Window;
 use crate::rt::{Actor, K};
 use crate::wait::{Q, lock, wait};
 use crate::write::touch_times;
-use crate::writeback::{Pass, allocate_in, blocks_changed, inode_changed, write_inode};
+use crate::writeback::{Fresh, Pass, allocate_in, blocks_changed, inode_changed, write_inode};
 use seekwell_core::{Advice, Errno};
 
 /// Drops all pages from `from` on, dirty ones too; waits for those under I/O.
@@ -37,7 +38,9 @@ async fn drop_pages(k: &K, a: Actor, ino: u32, from: u32) {
             }
             busy
         };
-        let Some((idx, bio)) = busy else { return };
+        let Some((idx, bio)) = busy else {
+            return wait_converted(k, a, ino).await;
+        };
         wait(k, a, |w| {
             let p = w.page(ino, idx)?;
             let page = &w.cache.pages[p as usize];
@@ -68,7 +71,8 @@ async fn free_blocks(k: &K, a: Actor, ino: u32, from: u32) {
                 runs.push((b, 1));
             }
             for (s, n) in &runs {
-                w.fs.alloc.free_run(*s, *n);
+                w.fs.alloc.free_later(*n);
+                w.journal.freed.push((*s, *n));
             }
             let i = &w.fs.inodes[ino as usize];
             let more = i.ext.last().is_some_and(|e| e.log + e.len > from);
@@ -186,11 +190,14 @@ pub(crate) async fn evict(k: &K, a: Actor, ino: u32) {
     w.maybe_release(ino);
 }
 
-/// fallocate(2): blocks for a range, counted as written.
+/// fallocate(2): blocks for a range, unwritten; ext3 cannot.
 pub(crate) async fn fallocate(k: &K, a: Actor, fd: u32, off: u64, len: u64) -> Ret {
     let ino = k.w().file(fd)?.ino;
     if len == 0 || k.w().fs.inodes[ino as usize].kind != Kind::File {
         return Err(Errno::EINVAL);
+    }
+    if k.w().fs.kind == Fs::Ext3 {
+        return Err(Errno::EOPNOTSUPP);
     }
     let end = off.checked_add(len).filter(|e| *e <= 16 << 40);
     let end = end.ok_or(Errno::EFBIG)?;
@@ -225,7 +232,7 @@ async fn fallocate_locked(k: &K, a: Actor, ino: u32, from: u32, to: u32) -> Ret 
         }
         handle_start(k, a).await;
         let room = k.w().fs.available().max(1).min(u64::from(to - at)) as u32;
-        let n = allocate_in(k, a, ino, at, room).await;
+        let n = allocate_in(k, a, ino, at, room, Fresh::Unwritten).await;
         k.w().handle_stop();
         if n == 0 {
             return Err(Errno::ENOSPC);

@@ -25,6 +25,8 @@ pub(crate) enum Q {
     Flusher,
     /// The checkpoint is free.
     Checkpoint,
+    /// Unwritten blocks are converted.
+    Convert,
     /// A completion of an AIO context.
     Aio(u32),
 }
@@ -42,6 +44,7 @@ impl World {
             Q::Updates => rt.sleep_on(&mut self.journal.update_wait, a),
             Q::Checkpoint => rt.sleep_on(&mut self.journal.checkpoint_wait, a),
             Q::Flusher => rt.sleep_on(&mut self.flusher.work_wait, a),
+            Q::Convert => rt.sleep_on(&mut self.conversions.wait, a),
             Q::Aio(i) => rt.sleep_on(&mut self.aios[i as usize].wait, a),
         }
     }

@@ -3,6 +3,7 @@
 use crate::cache::Cache;
 use crate::call::{Call, Outcome, Ret, TaskConfig};
 use crate::config::Config;
+use crate::convert::Conversions;
 use crate::files::{Aio, File, Map};
 use crate::flusher::Flusher;
 use crate::fs::FileSystem;
@@ -50,6 +51,7 @@ pub(crate) struct World {
     pub(crate) fs: FileSystem,
     pub(crate) journal: Journal,
     pub(crate) flusher: Flusher,
+    pub(crate) conversions: Conversions,
     pub(crate) bw: Bandwidth,
     /// Tasks held by the throttle now.
     pub(crate) throttled: u32,
@@ -85,6 +87,7 @@ impl World {
             cache: Cache::new(cfg.cache_pages()),
             journal,
             flusher: Flusher::default(),
+            conversions: Conversions::default(),
             bw: Bandwidth::new(c.bandwidth_first_pages),
             throttled: 0,
             ended: Vec::new(),

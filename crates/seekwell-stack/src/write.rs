@@ -13,7 +13,7 @@ use crate::sync;
 use crate::throttle;
 use crate::wait::{Q, lock, wait};
 use crate::world::World;
-use crate::writeback::{allocate_in, inode_changed};
+use crate::writeback::{Fresh, allocate_in, inode_changed};
 use seekwell_core::{Errno, OpenFlags};
 
 /// What one page needs before it can take data.
@@ -57,7 +57,7 @@ impl World {
             }
         }
         let mapped = i.map(idx).is_some();
-        if found.is_none() && !whole && mapped {
+        if found.is_none() && !whole && mapped && !i.unwritten.holds(idx) {
             return Need::Read;
         }
         if !mapped && self.fs.kind == Fs::Ext3 {
@@ -246,7 +246,7 @@ fn short(first: u32, idx: u32, off: u64, len: u64) -> Ret {
 /// ext3: the block of a page, at write() time.
 async fn block_now(k: &K, a: Actor, ino: u32, idx: u32, _last: u32) -> bool {
     handle_start(k, a).await;
-    let n = allocate_in(k, a, ino, idx, 1).await;
+    let n = allocate_in(k, a, ino, idx, 1, Fresh::Ordered).await;
     k.w().handle_stop();
     n > 0
 }

@@ -244,7 +244,8 @@ impl World {
         if let Some(r) = self.fs.alloc.for_file(i, idx, n, cpu) {
             return Some(r);
         }
-        // What is set aside is free as well.
+        // What is set aside is free as well, and what waits for a commit (Linux forces that one).
+        self.release_freed();
         self.fs.alloc.drop_pools();
         for i in &mut self.fs.inodes {
             self.fs.alloc.drop_window(i);
@@ -254,16 +255,34 @@ impl World {
     }
 }
 
+/// What new blocks hold.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Fresh {
+    /// They belong to the file with the commit: its data have to be there before (ordered mode).
+    Ordered,
+    /// Nothing yet: the inode says so until data are there.
+    Unwritten,
+}
+
 /// Gives pages of a file blocks, in a handle of its own. False: the disk is full.
 pub(crate) async fn allocate(k: &K, a: Actor, ino: u32, idx: u32, n: u32) -> bool {
     handle_start(k, a).await;
-    let got = allocate_in(k, a, ino, idx, n).await;
+    let fresh = {
+        let w = k.w();
+        let ext4 = w.fs.kind == crate::config::Fs::Ext4;
+        if ext4 && w.cfg.constants.unwritten_buffered != 0 {
+            Fresh::Unwritten
+        } else {
+            Fresh::Ordered
+        }
+    };
+    let got = allocate_in(k, a, ino, idx, n, fresh).await;
     k.w().handle_stop();
     got > 0
 }
 
 /// The same inside a handle; returns how many pages got blocks.
-pub(crate) async fn allocate_in(k: &K, a: Actor, ino: u32, idx: u32, n: u32) -> u32 {
+pub(crate) async fn allocate_in(k: &K, a: Actor, ino: u32, idx: u32, n: u32, fresh: Fresh) -> u32 {
     let (start, len) = {
         let mut w = k.w();
         // Somebody may have been faster.
@@ -282,7 +301,10 @@ pub(crate) async fn allocate_in(k: &K, a: Actor, ino: u32, idx: u32, n: u32) -> 
                 w.undelay(ino, p);
             }
         }
-        w.order_data(ino);
+        match fresh {
+            Fresh::Ordered => w.order_data(ino),
+            Fresh::Unwritten => w.fs.inodes[ino as usize].unwritten.add(idx, len),
+        }
         w.inode_in_txn(ino, true);
         w.stats.allocations += 1;
         (start, len)

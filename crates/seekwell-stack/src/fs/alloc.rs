@@ -1,6 +1,8 @@
 //! Where blocks and inodes are put: block groups, pools for small files, runs for large ones,
 //! reservation windows of ext3.
 
+mod orlov;
+
 use crate::config::{Config, Fs};
 use crate::fs::bits::Bits;
 use crate::fs::{GROUP, Inode, Kind};
@@ -42,8 +44,14 @@ pub(crate) struct Alloc {
     inode_blocks: u32,
     per_block: u32,
     free: u64,
+    free_inodes: u64,
+    dirs: u64,
+    /// Of the directories' places: mke2fs draws it.
+    hash_seed: u64,
     /// Set aside in windows and pools.
     aside: u64,
+    /// Freed, but not yet for others: the commit that frees them is to come.
+    pending: u64,
     /// Pools of small files, by CPU.
     pools: Vec<Window>,
     pool_blocks: u32,
@@ -69,7 +77,11 @@ impl Alloc {
             inode_blocks: INODES / per_block,
             per_block,
             free: 0,
+            free_inodes: u64::from(n) * u64::from(INODES),
+            dirs: 0,
+            hash_seed: stream(cfg.seed, "seed of directories").random(),
             aside: 0,
+            pending: 0,
             pools: vec![Window::default(); cfg.cores.max(1) as usize],
             pool_blocks: c.pool_blocks as u32,
             small: if ext4 { c.small_file_blocks as u32 } else { 0 },
@@ -95,6 +107,8 @@ impl Alloc {
         // Reserved inodes; inode 2 is the root.
         a.take_inode(0);
         a.take_inode(0);
+        a.groups[0].dirs = 1;
+        a.dirs = 1;
         let want = (c.journal_blocks as u32).min(journal_blocks(blocks));
         a.place_journal(want);
         a
@@ -169,9 +183,10 @@ impl Alloc {
     pub(crate) fn first_data(&self, g: u32) -> u32 {
         g * GROUP + self.groups[g as usize].start
     }
-    /// Free blocks, those set aside included: they are given back when needed.
+    /// Free blocks, those set aside or freed but uncommitted included: they are given back when
+    /// needed.
     pub(crate) fn available(&self) -> u64 {
-        self.free + self.aside
+        self.free + self.aside + self.pending
     }
     /// Have a group's bitmaps to be read if they are not in memory? From now on they have.
     pub(crate) fn bitmaps_on_disk(&mut self, g: u32) -> bool {
@@ -266,7 +281,13 @@ impl Alloc {
         }
         None
     }
-    pub(crate) fn free_run(&mut self, start: u32, n: u32) {
+    /// Frees blocks that nobody may have before [`Alloc::free_now`].
+    pub(crate) fn free_later(&mut self, n: u32) {
+        self.pending += u64::from(n);
+    }
+    /// They are anybody's.
+    pub(crate) fn free_now(&mut self, start: u32, n: u32) {
+        self.pending -= u64::from(n);
         self.mark(start, n, false);
     }
     fn give_back(&mut self, w: Window) {
@@ -385,30 +406,6 @@ impl Alloc {
         self.run(goal, len)
     }
 
-    /// A group for a new inode: directories of the root are spread by name, others stay with their
-    /// parents; files go to their directory's group.
-    pub(crate) fn inode_group(&self, dir: bool, parent_group: u32, top: bool, name: &str) -> u32 {
-        let n = self.groups.len() as u32;
-        if !(dir && top) {
-            return parent_group;
-        }
-        let hash = name.bytes().fold(0x811c_9dc5u32, |h, b| {
-            (h ^ u32::from(b)).wrapping_mul(0x0100_0193)
-        });
-        let flexes = n.div_ceil(self.flex);
-        let first = (hash >> 8) % flexes;
-        // The flex group with fewest directories, from there on.
-        let dirs = |f: u32| -> u32 {
-            let g = f * self.flex;
-            (g..(g + self.flex).min(n))
-                .map(|g| self.groups[g as usize].dirs)
-                .sum()
-        };
-        let best = (0..flexes)
-            .map(|d| (first + d) % flexes)
-            .min_by_key(|f| dirs(*f));
-        best.unwrap_or(0) * self.flex
-    }
     /// An inode in a group or the next with room: group and slot.
     pub(crate) fn inode(&mut self, near: u32, dir: bool) -> Option<(u32, u32)> {
         let n = self.groups.len() as u32;
@@ -417,6 +414,7 @@ impl Alloc {
             .find(|g| self.groups[*g as usize].free_inodes > 0)?;
         let slot = self.take_inode(g);
         self.groups[g as usize].dirs += u32::from(dir);
+        self.dirs += u64::from(dir);
         Some((g, slot))
     }
     fn take_inode(&mut self, g: u32) -> u32 {
@@ -425,6 +423,7 @@ impl Alloc {
         let slot = bits.next_free(0);
         bits.set(slot, 1, true);
         group.free_inodes -= 1;
+        self.free_inodes -= 1;
         slot
     }
     pub(crate) fn free_inode(&mut self, g: u32, slot: u32, dir: bool) {
@@ -434,6 +433,8 @@ impl Alloc {
         {
             group.free_inodes += 1;
             group.dirs -= u32::from(dir);
+            self.free_inodes += 1;
+            self.dirs -= u64::from(dir);
         }
     }
     /// Free blocks by the bitmaps themselves, for checks.

@@ -2,6 +2,7 @@
 
 use crate::cache::Tree;
 use crate::fs::Window;
+use crate::fs::unwritten::Unwritten;
 use seekwell_core::{Instant, List};
 use std::collections::BTreeMap;
 
@@ -100,6 +101,10 @@ pub(crate) struct Inode {
     pub(crate) len: u64,
     pub(crate) tree: Tree,
     pub(crate) ext: Vec<Extent>,
+    /// Pages with blocks but without data on them.
+    pub(crate) unwritten: Unwritten,
+    /// Writes whose pages are to be converted.
+    pub(crate) converting: u32,
     /// Blocks of the extent tree below the inode.
     pub(crate) index: Vec<u32>,
     pub(crate) blocks: u32,
@@ -141,6 +146,8 @@ impl Inode {
             len: 0,
             tree: Tree::default(),
             ext: Vec::new(),
+            unwritten: Unwritten::default(),
+            converting: 0,
             index: Vec::new(),
             blocks: 0,
             group,
@@ -175,6 +182,13 @@ impl Inode {
         let d = log - e.log;
         (d < e.len).then(|| (e.phys + d, e.len - d))
     }
+    /// The same for a read: pages without data on the disk have no block.
+    pub(crate) fn map_read(&self, log: u32) -> Option<(u32, u32)> {
+        if !self.unwritten.is_empty() && self.unwritten.holds(log) {
+            return None;
+        }
+        self.map(log)
+    }
     /// Gives pages blocks; neighbours are joined.
     pub(crate) fn map_insert(&mut self, log: u32, phys: u32, len: u32) {
         self.blocks += len;
@@ -191,6 +205,7 @@ impl Inode {
     }
     /// Takes the blocks from page `from` on out; calls `free(start, length)` for each run.
     pub(crate) fn map_cut(&mut self, from: u32, mut free: impl FnMut(u32, u32)) {
+        self.unwritten.take(from, u32::MAX);
         while let Some(e) = self.ext.last_mut() {
             if e.log + e.len <= from {
                 break;

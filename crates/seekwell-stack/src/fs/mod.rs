@@ -2,11 +2,12 @@
 //!
 //! Enough of ext4 and ext3 for locality and for the journal: block groups, flex_bg, the journal in
 //! the middle, pools and windows of the allocators. Left out: contents, htree splits, quota,
-//! inline data, unwritten extents (preallocated blocks count as written).
+//! inline data, that extents split where they are converted in part.
 
 mod alloc;
 mod bits;
 pub(crate) mod inode;
+mod unwritten;
 
 pub(crate) use alloc::{Alloc, Window};
 

@@ -1,7 +1,7 @@
 //! One commit, and the checkpoint when the journal is full.
 
 use super::{Checkpoint, Journal, Txn};
-use crate::cache::{Find, flag};
+use crate::cache::flag;
 use crate::fs::BDEV;
 use crate::io::{NIL, Target, Want, after_submit};
 use crate::kernel::JOURNAL;
@@ -9,7 +9,7 @@ use crate::rt::{Actor, K, idle};
 use crate::stats::Mark;
 use crate::wait::{Q, wait, wait_group};
 use crate::world::World;
-use crate::writeback::{Pass, write_inode};
+use crate::writeback::{Pass, wait_written, write_inode};
 use seekwell_core::{Flags, Nanos, Op};
 
 /// Metadata blocks a descriptor block names.
@@ -82,6 +82,7 @@ async fn commit(k: &K, a: Actor) {
         let w = &mut *w;
         w.journal.committing = w.journal.running.take();
         w.journal.before_record = true;
+        std::mem::swap(&mut w.journal.freed, &mut w.journal.freed_committing);
         for id in &w.journal.committing.as_ref().expect("taken").blocks {
             let m = &mut w.journal.meta[*id as usize];
             (m.running, m.committing) = (false, true);
@@ -127,14 +128,11 @@ fn committing(w: &mut World) -> &mut Txn {
         .expect("a commit is under way")
 }
 
+/// In order of index, as filemap_fdatawait goes: behind a writer that appends all the time it finds
+/// new pages under writeback for as long as somebody writes them back.
 async fn wait_data(k: &K, a: Actor, inodes: &[u32]) {
     for ino in inodes {
-        wait(k, a, |w| {
-            let i = &w.fs.inodes[*ino as usize];
-            let p = w.cache.next(&i.tree, 0, Find::Writeback)?.1;
-            Some(Q::Bio(w.cache.pages[p as usize].bio))
-        })
-        .await;
+        wait_written(k, a, *ino, 0, u32::MAX).await;
     }
 }
 
@@ -232,6 +230,9 @@ impl World {
         self.journal.checkpoints.push_back(old);
         self.journal.drop_old();
         self.journal.committed = t.tid;
+        for (s, n) in self.journal.freed_committing.drain(..) {
+            self.fs.alloc.free_now(s, n);
+        }
         inodes.clear();
         self.journal.spare.push(inodes);
         self.stats.commits += 1;

@@ -1,5 +1,6 @@
 //! Tests of the model, over a plain disk.
 
+mod blocks;
 mod disk;
 mod effects;
 mod facts;
