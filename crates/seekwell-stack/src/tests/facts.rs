@@ -90,10 +90,69 @@ fn perform(name: &str, m: &mut Machine, t: TaskId) {
             }
             m.call(t, Call::Close { fd }).expect("closes");
         }
-        [what @ ("overwrite" | "append"), _, how] => {
+        [what @ ("overwrite" | "append"), flag @ ("osync" | "odsync")] => {
+            let flags = [OpenFlags::SYNC, OpenFlags::DSYNC][usize::from(flag == "odsync")];
+            let fd = open(m, t, "/d/old", flags);
+            write(m, fd, if what == "append" { 4 << 20 } else { 0 }, 4096);
+        }
+        ["sparse", ..] => {
+            let fd = open(m, t, "/d/new", none);
+            for i in 0..3 {
+                write(m, fd, i << 20, 4096);
+            }
+            m.call(t, Call::Fsync { fd }).expect("syncs");
+        }
+        ["truncate", "down", _] => {
+            let fd = open(m, t, "/d/old", none);
+            m.call(t, Call::Truncate { fd, len: 1 << 20 })
+                .expect("cuts");
+            m.call(t, Call::Fsync { fd }).expect("syncs");
+        }
+        ["fallocate", n, _] => {
+            let fd = open(m, t, "/d/new", none);
+            let (off, len) = (0, len(n));
+            m.call(t, Call::Fallocate { fd, off, len })
+                .expect("allocates");
+            m.call(t, Call::Fsync { fd }).expect("syncs");
+        }
+        ["prealloc", ..] => {
+            let fd = open(m, t, "/d/pre", none);
+            write(m, fd, 8192, 4096);
+            m.call(t, Call::Fdatasync { fd }).expect("syncs");
+        }
+        ["replace", ..] => {
+            let fd = open(m, t, "/d/tmp", none);
+            write(m, fd, 0, 65_536);
+            m.call(t, Call::Close { fd }).expect("closes");
+            let (from, to) = ("/d/tmp".into(), "/d/small".into());
+            m.call(t, Call::Rename { from, to }).expect("renames");
+        }
+        ["twice", ..] => {
+            let fd = open(m, t, "/d/old", none);
+            for i in 0..2 {
+                write(m, fd, (4 << 20) + i * 4096, 4096);
+                m.call(t, Call::Fdatasync { fd }).expect("syncs");
+            }
+        }
+        ["unlink", "big", _] => {
+            let path = "/d/big".into();
+            m.call(t, Call::Unlink { path }).expect("unlinks");
+            m.call(t, Call::Syncfs).expect("syncs");
+        }
+        [what @ ("create" | "rename"), "fsync", "dir"] => {
+            if what == "create" {
+                open(m, t, "/d/new", none);
+            } else {
+                let (from, to) = ("/d/small".into(), "/d/other".into());
+                m.call(t, Call::Rename { from, to }).expect("renames");
+            }
+            m.call(t, Call::FsyncDir { path: "/d".into() })
+                .expect("syncs");
+        }
+        [what @ ("overwrite" | "append"), n, how] => {
             let fd = open(m, t, "/d/old", none);
             let off = if what == "append" { 4 << 20 } else { 0 };
-            write(m, fd, off, 4096);
+            write(m, fd, off, len(n));
             let c = if how == "fsync" {
                 Call::Fsync { fd }
             } else {
@@ -190,6 +249,16 @@ fn elementary_operations_ask_for_what_a_6_18_kernel_asks_for() {
             m.call(t, Call::Write { fd, off: 0, len }).expect("writes");
             m.call(t, Call::Close { fd }).expect("closes");
         }
+        if name.starts_with("prealloc") {
+            let fd = open(&mut m, t, "/d/pre", OpenFlags::empty());
+            let (off, len) = (0, 1 << 20);
+            m.call(t, Call::Fallocate { fd, off, len })
+                .expect("allocates");
+            if name.contains("rewrite") {
+                let (off, len) = (8192, 4096);
+                m.call(t, Call::Write { fd, off, len }).expect("writes");
+            }
+        }
         m.call(t, Call::Syncfs).expect("syncs");
         if name.starts_with("read") {
             let fd = open(&mut m, t, "/d/big", OpenFlags::empty());
@@ -259,5 +328,5 @@ fn elementary_operations_ask_for_what_a_6_18_kernel_asks_for() {
         }
     }
     assert!(bad.is_empty(), "{}", bad.join("\n"));
-    assert!(facts.len() >= 20, "the file holds them all");
+    assert!(facts.len() >= 40, "the file holds them all");
 }
