@@ -249,19 +249,45 @@ pub struct Operation {
     pub latency: Latency,
     /// Second by second, from the start of the run; cut off behind the last one.
     pub seconds: Vec<OpSecond>,
+    /// When the first began, since the run did, ns.
+    #[serde(default)]
+    pub began_ns: u64,
+    /// When the last ended.
+    #[serde(default)]
+    pub ended_ns: u64,
 }
 
 impl Operation {
+    /// `x` per second from the first one's begin to the last one's end: what was done before and
+    /// after (laying files out, removing them) dilutes no rate.
+    pub fn rate(&self, x: f64) -> f64 {
+        let ns = self.ended_ns.saturating_sub(self.began_ns);
+        if ns == 0 {
+            0.0
+        } else {
+            x * NSEC_PER_SEC as f64 / ns as f64
+        }
+    }
+    /// Standard deviation of operations a second over the whole seconds between the first one's
+    /// begin and the last one's end; `None` of fewer than two.
+    pub fn deviation(&self) -> Option<f64> {
+        let from = self.began_ns.div_ceil(NSEC_PER_SEC) as usize;
+        let to = (self.ended_ns / NSEC_PER_SEC) as usize;
+        (to >= from + 2).then(|| self.mean_and_deviation(from..to).1)
+    }
+    fn mean_and_deviation(&self, seconds: std::ops::Range<usize>) -> (f64, f64) {
+        let n = seconds.len() as f64;
+        let of = |s: usize| self.seconds.get(s).map_or(0.0, |s| s.ops as f64);
+        let mean = seconds.clone().map(of).sum::<f64>() / n.max(1.0);
+        let square = |s: usize| (of(s) - mean) * (of(s) - mean);
+        let variance = seconds.map(square).sum::<f64>() / (n - 1.0).max(1.0);
+        // The IEEE operation, the same everywhere.
+        (mean, variance.sqrt())
+    }
     /// Mean and standard deviation of operations a second over the first `seconds` of the run;
     /// seconds without any count as 0. The deviation of fewer than two seconds is 0.
     pub fn per_second(&self, seconds: usize) -> (f64, f64) {
-        let n = seconds as f64;
-        let of = |s: usize| self.seconds.get(s).map_or(0.0, |s| s.ops as f64);
-        let mean = (0..seconds).map(of).sum::<f64>() / n.max(1.0);
-        let square = |s: usize| (of(s) - mean) * (of(s) - mean);
-        let variance = (0..seconds).map(square).sum::<f64>() / (n - 1.0).max(1.0);
-        // The IEEE operation, the same everywhere.
-        (mean, variance.sqrt())
+        self.mean_and_deviation(0..seconds)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::style::{DIM, GOOD, HEAD, NAME, PLAIN};
 use crate::table::{Align, Cell, Table, paint, painted, wrap};
-use crate::units::{count, rate, three, time_ns};
+use crate::units::{bytes, count, rate, share, three, time_ns};
 use crate::verdict::{self, Verdict};
 use seekwell_core::result::{Operation, Record};
 use seekwell_workload::{Needs, Workload};
@@ -114,7 +114,8 @@ pub fn metrics(records: &[Record]) -> String {
     t.render(2)
 }
 
-/// Operations of the program by kind: latency as the program saw it.
+/// Operations of the program by kind: latency as the program saw it, and how many a second from the
+/// first to the last of a kind, with the deviation of the seconds between.
 pub fn operations(records: &[Record]) -> String {
     let mut kinds: Vec<&str> = Vec::new();
     for o in records.iter().flat_map(|r| &r.operations) {
@@ -127,6 +128,7 @@ pub fn operations(records: &[Record]) -> String {
         ("SCHEDULER", Align::Left),
         ("COUNT", Align::Right),
         ("A SECOND", Align::Right),
+        ("SD", Align::Right),
         ("RATE", Align::Right),
         ("MEAN", Align::Right),
         ("P50", Align::Right),
@@ -153,8 +155,8 @@ pub fn operations(records: &[Record]) -> String {
 fn operation(kind: &str, r: &Record, o: &Operation) -> Vec<Cell> {
     let l = &o.latency;
     let p = |q: f64| Cell::from(time_ns(l.percentile_ns(q) as f64));
-    let bytes = if o.bytes > 0 {
-        rate(r.rate(o.bytes as f64))
+    let moved = if o.bytes > 0 {
+        rate(o.rate(o.bytes as f64))
     } else {
         String::new()
     };
@@ -162,12 +164,179 @@ fn operation(kind: &str, r: &Record, o: &Operation) -> Vec<Cell> {
         kind.into(),
         label(r),
         count(l.count()).into(),
-        three(r.rate(l.count() as f64)).into(),
-        bytes.into(),
+        three(o.rate(l.count() as f64)).into(),
+        o.deviation().map_or(String::new(), three).into(),
+        moved.into(),
         time_ns(l.mean_ns()).into(),
         p(50.0),
         p(99.0),
         p(99.9),
         time_ns(l.max_ns() as f64).into(),
     ]
+}
+
+/// What happened when, a line a run: marks of one name together.
+pub fn marks(records: &[Record], width: usize) -> String {
+    let mut out = String::new();
+    for r in records {
+        let mut names: Vec<(&str, Vec<u64>)> = Vec::new();
+        for m in &r.marks {
+            match names.iter_mut().find(|n| n.0 == m.name) {
+                Some(n) => n.1.push(m.at_ns),
+                None => names.push((&m.name, vec![m.at_ns])),
+            }
+        }
+        let seconds = |ns: &u64| three(*ns as f64 / 1e9);
+        let told: Vec<String> = names
+            .iter()
+            .map(|(name, at)| match at.as_slice() {
+                [only] => format!("{name} {} s", seconds(only)),
+                [first, .., last] => {
+                    let (first, last) = (seconds(first), seconds(last));
+                    format!("{name} {}x, {first} to {last} s", count(at.len() as u64))
+                }
+                [] => String::new(),
+            })
+            .collect();
+        if !told.is_empty() {
+            let line = format!(
+                "On the time axis, {}: {}",
+                r.scheduler.spec,
+                told.join("; ")
+            );
+            out += &wrap(&line, 2, width);
+        }
+    }
+    out
+}
+
+/// A task's name without the number that tells it from its like: "main/reader" of "main/reader17".
+fn group_of(path: &str) -> &str {
+    path.trim_end_matches(|c: char| c.is_ascii_digit())
+}
+
+/// Progress and share of the program's tasks, those of one kind together: empty if only one worked.
+pub fn tasks(records: &[Record]) -> String {
+    let worked = |r: &Record| r.tasks.iter().filter(|t| t.ops > 0).count();
+    if records.iter().all(|r| worked(r) < 2) {
+        return String::new();
+    }
+    let mut t = Table::new(&[
+        ("TASKS", Align::Left),
+        ("SCHEDULER", Align::Left),
+        ("N", Align::Right),
+        ("OPERATIONS", Align::Right),
+        ("SHARE", Align::Right),
+        ("LEAST", Align::Right),
+        ("MOST", Align::Right),
+        ("READ", Align::Right),
+        ("WRITTEN", Align::Right),
+    ]);
+    let mut groups: Vec<&str> = Vec::new();
+    for task in records.iter().flat_map(|r| &r.tasks).filter(|t| t.ops > 0) {
+        if !groups.contains(&group_of(&task.path)) {
+            groups.push(group_of(&task.path));
+        }
+    }
+    for group in groups {
+        let mut first = true;
+        for r in records {
+            let of = r.tasks.iter().filter(|t| group_of(&t.path) == group);
+            let of: Vec<_> = of.collect();
+            let all: u64 = r.tasks.iter().map(|t| t.ops).sum();
+            let ops: u64 = of.iter().map(|t| t.ops).sum();
+            let (Some(least), Some(most)) = (
+                of.iter().map(|t| t.ops).min(),
+                of.iter().map(|t| t.ops).max(),
+            ) else {
+                continue;
+            };
+            t.row(vec![
+                if first { group } else { "" }.into(),
+                label(r),
+                count(of.len() as u64).into(),
+                count(ops).into(),
+                share(ops, all).into(),
+                count(least).into(),
+                count(most).into(),
+                bytes(of.iter().map(|t| t.read_bytes).sum::<u64>() as f64).into(),
+                bytes(of.iter().map(|t| t.written_bytes).sum::<u64>() as f64).into(),
+            ]);
+            first = false;
+        }
+    }
+    t.render(2)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use seekwell_core::result::{MarkAt, TaskPart};
+
+    fn record() -> Record {
+        let task = |path: &str, ops, read_bytes| TaskPart {
+            path: path.into(),
+            ops,
+            read_bytes,
+            ..TaskPart::default()
+        };
+        let mark = |name: &str, at_ms: u64| MarkAt {
+            at_ns: at_ms * 1_000_000,
+            name: name.into(),
+            task: String::new(),
+        };
+        let mut r = Record {
+            tasks: vec![
+                task("main", 0, 0),
+                task("main/reader0", 10, 4096),
+                task("main/reader1", 30, 8192),
+                task("main/writer0", 60, 0),
+            ],
+            marks: vec![
+                mark("clock start", 500),
+                mark("throttling begins", 600),
+                mark("throttling begins", 700),
+                mark("clock stop", 9000),
+            ],
+            ..Record::default()
+        };
+        r.scheduler.spec = "cfq".into();
+        r
+    }
+
+    #[test]
+    fn tasks_of_a_kind_stand_together_with_the_least_and_the_most_advanced() {
+        let text = tasks(&[record()]);
+        // Without the schedulers' names, which are coloured.
+        let words = |l: &'static str| l.split_whitespace().collect::<Vec<_>>();
+        let lines: Vec<Vec<&str>> = text
+            .lines()
+            .map(|l| {
+                l.split_whitespace()
+                    .filter(|w| !w.contains("cfq"))
+                    .collect()
+            })
+            .collect();
+        assert_eq!(
+            lines[1],
+            words("main/reader 2 40 40.0 % 10 30 12.3 kB 0 B"),
+            "{text}"
+        );
+        assert_eq!(lines[2], words("main/writer 1 60 60.0 % 60 60 0 B 0 B"));
+        assert_eq!(lines.len(), 3);
+        let mut one = record();
+        one.tasks.truncate(2);
+        assert_eq!(tasks(&[one]), "", "a lone task has no share");
+    }
+
+    #[test]
+    fn marks_of_one_name_are_told_once() {
+        let text = marks(&[record()], 200);
+        assert_eq!(
+            text.trim(),
+            "On the time axis, cfq: clock start 0.500 s; throttling begins 2x, 0.600 to 0.700 s; \
+             clock stop 9.00 s"
+        );
+        assert_eq!(marks(&[Record::default()], 200), "");
+    }
 }

@@ -26,6 +26,8 @@ struct Op {
     bytes: u64,
     latency: Latency,
     seconds: Vec<OpSecond>,
+    began_ns: u64,
+    ended_ns: u64,
 }
 
 /// Calls a task made that moved data, beside its operations.
@@ -110,12 +112,16 @@ impl Measures {
                 bytes: 0,
                 latency: Latency::default(),
                 seconds: Vec::new(),
+                began_ns: u64::MAX,
+                ended_ns: 0,
             });
             self.ops.len() - 1
         });
         let (o, ns) = (&mut self.ops[at], end.since(start).0);
         o.bytes += bytes;
         o.latency.record(ns);
+        o.began_ns = o.began_ns.min(start.since_start());
+        o.ended_ns = o.ended_ns.max(end.since_start());
         let s = end.since_start() / NSEC_PER_SEC;
         if s < LONGEST_S {
             let s = s as usize;
@@ -156,6 +162,8 @@ impl Measures {
                 bytes: o.bytes,
                 latency: o.latency,
                 seconds: o.seconds,
+                began_ns: o.began_ns,
+                ended_ns: o.ended_ns,
             })
             .collect();
         r.operations.sort_by(|a, b| a.kind.cmp(&b.kind));
@@ -223,11 +231,33 @@ mod tests {
         assert_eq!(r.operation("write").map(|o| o.seconds.len()), Some(3));
         assert_eq!((r.tasks[1].ops, r.tasks[1].written_bytes), (2, 4096));
         assert_eq!(r.marks[0].name, "checkpoint start");
+        assert_eq!((f.began_ns, f.ended_ns), (0, 1_010_000_000));
+        assert!((f.rate(2.0) - 2.0 / 1.01).abs() < 1e-12);
+        assert_eq!(f.deviation(), None, "one whole second");
         // Three seconds, of which the last holds the only write.
         let (mean, sd) = r
             .operation("write")
             .map(|o| o.per_second(3))
             .expect("noted");
         assert!((mean - 1.0 / 3.0).abs() < 1e-9 && (sd - 0.577_35).abs() < 1e-4);
+    }
+
+    #[test]
+    fn rates_and_deviations_are_of_the_span_in_which_an_operation_was_done() {
+        let mut m = Measures::default();
+        let main = m.begin("main", Instant::START);
+        // From 2.5 s on: 3 in seconds 3 and 5, 6 in second 4, one more at 6.25 s.
+        for at_ms in [
+            2500, 3100, 3400, 3700, 4100, 4200, 4300, 4400, 4500, 4600, 5100, 5400, 5700, 6250,
+        ] {
+            m.note(main, &op("seek", at_ms, at_ms, 512));
+        }
+        let mut r = Record::default();
+        m.fill(&mut r);
+        let o = r.operation("seek").expect("noted");
+        assert!((o.rate(14.0) - 14.0 / 3.75).abs() < 1e-12);
+        // 3, 6 and 3: mean 4, squares 1 + 4 + 1 over 2.
+        assert_eq!(o.deviation(), Some(3.0f64.sqrt()));
+        assert_eq!(Operation::default().rate(5.0), 0.0);
     }
 }

@@ -132,6 +132,8 @@ fn simulated(a: &Run, plan: &Plan, quiet: bool) -> Result<(), Failure> {
             out.line("")?;
             out.text(&report::metrics(of_device))?;
             out.text(&report::operations(of_device))?;
+            out.text(&report::tasks(of_device))?;
+            out.text(&report::marks(of_device, width()))?;
             out.line("")?;
         }
         if !quiet {
@@ -174,6 +176,8 @@ fn real(a: &Run, plan: &Plan, dir: &Path, quiet: bool) -> Result<(), Failure> {
         out.line(&plan.title())?;
         out.text(&report::metrics(&records))?;
         out.text(&report::operations(&records))?;
+        out.text(&report::tasks(&records))?;
+        out.text(&report::marks(&records, width()))?;
         for w in &r.warnings {
             out.text(&seekwell_report::table::wrap(&format!("! {w}"), 2, width()))?;
         }
