@@ -298,6 +298,12 @@ mod tests {
         let maps: Vec<u64> = t.ranges("map", "lib").iter().map(|r| r.1).collect();
         let touched: Vec<u64> = faults.iter().map(|r| r.1).collect();
         assert_eq!(maps, touched, "whole runs");
+        // Libraries and small files in turn, as they are asked for.
+        let log = t.world.log().iter();
+        let read_only = log.filter(|c| c.name == "open" && c.at.since_start() > 3_000_000_000);
+        let small: Vec<bool> = read_only.map(|c| c.path.contains("small")).collect();
+        let turns = small.windows(2).filter(|w| w[0] != w[1]).count();
+        assert!(turns > 20, "{turns}");
         let starts = t.marks(crate::note::Mark::Other("application start"));
         assert!(starts[0] > 3.0 && starts[1] > starts[0] + 3.0, "{starts:?}");
         // Dropped after the lay-out, and after each pause.

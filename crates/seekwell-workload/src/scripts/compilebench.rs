@@ -445,6 +445,44 @@ mod tests {
     }
 
     #[test]
+    fn trees_are_compiled_read_and_removed_at_random() {
+        let more = [
+            ("trees", "6"),
+            ("reads", "9"),
+            ("sources", "20"),
+            ("objects", "20"),
+            ("dirs", "4"),
+        ];
+        let t = small(&more);
+        let log = t.world.log();
+        let order = |call: &str, end: &str| {
+            let on = log
+                .iter()
+                .filter(|c| c.name == call && c.path.ends_with(end));
+            let trees = on.filter_map(|c| c.path.split_once("kernel-"));
+            let mut all: Vec<u32> = trees
+                .filter_map(|(_, rest)| rest.split('/').next()?.parse().ok())
+                .collect();
+            all.dedup();
+            all
+        };
+        let made = order("write", ".c");
+        assert_eq!(made, [0, 1, 2, 3, 4, 5]);
+        for call in ["write", "unlink"] {
+            let mut trees = order(call, ".o");
+            assert_ne!(trees, made, "{call}");
+            trees.sort_unstable();
+            assert_eq!(trees, made, "{call}: each once");
+        }
+        // Nine times one of six: some more than once, and not all the same.
+        assert_eq!(t.ops("read file"), 9 * 40);
+        let mut read = order("read", "");
+        read.sort_unstable();
+        read.dedup();
+        assert!((3..=6).contains(&read.len()), "{read:?}");
+    }
+
+    #[test]
     fn syncs_are_between_the_phases_and_only_root_drops() {
         let count = |more: &[(&'static str, &'static str)]| {
             let t = small(more);
