@@ -143,6 +143,32 @@ impl Cache {
         let p = self.leaves[leaf as usize].page[(idx % LEAF) as usize];
         (p != NONE).then_some(p)
     }
+    /// Can pages `first..=last` be read without further ado: there, whole, none of them a mark of
+    /// read-ahead? Those up to the first that cannot count as used. A leaf is looked up once.
+    pub(crate) fn read_run(&mut self, t: &Tree, first: u32, last: u32) -> bool {
+        let mut idx = first;
+        loop {
+            let leaf = self.leaf_of(t, idx);
+            if leaf == NONE {
+                return false;
+            }
+            let end = last.min(idx | (LEAF - 1));
+            for p in &self.leaves[leaf as usize].page[(idx % LEAF) as usize..=(end % LEAF) as usize]
+            {
+                let Some(page) = self.pages.get_mut(*p as usize) else {
+                    return false;
+                };
+                if page.flags & (flag::UPTODATE | flag::MARK) != flag::UPTODATE {
+                    return false;
+                }
+                page.flags |= flag::REFERENCED;
+            }
+            if end == last {
+                return true;
+            }
+            idx = end + 1;
+        }
+    }
     fn leaf_make(&mut self, t: &mut Tree, idx: u32) -> u32 {
         let leaf = self.leaf_of(t, idx);
         if leaf != NONE {

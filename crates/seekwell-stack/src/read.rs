@@ -49,13 +49,8 @@ impl World {
             return Some(0);
         }
         let (first, last) = ((off / 4096) as u32, ((off + len - 1) / 4096) as u32);
-        for idx in first..=last {
-            let p = self.cache.lookup(&i.tree, idx)?;
-            let page = &mut self.cache.pages[p as usize];
-            if page.flags & (flag::UPTODATE | flag::MARK) != flag::UPTODATE {
-                return None;
-            }
-            page.flags |= flag::REFERENCED;
+        if !self.cache.read_run(&i.tree, first, last) {
+            return None;
         }
         self.files[fd as usize].ra.prev = last;
         let cost = self.cfg.constants.copy_page_ns * len.div_ceil(4096);

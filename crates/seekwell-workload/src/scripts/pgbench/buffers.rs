@@ -121,7 +121,12 @@ impl Pool {
     fn victim(&mut self) -> usize {
         loop {
             let at = self.hand;
-            self.hand = (self.hand + 1) % self.buffers.len();
+            // The hand goes by several buffers a miss: no division.
+            self.hand = if at + 1 < self.buffers.len() {
+                at + 1
+            } else {
+                0
+            };
             let b = &mut self.buffers[at];
             if b.usage == 0 {
                 return at;
