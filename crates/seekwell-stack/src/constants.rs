@@ -146,6 +146,27 @@ constants! {
     bandwidth_step_ns: [200 * MS, 200 * MS, 200 * MS, 200 * MS], Source("3.4 text: 200 ms");
     /// Bandwidth assumed at first, pages a second.
     bandwidth_first_pages: [25_600, 25_600, 25_600, 25_600], Source("3.4 text: INIT_BW = 100 MB/s");
+    /// Pages after which a dirtier first looks at the limits.
+    first_check_pages: [32, 32, 32, 32], Source("ratelimit of balance_dirty_pages, 3.2 and later: 128 KiB");
+    /// Misses of mapped reads, less hits, above which they count as random.
+    mapped_misses: [100, 100, 100, 100], Source("MMAP_LOTSAMISS");
+    /// Largest piece of a read after posix_fadvise(RANDOM), pages.
+    random_read_pages: [512, 512, 512, 512], Source("force_page_cache_readahead: 2 MiB");
+    /// Largest bio of a direct transfer, pages.
+    direct_bio_pages: [256, 256, 256, 256], Source("BIO_MAX_PAGES");
+    /// Largest discard, sectors.
+    discard_sectors: [16_384, 16_384, 16_384, 16_384], Estimate("8 MiB, as many drives say");
+    /// Metadata blocks that a descriptor block of the journal names.
+    descriptor_blocks: [250, 250, 250, 250], Estimate("4 KiB of tags of 8 to 16 bytes: 254 to 510");
+    /// Blocks a checkpoint of the journal writes at once.
+    checkpoint_blocks: [64, 64, 64, 64], Source("JBD2_NR_BATCH");
+    /// Inodes of a block group.
+    group_inodes: [8192, 8192, 8192, 8192], Source("mke2fs.conf: inode_ratio = 16384");
+    /// Clean pages that are never evicted: what is being read ahead must live until it is read,
+    /// even if all else is dirty.
+    kept_pages: [160, 160, 160, 160], Estimate("five windows");
+    /// CPU time of an entry of a directory listing, ns.
+    entry_ns: [100, 100, 100, 100], Estimate("0.1 us");
     /// Memory not available to the page cache, MiB.
     fixed_use_mib: [350, 800, 800, 900], Estimate("a desktop: 4 GiB leave 3.0-3.3 GiB");
     /// CPU time of any call, ns.
@@ -218,6 +239,87 @@ mod tests {
             }
         }
         assert!(CONSTANTS.len() > 40);
+    }
+
+    /// Source files of the crate, tests left out.
+    fn sources(dir: &std::path::Path, out: &mut Vec<(String, String)>) {
+        for e in std::fs::read_dir(dir).expect("a directory of sources") {
+            let path = e.expect("an entry").path();
+            let name = path.to_string_lossy().into_owned();
+            if path.is_dir() {
+                if !name.ends_with("tests") {
+                    sources(&path, out);
+                }
+            } else if !name.ends_with("constants.rs") {
+                out.push((name, std::fs::read_to_string(&path).expect("a source")));
+            }
+        }
+    }
+
+    /// Numbers that are no constants of a kernel: what numbers name, and formats on the disk.
+    const SHAPES: &[&str] = &[
+        "NONE",
+        "NIL",
+        "LEAF",
+        "NODE",
+        "SLOT_BITS",
+        "DEVICE_FD",
+        "DEVICE_DIRECT_FD",
+        "BDEV",
+        "ROOT",
+        "GROUP",
+        "BLOCK_SECTORS",
+        "SUPERBLOCK",
+        "ALIGN",
+        "STEPS",
+        "FIRST_USER_TASK",
+        "FLUSHER",
+        "JOURNAL",
+        "CONVERTER",
+        "PDFLUSH",
+        "PDFLUSH_PERIODIC",
+        "DEVICE",
+        "DEVICE_DIRECT",
+    ];
+
+    fn strangers(text: &str) -> Vec<String> {
+        let flags = text
+            .find("mod flag {")
+            .map_or(0..0, |at| at..at + text[at..].find("\n}").unwrap_or(0));
+        let lines = text
+            .match_indices("const ")
+            .filter(|m| !flags.contains(&m.0));
+        let names = lines.filter_map(|(at, _)| {
+            let (name, rest) = text[at + 6..].split_once(':')?;
+            let upper = |c: char| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_';
+            let is = !name.is_empty() && name.chars().all(upper) && rest.contains(" = ");
+            is.then(|| name.to_owned())
+        });
+        names.filter(|n| !SHAPES.contains(&n.as_str())).collect()
+    }
+
+    #[test]
+    fn there_are_no_constants_of_a_kernel_elsewhere() {
+        let mut all = Vec::new();
+        let src = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+        sources(&src, &mut all);
+        assert!(all.len() > 20);
+        for (name, text) in &all {
+            let code = text
+                .split("#[cfg(test)]\nmod tests")
+                .next()
+                .unwrap_or_default();
+            assert_eq!(
+                strangers(code),
+                Vec::<String>::new(),
+                "{name}: belongs into the table"
+            );
+        }
+        // And it would be seen.
+        assert_eq!(
+            strangers("    const WAIT_NS: u64 = 5;\nconst GROUP: u32 = 1;"),
+            ["WAIT_NS"]
+        );
     }
 
     #[test]

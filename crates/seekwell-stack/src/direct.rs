@@ -14,8 +14,6 @@ use seekwell_core::{Errno, Flags, Op};
 
 /// Alignment of direct transfers, bytes: the logical sector.
 const ALIGN: u64 = 512;
-/// Largest bio of a direct transfer, sectors (BIO_MAX_PAGES pages).
-const MAX_SECTORS: u64 = 256 * 8;
 
 /// What is left to wait for of a direct transfer.
 pub(crate) struct Started {
@@ -150,7 +148,9 @@ async fn submit(k: &K, a: Actor, ino: u32, op: Op, off: u64, len: u64) -> u32 {
                 i.map(idx)
             };
             let (phys, run) = mapped.unwrap_or((u32::MAX, 1));
-            let n = (u64::from(run) * 8 - at % 8).min(end - at).min(MAX_SECTORS);
+            let n = (u64::from(run) * 8 - at % 8)
+                .min(end - at)
+                .min(w.cfg.constants.direct_bio_pages * 8);
             let sector = u64::from(phys) * 8 + at % 8;
             at += n;
             // Holes read as zeroes.

@@ -5,7 +5,10 @@
 //! no scheduler. Kernels from 2.6.18 to 6.x differ in one table of constants.
 //!
 //! Left out: memory reclaim that writes, swap, cgroup writeback, balance between several devices,
-//! locks other than an inode's, CPU time of the kernel's own threads.
+//! locks other than an inode's, CPU time of the kernel's own threads; that a task's descriptors close
+//! when it exits (its programs close them); that a large folio is dirty as a whole (a store into a
+//! mapping dirties 4 KiB); extents that split where they are converted in part; htree splits, fast
+//! commits.
 
 mod aio;
 mod cache;

@@ -167,7 +167,6 @@ pub(crate) async fn touch(k: &K, a: Actor, map: u32, off: u64, len: u64, access:
 
 /// A fault on an absent page reads around it, unless the file proved random.
 async fn miss(k: &K, a: Actor, m: Map, idx: u32) {
-    const MISSES: u32 = 100;
     let window = {
         let mut w = k.w();
         let max = if w.cfg.ablations.no_readahead {
@@ -175,6 +174,7 @@ async fn miss(k: &K, a: Actor, m: Map, idx: u32) {
         } else {
             w.cfg.constants.readahead_pages as u32
         };
+        let misses = w.cfg.constants.mapped_misses as u32;
         let mut f = w.files[m.fd as usize];
         let alone = crate::readahead::Window {
             start: idx,
@@ -184,8 +184,8 @@ async fn miss(k: &K, a: Actor, m: Map, idx: u32) {
         let window = if f.ra.advice == Advice::Random || max == 0 {
             alone
         } else {
-            f.ra.mapped_miss = (f.ra.mapped_miss + 1).min(MISSES * 10);
-            if f.ra.mapped_miss > MISSES {
+            f.ra.mapped_miss = (f.ra.mapped_miss + 1).min(misses * 10);
+            if f.ra.mapped_miss > misses {
                 alone
             } else {
                 f.ra.around(idx, max)

@@ -13,8 +13,6 @@ use crate::world::World;
 use crate::writeback::{Fresh, Pass, allocate_in, inode_changed, read_inode, write_inode};
 use seekwell_core::{Errno, OpenFlags, Stat};
 
-/// CPU time of one entry of a directory listing, ns (estimate).
-const ENTRY_NS: u64 = 100;
 /// The superblock: head of the list of orphans.
 pub(crate) const SUPERBLOCK: u32 = 0;
 
@@ -465,7 +463,8 @@ pub(crate) async fn readdir(k: &K, a: Actor, path: &str) -> Ret {
         .map(|(name, e)| (name.clone(), is_dir(e.ino)))
         .unzip();
     let n = names.len() as u64;
-    w.spend(a, ENTRY_NS * n);
+    let cost = w.cfg.constants.entry_ns * n;
+    w.spend(a, cost);
     let out = &mut w.tasks[a as usize].out;
     (out.names, out.dirs) = (names, dirs);
     Ok(n)

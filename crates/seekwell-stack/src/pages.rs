@@ -5,14 +5,11 @@ use crate::fs::{BDEV, Kind, WbList};
 use crate::world::World;
 use seekwell_core::Instant;
 
-/// Clean pages that are never evicted: what is being read ahead must live until it is read, even
-/// if all else is dirty.
-const KEPT: usize = 160;
-
 impl World {
     /// A new page, on no list; clean old ones go if memory is full.
     pub(crate) fn new_page(&mut self, ino: u32, idx: u32) -> u32 {
-        while self.cache.count >= self.cache.limit && self.cache.lru.len() > KEPT {
+        let kept = self.cfg.constants.kept_pages as usize;
+        while self.cache.count >= self.cache.limit && self.cache.lru.len() > kept {
             let Some(p) = self.cache.victim() else { break };
             self.drop_page(p);
             self.stats.evicted += 1;

@@ -7,9 +7,6 @@ use crate::rt::{Actor, K};
 use crate::wait::wait_group;
 use seekwell_core::{Errno, Flags, Op};
 
-/// Largest discard, sectors (8 MiB).
-const DISCARD_SECTORS: u64 = 16_384;
-
 /// Empties the drive's cache and waits for it.
 pub(crate) async fn flush(k: &K, a: Actor) -> Result<(), Errno> {
     let group = {
@@ -44,8 +41,8 @@ pub(crate) async fn discard(k: &K, a: Actor, off: u64, len: u64) -> Ret {
     let (mut at, stop) = (off / 512, (off + len) / 512);
     while at < stop {
         {
-            let n = (stop - at).min(DISCARD_SECTORS);
             let mut w = k.w();
+            let n = (stop - at).min(w.cfg.constants.discard_sectors);
             w.submit(
                 a,
                 Want {

@@ -82,7 +82,7 @@ impl World {
                     req
                 } else {
                     req.min(if file.ra.advice == seekwell_core::Advice::Random {
-                        512
+                        c.random_read_pages as u32
                     } else {
                         req
                     })

@@ -51,9 +51,6 @@ pub(crate) struct Account {
     paused_until: Instant,
 }
 
-/// Pages after which a task first looks.
-const FIRST_CHECK: u32 = 32;
-
 impl World {
     fn dirty_total(&self) -> u64 {
         self.cache.nr_dirty + self.cache.nr_wb
@@ -113,14 +110,17 @@ impl World {
     /// A task dirtied a page. True if it should look at the limits.
     #[inline]
     pub(crate) fn dirtied_by(&mut self, a: Actor) -> bool {
+        let first = self.cfg.constants.first_check_pages as u32;
         let t = &mut self.tasks[a as usize].account;
         t.dirtied += 1;
-        t.dirtied >= t.check_after.max(FIRST_CHECK)
+        t.dirtied >= t.check_after.max(first)
     }
     /// Does the task have to be asked about its dirty pages?
     pub(crate) fn should_balance(&self, a: Actor) -> bool {
         let t = &self.tasks[a as usize].account;
-        t.dirtied >= t.check_after.max(FIRST_CHECK)
+        t.dirtied
+            >= t.check_after
+                .max(self.cfg.constants.first_check_pages as u32)
     }
     /// 2.6: pages between two looks of a task, up to 4 MiB.
     fn check_interval_2_6(&self) -> u64 {
@@ -180,10 +180,11 @@ async fn balance_3_2(k: &K, a: Actor) {
             if (dirty as f64) <= free {
                 // Next look when a task alone could have gone a part of the way.
                 let room = (limit - dirty as f64).max(1.0) as u64;
+                let first = (w.cfg.constants.first_check_pages as u32).min(1024);
                 let t = &mut w.tasks[a as usize].account;
                 t.dirtied = 0;
                 t.paused_until = now;
-                t.check_after = (1 << (room.ilog2() / 2)).clamp(FIRST_CHECK, 1024);
+                t.check_after = (1 << (room.ilog2() / 2)).clamp(first, 1024);
                 break;
             }
             let rate = w.bw.limit * w.pos_ratio(dirty as f64);

@@ -9,9 +9,6 @@ use crate::fs::{GROUP, Inode, Kind};
 use rand::Rng;
 use seekwell_core::rng::{Pcg64Mcg, stream};
 
-/// Inodes in a group (one for 16 KiB).
-const INODES: u32 = 8192;
-
 /// Blocks set aside for one inode (preallocation of ext4, window of ext3): used as far as the
 /// bitmap is concerned, and given back when the last writer closes.
 #[derive(Clone, Copy, Debug, Default)]
@@ -41,6 +38,8 @@ pub(crate) struct Alloc {
     groups: Vec<Group>,
     pub(crate) blocks: u32,
     flex: u32,
+    /// Inodes in a group, blocks of their table.
+    inodes: u32,
     inode_blocks: u32,
     per_block: u32,
     free: u64,
@@ -70,14 +69,16 @@ impl Alloc {
         let ext4 = cfg.fs == Fs::Ext4;
         let n = blocks.div_ceil(GROUP).max(1);
         let per_block = 4096 / c.inode_bytes.max(64) as u32;
+        let inodes = c.group_inodes.clamp(64, 32_768) as u32;
         let mut a = Alloc {
             groups: vec![Group::default(); n as usize],
             blocks,
             flex: if ext4 { c.flex_groups.max(1) as u32 } else { 1 },
-            inode_blocks: INODES / per_block,
+            inodes,
+            inode_blocks: inodes / per_block,
             per_block,
             free: 0,
-            free_inodes: u64::from(n) * u64::from(INODES),
+            free_inodes: u64::from(n) * u64::from(inodes),
             dirs: 0,
             hash_seed: stream(cfg.seed, "seed of directories").random(),
             aside: 0,
@@ -98,7 +99,7 @@ impl Alloc {
             let group = &mut a.groups[g as usize];
             group.start = start;
             group.free = len - start;
-            group.free_inodes = INODES;
+            group.free_inodes = inodes;
             // A fresh ext4 knows unused groups from their descriptors (uninit_bg).
             group.on_disk = !ext4;
             group.inodes_on_disk = !ext4;
@@ -418,8 +419,8 @@ impl Alloc {
         Some((g, slot))
     }
     fn take_inode(&mut self, g: u32) -> u32 {
-        let group = &mut self.groups[g as usize];
-        let bits = group.inodes.get_or_insert_with(|| Bits::new(INODES));
+        let (group, inodes) = (&mut self.groups[g as usize], self.inodes);
+        let bits = group.inodes.get_or_insert_with(|| Bits::new(inodes));
         let slot = bits.next_free(0);
         bits.set(slot, 1, true);
         group.free_inodes -= 1;

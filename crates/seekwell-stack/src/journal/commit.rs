@@ -12,11 +12,6 @@ use crate::world::World;
 use crate::writeback::{Pass, wait_written, write_inode};
 use seekwell_core::{Flags, Nanos, Op};
 
-/// Metadata blocks a descriptor block names.
-const PER_DESCRIPTOR: usize = 250;
-/// Blocks a checkpoint writes at once.
-const CHECKPOINT_BATCH: usize = 64;
-
 impl Journal {
     /// A block of a committed transaction is at home.
     pub(super) fn checkpointed(&mut self, tid: u64) {
@@ -152,8 +147,9 @@ async fn log_blocks(k: &K, a: Actor) -> u32 {
         w.plug(a, true);
         (g, n, flags)
     };
+    let per_descriptor = k.w().cfg.constants.descriptor_blocks.max(1) as usize;
     for i in 0..n {
-        if i % PER_DESCRIPTOR == 0 {
+        if i % per_descriptor == 0 {
             k.w().log_one(a, Target::Plain, group, flags);
             after_submit(k, a).await;
         }
@@ -326,6 +322,7 @@ pub(super) async fn make_room(k: &K, a: Actor) {
         w.journal.checkpointing = true;
         w.stats.checkpoints += 1;
     }
+    let batch = k.w().cfg.constants.checkpoint_blocks;
     let oldest = k.w().journal.checkpoints.front().map_or(0, |c| c.tid);
     let mut from = 0;
     loop {
@@ -343,7 +340,7 @@ pub(super) async fn make_room(k: &K, a: Actor) {
             g
         };
         let mut sent = 0;
-        while sent < CHECKPOINT_BATCH {
+        while sent < batch {
             let step = k.w().home_one(a, oldest, from, group);
             match step {
                 None => break,

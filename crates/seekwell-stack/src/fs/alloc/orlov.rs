@@ -8,7 +8,7 @@
 //! too many directories; then they go on to the next. Files go with their directory. Left out: the
 //! debt of ext3, the group where a parent's last directory went.
 
-use super::{Alloc, INODES};
+use super::Alloc;
 use crate::fs::GROUP;
 
 struct Stats {
@@ -55,7 +55,7 @@ impl Alloc {
             good.min_by_key(|(_, s)| s.dirs).map(|(f, _)| f)
         } else {
             let (inodes, blocks) = (
-                u64::from(self.flex * INODES),
+                u64::from(self.flex * self.inodes),
                 u64::from(self.flex) * u64::from(GROUP),
             );
             let start = parent_group / self.flex;
