@@ -14,7 +14,7 @@ Exit codes:
   2    bad usage or bad input: the message names file, line or record, and the remedy
   3    the result could not be written
   4    a workload ended early: what it had measured until then was given
-  130  interrupted (SIGINT)";
+  128+N  stopped by signal N (SIGINT: 130, SIGTERM: 143, SIGHUP: 129): as 4";
 
 /// Why a command could not be done.
 #[derive(Error, Debug)]
@@ -22,9 +22,14 @@ pub enum Failure {
     /// Nothing to say: what was asked for differs.
     #[error("")]
     Difference,
-    /// The user stopped it; says what was kept.
-    #[error("{0}")]
-    Interrupted(String),
+    /// A signal stopped it; says what was kept.
+    #[error("{what}")]
+    Interrupted {
+        /// The signal's number.
+        signal: i32,
+        /// What was kept.
+        what: String,
+    },
     /// What the user gave does not work; says what to do about it.
     #[error("{0}")]
     Input(String),
@@ -54,9 +59,10 @@ impl Failure {
             Failure::Output { source, .. } if source.kind() == io::ErrorKind::BrokenPipe => {
                 ExitCode::SUCCESS
             }
-            Failure::Interrupted(_) => {
+            Failure::Interrupted { signal, .. } => {
                 say(&self.to_string());
-                ExitCode::from(130)
+                // As shells show a program that a signal ended.
+                ExitCode::from(u8::try_from(128 + signal).unwrap_or(130))
             }
             Failure::Input(_) => {
                 say(&self.to_string());

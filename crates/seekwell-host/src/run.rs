@@ -86,6 +86,8 @@ pub struct Ran {
     pub record: Record,
     /// How it ended early, if it did: the failure, or by whom it was stopped.
     pub stopped: Option<String>,
+    /// The signal that stopped it, if one did.
+    pub signal: Option<i32>,
 }
 
 /// Runs a workload.
@@ -150,7 +152,6 @@ where
         shared.stop.raise(ENDED);
     }
     tasks::join_all(&shared);
-    drop(signals);
 
     let mut record = Record {
         schema: SCHEMA,
@@ -166,6 +167,7 @@ where
     record.warnings = shared.warnings();
     let why = shared.stop.why().filter(|w| w != ENDED);
     let stopped = why.or_else(|| failure(outcome));
+    let signal = shared.stop.signal();
     // Files first closed, then removed.
     drop(shared);
     if let Err(e) = place.remove() {
@@ -173,7 +175,13 @@ where
             .warnings
             .push(format!("our files could not all be removed: {e}"));
     }
-    Ok(Ran { record, stopped })
+    // Only now: one that comes while files are being removed must not leave the rest of them.
+    drop(signals);
+    Ok(Ran {
+        record,
+        stopped,
+        signal,
+    })
 }
 
 /// Said by nobody: the script came to its end.

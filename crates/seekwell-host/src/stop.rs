@@ -3,10 +3,12 @@
 //! Nothing is torn down by force. A flag is raised; every call that waits or moves data looks at
 //! it and answers ECANCELED, scripts remove their files and return, and the run ends as runs end.
 
-use libc::{SIGHUP, SIGINT, SIGTERM, c_int};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::flag;
+use std::ffi::c_int;
 use std::io;
-use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// Longest a waiting task takes to notice.
@@ -16,11 +18,14 @@ pub const NOTICE: Duration = Duration::from_millis(20);
 #[derive(Debug)]
 pub struct Stop {
     flag: AtomicBool,
-    /// Looks at [`SIGNAL`].
+    /// Looks at [`signal`].
     signals: bool,
     deadline: Option<Instant>,
-    why: Mutex<Option<String>>,
+    why: Mutex<Option<Why>>,
 }
+
+/// What stopped a run: in words, and the signal if it was one.
+type Why = (String, Option<i32>);
 
 impl Stop {
     /// Stops by itself after `limit`, if there is one; by a signal, if `signals` are caught.
@@ -34,28 +39,27 @@ impl Stop {
     }
     /// Stops, unless it was stopped before.
     pub fn raise(&self, why: impl Into<String>) {
-        let mut slot = self.why.lock().unwrap_or_else(PoisonError::into_inner);
-        slot.get_or_insert_with(|| why.into());
+        self.raise_by(why.into(), None);
+    }
+    fn raise_by(&self, why: String, signal: Option<i32>) {
+        self.slot().get_or_insert((why, signal));
         self.flag.store(true, Ordering::Release);
+    }
+    fn slot(&self) -> MutexGuard<'_, Option<Why>> {
+        self.why.lock().unwrap_or_else(PoisonError::into_inner)
     }
     /// Stopped?
     pub fn is_raised(&self) -> bool {
         if self.flag.load(Ordering::Acquire) {
             return true;
         }
-        let number = if self.signals {
-            SIGNAL.load(Ordering::Relaxed)
-        } else {
-            0
-        };
-        let signal = match number {
-            0 => None,
-            SIGINT => Some("SIGINT (interrupted)"),
-            SIGHUP => Some("SIGHUP (the terminal is gone)"),
-            _ => Some("SIGTERM (terminated)"),
-        };
-        if let Some(name) = signal {
-            self.raise(format!("stopped by {name}"));
+        if let Some(number) = signal().filter(|_| self.signals) {
+            let name = match number {
+                SIGINT => "SIGINT (interrupted)",
+                SIGHUP => "SIGHUP (the terminal is gone)",
+                _ => "SIGTERM (terminated)",
+            };
+            self.raise_by(format!("stopped by {name}"), Some(number));
             return true;
         }
         if self.deadline.is_some_and(|d| Instant::now() >= d) {
@@ -66,55 +70,75 @@ impl Stop {
     }
     /// Why, if it was.
     pub fn why(&self) -> Option<String> {
-        let slot = self.why.lock().unwrap_or_else(PoisonError::into_inner);
-        slot.clone()
+        self.slot().as_ref().map(|w| w.0.clone())
+    }
+    /// The signal, if it was one that stopped it.
+    pub fn signal(&self) -> Option<i32> {
+        self.slot().as_ref().and_then(|w| w.1)
     }
 }
 
-/// The number of the signal that came last while signals were caught; 0 for none.
-static SIGNAL: AtomicI32 = AtomicI32::new(0);
+/// The signals that stop a run.
+pub const CAUGHT: [c_int; 3] = [SIGINT, SIGTERM, SIGHUP];
 
-extern "C" fn note(number: c_int) {
-    SIGNAL.store(number, Ordering::Relaxed);
+/// The number of the signal that came last while signals were caught; 0 for none.
+static SIGNAL: AtomicUsize = AtomicUsize::new(0);
+/// Nobody catches: a signal does what it does without us. The library's handlers, once set, stay.
+static UNCAUGHT: AtomicBool = AtomicBool::new(true);
+
+/// The signal that came last while signals were caught, by its number.
+pub fn signal() -> Option<i32> {
+    i32::try_from(SIGNAL.load(Ordering::SeqCst))
+        .ok()
+        .filter(|n| *n != 0)
 }
 
-/// While this lives, SIGINT, SIGTERM and SIGHUP stop the run instead of ending the program; what
-/// was done with them before comes back when it is dropped. One run of a program at a time.
-pub struct Signals(Vec<(c_int, libc::sigaction)>);
+/// While this lives, SIGINT, SIGTERM and SIGHUP stop the run instead of ending the program; they
+/// end it again when it is dropped. One run of a program at a time.
+///
+/// A signal that was ignored before stays ignored: nohup(1) ignores SIGHUP, and a shell SIGINT for
+/// what it runs in the background.
+#[derive(Debug)]
+pub struct Signals(());
 
 impl Signals {
     /// Catches them.
     pub fn catch() -> io::Result<Self> {
-        SIGNAL.store(0, Ordering::Relaxed);
-        let mut before = Signals(Vec::new());
-        for number in [SIGINT, SIGTERM, SIGHUP] {
-            #[expect(unsafe_code, reason = "no safe wrapper exists")]
-            // SAFETY: both structs are plain data, valid when zeroed; the handler does nothing
-            // but store to an atomic, which a signal handler may.
-            let (r, old) = unsafe {
-                let mut new: libc::sigaction = std::mem::zeroed();
-                let mut old: libc::sigaction = std::mem::zeroed();
-                new.sa_sigaction = note as extern "C" fn(c_int) as libc::sighandler_t;
-                (libc::sigaction(number, &new, &mut old), old)
-            };
-            if r != 0 {
-                return Err(io::Error::last_os_error());
+        static SET: Mutex<bool> = Mutex::new(false);
+        let mut set = SET.lock().unwrap_or_else(PoisonError::into_inner);
+        SIGNAL.store(0, Ordering::SeqCst);
+        if !*set {
+            for number in caught() {
+                flag::register_conditional_default(number, &UNCAUGHT)?;
+                flag::register_usize(number, &SIGNAL, number as usize)?;
             }
-            before.0.push((number, old));
+            *set = true;
         }
-        Ok(before)
+        UNCAUGHT.store(false, Ordering::SeqCst);
+        Ok(Signals(()))
     }
 }
 
 impl Drop for Signals {
     fn drop(&mut self) {
-        for (number, old) in &self.0 {
-            #[expect(unsafe_code, reason = "no safe wrapper exists")]
-            // SAFETY: puts back what the kernel gave us.
-            let r = unsafe { libc::sigaction(*number, old, std::ptr::null_mut()) };
-            debug_assert_eq!(r, 0, "a signal that was caught before");
-        }
+        UNCAUGHT.store(true, Ordering::SeqCst);
     }
+}
+
+/// Those of [`CAUGHT`] that this program was not started to ignore.
+pub fn caught() -> impl Iterator<Item = c_int> {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let ignored = ignored(&status);
+    CAUGHT
+        .into_iter()
+        .filter(move |n| ignored >> (n - 1) & 1 == 0)
+}
+
+/// The mask of ignored signals in the text of `/proc/PID/status`.
+fn ignored(status: &str) -> u64 {
+    let line = status.lines().find_map(|l| l.strip_prefix("SigIgn:"));
+    line.and_then(|l| u64::from_str_radix(l.trim(), 16).ok())
+        .unwrap_or(0)
 }
 
 #[cfg(test)]
@@ -150,5 +174,13 @@ mod tests {
         drop(caught);
         assert_eq!(s.why().as_deref(), Some("stopped by SIGTERM (terminated)"));
         assert!(!deaf.is_raised());
+        assert_eq!((s.signal(), deaf.signal()), (Some(SIGTERM), None));
+    }
+
+    #[test]
+    fn what_was_ignored_is_found() {
+        let status = "Name:\tx\nSigIgn:\t0000000000000003\nSigCgt:\t0000000000000000\n";
+        assert_eq!(ignored(status), 3, "SIGHUP and SIGINT");
+        assert_eq!(ignored(""), 0);
     }
 }

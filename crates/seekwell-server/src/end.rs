@@ -2,10 +2,11 @@
 
 use crate::disk::Disk;
 use crate::error::ServeError;
-use crate::sys;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use signal_hook::low_level::pipe;
+use std::ffi::c_int;
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
 
 /// How often the mount itself is looked at.
 const LOOK: Timespec = Timespec {
@@ -24,15 +25,21 @@ pub enum End {
     Unmounted,
 }
 
-/// The signals that end serving, held back from now on in this thread and those it makes: to be
+/// The signals that end serving: caught from now on and for good, by a byte in a socket. To be
 /// made before [`Disk::start`].
-pub struct Ends(OwnedFd);
+pub struct Ends(UnixStream);
 
 impl Ends {
-    /// Holds them back.
-    pub fn catch() -> Result<Self, ServeError> {
-        let caught = sys::signals_as_file(&[libc::SIGINT, libc::SIGTERM, libc::SIGHUP]);
-        caught.map(Ends).map_err(|source| ServeError::System {
+    /// Catches them.
+    pub fn catch(signals: impl IntoIterator<Item = c_int>) -> Result<Self, ServeError> {
+        let caught = || -> io::Result<UnixStream> {
+            let (seen, sent) = UnixStream::pair()?;
+            for number in signals {
+                pipe::register(number, sent.try_clone()?)?;
+            }
+            Ok(seen)
+        };
+        caught().map(Ends).map_err(|source| ServeError::System {
             what: "cannot wait for signals",
             source,
         })

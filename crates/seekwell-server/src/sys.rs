@@ -1,10 +1,8 @@
 //! The few system calls that no safe wrapper has: scheduling class, timer slack, the I/O flusher
-//! mark, resource use of a thread, signals as a file.
+//! mark, resource use of a thread.
 
 #![allow(unsafe_code)] // Plain system calls; each says why it is sound.
 
-use std::io;
-use std::os::fd::{FromRawFd, OwnedFd};
 use std::time::Duration;
 
 /// Asks for first-in first-out real-time scheduling of the calling thread; false without the
@@ -78,26 +76,4 @@ pub fn steal_ticks() -> Option<u64> {
         .nth(8)?
         .parse()
         .ok()
-}
-
-/// Holds the signals back in this thread and those it makes from now on, and makes them readable.
-pub fn signals_as_file(signals: &[libc::c_int]) -> io::Result<OwnedFd> {
-    // SAFETY: the set is made by sigemptyset before anything reads it, and outlives the calls;
-    // the file descriptor is fresh and owned by nobody else.
-    unsafe {
-        let mut set: libc::sigset_t = std::mem::zeroed();
-        libc::sigemptyset(&raw mut set);
-        for s in signals {
-            libc::sigaddset(&raw mut set, *s);
-        }
-        let e = libc::pthread_sigmask(libc::SIG_BLOCK, &raw const set, std::ptr::null_mut());
-        if e != 0 {
-            return Err(io::Error::from_raw_os_error(e));
-        }
-        let fd = libc::signalfd(-1, &raw const set, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK);
-        if fd < 0 {
-            return Err(io::Error::last_os_error());
-        }
-        Ok(OwnedFd::from_raw_fd(fd))
-    }
 }

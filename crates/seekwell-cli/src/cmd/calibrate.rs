@@ -141,7 +141,10 @@ fn finish(a: &Calibrate, quiet: bool, fit: &Fit) -> Result<(), Failure> {
     }
     out.done()?;
     match &fit.cut {
-        Some(Stop::Interrupted) => Err(Failure::Interrupted(format!("interrupted; {kept}"))),
+        Some(Stop::Interrupted) => Err(Failure::Interrupted {
+            signal: stop::signal().unwrap_or(2),
+            what: format!("interrupted; {kept}"),
+        }),
         Some(Stop::Device(why)) => Err(Failure::input(format!("{why}; {kept}"))),
         Some(Stop::Budget) if text.is_none() => Err(Failure::input(format!(
             "{}: no preset: the time budget ended before enough was known; give more with --budget",

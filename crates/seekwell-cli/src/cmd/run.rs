@@ -183,5 +183,8 @@ fn real(a: &Run, plan: &Plan, dir: &Path, quiet: bool) -> Result<(), Failure> {
         }
     }
     out.done()?;
-    early(&ran.stopped.into_iter().collect::<Vec<_>>())
+    match (ran.stopped, ran.signal) {
+        (Some(what), Some(signal)) => Err(Failure::Interrupted { signal, what }),
+        (stopped, _) => early(stopped.as_slice()),
+    }
 }

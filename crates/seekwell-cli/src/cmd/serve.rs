@@ -20,7 +20,7 @@ pub fn run(a: &Serve, quiet: bool) -> Result<(), Failure> {
     let device = seekwell_device::open(&a.device, a.seed);
     let device = device.map_err(|e| Failure::input(e.to_string()))?;
     let out = Out::open(a.output.output.as_deref())?;
-    let ends = Ends::catch().map_err(failed)?;
+    let ends = Ends::catch(seekwell_host::stop::caught()).map_err(failed)?;
     let floor = match a.floor_us {
         Some(us) => Floor::Fixed(Nanos((us * 1e3) as u64)),
         None => Floor::Auto,
