@@ -20,7 +20,6 @@ pub mod stop;
 pub mod sync;
 pub mod sys;
 pub mod tasks;
-mod uring;
 pub mod watch;
 
 pub use inforce::{InForce, in_force};

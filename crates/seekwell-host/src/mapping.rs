@@ -10,7 +10,6 @@ use rustix::mm::{Advice, MapFlags, MsyncFlags, ProtFlags};
 use seekwell_core::Errno;
 use seekwell_workload::Access;
 use std::ffi::c_void;
-use std::os::fd::AsFd;
 
 const PAGE: u64 = 4096;
 
@@ -22,7 +21,7 @@ pub struct Mapping {
 }
 
 // SAFETY: the memory belongs to no thread; access to a file's range is by system calls, which any
-// thread may make at any time, and a ring's is up to its owner.
+// thread may make at any time.
 #[expect(unsafe_code, reason = "a raw address is not Send by itself")]
 unsafe impl Send for Mapping {}
 // SAFETY: as above.
@@ -37,28 +36,23 @@ impl Mapping {
             OFlags::RDONLY => ProtFlags::READ,
             _ => ProtFlags::READ | ProtFlags::WRITE,
         };
-        Self::with(file, off, len, prot)
-    }
-    /// For reading and writing, of any descriptor.
-    pub(crate) fn of(fd: impl AsFd, off: u64, len: u64) -> Result<Self, Errno> {
-        Self::with(fd, off, len, ProtFlags::READ | ProtFlags::WRITE)
-    }
-    fn with(fd: impl AsFd, off: u64, len: u64, prot: ProtFlags) -> Result<Self, Errno> {
         let bytes = usize::try_from(len).map_err(|_| Errno::ENOMEM)?;
         #[expect(unsafe_code, reason = "mmap changes the address space")]
         // SAFETY: the kernel chooses the place, so nothing of ours is replaced.
         let start = unsafe {
-            rustix::mm::mmap(std::ptr::null_mut(), bytes, prot, MapFlags::SHARED, fd, off)
+            rustix::mm::mmap(
+                std::ptr::null_mut(),
+                bytes,
+                prot,
+                MapFlags::SHARED,
+                file,
+                off,
+            )
         };
         Ok(Mapping {
             start: start.map_err(raw)?,
             len,
         })
-    }
-    /// The address of a byte of it; valid while the mapping lives.
-    pub(crate) fn at(&self, offset: usize) -> *mut c_void {
-        debug_assert!((offset as u64) < self.len);
-        self.start.wrapping_byte_add(offset)
     }
     /// Address and length of the pages that hold a range.
     fn pages(&self, off: u64, len: u64) -> Result<(*mut c_void, usize), Errno> {

@@ -5,8 +5,8 @@
 
 use crate::buffer::{Aligned, Noise};
 use crate::files::OpenFile;
-use crate::uring::Uring;
-use rustix::io_uring::{IoringFsyncFlags, IoringOp, io_uring_ptr, io_uring_sqe};
+use io_uring::types::{Fd, FsyncFlags};
+use io_uring::{IoUring, opcode};
 use seekwell_core::Errno;
 use seekwell_workload::{AioDone, AioOp, AioRequest, Moved};
 use std::os::fd::AsRawFd;
@@ -27,7 +27,7 @@ struct Slot {
 
 /// One ring.
 pub struct Ring {
-    ring: Uring,
+    ring: IoUring,
     slots: Vec<Slot>,
     free: Vec<u32>,
     noise: Noise,
@@ -43,7 +43,7 @@ impl Ring {
             return Err(Errno::EINVAL);
         }
         Ok(Ring {
-            ring: Uring::new(depth)?,
+            ring: IoUring::new(depth).map_err(crate::errno)?,
             slots: (0..depth).map(|_| Slot::default()).collect(),
             free: (0..depth).rev().collect(),
             noise: Noise::default(),
@@ -61,49 +61,50 @@ impl Ring {
             // Checked above: there is a slot for each.
             let Some(slot) = self.free.pop() else { break };
             let s = &mut self.slots[slot as usize];
-            let (len, off) = (r.len as usize, r.off);
-            let mut entry = io_uring_sqe {
-                fd: file.as_raw_fd(),
-                ..io_uring_sqe::default()
-            };
-            entry.user_data.u64_ = u64::from(slot);
-            // The buffer and the file are the slot's, which is neither used again nor dropped
-            // before its completion was seen; a Vec's memory stays when the Ring moves.
-            match r.op {
-                AioOp::Read | AioOp::Write => {
+            let len = r.len as usize;
+            let fd = Fd(file.as_raw_fd());
+            let entry = match r.op {
+                AioOp::Read => opcode::Read::new(fd, s.buffer.room(len).as_mut_ptr(), r.len)
+                    .offset(r.off)
+                    .build(),
+                AioOp::Write => {
                     let room = s.buffer.room(len);
-                    entry.opcode = IoringOp::Read;
-                    if r.op == AioOp::Write {
-                        room.copy_from_slice(self.noise.take(len));
-                        entry.opcode = IoringOp::Write;
-                    }
-                    entry.addr_or_splice_off_in.addr = io_uring_ptr::new(room.as_mut_ptr().cast());
-                    entry.len.len = r.len;
-                    entry.off_or_addr2.off = off;
+                    room.copy_from_slice(self.noise.take(len));
+                    opcode::Write::new(fd, room.as_ptr(), r.len)
+                        .offset(r.off)
+                        .build()
                 }
-                AioOp::Fsync => entry.opcode = IoringOp::Fsync,
-                AioOp::Fdatasync => {
-                    entry.opcode = IoringOp::Fsync;
-                    entry.op_flags.fsync_flags = IoringFsyncFlags::DATASYNC;
-                }
-            }
+                AioOp::Fsync => opcode::Fsync::new(fd).build(),
+                AioOp::Fdatasync => opcode::Fsync::new(fd).flags(FsyncFlags::DATASYNC).build(),
+            };
             s.file = Some(Arc::clone(file));
             s.tag = r.tag;
             (s.op, s.len) = (Some(r.op), r.len);
+            #[expect(unsafe_code, reason = "the kernel will use the entry's buffer")]
+            // SAFETY: the buffer and the file are the slot's, which is neither used again nor
+            // dropped before its completion was seen; a Vec's memory stays when the Ring moves.
+            let pushed = unsafe {
+                self.ring
+                    .submission()
+                    .push(&entry.user_data(u64::from(slot)))
+            };
             // The ring has at least as many entries as there are slots.
-            if !self.ring.push(entry) {
+            if pushed.is_err() {
                 return Err(Errno::EAGAIN);
             }
             self.outstanding += 1;
         }
-        while self.ring.pending() > 0 {
+        while !self.ring.submission().is_empty() {
             self.enter(0)?;
         }
         Ok(())
     }
     /// Our own signals only set a flag: again after EINTR.
     fn enter(&mut self, min: usize) -> Result<(), Errno> {
-        crate::files::retry(|| self.ring.enter(min as u32))
+        crate::files::retry(|| {
+            let entered = self.ring.submit_and_wait(min);
+            entered.map(|_| ()).map_err(crate::errno)
+        })
     }
 
     /// Waits for at least `min` completions, or all that are outstanding; appends all there are.
@@ -124,8 +125,8 @@ impl Ring {
 
     fn take(&mut self, out: &mut Vec<AioDone>) -> usize {
         let mut n = 0;
-        while let Some((data, code)) = self.ring.pop() {
-            let slot = data as u32;
+        for done in self.ring.completion() {
+            let (slot, code) = (done.user_data() as u32, done.result());
             let s = &mut self.slots[slot as usize];
             s.file = None;
             let result = match u32::try_from(code) {

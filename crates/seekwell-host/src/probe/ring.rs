@@ -2,8 +2,8 @@
 
 use super::{Aligned, Failed, bytes, now};
 use crate::stop::Stop as Asked;
-use crate::uring::Uring;
-use rustix::io_uring::{IoringFsyncFlags, IoringOp, io_uring_ptr, io_uring_sqe};
+use io_uring::types::{Fd, FsyncFlags};
+use io_uring::{IoUring, opcode, squeue};
 use seekwell_calibrate::{Io, Timed, What};
 use seekwell_core::Errno;
 use std::fs::File;
@@ -15,7 +15,7 @@ const ENTRIES: u32 = 256;
 
 /// A ring and memory for its reads.
 pub(super) struct Ring {
-    ring: Uring,
+    ring: IoUring,
     /// One for each I/O outstanding.
     buffers: Vec<Aligned>,
 }
@@ -30,7 +30,7 @@ impl Ring {
     /// What the kernel says if it has no io_uring or does not allow it.
     pub fn new() -> Result<Ring, Errno> {
         Ok(Ring {
-            ring: Uring::new(ENTRIES)?,
+            ring: IoUring::new(ENTRIES).map_err(crate::errno)?,
             buffers: (0..ENTRIES).map(|_| Aligned::default()).collect(),
         })
     }
@@ -59,10 +59,13 @@ impl Ring {
             while failed.is_none() && next < ios.len() {
                 let Some(s) = free.pop() else { break };
                 let own = contents.get_mut(next).and_then(Option::as_mut);
-                let mut entry = entry(file, &ios[next], own, &mut self.buffers[s]);
-                entry.user_data.u64_ = next as u64;
+                let entry = entry(file, &ios[next], own, &mut self.buffers[s]);
                 out[next].sent = now();
-                if !self.ring.push(entry) {
+                #[expect(unsafe_code, reason = "the kernel will use the entry's buffer")]
+                // SAFETY: the buffer is the slot's or the I/O's own; neither is used again, moved
+                // or dropped before its completion was seen, and both are given up if it never is.
+                let pushed = unsafe { self.ring.submission().push(&entry.user_data(next as u64)) };
+                if pushed.is_err() {
                     free.push(s);
                     break;
                 }
@@ -70,8 +73,7 @@ impl Ring {
                 next += 1;
                 outstanding += 1;
             }
-            if let Err(e) = self.ring.enter(u32::from(outstanding > 0)) {
-                let e = io::Error::from_raw_os_error(e.0);
+            if let Err(e) = self.ring.submit_and_wait(usize::from(outstanding > 0)) {
                 // Interrupted, or the kernel is short of something just now.
                 if !matches!(e.raw_os_error(), Some(4 | 11 | 12 | 16)) {
                     failed = failed.or(Some(Failed::Io(next.saturating_sub(1), e)));
@@ -85,8 +87,8 @@ impl Ring {
                     break;
                 }
             }
-            while let Some((data, result)) = self.ring.pop() {
-                let i = data as usize;
+            for completed in self.ring.completion() {
+                let (i, result) = (completed.user_data() as usize, completed.result());
                 out[i].done = now();
                 outstanding -= 1;
                 free.push(slot[i]);
@@ -107,36 +109,25 @@ impl Ring {
     }
 }
 
-/// The buffer named in it is the slot's or the I/O's own; neither is used again before its
-/// completion was seen, and a Vec's memory stays where it is.
+/// What is sent for an I/O; a read goes to the slot's buffer, a write has its own.
 fn entry(
     file: &File,
     io: &Io,
     contents: Option<&mut Aligned>,
     buffer: &mut Aligned,
-) -> io_uring_sqe {
-    let mut e = io_uring_sqe {
-        fd: file.as_raw_fd(),
-        ..io_uring_sqe::default()
-    };
-    let room = match (io.what, contents) {
-        (What::Write, Some(b)) => {
-            e.opcode = IoringOp::Write;
-            b.room(bytes(io))
-        }
-        (What::Read, _) => {
-            e.opcode = IoringOp::Read;
-            buffer.room(bytes(io))
-        }
+) -> squeue::Entry {
+    let fd = Fd(file.as_raw_fd());
+    let (len, off) = (bytes(io), io.lba * 512);
+    match (io.what, contents) {
+        (What::Write, Some(b)) => opcode::Write::new(fd, b.room(len).as_ptr(), len as u32)
+            .offset(off)
+            .build(),
+        (What::Read, _) => opcode::Read::new(fd, buffer.room(len).as_mut_ptr(), len as u32)
+            .offset(off)
+            .build(),
         // A write without contents is never sent: `contents` reads one for each.
         (What::Flush | What::Write, _) => {
-            e.opcode = IoringOp::Fsync;
-            e.op_flags.fsync_flags = IoringFsyncFlags::DATASYNC;
-            return e;
+            opcode::Fsync::new(fd).flags(FsyncFlags::DATASYNC).build()
         }
-    };
-    e.addr_or_splice_off_in.addr = io_uring_ptr::new(room.as_mut_ptr().cast());
-    e.len.len = bytes(io) as u32;
-    e.off_or_addr2.off = io.lba * 512;
-    e
+    }
 }
