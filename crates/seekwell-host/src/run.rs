@@ -66,9 +66,6 @@ pub enum HostError {
     /// It works on a raw device, and none was named.
     #[error("{0} works on a raw device: name a device or file with --raw")]
     NoDevice(String),
-    /// SQLite's library is not there.
-    #[error(transparent)]
-    Sqlite(#[from] sqlite::Missing),
     /// Something of the host.
     #[error("{what}: {source}")]
     Host {

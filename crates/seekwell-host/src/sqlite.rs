@@ -1,233 +1,77 @@
 //! SQLite itself: on a host the workload `sqlite` is the library's own doing, not the script's.
 //!
-//! The library the machine has is loaded at run time (its C interface has been stable since 2004),
-//! so that what is measured is what the machine's programs use; its version goes into the record.
+//! The library is built in, so that it is there on every machine and the same on all of them; its
+//! version goes into the record.
 //! Table, pragmas and transactions are those the script models: one row of two texts a
 //! transaction, an integer key with AUTOINCREMENT, 4 KiB pages, full auto-vacuum, synchronous FULL.
 
 use crate::machine::HostMachine;
 use crate::run::{HostError, Options, Ran, run_script};
+use rusqlite::{Connection, ErrorCode, OpenFlags};
 use seekwell_core::{Errno, NSEC_PER_SEC, Nanos};
 use seekwell_workload::{Context, Fail, Machine, Mark, Outcome, Params, Plan};
-use std::ffi::{CStr, CString, c_char, c_int, c_void};
-use std::path::Path;
-use thiserror::Error;
 
 /// The workload that is run by the library.
 pub const WORKLOAD: &str = "sqlite";
 
-/// The library could not be loaded.
-#[derive(Error, Debug)]
-#[error(
-    "SQLite's library is not here ({0}): install libsqlite3 (package libsqlite3-0 or sqlite-libs)"
-)]
-pub struct Missing(String);
-
-type Open = unsafe extern "C" fn(*const c_char, *mut *mut c_void, c_int, *const c_char) -> c_int;
-type Exec = unsafe extern "C" fn(
-    *mut c_void,
-    *const c_char,
-    *const c_void,
-    *mut c_void,
-    *mut *mut c_char,
-) -> c_int;
-type Message = unsafe extern "C" fn(*mut c_void) -> *const c_char;
-type SystemErrno = unsafe extern "C" fn(*mut c_void) -> c_int;
-type Close = unsafe extern "C" fn(*mut c_void) -> c_int;
-type Version = unsafe extern "C" fn() -> *const c_char;
-
-/// SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE.
-const READ_WRITE_CREATE: c_int = 2 | 4;
-
-/// The functions used, of a library that stays loaded.
-#[derive(Clone, Copy)]
-pub struct Library {
-    open: Open,
-    exec: Exec,
-    message: Message,
-    system_errno: SystemErrno,
-    close: Close,
-    version: Version,
-}
-
-impl Library {
-    /// Loads it.
-    pub fn load() -> Result<Self, Missing> {
-        let mut why = String::new();
-        for name in [c"libsqlite3.so.0", c"libsqlite3.so"] {
-            #[expect(unsafe_code, reason = "loading a library runs its initialisers")]
-            // SAFETY: SQLite's have no side effects on the program.
-            let handle = unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
-            if !handle.is_null() {
-                return Self::of(handle);
-            }
-            why = last_error();
-        }
-        Err(Missing(why))
-    }
-    fn of(handle: *mut c_void) -> Result<Self, Missing> {
-        let symbol = |name: &CStr| {
-            #[expect(unsafe_code, reason = "no safe wrapper exists")]
-            // SAFETY: the handle is a loaded library's, which is never unloaded.
-            let p = unsafe { libc::dlsym(handle, name.as_ptr()) };
-            if p.is_null() {
-                Err(Missing(last_error()))
-            } else {
-                Ok(p)
-            }
-        };
-        let (open, exec) = (symbol(c"sqlite3_open_v2")?, symbol(c"sqlite3_exec")?);
-        let (message, close) = (symbol(c"sqlite3_errmsg")?, symbol(c"sqlite3_close_v2")?);
-        let system_errno = symbol(c"sqlite3_system_errno")?;
-        let version = symbol(c"sqlite3_libversion")?;
-        #[expect(unsafe_code, reason = "addresses become functions")]
-        // SAFETY: the symbols are SQLite's, whose documented signatures these types repeat.
-        unsafe {
-            Ok(Library {
-                open: std::mem::transmute::<*mut c_void, Open>(open),
-                exec: std::mem::transmute::<*mut c_void, Exec>(exec),
-                message: std::mem::transmute::<*mut c_void, Message>(message),
-                system_errno: std::mem::transmute::<*mut c_void, SystemErrno>(system_errno),
-                close: std::mem::transmute::<*mut c_void, Close>(close),
-                version: std::mem::transmute::<*mut c_void, Version>(version),
-            })
-        }
-    }
-    /// Its version ("3.40.1").
-    pub fn version(&self) -> String {
-        #[expect(unsafe_code, reason = "a C function")]
-        // SAFETY: returns a static string.
-        let v = unsafe { CStr::from_ptr((self.version)()) };
-        v.to_string_lossy().into_owned()
-    }
-    /// Opens or makes a database.
-    fn open(self, path: &Path) -> Outcome<Connection> {
-        let bytes = std::os::unix::ffi::OsStrExt::as_bytes(path.as_os_str());
-        let name = CString::new(bytes).map_err(|_| fail("open the database", Errno::EINVAL))?;
-        let mut db = std::ptr::null_mut();
-        #[expect(unsafe_code, reason = "a C function")]
-        // SAFETY: the name ends with a zero and `db` is a place for a pointer; a null VFS name
-        // means the default one.
-        let code =
-            unsafe { (self.open)(name.as_ptr(), &mut db, READ_WRITE_CREATE, std::ptr::null()) };
-        let c = Connection { lib: self, db };
-        if code == 0 {
-            Ok(c)
-        } else {
-            Err(c.failure("open the database"))
-        }
-    }
-}
-
-fn last_error() -> String {
-    #[expect(unsafe_code, reason = "a C function")]
-    // SAFETY: returns null or a string that lives until the next call on this thread.
-    let text = unsafe {
-        let p = libc::dlerror();
-        if p.is_null() {
-            return "no reason given".to_owned();
-        }
-        CStr::from_ptr(p)
+fn fail(what: &str, e: &rusqlite::Error) -> Fail {
+    let errno = match e.sqlite_error_code() {
+        Some(ErrorCode::DiskFull) => Errno::ENOSPC,
+        Some(ErrorCode::ReadOnly) => Errno::EROFS,
+        Some(ErrorCode::CannotOpen) => Errno::ENOENT,
+        Some(ErrorCode::PermissionDenied) => Errno::EACCES,
+        Some(ErrorCode::OutOfMemory) => Errno::ENOMEM,
+        _ => Errno::EIO,
     };
-    text.to_string_lossy().into_owned()
-}
-
-fn fail(what: &str, errno: Errno) -> Fail {
     Fail {
-        what: what.to_owned(),
+        what: format!("SQLite, {what}: {e}"),
         errno,
     }
 }
 
-/// An open database.
-struct Connection {
-    lib: Library,
-    db: *mut c_void,
-}
-
-impl Connection {
-    /// Runs statements.
-    fn run(&self, sql: &str) -> Outcome {
-        let text = CString::new(sql).map_err(|_| fail(sql, Errno::EINVAL))?;
-        let none = std::ptr::null_mut();
-        #[expect(unsafe_code, reason = "a C function")]
-        // SAFETY: the connection is open; the text ends with a zero; no callback, and no place for
-        // a message, which `failure` asks for itself.
-        let code = unsafe {
-            (self.lib.exec)(
-                self.db,
-                text.as_ptr(),
-                std::ptr::null(),
-                none,
-                std::ptr::null_mut(),
-            )
-        };
-        if code == 0 {
-            Ok(())
-        } else {
-            Err(self.failure(sql.split_whitespace().next().unwrap_or("run")))
-        }
-    }
-    /// The library's words and the kernel's number of what went wrong.
-    fn failure(&self, what: &str) -> Fail {
-        #[expect(unsafe_code, reason = "C functions")]
-        // SAFETY: both take a connection, also one that failed to open or is null; the text lives
-        // until the next call on it.
-        let (text, number) = unsafe {
-            let text = CStr::from_ptr((self.lib.message)(self.db));
-            (text.to_string_lossy(), (self.lib.system_errno)(self.db))
-        };
-        // A full database is SQLITE_FULL, which carries no number.
-        let errno = match number {
-            0 if text.contains("full") => Errno::ENOSPC,
-            0 => Errno::EIO,
-            n => Errno(n),
-        };
-        fail(&format!("SQLite, {what}: {text}"), errno)
-    }
-}
-
-impl Drop for Connection {
-    fn drop(&mut self) {
-        #[expect(unsafe_code, reason = "a C function")]
-        // SAFETY: the connection was opened, successfully or not, and is used no more.
-        unsafe {
-            (self.lib.close)(self.db);
-        }
-    }
+/// Runs statements.
+fn exec(db: &Connection, sql: &str) -> Outcome {
+    let what = || sql.split_whitespace().next().unwrap_or("run");
+    db.execute_batch(sql).map_err(|e| fail(what(), &e))
 }
 
 /// Runs the workload with the library.
 pub fn run(plan: &Plan, o: &Options) -> Result<Ran, HostError> {
-    let lib = Library::load()?;
     let p = plan.values().clone();
     let mut ran = run_script(WORKLOAD, o, async move |mut m: HostMachine| {
-        transactions(&mut m, &p, lib).await
+        transactions(&mut m, &p).await
     })?;
-    ran.record
-        .warnings
-        .push(format!("ran by the SQLite library, {}", lib.version()));
+    ran.record.warnings.push(format!(
+        "ran by the SQLite library, {}",
+        rusqlite::version()
+    ));
     Ok(ran)
 }
 
-async fn transactions(m: &mut HostMachine, p: &Params, lib: Library) -> Outcome {
-    let db = lib.open(&m.directory().join("db"))?;
+async fn transactions(m: &mut HostMachine, p: &Params) -> Outcome {
+    let how = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE;
+    let db = Connection::open_with_flags(m.directory().join("db"), how);
+    let db = db.map_err(|e| fail("open the database", &e))?;
     let n = p.int("transactions");
     let (mode, kinds) = (p.word("journal"), p.word("kinds"));
-    db.run(&format!(
-        "PRAGMA page_size = 4096; PRAGMA auto_vacuum = FULL; PRAGMA journal_mode = {mode}; \
+    exec(
+        &db,
+        &format!(
+            "PRAGMA page_size = 4096; PRAGMA auto_vacuum = FULL; PRAGMA journal_mode = {mode}; \
          PRAGMA synchronous = FULL; PRAGMA journal_size_limit = 524288; \
          PRAGMA wal_autocheckpoint = {};",
-        p.int("checkpoint")
-    ))?;
+            p.int("checkpoint")
+        ),
+    )?;
     let auto = if p.flag("autoincrement") {
         " AUTOINCREMENT"
     } else {
         ""
     };
-    db.run(&format!(
-        "CREATE TABLE t (id INTEGER PRIMARY KEY{auto}, a TEXT, b TEXT);"
-    ))?;
+    exec(
+        &db,
+        &format!("CREATE TABLE t (id INTEGER PRIMARY KEY{auto}, a TEXT, b TEXT);"),
+    )?;
     // Two texts of half the row each; every row different.
     let row = p.int("row") as usize;
     let text = |i: u64, len: usize| format!("{i:0>len$}").chars().take(len).collect::<String>();
@@ -243,11 +87,11 @@ async fn transactions(m: &mut HostMachine, p: &Params, lib: Library) -> Outcome 
         _ => &["insert", "update", "delete"],
     };
     if kinds[0] != "insert" {
-        db.run("BEGIN;")?;
+        exec(&db, "BEGIN;")?;
         for i in 0..n {
-            db.run(&insert(i))?;
+            exec(&db, &insert(i))?;
         }
-        db.run("COMMIT;")?;
+        exec(&db, "COMMIT;")?;
     }
     let think = p.time("think");
     m.mark(Mark::ClockStart);
@@ -269,7 +113,7 @@ async fn transactions(m: &mut HostMachine, p: &Params, lib: Library) -> Outcome 
             // Also where a stop is noticed: the library waits for nobody.
             let thought = m.compute(think).await.and(m.sleep(Nanos::ZERO).await);
             outcome = match thought.doing(|| "compute") {
-                Ok(()) => db.run(&sql),
+                Ok(()) => exec(&db, &sql),
                 e => e,
             };
             if outcome.is_err() {
@@ -294,6 +138,7 @@ mod tests {
     use super::*;
     use crate::place::Scratch;
     use std::collections::BTreeMap;
+    use std::path::Path;
     use std::process::Command;
 
     const CASE: &str = "SEEKWELL_TEST_SQLITE";
@@ -333,10 +178,7 @@ mod tests {
         } else {
             run(&plan, &options(t.path()))
         };
-        let ran = match ran {
-            Err(HostError::Sqlite(e)) => return println!("skipped: {e}"),
-            r => r.expect("it begins"),
-        };
+        let ran = ran.expect("it begins");
         assert_eq!(ran.stopped, None);
         assert!(ran.record.metric.as_ref().is_some_and(|m| m.value > 0.0));
         let kind = if kinds == "all" { "delete" } else { kinds };
@@ -392,7 +234,7 @@ mod tests {
             for kind in ["insert", "update", "delete"] {
                 let of = |who| traced(&format!("{who} {journal} {kind} {N}"));
                 let (Some(script), Some(library)) = (of("script"), of("library")) else {
-                    println!("skipped: needs strace, allowed to trace, and libsqlite3");
+                    println!("skipped: needs strace, allowed to trace");
                     return;
                 };
                 println!("{journal} {kind}: script {script:?}, library {library:?}");
