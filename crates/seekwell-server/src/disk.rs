@@ -6,7 +6,7 @@
 
 use crate::account::Account;
 use crate::error::ServeError;
-use crate::fs::{Answers, DiskFs};
+use crate::fs::DiskFs;
 use crate::inbox::{Clock, Inbox};
 use crate::model::{Logged, Model, Spares};
 use crate::mount;
@@ -14,6 +14,7 @@ use crate::stale::unmount_stale;
 use crate::store::Store;
 use crate::sys;
 use crate::wait::{Margin, Waiter, punctual};
+use fuser::Session;
 use seekwell_core::units::SECTOR_BYTES;
 use seekwell_core::{Device, Nanos, result::Latency};
 use seekwell_trace::{TraceError, WriteOptions};
@@ -101,9 +102,7 @@ impl Disk {
         let spares = Spares::default();
         let (uid, gid) = (rustix::process::geteuid(), rustix::process::getegid());
         let owner = (uid.as_raw(), gid.as_raw());
-        let answers = Answers(Arc::new(mount::mount(&mount, owner)?));
         let fs = DiskFs {
-            answers: answers.clone(),
             inbox: inbox.clone(),
             store: store.clone(),
             spares: spares.clone(),
@@ -114,6 +113,7 @@ impl Disk {
             owner,
             made: SystemTime::now(),
         };
+        let session = mount::mount(&mount, owner, fs)?;
         let mut disk = Disk {
             mount: mount.clone(),
             inbox: inbox.clone(),
@@ -127,7 +127,7 @@ impl Disk {
         };
 
         // From here on dropping it unmounts.
-        disk.hearing = Some(hear(fs)?);
+        disk.hearing = Some(hear(session)?);
 
         // Reads are answered where they are heard until the floor is known.
         let measured = options.floor == Floor::Auto && !facts.rotational;
@@ -144,7 +144,7 @@ impl Disk {
             let _ = told.send(margin.clone());
             let floor = floor_known.recv().unwrap_or_default();
             let account = Account::new(&name, margin, floor);
-            Model::new(device, inbox, answers, spares, logged, account).run(waiter)
+            Model::new(device, inbox, spares, logged, account).run(waiter)
         });
         disk.model = Some(model.map_err(|source| ServeError::System {
             what: "cannot start a thread",
@@ -274,12 +274,13 @@ impl Drop for Disk {
     }
 }
 
-/// The thread that hears requests.
-fn hear(fs: DiskFs) -> Result<JoinHandle<io::Result<()>>, ServeError> {
+/// The thread that hears requests. The library makes another for its loop, which inherits the
+/// priority, the timer slack and the I/O flusher's mark.
+fn hear(session: Session<DiskFs>) -> Result<JoinHandle<io::Result<()>>, ServeError> {
     let work = move || {
         punctual(PRIORITY_HEAR);
         sys::io_flusher();
-        fs.serve()
+        session.run()
     };
     let thread = thread::Builder::new().name("hearing".into()).spawn(work);
     thread.map_err(|source| ServeError::System {

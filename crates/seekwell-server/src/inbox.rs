@@ -3,6 +3,7 @@
 //! A request is stamped when it is seen, its data are moved, then it is handed over. Between stamp
 //! and hand-over the model may not run past the stamp: [`Inbox::drain`] says how far it may go.
 
+use fuser::{ReplyData, ReplyEmpty, ReplyWrite};
 use seekwell_core::{Instant, Nanos, Op, Sector, Sectors};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
@@ -26,11 +27,11 @@ impl Clock {
 /// What to tell the kernel once the model's time has come.
 pub enum Reply {
     /// These bytes.
-    Data(Vec<u8>),
+    Data(ReplyData, Vec<u8>),
     /// So many bytes are written.
-    Written(u32),
+    Written(ReplyWrite, u32),
     /// It is done.
-    Empty,
+    Empty(ReplyEmpty),
 }
 
 /// A request with its data moved.
@@ -47,8 +48,6 @@ pub struct Request {
     pub durable: bool,
     /// Thread that asked, as the kernel names it (a worker's under a loop device); 0 if unknown.
     pub pid: u32,
-    /// The kernel's name for it.
-    pub unique: u64,
     /// The answer.
     pub reply: Reply,
 }

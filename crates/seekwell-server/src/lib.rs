@@ -30,7 +30,6 @@ mod stale;
 mod store;
 mod sys;
 mod wait;
-mod wire;
 
 pub use account::{Account, Verdict};
 pub use disk::{Disk, DiskOptions, FILE_NAME, Floor, RATE_MAX};

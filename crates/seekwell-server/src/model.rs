@@ -2,12 +2,10 @@
 
 use crate::account::Account;
 use crate::engine::Engine;
-use crate::fs::Answers;
 use crate::inbox::{Inbox, Reply, Request};
 use crate::sys;
 use crate::wait::Waiter;
-use crate::wire;
-use rustix::io::Errno;
+use fuser::Errno;
 use seekwell_core::{CgroupId, Command, Device, Done, Flags, Instant, Nanos, Op, Sectors, TaskId};
 use seekwell_trace::Record;
 use std::collections::VecDeque;
@@ -42,7 +40,6 @@ pub type Spares = Arc<Mutex<Vec<Vec<u8>>>>;
 pub struct Model<D> {
     engine: Engine<D>,
     inbox: Arc<Inbox>,
-    answers: Answers,
     spares: Spares,
     log: Option<Sender<Logged>>,
     account: Account,
@@ -60,7 +57,6 @@ impl<D: Device> Model<D> {
     pub fn new(
         device: D,
         inbox: Arc<Inbox>,
-        answers: Answers,
         spares: Spares,
         log: Option<Sender<Logged>>,
         account: Account,
@@ -69,7 +65,6 @@ impl<D: Device> Model<D> {
             write_cache: device.facts().write_cache,
             engine: Engine::new(device),
             inbox,
-            answers,
             spares,
             log,
             floor: Nanos(account.floor_ns),
@@ -196,7 +191,7 @@ impl<D: Device> Model<D> {
         self.free.push(id);
         self.outstanding -= 1;
         let (request, number) = (job.request, job.number);
-        let error = due.done.error.then_some(Errno::IO);
+        let error = due.done.error.then_some(Errno::EIO);
         let (at, op, bytes) = (request.at, request.op, request.sectors.bytes());
         let a = &mut self.account;
         a.errors += u64::from(due.done.error);
@@ -224,19 +219,21 @@ impl<D: Device> Model<D> {
             // The log's thread ends only after this one.
             let _ = log.send((number, record));
         }
-        self.answer(request.unique, request.reply, error);
+        self.answer(request.reply, error);
     }
 
-    fn answer(&self, unique: u64, reply: Reply, error: Option<Errno>) {
+    fn answer(&self, reply: Reply, error: Option<Errno>) {
         match (reply, error) {
-            (_, Some(e)) => self.answers.send(unique, Err(e)),
-            (Reply::Data(buf), None) => {
-                self.answers.send(unique, Ok(&buf));
+            (Reply::Data(r, _), Some(e)) => r.error(e),
+            (Reply::Written(r, _), Some(e)) => r.error(e),
+            (Reply::Empty(r), Some(e)) => r.error(e),
+            (Reply::Data(r, buf), None) => {
+                r.data(&buf);
                 let mut spares = self.spares.lock().unwrap_or_else(PoisonError::into_inner);
                 spares.push(buf);
             }
-            (Reply::Written(n), None) => self.answers.send(unique, Ok(&wire::write_out(n).0)),
-            (Reply::Empty, None) => self.answers.send(unique, Ok(&[])),
+            (Reply::Written(r, n), None) => r.written(n),
+            (Reply::Empty(r), None) => r.ok(),
         }
     }
 }

@@ -1,15 +1,20 @@
 //! Mounting and unmounting, by the system calls themselves.
+//!
+//! Not by `fuser` (0.18), which speaks the protocol: its session unmounts by path once more when
+//! somebody else has unmounted it, whatever is mounted there by then.
 
 use crate::error::ServeError;
+use crate::fs::DiskFs;
 use crate::stale::FS_TYPE;
+use fuser::{Config, Session, SessionACL};
 use rustix::fs::{Mode, OFlags};
 use rustix::mount::{MountFlags, UnmountFlags};
 use std::ffi::CString;
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::AsRawFd;
 use std::path::Path;
 
-/// Mounts an empty FUSE file system at `dir`; requests come out of what is returned.
-pub fn mount(dir: &Path, owner: (u32, u32)) -> Result<OwnedFd, ServeError> {
+/// Mounts a file system at `dir`, and agrees with the kernel on what both can.
+pub fn mount(dir: &Path, owner: (u32, u32), fs: DiskFs) -> Result<Session<DiskFs>, ServeError> {
     let flags = OFlags::RDWR | OFlags::CLOEXEC;
     let fd = rustix::fs::open("/dev/fuse", flags, Mode::empty());
     let fd = fd.map_err(|e| ServeError::NoFuse {
@@ -30,7 +35,10 @@ pub fn mount(dir: &Path, owner: (u32, u32)) -> Result<OwnedFd, ServeError> {
     let how = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC | MountFlags::NOATIME;
     rustix::mount::mount("seekwell", dir, FS_TYPE, how, &*options)
         .map_err(|e| failed(std::io::Error::from(e).to_string()))?;
-    Ok(fd)
+    Session::from_fd(fs, fd, SessionACL::Owner, Config::default()).map_err(|e| {
+        unmount(dir, true);
+        failed(e.to_string())
+    })
 }
 
 /// Unmounts; `detach`: at once, users keep what they have.
