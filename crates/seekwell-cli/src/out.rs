@@ -48,6 +48,17 @@ impl Out {
         })
     }
 
+    /// Whether a result can be written there, before minutes are spent on it.
+    pub fn check(path: Option<&Path>) -> Result<(), Failure> {
+        if let Some(p) = path.filter(|p| p.is_dir()) {
+            return Err(Failure::Output {
+                what: format!("{}: cannot be written", p.display()),
+                source: io::ErrorKind::IsADirectory.into(),
+            });
+        }
+        path.map_or(Ok(()), |p| Out::open(Some(p)).map(drop))
+    }
+
     fn failed(&self, source: io::Error) -> Failure {
         Failure::Output {
             what: format!("{}: cannot be written", self.name),

@@ -6,7 +6,7 @@
 
 use std::fmt;
 use std::fs;
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 /// One block device on the way down.
@@ -37,16 +37,20 @@ impl InForce {
 }
 
 impl fmt::Display for InForce {
-    /// `ext4 on loop3 [none] over vda [mq-deadline]`.
+    /// `ext4 on loop3 [none] over vda [mq-deadline]`, `raw device loop3 [none]`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.filesystem)?;
         if self.layers.is_empty() {
             return f.write_str(", which has no block device of its own");
         }
         for (i, l) in self.layers.iter().enumerate() {
-            let word = if i == 0 { "on" } else { "over" };
+            let word = match i {
+                0 if self.filesystem == RAW => "",
+                0 => " on",
+                _ => " over",
+            };
             let sched = l.scheduler.as_deref().unwrap_or("no scheduler");
-            write!(f, " {word} {} [{sched}]", l.name)?;
+            write!(f, "{word} {} [{sched}]", l.name)?;
         }
         Ok(())
     }
@@ -70,10 +74,14 @@ impl Default for Roots {
     }
 }
 
+/// In place of a file system, where a device was named itself.
+const RAW: &str = "raw device";
+
 /// Layers below layers, at most: a loop over a file on a loop ends somewhere.
 const DEEPEST: usize = 16;
 
-/// Looks it up; changes nothing. What cannot be read is left out.
+/// Looks it up for a directory, a file or a block device; changes nothing. What cannot be read is
+/// left out.
 pub fn in_force(dir: &Path) -> InForce {
     Roots::default().in_force(dir)
 }
@@ -82,7 +90,17 @@ impl Roots {
     /// As [`in_force`], looking elsewhere.
     pub fn in_force(&self, dir: &Path) -> InForce {
         let mut found = InForce::default();
-        self.below(dir, &mut found, 0);
+        match fs::metadata(dir) {
+            Ok(m) if m.file_type().is_block_device() => {
+                RAW.clone_into(&mut found.filesystem);
+                let (major, minor) = numbers(m.rdev());
+                let node = self.sys.join(format!("dev/block/{major}:{minor}"));
+                if let Ok(node) = fs::canonicalize(node) {
+                    self.device(&node, &mut found, 0);
+                }
+            }
+            _ => self.below(dir, &mut found, 0),
+        }
         if found.filesystem.is_empty() {
             found.filesystem = "unknown file system".to_owned();
         }

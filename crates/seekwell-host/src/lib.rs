@@ -24,7 +24,7 @@ pub mod watch;
 
 pub use inforce::{InForce, in_force};
 pub use machine::HostMachine;
-pub use run::{HostError, Options, Ran, run_real, run_script};
+pub use run::{HostError, Options, Ran, check, run_real, run_script};
 
 #[cfg(test)]
 mod tests;

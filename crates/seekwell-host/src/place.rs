@@ -21,6 +21,11 @@ pub enum PlaceError {
     /// Mounted read-only.
     #[error("{0}: its file system is mounted read-only; name another directory with --dir")]
     ReadOnly(PathBuf),
+    /// No space, or no inode.
+    #[error(
+        "{0}: no space is left, not even for a directory; free some, or name another with --dir"
+    )]
+    Full(PathBuf),
     /// Anything else.
     #[error("{path}: {source}")]
     Other {
@@ -39,15 +44,22 @@ pub struct Scratch {
     gone: bool,
 }
 
+/// Whether a directory of ours could be made inside, without trying it.
+pub fn usable(dir: &Path) -> Result<(), PlaceError> {
+    let meta = fs::metadata(dir).map_err(|e| place_error(dir, e))?;
+    if !meta.is_dir() {
+        return Err(PlaceError::NotDirectory(dir.to_owned()));
+    }
+    let access = rustix::fs::Access::WRITE_OK | rustix::fs::Access::EXEC_OK;
+    rustix::fs::access(dir, access).map_err(|e| place_error(dir, e.into()))
+}
+
 static COUNT: AtomicU32 = AtomicU32::new(0);
 
 impl Scratch {
     /// Makes `DIR/seekwell-NAME-PID-N`, which must not exist.
     pub fn new(dir: &Path, name: &str) -> Result<Self, PlaceError> {
-        let meta = fs::metadata(dir).map_err(|e| place_error(dir, e))?;
-        if !meta.is_dir() {
-            return Err(PlaceError::NotDirectory(dir.to_owned()));
-        }
+        usable(dir)?;
         // Absolute: the program may change its directory before it cleans up.
         let dir = fs::canonicalize(dir).map_err(|e| place_error(dir, e))?;
         loop {
@@ -90,6 +102,7 @@ fn place_error(path: &Path, source: io::Error) -> PlaceError {
         io::ErrorKind::NotADirectory => PlaceError::NotDirectory(path),
         io::ErrorKind::PermissionDenied => PlaceError::Unwritable(path),
         io::ErrorKind::ReadOnlyFilesystem => PlaceError::ReadOnly(path),
+        io::ErrorKind::StorageFull => PlaceError::Full(path),
         _ => PlaceError::Other { path, source },
     }
 }
@@ -120,6 +133,24 @@ mod tests {
         let path = path.expect_err("it panics");
         let path = path.downcast_ref::<PathBuf>().expect("a path");
         assert!(!path.exists());
+    }
+
+    #[test]
+    fn a_name_that_is_taken_is_not_touched() {
+        let t = Scratch::new(&here(), "taken").expect("made");
+        let next = COUNT.load(Ordering::Relaxed);
+        let name = |n| format!("seekwell-x-{}-{n}", std::process::id());
+        // Other tests draw numbers too: enough of them that ours meets one.
+        let taken: Vec<_> = (next..next + 40).map(|n| t.path().join(name(n))).collect();
+        for p in &taken {
+            fs::write(p, "precious").expect("written");
+        }
+        let ours = Scratch::new(t.path(), "x").expect("made");
+        assert!(!taken.contains(&ours.path().to_owned()) && ours.path().is_dir());
+        ours.remove().expect("removed");
+        for p in &taken {
+            assert_eq!(fs::read_to_string(p).expect("still there"), "precious");
+        }
     }
 
     #[test]

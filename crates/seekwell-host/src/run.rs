@@ -2,7 +2,7 @@
 
 use crate::inforce::in_force;
 use crate::machine::HostMachine;
-use crate::place::{PlaceError, Scratch};
+use crate::place::{self, PlaceError, Scratch};
 use crate::shared::Shared;
 use crate::sqlite;
 use crate::stop::{Signals, Stop};
@@ -10,6 +10,7 @@ use crate::tasks;
 use seekwell_core::result::{DeviceInfo, Record, SCHEMA, SchedulerUsed};
 use seekwell_workload::{Fail, Needs, Outcome, Plan};
 use std::future::Future;
+use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -43,6 +44,13 @@ impl Options {
     }
 }
 
+impl Options {
+    /// What the run reads and writes: the raw device if one was named, else the directory.
+    pub fn place(&self) -> &Path {
+        self.device.as_deref().unwrap_or(&self.dir)
+    }
+}
+
 /// Why nothing ran.
 #[derive(Error, Debug)]
 pub enum HostError {
@@ -66,6 +74,19 @@ pub enum HostError {
     /// It works on a raw device, and none was named.
     #[error("{0} works on a raw device: name a device or file with --raw")]
     NoDevice(String),
+    /// A raw device was named for a workload that works on files.
+    #[error(
+        "{0} works on files in the directory, not on a raw device: leave --raw out, or take one of {1}"
+    )]
+    NotRaw(String, String),
+    /// The raw device cannot be read.
+    #[error("{path}: {source}; name a block device or a plain file you may read with --raw")]
+    Raw {
+        /// As named.
+        path: PathBuf,
+        /// What the kernel said.
+        source: std::io::Error,
+    },
     /// Something of the host.
     #[error("{what}: {source}")]
     Host {
@@ -87,12 +108,42 @@ pub struct Ran {
     pub signal: Option<i32>,
 }
 
+/// Whether a run can begin, without writing anything.
+pub fn check(plan: &Plan, o: &Options) -> Result<(), HostError> {
+    let name = || plan.name().to_owned();
+    match (plan.needs(), &o.device) {
+        (Needs::Device, None) => return Err(HostError::NoDevice(name())),
+        (Needs::Directory, Some(_)) => {
+            let all = seekwell_workload::workloads();
+            let raw = all.iter().filter(|w| w.needs == Needs::Device);
+            let raw: Vec<&str> = raw.map(|w| w.name).collect();
+            return Err(HostError::NotRaw(name(), raw.join(", ")));
+        }
+        (_, Some(path)) => readable(path)?,
+        (_, None) => {}
+    }
+    place::usable(&o.dir)?;
+    enough_space(plan, &o.dir)
+}
+
+fn readable(path: &Path) -> Result<(), HostError> {
+    let bad = |source| HostError::Raw {
+        path: path.to_owned(),
+        source,
+    };
+    // Looked at before it is opened: opening a pipe would wait for somebody at its other end.
+    let kind = std::fs::metadata(path).map_err(bad)?.file_type();
+    if !(kind.is_file() || kind.is_block_device()) {
+        return Err(bad(std::io::Error::other(
+            "is neither a block device nor a file",
+        )));
+    }
+    std::fs::File::open(path).map(drop).map_err(bad)
+}
+
 /// Runs a workload.
 pub fn run_real(plan: &Plan, o: &Options) -> Result<Ran, HostError> {
-    if plan.needs() == Needs::Device && o.device.is_none() {
-        return Err(HostError::NoDevice(plan.name().to_owned()));
-    }
-    enough_space(plan, &o.dir)?;
+    check(plan, o)?;
     let mut ran = match plan.name() {
         // What the script imitates is here itself.
         sqlite::WORKLOAD => sqlite::run(plan, o)?,
@@ -137,7 +188,7 @@ where
         false => None,
     };
     let place = Scratch::new(&o.dir, name)?;
-    let force = in_force(place.path());
+    let force = in_force(o.place());
     let shared = Shared::new(place.path(), o.seed, o.device.clone(), stop);
     let shared = Arc::new(shared.map_err(host("open our directory"))?);
 
@@ -190,7 +241,7 @@ fn failure(outcome: Result<(), Fail>) -> Option<String> {
 
 fn describe(r: &mut Record, o: &Options, force: &crate::InForce) {
     r.device = DeviceInfo {
-        spec: o.dir.display().to_string(),
+        spec: o.place().display().to_string(),
         name: force.to_string(),
         rotational: force.lowest().is_some_and(|l| l.rotational),
         ..DeviceInfo::default()

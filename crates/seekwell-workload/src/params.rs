@@ -288,8 +288,19 @@ fn bad(workload: &str, p: &Param, text: &str) -> ParamError {
         workload: workload.to_owned(),
         name: p.name.to_owned(),
         value: text.to_owned(),
-        expected: p.kind.to_string(),
+        expected: format!("{}{}", p.kind, example(p)),
     }
+}
+
+/// A value that fits, for messages: the default, where words do not say it all.
+fn example(p: &Param) -> String {
+    let typical = match p.kind {
+        Kind::Flag | Kind::Choice(_) => return String::new(),
+        // 0 needs no unit, which is what is forgotten.
+        Kind::Time(lo, hi) if p.default == "0" => time_text(30_000_000_000.clamp(lo, hi)),
+        _ => p.default.to_owned(),
+    };
+    format!(" (such as {typical})")
 }
 
 impl fmt::Display for Kind {
@@ -475,15 +486,15 @@ mod tests {
         let say = |g: &[(&str, &str)]| with(g).expect_err("refused").to_string();
         assert_eq!(
             say(&[("files", "0")]),
-            "parameter files=0 of w: expected a number of 1..1000"
+            "parameter files=0 of w: expected a number of 1..1000 (such as 100)"
         );
         assert_eq!(
             say(&[("size", "9x")]),
-            "parameter size=9x of w: expected bytes of 4KiB..1GiB"
+            "parameter size=9x of w: expected bytes of 4KiB..1GiB (such as 1MiB)"
         );
         assert_eq!(
             say(&[("pause", "5")]),
-            "parameter pause=5 of w: expected a time of 0..1h, with its unit"
+            "parameter pause=5 of w: expected a time of 0..1h, with its unit (such as 5ms)"
         );
         assert_eq!(
             say(&[("mode", "off")]),

@@ -57,11 +57,6 @@ fn write(path: &Path, text: &str) -> Result<(), Failure> {
     out.done()
 }
 
-/// Whether a result can be written there, before minutes are spent on it.
-fn writable(path: Option<&Path>) -> Result<(), Failure> {
-    path.map_or(Ok(()), |p| Out::open(Some(p)).map(drop))
-}
-
 /// A modelled device, if the path is the name of one: on virtual time, with the noise of a host.
 fn modelled(a: &Calibrate) -> Option<Result<SimProbe<Box<dyn Device + Send>>, Failure>> {
     let name = a
@@ -94,8 +89,8 @@ pub fn run(a: &Calibrate, quiet: bool) -> Result<(), Failure> {
         Some(m) => Box::new(m),
         None => Box::new(real().map_err(|e| Failure::input(e.to_string()))?),
     };
-    writable(a.output.as_deref())?;
-    writable(a.plot.as_deref())?;
+    Out::check(a.output.as_deref())?;
+    Out::check(a.plot.as_deref())?;
     let options = Options {
         budget_s: a.budget,
         seed: a.seed,

@@ -6,6 +6,7 @@ use crate::out::{Out, note, width};
 use crate::progress::Progress;
 use crate::setups;
 use seekwell_core::result::Record;
+use seekwell_host::InForce;
 use seekwell_report::{compare, workload as report};
 use seekwell_sim::Setup;
 use seekwell_sim::compare::run_all;
@@ -28,6 +29,17 @@ impl seekwell_workload::fio::Outside for Beside<'_> {
     }
 }
 
+/// The parts of `a=1,b=2`, as behind a workload's colon. A comma that begins no NAME=VALUE belongs
+/// to the value before it.
+fn parts(text: &str) -> Vec<&str> {
+    let all: Vec<&str> = text.split(',').collect();
+    if all.iter().all(|p| p.contains('=')) {
+        all
+    } else {
+        vec![text]
+    }
+}
+
 /// A workload as it was asked for: a name, or a fio job file.
 pub fn plan(name: &str, params: &[String]) -> Result<Plan, Failure> {
     let file = Path::new(name);
@@ -44,7 +56,7 @@ pub fn plan(name: &str, params: &[String]) -> Result<Plan, Failure> {
         return plan.map_err(|e| Failure::input(e.to_string()));
     }
     let mut given = Vec::new();
-    for p in params {
+    for p in params.iter().flat_map(|p| parts(p)) {
         let (k, v) = p.split_once('=').ok_or_else(|| {
             Failure::input(format!(
                 "--param {p}: write NAME=VALUE, as in --param files=100"
@@ -149,42 +161,53 @@ fn real(a: &Run, plan: &Plan, dir: &Path, quiet: bool) -> Result<(), Failure> {
     let mut options = seekwell_host::Options::new(dir, a.bench.seed);
     options.device = a.raw.clone();
     options.limit = a.limit.map(Duration::from_secs);
+    // What cannot work is said before anything runs: also where the result goes.
+    Out::check(a.output.output.as_deref())?;
+    let failed = |e: seekwell_host::HostError| Failure::input(e.to_string());
+    seekwell_host::check(plan, &options).map_err(failed)?;
+    let force = seekwell_host::in_force(options.place());
     note(
         quiet,
-        &format!(
-            "scheduler in force, left as it is: {}",
-            seekwell_host::in_force(dir)
-        ),
+        &format!("scheduler in force, left as it is: {force}"),
     );
-    let ran = seekwell_host::run_real(plan, &options).map_err(|e| Failure::input(e.to_string()))?;
+    let ran = seekwell_host::run_real(plan, &options).map_err(failed)?;
     let mut record = ran.record;
     if record.scheduler.spec.is_empty() {
         record.scheduler.spec.clone_from(&record.scheduler.name);
     }
-    let records = [record];
-    let mut out = Out::open(a.output.output.as_deref())?;
-    if a.json {
-        out.json(&json!({ "schema": 1, "command": "run", "records": records }))?;
-    } else {
-        let r = &records[0];
-        out.line(&format!(
-            "For real, in {}: {}, {} s",
-            dir.display(),
-            seekwell_host::in_force(dir),
-            seekwell_report::units::three(r.duration_ns as f64 / 1e9)
-        ))?;
-        out.line(&plan.title())?;
-        out.text(&report::metrics(&records))?;
-        out.text(&report::operations(&records))?;
-        out.text(&report::tasks(&records))?;
-        out.text(&report::marks(&records, width()))?;
-        for w in &r.warnings {
-            out.text(&seekwell_report::table::wrap(&format!("! {w}"), 2, width()))?;
-        }
+    let written =
+        Out::open(a.output.output.as_deref()).and_then(|out| tell(a, plan, &force, &record, out));
+    if written.is_err() && a.output.output.is_some() {
+        // The disk filled up meanwhile, perhaps: what took so long to measure is not lost for it.
+        tell(a, plan, &force, &record, Out::open(None)?)?;
     }
-    out.done()?;
+    written?;
     match (ran.stopped, ran.signal) {
         (Some(what), Some(signal)) => Err(Failure::Interrupted { signal, what }),
         (stopped, _) => early(stopped.as_slice()),
     }
+}
+
+/// Writes what was measured for real.
+fn tell(a: &Run, plan: &Plan, force: &InForce, r: &Record, mut out: Out) -> Result<(), Failure> {
+    let records = std::slice::from_ref(r);
+    if a.json {
+        out.json(&json!({ "schema": 1, "command": "run", "records": records }))?;
+    } else {
+        out.line(&format!(
+            "For real, {} {}: {force}, {} s",
+            if a.raw.is_some() { "on" } else { "in" },
+            r.device.spec,
+            seekwell_report::units::three(r.duration_ns as f64 / 1e9)
+        ))?;
+        out.line(&plan.title())?;
+        out.text(&report::metrics(records))?;
+        out.text(&report::operations(records))?;
+        out.text(&report::tasks(records))?;
+        out.text(&report::marks(records, width()))?;
+        for w in &r.warnings {
+            out.text(&seekwell_report::table::wrap(&format!("! {w}"), 2, width()))?;
+        }
+    }
+    out.done()
 }

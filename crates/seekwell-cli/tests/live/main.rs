@@ -6,6 +6,7 @@
 //! believed. One disk at a time: the tests take turns.
 
 mod disk;
+mod real;
 mod worlds;
 
 use disk::{Served, have, turn};

@@ -6,6 +6,7 @@ mod compare;
 mod explain;
 mod golden;
 mod plumbing;
+mod real;
 mod registries;
 mod replay;
 mod workloads;

@@ -1,0 +1,344 @@
+//! `run --dir`, and what goes wrong in a user's directory: refused before it begins, stopped in
+//! the middle, pulled away. What was measured is given, our files go, the user's stay.
+
+use crate::{Ran, command, ran, seekwell};
+use serde_json::Value;
+use std::fs;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// An empty directory for one test.
+fn directory(name: &str) -> PathBuf {
+    let dir = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let _ = fs::remove_dir_all(&dir);
+    fs::create_dir_all(&dir).expect("a directory");
+    dir
+}
+
+/// Many small files, each synced: what runs long enough to be disturbed.
+const LONG: &str = "fs-mark:files=100000,size=4k";
+
+/// A run that has begun to write.
+struct Going {
+    child: Option<Child>,
+    dir: PathBuf,
+}
+
+impl Going {
+    fn begin(dir: &Path, more: &[&str]) -> Self {
+        let mut c = command(&["run", LONG, "--json", "--dir"]);
+        c.arg(dir).args(more);
+        Self::spawn(c, dir)
+    }
+    fn spawn(mut c: Command, dir: &Path) -> Self {
+        c.stdout(Stdio::piped()).stderr(Stdio::piped());
+        let going = Going {
+            child: Some(c.spawn().expect("the binary runs")),
+            dir: dir.to_owned(),
+        };
+        until("ten files are written", || going.files().len() > 10);
+        going
+    }
+    fn pid(&self) -> u32 {
+        self.child.as_ref().map_or(0, Child::id)
+    }
+    /// Our directory inside the user's: by the process id in its name.
+    fn ours(&self) -> Option<PathBuf> {
+        let start = format!("seekwell-fs-mark-{}-", self.pid());
+        let entries = fs::read_dir(&self.dir).expect("there").flatten();
+        let mut named = entries.filter(|e| e.file_name().to_string_lossy().starts_with(&start));
+        named.next().map(|e| e.path())
+    }
+    fn files(&self) -> Vec<PathBuf> {
+        let (mut dirs, mut files) = (Vec::from_iter(self.ours()), Vec::new());
+        while let Some(d) = dirs.pop() {
+            for e in fs::read_dir(d).into_iter().flatten().flatten() {
+                match e.file_type().is_ok_and(|t| t.is_dir()) {
+                    true => dirs.push(e.path()),
+                    false => files.push(e.path()),
+                }
+            }
+        }
+        files
+    }
+    fn signal(&self, name: &str) {
+        let sent = Command::new("kill")
+            .args(["-s", name, &self.pid().to_string()])
+            .status();
+        assert!(sent.is_ok_and(|s| s.success()), "kill -s {name}");
+    }
+    /// Waits for its end.
+    fn end(mut self) -> Ran {
+        let child = self.child.take().expect("running");
+        ran(child.wait_with_output().expect("it ends"))
+    }
+}
+
+impl Drop for Going {
+    fn drop(&mut self) {
+        if let Some(mut child) = self.child.take() {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+fn until(what: &str, mut true_now: impl FnMut() -> bool) {
+    let end = Instant::now() + Duration::from_secs(60);
+    while !true_now() {
+        assert!(Instant::now() < end, "waited a minute for: {what}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// Files synced until then, from the JSON document.
+fn synced(text: &str) -> u64 {
+    let doc: Value = serde_json::from_str(text).expect("one JSON document");
+    let ops = doc["records"][0]["operations"].as_array().expect("a list");
+    let fsync = ops.iter().find(|o| o["kind"] == "fsync");
+    fsync
+        .and_then(|o| o["latency"]["count"].as_u64())
+        .unwrap_or(0)
+}
+
+fn names(dir: &Path) -> Vec<String> {
+    let entries = fs::read_dir(dir).expect("there").flatten();
+    let mut names: Vec<_> = entries
+        .map(|e| e.file_name().to_string_lossy().into_owned())
+        .collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn what_cannot_begin_is_refused_before_anything_is_said_or_written() {
+    let dir = directory("real-refused");
+    let at = |name: &str| dir.join(name).display().to_string();
+    fs::write(at("file"), "mine").expect("a file");
+    let here = dir.display().to_string();
+    for (args, code, words) in [
+        (
+            vec!["--dir", &at("none")],
+            2,
+            "there is no such directory; make it, or name another",
+        ),
+        (
+            vec!["--dir", &at("file")],
+            2,
+            "is not a directory; name one with --dir",
+        ),
+        (
+            vec!["--dir", &here, "-o", &at("none/out.json")],
+            3,
+            "none/out.json: cannot be written: No such file",
+        ),
+        (vec!["--dir", &here, "-o", &here], 3, "cannot be written"),
+        (
+            vec!["--dir", &here, "--raw", &at("file")],
+            2,
+            "fs-mark works on files in the directory, not on a raw device",
+        ),
+    ] {
+        let r = seekwell(&[&["run", "fs-mark:files=2"], &args[..]].concat());
+        assert_eq!((r.code, &*r.out), (code, ""), "{args:?}: {}", r.err);
+        assert!(r.err.contains(words), "{args:?}: {}", r.err);
+        assert!(!r.err.contains("in force"), "{args:?}: {}", r.err);
+    }
+    for (raw, words) in [
+        ("/dev/null", "is neither a block device nor a file"),
+        (&*at("none"), "No such file"),
+    ] {
+        let r = seekwell(&["run", "hdparm", "--dir", &here, "--raw", raw]);
+        assert_eq!(r.code, 2, "{}", r.err);
+        assert!(r.err.contains(words), "{}", r.err);
+    }
+    assert_eq!(names(&dir), ["file"]);
+}
+
+#[test]
+fn a_directory_of_others_is_left_alone() {
+    let dir = directory("real-unwritable");
+    let mut c = command(&["run", "fs-mark:files=2", "--dir"]);
+    c.arg(&dir);
+    if is_root() {
+        // Root may write everywhere: as somebody else.
+        c.uid(65_534).gid(65_534);
+    } else {
+        let mut p = fs::metadata(&dir).expect("there").permissions();
+        p.set_readonly(true);
+        fs::set_permissions(&dir, p).expect("ours");
+    }
+    let Ok(output) = c.output() else {
+        println!("skipped: an unwritable directory: nobody may not run the binary here");
+        return;
+    };
+    let r = ran(output);
+    assert_eq!(r.code, 2, "{}", r.err);
+    assert!(
+        r.err.contains("may not be written by this user"),
+        "{}",
+        r.err
+    );
+    assert!(names(&dir).is_empty());
+}
+
+fn is_root() -> bool {
+    rustix::process::geteuid().is_root()
+}
+
+#[test]
+fn a_signal_ends_a_run_with_its_results_and_without_its_files() {
+    for (name, code) in [("INT", 130), ("TERM", 143), ("HUP", 129)] {
+        let dir = directory(&format!("real-{name}"));
+        fs::write(dir.join("mine"), "precious").expect("a file of the user's");
+        let out = directory(&format!("real-{name}-out")).join("out.json");
+        let going = Going::begin(&dir, &["-o", &out.display().to_string()]);
+        going.signal(name);
+        let r = going.end();
+        assert_eq!(r.code, code, "{}", r.err);
+        assert!(
+            r.err.contains(&format!("stopped by SIG{name}")),
+            "{}",
+            r.err
+        );
+        let n = synced(&fs::read_to_string(&out).expect("written"));
+        assert!(n >= 10, "{n} files synced");
+        assert_eq!(names(&dir), ["mine"]);
+        assert_eq!(names(out.parent().expect("a directory")), ["out.json"]);
+    }
+}
+
+#[test]
+fn a_signal_it_was_told_to_ignore_does_not_stop_it() {
+    let dir = directory("real-nohup");
+    let mut c = Command::new("sh");
+    let script = r#"trap "" HUP; exec "$0" run "$1" --json --dir "$2""#;
+    c.args(["-c", script, env!("CARGO_BIN_EXE_seekwell"), LONG])
+        .arg(&dir);
+    let going = Going::spawn(c, &dir);
+    going.signal("HUP");
+    let before = going.files().len();
+    until("it writes on", || going.files().len() > before + 5);
+    going.signal("TERM");
+    let r = going.end();
+    assert_eq!(r.code, 143, "{}", r.err);
+    assert!(synced(&r.out) > 10);
+    assert!(names(&dir).is_empty());
+}
+
+#[test]
+fn a_result_is_whole_or_as_it_was() {
+    let dir = directory("real-kill");
+    let out = directory("real-kill-out").join("out.json");
+    fs::write(&out, "of before").expect("an older result");
+    let going = Going::begin(&dir, &["-o", &out.display().to_string()]);
+    let ours = going.ours().expect("begun");
+    drop(going);
+    assert_eq!(fs::read_to_string(&out).expect("there"), "of before");
+    assert_eq!(names(out.parent().expect("a directory")), ["out.json"]);
+    // Nobody can tidy up after kill -9: what is left is one directory with our name on it.
+    assert_eq!(
+        names(&dir),
+        [ours
+            .file_name()
+            .expect("a name")
+            .to_string_lossy()
+            .into_owned()]
+    );
+}
+
+#[test]
+fn files_that_vanish_are_named_and_results_are_kept() {
+    let dir = directory("real-vanish");
+    fs::write(dir.join("mine"), "precious").expect("a file of the user's");
+    let going = Going::begin(&dir, &[]);
+    let ours = going.ours().expect("begun");
+    // It writes meanwhile: again until all is gone.
+    until("our directory is gone", || {
+        let _ = fs::remove_dir_all(&ours);
+        !ours.exists()
+    });
+    let r = going.end();
+    assert_eq!(r.code, 4, "{}", r.err);
+    assert!(r.err.contains("(ENOENT)"), "{}", r.err);
+    assert!(synced(&r.out) >= 10);
+    assert_eq!(names(&dir), ["mine"]);
+}
+
+#[test]
+fn a_limit_is_kept_and_told() {
+    let dir = directory("real-limit");
+    let begun = Instant::now();
+    let args = ["run", LONG, "--limit", "1", "--json", "--dir"];
+    let r = seekwell(&[&args[..], &[&*dir.display().to_string()]].concat());
+    assert_eq!(r.code, 4, "{}", r.err);
+    assert!(r.err.contains("stopped at the time limit"), "{}", r.err);
+    assert!(synced(&r.out) > 0);
+    assert!(begun.elapsed() >= Duration::from_secs(1));
+    assert!(names(&dir).is_empty());
+}
+
+#[test]
+fn files_of_the_users_with_names_like_ours_survive() {
+    let dir = directory("real-alike");
+    let mine = [
+        "seekwell-fs-mark/mine",
+        "seekwell-fs-mark-1-0/mine",
+        "seekwell-",
+    ];
+    for m in mine {
+        let path = dir.join(m);
+        fs::create_dir_all(path.parent().expect("below")).expect("made");
+        fs::write(path, "precious").expect("written");
+    }
+    let before = names(&dir);
+    let path = dir.display().to_string();
+    for workload in ["fs-mark:files=3,size=4k", "sqlite:transactions=3,pause=0"] {
+        let r = seekwell(&["run", workload, "--dir", &path]);
+        assert_eq!(r.code, 0, "{}", r.err);
+    }
+    assert_eq!(names(&dir), before);
+    for m in mine {
+        assert_eq!(fs::read_to_string(dir.join(m)).expect(m), "precious");
+    }
+}
+
+#[test]
+fn parameters_come_one_by_one_or_as_a_list() {
+    let params = |given: &[&str]| {
+        let mut args = vec!["run", "fs-mark", "--json", "-s", "noop", "-d", "ssd"];
+        args.extend_from_slice(given);
+        let r = seekwell(&args);
+        assert_eq!(r.code, 0, "{}", r.err);
+        let doc: Value = serde_json::from_str(&r.out).expect("JSON");
+        let p = &doc["records"][0]["params"];
+        (p["files"].clone(), p["size"].clone())
+    };
+    let one = params(&["--param", "files=3", "--param", "size=64k"]);
+    assert_eq!(one, ("3".into(), "64KiB".into()));
+    assert_eq!(params(&["--param", "files=3,size=64k"]), one);
+    for (args, words) in [
+        (
+            ["run", "seeker", "--param", "seconds=3600"],
+            "parameter seconds=3600 of seeker: expected a time of 10ms..1h, with its unit (such as 30s)",
+        ),
+        (
+            ["run", "fs-mark", "--param", "size=big"],
+            "parameter size=big of fs-mark: expected bytes of",
+        ),
+        (
+            ["run", "sqlite", "--param", "kinds=insert,update"],
+            "parameter kinds=insert,update of sqlite: expected one of",
+        ),
+        (
+            ["run", "fs-mark", "--param", "files=3,size"],
+            "parameter files=3,size of fs-mark: expected a number of 1..10000000 (such as ",
+        ),
+    ] {
+        let r = seekwell(&args);
+        assert_eq!(r.code, 2, "{args:?}: {}", r.err);
+        assert!(r.err.contains(words), "{args:?}: {}", r.err);
+    }
+}
