@@ -14,6 +14,15 @@ fn root() -> PathBuf {
 
 /// Crates of the workspace with the crates of ours that they depend on (not for their tests).
 fn dependencies() -> BTreeMap<String, BTreeSet<String>> {
+    let mut all = all_dependencies();
+    for of in all.values_mut() {
+        of.retain(|n| n.starts_with("seekwell-"));
+    }
+    all
+}
+
+/// The same with everybody's crates.
+fn all_dependencies() -> BTreeMap<String, BTreeSet<String>> {
     let out = Command::new(env!("CARGO"))
         .args([
             "metadata",
@@ -31,15 +40,38 @@ fn dependencies() -> BTreeMap<String, BTreeSet<String>> {
     let ours = |p: &Value| {
         let all = p["dependencies"].as_array().expect("dependencies").iter();
         let normal = all.filter(|d| d["kind"].is_null() || d["kind"] == "build");
-        normal
-            .map(|d| text(&d["name"]))
-            .filter(|n| n.starts_with("seekwell-"))
-            .collect()
+        normal.map(|d| text(&d["name"])).collect()
     };
     packages
         .iter()
         .map(|p| (text(&p["name"]), ours(p)))
         .collect()
+}
+
+/// What the fuzzing workspace's lock file says our crates depend on.
+fn locked_for_fuzzing() -> BTreeMap<String, BTreeSet<String>> {
+    let text = std::fs::read_to_string(root().join("fuzz/Cargo.lock")).expect("a lock file");
+    let mut all = BTreeMap::new();
+    for package in text.split("[[package]]").skip(1) {
+        let name = package.split('"').nth(1).unwrap_or_default();
+        let list = package.split_once("dependencies = [").map_or("", |p| p.1);
+        // A name may have its version behind it, where there are two.
+        let names = list.lines().filter_map(|l| l.trim().strip_prefix('"'));
+        let first = |l: &str| l.split(['"', ' ']).next().unwrap_or_default().to_owned();
+        if name.starts_with("seekwell-") && name != "seekwell-fuzz" {
+            all.insert(name.to_owned(), names.map(first).collect());
+        }
+    }
+    all
+}
+
+#[test]
+fn the_lock_file_for_fuzzing_is_up_to_date() {
+    let (locked, all) = (locked_for_fuzzing(), all_dependencies());
+    assert!(locked.contains_key("seekwell-trace"), "{locked:?}");
+    for (name, of) in &locked {
+        assert_eq!(Some(of), all.get(name), "{name}: cargo metadata in fuzz/");
+    }
 }
 
 /// The floors of the house; what is on none of them (benchmarks) may look at everything but is

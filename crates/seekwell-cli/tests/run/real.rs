@@ -308,7 +308,8 @@ fn files_of_the_users_with_names_like_ours_survive() {
 #[test]
 fn parameters_come_one_by_one_or_as_a_list() {
     let params = |given: &[&str]| {
-        let mut args = vec!["run", "fs-mark", "--json", "-s", "noop", "-d", "ssd"];
+        let mut args = vec!["run", "fs-mark", "--json", "-s", "noop"];
+        args.extend_from_slice(&["-d", "ssd:sata3-256-2011"]);
         args.extend_from_slice(given);
         let r = seekwell(&args);
         assert_eq!(r.code, 0, "{}", r.err);
