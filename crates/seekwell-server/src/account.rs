@@ -155,10 +155,11 @@ impl Account {
     }
 
     /// Mean of what was delivered against the mean of the model, as a share: 0.01 is 1 % slower.
+    /// The way is on top of what was posted: what was taken off for it is no error.
     pub fn mean_error(&self) -> f64 {
         let model = self.model.mean_ns();
         if model > 0.0 {
-            self.delivered.mean_ns() / model - 1.0
+            (self.delivered.mean_ns() + self.floor_ns as f64) / model - 1.0
         } else {
             0.0
         }
@@ -275,6 +276,19 @@ mod tests {
         let mut a = run(0);
         a.suspended = true;
         assert_eq!((a.close(), a.reasons.len()), (Verdict::Invalid, 1));
+    }
+
+    #[test]
+    fn what_is_taken_off_for_the_way_is_no_error() {
+        // A model of 1 ms over a way of 0.1 ms: due, and posted, at 0.9 ms.
+        for (floor_us, error) in [(100, 0.0), (0, -0.1)] {
+            let mut a = Account::new("test", Margin::default(), Nanos::from_us(floor_us));
+            for i in 0..10 {
+                let at = |us: u64| Instant::at_us(i * 10_000 + us);
+                a.completed(at(0), at(1000), at(900), at(900));
+            }
+            assert!((a.mean_error() - error).abs() < 1e-9, "{}", a.mean_error());
+        }
     }
 
     #[test]
