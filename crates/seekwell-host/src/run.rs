@@ -79,6 +79,11 @@ pub enum HostError {
         "{0} works on files in the directory, not on a raw device: leave --raw out, or take one of {1}"
     )]
     NotRaw(String, String),
+    /// It would change a device of the user's.
+    #[error(
+        "{0} writes to the raw device or trims it, and what is on it would be lost: for real only reads are run there"
+    )]
+    Destroys(String),
     /// The raw device cannot be read.
     #[error("{path}: {source}; name a block device or a plain file you may read with --raw")]
     Raw {
@@ -119,6 +124,7 @@ pub fn check(plan: &Plan, o: &Options) -> Result<(), HostError> {
             let raw: Vec<&str> = raw.map(|w| w.name).collect();
             return Err(HostError::NotRaw(name(), raw.join(", ")));
         }
+        (_, Some(_)) if plan.destroys() => return Err(HostError::Destroys(plan.title())),
         (_, Some(path)) => readable(path)?,
         (_, None) => {}
     }

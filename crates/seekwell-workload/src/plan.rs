@@ -120,6 +120,15 @@ impl Plan {
             Kind::Fio(..) => Needs::Directory,
         }
     }
+    /// Writes to the raw device, or trims it: what is on it is lost.
+    pub fn destroys(&self) -> bool {
+        let changes = |j: &fio::Job| j.raw && (j.pattern.writes || j.pattern.trims);
+        match &self.0 {
+            // The scripts that work on a device read it.
+            Kind::Script(..) => false,
+            Kind::Fio(file, ..) => file.jobs.iter().any(changes),
+        }
+    }
     /// Bytes its files hold at most, roughly.
     pub fn space(&self) -> u64 {
         match &self.0 {

@@ -287,7 +287,7 @@ fn raw_devices_and_depth_on_both_sector_sizes() {
             "[deep]\nfilename={dev}\nrw=randread\nbs=4k\nsize=8m\ndirect=1\nioengine=io_uring\n\
              iodepth=16\n"
         );
-        fs::write(&job, text).expect("a job file");
+        fs::write(&job, &text).expect("a job file");
         let file = job.display().to_string();
         for raw in [&dev, &image] {
             let r = seekwell(&["run", &file, "--json", "--dir", &here, "--raw", raw]);
@@ -296,6 +296,11 @@ fn raw_devices_and_depth_on_both_sector_sizes() {
             let ops = record["operations"].as_array().expect("a list");
             assert_eq!(ops[0]["latency"]["count"], 2048, "{raw}");
         }
+        // What is on a device is nobody's to write over.
+        fs::write(&job, text.replace("randread", "randwrite")).expect("a job file");
+        let r = seekwell(&["run", &file, "--dir", &here, "--raw", &dev]);
+        assert_eq!(r.code, Some(2), "{}", r.err);
+        assert!(r.err.contains("what is on it would be lost"), "{}", r.err);
         let mnt = disk.ext4(&dev);
         let text = "[deep]\nrw=randrw\nbs=4k\nsize=8m\ndirect=1\nioengine=io_uring\niodepth=16\n";
         fs::write(&job, text).expect("a job file");
