@@ -4,8 +4,8 @@
 //! and a creation or a removal; removes the rest. stdio gathers its 512-byte calls into 4 KiB ones;
 //! as it reads to a size it knows, no call finds the end of a file. At most twice the first number
 //! of files are there at a time. Nothing is synced. The original draws from its own seed, so every
-//! run does the same operations: so does this one, whatever the run's seed. It prints transactions a second over whole seconds;
-//! the unrounded figure stands beside it.
+//! run does the same operations: so does this one, whatever the run's seed. It prints transactions
+//! a second over whole seconds; the unrounded figure stands beside it.
 
 use super::common::*;
 use crate::fail::{Context, Outcome};

@@ -2,16 +2,17 @@
 //! commit, full-page writes, shared buffers, background writer and checkpoints.
 //!
 //! Modelled: one update of accounts by key (index leaf, table page) and the select of that row, one
-//! update of tellers and one of branches under row locks held until commit, one insert into history,
-//! each change logged when it is made; the commit waits until the log is flushed past it, and
-//! whoever flushes takes along what others have inserted meanwhile ([`wal`]). Pages go through shared buffers with clock replacement ([`buffers`]); a dirty one that
-//! is evicted is written by the backend that needs its place. Checkpoints come by volume of log or
-//! by time, write every dirty buffer spread over their interval, then fsync each file
-//! ([`keepers`]); after their start the first change of a page logs all of it.
+//! update of tellers and one of branches under row locks held until commit, one insert into
+//! history, each change logged when it is made; the commit waits until the log is flushed past it,
+//! and whoever flushes takes along what others have inserted meanwhile ([`wal`]). Pages go through
+//! shared buffers with clock replacement ([`buffers`]); a dirty one that is evicted is written by
+//! the backend that needs its place. Checkpoints come by volume of log or by time, write every
+//! dirty buffer spread over their interval, then fsync each file ([`keepers`]); after their start
+//! the first change of a page logs all of it.
 //!
-//! Left out: commit log, vacuum, connections, the log writer, index pages above the leaves (always in memory),
-//! renaming of recycled log segments (a ring of files is overwritten instead), and waiting for a
-//! page that another backend is just reading.
+//! Left out: commit log, vacuum, connections, the log writer, index pages above the leaves (always
+//! in memory), renaming of recycled log segments (a ring of files is overwritten instead), and
+//! waiting for a page that another backend is just reading.
 
 mod buffers;
 mod keepers;
