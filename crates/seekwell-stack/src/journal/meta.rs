@@ -91,6 +91,16 @@ impl World {
         }
         there
     }
+    /// Is a block part of the running transaction?
+    pub(crate) fn in_running(&self, block: u32) -> bool {
+        let tree = &self.fs.inodes[BDEV as usize].tree;
+        let page = self.cache.lookup(tree, block);
+        let id = page.map_or(NONE, |p| self.cache.pages[p as usize].meta);
+        self.journal
+            .meta
+            .get(id as usize)
+            .is_some_and(|m| m.running)
+    }
     /// Takes a page of the device without reading it.
     pub(crate) fn meta_page(&mut self, block: u32) -> u32 {
         let tree = &self.fs.inodes[BDEV as usize].tree;
