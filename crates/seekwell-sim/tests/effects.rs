@@ -65,7 +65,7 @@ fn with_one_stream_no_scheduler_matters() {
                 // thread: two contexts, though one program.
                 let least = if *name == "bfq" { 0.9 } else { 0.99 };
                 assert!(
-                    *v > 1.0 && *v >= least * all[0],
+                    *v > 1.0 && *v >= least * all[0] && *v <= all[0] / 0.99,
                     "{device}, {name}: {all:?}"
                 );
             }

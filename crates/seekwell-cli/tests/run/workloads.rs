@@ -92,6 +92,29 @@ fn a_real_run_leaves_the_directory_as_it_was() {
     assert!(text.out.starts_with("For real, in "), "{}", text.out);
 }
 
+/// What is on a device the user named is the user's: for real a job file may read it only.
+#[test]
+fn a_fio_job_file_never_writes_to_a_real_device() {
+    let disk = scratch("a-disk.img", &[7u8; 1 << 20]);
+    let dir = directory("fio-raw").display().to_string();
+    for rw in ["randwrite", "rw", "trim", "trimwrite"] {
+        let job = format!("[j]\nfilename=/dev/disk\nrw={rw}\nsize=256k\n");
+        let file = scratch(&format!("raw-{rw}.fio"), job.as_bytes());
+        let r = seekwell(&["run", &file, "--dir", &dir, "--raw", &disk]);
+        assert_eq!(r.code, 2, "{rw}: {}", r.err);
+        assert!(r.err.contains("would be lost"), "{rw}: {}", r.err);
+        let r = seekwell(&["run", &file, "-d", "ssd:x25m-g2-160", "-s", "noop"]);
+        assert_eq!(r.code, 0, "simulated, {rw}: {}", r.err);
+    }
+    assert!(std::fs::read(&disk).expect("there").iter().all(|b| *b == 7));
+    let job = scratch(
+        "raw-read.fio",
+        b"[j]\nfilename=/dev/disk\nrw=randread\nsize=256k\n",
+    );
+    let r = seekwell(&["run", &job, "--dir", &dir, "--raw", &disk]);
+    assert_eq!(r.code, 0, "{}", r.err);
+}
+
 #[test]
 fn a_fio_job_file_runs_in_both_worlds() {
     let job = "[global]\nsize=256k\nverify=md5\n[w]\nrw=write\nbs=16k\nend_fsync=1\n[r]\nstonewall\nrw=randread\n";
