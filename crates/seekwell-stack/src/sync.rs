@@ -45,7 +45,12 @@ pub(crate) async fn sync_range_file(
     let (tid, committed, flushes, flushed_by_commit, dir) = {
         let w = k.w();
         let i = &w.fs.inodes[ino as usize];
-        let tid = if times { i.sync_tid } else { i.data_tid };
+        let own = if times { i.sync_tid } else { i.data_tid };
+        // Counted on 6.18: syncing a directory commits what the running transaction holds, also if
+        // the directory did not change (SQLite with a kept journal has it in every transaction).
+        let held = w.journal.running.as_ref();
+        let held = held.filter(|t| !t.blocks.is_empty() && i.dir.is_some() && !ext3);
+        let tid = held.map_or(own, |t| t.tid.max(own));
         (
             tid,
             tid <= w.journal.committed,
