@@ -1,0 +1,29 @@
+#!/bin/sh
+# Every figure of docs/effects.md again: the demos with their range over three seeds, then the
+# comparisons that are reported and claimed by nobody. Give the program's path, or have it in PATH.
+set -eu
+seekwell=${1:-seekwell}
+old=noop-3.4,deadline-3.4,cfq-3.4
+ssd=ssd:x25m-g2-160
+disk=hdd:hitachi-7k200
+
+for demo in async-share sorted-writeback left-over-writeback wal-overtakes-writeback \
+    scan-and-intruder raised-at-start; do
+    "$seekwell" demo "$demo" --seeds 3
+    echo
+done
+
+run() {
+    echo "$1"
+    shift
+    "$seekwell" run "$@" --schedulers "$old" --quiet
+    echo
+}
+run B compilebench:trees=4,reads=2 --device $ssd --machine cores=4,memory=4G
+run C1 pgbench:profile=sandy-bridge,transactions=4000 --device $ssd --machine cores=4
+run C2 pgbench:profile=clarksfield,transactions=2000 --device $ssd --machine cores=8
+run C3 pgbench:profile=penryn,transactions=2000 --device $disk --machine cores=2
+run D tiobench --device $disk
+run E fs-mark:files=100 --device $disk
+run H blogbench:seconds=10s --device $disk --machine cores=2,memory=256M
+run I tiobench:size=64m,threads=8 --device $ssd
