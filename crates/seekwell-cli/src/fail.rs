@@ -10,10 +10,11 @@ use thiserror::Error;
 pub const EXIT_CODES: &str = "\
 Exit codes:
   0    done
-  1    a difference was found (explain --strict), or a claim does not hold (demo)
+  1    a difference was found (explain --strict, check-worlds), or a claim does not hold (demo)
   2    bad usage or bad input: the message names file, line or record, and the remedy
   3    the result could not be written
   4    a workload ended early: what it had measured until then was given
+  5    nothing differs, but the machine was too busy for all to be judged (check-worlds)
   128+N  stopped by signal N (SIGINT: 130, SIGTERM: 143, SIGHUP: 129): as 4";
 
 /// Why a command could not be done.
@@ -36,6 +37,9 @@ pub enum Failure {
     /// A run ended early; its results are written.
     #[error("{0}")]
     Early(String),
+    /// Nothing differs, but not everything could be judged; says why.
+    #[error("{0}")]
+    NotJudged(String),
     /// The result could not be written.
     #[error("{what}: {source}")]
     Output {
@@ -71,6 +75,10 @@ impl Failure {
             Failure::Early(_) => {
                 say(&self.to_string());
                 ExitCode::from(4)
+            }
+            Failure::NotJudged(_) => {
+                say(&self.to_string());
+                ExitCode::from(5)
             }
             Failure::Output { .. } => {
                 say(&self.to_string());

@@ -85,6 +85,8 @@ pub const CAUGHT: [c_int; 3] = [SIGINT, SIGTERM, SIGHUP];
 static SIGNAL: AtomicUsize = AtomicUsize::new(0);
 /// Nobody catches: a signal does what it does without us. The library's handlers, once set, stay.
 static UNCAUGHT: AtomicBool = AtomicBool::new(true);
+/// How many [`Signals`] live, one within the other: a command of several runs catches around all.
+static LIVE: AtomicUsize = AtomicUsize::new(0);
 
 /// The signal that came last while signals were caught, by its number.
 pub fn signal() -> Option<i32> {
@@ -106,7 +108,9 @@ impl Signals {
     pub fn catch() -> io::Result<Self> {
         static SET: Mutex<bool> = Mutex::new(false);
         let mut set = SET.lock().unwrap_or_else(PoisonError::into_inner);
-        SIGNAL.store(0, Ordering::SeqCst);
+        if LIVE.fetch_add(1, Ordering::SeqCst) == 0 {
+            SIGNAL.store(0, Ordering::SeqCst);
+        }
         if !*set {
             for number in caught() {
                 flag::register_conditional_default(number, &UNCAUGHT)?;
@@ -121,7 +125,9 @@ impl Signals {
 
 impl Drop for Signals {
     fn drop(&mut self) {
-        UNCAUGHT.store(true, Ordering::SeqCst);
+        if LIVE.fetch_sub(1, Ordering::SeqCst) == 1 {
+            UNCAUGHT.store(true, Ordering::SeqCst);
+        }
     }
 }
 

@@ -351,7 +351,7 @@ async fn perform(k: &K, a: Actor, call: Call) -> Ret {
             sync::sync_range(k, a, ino, off, len, how).await;
             Ok(0)
         }
-        Call::Syncfs => sync::sync_all(k, a).await.map(|()| 0),
+        Call::Syncfs => sync::syncfs(k, a).await.map(|()| 0),
         Call::Truncate { fd, len } => truncate::truncate(k, a, fd.0, len).await,
         Call::Fallocate { fd, off, len } => truncate::fallocate(k, a, fd.0, off, len).await,
         Call::Fadvise {

@@ -119,6 +119,21 @@ async fn write_device(k: &K, a: Actor, wait: bool) {
     }
 }
 
+/// syncfs(2): as sync(2), but the first pass, which waits for nothing, ends with the beginning of a
+/// commit and with home metadata. What of the pass's data ends later is in the next transaction:
+/// counted on 6.18, a syncfs of many files takes two commits.
+pub(crate) async fn syncfs(k: &K, a: Actor) -> Result<(), Errno> {
+    if k.w().cfg.era >= Era::K4_0 {
+        have_all_written(k, a, false).await;
+        let tid = k.w().journal.running_tid();
+        if let Some(tid) = tid {
+            k.w().request_commit(tid);
+        }
+        write_device(k, a, false).await;
+    }
+    sync_all(k, a).await
+}
+
 /// sync(2).
 pub(crate) async fn sync_all(k: &K, a: Actor) -> Result<(), Errno> {
     let era = k.w().cfg.era;

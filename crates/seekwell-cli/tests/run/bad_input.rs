@@ -248,3 +248,29 @@ fn device_files_that_cannot_be() {
         }
     }
 }
+
+#[test]
+fn check_worlds_refuses_before_it_touches_anything() {
+    refused(&["check-worlds", "nope"], &["nope", "fs-mark"]);
+    refused(&["check-worlds", "fs-mark:filez=3"], &["filez", "files"]);
+    refused(&["check-worlds", "hdparm"], &["hdparm", "raw device"]);
+    refused(&["check-worlds", "--device", "hdd:nope"], &["nope"]);
+    refused(
+        &["check-worlds", "--scheduler", "nope"],
+        &["nope", "mq-deadline"],
+    );
+    refused(
+        &["check-worlds", "--machine", "wheels=4"],
+        &["--machine", "wheels", "cores"],
+    );
+    if rustix::process::geteuid().is_root() {
+        let file = scratch("keep-below-a-file", b"");
+        let dir = format!("{file}/traces");
+        refused(
+            &["check-worlds", "--keep", &dir],
+            &["--keep", "traces", "can be made or written"],
+        );
+    } else {
+        refused(&["check-worlds"], &["sudo seekwell check-worlds"]);
+    }
+}

@@ -2,9 +2,10 @@
 //!
 //! An instance has its own buffer, filter and switches: nothing of the machine's tracing changes,
 //! and it goes when the value is dropped. If tracefs is not mounted it is mounted in a directory
-//! of our own and unmounted again.
+//! of our own and unmounted again. The buffer is emptied while the run lasts, so that its size is a
+//! matter of a second's events and not of the run's.
 
-use super::{WatchError, call, get, put};
+use super::{Pipe, WatchError, call, get, put};
 use seekwell_trace::blk::BlkEvent;
 use seekwell_trace::formats::ftrace::{Line, parse};
 use std::path::{Path, PathBuf};
@@ -25,6 +26,7 @@ pub const EVENTS: [&str; 8] = [
 /// Buffer of each CPU, KiB: about 200,000 events.
 const BUFFER_KIB: u32 = 16 << 10;
 const PREFIX: &str = "seekwell-";
+const NO_EVENTS: &str = "a kernel with block tracepoints is needed (CONFIG_BLK_DEV_IO_TRACE)";
 
 /// What was recorded.
 #[derive(Clone, Debug, Default)]
@@ -33,6 +35,8 @@ pub struct Recorded {
     pub events: Vec<BlkEvent>,
     /// Events the kernel had no room for: the record is then not to be trusted.
     pub lost: u64,
+    /// The text, as the kernel printed it.
+    pub text: String,
 }
 
 /// A recorder of one device.
@@ -40,6 +44,7 @@ pub struct Recorded {
 pub struct BlockTrace {
     instance: PathBuf,
     mounted: Option<PathBuf>,
+    pipe: Option<Pipe>,
 }
 
 /// tracefs where it is mounted, or mounted by us (second value).
@@ -49,14 +54,15 @@ fn tracefs() -> Result<(PathBuf, Option<PathBuf>), WatchError> {
             return Ok((path.into(), None));
         }
     }
-    let own = std::env::temp_dir().join(format!("seekwell-tracefs-{}", std::process::id()));
+    let own = std::env::temp_dir().join(format!("{PREFIX}tracefs-{}", std::process::id()));
     std::fs::create_dir_all(&own).map_err(|source| WatchError::File {
         path: own.clone(),
         source,
         remedy: "choose another TMPDIR",
     })?;
     let dir = own.display().to_string();
-    let mounted = call("mount", &["-t", "tracefs", "nodev", &dir], "root is needed");
+    let remedy = "root is needed, and a kernel with tracefs (CONFIG_FTRACE)";
+    let mounted = call("mount", &["-t", "tracefs", "nodev", &dir], remedy);
     if let Err(e) = mounted {
         let _ = std::fs::remove_dir(&own);
         return Err(e);
@@ -91,7 +97,11 @@ impl BlockTrace {
         let instance = instances.join(format!("{PREFIX}{}-{n}", std::process::id()));
         let made = std::fs::create_dir(&instance);
         // From here on dropping it cleans up.
-        let trace = BlockTrace { instance, mounted };
+        let trace = BlockTrace {
+            instance,
+            mounted,
+            pipe: None,
+        };
         made.map_err(|source| WatchError::File {
             path: trace.instance.clone(),
             source,
@@ -103,24 +113,33 @@ impl BlockTrace {
         put(&file("buffer_size_kb"), &BUFFER_KIB.to_string())?;
         for event in EVENTS {
             let dir = file("events/block").join(event);
-            put(&dir.join("filter"), &format!("dev=={device}"))?;
+            let filter = std::fs::write(dir.join("filter"), format!("dev=={device}"));
+            filter.map_err(|source| WatchError::File {
+                path: dir.join("filter"),
+                source,
+                remedy: NO_EVENTS,
+            })?;
             put(&dir.join("enable"), "1")?;
         }
         Ok(trace)
     }
 
     /// Records from now on, afresh.
-    pub fn start(&self) -> Result<(), WatchError> {
+    pub fn start(&mut self) -> Result<(), WatchError> {
+        self.pipe = None;
         put(&self.instance.join("trace"), "\n")?;
+        self.pipe = Some(Pipe::open(&self.instance.join("trace_pipe"))?);
         put(&self.instance.join("tracing_on"), "1")
     }
 
-    /// Stops and reads what was recorded.
-    pub fn stop(&self) -> Result<Recorded, WatchError> {
+    /// Stops and gives what was recorded; nothing, if it was not started.
+    pub fn stop(&mut self) -> Result<Recorded, WatchError> {
         put(&self.instance.join("tracing_on"), "0")?;
-        let text = get(&self.instance.join("trace"))?;
         let mut recorded = Recorded::default();
-        for (i, line) in text.lines().enumerate() {
+        if let Some(pipe) = self.pipe.take() {
+            recorded.text = pipe.end()?;
+        }
+        for (i, line) in recorded.text.lines().enumerate() {
             match parse(line.as_bytes()) {
                 Ok(Line::Event(e, _)) => recorded.events.push(e),
                 Ok(Line::Lost) => recorded.lost += 1,
@@ -134,13 +153,11 @@ impl BlockTrace {
                 }
             }
         }
-        recorded.lost += self.overruns();
+        // What one CPU wrote while another's buffer was read comes a little late.
+        recorded.events.sort_by_key(|e| e.t_ns);
+        // The places in the text stand for these.
+        recorded.lost = recorded.lost.max(self.overruns());
         Ok(recorded)
-    }
-
-    /// The text as the kernel prints it, for keeping.
-    pub fn text(&self) -> Result<String, WatchError> {
-        get(&self.instance.join("trace"))
     }
 
     /// Events overwritten or dropped, over all CPUs.
@@ -150,7 +167,7 @@ impl BlockTrace {
         };
         let mut lost = 0;
         for cpu in cpus.filter_map(Result::ok) {
-            let stats = std::fs::read_to_string(cpu.path().join("stats")).unwrap_or_default();
+            let stats = get(&cpu.path().join("stats")).unwrap_or_default();
             for line in stats.lines() {
                 if let Some((name, n)) = line.split_once(": ")
                     && matches!(name, "overrun" | "commit overrun" | "dropped events")
@@ -167,6 +184,8 @@ impl Drop for BlockTrace {
     fn drop(&mut self) {
         let _ = put(&self.instance.join("tracing_on"), "0");
         let _ = put(&self.instance.join("events/enable"), "0");
+        // An instance that is read from cannot be removed.
+        self.pipe = None;
         let _ = std::fs::remove_dir(&self.instance);
         if let Some(own) = &self.mounted {
             let dir = own.display().to_string();

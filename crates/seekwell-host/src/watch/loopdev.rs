@@ -161,6 +161,14 @@ impl LoopDevice {
             self.tags_changed = true;
             self.set_checked("nr_requests", &depth.clamp(4, TAGS).to_string())?;
         }
+        let offered = self.queue("scheduler")?.replace(['[', ']'], "");
+        if !offered.split(' ').any(|s| s == scheduler) {
+            return Err(WatchError::Scheduler {
+                device: self.name.clone(),
+                name: scheduler,
+                offered: offered.replace(' ', ", "),
+            });
+        }
         if self.scheduler()? != scheduler {
             self.set_checked("scheduler", &scheduler)?;
         }

@@ -7,11 +7,14 @@
 mod blocktrace;
 mod ext4;
 mod loopdev;
+mod pipe;
 
 pub use blocktrace::{BlockTrace, EVENTS, Recorded};
 pub use ext4::{Ext4, Mounted, extents_of};
 pub use loopdev::{LoopDevice, Queue, abandon};
+use pipe::Pipe;
 
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use thiserror::Error;
@@ -49,6 +52,16 @@ pub enum WatchError {
         /// Found afterwards.
         reads: String,
     },
+    /// No such scheduler there.
+    #[error("{device} offers no scheduler '{name}'; this kernel has: {offered}")]
+    Scheduler {
+        /// The device.
+        device: String,
+        /// As asked for.
+        name: String,
+        /// What there is.
+        offered: String,
+    },
     /// The trace cannot be read.
     #[error("line {line} of the trace: cannot read the {field}: {found}")]
     Line {
@@ -81,7 +94,20 @@ fn put(path: &Path, text: &str) -> Result<(), WatchError> {
     })
 }
 
-/// Runs a program of the system and gives what it printed.
+/// Where programs are looked for: administrators' directories are not in everybody's PATH.
+fn search_path() -> std::ffi::OsString {
+    let mut path = std::env::var_os("PATH").unwrap_or_default();
+    path.push(":/usr/local/sbin:/usr/sbin:/sbin:/usr/bin:/bin");
+    path
+}
+
+/// Is there such a program of the system?
+pub fn has_program(name: &str) -> bool {
+    std::env::split_paths(&search_path()).any(|dir| dir.join(name).is_file())
+}
+
+/// Runs a program of the system and gives what it printed. In a process group of its own: a Ctrl-C
+/// on the terminal is for us, and a program killed in the middle would leave half a job.
 fn call(program: &str, args: &[&str], remedy: &'static str) -> Result<String, WatchError> {
     let failed = |what: String| WatchError::Program {
         program: program.to_owned(),
@@ -90,6 +116,8 @@ fn call(program: &str, args: &[&str], remedy: &'static str) -> Result<String, Wa
     };
     let out = Command::new(program)
         .args(args)
+        .env("PATH", search_path())
+        .process_group(0)
         .stdin(Stdio::null())
         .output()
         .map_err(|e| failed(e.to_string()))?;

@@ -4,14 +4,17 @@ use super::sides::Side;
 use super::tally::Count;
 use serde::Serialize;
 
-/// Rows of small counts may differ by so many requests.
+/// Rows of small counts may differ by so many requests: a commit that its timer put on this or the
+/// other side of the end. `cli.rs` tells the user.
 const SLACK: u64 = 2;
-/// ... and so many KiB: a small commit that its timer put on this or the other side of the end.
+/// ... and so many KiB.
 const SLACK_KIB: u64 = 16;
 /// Share by which sync data, journal and flushes may differ.
 const SYNC: f64 = 0.05;
 /// Share for metadata at home.
 const META: f64 = 0.20;
+/// Age at which the flusher takes what nobody asked it to write, s (vm.dirty_expire_centisecs).
+const OLD_S: f64 = 30.0;
 /// Share for throughput.
 const RATE: f64 = 0.25;
 
@@ -30,8 +33,10 @@ pub struct Row {
     pub null: f64,
     /// Share by which they may differ; `None`: reported only.
     pub limit: Option<f64>,
-    /// Slack in the row's unit beside the share.
+    /// So much in the row's unit is allowed where it is more than the share.
     pub slack: f64,
+    /// False: it has a limit, but this run cannot tell (the machine was busy).
+    pub judged: bool,
 }
 
 impl Row {
@@ -40,12 +45,20 @@ impl Row {
         differ(self.sim, self.real)
     }
     fn within(&self, x: f64) -> Option<bool> {
-        let limit = self.limit?;
+        let limit = self.limit.filter(|_| self.judged)?;
         Some((x - self.real).abs() <= (self.real.abs() * limit).max(self.slack))
     }
     /// Within the limit?
     pub fn agrees(&self) -> Option<bool> {
         self.within(self.sim)
+    }
+    /// The limit in words: `5 % or 2`.
+    pub fn allowed(&self) -> String {
+        let share = self.limit.map(|l| format!("{:.0} %", l * 100.0));
+        match share {
+            Some(s) if self.slack > 0.0 => format!("{s} or {:.0}", self.slack),
+            s => s.unwrap_or_default(),
+        }
     }
     /// Would the null have been?
     pub fn null_agrees(&self) -> Option<bool> {
@@ -82,21 +95,41 @@ pub struct Null {
     pub rate: f64,
 }
 
+/// What a run can be judged by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Grounds {
+    /// Everything.
+    All,
+    /// Nothing that depends on time: the machine was busy, or the modelled disk late, and a program
+    /// that was held up has another rate.
+    Counts,
+    /// Nothing: a disk of unknown law.
+    Nothing,
+}
+
+/// Limit of a kind of request, and whether `grounds` are enough to judge it; `s` is the longer time.
+fn limit_of(name: &str, workload: &str, grounds: Grounds, s: f64) -> Option<(f64, bool)> {
+    let all = grounds == Grounds::All;
+    let limit = match name {
+        "sync data" | "journal" | "flush" => (SYNC, true),
+        // What nobody asked for is written when it is old, and so the more the longer it took.
+        "async data" | "metadata" => (META, all || s < OLD_S),
+        // A reader that runs for a fixed time reads as often as it is fast.
+        "read" if workload.starts_with("random-read") => (RATE, all),
+        _ => return None,
+    };
+    Some(limit).filter(|_| grounds != Grounds::Nothing)
+}
+
 impl Verdict {
-    /// Compares. `busy`: the machine had no time for the program, so its rate says nothing.
-    pub fn of(workload: String, real: &Side, sim: &Side, null: Null, busy: bool) -> Self {
+    /// Compares.
+    pub fn of(workload: String, real: &Side, sim: &Side, null: Null, grounds: Grounds) -> Self {
         let mut rows = Vec::new();
         for ((name, r), (_, s)) in real.tally.rows().into_iter().zip(sim.tally.rows()) {
             if r == Count::default() && s == Count::default() {
                 continue;
             }
-            let limit = match name {
-                "sync data" | "journal" | "flush" => Some(SYNC),
-                // A reader that runs for a fixed time reads as often as it is fast.
-                "read" if workload.starts_with("random-read") && !busy => Some(RATE),
-                "metadata" => Some(META),
-                _ => None,
-            };
+            let limit = limit_of(name, &workload, grounds, real.seconds.max(sim.seconds));
             let guess = match name {
                 "sync data" | "flush" => null.fsyncs,
                 _ => 0,
@@ -107,8 +140,9 @@ impl Verdict {
                 real: real as f64,
                 sim: sim as f64,
                 null: null as f64,
-                limit,
+                limit: limit.map(|l| l.0),
                 slack: slack as f64,
+                judged: limit.is_some_and(|l| l.1),
             };
             rows.push(row("requests", r.requests, s.requests, guess, SLACK));
             if r.bytes + s.bytes > 0 {
@@ -123,8 +157,9 @@ impl Verdict {
             real: real.metric,
             sim: sim.metric,
             null: null.rate,
-            limit: (!busy).then_some(RATE),
+            limit: (grounds != Grounds::Nothing).then_some(RATE),
             slack: 0.0,
+            judged: grounds == Grounds::All,
         });
         let mut warnings = real.warnings.clone();
         warnings.extend(sim.warnings.iter().cloned());
@@ -134,16 +169,49 @@ impl Verdict {
             warnings,
         }
     }
-    /// Every row that has a limit keeps it.
-    pub fn agrees(&self) -> bool {
-        self.rows.iter().all(|r| r.agrees() != Some(false))
+    /// True: every row keeps its limit. False: one does not. None: some could not be judged, and
+    /// the others agree, or there is no limit at all.
+    pub fn agrees(&self) -> Option<bool> {
+        let limited = || self.rows.iter().filter(|r| r.limit.is_some());
+        if limited().any(|r| r.agrees() == Some(false)) {
+            return Some(false);
+        }
+        (limited().count() > 0 && limited().all(|r| r.judged)).then_some(true)
     }
-    /// (rows within their limit, rows of the null within, rows with a limit).
-    pub fn score(&self) -> (usize, usize, usize) {
-        let with = self.rows.iter().filter(|r| r.limit.is_some());
-        let count =
-            |f: fn(&Row) -> Option<bool>| self.rows.iter().filter(|r| f(r) == Some(true)).count();
-        (count(Row::agrees), count(Row::null_agrees), with.count())
+    /// What was judged.
+    pub fn score(&self) -> Score {
+        let count = |f: &dyn Fn(&Row) -> bool| self.rows.iter().filter(|r| f(r)).count();
+        Score {
+            within: count(&|r| r.agrees() == Some(true)),
+            null_within: count(&|r| r.null_agrees() == Some(true)),
+            judged: count(&|r| r.agrees().is_some()),
+            left: count(&|r| r.limit.is_some() && !r.judged),
+        }
+    }
+}
+
+/// Figures of a verdict, counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Score {
+    /// Within their limits.
+    pub within: usize,
+    /// Of the same, those of the prediction that knows nothing.
+    pub null_within: usize,
+    /// Judged.
+    pub judged: usize,
+    /// With a limit, but not judged.
+    pub left: usize,
+}
+
+impl Score {
+    /// Of two.
+    pub fn plus(self, o: Score) -> Score {
+        Score {
+            within: self.within + o.within,
+            null_within: self.null_within + o.null_within,
+            judged: self.judged + o.judged,
+            left: self.left + o.left,
+        }
     }
 }
 
@@ -169,14 +237,9 @@ mod tests {
     #[test]
     fn shares_and_slack() {
         let judge = |real: u64, sim: u64, rate: f64| {
-            Verdict::of(
-                "x".into(),
-                &side(real, 100.0),
-                &side(sim, rate),
-                Null::default(),
-                false,
-            )
-            .agrees()
+            let (real, sim) = (side(real, 100.0), side(sim, rate));
+            let v = Verdict::of("x".into(), &real, &sim, Null::default(), Grounds::All);
+            v.agrees().expect("all is judged")
         };
         assert!(judge(100, 105, 100.0) && judge(100, 95, 124.0));
         assert!(!judge(100, 106, 100.0) && !judge(100, 94, 100.0));
@@ -186,18 +249,39 @@ mod tests {
     }
 
     #[test]
+    fn the_allowance_for_small_counts_is_shown() {
+        let (real, sim) = (side(2, 100.0), side(0, 100.0));
+        let v = Verdict::of("x".into(), &real, &sim, Null::default(), Grounds::All);
+        let limits: Vec<String> = v.rows.iter().map(Row::allowed).collect();
+        assert_eq!(limits, ["5 % or 2", "5 % or 16", "25 %"]);
+        assert_eq!(v.rows[0].agrees(), Some(true), "2 against 0");
+    }
+
+    #[test]
+    fn what_is_not_judged_is_no_pass() {
+        let of = |real, sim, grounds| {
+            let (real, sim) = (side(real, 100.0), side(sim, 10.0));
+            Verdict::of("x".into(), &real, &sim, Null::default(), grounds)
+        };
+        let all = of(100, 100, Grounds::All);
+        assert_eq!(all.agrees(), Some(false), "the rate");
+        let busy = of(100, 100, Grounds::Counts);
+        assert_eq!(busy.agrees(), None);
+        assert_eq!((busy.score().judged, busy.score().left), (2, 1));
+        assert_eq!(of(100, 200, Grounds::Counts).agrees(), Some(false));
+        let raw = of(100, 200, Grounds::Nothing);
+        assert_eq!((raw.agrees(), raw.score()), (None, Score::default()));
+        assert!(raw.rows.iter().all(|r| r.allowed().is_empty()));
+    }
+
+    #[test]
     fn the_null_is_scored_by_the_same_rows() {
         let null = Null {
             fsyncs: 0,
             rate: 10.0,
         };
-        let v = Verdict::of(
-            "x".into(),
-            &side(100, 100.0),
-            &side(100, 100.0),
-            null,
-            false,
-        );
-        assert_eq!(v.score(), (3, 0, 3));
+        let (real, sim) = (side(100, 100.0), side(100, 100.0));
+        let score = Verdict::of("x".into(), &real, &sim, null, Grounds::All).score();
+        assert_eq!((score.within, score.null_within, score.judged), (3, 0, 3));
     }
 }

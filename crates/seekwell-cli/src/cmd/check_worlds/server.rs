@@ -5,6 +5,7 @@ use crate::cli::CheckWorlds;
 use crate::fail::Failure;
 use serde_json::Value;
 use std::io::{BufRead, BufReader};
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -22,8 +23,15 @@ impl Server {
     /// Starts it, with its mount and its account under `dir`.
     pub fn start(a: &CheckWorlds, dir: &Path) -> Result<Self, Failure> {
         let mount = dir.join("fuse");
-        let failed = |e: std::io::Error| Failure::input(format!("{}: {e}", mount.display()));
-        std::fs::create_dir_all(&mount).map_err(failed)?;
+        std::fs::create_dir_all(&mount).map_err(|e| {
+            let path = mount.display();
+            Failure::input(format!("{path}: {e}; name another directory by TMPDIR"))
+        })?;
+        let failed = |e: std::io::Error| {
+            Failure::input(format!(
+                "the modelled disk's process cannot be started: {e}; allow more processes (ulimit -u)"
+            ))
+        };
         let exe = std::env::current_exe().map_err(failed)?;
         let mut child = Command::new(exe)
             .args(["--quiet", "serve", "--json", "--until-eof", "--fuse"])
@@ -36,6 +44,8 @@ impl Server {
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
+            // A Ctrl-C on the terminal is for us: the disk goes last.
+            .process_group(0)
             .spawn()
             .map_err(failed)?;
         let mut line = String::new();
@@ -50,7 +60,10 @@ impl Server {
                 .unwrap_or_default();
             let words = String::from_utf8_lossy(&words);
             let words = words.trim().trim_start_matches("error: ");
-            return Err(Failure::input(words.to_owned()));
+            return Err(Failure::input(match words {
+                "" => "the modelled disk ended before it served".to_owned(),
+                words => words.to_owned(),
+            }));
         }
         Ok(Server {
             child,
@@ -67,7 +80,13 @@ impl Server {
         let path = self.dir.join("account.json");
         let text = std::fs::read_to_string(&path);
         let value = text.ok().and_then(|t| serde_json::from_str(&t).ok());
-        value.ok_or_else(|| Failure::input("the modelled disk left no account".to_owned()))
+        value.ok_or_else(|| {
+            let path = path.display();
+            Failure::input(format!(
+                "the modelled disk ended without its account ({path}): it was killed, or there is no \
+                 room there; run it again, or name another directory by TMPDIR"
+            ))
+        })
     }
     fn end(&mut self) {
         // The end of its input is the sign.

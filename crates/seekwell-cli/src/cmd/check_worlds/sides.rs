@@ -9,6 +9,7 @@ use seekwell_core::units::SECTOR_BYTES;
 use seekwell_core::{
     Accept, Command, Device, DeviceFacts, DeviceStats, Done, Instant, Sector, TaskId,
 };
+use seekwell_host::stop::signal;
 use seekwell_host::watch::{BlockTrace, Ext4, LoopDevice, Queue};
 use seekwell_sim::Setup;
 use seekwell_sim::world::{Drive, WorldSetup, run_watched};
@@ -16,8 +17,13 @@ use seekwell_workload::{Machine, Plan};
 use serde::Serialize;
 use serde_json::Value;
 use std::cell::RefCell;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+/// How often a running simulation is looked at.
+const LOOK: Duration = Duration::from_millis(10);
 
 /// The modelled journal's thread.
 const JOURNAL: TaskId = TaskId(2);
@@ -48,8 +54,10 @@ pub struct Host {
     pub nr_requests: Option<u32>,
     /// Largest request, KiB: by size, and by segments when every page is one.
     pub max_sectors_kb: Option<u32>,
-    /// Share of the time in which something waited for a CPU, %, at the end of the run.
+    /// Share of the run in which something waited for a CPU, %.
     pub pressure: f64,
+    /// The kernel flushes a cache below. A loop device says so of itself, whatever it stands on.
+    pub write_back: bool,
     /// Memory, bytes.
     pub memory_bytes: u64,
     /// CPUs.
@@ -71,14 +79,11 @@ fn clock(r: &Record) -> (u64, u64) {
     (start, last("clock stop").unwrap_or(r.duration_ns))
 }
 
-/// Share of the last ten seconds in which something waited for a CPU, %.
-pub fn pressure() -> f64 {
+/// How long anything has waited for a CPU so far, us; 0 where the kernel does not say.
+fn waited_us() -> u64 {
     let text = std::fs::read_to_string("/proc/pressure/cpu").unwrap_or_default();
-    let some = text.lines().next().and_then(|l| l.split("avg10=").nth(1));
-    let avg = some
-        .and_then(|s| s.split(' ').next())
-        .and_then(|s| s.parse().ok());
-    avg.unwrap_or_default()
+    let some = text.lines().next().and_then(|l| l.split("total=").nth(1));
+    some.and_then(|s| s.trim().parse().ok()).unwrap_or_default()
 }
 
 fn side(r: &Record, tally: Tally) -> Side {
@@ -126,6 +131,7 @@ pub fn real(
         pressure: 0.0,
         scheduler: device.scheduler().map_err(failed)?,
         nr_requests: number("nr_requests"),
+        write_back: device.queue("write_cache").is_ok_and(|c| c == "write back"),
         memory_bytes: memory_bytes(),
         cpus: std::thread::available_parallelism().map_or(1, |n| n.get() as u16),
     };
@@ -135,8 +141,9 @@ pub fn real(
     let mounted = fs.mount(&at).map_err(failed)?;
     // What mounting wrote is committed before anything is counted.
     rustix::fs::sync();
-    let trace = BlockTrace::open(device.number()).map_err(failed)?;
+    let mut trace = BlockTrace::open(device.number()).map_err(failed)?;
     let options = seekwell_host::Options::new(mounted.path(), a.seed);
+    let (began, waited) = (std::time::Instant::now(), waited_us());
     trace.start().map_err(failed)?;
     // The run's clock against the trace's.
     let offset = std::sync::OnceLock::new();
@@ -145,16 +152,15 @@ pub fn real(
         let _ = offset.set((monotonic_ns(), m.now().since_start()));
         script.run(m)
     });
-    host.pressure = pressure();
+    let waited = waited_us().saturating_sub(waited) as f64;
+    host.pressure = waited / 1e4 / began.elapsed().as_secs_f64().max(1e-3);
     let recorded = trace.stop().map_err(failed)?;
     let ran = ran.map_err(failed)?;
     if let Some(why) = ran.stopped {
         return Err(Failure::input(format!("{}: {why}", plan.name())));
     }
-    if let Some(keep) = &a.keep {
-        let name = format!("{}.ftrace", plan.name());
-        let text = trace.text().map_err(failed)?;
-        std::fs::write(keep.join(name), text).map_err(failed)?;
+    if let Some(dir) = &a.keep {
+        keep(dir, plan.name(), &recorded.text)?;
     }
     let (mono, run) = offset.get().copied().unwrap_or_default();
     let (start, stop) = clock(&ran.record);
@@ -164,8 +170,10 @@ pub fn real(
     let tally = Tally::of_trace(&recorded.events, &fs.journal, (from, to));
     let mut side = side(&ran.record, tally);
     if recorded.lost > 0 {
-        side.warnings
-            .push(format!("the kernel lost {} events", recorded.lost));
+        side.warnings.push(format!(
+            "the kernel lost {} events: counts are too low",
+            recorded.lost
+        ));
     }
     drop(trace);
     drop(mounted);
@@ -180,58 +188,127 @@ fn memory_bytes() -> u64 {
     kib.unwrap_or(4 << 20) << 10
 }
 
-/// Runs in the simulation, on the same device model.
-pub fn simulated(a: &CheckWorlds, plan: &Plan, host: &Host, device: &str) -> Result<Side, Failure> {
+/// Writes a trace to a file of its own, whose name is numbered if it is taken by this run.
+fn keep(dir: &Path, name: &str, text: &str) -> Result<(), Failure> {
+    static KEPT: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
+    let mut kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
+    let names = std::iter::once(format!("{name}.ftrace"))
+        .chain((2..).map(|n| format!("{name}-{n}.ftrace")));
+    let mut paths = names.map(|n| dir.join(n));
+    let path = paths.find(|p| !kept.contains(p)).unwrap_or_default();
+    let done = std::fs::write(&path, text);
+    done.map_err(|source| Failure::Output {
+        what: format!("--keep {}: cannot be written", path.display()),
+        source,
+    })?;
+    kept.push(path);
+    Ok(())
+}
+
+/// The modelled disk.
+pub fn model(a: &CheckWorlds) -> Result<impl Device + use<>, Failure> {
+    seekwell_device::open(&a.device, a.seed).map_err(failed)
+}
+
+/// The simulated machine, on a device.
+pub fn world(a: &CheckWorlds, host: &Host, device: &str) -> Result<WorldSetup, Failure> {
+    let scheduler = match host.scheduler.as_str() {
+        "" => a.scheduler.clone().unwrap_or_else(|| "none".to_owned()),
+        name => name.to_owned(),
+    };
     let setup = Setup {
         device: device.to_owned(),
-        scheduler: host.scheduler.clone(),
         seed: a.seed,
-        nr_requests: host.nr_requests.filter(|_| host.scheduler != "none"),
+        nr_requests: host.nr_requests.filter(|_| scheduler != "none"),
         max_sectors_kb: host.max_sectors_kb,
+        scheduler,
         ..Setup::default()
     };
     let mut world = WorldSetup::new(setup).map_err(failed)?;
     world.config.memory_bytes = host.memory_bytes;
     world.config.cores = host.cpus;
-    world.apply(&a.machine).map_err(failed)?;
-    let model = seekwell_device::open(device, a.seed).map_err(failed)?;
-    let mut drive = Drive::new(Box::new(Cut::new(model, a.size)));
-    let tally = Rc::new(RefCell::new(Vec::new()));
-    let seen = Rc::clone(&tally);
-    let watch = Box::new(move |e: &seekwell_core::Event| {
-        if e.action == seekwell_core::Action::Issue {
-            seen.borrow_mut().push(e.clone());
-        }
-    });
-    let ran = run_watched(plan, &world, &mut drive, watch).map_err(failed)?;
-    if let Some(why) = ran.stopped {
-        return Err(Failure::input(format!(
-            "{} (simulated): {why}",
-            plan.name()
-        )));
-    }
-    let (start, stop) = clock(&ran.record);
-    let window = Instant::at_ns(start)..=Instant::at_ns(stop);
-    let mut counted = Tally::default();
-    for e in tally.borrow().iter().filter(|e| window.contains(&e.at)) {
-        counted.event(e, JOURNAL);
-    }
-    let mut side = side(&ran.record, counted);
-    side.fsyncs = ran.stats.fsyncs;
-    Ok(side)
+    let applied = world.apply(&a.machine);
+    applied.map_err(|e| Failure::input(format!("--machine: {e}")))?;
+    Ok(world)
 }
 
-/// A device cut to a size, as a loop device over a smaller file has it: no FUA either.
+/// A simulation to be run.
+pub struct Order {
+    world: Result<WorldSetup, Failure>,
+    plan: Plan,
+    device: String,
+    size: u64,
+    write_back: bool,
+    seed: u64,
+}
+
+impl Order {
+    /// On the same device model, or on another.
+    pub fn new(a: &CheckWorlds, plan: &Plan, host: &Host, device: &str) -> Self {
+        Order {
+            world: world(a, host, device),
+            plan: plan.clone(),
+            device: device.to_owned(),
+            size: a.size,
+            write_back: host.write_back,
+            seed: a.seed,
+        }
+    }
+
+    /// Runs it on a thread, which is left alone when a signal comes: it holds nothing but memory.
+    pub fn run(self) -> Result<Side, Failure> {
+        let thread = std::thread::spawn(|| self.simulate());
+        while !thread.is_finished() {
+            if let Some(signal) = signal() {
+                let what = "in the simulation".to_owned();
+                return Err(Failure::Interrupted { signal, what });
+            }
+            std::thread::sleep(LOOK);
+        }
+        let name = |_| Failure::input("the simulation panicked: please report it");
+        thread.join().map_err(name)?
+    }
+
+    fn simulate(self) -> Result<Side, Failure> {
+        let (plan, world) = (&self.plan, self.world?);
+        let model = seekwell_device::open(&self.device, self.seed).map_err(failed)?;
+        let mut drive = Drive::new(Box::new(Cut::new(model, self.size, self.write_back)));
+        let tally = Rc::new(RefCell::new(Vec::new()));
+        let seen = Rc::clone(&tally);
+        let watch = Box::new(move |e: &seekwell_core::Event| {
+            if e.action == seekwell_core::Action::Issue {
+                seen.borrow_mut().push(e.clone());
+            }
+        });
+        let ran = run_watched(plan, &world, &mut drive, watch).map_err(failed)?;
+        if let Some(why) = ran.stopped {
+            let name = plan.name();
+            return Err(Failure::input(format!("{name} (simulated): {why}")));
+        }
+        let (start, stop) = clock(&ran.record);
+        let window = Instant::at_ns(start)..=Instant::at_ns(stop);
+        let mut counted = Tally::default();
+        for e in tally.borrow().iter().filter(|e| window.contains(&e.at)) {
+            counted.event(e, JOURNAL);
+        }
+        let mut side = side(&ran.record, counted);
+        side.fsyncs = ran.stats.fsyncs;
+        Ok(side)
+    }
+}
+
+/// A device as a loop device over a file on it shows it: cut to the file's size, with a cache to be
+/// flushed as the kernel said, and no FUA.
 struct Cut<D> {
     inner: D,
     facts: DeviceFacts,
 }
 
 impl<D: Device> Cut<D> {
-    fn new(inner: D, bytes: u64) -> Self {
+    fn new(inner: D, bytes: u64, write_back: bool) -> Self {
         let mut facts = inner.facts().clone();
         facts.capacity = Sector((bytes / SECTOR_BYTES).min(facts.capacity.0));
-        facts.fua = false;
+        (facts.write_cache, facts.fua) = (write_back, false);
         Cut { inner, facts }
     }
 }

@@ -1,0 +1,104 @@
+//! What the command needs of the machine, asked before anything is touched: all that is missing in
+//! one message, each with its remedy.
+
+use crate::fail::Failure;
+use seekwell_host::watch::has_program;
+use std::path::Path;
+
+/// Programs by the package they come in.
+const PROGRAMS: &[(&str, &str)] = &[
+    ("mkfs.ext4", "e2fsprogs"),
+    ("debugfs", "e2fsprogs"),
+    ("e2fsck", "e2fsprogs"),
+    ("losetup", "mount, or util-linux"),
+    ("mount", "mount, or util-linux"),
+    ("umount", "mount, or util-linux"),
+];
+
+/// What is missing, one line each.
+fn missing(raw: bool, there: impl Fn(&str) -> bool, program: impl Fn(&str) -> bool) -> Vec<String> {
+    let mut m = Vec::new();
+    if !there("/dev/loop-control") {
+        m.push("no loop devices (/dev/loop-control): modprobe loop".to_owned());
+    }
+    if !raw && !there("/dev/fuse") {
+        m.push(
+            "no FUSE (/dev/fuse): modprobe fuse, or give --raw to do without the modelled disk"
+                .to_owned(),
+        );
+    }
+    if !there("/sys/kernel/tracing") {
+        m.push(
+            "no tracefs (/sys/kernel/tracing): a kernel with CONFIG_FTRACE and \
+             CONFIG_BLK_DEV_IO_TRACE is needed"
+                .to_owned(),
+        );
+    }
+    for (name, package) in PROGRAMS {
+        if !program(name) {
+            m.push(format!("no {name}: install the package {package}"));
+        }
+    }
+    m
+}
+
+/// Everything is there, or why not.
+pub fn check(raw: bool) -> Result<(), Failure> {
+    if !rustix::process::geteuid().is_root() {
+        return Err(Failure::input(
+            "check-worlds makes a loop device, mounts a file system on it and traces it: run it as \
+             root (sudo seekwell check-worlds)",
+        ));
+    }
+    let m = missing(raw, |path| Path::new(path).exists(), has_program);
+    match m.is_empty() {
+        true => Ok(()),
+        false => Err(Failure::input(format!(
+            "check-worlds cannot run here:\n  {}",
+            m.join("\n  ")
+        ))),
+    }
+}
+
+/// The directory for traces, made if it is not there, and known to be writable.
+pub fn directory(dir: &Path) -> Result<(), Failure> {
+    let failed = |e: std::io::Error| {
+        Failure::input(format!(
+            "--keep {}: {e}; name a directory that can be made or written",
+            dir.display()
+        ))
+    };
+    std::fs::create_dir_all(dir).map_err(failed)?;
+    let probe = dir.join(format!(".seekwell-{}", std::process::id()));
+    std::fs::write(&probe, "").map_err(failed)?;
+    std::fs::remove_file(&probe).map_err(failed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_missing_thing_is_named_with_its_remedy() {
+        assert!(missing(false, |_| true, |_| true).is_empty());
+        let all = missing(false, |_| false, |_| false);
+        assert_eq!(all.len(), 3 + PROGRAMS.len());
+        for line in &all {
+            let remedy = ["modprobe", "install", "kernel with"];
+            assert!(remedy.iter().any(|r| line.contains(r)), "{line}");
+        }
+        let raw = missing(true, |path| path != "/dev/fuse", |_| true);
+        assert!(raw.is_empty(), "{raw:?}");
+    }
+
+    #[test]
+    fn a_directory_is_made_and_a_file_is_refused() {
+        let dir = std::env::temp_dir().join(format!("seekwell-needs-{}", std::process::id()));
+        directory(&dir.join("a/b")).expect("made");
+        std::fs::write(dir.join("file"), "").expect("written");
+        let e = directory(&dir.join("file/x")).expect_err("below a file");
+        let text = e.to_string();
+        assert!(text.contains("file/x") && text.contains("name a"), "{text}");
+        std::fs::remove_dir_all(&dir).expect("removed");
+    }
+}

@@ -1,0 +1,134 @@
+//! The comparison for people, and as JSON.
+
+use super::judge::{Grounds, Row};
+use super::{BUSY, Checked, Score};
+use crate::cli::CheckWorlds;
+use seekwell_report::style::{BAD, DIM, GOOD, HEAD, WARN};
+use seekwell_report::table::{Align, Cell, Table, painted};
+use seekwell_report::units;
+use serde_json::{Value, json};
+
+fn percent(x: f64) -> String {
+    if x.is_finite() {
+        format!("{:+.1} %", x * 100.0)
+    } else {
+        "all".to_owned()
+    }
+}
+
+fn figure(row: &Row, x: f64) -> Cell {
+    match row.unit.as_str() {
+        "requests" | "KiB" => units::count(x as u64).into(),
+        _ => units::three(x).into(),
+    }
+}
+
+/// One workload.
+pub fn text(c: &Checked) -> String {
+    let v = &c.verdict;
+    let mut s = format!(
+        "{HEAD}{}{HEAD:#} under {}, {:.1} s real, {:.1} s simulated\n",
+        v.workload, c.host.scheduler, c.real.seconds, c.sim.seconds
+    );
+    let mut t = Table::new(&[
+        ("", Align::Left),
+        ("", Align::Left),
+        ("real", Align::Right),
+        ("simulated", Align::Right),
+        ("differ by", Align::Right),
+        ("limit", Align::Right),
+        ("", Align::Left),
+        ("knows nothing", Align::Right),
+    ]);
+    for row in &v.rows {
+        let verdict = match row.agrees() {
+            Some(true) => painted("agrees", GOOD),
+            Some(false) => painted("differs", BAD),
+            None if row.limit.is_some() => painted("not judged", WARN),
+            None => painted("reported", DIM),
+        };
+        t.row(vec![
+            row.name.as_str().into(),
+            row.unit.as_str().into(),
+            figure(row, row.real),
+            figure(row, row.sim),
+            percent(row.difference()).into(),
+            row.allowed().into(),
+            verdict,
+            figure(row, row.null),
+        ]);
+    }
+    s += &t.render(2);
+    if let Some(account) = &c.account {
+        let late = account["late"]["p99_ns"].as_f64().unwrap_or_default();
+        s += &format!(
+            "  the modelled disk was {} (late p99 {})\n",
+            match account["verdict"].as_str() {
+                Some("invalid") => "too late for rates",
+                Some(word) => word,
+                None => "of unknown verdict",
+            },
+            units::time_ns(late)
+        );
+    }
+    if c.host.pressure > BUSY && c.grounds != Grounds::Nothing {
+        s += &format!(
+            "  the machine was busy: something waited for a CPU {:.0} % of the time; what depends on \
+             time is not judged\n",
+            c.host.pressure
+        );
+    }
+    for w in &v.warnings {
+        s += &format!("  {w}\n");
+    }
+    s + "\n"
+}
+
+fn sum(all: &[Checked]) -> Score {
+    all.iter()
+        .fold(Score::default(), |s, c| s.plus(c.verdict.score()))
+}
+
+/// The line below them all; `of`: workloads asked for.
+pub fn closing(all: &[Checked], of: usize) -> String {
+    let s = sum(all);
+    if all.iter().all(|c| c.grounds == Grounds::Nothing) {
+        let figures: usize = all.iter().map(|c| c.verdict.rows.len()).sum();
+        return format!(
+            "{} of {of} workloads compared, {figures} figures: reported, not judged, as nobody knows \
+             the law of this disk",
+            all.len()
+        );
+    }
+    let good = all.iter().filter(|c| c.verdict.agrees() == Some(true));
+    let mut line = format!(
+        "{} of {of} workloads agree; {} of {} figures within their limits, {} of a prediction that \
+         knows nothing",
+        good.count(),
+        s.within,
+        s.judged,
+        s.null_within,
+    );
+    if s.left > 0 {
+        let open = all.iter().filter(|c| c.verdict.agrees().is_none()).count();
+        line += &format!(
+            "; {} figures were not judged, as the machine was busy, and with them {open} workloads",
+            s.left
+        );
+    }
+    line
+}
+
+/// Everything.
+pub fn json(a: &CheckWorlds, all: &[Checked], missed: &[Value]) -> Value {
+    let one = |c: &Checked| {
+        json!({
+            "verdict": c.verdict, "agrees": c.verdict.agrees(), "score": c.verdict.score(),
+            "real": c.real, "simulated": c.sim, "host": c.host, "disk": c.account,
+        })
+    };
+    json!({
+        "device": a.device, "raw": a.raw, "score": sum(all),
+        "workloads": all.iter().map(one).collect::<Vec<_>>(), "missed": missed,
+    })
+}

@@ -1,0 +1,126 @@
+//! `trace_pipe`, emptied by a thread while the run lasts.
+
+use super::WatchError;
+use std::fs::File;
+use std::io::{ErrorKind, Read};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+/// How often it is looked at. A buffer holds seconds of what a device can do, and a reader that
+/// looks seldom disturbs little.
+const LOOK: Duration = Duration::from_millis(100);
+/// Bytes taken at a time: the kernel gives a page.
+const CHUNK: usize = 64 << 10;
+
+/// A pipe that is being emptied.
+#[derive(Debug)]
+pub struct Pipe {
+    path: PathBuf,
+    over: Arc<AtomicBool>,
+    thread: Option<JoinHandle<std::io::Result<Vec<u8>>>>,
+}
+
+/// Everything until `over` is set and nothing is left.
+fn drain(mut file: File, over: &AtomicBool) -> std::io::Result<Vec<u8>> {
+    let mut text = Vec::new();
+    let mut chunk = vec![0; CHUNK];
+    loop {
+        // Looked at before reading: what was written before it was set is still read.
+        let last = over.load(Ordering::Acquire);
+        loop {
+            match file.read(&mut chunk) {
+                Ok(0) => break,
+                Ok(n) => text.extend_from_slice(&chunk[..n]),
+                Err(e) if e.kind() == ErrorKind::WouldBlock => break,
+                Err(e) if e.kind() == ErrorKind::Interrupted => {}
+                Err(e) => return Err(e),
+            }
+        }
+        if last {
+            return Ok(text);
+        }
+        std::thread::park_timeout(LOOK);
+    }
+}
+
+impl Pipe {
+    /// Begins.
+    pub fn open(path: &Path) -> Result<Self, WatchError> {
+        let failed = |source, remedy| WatchError::File {
+            path: path.to_owned(),
+            source,
+            remedy,
+        };
+        let mut how = File::options();
+        let file = how.read(true).custom_flags(libc::O_NONBLOCK).open(path);
+        let file = file.map_err(|e| failed(e, "root is needed"))?;
+        let over = Arc::new(AtomicBool::new(false));
+        let told = Arc::clone(&over);
+        let thread = std::thread::Builder::new()
+            .name("seekwell-trace".to_owned())
+            .spawn(move || drain(file, &told))
+            .map_err(|e| failed(e, "a thread is needed to read it: allow more (ulimit -u)"))?;
+        Ok(Pipe {
+            path: path.to_owned(),
+            over,
+            thread: Some(thread),
+        })
+    }
+
+    fn wait(&mut self) -> Option<std::io::Result<Vec<u8>>> {
+        let thread = self.thread.take()?;
+        self.over.store(true, Ordering::Release);
+        thread.thread().unpark();
+        thread.join().ok()
+    }
+
+    /// Ends and gives all there was.
+    pub fn end(mut self) -> Result<String, WatchError> {
+        let text = self.wait().unwrap_or_else(|| Ok(Vec::new()));
+        let text = text.map_err(|source| WatchError::File {
+            path: self.path.clone(),
+            source,
+            remedy: "the trace is lost: run it again",
+        })?;
+        Ok(String::from_utf8_lossy(&text).into_owned())
+    }
+}
+
+impl Drop for Pipe {
+    fn drop(&mut self) {
+        let _ = self.wait();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+
+    #[test]
+    fn what_comes_late_is_read_too() {
+        let (reader, mut writer) = std::io::pipe().expect("a pipe");
+        let fd = std::os::fd::OwnedFd::from(reader);
+        rustix::io::ioctl_fionbio(&fd, true).expect("nonblocking");
+        let over = AtomicBool::new(false);
+        let text = std::thread::scope(|s| {
+            let t = s.spawn(|| drain(File::from(fd), &over));
+            writer.write_all(b"one\n").expect("written");
+            std::thread::sleep(2 * LOOK);
+            writer.write_all(b"two\n").expect("written");
+            over.store(true, Ordering::Release);
+            t.join().expect("no panic").expect("read")
+        });
+        assert_eq!(text, b"one\ntwo\n");
+    }
+
+    #[test]
+    fn a_pipe_that_is_not_there_is_named() {
+        let e = Pipe::open(Path::new("/nowhere/trace_pipe")).expect_err("not there");
+        assert!(e.to_string().starts_with("/nowhere/trace_pipe: "), "{e}");
+    }
+}
