@@ -49,8 +49,7 @@ fn asked(workload: &str, service_us: u32) -> Asked {
     let plan = Plan::new(workload, &[]).expect("good parameters");
     let ran = run_script_watched("phone", &world, &mut drive, Some(watch), |m| plan.run(m));
     assert_eq!(ran.expect("it runs").stopped, None, "{workload}");
-    let t = *total.borrow();
-    t
+    total.take()
 }
 
 /// Of one more operation: the difference of two runs, so that what surrounds them drops out.
