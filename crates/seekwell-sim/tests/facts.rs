@@ -108,8 +108,8 @@ async fn read(m: &mut SimMachine, from: u64, step: u32, count: u64, random: bool
     m.close(fd).await.doing(|| "close")
 }
 
-/// Files that the facts work on, everything written and quiet.
-async fn prepare(m: &mut SimMachine) -> Outcome {
+/// Files that a fact works on, everything written and quiet.
+async fn prepare(m: &mut SimMachine, name: &str) -> Outcome {
     m.mkdir("d").await.doing(|| "mkdir")?;
     for (name, len) in [("a", 4096u32), ("u", 4096), ("r", 16_384), ("med", 4 << 20)] {
         synced(m, &format!("d/{name}"), 0, len, false).await?;
@@ -121,6 +121,15 @@ async fn prepare(m: &mut SimMachine) -> Outcome {
     m.write(fd, 0, 64 << 20).await.doing(|| "write")?;
     m.fsync(fd).await.doing(|| "fsync")?;
     m.close(fd).await.doing(|| "close")?;
+    if name.starts_with("prealloc") {
+        let create = W | OpenFlags::CREATE;
+        let fd = m.open("d/pre", create).await.doing(|| "open")?;
+        m.fallocate(fd, 0, 1 << 20).await.doing(|| "fallocate")?;
+        if name.contains("rewrite") {
+            m.write(fd, 8192, 4096).await.doing(|| "write")?;
+        }
+        m.close(fd).await.doing(|| "close")?;
+    }
     m.sleep(Nanos::from_secs(7)).await.doing(|| "wait")?;
     m.syncfs().await.doing(|| "sync")?;
     m.sleep(Nanos::from_ms(200)).await.doing(|| "wait")
@@ -164,8 +173,60 @@ async fn act(m: &mut SimMachine, name: &str) -> Outcome {
         "read-sequential-4k-from-the-middle" => read(m, 8 << 20, 4096, 128, false).await,
         "read-random-4k" => read(m, 0, 4096, 10, true).await,
         "read-random-16k" => read(m, 0, 16_384, 10, true).await,
+        "overwrite-osync" => write(m, "d/med", 0, 4096, W | OpenFlags::SYNC).await,
+        "overwrite-odsync" => write(m, "d/med", 0, 4096, W | OpenFlags::DSYNC).await,
+        "append-odsync" => write(m, "d/med", 4 << 20, 4096, W | OpenFlags::DSYNC).await,
+        "sparse-writes-fsync" => {
+            let fd = m.open("d/new", create).await.doing(|| "open")?;
+            for i in 0..3 {
+                m.write(fd, i << 20, 4096).await.doing(|| "write")?;
+            }
+            m.fsync(fd).await.doing(|| "fsync")
+        }
+        "truncate-down-fsync" => {
+            let fd = m.open("d/med", W).await.doing(|| "open")?;
+            m.truncate(fd, 1 << 20).await.doing(|| "truncate")?;
+            m.fsync(fd).await.doing(|| "fsync")
+        }
+        "fallocate-1m-fsync" => {
+            let fd = m.open("d/new", create).await.doing(|| "open")?;
+            m.fallocate(fd, 0, 1 << 20).await.doing(|| "fallocate")?;
+            m.fsync(fd).await.doing(|| "fsync")
+        }
+        "prealloc-write-fdatasync" | "prealloc-rewrite-fdatasync" => {
+            synced(m, "d/pre", 8192, 4096, true).await
+        }
+        "replace-by-rename" => {
+            write(m, "d/tmp", 0, 65_536, create).await?;
+            m.rename("d/tmp", "d/u").await.doing(|| "rename")
+        }
+        "overwrite-1m-fdatasync" => synced(m, "d/med", 0, 1 << 20, true).await,
+        "append-1m-fdatasync" => synced(m, "d/med", 4 << 20, 1 << 20, true).await,
+        "twice-append-fdatasync" => {
+            for i in 0..2 {
+                synced(m, "d/med", (4 << 20) + i * 4096, 4096, true).await?;
+            }
+            Ok(())
+        }
+        "unlink-big-sync" => {
+            m.unlink("d/big").await.doing(|| "unlink")?;
+            m.syncfs().await.doing(|| "sync")
+        }
+        "create-fsync-dir" => {
+            m.open("d/new", create).await.doing(|| "open")?;
+            sync_directory(m).await
+        }
+        "rename-fsync-dir" => {
+            m.rename("d/u", "d/other").await.doing(|| "rename")?;
+            sync_directory(m).await
+        }
         other => panic!("no calls are written here for the fact {other}"),
     }
+}
+
+async fn sync_directory(m: &mut SimMachine) -> Outcome {
+    let dir = m.open("d", OpenFlags::DIRECTORY).await.doing(|| "open d")?;
+    m.fsync(dir).await.doing(|| "fsync d")
 }
 
 fn simulate(name: &'static str, seconds: f64) -> Seen {
@@ -183,7 +244,7 @@ fn simulate(name: &'static str, seconds: f64) -> Seen {
     let begun = Rc::new(RefCell::new(0));
     let begin = Rc::clone(&begun);
     let script = async move |mut m: SimMachine| -> Outcome {
-        prepare(&mut m).await?;
+        prepare(&mut m, name).await?;
         *begin.borrow_mut() = m.now().since_start();
         act(&mut m, name).await?;
         let rest = Nanos((seconds * 1e9) as u64);
