@@ -148,7 +148,6 @@ pub async fn run<M: Machine>(m: &mut M, p: &Params, dir: &str) -> Outcome {
         m.metric("transactions, unrounded", "transactions/s", exact, true);
     }
     outcome?;
-    m.mark(Mark::ClockStop);
     m.mark(Mark::Phase("delete"));
     while !mail.files.is_empty() {
         mail.delete(m).await?;
