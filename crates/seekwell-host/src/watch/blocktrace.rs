@@ -54,7 +54,12 @@ fn tracefs() -> Result<(PathBuf, Option<PathBuf>), WatchError> {
             return Ok((path.into(), None));
         }
     }
-    let own = std::env::temp_dir().join(format!("{PREFIX}tracefs-{}", std::process::id()));
+    let tmp = std::env::temp_dir();
+    for left in of_dead_runs(&tmp, &format!("{PREFIX}tracefs-")) {
+        let _ = call("umount", &[&left.display().to_string()], "");
+        let _ = std::fs::remove_dir(left);
+    }
+    let own = tmp.join(format!("{PREFIX}tracefs-{}", std::process::id()));
     std::fs::create_dir_all(&own).map_err(|source| WatchError::File {
         path: own.clone(),
         source,
@@ -70,20 +75,18 @@ fn tracefs() -> Result<(PathBuf, Option<PathBuf>), WatchError> {
     Ok((own.clone(), Some(own)))
 }
 
-/// Removes instances of runs that are dead.
-fn sweep(instances: &Path) {
-    let Ok(entries) = std::fs::read_dir(instances) else {
-        return;
+/// What in `dir` is named `prefix`, then the number of a process that is no more.
+fn of_dead_runs(dir: &Path, prefix: &str) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
+    let dead = |name: &str| {
+        let pid = name.strip_prefix(prefix).and_then(|n| n.split('-').next());
+        pid.and_then(|p| p.parse::<u32>().ok())
+            .is_some_and(|pid| !Path::new("/proc").join(pid.to_string()).exists())
     };
-    for e in entries.filter_map(Result::ok) {
-        let name = e.file_name().to_string_lossy().into_owned();
-        let pid = name.strip_prefix(PREFIX).and_then(|n| n.split('-').next());
-        if let Some(pid) = pid.and_then(|p| p.parse::<u32>().ok())
-            && !Path::new("/proc").join(pid.to_string()).exists()
-        {
-            let _ = std::fs::remove_dir(e.path());
-        }
-    }
+    entries
+        .filter(|e| dead(&e.file_name().to_string_lossy()))
+        .map(|e| e.path())
+        .collect()
 }
 
 impl BlockTrace {
@@ -92,7 +95,9 @@ impl BlockTrace {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let (root, mounted) = tracefs()?;
         let instances = root.join("instances");
-        sweep(&instances);
+        for left in of_dead_runs(&instances, PREFIX) {
+            let _ = std::fs::remove_dir(left);
+        }
         let n = NEXT.fetch_add(1, Ordering::Relaxed);
         let instance = instances.join(format!("{PREFIX}{}-{n}", std::process::id()));
         let made = std::fs::create_dir(&instance);

@@ -19,6 +19,7 @@ use serde_json::{Value, json};
 use server::Server;
 use sides::{Below, Host, Order, Side, real};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 /// What is run unless asked otherwise: each of another kind. PostMark never syncs by itself, and
 /// with today's memory nothing of it would reach the disk; `fs-mark` lasts long enough for the
@@ -37,6 +38,9 @@ const BUSY: f64 = 30.0;
 
 const PREFIX: &str = "seekwell-worlds-";
 
+/// How long the disk of a killed run may take to end.
+const LETTING_GO: Duration = Duration::from_secs(2);
+
 /// A directory of our own, removed when dropped.
 struct Scratch(PathBuf);
 
@@ -51,7 +55,7 @@ impl Scratch {
         })?;
         Ok(Scratch(path))
     }
-    /// Removes what killed runs left.
+    /// Removes what killed runs left; their disk may still be on its way out.
     fn sweep(tmp: &Path) {
         for e in std::fs::read_dir(tmp).into_iter().flatten().flatten() {
             let name = e.file_name().to_string_lossy().into_owned();
@@ -59,7 +63,12 @@ impl Scratch {
                 .strip_prefix(PREFIX)
                 .and_then(|p| p.parse::<u32>().ok());
             if pid.is_some_and(|p| !Path::new("/proc").join(p.to_string()).exists()) {
+                let end = Instant::now() + LETTING_GO;
                 drop(Scratch(e.path()));
+                while e.path().exists() && Instant::now() < end {
+                    std::thread::sleep(Duration::from_millis(20));
+                    drop(Scratch(e.path()));
+                }
             }
         }
     }
