@@ -1,4 +1,4 @@
-//! Simulated commands a second of CPU time: `cargo run --release --example speed`.
+//! Simulated commands a second of CPU time: `cargo run --release --example command_speed`.
 
 use rand::RngCore;
 use seekwell_core::{Device, Nanos, Op, rng};
