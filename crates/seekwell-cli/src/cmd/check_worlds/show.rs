@@ -1,7 +1,7 @@
 //! The comparison for people, and as JSON.
 
 use super::judge::{Grounds, Row};
-use super::{BUSY, Checked, Score};
+use super::{BUSY, Checked, Score, too_late};
 use crate::cli::CheckWorlds;
 use seekwell_report::style::{BAD, DIM, GOOD, HEAD, WARN};
 use seekwell_report::table::{Align, Cell, Table, painted};
@@ -64,7 +64,8 @@ pub fn text(c: &Checked) -> String {
         s += &format!(
             "  the modelled disk was {} (late p99 {})\n",
             match account["verdict"].as_str() {
-                Some("invalid") => "too late for rates",
+                Some("invalid") if too_late(account) => "too late for rates",
+                Some("invalid") => "late at single completions, not on the mean",
                 Some(word) => word,
                 None => "of unknown verdict",
             },
