@@ -20,6 +20,15 @@ pub enum Era {
 }
 
 impl Era {
+    /// All of them, the oldest first.
+    pub const ALL: [Era; 6] = [
+        Era::K2_6_18,
+        Era::K2_6_24,
+        Era::K3_4,
+        Era::K4_0,
+        Era::Mq6_1,
+        Era::Mq,
+    ];
     /// Multi-queue layer?
     pub const fn is_mq(self) -> bool {
         matches!(self, Era::Mq | Era::Mq6_1)

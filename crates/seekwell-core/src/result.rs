@@ -3,13 +3,25 @@
 //! A record holds only what the run itself produced; nothing of the wall clock or of the number of
 //! threads is in it, so that equal runs give equal bytes.
 
+use crate::spec::RunSpec;
 use crate::time::{Instant, NSEC_PER_SEC};
 use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// Version of this layout; raised when a field changes its meaning.
-pub const SCHEMA: u32 = 1;
+///
+/// 2: the record embeds the specification of its run with its hash, says when and why the run ended
+/// early, what the host was, and which build made it. Records of schema 1 are read as they are.
+pub const SCHEMA: u32 = 2;
+
+/// Of which build a record is: what whoever built it said by the variable `SEEKWELL_BUILD`, or the
+/// profile.
+pub const BUILD: &str = match option_env!("SEEKWELL_BUILD") {
+    Some(said) => said,
+    None if cfg!(debug_assertions) => "debug",
+    None => "release",
+};
 
 /// Latencies, kept to three significant digits from 1 ns to an hour.
 #[derive(Clone, Debug)]
@@ -355,6 +367,33 @@ pub struct SchedulerUsed {
     pub tunables: BTreeMap<String, String>,
 }
 
+/// A run did not come to its own end.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Early {
+    /// Why, in words: a failure, a limit, a signal.
+    pub why: String,
+    /// When, since the run began, ns.
+    pub at_ns: u64,
+}
+
+/// The machine that a run for real took place on. Of simulated runs there is none: they depend on
+/// nothing outside.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Host {
+    /// Kernel release (`uname -r`).
+    pub kernel: String,
+    /// Model name of the CPU; of several kinds the first.
+    pub cpu: String,
+    /// Cores on line.
+    pub cores: u32,
+    /// Memory, bytes.
+    pub memory_bytes: u64,
+    /// Type of the file system ("ext4"); empty on a raw device.
+    pub fs: String,
+    /// Its mount options.
+    pub mount_options: String,
+}
+
 /// A whole run.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Record {
@@ -362,6 +401,22 @@ pub struct Record {
     pub schema: u32,
     /// Version of Seekwell.
     pub seekwell: String,
+    /// [`BUILD`] of it.
+    #[serde(default)]
+    pub build: String,
+    /// The whole specification: with it the run can be made again. None before schema 2, and of
+    /// demos.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub spec: Option<RunSpec>,
+    /// [`RunSpec::hash`] of it: the key of result stores.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub spec_hash: String,
+    /// When and why it ended early, if it did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub early: Option<Early>,
+    /// What it ran on, for real.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host: Option<Host>,
     /// "sim", "serve", "host" or "import".
     pub substrate: String,
     /// What ran.

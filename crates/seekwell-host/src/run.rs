@@ -7,7 +7,7 @@ use crate::shared::Shared;
 use crate::sqlite;
 use crate::stop::{Signals, Stop};
 use crate::tasks;
-use seekwell_core::result::{DeviceInfo, Record, SCHEMA, SchedulerUsed};
+use seekwell_core::result::{BUILD, DeviceInfo, Record, SCHEMA, SchedulerUsed};
 use seekwell_workload::{Fail, Needs, Outcome, Plan};
 use std::future::Future;
 use std::os::unix::fs::FileTypeExt;
@@ -210,6 +210,7 @@ where
     let mut record = Record {
         schema: SCHEMA,
         seekwell: env!("CARGO_PKG_VERSION").to_owned(),
+        build: BUILD.to_owned(),
         substrate: "host".to_owned(),
         workload: name.to_owned(),
         seed: o.seed,

@@ -5,7 +5,7 @@ use crate::tree::{self, Top};
 use seekwell_block::host::MqDriver;
 use seekwell_block::mq::MqQueue;
 use seekwell_block::{HostDriver, LegacyOptions, LegacyQueue, QueueStats};
-use seekwell_core::result::{DeviceInfo, Record, SCHEMA, SchedulerUsed};
+use seekwell_core::result::{BUILD, DeviceInfo, Record, SCHEMA, SchedulerUsed};
 use seekwell_core::{
     Bio, BioDone, BioSink, Control, Device, DeviceFacts, DeviceStats, Era, Instant, Sector,
     Sectors, TickClock,
@@ -303,6 +303,7 @@ impl Setup {
         let mut r = Record {
             schema: SCHEMA,
             seekwell: env!("CARGO_PKG_VERSION").to_owned(),
+            build: BUILD.to_owned(),
             substrate: "sim".to_owned(),
             workload: workload.to_owned(),
             hz: self.hz,

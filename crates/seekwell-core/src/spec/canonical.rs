@@ -1,0 +1,96 @@
+//! Canonical bytes, and the hash that stores use as a key.
+
+use super::{RunSpec, SpecErrors, WorkloadSpec};
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+use std::fmt::Write as _;
+use std::io::{self, Read};
+
+/// SHA-256 of everything a reader gives, as 64 hexadecimal digits: what `sha256sum` prints.
+///
+/// # Errors
+/// Those of the reader.
+pub fn content_hash(mut from: impl Read) -> io::Result<String> {
+    let mut hash = Sha256::new();
+    let mut buffer = vec![0; 1 << 16];
+    loop {
+        match from.read(&mut buffer) {
+            Ok(0) => break,
+            Ok(n) => hash.update(&buffer[..n]),
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+            Err(e) => return Err(e),
+        }
+    }
+    Ok(hex(&hash.finalize()))
+}
+
+fn hex(bytes: &[u8]) -> String {
+    let mut text = String::with_capacity(2 * bytes.len());
+    for b in bytes {
+        // Writing to a string cannot fail.
+        let _ = write!(text, "{b:02x}");
+    }
+    text
+}
+
+/// JSON without blanks, members of objects in the order of their names.
+fn write_sorted(value: &Value, out: &mut String) {
+    match value {
+        Value::Object(members) => {
+            let mut names: Vec<&String> = members.keys().collect();
+            names.sort();
+            out.push('{');
+            for (i, name) in names.into_iter().enumerate() {
+                if i > 0 {
+                    out.push(',');
+                }
+                *out += &Value::from(name.as_str()).to_string();
+                out.push(':');
+                write_sorted(&members[name], out);
+            }
+            out.push('}');
+        }
+        Value::Array(list) => {
+            out.push('[');
+            for (i, v) in list.iter().enumerate() {
+                if i > 0 {
+                    out.push(',');
+                }
+                write_sorted(v, out);
+            }
+            out.push(']');
+        }
+        v => *out += &v.to_string(),
+    }
+}
+
+impl RunSpec {
+    /// The canonical bytes: JSON without blanks, members in the order of their names, nothing left
+    /// out that a checked specification states. Equal specifications have equal bytes.
+    pub fn canonical(&self) -> String {
+        let mut out = String::new();
+        // Names, numbers and texts: nothing that JSON cannot hold.
+        let value = serde_json::to_value(self).unwrap_or_default();
+        write_sorted(&value, &mut out);
+        out
+    }
+    /// SHA-256 of the canonical bytes without what decides nothing (the label, and the names of
+    /// files whose content is there), 64 hexadecimal digits. Hash a checked specification: only
+    /// that one states all defaults.
+    pub fn hash(&self) -> String {
+        let mut bare = self.clone();
+        bare.label = None;
+        match &mut bare.workload {
+            WorkloadSpec::Fio { file, .. } | WorkloadSpec::Trace { file, .. } => file.clear(),
+            WorkloadSpec::Script { .. } => {}
+        }
+        hex(&Sha256::digest(bare.canonical().as_bytes()))
+    }
+    /// As TOML, for people.
+    ///
+    /// # Errors
+    /// A seed over 2^63 - 1, which TOML has no number for.
+    pub fn to_toml(&self) -> Result<String, SpecErrors> {
+        toml::to_string(self).map_err(|e| SpecErrors::one("", e.to_string()))
+    }
+}

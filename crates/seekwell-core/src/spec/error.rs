@@ -1,0 +1,96 @@
+//! What is wrong with a specification: all of it at once, each with its field and a remedy.
+
+use std::fmt;
+
+/// One fault.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SpecError {
+    /// The field, from the top: `scheduler.tunables.fifo_batch`, `machine.cores`.
+    pub field: String,
+    /// The fault, and the remedy where it is not the nearest word.
+    pub what: String,
+    /// The word that was probably meant.
+    pub nearest: Option<String>,
+}
+
+impl fmt::Display for SpecError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if !self.field.is_empty() {
+            write!(f, "{}: ", self.field)?;
+        }
+        f.write_str(&self.what)?;
+        match &self.nearest {
+            Some(word) => write!(f, "; did you mean {word}?"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl std::error::Error for SpecError {}
+
+/// Everything that is wrong with a specification; never empty as an error.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SpecErrors(pub Vec<SpecError>);
+
+impl SpecErrors {
+    /// One fault.
+    pub fn one(field: impl Into<String>, what: impl Into<String>) -> Self {
+        let mut all = SpecErrors::default();
+        all.push(field, what, None);
+        all
+    }
+    /// Adds a fault.
+    pub fn push(
+        &mut self,
+        field: impl Into<String>,
+        what: impl Into<String>,
+        nearest: Option<String>,
+    ) {
+        self.0.push(SpecError {
+            field: field.into(),
+            what: what.into(),
+            nearest,
+        });
+    }
+    /// Adds those of a part, whose fields stand under `prefix`.
+    pub fn under(&mut self, prefix: &str, part: SpecErrors) {
+        for mut e in part.0 {
+            e.field = match (prefix, e.field.as_str()) {
+                ("", _) => e.field,
+                (_, "") => prefix.to_owned(),
+                (p, f) => format!("{p}.{f}"),
+            };
+            self.0.push(e);
+        }
+    }
+    /// Keeps a value, or the faults of what should have been one.
+    pub fn take<T>(&mut self, prefix: &str, result: Result<T, SpecErrors>) -> Option<T> {
+        match result {
+            Ok(value) => Some(value),
+            Err(e) => {
+                self.under(prefix, e);
+                None
+            }
+        }
+    }
+    /// `value`, if nothing is wrong.
+    pub fn or<T>(self, value: T) -> Result<T, SpecErrors> {
+        if self.0.is_empty() {
+            Ok(value)
+        } else {
+            Err(self)
+        }
+    }
+}
+
+impl fmt::Display for SpecErrors {
+    /// One line each.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (i, e) in self.0.iter().enumerate() {
+            write!(f, "{}{e}", if i > 0 { "\n" } else { "" })?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for SpecErrors {}

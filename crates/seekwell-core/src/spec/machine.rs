@@ -1,0 +1,43 @@
+//! The machine over a queue: kernel, cores, memory, file system.
+
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
+
+/// Least memory of a modelled machine, bytes.
+pub const MIN_MEMORY_BYTES: u64 = 16 << 20;
+/// Least page cache, bytes.
+pub const MIN_CACHE_BYTES: u64 = 1 << 20;
+
+/// A modelled machine. What is absent is as usual for the kernel; a checked specification states
+/// kernel, cores, memory, file system and barriers.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct MachineSpec {
+    /// Kernel generation (2.6.18 ... 6.12); absent: the one the scheduler's version is of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kernel: Option<String>,
+    /// Cores, 1 to 1024.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cores: Option<u16>,
+    /// Memory, bytes; at least [`MIN_MEMORY_BYTES`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory_bytes: Option<u64>,
+    /// Page cache, bytes, at least [`MIN_CACHE_BYTES`]; absent: what the memory leaves.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cache_bytes: Option<u64>,
+    /// File system: ext3 or ext4.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fs: Option<String>,
+    /// Mounted with barriers (flushes).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub barriers: Option<bool>,
+    /// Blocks of files lie scattered: mean length of a run, blocks; 0: a fresh file system.
+    #[serde(default)]
+    pub aged_run_blocks: u32,
+    /// queue/read_ahead_kb, 0 to 65,536; absent: the kernel's default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub read_ahead_kb: Option<u32>,
+    /// Mechanisms taken out, to see what they were worth.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub without: BTreeSet<String>,
+}

@@ -1,0 +1,231 @@
+//! Reading a specification: every field nobody knows, and every value of the wrong kind, at once.
+
+use super::nearest::nearest;
+use super::{
+    DeviceSpec, MachineSpec, QueueSpec, RunSpec, SPEC_VERSION, SchedulerSpec, SpecErrors,
+    WorkloadSpec,
+};
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
+
+/// Fields of each part, by the part's path; a test holds them against the types.
+const FIELDS: &[(&str, &[&str])] = &[
+    (
+        "",
+        &[
+            "version",
+            "substrate",
+            "device",
+            "scheduler",
+            "queue",
+            "machine",
+            "workload",
+            "seed",
+            "repeat",
+            "limit_s",
+            "label",
+        ],
+    ),
+    ("device", &["spec", "files"]),
+    ("scheduler", &["name", "version", "tunables"]),
+    (
+        "queue",
+        &["hz", "nr_requests", "depth", "max_sectors_kb", "nomerges"],
+    ),
+    (
+        "machine",
+        &[
+            "kernel",
+            "cores",
+            "memory_bytes",
+            "cache_bytes",
+            "fs",
+            "barriers",
+            "aged_run_blocks",
+            "read_ahead_kb",
+            "without",
+        ],
+    ),
+];
+
+/// Fields of a workload, by its kind.
+const WORKLOADS: &[(&str, &[&str])] = &[
+    ("script", &["kind", "name", "params"]),
+    ("fio", &["kind", "file", "text", "includes", "variables"]),
+    (
+        "trace",
+        &[
+            "kind",
+            "file",
+            "sha256",
+            "format",
+            "mode",
+            "fit",
+            "limit",
+            "stream",
+            "device",
+            "allow_truncated",
+        ],
+    ),
+];
+
+/// Takes out what is not a field, and says so.
+fn unknown(part: &str, map: &mut Map<String, Value>, known: &[&str], errors: &mut SpecErrors) {
+    let names: Vec<String> = map.keys().cloned().collect();
+    for name in names {
+        if known.contains(&name.as_str()) {
+            continue;
+        }
+        map.remove(&name);
+        let field = match part {
+            "" => name.clone(),
+            part => format!("{part}.{name}"),
+        };
+        let near = nearest(&name, known.iter().copied()).map(str::to_owned);
+        let what = match near {
+            Some(_) => "there is no such field".to_owned(),
+            None => format!("there is no such field; there are {}", known.join(", ")),
+        };
+        errors.push(field, what, near);
+    }
+}
+
+/// Numbers and switches among texts are what they look like: `fifo_batch = 1`.
+fn texts(map: &mut Map<String, Value>, field: &str) {
+    if let Some(Value::Object(inner)) = map.get_mut(field) {
+        for v in inner.values_mut() {
+            match v {
+                Value::Number(n) => *v = n.to_string().into(),
+                Value::Bool(b) => *v = b.to_string().into(),
+                _ => {}
+            }
+        }
+    }
+}
+
+/// One part as its type; what is wrong is said with the part's path.
+fn part<T: DeserializeOwned>(path: &str, value: Value, errors: &mut SpecErrors) -> Option<T> {
+    match serde_json::from_value(value) {
+        Ok(v) => Some(v),
+        Err(e) => {
+            errors.push(path, e.to_string(), None);
+            None
+        }
+    }
+}
+
+/// The table at a path, stripped of what it cannot have.
+fn table(path: &str, mut value: Value, errors: &mut SpecErrors) -> Value {
+    let Value::Object(map) = &mut value else {
+        return value;
+    };
+    match FIELDS.iter().find(|f| f.0 == path) {
+        Some((_, known)) => unknown(path, map, known, errors),
+        None => workload(map, errors),
+    }
+    if path == "scheduler" {
+        texts(map, "tunables");
+    }
+    value
+}
+
+fn workload(map: &mut Map<String, Value>, errors: &mut SpecErrors) {
+    let kind = map.get("kind").and_then(Value::as_str).unwrap_or_default();
+    let known = WORKLOADS.iter().find(|w| w.0 == kind);
+    if let Some((_, known)) = known {
+        unknown("workload", map, known, errors);
+    }
+    texts(map, "params");
+}
+
+impl RunSpec {
+    /// Reads JSON.
+    ///
+    /// # Errors
+    /// All unknown fields and wrong values, or the one place where it is no JSON.
+    pub fn from_json(text: &str) -> Result<RunSpec, SpecErrors> {
+        match serde_json::from_str(text) {
+            Ok(value) => RunSpec::from_value(value),
+            Err(e) => Err(SpecErrors::one("", e.to_string())),
+        }
+    }
+    /// Reads TOML.
+    ///
+    /// # Errors
+    /// All unknown fields and wrong values, or the one place where it is no TOML.
+    pub fn from_toml(text: &str) -> Result<RunSpec, SpecErrors> {
+        match toml::from_str::<Value>(text) {
+            Ok(value) => RunSpec::from_value(value),
+            Err(e) => Err(SpecErrors::one("", e.to_string().trim_end())),
+        }
+    }
+    /// Reads a value that was parsed already.
+    ///
+    /// # Errors
+    /// All unknown fields and wrong values.
+    pub fn from_value(value: Value) -> Result<RunSpec, SpecErrors> {
+        let Value::Object(mut top) = value else {
+            return Err(SpecErrors::one(
+                "",
+                "a run is a table of device, scheduler, workload ...",
+            ));
+        };
+        let mut errors = SpecErrors::default();
+        let e = &mut errors;
+        // Before anything else is complained about: another version has other fields.
+        if let Some(version) = top.get("version").and_then(Value::as_u64)
+            && version != u64::from(SPEC_VERSION)
+        {
+            return Err(SpecErrors::one(
+                "version",
+                format!("this Seekwell reads version {SPEC_VERSION}, not {version}"),
+            ));
+        }
+        unknown("", &mut top, FIELDS[0].1, e);
+        let mut required = |path: &str, e: &mut SpecErrors| match top.remove(path) {
+            Some(v) => Some(table(path, v, e)),
+            None => {
+                e.push(path, "is missing", None);
+                None
+            }
+        };
+        let device = required("device", e).and_then(|v| part::<DeviceSpec>("device", v, e));
+        let scheduler = required("scheduler", e);
+        let scheduler = scheduler.and_then(|v| part::<SchedulerSpec>("scheduler", v, e));
+        let workload = required("workload", e);
+        let workload = workload.and_then(|v| part::<WorkloadSpec>("workload", v, e));
+        let mut optional = |path: &str, e: &mut SpecErrors| {
+            let v = top.remove(path).filter(|v| !v.is_null());
+            v.map(|v| table(path, v, e))
+        };
+        let queue = optional("queue", e).and_then(|v| part::<QueueSpec>("queue", v, e));
+        let machine = optional("machine", e).and_then(|v| part::<MachineSpec>("machine", v, e));
+        let mut simple = |path: &str| top.remove(path).filter(|v| !v.is_null());
+        let substrate = simple("substrate").and_then(|v| part("substrate", v, e));
+        let seed = simple("seed").and_then(|v| part("seed", v, e));
+        let repeat = simple("repeat").and_then(|v| part("repeat", v, e));
+        let limit_s = simple("limit_s").and_then(|v| part("limit_s", v, e));
+        let label = simple("label").and_then(|v| part("label", v, e));
+        if let Some(v) = simple("version") {
+            part::<u32>("version", v, e);
+        }
+        let (Some(device), Some(scheduler), Some(workload)) = (device, scheduler, workload) else {
+            return Err(errors);
+        };
+        let mut spec = RunSpec::new(device, scheduler, workload);
+        spec.queue = queue.unwrap_or_default();
+        spec.machine = machine.or(spec.machine);
+        spec.substrate = substrate.unwrap_or_default();
+        spec.seed = seed.unwrap_or(spec.seed);
+        spec.repeat = repeat.unwrap_or_default();
+        (spec.limit_s, spec.label) = (limit_s, label);
+        errors.or(spec)
+    }
+}
+
+#[cfg(test)]
+pub(super) fn fields() -> Vec<(&'static str, &'static [&'static str])> {
+    let mut all = FIELDS.to_vec();
+    all.extend_from_slice(WORKLOADS);
+    all
+}

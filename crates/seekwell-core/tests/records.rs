@@ -1,0 +1,70 @@
+//! Records of earlier schemas are read as they are.
+
+use seekwell_core::result::{Early, Host, Record, SCHEMA};
+use seekwell_core::spec::{DeviceSpec, RunSpec, SchedulerSpec, WorkloadSpec};
+
+/// Written by version 0.1.0 when the schema was 1: fs-mark of three files on a laptop disk.
+const SCHEMA_1: &str = include_str!("data/record-schema-1.json");
+
+#[test]
+fn a_record_of_schema_1_is_read_with_all_it_had() {
+    let old: Record = serde_json::from_str(SCHEMA_1).expect("schema 1");
+    assert_eq!((old.schema, old.substrate.as_str()), (1, "sim"));
+    assert_eq!(
+        (old.workload.as_str(), old.params["files"].as_str()),
+        ("fs-mark", "3")
+    );
+    assert_eq!(old.device.spec, "hdd:hitachi-7k200");
+    assert_eq!(old.scheduler.tunables["fifo_batch"], "1");
+    assert_eq!((old.duration_ns, old.requests), (239_737_926, 823));
+    let read_back = old.operation("fsync").expect("measured").latency.count();
+    assert_eq!(read_back, 3);
+    // What it could not say stays unsaid, also when it is written again.
+    assert!(old.spec.is_none() && old.early.is_none() && old.host.is_none());
+    assert_eq!((old.spec_hash.as_str(), old.build.as_str()), ("", ""));
+    let again = serde_json::to_value(&old).expect("a record");
+    assert!(again.get("spec").is_none() && again.get("host").is_none());
+    let before: serde_json::Value = serde_json::from_str(SCHEMA_1).expect("JSON");
+    for (name, value) in before.as_object().expect("a table") {
+        assert_eq!(&again[name.as_str()], value, "{name}");
+    }
+}
+
+#[test]
+fn a_record_of_today_keeps_its_specification() {
+    let device = DeviceSpec {
+        spec: "hdd:hitachi-7k200".into(),
+        ..DeviceSpec::default()
+    };
+    let scheduler = SchedulerSpec {
+        name: "noop".into(),
+        ..SchedulerSpec::default()
+    };
+    let workload = WorkloadSpec::Script {
+        name: "fs-mark".into(),
+        params: [("files".to_owned(), "3".to_owned())].into(),
+    };
+    let spec = RunSpec::new(device, scheduler, workload);
+    let record = Record {
+        schema: SCHEMA,
+        spec_hash: spec.hash(),
+        spec: Some(spec),
+        early: Some(Early {
+            why: "stopped by signal 2".into(),
+            at_ns: 7,
+        }),
+        host: Some(Host {
+            kernel: "6.18".into(),
+            cores: 2,
+            ..Host::default()
+        }),
+        ..Record::default()
+    };
+    let text = serde_json::to_string(&record).expect("a record");
+    let back: Record = serde_json::from_str(&text).expect("its own text");
+    assert_eq!(
+        (&back.spec, &back.early, &back.host),
+        (&record.spec, &record.early, &record.host)
+    );
+    assert_eq!(back.spec.expect("embedded").hash(), back.spec_hash);
+}
