@@ -9,21 +9,28 @@ use crate::hdd::{self, FastHdd, Hdd, HddParams};
 use crate::preset::{Def, Dim, Preset, Source, distance};
 use crate::raid::{self, LeafOptions};
 use crate::ssd::{self, CheapSsd, DetailedSsd, SsdParams};
-use crate::{guest, spec};
-use seekwell_core::{Device, Nanos, Sector};
+use crate::{files, guest, spec};
+use seekwell_core::{Device, Nanos, OpenList, Sector};
 
-type Opened = Box<dyn Device + Send>;
+/// A device of whatever kind.
+pub type Opened = Box<dyn Device + Send>;
 
 /// A kind of device: its parameters and how to build one.
-struct Kind {
-    name: &'static str,
-    defs: &'static [Def],
-    build: fn(&Preset, u64) -> Result<Opened, ParamError>,
+#[derive(Clone, Copy, Debug)]
+pub struct Kind {
+    /// Its name, before the colon.
+    pub name: &'static str,
+    /// Its parameters.
+    pub defs: &'static [Def],
+    /// Makes one of a preset, with a seed.
+    pub build: fn(&Preset, u64) -> Result<Opened, ParamError>,
     /// The preset taken when a specification names none (`constant:depth=4`).
-    plain: Option<&'static str>,
+    pub plain: Option<&'static str>,
 }
 
-static KINDS: &[Kind] = &[
+static KINDS: OpenList<Kind> = OpenList::new(BUILT_IN_KINDS);
+
+const BUILT_IN_KINDS: &[Kind] = &[
     Kind {
         name: "constant",
         defs: CONSTANT,
@@ -81,122 +88,124 @@ static KINDS: &[Kind] = &[
 ];
 
 /// Every embedded preset: file name and text.
-static FILES: &[(&str, &str)] = &[
+static FILES: OpenList<(&str, &str)> = OpenList::new(BUILT_IN_FILES);
+
+const BUILT_IN_FILES: &[(&str, &str)] = &[
     (
         "constant-constant.toml",
-        include_str!("../../../devices/constant-constant.toml"),
+        include_str!("../presets/constant-constant.toml"),
     ),
     (
         "hdd-exos-x18.toml",
-        include_str!("../../../devices/hdd-exos-x18.toml"),
+        include_str!("../presets/hdd-exos-x18.toml"),
     ),
     (
         "hdd-hitachi-7k200.toml",
-        include_str!("../../../devices/hdd-hitachi-7k200.toml"),
+        include_str!("../presets/hdd-hitachi-7k200.toml"),
     ),
     (
         "hdd-hitachi-7k500.toml",
-        include_str!("../../../devices/hdd-hitachi-7k500.toml"),
+        include_str!("../presets/hdd-hitachi-7k500.toml"),
     ),
     (
         "hdd-hitachi-t7k250.toml",
-        include_str!("../../../devices/hdd-hitachi-t7k250.toml"),
+        include_str!("../presets/hdd-hitachi-t7k250.toml"),
     ),
     (
         "hdd-hus728t8.toml",
-        include_str!("../../../devices/hdd-hus728t8.toml"),
+        include_str!("../presets/hdd-hus728t8.toml"),
     ),
     (
         "hdd-sata320-2006.toml",
-        include_str!("../../../devices/hdd-sata320-2006.toml"),
+        include_str!("../presets/hdd-sata320-2006.toml"),
     ),
     (
         "hdd-st2000dm006.toml",
-        include_str!("../../../devices/hdd-st2000dm006.toml"),
+        include_str!("../presets/hdd-st2000dm006.toml"),
     ),
     (
         "ssd-nvme-dc-2t.toml",
-        include_str!("../../../devices/ssd-nvme-dc-2t.toml"),
+        include_str!("../presets/ssd-nvme-dc-2t.toml"),
     ),
     (
         "ssd-nvme-gen4-tlc-2t.toml",
-        include_str!("../../../devices/ssd-nvme-gen4-tlc-2t.toml"),
+        include_str!("../presets/ssd-nvme-gen4-tlc-2t.toml"),
     ),
     (
         "ssd-s3700-100.toml",
-        include_str!("../../../devices/ssd-s3700-100.toml"),
+        include_str!("../presets/ssd-s3700-100.toml"),
     ),
     (
         "ssd-sata-tlc-1t.toml",
-        include_str!("../../../devices/ssd-sata-tlc-1t.toml"),
+        include_str!("../presets/ssd-sata-tlc-1t.toml"),
     ),
     (
         "ssd-sata3-256-2011.toml",
-        include_str!("../../../devices/ssd-sata3-256-2011.toml"),
+        include_str!("../presets/ssd-sata3-256-2011.toml"),
     ),
     (
         "ssd-x25m-g2-160.toml",
-        include_str!("../../../devices/ssd-x25m-g2-160.toml"),
+        include_str!("../presets/ssd-x25m-g2-160.toml"),
     ),
     (
         "emmc-motog-sandisk8.toml",
-        include_str!("../../../devices/emmc-motog-sandisk8.toml"),
+        include_str!("../presets/emmc-motog-sandisk8.toml"),
     ),
     (
         "sd-samsung-evoplus32.toml",
-        include_str!("../../../devices/sd-samsung-evoplus32.toml"),
+        include_str!("../presets/sd-samsung-evoplus32.toml"),
     ),
     (
         "cloud-aws-gp2-100.toml",
-        include_str!("../../../devices/cloud-aws-gp2-100.toml"),
+        include_str!("../presets/cloud-aws-gp2-100.toml"),
     ),
     (
         "cloud-aws-gp3-500.toml",
-        include_str!("../../../devices/cloud-aws-gp3-500.toml"),
+        include_str!("../presets/cloud-aws-gp3-500.toml"),
     ),
     (
         "controller-plain.toml",
-        include_str!("../../../devices/controller-plain.toml"),
+        include_str!("../presets/controller-plain.toml"),
     ),
     (
         "controller-hwraid10-8-bbu.toml",
-        include_str!("../../../devices/controller-hwraid10-8-bbu.toml"),
+        include_str!("../presets/controller-hwraid10-8-bbu.toml"),
     ),
     (
         "controller-hwraid5-5-bbu.toml",
-        include_str!("../../../devices/controller-hwraid5-5-bbu.toml"),
+        include_str!("../presets/controller-hwraid5-5-bbu.toml"),
     ),
     (
         "controller-hwraid5-5-wt.toml",
-        include_str!("../../../devices/controller-hwraid5-5-wt.toml"),
+        include_str!("../presets/controller-hwraid5-5-wt.toml"),
     ),
     (
         "raid-plain.toml",
-        include_str!("../../../devices/raid-plain.toml"),
+        include_str!("../presets/raid-plain.toml"),
     ),
     (
         "raid-raid0-4x.toml",
-        include_str!("../../../devices/raid-raid0-4x.toml"),
+        include_str!("../presets/raid-raid0-4x.toml"),
     ),
     (
         "virtual-plain.toml",
-        include_str!("../../../devices/virtual-plain.toml"),
+        include_str!("../presets/virtual-plain.toml"),
     ),
     (
         "virtual-vm-2008-ide.toml",
-        include_str!("../../../devices/virtual-vm-2008-ide.toml"),
+        include_str!("../presets/virtual-vm-2008-ide.toml"),
     ),
     (
         "virtual-vm-aged-thin.toml",
-        include_str!("../../../devices/virtual-vm-aged-thin.toml"),
+        include_str!("../presets/virtual-vm-aged-thin.toml"),
     ),
     (
         "virtual-vm-virtio-hdd.toml",
-        include_str!("../../../devices/virtual-vm-virtio-hdd.toml"),
+        include_str!("../presets/virtual-vm-virtio-hdd.toml"),
     ),
     (
         "virtual-vm-virtio-nvme.toml",
-        include_str!("../../../devices/virtual-vm-virtio-nvme.toml"),
+        include_str!("../presets/virtual-vm-virtio-nvme.toml"),
     ),
 ];
 
@@ -254,6 +263,65 @@ pub struct Entry {
     pub aliases: Vec<String>,
     /// One line.
     pub summary: String,
+}
+
+/// Adds a kind of device from outside the tree, for the rest of the process.
+///
+/// # Errors
+/// A name that is taken, or that nobody could type.
+pub fn register_kind(kind: Kind) -> Result<(), DeviceError> {
+    let name = kind.name;
+    let refuse = |what: &str, remedy: &str| DeviceError::Spec {
+        spec: name.to_owned(),
+        what: what.to_owned(),
+        remedy: remedy.to_owned(),
+    };
+    let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '-' | '_');
+    if name.is_empty() || !name.chars().all(plain) {
+        let remedy = "a name has small letters, digits, `-` and `_`";
+        return Err(refuse("it is no name for a kind of device", remedy));
+    }
+    KINDS.add(kind, |all| {
+        let taken = all.iter().any(|k| k.name == name) || raid::LEVELS.contains(&name);
+        match taken {
+            true => Err(refuse(
+                "the kind is registered already",
+                "choose another name",
+            )),
+            false => Ok(()),
+        }
+    })
+}
+
+/// Adds the text of a preset file to the embedded ones, for the rest of the process; its name is
+/// the one its text says, after its kind. `file` is what errors call it.
+///
+/// # Errors
+/// What is wrong with the text, or that its name is taken.
+pub fn register_preset(file: &str, text: &str) -> Result<(), DeviceError> {
+    let new = parse(file, text)?;
+    // What is registered stays: the process ends with it.
+    let own = |t: &str| &*Box::leak(t.to_owned().into_boxed_str());
+    FILES.add((own(file), own(text)), |all| {
+        let presets = all.iter().filter_map(|(f, t)| parse(f, t).ok());
+        let mut same_kind = presets.filter(|p| p.kind == new.kind);
+        let names = |p: &Preset| {
+            p.aliases
+                .iter()
+                .chain([&p.name])
+                .cloned()
+                .collect::<Vec<_>>()
+        };
+        let own = names(&new);
+        match same_kind.any(|p| names(&p).iter().any(|n| own.contains(n))) {
+            true => Err(DeviceError::Spec {
+                spec: format!("{}:{}", new.kind, new.name),
+                what: "there is a device of that name already".to_owned(),
+                remedy: "choose another name".to_owned(),
+            }),
+            false => Ok(()),
+        }
+    })
 }
 
 /// Is it a device over queues with schedulers, which a higher floor builds?
@@ -329,12 +397,13 @@ fn build_emmc(p: &Preset, seed: u64) -> Result<Opened, ParamError> {
 }
 
 fn kind(name: &str) -> Option<&'static Kind> {
-    KINDS.iter().find(|k| k.name == name)
+    KINDS.all().iter().find(|k| k.name == name)
 }
 
 /// Every embedded device, in the order of the registry.
 pub fn catalogue() -> Vec<Entry> {
     let presets = FILES
+        .all()
         .iter()
         .filter_map(|(file, text)| parse(file, text).ok());
     presets
@@ -358,7 +427,7 @@ fn parse(file: &str, text: &str) -> Result<Preset, DeviceError> {
         what: format!("unknown kind of device \"{named}\""),
         remedy: format!(
             "kinds are {}",
-            names(KINDS.iter().map(|k| k.name.to_owned()))
+            names(KINDS.all().iter().map(|k| k.name.to_owned()))
         ),
     })?;
     Preset::parse(kind.name, kind.defs, file, text)
@@ -445,11 +514,7 @@ fn read_one(text: &str) -> Result<Preset, DeviceError> {
     let base = options.remove(0);
     options.retain(|o| !o.is_empty());
     let mut preset = if is_path(base) {
-        let text = std::fs::read_to_string(base).map_err(|e| DeviceError::Read {
-            path: base.to_owned(),
-            what: e.to_string(),
-        })?;
-        parse(base, &text)?
+        parse(base, &files::text(base)?)?
     } else {
         let (mut k, name) = base.split_once(':').unwrap_or((base, ""));
         // `raid5:members=4`: the level in place of the kind.
@@ -459,7 +524,7 @@ fn read_one(text: &str) -> Result<Preset, DeviceError> {
             k = "raid";
         }
         let kind = kind(k).ok_or_else(|| {
-            let kinds = KINDS.iter().map(|k| k.name.to_owned());
+            let kinds = KINDS.all().iter().map(|k| k.name.to_owned());
             let known = names(kinds.chain(raid::LEVELS.iter().map(|l| (*l).to_owned())));
             err(
                 format!("unknown kind of device \"{k}\""),
@@ -477,7 +542,7 @@ fn read_one(text: &str) -> Result<Preset, DeviceError> {
             _ => name,
         };
         let mut preset = embedded(kind, name).ok_or_else(|| {
-            let all = FILES.iter().filter_map(|(f, t)| parse(f, t).ok());
+            let all = FILES.all().iter().filter_map(|(f, t)| parse(f, t).ok());
             let known: Vec<String> = all
                 .filter(|p| p.kind == kind.name)
                 .map(|p| p.name)
@@ -538,6 +603,7 @@ pub(crate) fn defs(name: &str) -> &'static [Def] {
 
 fn embedded(kind: &Kind, name: &str) -> Option<Preset> {
     let presets = FILES
+        .all()
         .iter()
         .filter_map(|(file, text)| parse(file, text).ok());
     presets

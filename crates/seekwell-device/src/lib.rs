@@ -4,7 +4,8 @@
 //! its seed and the commands it is given. [`open`] makes one from a text such as
 //! `hdd:hitachi-7k200` or `constant:depth=32,service_us=100`; [`catalogue`] lists what there is.
 //! To add a kind is to add a module with its parameter table and a line in `catalogue.rs`; to add
-//! a device of a kind is to add a file under `devices/` and a line there.
+//! a device of a kind is to add a file under `presets/` and a line there. Both can also be
+//! registered while a program runs ([`register_kind`], [`register_preset`]).
 
 mod catalogue;
 pub mod cloud;
@@ -13,6 +14,7 @@ pub mod controller;
 mod divide;
 pub mod emmc;
 pub mod error;
+mod files;
 pub mod guest;
 pub mod hdd;
 pub mod picture;
@@ -23,12 +25,16 @@ pub mod spec;
 pub mod ssd;
 pub mod validate;
 
-pub use catalogue::{Entry, catalogue, describe, open, open_hdd, over_queues, read_preset};
+pub use catalogue::{
+    Entry, Kind, Opened, catalogue, describe, open, open_hdd, over_queues, read_preset,
+    register_kind, register_preset,
+};
 pub use cloud::Cloud;
 pub use constant::Constant;
 pub use controller::{Controller, ControllerParams};
 pub use emmc::{Emmc, EmmcParams};
 pub use error::{DeviceError, ParamError};
+pub use files::{files_of, with_files};
 pub use guest::GuestParams;
 pub use hdd::{FastHdd, Hdd, HddParams};
 pub use picture::pictures;

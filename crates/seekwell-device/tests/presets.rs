@@ -44,7 +44,7 @@ fn every_preset_opens_and_names_its_sources() {
 
 #[test]
 fn every_embedded_file_is_in_the_registry() {
-    let dir = concat!(env!("CARGO_MANIFEST_DIR"), "/../../devices");
+    let dir = concat!(env!("CARGO_MANIFEST_DIR"), "/presets");
     let mut files: Vec<String> = std::fs::read_dir(dir)
         .unwrap()
         .map(|f| f.unwrap().file_name().into_string().unwrap())
@@ -158,8 +158,8 @@ fn bad_specifications_are_refused_with_a_remedy() {
     }
 }
 
-const DISK: &str = include_str!("../../../devices/hdd-hitachi-7k200.toml");
-const FLASH: &str = include_str!("../../../devices/ssd-s3700-100.toml");
+const DISK: &str = include_str!("../presets/hdd-hitachi-7k200.toml");
+const FLASH: &str = include_str!("../presets/ssd-s3700-100.toml");
 
 /// A preset with one line replaced (or added, or everything before a point cut).
 fn mended(text: &str, replace: &str, by: &str) -> DeviceError {
@@ -356,7 +356,7 @@ fn a_device_that_contains_itself_is_refused_with_its_line() {
     );
 }
 
-const CARD: &str = include_str!("../../../devices/emmc-motog-sandisk8.toml");
+const CARD: &str = include_str!("../presets/emmc-motog-sandisk8.toml");
 
 /// The texts as a user sees them, whole: file, line, fault, remedy.
 #[test]

@@ -31,5 +31,5 @@ pub mod zen;
 
 pub use contract::{BioMerge, CgroupEvent, Insert, IocEvent, MayQueue, MergeKind, Scheduler};
 pub use cx::{Cx, Emit, QueueFacts};
-pub use registry::{Layer, Make, SchedulerInfo, find, registry};
+pub use registry::{Layer, Make, RegisterError, SchedulerInfo, find, register, registry};
 pub use tunable::{Kind, StoreError, Tunable};

@@ -1,11 +1,14 @@
 //! The one list of schedulers that the command line, the documentation and the tests read.
 //!
-//! To add a scheduler is to add a file and a line here.
+//! To add a scheduler is to add a file and a line here. A scheduler from outside the tree joins the
+//! list while the program runs ([`register`]) and is from then on found, listed, compared and tested
+//! like any other.
 
 use crate::contract::Scheduler;
 use crate::cx::Cx;
 use crate::tunable::Tunable;
-use seekwell_core::Era;
+use seekwell_core::{Era, OpenList};
+use thiserror::Error;
 
 /// Which block layer a scheduler lives in.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -62,26 +65,112 @@ pub fn hash_always(_: &str) -> bool {
     true
 }
 
-/// All schedulers, in the order people list them.
+/// What is in the tree.
+const BUILT_IN: &[SchedulerInfo] = &[
+    crate::noop::INFO,
+    crate::deadline::INFO,
+    crate::cfq::INFO,
+    crate::none::INFO,
+    crate::mq_deadline::INFO,
+    crate::kyber::INFO,
+    crate::zen::INFO,
+    crate::vr::INFO,
+    crate::sio::INFO,
+    crate::fiops::INFO,
+    crate::row::INFO,
+    crate::anticipatory::INFO,
+    crate::adios::INFO,
+    crate::bfq::INFO,
+    crate::bfq::INFO_SQ,
+];
+
+static ALL: OpenList<SchedulerInfo> = OpenList::new(BUILT_IN);
+
+/// All schedulers, in the order people list them; behind those of the tree the registered ones.
 pub fn registry() -> &'static [SchedulerInfo] {
-    static ALL: &[SchedulerInfo] = &[
-        crate::noop::INFO,
-        crate::deadline::INFO,
-        crate::cfq::INFO,
-        crate::none::INFO,
-        crate::mq_deadline::INFO,
-        crate::kyber::INFO,
-        crate::zen::INFO,
-        crate::vr::INFO,
-        crate::sio::INFO,
-        crate::fiops::INFO,
-        crate::row::INFO,
-        crate::anticipatory::INFO,
-        crate::adios::INFO,
-        crate::bfq::INFO,
-        crate::bfq::INFO_SQ,
-    ];
-    ALL
+    ALL.all()
+}
+
+/// Why a scheduler was not registered.
+#[derive(Error, Debug, Clone, PartialEq, Eq)]
+pub enum RegisterError {
+    /// A name that the notations of the command line could not take apart.
+    #[error(
+        "scheduler `{0}`: a name has small letters, digits, `-` and `_`, begins with a letter, and \
+         is none of all, single-queue, blk-mq"
+    )]
+    Name(String),
+    /// Somebody has that name already, or one of the versions would be taken for his.
+    #[error("scheduler `{0}` is registered already: choose another name")]
+    Taken(String),
+    /// No versions, one twice, or one that cannot be typed.
+    #[error(
+        "scheduler `{name}`: version `{version}`: name at least one version, each once, of letters, \
+         digits, `.`, `-` and `_`"
+    )]
+    Version {
+        /// Whose.
+        name: String,
+        /// Which.
+        version: String,
+    },
+    /// A version whose kernel has the other layer.
+    #[error("scheduler `{name}`: version `{version}` is of a kernel with the other layer")]
+    Layer {
+        /// Whose.
+        name: String,
+        /// Which.
+        version: String,
+    },
+}
+
+/// Words that stand for several schedulers.
+const GROUPS: &[&str] = &["all", "single-queue", "blk-mq"];
+
+/// Adds a scheduler from outside the tree, for the rest of the process.
+///
+/// # Errors
+/// Names and versions that are taken, or that nobody could type.
+pub fn register(info: SchedulerInfo) -> Result<(), RegisterError> {
+    let name = info.name;
+    let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '-' | '_');
+    let begins = name.starts_with(|c: char| c.is_ascii_lowercase());
+    if !begins || !name.chars().all(plain) || GROUPS.contains(&name) {
+        return Err(RegisterError::Name(name.to_owned()));
+    }
+    let bad = |version: &str| RegisterError::Version {
+        name: name.to_owned(),
+        version: version.to_owned(),
+    };
+    if info.versions.is_empty() {
+        return Err(bad(""));
+    }
+    for (i, (version, era)) in info.versions.iter().enumerate() {
+        let typed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_');
+        let twice = info.versions[..i].iter().any(|v| v.0 == *version);
+        if version.is_empty() || twice || !version.chars().all(typed) {
+            return Err(bad(version));
+        }
+        if era.is_mq() != (info.layer == Layer::Mq) {
+            return Err(RegisterError::Layer {
+                name: name.to_owned(),
+                version: (*version).to_owned(),
+            });
+        }
+    }
+    let words = |s: &SchedulerInfo| {
+        let versioned = s.versions.iter().map(|v| format!("{}-{}", s.name, v.0));
+        versioned.chain([s.name.to_owned()]).collect::<Vec<_>>()
+    };
+    let own = words(&info);
+    ALL.add(info, |all| {
+        let aliases = ALIASES.iter().map(|a| a.0.to_owned());
+        let mut taken = all.iter().flat_map(words).chain(aliases);
+        match taken.any(|t| own.contains(&t)) {
+            true => Err(RegisterError::Taken(name.to_owned())),
+            false => Ok(()),
+        }
+    })
 }
 
 /// Names people know a version by, where they do not begin with the entry's own.

@@ -26,5 +26,7 @@ pub use measures::{Measures, Moved};
 pub use note::{Mark, Note, Running};
 pub use params::{Kind, Param, ParamError, Params, Profile};
 pub use plan::Plan;
-pub use registry::{Needs, Workload, workload, workloads};
+pub use registry::{
+    Needs, RegisterError, Script, ScriptFn, Workload, register, workload, workloads,
+};
 pub use seekwell_core::{Access, Advice, Errno, OpenFlags, Stat, SyncRange};

@@ -1,9 +1,18 @@
 //! The list of workloads: what `seekwell workloads` documents and `seekwell run` finds.
+//!
+//! A script from outside the tree joins it while the program runs ([`register`]). It is written
+//! once for any machine as those in the tree are, and registered for each kind of machine it is to
+//! run on, for a type that is not known here cannot be made for it later.
 
-use crate::fail::Outcome;
+use crate::fail::{Fail, Outcome};
 use crate::machine::Machine;
-use crate::params::{Param, Params, Profile};
+use crate::params::{Param, ParamError, Params, Profile};
 use crate::scripts;
+use seekwell_core::{Errno, OpenList};
+use std::any::{Any, TypeId};
+use std::future::Future;
+use std::pin::Pin;
+use thiserror::Error;
 
 /// What a workload runs on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,10 +55,7 @@ pub(crate) fn any(_: &Params) -> Result<(), String> {
 
 macro_rules! registry {
     ($($module:ident)*) => {
-        /// All workloads, in the order of the documentation.
-        pub fn workloads() -> &'static [&'static Workload] {
-            &[$(&scripts::$module::WORKLOAD),*]
-        }
+        const BUILT_IN: &[&Workload] = &[$(&scripts::$module::WORKLOAD),*];
 
         /// Runs the script of a workload in its directory.
         pub(crate) async fn run<M: Machine>(
@@ -62,7 +68,13 @@ macro_rules! registry {
             $(if w.name == scripts::$module::WORKLOAD.name {
                 return Box::pin(scripts::$module::run(m, p, dir)).await;
             })*
-            Ok(())
+            match outside::<M>(w) {
+                Some(script) => script(m, p, dir).await,
+                None => Err(Fail {
+                    what: format!("run {}: it was not registered for this machine", w.name),
+                    errno: Errno::EOPNOTSUPP,
+                }),
+            }
         }
     };
 }
@@ -70,6 +82,97 @@ macro_rules! registry {
 registry! {
     fs_mark blogbench compilebench iozone tiobench postmark pgbench sqlite androbench_io mysql_scan
     hdparm seeker random_read web compile app_start interactive streams fsync_latency
+}
+
+static ALL: OpenList<&Workload> = OpenList::new(BUILT_IN);
+static OUTSIDE: OpenList<&Script> = OpenList::new(&[]);
+
+/// All workloads, in the order of the documentation; behind those of the tree the registered ones.
+pub fn workloads() -> &'static [&'static Workload] {
+    ALL.all()
+}
+
+/// A script for machines of one kind.
+pub type ScriptFn<M> =
+    for<'a> fn(&'a mut M, &'a Params, &'a str) -> Pin<Box<dyn Future<Output = Outcome> + 'a>>;
+
+/// A workload from outside the tree: what it is, and its script for each kind of machine.
+pub struct Script {
+    workload: &'static Workload,
+    /// By machine: a [`ScriptFn`] of it.
+    machines: Vec<(TypeId, Box<dyn Any + Send + Sync>)>,
+}
+
+impl Script {
+    /// Of a workload, for no machine yet.
+    pub fn new(workload: &'static Workload) -> Self {
+        Script {
+            workload,
+            machines: Vec::new(),
+        }
+    }
+    /// Also for machines of this kind: `.on::<SimMachine>(|m, p, dir| Box::pin(run(m, p, dir)))`.
+    #[must_use]
+    pub fn on<M: Machine>(mut self, script: ScriptFn<M>) -> Self {
+        self.machines.push((TypeId::of::<M>(), Box::new(script)));
+        self
+    }
+}
+
+fn outside<M: Machine>(w: &Workload) -> Option<ScriptFn<M>> {
+    let script = OUTSIDE.all().iter().find(|s| s.workload.name == w.name)?;
+    let machines = &script.machines;
+    let own = machines.iter().find(|m| m.0 == TypeId::of::<M>())?;
+    own.1.downcast_ref::<ScriptFn<M>>().copied()
+}
+
+/// Why a workload was not registered.
+#[derive(Error, Debug, Clone, PartialEq, Eq)]
+pub enum RegisterError {
+    /// A name that the notations of the command line could not take apart.
+    #[error("workload `{0}`: a name has small letters, digits, `-` and `_`, and is not fio")]
+    Name(String),
+    /// Somebody has that name already.
+    #[error("workload `{0}` is registered already: choose another name")]
+    Taken(String),
+    /// A default or a profile that its own table of parameters refuses.
+    #[error("workload `{0}`: {1}")]
+    Params(String, ParamError),
+    /// A script for no machine runs nowhere.
+    #[error("workload `{0}` is for no machine: add one with `on`")]
+    Nowhere(String),
+}
+
+/// Adds a workload from outside the tree, for the rest of the process.
+///
+/// # Errors
+/// A name that is taken or cannot be typed, defaults out of their ranges, no machine.
+pub fn register(script: Script) -> Result<(), RegisterError> {
+    let w = script.workload;
+    let name = || w.name.to_owned();
+    let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '-' | '_');
+    if w.name.is_empty() || !w.name.chars().all(plain) || w.name == "fio" {
+        return Err(RegisterError::Name(name()));
+    }
+    if script.machines.is_empty() {
+        return Err(RegisterError::Nowhere(name()));
+    }
+    let profile = |p: &Profile| vec![("profile".to_owned(), p.name.to_owned())];
+    for given in w.profiles.iter().map(profile).chain([Vec::new()]) {
+        Params::new(w.name, w.params, w.profiles, &given)
+            .map_err(|e| RegisterError::Params(name(), e))?;
+    }
+    // First the script: whoever finds the workload finds that, too.
+    let mut script = Some(script);
+    ALL.add(w, |all| {
+        if all.iter().any(|o| o.name == w.name) {
+            return Err(RegisterError::Taken(name()));
+        }
+        match script.take() {
+            Some(s) => OUTSIDE.add(&*Box::leak(Box::new(s)), |_| Ok(())),
+            None => Ok(()),
+        }
+    })
 }
 
 /// The workload of a name.

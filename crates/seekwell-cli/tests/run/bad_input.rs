@@ -193,8 +193,14 @@ fn options_out_of_range() {
 /// Presets of the user's own: one line that names file, line and remedy, wherever a device is named.
 #[test]
 fn device_files_that_cannot_be() {
-    let preset = std::fs::read_to_string(project("devices/hdd-hitachi-7k200.toml")).unwrap();
-    let card = std::fs::read_to_string(project("devices/emmc-motog-sandisk8.toml")).unwrap();
+    let preset = std::fs::read_to_string(project(
+        "crates/seekwell-device/presets/hdd-hitachi-7k200.toml",
+    ))
+    .unwrap();
+    let card = std::fs::read_to_string(project(
+        "crates/seekwell-device/presets/emmc-motog-sandisk8.toml",
+    ))
+    .unwrap();
     let rows: &[(&str, &str, &str, &str, &[&str])] = &[
         (
             "key",

@@ -89,7 +89,7 @@ fn a_device_has_a_picture_in_the_terminal_in_json_and_as_svg() {
             "latency, ms",
         ),
         (
-            &project("devices/sd-samsung-evoplus32.toml"),
+            &project("crates/seekwell-device/presets/sd-samsung-evoplus32.toml"),
             "Rate of the same",
             "rate, MB/s",
         ),

@@ -1,0 +1,103 @@
+//! Preset files of the user's: read from the disk, or given as text.
+//!
+//! A specification that carries the texts of its files makes the same device anywhere, also when
+//! the files have changed since or are gone.
+
+use crate::catalogue::read_preset;
+use crate::error::DeviceError;
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+
+type Files = BTreeMap<String, String>;
+
+thread_local! {
+    /// Texts that stand for files on this thread, innermost [`with_files`] last.
+    static GIVEN: RefCell<Vec<Files>> = const { RefCell::new(Vec::new()) };
+    /// Files read on this thread, while [`files_of`] wants to know.
+    static SEEN: RefCell<Option<Files>> = const { RefCell::new(None) };
+}
+
+/// The text of a file: given, or from the disk.
+pub(crate) fn text(path: &str) -> Result<String, DeviceError> {
+    let given = GIVEN.with_borrow(|all| all.last().and_then(|f| f.get(path).cloned()));
+    let text = match given {
+        Some(text) => text,
+        None => std::fs::read_to_string(path).map_err(|e| DeviceError::Read {
+            path: path.to_owned(),
+            what: e.to_string(),
+        })?,
+    };
+    SEEN.with_borrow_mut(|seen| {
+        if let Some(seen) = seen {
+            seen.insert(path.to_owned(), text.clone());
+        }
+    });
+    Ok(text)
+}
+
+/// Takes the innermost texts away again, also when the work panics.
+struct Scope;
+
+impl Drop for Scope {
+    fn drop(&mut self) {
+        GIVEN.with_borrow_mut(|all| all.pop());
+    }
+}
+
+/// Does `work` with texts that stand for the files of these paths, on this thread.
+pub fn with_files<T>(files: &Files, work: impl FnOnce() -> T) -> T {
+    GIVEN.with_borrow_mut(|all| all.push(files.clone()));
+    let _scope = Scope;
+    work()
+}
+
+/// The preset files that a device names, and those that they name, by path, with their texts.
+///
+/// # Errors
+/// What is wrong with the device, as [`read_preset`] tells it.
+pub fn files_of(spec: &str) -> Result<Files, DeviceError> {
+    SEEN.set(Some(Files::new()));
+    let read = read_preset(spec);
+    let seen = SEEN.take().unwrap_or_default();
+    read.map(|_| seen)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::open;
+
+    const TEXT: &str = "kind = \"constant\"\nname = \"mine\"\nsummary = \"of a test\"\n[params]\n";
+
+    #[test]
+    fn a_text_stands_for_a_file_and_is_found_again() {
+        let array = "kind = \"controller\"\nname = \"mine\"\nsummary = \"x\"\n\
+                     [params]\nof = { value = \"disk.toml\", source = \"estimate\" }\n\
+                     members = { value = 2, unit = \"devices\", source = \"estimate\" }\n";
+        let files = Files::from([
+            ("disk.toml".to_owned(), TEXT.to_owned()),
+            ("some/array.toml".to_owned(), array.to_owned()),
+        ]);
+        let spec = "some/array.toml,level=raid0";
+        with_files(&files, || {
+            assert_eq!(files_of("disk.toml,depth=3").expect("given").len(), 1);
+            let device = open("disk.toml,depth=3", 1).expect("given");
+            assert_eq!(device.facts().depth, 3);
+            match files_of(spec) {
+                Ok(found) => assert_eq!(found, files),
+                Err(e) => panic!("{e}"),
+            }
+        });
+        assert!(matches!(
+            open("disk.toml", 1),
+            Err(DeviceError::Read { .. })
+        ));
+        let panicked = std::panic::catch_unwind(|| with_files(&files, || panic!("in the middle")));
+        assert!(panicked.is_err());
+        assert!(matches!(
+            open("disk.toml", 1),
+            Err(DeviceError::Read { .. })
+        ));
+        assert_eq!(files_of("hdd:hitachi-7k200").expect("embedded").len(), 0);
+    }
+}
