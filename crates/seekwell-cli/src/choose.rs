@@ -1,7 +1,7 @@
 //! From what people type to what there is: schedulers and tunables by name, with a remedy.
 
 use crate::fail::Failure;
-use seekwell_sched::{SchedulerInfo, find, registry};
+use seekwell_sched::{SchedulerInfo, find};
 
 /// A scheduler that was asked for.
 #[derive(Clone, Copy)]
@@ -17,22 +17,9 @@ pub fn scheduler(name: &str) -> Result<Chosen, Failure> {
     if let Some((info, version, _)) = find(name) {
         return Ok(Chosen { info, version });
     }
-    // A known name with an unknown version gets the versions, anything else the names.
-    let family = registry().iter().filter(|s| name.starts_with(s.name));
-    if let Some(s) = family.max_by_key(|s| s.name.len())
-        && name[s.name.len()..].starts_with('-')
-    {
-        let known: Vec<_> = s.versions.iter().map(|v| v.0).collect();
-        let (version, known) = (&name[s.name.len() + 1..], known.join(", "));
-        return Err(Failure::input(format!(
-            "{} has no version `{version}`; it has {known}",
-            s.name
-        )));
-    }
-    let known: Vec<_> = registry().iter().map(|s| s.name).collect();
+    let remedy = seekwell_sched::unknown_scheduler(name);
     Err(Failure::input(format!(
-        "no scheduler is called `{name}`; there are {}",
-        known.join(", ")
+        "no scheduler is called `{name}`; {remedy}"
     )))
 }
 
@@ -50,14 +37,10 @@ pub fn tunable(chosen: &Chosen, text: &str) -> Result<(String, String), Failure>
         .unwrap_or(name);
     let all = (chosen.info.tunables)(chosen.version);
     let Some(t) = all.iter().find(|t| t.name == name) else {
-        let known: Vec<_> = all.iter().map(|t| t.name).collect();
-        let known = match known.is_empty() {
-            true => "it has none".to_owned(),
-            false => format!("it has {}", known.join(", ")),
-        };
         return Err(Failure::input(format!(
-            "{} has no tunable `{name}`; {known}",
-            chosen.info.name
+            "{} has no tunable `{name}`; {}",
+            chosen.info.name,
+            seekwell_sched::unknown_tunable(name, all)
         )));
     };
     t.validate(value).map_err(|e| {

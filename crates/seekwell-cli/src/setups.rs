@@ -3,7 +3,8 @@
 use crate::choose;
 use crate::cli::Bench;
 use crate::fail::Failure;
-use seekwell_sched::{Layer, registry};
+use seekwell_core::suggest;
+use seekwell_sched::{Layer, find, registry};
 use seekwell_sim::Setup;
 
 /// What runs on what when nothing is said.
@@ -92,9 +93,14 @@ fn spread(text: &str, all: &mut [Typed]) -> Result<(), Failure> {
     let bare = text
         .split_once('=')
         .map_or(name.to_owned(), |(_, v)| format!("{name}={v}"));
-    let mut taken = false;
+    let (mut taken, mut all_names) = (false, Vec::new());
     for t in all.iter_mut() {
         let chosen = choose::scheduler(&t.scheduler)?;
+        all_names.extend(
+            (chosen.info.tunables)(chosen.version)
+                .iter()
+                .map(|t| t.name),
+        );
         let meant = match whose {
             Some(s) => s == t.scheduler || s == chosen.info.name,
             None => (chosen.info.tunables)(chosen.version)
@@ -111,10 +117,14 @@ fn spread(text: &str, all: &mut [Typed]) -> Result<(), Failure> {
         (false, Some(s)) => Err(Failure::input(format!(
             "--tunable {text}: {s} is not among the schedulers to run"
         ))),
-        (false, None) => Err(Failure::input(format!(
-            "--tunable {text}: none of the schedulers has a tunable `{name}`; \
-             `seekwell schedulers NAME` lists them"
-        ))),
+        (false, None) => {
+            let question = suggest::did_you_mean(name, all_names, &[]);
+            let question = question.map_or(String::new(), |q| format!("{q} "));
+            Err(Failure::input(format!(
+                "--tunable {text}: none of the schedulers has a tunable `{name}`; {question}\
+                 `seekwell schedulers NAME` lists them"
+            )))
+        }
     }
 }
 
@@ -146,6 +156,28 @@ pub fn of(b: &Bench, usual: &Usual) -> Result<Vec<Vec<Setup>>, Failure> {
         groups.push(group);
     }
     Ok(groups)
+}
+
+/// What to know where a scheduler that was named without its version is of another time than the
+/// device it was put on. Nothing where either was not chosen, or both versions run.
+pub fn time_notes(b: &Bench, groups: &[Vec<Setup>]) -> Vec<String> {
+    if b.device.is_empty() || b.schedulers.is_none() {
+        return Vec::new();
+    }
+    let mut notes = Vec::new();
+    for group in groups {
+        for s in group {
+            // By whatever name: bfq-sq is bfq-v7r8.
+            let runs = |then: &str| {
+                let meant = find(then).map(|f| (f.0.name, f.1));
+                let of = |o: &Setup| find(&o.scheduler).map(|f| (f.0.name, f.1));
+                group.iter().any(|o| of(o) == meant)
+            };
+            let noted = s.time_note().filter(|(then, _)| !runs(then));
+            notes.extend(noted.map(|n| n.1));
+        }
+    }
+    notes
 }
 
 /// How each scheduler was typed, in the order of a group of [`of`].

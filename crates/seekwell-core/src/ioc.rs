@@ -33,6 +33,17 @@ impl Era {
     pub const fn is_mq(self) -> bool {
         matches!(self, Era::Mq | Era::Mq6_1)
     }
+    /// Year in which the first kernel of it was released.
+    pub const fn year(self) -> u16 {
+        match self {
+            Era::K2_6_18 => 2006,
+            Era::K2_6_24 => 2008,
+            Era::K3_4 => 2012,
+            Era::K4_0 => 2015,
+            Era::Mq6_1 => 2022,
+            Era::Mq => 2024,
+        }
+    }
     /// The kernel's name for messages.
     pub const fn name(self) -> &'static str {
         match self {

@@ -15,6 +15,7 @@ pub mod result;
 pub mod rng;
 pub mod sink;
 pub mod spec;
+pub mod suggest;
 pub mod sys;
 pub mod time;
 pub mod units;

@@ -6,7 +6,7 @@ use crate::controller::{self, Controller, ControllerParams};
 use crate::emmc::{self, Emmc, EmmcParams};
 use crate::error::{DeviceError, ParamError};
 use crate::hdd::{self, FastHdd, Hdd, HddParams};
-use crate::preset::{Def, Dim, Preset, Source, distance};
+use crate::preset::{Def, Dim, Preset, Source};
 use crate::raid::{self, LeafOptions};
 use crate::ssd::{self, CheapSsd, DetailedSsd, SsdParams};
 use crate::{files, guest, spec};
@@ -402,11 +402,8 @@ fn kind(name: &str) -> Option<&'static Kind> {
 
 /// Every embedded device, in the order of the registry.
 pub fn catalogue() -> Vec<Entry> {
-    let presets = FILES
-        .all()
-        .iter()
-        .filter_map(|(file, text)| parse(file, text).ok());
-    presets
+    presets()
+        .into_iter()
         .map(|p| Entry {
             name: format!("{}:{}", p.kind, p.name),
             aliases: p
@@ -516,19 +513,32 @@ fn read_one(text: &str) -> Result<Preset, DeviceError> {
     let mut preset = if is_path(base) {
         parse(base, &files::text(base)?)?
     } else {
-        let (mut k, name) = base.split_once(':').unwrap_or((base, ""));
+        let (mut k, mut name) = base.split_once(':').unwrap_or((base, ""));
         // `raid5:members=4`: the level in place of the kind.
         let mut level = String::new();
         if raid::LEVELS.contains(&k) {
             level = format!("level={k}");
             k = "raid";
         }
+        // `hitachi-7k200`: the name of one preset is enough.
+        if !base.contains(':')
+            && kind(k).is_none()
+            && let Some(p) = crate::names::unique(&presets(), base)
+        {
+            (k, name) = (p.kind, base);
+        }
         let kind = kind(k).ok_or_else(|| {
             let kinds = KINDS.all().iter().map(|k| k.name.to_owned());
             let known = names(kinds.chain(raid::LEVELS.iter().map(|l| (*l).to_owned())));
+            if name.is_empty() {
+                let remedy = crate::names::instead(&presets(), k, &known);
+                return err(format!("no device is called \"{k}\""), remedy);
+            }
+            let remedy = crate::names::instead_of_kind(&presets(), k, name);
+            let kinds = format!("kinds are {known}");
             err(
                 format!("unknown kind of device \"{k}\""),
-                format!("write KIND:NAME with one of: {known}; or the path of a preset file"),
+                remedy.unwrap_or(kinds),
             )
         })?;
         // `constant:depth=4`: an option where the name would be.
@@ -542,20 +552,13 @@ fn read_one(text: &str) -> Result<Preset, DeviceError> {
             _ => name,
         };
         let mut preset = embedded(kind, name).ok_or_else(|| {
-            let all = FILES.all().iter().filter_map(|(f, t)| parse(f, t).ok());
-            let known: Vec<String> = all
-                .filter(|p| p.kind == kind.name)
-                .map(|p| p.name)
-                .collect();
-            let near = known.iter().min_by_key(|k| distance(k, name));
-            err(
-                format!("there is no {k} called \"{name}\""),
-                format!(
-                    "nearest is {}:{}; `seekwell devices` lists all",
-                    kind.name,
-                    near.map_or("", |n| n)
-                ),
-            )
+            let what = match name {
+                "" => format!("{k} is a kind of device"),
+                _ => format!("there is no {k} called \"{name}\""),
+            };
+            let remedy = crate::names::instead_of_kind(&presets(), kind.name, name);
+            let lister = || "`seekwell devices` lists all".to_owned();
+            err(what, remedy.unwrap_or_else(lister))
         })?;
         set(&mut preset, &level, text, base)?;
         preset
@@ -601,12 +604,15 @@ pub(crate) fn defs(name: &str) -> &'static [Def] {
     kind(name).map_or(&[], |k| k.defs)
 }
 
+/// Every embedded preset.
+fn presets() -> Vec<Preset> {
+    let all = FILES.all().iter();
+    all.filter_map(|(file, text)| parse(file, text).ok())
+        .collect()
+}
+
 fn embedded(kind: &Kind, name: &str) -> Option<Preset> {
-    let presets = FILES
-        .all()
-        .iter()
-        .filter_map(|(file, text)| parse(file, text).ok());
-    presets
+    presets()
         .into_iter()
         .find(|p| p.kind == kind.name && (p.name == name || p.aliases.iter().any(|a| a == name)))
 }

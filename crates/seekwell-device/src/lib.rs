@@ -17,6 +17,7 @@ pub mod error;
 mod files;
 pub mod guest;
 pub mod hdd;
+mod names;
 pub mod picture;
 pub mod preset;
 pub mod probe;

@@ -83,7 +83,7 @@ fn refused(spec: &str) -> String {
 fn bad_specifications_are_refused_with_a_remedy() {
     for (spec, expected) in [
         ("disk:a", "unknown kind"),
-        ("hdd:hitachi-7k20", "nearest is hdd:hitachi-7k200"),
+        ("hdd:hitachi-7k20", "did you mean `hdd:hitachi-7k200`"),
         ("hdd:hitachi-7k200,rpmm=1", "did you mean `rpm`"),
         ("hdd:hitachi-7k200,rpm=0", "between 300 and 60000 rpm"),
         ("hdd:hitachi-7k200,rpm", "key=value"),
@@ -98,7 +98,7 @@ fn bad_specifications_are_refused_with_a_remedy() {
         ),
         ("hdd:hitachi-7k200,physical_block=1024", "512 or 4096"),
         ("constant:depth=0", "between 1 and"),
-        ("ssd:s3700-10", "nearest is ssd:s3700-100"),
+        ("ssd:s3700-10", "did you mean `ssd:s3700-100`"),
         ("ssd:s3700-100,channels=0", "between 1 and 256 channels"),
         ("ssd:s3700-100,units=20", "a multiple of the channels"),
         ("ssd:s3700-100,rho=0", "`rho` must lie between"),
@@ -118,7 +118,7 @@ fn bad_specifications_are_refused_with_a_remedy() {
         ("emmc:motog,segment=9km", "unit \"km\""),
         ("emmc:motog,segment=8000MiB", "smaller than the card"),
         ("emmc:motog,cache=700bytes", "whole sectors"),
-        ("sd:motog", "nearest is sd:"),
+        ("sd:motog", "did you mean `emmc:motog-sandisk8`"),
         ("/no/such/file.toml", "/no/such/file.toml"),
         (
             "controller:level=raid5,members=2",
@@ -134,7 +134,10 @@ fn bad_specifications_are_refused_with_a_remedy() {
             "controller:members=3,of=hdd:hitachi-7k500+hdd:hitachi-7k500",
             "`of` names 2",
         ),
-        ("controller:of=hdd:hitachi-9k", "nearest is hdd:"),
+        (
+            "controller:of=hdd:hitachi-9k",
+            "did you mean `hdd:hitachi-7k200`",
+        ),
         ("controller:of=(raid5:members=4)", "has schedulers"),
         (
             "controller:of=(hdd:hitachi-7k500",
@@ -146,7 +149,10 @@ fn bad_specifications_are_refused_with_a_remedy() {
         ("controller:lo=0.9", "above where writes wait"),
         ("controller:levle=raid5", "did you mean `level`"),
         ("raid5:members=4", "has schedulers"),
-        ("virtual:vm-virtio", "nearest is virtual:vm-virtio"),
+        (
+            "virtual:vm-virtio",
+            "did you mean `virtual:vm-virtio-hdd` or `virtual:vm-virtio-nvme`",
+        ),
         ("cloud:gp3,burst_iops=10", "below the base rate"),
         (
             "controller:of=(controller:of=(controller:of=(controller:of=(controller:of=(controller:of=(controller:of=(controller:members=1)))))))",
@@ -451,4 +457,68 @@ fn the_words_of_a_refusal() {
         let (_, said) = said.split_once(".toml:").expect("it names the file");
         assert_eq!(said, expected, "{by}");
     }
+}
+
+/// Whatever word people know a device by leads to it.
+#[test]
+fn a_word_of_a_device_finds_it() {
+    for (spec, expected) in [
+        (
+            "nvme",
+            "no device is called \"nvme\"; there are ssd:nvme-dc-2t, ssd:nvme-gen4-tlc-2t, \
+             virtual:vm-virtio-nvme",
+        ),
+        ("travelstar", "there are hdd:hitachi-7k200;"),
+        ("hitachi-7k20", "there are hdd:hitachi-7k200;"),
+        ("motgo", "did you mean `emmc:motog-sandisk8`?"),
+        ("ssd", "name one of ssd:nvme-dc-2t, "),
+        ("ssd:nvme", "`ssd:nvme-dc-2t` or `ssd:nvme-gen4-tlc-2t`?"),
+        ("disk:hitachi-7k200", "did you mean `hdd:hitachi-7k200`?"),
+        ("tape", "with one of: constant, hdd"),
+        ("tape:reel", "kinds are constant, hdd"),
+        ("", "with one of: constant, hdd"),
+    ] {
+        let text = refused(spec);
+        assert!(text.contains(expected), "{spec}: {text}");
+    }
+}
+
+#[test]
+fn the_name_alone_is_enough_where_one_preset_has_it() {
+    for (bare, full) in [
+        ("hitachi-7k200", "hdd:hitachi-7k200"),
+        ("motog", "emmc:motog-sandisk8"),
+        ("hts722010-100,rpm=5400", "hdd:hitachi-7k200,rpm=5400"),
+    ] {
+        let (a, b) = (describe(bare).unwrap(), describe(full).unwrap());
+        assert_eq!((a.kind, &a.name), (b.kind, &b.name));
+        let values = |p: &seekwell_device::Preset| {
+            let values = p.params.iter().map(|q| q.value.to_string());
+            values.collect::<Vec<_>>()
+        };
+        assert_eq!(values(&a), values(&b), "{bare}");
+    }
+    assert!(open("controller:members=2,level=raid0,of=hitachi-7k500", 1).is_ok());
+    assert!(
+        refused("plain").contains("controller:plain"),
+        "three are called that"
+    );
+}
+
+/// The year of a preset is the one its summary gives.
+#[test]
+fn years_are_those_of_the_summaries() {
+    let mut dated = 0;
+    for e in catalogue() {
+        let p = describe(&e.name).unwrap();
+        if let Some(at) = p.summary.find("(20") {
+            let year = p.summary[at + 1..]
+                .split(')')
+                .next()
+                .and_then(|y| y.parse().ok());
+            assert_eq!(p.year, year, "{}", e.name);
+            dated += 1;
+        }
+    }
+    assert!(dated > 10);
 }

@@ -31,5 +31,8 @@ pub mod zen;
 
 pub use contract::{BioMerge, CgroupEvent, Insert, IocEvent, MayQueue, MergeKind, Scheduler};
 pub use cx::{Cx, Emit, QueueFacts};
-pub use registry::{Layer, Make, RegisterError, SchedulerInfo, find, register, registry};
+pub use registry::{
+    Layer, Make, RegisterError, SchedulerInfo, find, of_its_time, register, registry,
+    unknown_scheduler, unknown_tunable,
+};
 pub use tunable::{Kind, StoreError, Tunable};

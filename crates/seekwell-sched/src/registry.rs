@@ -7,7 +7,7 @@
 use crate::contract::Scheduler;
 use crate::cx::Cx;
 use crate::tunable::Tunable;
-use seekwell_core::{Era, OpenList};
+use seekwell_core::{Era, OpenList, suggest};
 use thiserror::Error;
 
 /// Which block layer a scheduler lives in.
@@ -193,4 +193,149 @@ pub fn find(name: &str) -> Option<(&'static SchedulerInfo, &'static str, Era)> {
         }
     }
     None
+}
+
+/// One algorithm under several names, in order of time.
+const FAMILIES: &[&[&str]] = &[&["bfq-sq", "bfq"]];
+
+/// How to ask for the version of a scheduler that kernels of a year had: the newest that is not
+/// younger, else the oldest there is. `None` if NAME alone means it already.
+pub fn of_its_time(info: &SchedulerInfo, year: u16) -> Option<(String, Era)> {
+    let family = FAMILIES.iter().find(|f| f.contains(&info.name));
+    let own = [info.name];
+    let names = family.map_or(&own[..], |f| f);
+    let mut all = Vec::new();
+    for name in names {
+        let of = registry().iter().find(|s| s.name == *name)?;
+        all.extend(of.versions.iter().map(|v| (of.name, v.0, v.1)));
+    }
+    // Of equal kernels the one that its scheduler lists first.
+    let then = all.iter().rev().filter(|v| v.2.year() <= year);
+    let oldest = || all.iter().min_by_key(|v| v.2.year());
+    let &(name, version, era) = then.max_by_key(|v| v.2.year()).or_else(oldest)?;
+    if (name, version) == (info.name, info.versions.first()?.0) {
+        return None;
+    }
+    let long = format!("{name}-{version}");
+    let short = ALIASES.iter().find(|a| a.1 == long);
+    Some((short.map_or(long.clone(), |a| a.0.to_owned()), era))
+}
+
+/// Other names people know schedulers by: of other kernels and trees, of `elevator=`, of textbooks.
+const ALSO: &[(&str, &str)] = &[
+    ("as", "anticipatory"),
+    ("nop", "noop"),
+    ("fifo", "noop"),
+    ("fcfs", "noop"),
+    ("multiqueue", "none"),
+    ("nosched", "none"),
+    ("deadline-mq", "mq-deadline"),
+    ("mq", "mq-deadline"),
+    ("completely-fair-queueing", "cfq"),
+    ("complete-fair-queuing", "cfq"),
+    ("budget-fair-queueing", "bfq"),
+    ("bfq-mq", "bfq"),
+    ("bfq-legacy", "bfq-sq"),
+    ("v(r)", "vr"),
+    ("simple", "sio"),
+];
+
+/// What to say behind "no scheduler is called NAME; ": the names that may be meant, or all.
+pub fn unknown_scheduler(name: &str) -> String {
+    let name = name.strip_prefix("elevator=").unwrap_or(name);
+    let name = name.strip_suffix("-iosched").unwrap_or(name);
+    // A known name with an unknown version gets the versions.
+    let family = registry().iter().filter(|s| name.starts_with(s.name));
+    if let Some(s) = family.max_by_key(|s| s.name.len())
+        && let Some(version) = name[s.name.len()..].strip_prefix('-')
+    {
+        let known: Vec<_> = s.versions.iter().map(|v| v.0).collect();
+        let also = suggest::nearest(name, [], ALSO);
+        let also = also
+            .first()
+            .map_or(String::new(), |a| format!("; did you mean `{a}`?"));
+        let known = known.join(", ");
+        return format!(
+            "{} has no version `{version}`; it has {known}{also}",
+            s.name
+        );
+    }
+    let known: Vec<_> = registry().iter().map(|s| s.name).collect();
+    suggest::remedy(name, &known, ALSO, "`seekwell schedulers`")
+}
+
+/// What to say behind "SCHEDULER has no tunable NAME; ".
+pub fn unknown_tunable(name: &str, all: &[Tunable]) -> String {
+    let known: Vec<_> = all.iter().map(|t| t.name).collect();
+    if known.is_empty() {
+        return "it has none".to_owned();
+    }
+    let has = format!("it has {}", known.join(", "));
+    match suggest::did_you_mean(name, known, &[]) {
+        Some(question) => format!("{question} {has}"),
+        None => has,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_other_places_find_theirs() {
+        for (typed, meant) in [
+            ("as", "`anticipatory`"),
+            ("mqdeadline", "`mq-deadline`"),
+            ("dedline", "`deadline`"),
+            ("cfg", "`cfq`"),
+            ("elevator=as", "`anticipatory`"),
+            ("elevator=dedline", "`deadline`"),
+            ("cfq-iosched", "`cfq`"),
+            ("multiqueue", "`none`"),
+            ("bfq-mq", "`bfq`"),
+        ] {
+            let said = unknown_scheduler(typed);
+            assert!(
+                said.contains(&format!("did you mean {meant}")),
+                "{typed}: {said}"
+            );
+        }
+        assert!(unknown_scheduler("elevator").starts_with("there are noop, deadline"));
+        assert_eq!(
+            unknown_scheduler("cfq-9"),
+            "cfq has no version `9`; it has 4.0, 3.4, 2.6.25, 2.6.24, 2.6.18"
+        );
+        // An alias that a name has already is none.
+        assert!(
+            ALSO.iter()
+                .all(|a| find(a.0).is_none() && find(a.1).is_some())
+        );
+    }
+
+    #[test]
+    fn versions_of_a_year() {
+        let then = |name: &str, year| {
+            let found = of_its_time(find(name).expect(name).0, year);
+            found.map(|f| f.0).unwrap_or_default()
+        };
+        assert_eq!(then("bfq", 2013), "bfq-v7r8");
+        assert_eq!(then("bfq", 2005), "bfq-v7r8", "the oldest there is");
+        assert_eq!(then("bfq", 2025), "", "bfq is that of today");
+        assert_eq!(then("cfq", 2013), "cfq-3.4");
+        assert_eq!(then("cfq", 2007), "cfq-2.6.18");
+        assert_eq!(then("cfq", 2016), "");
+        assert_eq!(then("row", 2013), "");
+        assert_eq!(then("noop", 2009), "noop-2.6.24");
+    }
+
+    #[test]
+    fn tunables_are_suggested_too() {
+        let (info, version, _) = find("deadline").expect("it is there");
+        let said = unknown_tunable("fifobatch", (info.tunables)(version));
+        assert!(
+            said.starts_with("did you mean `fifo_batch`? it has read_expire"),
+            "{said}"
+        );
+        assert_eq!(unknown_tunable("x", &[]), "it has none");
+    }
 }

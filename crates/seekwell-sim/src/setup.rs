@@ -11,7 +11,7 @@ use seekwell_core::{
     Sectors, TickClock,
 };
 use seekwell_device::DeviceError;
-use seekwell_sched::{Cx, Layer, QueueFacts, Scheduler, SchedulerInfo, StoreError, find, registry};
+use seekwell_sched::{Cx, Layer, QueueFacts, Scheduler, SchedulerInfo, StoreError, find};
 use thiserror::Error;
 
 /// One device under one scheduler.
@@ -57,12 +57,12 @@ impl Default for Setup {
 #[derive(Error, Debug)]
 pub enum SetupError {
     /// No such scheduler.
-    #[error("no scheduler `{name}`; there are {known}")]
+    #[error("no scheduler `{name}`; {remedy}")]
     Scheduler {
         /// As asked for.
         name: String,
-        /// All names.
-        known: String,
+        /// The names that may be meant, or all.
+        remedy: String,
     },
     /// A tunable.
     #[error("{scheduler}: {source}; its tunables: {known}")]
@@ -121,11 +121,7 @@ impl Setup {
     fn info(&self) -> Result<(&'static SchedulerInfo, &'static str, Era), SetupError> {
         find(&self.scheduler).ok_or_else(|| SetupError::Scheduler {
             name: self.scheduler.clone(),
-            known: registry()
-                .iter()
-                .map(|s| s.name)
-                .collect::<Vec<_>>()
-                .join(", "),
+            remedy: seekwell_sched::unknown_scheduler(&self.scheduler),
         })
     }
     /// Checks everything that can be checked without building.
@@ -179,6 +175,30 @@ impl Setup {
             }
         }
         Ok(())
+    }
+
+    /// What to say where the device is of another time than the version that a scheduler's name
+    /// alone means: a device of before blk-mq, or a phone, whose kernel stays. First how to ask for
+    /// the version of the device's time.
+    pub fn time_note(&self) -> Option<(String, String)> {
+        let preset = seekwell_device::read_preset(&self.device).ok()?;
+        let (info, version, era) = self.info().ok()?;
+        let year = preset.year?;
+        if self.scheduler != info.name {
+            return None;
+        }
+        let (then, then_era) = seekwell_sched::of_its_time(info, year)?;
+        let other_time = preset.kind == "emmc" || era.is_mq();
+        if then_era.is_mq() || !other_time {
+            return None;
+        }
+        let today = if era.is_mq() { ", that of today" } else { "" };
+        let note = format!(
+            "{} is of {year}, but {} means version {version}{today}; the version of the device's \
+             time is {then} (--schedulers {then})",
+            self.device, info.name
+        );
+        Some((then, note))
     }
 
     /// Kernel of the scheduler's time.

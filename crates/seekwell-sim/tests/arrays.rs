@@ -159,7 +159,10 @@ fn bad_arrays_are_refused_with_a_remedy() {
             "raid1:of=hdd:hitachi-7k500+hdd:hitachi-7k200",
             "members are unequal",
         ),
-        ("raid0:of=hdd:hitachi-9k", "nearest is hdd:"),
+        (
+            "raid0:of=hdd:hitachi-9k",
+            "did you mean `hdd:hitachi-7k200`",
+        ),
         ("raid0:failed=0", "outlives no failure"),
         ("raid5:failed=0+1", "outlives 1 failures"),
         ("raid1:members=2,failed=0+1", "let one copy"),

@@ -8,6 +8,7 @@ use crate::notes::Notes;
 use crate::options::{ReadOptions, WriteOptions};
 use crate::reader::Source;
 use crate::writer::Writer;
+use seekwell_core::suggest;
 use std::fmt;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -103,7 +104,19 @@ pub fn formats() -> &'static [FormatInfo] {
     ALL
 }
 
-/// The format of that name; the error lists the names there are.
+/// Other names people know formats by.
+const ALSO: &[(&str, &str)] = &[
+    ("iolog", "fio-iolog-v3"),
+    ("fio", "fio-iolog-v3"),
+    ("fio-iolog", "fio-iolog-v3"),
+    ("trace-cmd", "ftrace"),
+    ("btt", "blkparse"),
+    ("vmware", "vscsi"),
+    ("cloudphysics", "vscsi"),
+    ("text", "blkparse"),
+];
+
+/// The format of that name; the error suggests the nearest, or lists the names there are.
 pub fn find_format(name: &str) -> Result<Format, TraceError> {
     formats().iter().find(|f| f.name == name).ok_or_else(|| {
         let known: Vec<_> = formats().iter().map(|f| f.name).collect();
@@ -112,7 +125,7 @@ pub fn find_format(name: &str) -> Result<Format, TraceError> {
             name,
             Place::File,
             "no trace format is called that",
-            format!("the formats are {}", known.join(", ")),
+            suggest::remedy(name, &known, ALSO, "`seekwell formats`"),
         )
     })
 }

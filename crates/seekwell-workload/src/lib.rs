@@ -27,6 +27,7 @@ pub use note::{Mark, Note, Running};
 pub use params::{Kind, Param, ParamError, Params, Profile};
 pub use plan::Plan;
 pub use registry::{
-    Needs, RegisterError, Script, ScriptFn, Workload, register, workload, workloads,
+    Needs, RegisterError, Script, ScriptFn, Workload, register, unknown_workload, workload,
+    workloads,
 };
 pub use seekwell_core::{Access, Advice, Errno, OpenFlags, Stat, SyncRange};

@@ -1,6 +1,6 @@
 //! Parameters of workloads: names, units, ranges, defaults, and messages when a value does not fit.
 
-use seekwell_core::Nanos;
+use seekwell_core::{Nanos, suggest};
 use std::collections::BTreeMap;
 use std::fmt;
 use thiserror::Error;
@@ -82,22 +82,22 @@ enum Value {
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum ParamError {
     /// No workload of that name.
-    #[error("no workload is called '{name}'; there are: {known}")]
+    #[error("no workload is called `{name}`; {remedy}")]
     NoWorkload {
         /// As asked for.
         name: String,
-        /// All names.
-        known: String,
+        /// The names that may be meant, or all.
+        remedy: String,
     },
     /// No parameter of that name.
-    #[error("workload {workload} has no parameter '{name}'; it has: {known}")]
+    #[error("workload {workload} has no parameter '{name}'; {remedy}")]
     Unknown {
         /// Of which workload.
         workload: String,
         /// As asked for.
         name: String,
-        /// All names.
-        known: String,
+        /// All names, with those that may be meant in front.
+        remedy: String,
     },
     /// A value that cannot be.
     #[error("parameter {name}={value} of {workload}: expected {expected}")]
@@ -185,10 +185,13 @@ impl Params {
             ParamError::Unknown {
                 workload: workload.to_owned(),
                 name: name.to_owned(),
-                known: if known.is_empty() {
-                    "none".to_owned()
-                } else {
-                    known.join(", ")
+                remedy: match (
+                    known.is_empty(),
+                    suggest::did_you_mean(name, known.clone(), &[]),
+                ) {
+                    (true, _) => "it has none".to_owned(),
+                    (_, Some(question)) => format!("{question} It has: {}", known.join(", ")),
+                    (_, None) => format!("it has: {}", known.join(", ")),
                 },
             }
         })?;
@@ -507,6 +510,11 @@ mod tests {
         assert_eq!(
             say(&[("colour", "red")]),
             "workload w has no parameter 'colour'; it has: files, size, pause, mode"
+        );
+        assert_eq!(
+            say(&[("file", "9")]),
+            "workload w has no parameter 'file'; did you mean `files`? \
+             It has: files, size, pause, mode"
         );
     }
 

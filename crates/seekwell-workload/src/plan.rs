@@ -27,12 +27,9 @@ impl Plan {
     /// The name may hold them too: `fs-mark:profile=4-threads,files=100`.
     pub fn new(name: &str, given: &[(String, String)]) -> Result<Plan, ParamError> {
         let (name, inline) = name.split_once(':').unwrap_or((name, ""));
-        let workload = registry::workload(name).ok_or_else(|| {
-            let known: Vec<&str> = registry::workloads().iter().map(|w| w.name).collect();
-            ParamError::NoWorkload {
-                name: name.to_owned(),
-                known: known.join(", "),
-            }
+        let workload = registry::workload(name).ok_or_else(|| ParamError::NoWorkload {
+            name: name.to_owned(),
+            remedy: registry::unknown_workload(name),
         })?;
         let mut all = Vec::new();
         for part in inline.split(',').filter(|p| !p.is_empty()) {

@@ -8,7 +8,7 @@ use crate::fail::{Fail, Outcome};
 use crate::machine::Machine;
 use crate::params::{Param, ParamError, Params, Profile};
 use crate::scripts;
-use seekwell_core::{Errno, OpenList};
+use seekwell_core::{Errno, OpenList, suggest};
 use std::any::{Any, TypeId};
 use std::future::Future;
 use std::pin::Pin;
@@ -178,4 +178,57 @@ pub fn register(script: Script) -> Result<(), RegisterError> {
 /// The workload of a name.
 pub fn workload(name: &str) -> Option<&'static Workload> {
     workloads().iter().find(|w| w.name == name).copied()
+}
+
+/// Other names people know the programs by.
+const ALSO: &[(&str, &str)] = &[
+    ("androbench2", "androbench-io"),
+    ("sqlite3", "sqlite"),
+    ("tpc-b", "pgbench"),
+    ("postgres", "pgbench"),
+    ("postgresql", "pgbench"),
+    ("mysql", "mysql-scan"),
+    ("make", "compile"),
+    ("kernel-build", "compile"),
+    ("build", "compile"),
+    ("launch", "app-start"),
+    ("fsync", "fsync-latency"),
+    ("randread", "random-read"),
+    ("dd", "streams"),
+    ("sequential", "streams"),
+    ("apache", "web"),
+    ("browser", "web"),
+];
+
+/// What to say behind "no workload is called NAME; ": the names that may be meant, or all.
+pub fn unknown_workload(name: &str) -> String {
+    let known: Vec<_> = workloads().iter().map(|w| w.name).collect();
+    suggest::remedy(name, &known, ALSO, "`seekwell workloads`")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_other_places_find_theirs() {
+        for (typed, meant) in [
+            ("androbench", "`androbench-io`"),
+            ("fsmark", "`fs-mark`"),
+            ("fs_mark", "`fs-mark`"),
+            ("sqlite3", "`sqlite`"),
+            ("postmrak", "`postmark`"),
+        ] {
+            let said = unknown_workload(typed);
+            assert!(
+                said.starts_with(&format!("did you mean {meant}?")),
+                "{typed}: {said}"
+            );
+        }
+        assert!(unknown_workload("qqqq").starts_with("there are fs-mark, "));
+        assert!(
+            ALSO.iter()
+                .all(|a| workload(a.0).is_none() && workload(a.1).is_some())
+        );
+    }
 }

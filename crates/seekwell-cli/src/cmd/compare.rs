@@ -54,6 +54,9 @@ pub fn run(a: &Compare, quiet: bool) -> Result<(), Failure> {
     }
     let groups = setups::of(&a.bench, &USUAL)?;
     let labels = setups::labels(&a.bench, &USUAL)?;
+    for n in setups::time_notes(&a.bench, &groups) {
+        note(quiet, &n);
+    }
     // Every device x program x scheduler, in the order of the report.
     let jobs: Vec<(usize, usize, usize)> = (0..groups.len())
         .flat_map(|d| (0..plans.len()).map(move |p| (d, p)))

@@ -5,7 +5,7 @@ use crate::fail::Failure;
 use crate::out::{Out, width};
 use seekwell_report::demo as report;
 use seekwell_sim::compare::run_all;
-use seekwell_sim::demo::{Demo, Shown, demos, find};
+use seekwell_sim::demo::{Demo, Shown, demos, find, unknown};
 use serde_json::{Value, json};
 
 fn as_json(d: &Demo, s: &Shown) -> Value {
@@ -30,11 +30,7 @@ pub fn run(a: &DemoArgs) -> Result<(), Failure> {
         }
         Some("all") => demos().collect(),
         Some(name) => vec![find(name).ok_or_else(|| {
-            let known: Vec<_> = demos().map(|d| d.name).collect();
-            Failure::input(format!(
-                "there is no demo `{name}`; there are {}",
-                known.join(", ")
-            ))
+            Failure::input(format!("there is no demo `{name}`; {}", unknown(name)))
         })?],
     };
     let threads = std::thread::available_parallelism().map_or(1, usize::from);

@@ -2,7 +2,7 @@
 
 use crate::cli::Replay;
 use crate::fail::Failure;
-use crate::out::{Out, width};
+use crate::out::{Out, note, width};
 use crate::progress::Progress;
 use crate::setups;
 use seekwell_core::result::Record;
@@ -73,6 +73,9 @@ pub fn run(a: &Replay, quiet: bool) -> Result<(), Failure> {
     let plan = plan(a)?;
     let groups = setups::of(&a.bench, &setups::USUAL)?;
     let labels = setups::labels(&a.bench, &setups::USUAL)?;
+    for n in setups::time_notes(&a.bench, &groups) {
+        note(quiet, &n);
+    }
     // What is wrong with the file is told once, before any run.
     let reader =
         open(&a.file, plan.format, &plan.read).map_err(|e| Failure::input(e.to_string()))?;

@@ -118,6 +118,9 @@ pub fn early(stopped: &[String]) -> Result<(), Failure> {
 fn simulated(a: &Run, plan: &Plan, quiet: bool) -> Result<(), Failure> {
     let groups = setups::of(&a.bench, &setups::USUAL)?;
     let labels = setups::labels(&a.bench, &setups::USUAL)?;
+    for n in setups::time_notes(&a.bench, &groups) {
+        note(quiet, &n);
+    }
     let jobs: Vec<(usize, usize)> = (0..groups.len())
         .flat_map(|d| (0..labels.len()).map(move |s| (d, s)))
         .collect();

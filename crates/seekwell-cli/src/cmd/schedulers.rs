@@ -47,7 +47,11 @@ pub fn run(a: &Schedulers) -> Result<(), Failure> {
         }
         None => {
             out.text(&catalog::schedulers(registry(), width()))?;
-            out.line("\nThe first version is the default. All about one: seekwell schedulers NAME[-VERSION]")?;
+            out.line(
+                "\nNAME alone means the first version listed, NAME-VERSION another: \
+                 --schedulers cfq,cfq-2.6.18,bfq-v7r8\n(bfq is that of today's kernels, bfq-v7r8 \
+                 that of 3.x kernels and phones). All about one: seekwell schedulers NAME[-VERSION]",
+            )?;
         }
     }
     out.done()

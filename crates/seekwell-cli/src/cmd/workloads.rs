@@ -4,7 +4,7 @@ use crate::cli::Workloads;
 use crate::fail::Failure;
 use crate::out::{Out, width};
 use seekwell_report::workload as report;
-use seekwell_workload::{Needs, Workload, workload, workloads};
+use seekwell_workload::{Needs, Workload, unknown_workload, workload, workloads};
 use serde_json::{Value, json};
 
 fn as_json(w: &Workload) -> Value {
@@ -35,10 +35,9 @@ pub fn run(a: &Workloads) -> Result<(), Failure> {
     let mut out = Out::open(a.output.output.as_deref())?;
     if let Some(name) = &a.name {
         let w = workload(name).ok_or_else(|| {
-            let known: Vec<&str> = workloads().iter().map(|w| w.name).collect();
             Failure::input(format!(
-                "no workload is called `{name}`; there are {}",
-                known.join(", ")
+                "no workload is called `{name}`; {}",
+                unknown_workload(name)
             ))
         })?;
         if a.json {

@@ -207,14 +207,14 @@ fn device_files_that_cannot_be() {
             &preset,
             "rpm = ",
             "rpms = ",
-            &["toml:13:", "unknown parameter `rpms`", "`rpm`"],
+            &["toml:14:", "unknown parameter `rpms`", "`rpm`"],
         ),
         (
             "unit",
             &preset,
             "unit = \"rpm\", ",
             "",
-            &["toml:13:", "has no unit", "rpm"],
+            &["toml:14:", "has no unit", "rpm"],
         ),
         (
             "geometry",
@@ -262,8 +262,8 @@ fn check_worlds_refuses_before_it_touches_anything() {
     refused(&["check-worlds", "hdparm"], &["hdparm", "raw device"]);
     refused(&["check-worlds", "--device", "hdd:nope"], &["nope"]);
     refused(
-        &["check-worlds", "--scheduler", "nope"],
-        &["nope", "mq-deadline"],
+        &["check-worlds", "--scheduler", "zyxwvut"],
+        &["zyxwvut", "mq-deadline"],
     );
     refused(
         &["check-worlds", "--machine", "wheels=4"],

@@ -5,6 +5,7 @@ mod calibrate;
 mod compare;
 mod explain;
 mod golden;
+mod names;
 mod plumbing;
 mod real;
 mod registries;

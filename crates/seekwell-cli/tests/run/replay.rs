@@ -210,7 +210,7 @@ fn options_that_do_not_work() {
         (&["--device", "tape:reel"], &["tape", "hdd"]),
         (
             &["--device", "hdd:hitachi-7k2000"],
-            &["nearest is hdd:hitachi-7k200"],
+            &["did you mean `hdd:hitachi-7k200`"],
         ),
         (&["--device", "hdd:hitachi-7k200,rpm=-5"], &["rpm"]),
         (

@@ -157,7 +157,7 @@ fn bad_parameters_are_named_with_value_and_range() {
     for (args, words) in [
         (
             vec!["run", "levitation"],
-            "no workload is called 'levitation'; there are: fs-mark",
+            "no workload is called `levitation`; there are fs-mark",
         ),
         (
             vec!["run", "fs-mark", "--param", "files=0"],

@@ -8,6 +8,7 @@ mod parse;
 mod units;
 
 use crate::error::{DeviceError, ParamError};
+use seekwell_core::suggest;
 pub use units::{Dim, Value};
 
 /// Declaration of one parameter of a device kind.
@@ -119,6 +120,8 @@ pub struct Preset {
     pub aliases: Vec<String>,
     /// One line.
     pub summary: String,
+    /// Year in which it was sold first, if it says so.
+    pub year: Option<u16>,
     /// File it was read from, for errors.
     pub file: String,
     /// In the order of the kind's declarations; absent optional parameters are left out.
@@ -233,27 +236,8 @@ impl Def {
 
 /// "unknown parameter", with the nearest known name.
 pub(crate) fn unknown<'a>(key: &str, known: impl Iterator<Item = &'a str>) -> String {
-    let near = known
-        .map(|k| (distance(key, k), k.len().abs_diff(key.len()), k))
-        .filter(|(d, _, k)| *d <= 2.max(k.len() / 3))
-        .min();
-    match near {
-        Some((.., k)) => format!("unknown parameter `{key}` (did you mean `{k}`?)"),
+    match suggest::did_you_mean(key, known, &[]) {
+        Some(question) => format!("unknown parameter `{key}` ({question})"),
         None => format!("unknown parameter `{key}`"),
     }
-}
-
-/// Levenshtein distance, for spelling suggestions.
-pub(crate) fn distance(a: &str, b: &str) -> usize {
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.bytes().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, y) in b.bytes().enumerate() {
-            let up = row[j + 1];
-            row[j + 1] = (diagonal + usize::from(x != y)).min(up.min(row[j]) + 1);
-            diagonal = up;
-        }
-    }
-    row[b.len()]
 }

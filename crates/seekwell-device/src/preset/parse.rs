@@ -202,13 +202,13 @@ impl Preset {
         for k in root.keys() {
             if !matches!(
                 k.get_ref().as_ref(),
-                "kind" | "name" | "aliases" | "summary" | "params"
+                "kind" | "name" | "aliases" | "summary" | "year" | "params"
             ) {
                 let what = format!("unknown key `{}`", k.get_ref());
                 return Err(r.err(
                     k.span().start,
                     what,
-                    "known are kind, name, aliases, summary and the table [params]",
+                    "known are kind, name, aliases, summary, year and the table [params]",
                 ));
             }
         }
@@ -224,6 +224,15 @@ impl Preset {
             for name in list.iter() {
                 aliases.push(r.text_of("aliases", name)?);
             }
+        }
+        let mut year = None;
+        if let Some((k, v)) = lookup(root, "year") {
+            let n = r.number(v).filter(|y| (1956.0..=2100.0).contains(y));
+            let bad = || {
+                let what = "`year` must be a year from 1956 to 2100";
+                r.err(k.span().start, what, "write year = 2013")
+            };
+            year = Some(n.ok_or_else(bad)? as u16);
         }
         let (at, params) = match lookup(root, "params") {
             Some((k, v)) => (k.span().start, v.get_ref().as_table()),
@@ -267,6 +276,7 @@ impl Preset {
             name: r.text_of("name", r.entry(root, "name", 0)?)?,
             aliases,
             summary: r.text_of("summary", r.entry(root, "summary", 0)?)?,
+            year,
             file: file.to_owned(),
             params: out,
         })

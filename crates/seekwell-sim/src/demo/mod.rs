@@ -15,6 +15,7 @@ use crate::drive::{RunError, drive};
 use crate::procs::{Process, Processes};
 use crate::setup::{Setup, SetupError};
 use seekwell_core::result::Record;
+use seekwell_core::suggest;
 use thiserror::Error;
 
 /// One demo.
@@ -91,6 +92,12 @@ pub enum DemoError {
 /// Finds a demo.
 pub fn find(name: &str) -> Option<&'static Demo> {
     demos().find(|d| d.name == name)
+}
+
+/// What to say behind "there is no demo NAME; ": the names that may be meant, or all.
+pub fn unknown(name: &str) -> String {
+    let known: Vec<_> = demos().map(|d| d.name).collect();
+    suggest::remedy(name, &known, &[], "`seekwell demo`")
 }
 
 /// A device, and how deep the host may queue.

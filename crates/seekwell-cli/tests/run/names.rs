@@ -1,0 +1,97 @@
+//! Names that are not there: what is suggested, on the command line.
+
+use crate::{good, scratch, seekwell};
+
+fn trace(name: &str) -> String {
+    scratch(name, b"t_ns,op,sector,sectors\n0,R,0,8\n9000000,W,800,8\n")
+}
+
+#[test]
+fn a_slip_is_answered_with_the_name_that_was_meant() {
+    let file = trace("names.csv");
+    let rows: &[(&[&str], &str)] = &[
+        (&["replay", &file, "-s", "mqdeadline"], "`mq-deadline`"),
+        (&["replay", &file, "-s", "as"], "`anticipatory`"),
+        (&["replay", &file, "-s", "dedline"], "`deadline`"),
+        (&["schedulers", "cfg"], "`cfq`"),
+        (&["explain", &file, "-s", "elevator=as"], "`anticipatory`"),
+        (
+            &["replay", &file, "-s", "deadline:fifobatch=1"],
+            "`fifo_batch`",
+        ),
+        (&["replay", &file, "-t", "fifo_bach=1"], "`fifo_batch`"),
+        (&["run", "androbench"], "`androbench-io`"),
+        (&["compare", "-w", "fsmark:files=3"], "`fs-mark`"),
+        (&["workloads", "pgbnech"], "`pgbench`"),
+        (&["run", "fs-mark", "--param", "file=3"], "`files`"),
+        (
+            &["replay", &file, "-d", "hitachi-7k20", "-s", "noop"],
+            "hdd:hitachi-7k200",
+        ),
+        (&["devices", "hdd:hitachi-7k20"], "`hdd:hitachi-7k200`"),
+        (&["devices", "hdd:hitachi-7k200,rmp=1"], "`rpm`"),
+        (&["formats", "blktrase"], "`blktrace`"),
+        (&["replay", &file, "--format", "iolog"], "`fio-iolog-v3`"),
+        (&["demo", "write-starvation"], ""),
+    ];
+    for (args, meant) in rows {
+        let r = seekwell(args);
+        assert_eq!((r.code, &*r.out), (2, ""), "{args:?}: {}", r.err);
+        assert!(r.err.contains(meant), "{args:?}: {}", r.err);
+        assert_eq!(r.err.lines().count(), 1, "one sentence: {}", r.err);
+    }
+}
+
+#[test]
+fn a_word_lists_the_devices_it_may_mean() {
+    let r = seekwell(&["compare", "-d", "nvme"]);
+    assert_eq!(r.code, 2);
+    let these = "there are ssd:nvme-dc-2t, ssd:nvme-gen4-tlc-2t, virtual:vm-virtio-nvme";
+    assert!(r.err.contains(these), "{}", r.err);
+    // A name that only one preset has needs no kind.
+    let file = trace("bare-name.csv");
+    let out = good(&["replay", &file, "-d", "hitachi-7k200", "-s", "noop"]);
+    assert!(out.contains("Travelstar") || out.contains("7k200"), "{out}");
+}
+
+/// A phone of 2013 under today's BFQ is what was asked for, but perhaps not what was meant.
+#[test]
+fn a_scheduler_of_another_time_than_the_device_is_told() {
+    let file = trace("time.csv");
+    let err = |device: &str, schedulers: &str| {
+        let r = seekwell(&["replay", &file, "-d", device, "-s", schedulers]);
+        assert_eq!(r.code, 0, "{}", r.err);
+        let quiet = ["replay", &file, "-d", device, "-s", schedulers, "--quiet"];
+        assert_eq!(seekwell(&quiet).err, "");
+        r.err
+    };
+    let told = err("emmc:motog", "row,bfq");
+    assert!(
+        told.contains("emmc:motog is of 2013, but bfq means version 6.18")
+            && told.contains("bfq-v7r8"),
+        "{told}"
+    );
+    assert_eq!(told.lines().count(), 1, "{told}");
+    assert!(err("emmc:motog", "cfq").contains("cfq-3.4"));
+    // Said by its version, or both of them: nothing to tell. Nor of a disk and a version of a
+    // kernel that may well be met with it, nor of what is newer.
+    for (device, schedulers) in [
+        ("emmc:motog", "bfq-v7r8,cfq-3.4,row"),
+        ("emmc:motog", "bfq,bfq-v7r8"),
+        ("emmc:motog", "mq-deadline"),
+        ("hdd:hitachi-7k200", "cfq,deadline"),
+        ("ssd:nvme-gen4-tlc-2t", "bfq"),
+    ] {
+        assert_eq!(err(device, schedulers), "", "{device} {schedulers}");
+    }
+    assert_eq!(
+        seekwell(&["replay", &file, "-s", "bfq,noop"]).err,
+        "",
+        "no device chosen"
+    );
+    let page = good(&["schedulers"]);
+    assert!(
+        page.contains("NAME-VERSION") && page.contains("bfq-v7r8"),
+        "{page}"
+    );
+}
