@@ -89,6 +89,7 @@ const FLOORS: &[(&str, u32)] = &[
     ("seekwell-server", 30),
     ("seekwell-host", 30),
     ("seekwell-lab", 40),
+    ("seekwell-lab", 40),
     ("seekwell-report", 50),
     ("seekwell-cli", 60),
     ("seekwell-python", 60),

@@ -1,0 +1,7 @@
+//! The lab: what is repeated, how runs are judged, and what may be said of them.
+//!
+//! [`stats`] is the method: effects as log ratios within blocks, intervals, tests, corrections,
+//! verdicts, flags, plans. It knows no scheduler and no device; it takes numbers and gives
+//! numbers, and says "cannot tell" where the numbers do not carry more.
+
+pub mod stats;

@@ -1,0 +1,127 @@
+//! BCa intervals for statistics that have no other: twenty blocks or more, nothing less.
+
+use super::{EQUAL, mean, median, normal_cdf, normal_quantile};
+use rand::Rng;
+use rand_pcg::Pcg64Mcg;
+
+/// What is estimated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Statistic {
+    /// Arithmetic mean.
+    Mean,
+    /// Median.
+    Median,
+}
+
+impl Statistic {
+    fn of(self, values: &[f64]) -> f64 {
+        match self {
+            Statistic::Mean => mean(values),
+            Statistic::Median => median(values).unwrap_or(0.0),
+        }
+    }
+}
+
+/// A bias-corrected and accelerated interval.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Bca {
+    /// Bias: the normal quantile of the share of replicates below the estimate.
+    pub z0: f64,
+    /// Acceleration, from the jackknife.
+    pub a: f64,
+    /// 95 % interval.
+    pub interval95: (f64, f64),
+    /// Replicates.
+    pub replicates: usize,
+    /// Their mean.
+    pub mean_of_replicates: f64,
+}
+
+/// Below that many values a bootstrap interval covers too little (75 % at 3, 90 % at 10).
+pub const BOOTSTRAP_MIN: usize = 20;
+/// Replicates drawn.
+const REPLICATES: usize = 9_999;
+
+/// Of blocks, with a seed; `None` below [`BOOTSTRAP_MIN`] values.
+pub fn bootstrap(values: &[f64], statistic: Statistic, seed: u64) -> Option<Bca> {
+    if values.len() < BOOTSTRAP_MIN {
+        return None;
+    }
+    let mut rng = Pcg64Mcg::new(u128::from(seed) << 64 | 0xb007_57a9);
+    let mut sample = values.to_vec();
+    let replicates = (0..REPLICATES).map(|_| {
+        for slot in &mut sample {
+            *slot = values[rng.random_range(0..values.len())];
+        }
+        statistic.of(&sample)
+    });
+    let replicates = replicates.collect();
+    bca_from(values, statistic, replicates)
+}
+
+/// From every resample there is (n^n of them): for checks with few values. `None` above seven.
+pub fn complete(values: &[f64], statistic: Statistic) -> Option<Bca> {
+    let n = values.len();
+    if n > 7 {
+        return None;
+    }
+    let total = n.pow(n as u32);
+    let replicates = (0..total).map(|mut code| {
+        let sample: Vec<f64> = (0..n)
+            .map(|_| {
+                let v = values[code % n];
+                code /= n;
+                v
+            })
+            .collect();
+        statistic.of(&sample)
+    });
+    let replicates = replicates.collect();
+    bca_from(values, statistic, replicates)
+}
+
+/// From given replicates. `None` without values or replicates.
+pub fn bca_from(values: &[f64], statistic: Statistic, mut replicates: Vec<f64>) -> Option<Bca> {
+    if values.is_empty() || replicates.is_empty() {
+        return None;
+    }
+    replicates.sort_by(f64::total_cmp);
+    let estimate = statistic.of(values);
+    let near = EQUAL * estimate.abs().max(1.0);
+    let ties = replicates.iter().filter(|r| (**r - estimate).abs() <= near);
+    let below = replicates.iter().filter(|r| **r < estimate - near);
+    let count = replicates.len() as f64;
+    let share = (below.count() as f64 + ties.count() as f64 / 2.0) / count;
+    let z0 = normal_quantile(share);
+    let left_out: Vec<f64> = (0..values.len())
+        .map(|i| {
+            let rest: Vec<f64> = [&values[..i], &values[i + 1..]].concat();
+            statistic.of(&rest)
+        })
+        .collect();
+    let middle = mean(&left_out);
+    let squares: f64 = left_out.iter().map(|x| (middle - x) * (middle - x)).sum();
+    let cubes: f64 = left_out
+        .iter()
+        .map(|x| (middle - x) * (middle - x) * (middle - x))
+        .sum();
+    let a = if squares > 0.0 {
+        cubes / (6.0 * squares * libm::sqrt(squares))
+    } else {
+        0.0
+    };
+    let end = |z: f64| {
+        let shifted = z0 + (z0 + z) / (1.0 - a * (z0 + z));
+        let q = normal_cdf(shifted);
+        let index = (libm::ceil(q * count) as usize).clamp(1, replicates.len());
+        replicates[index - 1]
+    };
+    let z = normal_quantile(0.975);
+    Some(Bca {
+        z0,
+        a,
+        interval95: (end(-z), end(z)),
+        replicates: replicates.len(),
+        mean_of_replicates: mean(&replicates),
+    })
+}

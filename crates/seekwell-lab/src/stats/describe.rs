@@ -1,0 +1,87 @@
+//! One sample described; a value against the median of all.
+
+use super::{Better, deviation, mean, median, range, t_quantile};
+
+/// What n runs say on their own.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Described {
+    /// Runs with a value.
+    pub n: usize,
+    /// Runs without.
+    pub missing: usize,
+    /// Arithmetic mean.
+    pub mean: Option<f64>,
+    /// Median.
+    pub median: Option<f64>,
+    /// Sample standard deviation (n - 1).
+    pub sd: Option<f64>,
+    /// Standard error of the mean.
+    pub se: Option<f64>,
+    /// SD over mean, for a positive mean only.
+    pub cv: Option<f64>,
+    /// Least.
+    pub min: Option<f64>,
+    /// Largest.
+    pub max: Option<f64>,
+    /// Lower end of the 95 % t interval of the mean.
+    pub low: Option<f64>,
+    /// Upper end.
+    pub high: Option<f64>,
+    /// exp of the mean log, where all are positive.
+    pub geometric_mean: Option<f64>,
+}
+
+/// Describes a sample; `None` is a run without a value.
+pub fn describe(values: &[Option<f64>]) -> Described {
+    let have: Vec<f64> = values.iter().flatten().copied().collect();
+    let n = have.len();
+    let some = n > 0;
+    let m = some.then(|| mean(&have));
+    let sd = (n > 1).then(|| deviation(&have));
+    let se = sd.map(|s| s / libm::sqrt(n as f64));
+    let half = se.map(|s| t_quantile(0.975, (n - 1) as f64) * s);
+    let (least, largest) = range(&have);
+    let positive = some && have.iter().all(|v| *v > 0.0);
+    let logs: Vec<f64> = have.iter().map(|v| libm::log(*v)).collect();
+    Described {
+        n,
+        missing: values.len() - n,
+        mean: m,
+        median: median(&have),
+        sd,
+        se,
+        cv: m.filter(|m| *m > 0.0).and_then(|m| sd.map(|s| s / m)),
+        min: some.then_some(least),
+        max: some.then_some(largest),
+        low: m.zip(half).map(|(m, h)| m - h),
+        high: m.zip(half).map(|(m, h)| m + h),
+        geometric_mean: positive.then(|| libm::exp(mean(&logs))),
+    }
+}
+
+/// Each treatment against the median of all, as phone benchmarks were published.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DeltaMedian {
+    /// Median over the treatments.
+    pub median: f64,
+    /// Per cent from the median; positive is better.
+    pub delta: Vec<f64>,
+    /// Per cent of the median, whichever direction is better.
+    pub percent_of_median: Vec<f64>,
+}
+
+/// A picture and a ranking for display: verdicts use the reference. `None` for no treatments or a
+/// median or value of 0.
+pub fn delta_median(values: &[f64], better: Better) -> Option<DeltaMedian> {
+    let middle = median(values).filter(|m| *m != 0.0)?;
+    let gain = |x: &f64| match better {
+        Better::Higher => 100.0 * (x / middle - 1.0),
+        Better::Lower => 100.0 * (middle / x - 1.0),
+    };
+    let delta: Vec<f64> = values.iter().map(gain).collect();
+    delta.iter().all(|d| d.is_finite()).then(|| DeltaMedian {
+        median: middle,
+        percent_of_median: values.iter().map(|x| 100.0 * x / middle).collect(),
+        delta,
+    })
+}

@@ -1,0 +1,215 @@
+//! Signs of noise: shown beside verdicts, never acted upon.
+
+use super::{EQUAL, f_tail, mann_kendall, mean, median, theil_sen};
+
+/// Scaled distances of runs from the median of their treatment.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Outliers {
+    /// By treatment and run: (log x - median) / scale; `None` for a missing run and where there
+    /// is no spread at all.
+    pub z: Vec<Vec<Option<f64>>>,
+    /// Runs flagged, by treatment, from 0.
+    pub flagged: Vec<Vec<usize>>,
+}
+
+/// Makes the median absolute deviation of normal numbers their standard deviation.
+const MAD_TO_SD: f64 = 1.4826;
+/// Distance beyond which a run is flagged.
+const OUTLIER: f64 = 5.0;
+/// Runs below which nothing is flagged.
+const RUNS_MIN: usize = 6;
+
+/// Outliers of a cell, on logs: the scale is the larger of the treatment's own and the pooled
+/// median absolute deviation, so that a treatment with few distinct values does not flag itself.
+/// Without spread a run is flagged when it is off by more than the margin.
+pub fn outliers(cell: &[Vec<Option<f64>>], margin: f64) -> Outliers {
+    let log = |v: &Option<f64>| v.filter(|x| *x > 0.0).map(libm::log);
+    let logs: Vec<Vec<Option<f64>>> = cell.iter().map(|t| t.iter().map(log).collect()).collect();
+    let present = |t: &[Option<f64>]| t.iter().flatten().copied().collect::<Vec<f64>>();
+    let middle: Vec<f64> = logs
+        .iter()
+        .map(|t| median(&present(t)).unwrap_or(0.0))
+        .collect();
+    let off: Vec<Vec<f64>> = logs
+        .iter()
+        .zip(&middle)
+        .map(|(t, m)| present(t).iter().map(|x| (x - m).abs()).collect())
+        .collect();
+    let pooled = median(&off.concat()).unwrap_or(0.0);
+    let mut out = Outliers {
+        z: Vec::new(),
+        flagged: Vec::new(),
+    };
+    for (i, runs) in logs.iter().enumerate() {
+        let scale = MAD_TO_SD * median(&off[i]).unwrap_or(0.0).max(pooled);
+        let enough = off[i].len() >= RUNS_MIN;
+        let z: Vec<Option<f64>> = runs
+            .iter()
+            .map(|x| x.filter(|_| scale > EQUAL).map(|x| (x - middle[i]) / scale))
+            .collect();
+        let far = |run: usize| match (z[run], runs[run]) {
+            (Some(z), _) => z.abs() > OUTLIER,
+            (None, Some(x)) => (x - middle[i]).abs() > libm::log1p(margin),
+            (None, None) => false,
+        };
+        let flagged = (0..runs.len()).filter(|r| enough && far(*r)).collect();
+        out.z.push(z);
+        out.flagged.push(flagged);
+    }
+    out
+}
+
+/// Rows whose published SD is strictly greater than a limit in the metric's unit.
+pub fn sd_cutoff(sds: &[f64], limit: f64) -> Vec<bool> {
+    sds.iter().map(|sd| *sd > limit).collect()
+}
+
+/// The best split of runs into two groups.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct ModesSplit {
+    /// Gap over the spread within the groups; `None` without spread or with too few runs.
+    pub d: Option<f64>,
+    /// Share of the smaller group.
+    pub share: Option<f64>,
+    /// Distance of the groups' means, on logs.
+    pub gap: Option<f64>,
+    /// What `d` must exceed.
+    pub limit: Option<f64>,
+    /// Two modes?
+    pub flagged: bool,
+}
+
+/// Two modes, on logs of positive values: each side at least two runs and 15 %.
+pub fn two_modes(values: &[f64], margin: f64) -> ModesSplit {
+    let n = values.len();
+    if n < RUNS_MIN || values.iter().any(|v| *v <= 0.0) {
+        return ModesSplit::default();
+    }
+    let mut logs: Vec<f64> = values.iter().map(|v| libm::log(*v)).collect();
+    logs.sort_by(f64::total_cmp);
+    let side = (n * 15).div_ceil(100).max(2);
+    let squares = |part: &[f64]| {
+        let m = mean(part);
+        part.iter().map(|x| (x - m) * (x - m)).sum::<f64>()
+    };
+    let within = |k: usize| squares(&logs[..k]) + squares(&logs[k..]);
+    let best = (side..=n - side).min_by(|a, b| within(*a).total_cmp(&within(*b)));
+    let Some(k) = best else {
+        return ModesSplit::default();
+    };
+    let gap = mean(&logs[k..]) - mean(&logs[..k]);
+    let spread = libm::sqrt(within(k) / (n - 2) as f64);
+    let limit = 4.0 + 12.0 / n as f64;
+    let d = (spread > EQUAL).then(|| gap / spread);
+    let apart = d.is_none_or(|d| d > limit);
+    ModesSplit {
+        d,
+        share: Some(k.min(n - k) as f64 / n as f64),
+        gap: Some(gap),
+        limit: Some(limit),
+        flagged: apart && gap > libm::log1p(margin),
+    }
+}
+
+/// A trend over blocks.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Trend {
+    /// Rises less falls over all pairs.
+    pub s: i64,
+    /// Two-sided p of Mann and Kendall.
+    pub p: f64,
+    /// Theil and Sen's slope of the log per block.
+    pub slope: f64,
+    /// p below 0.01 over eight blocks or more.
+    pub flagged: bool,
+}
+
+/// Blocks below which no trend is flagged.
+const TREND_BLOCKS: usize = 8;
+
+/// `None` below two positive values.
+pub fn trend(block_means: &[f64]) -> Option<Trend> {
+    if block_means.iter().any(|v| *v <= 0.0) {
+        return None;
+    }
+    let logs: Vec<f64> = block_means.iter().map(|v| libm::log(*v)).collect();
+    let slope = theil_sen(&logs)?;
+    // Ties are those of the values: logs of equal values are equal.
+    let (s, p) = mann_kendall(&logs);
+    Some(Trend {
+        s,
+        p,
+        slope,
+        flagged: block_means.len() >= TREND_BLOCKS && p < 0.01,
+    })
+}
+
+/// Does a run carry something over to the next?
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Carry {
+    /// One-way F over the predecessors.
+    pub f: f64,
+    /// Its p.
+    pub p: f64,
+    /// p below 0.01, with at least two blocks for each treatment.
+    pub flagged: bool,
+}
+
+/// One run, with the one that was made just before it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Followed {
+    /// Its block, from 0.
+    pub block: usize,
+    /// Its treatment, from 0.
+    pub treatment: usize,
+    /// The treatment that ran before.
+    pub before: usize,
+    /// Log of its value.
+    pub log: f64,
+}
+
+/// Residuals from block and treatment means, grouped by predecessor. `None` where fewer than two
+/// predecessors have residuals.
+pub fn carry_over(runs: &[Followed]) -> Option<Carry> {
+    let blocks = runs.iter().map(|r| r.block + 1).max()?;
+    let treatments = runs.iter().map(|r| r.treatment.max(r.before) + 1).max()?;
+    let mean_of = |keep: &dyn Fn(&Followed) -> bool| {
+        let v: Vec<f64> = runs.iter().filter(|r| keep(r)).map(|r| r.log).collect();
+        mean(&v)
+    };
+    let grand = mean_of(&|_| true);
+    let of_block: Vec<f64> = (0..blocks).map(|b| mean_of(&|r| r.block == b)).collect();
+    let of_treatment: Vec<f64> = (0..treatments)
+        .map(|t| mean_of(&|r| r.treatment == t))
+        .collect();
+    let mut groups = vec![Vec::new(); treatments];
+    for r in runs {
+        let expected = of_block[r.block] + of_treatment[r.treatment] - grand;
+        groups[r.before].push(r.log - expected);
+    }
+    groups.retain(|g| !g.is_empty());
+    let n: usize = groups.iter().map(Vec::len).sum();
+    if groups.len() < 2 || n <= groups.len() {
+        return None;
+    }
+    let all = mean(&groups.concat());
+    let between: f64 = groups
+        .iter()
+        .map(|g| g.len() as f64 * (mean(g) - all) * (mean(g) - all))
+        .sum();
+    let within: f64 = groups
+        .iter()
+        .map(|g| g.iter().map(|x| (x - mean(g)) * (x - mean(g))).sum::<f64>())
+        .sum();
+    let (df1, df2) = ((groups.len() - 1) as f64, (n - groups.len()) as f64);
+    if within <= 0.0 {
+        return None;
+    }
+    let f = (between / df1) / (within / df2);
+    let p = f_tail(f, df1, df2);
+    Some(Carry {
+        f,
+        p,
+        flagged: blocks >= 2 * treatments && p < 0.01,
+    })
+}

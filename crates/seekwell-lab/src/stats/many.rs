@@ -1,0 +1,248 @@
+//! Several workloads on one device: scores, what is not beaten, what to recommend.
+
+use super::welch::satterthwaite;
+use super::{Better, holm, midranks, t_quantile, t_tail2};
+
+/// One cell's contribution: an independent estimate of a log ratio.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Part {
+    /// Mean log ratio, sign turned so that + is better.
+    pub mean: f64,
+    /// Its standard error; `None` for a cell with one run.
+    pub se: Option<f64>,
+    /// Degrees of freedom of it.
+    pub df: Option<f64>,
+}
+
+/// A weighted geometric mean of ratios.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Combined {
+    /// Weighted mean of the log ratios.
+    pub mean: f64,
+    /// exp of it.
+    pub ratio: f64,
+    /// Standard error, where every cell has one.
+    pub se: Option<f64>,
+    /// Satterthwaite's degrees of freedom; `None` where all are exact.
+    pub df: Option<f64>,
+    /// 95 % interval.
+    pub interval95: Option<(f64, f64)>,
+    /// Upper end of the one-sided 95 % interval.
+    pub upper95: Option<f64>,
+    /// Two-sided p.
+    pub p: Option<f64>,
+}
+
+/// Combines cells with weights that are made to sum to 1. `None` without a positive weight.
+pub fn combine(parts: &[Part], weights: &[f64]) -> Option<Combined> {
+    let sum: f64 = weights.iter().take(parts.len()).sum();
+    if parts.is_empty() || parts.len() != weights.len() || sum <= 0.0 {
+        return None;
+    }
+    let shares: Vec<f64> = weights.iter().map(|w| w / sum).collect();
+    let mean: f64 = parts.iter().zip(&shares).map(|(p, w)| w * p.mean).sum();
+    let all = parts.iter().all(|p| p.se.is_some());
+    let scaled: Vec<(f64, f64)> = parts
+        .iter()
+        .zip(&shares)
+        .map(|(p, w)| {
+            let se = w * p.se.unwrap_or(0.0);
+            (se * se, p.df.unwrap_or(f64::INFINITY))
+        })
+        .collect();
+    let variance: f64 = scaled.iter().map(|s| s.0).sum();
+    let se = all.then(|| libm::sqrt(variance));
+    let df = satterthwaite(&scaled).filter(|_| all);
+    let half = |q: f64| se.map(|se| df.map_or(0.0, |df| t_quantile(q, df)) * se);
+    Some(Combined {
+        mean,
+        ratio: libm::exp(mean),
+        se,
+        df,
+        interval95: half(0.975).map(|h| (mean - h, mean + h)),
+        upper95: half(0.95).map(|h| mean + h),
+        p: se.map(|se| match df {
+            Some(df) => t_tail2(mean / se, df),
+            None => f64::from(mean == 0.0),
+        }),
+    })
+}
+
+/// Is the other dominated by s, given s against it in (throughput, p99), + where s is better? Not
+/// worse than the margin in both (one-sided 95 %), and better in one (Holm over the two).
+pub fn dominated(against: &[Part; 2], margin: f64) -> bool {
+    let mu = libm::log1p(margin);
+    let mut p = Vec::with_capacity(2);
+    for part in against {
+        let (Some(se), Some(df)) = (part.se, part.df) else {
+            return false;
+        };
+        if part.mean - t_quantile(0.95, df) * se <= -mu {
+            return false;
+        }
+        let two = if se > 0.0 {
+            t_tail2(part.mean / se, df)
+        } else {
+            f64::from(part.mean == 0.0)
+        };
+        p.push(Some(if part.mean > 0.0 {
+            two / 2.0
+        } else {
+            1.0 - two / 2.0
+        }));
+    }
+    holm(&p).iter().flatten().any(|p| *p <= 0.05)
+}
+
+/// The score of one treatment against another.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Against {
+    /// Which, by index.
+    pub one: usize,
+    /// Against which.
+    pub other: usize,
+    /// Difference of their scores, + if `one` is better.
+    pub mean: f64,
+    /// Two-sided p, not corrected.
+    pub p: Option<f64>,
+}
+
+/// What to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Decision {
+    /// Another is better than what is set, by more than the margin.
+    Change,
+    /// It does not matter here, or what is set is the best.
+    Keep,
+    /// More blocks are needed.
+    CannotTell,
+}
+
+impl Decision {
+    /// The word in files and vectors.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Decision::Change => "change",
+            Decision::Keep => "keep",
+            Decision::CannotTell => "cannot_tell",
+        }
+    }
+}
+
+/// A recommendation with what it rests on.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Recommendation {
+    /// Treatments that no other beats, in the order given.
+    pub retained: Vec<usize>,
+    /// What to do.
+    pub decision: Decision,
+    /// What to set.
+    pub pick: usize,
+    /// Highest score.
+    pub best: usize,
+}
+
+/// `scores`: against the incumbent, whose own is 0; in order of simplicity. `upper95`: one-sided
+/// upper bounds of them (`None` for the incumbent, or where there is no interval). `pairs`: all
+/// pairs, each once. `None` without treatments.
+pub fn recommend(
+    scores: &[f64],
+    upper95: &[Option<f64>],
+    incumbent: usize,
+    pairs: &[Against],
+    margin: f64,
+) -> Option<Recommendation> {
+    let mu = libm::log1p(margin);
+    let adjusted = holm(&pairs.iter().map(|p| p.p).collect::<Vec<_>>());
+    let mut beaten = vec![false; scores.len()];
+    for (pair, p) in pairs.iter().zip(&adjusted) {
+        if p.is_some_and(|p| p <= 0.05) {
+            let loser = if pair.mean > 0.0 {
+                pair.other
+            } else {
+                pair.one
+            };
+            *beaten.get_mut(loser)? = true;
+        }
+    }
+    let retained: Vec<usize> = (0..scores.len()).filter(|i| !beaten[*i]).collect();
+    // The first of equals is the simplest.
+    let highest = |a: usize, b: usize| if scores[b] > scores[a] { b } else { a };
+    let best = (0..scores.len()).reduce(highest)?;
+    let own = *scores.get(incumbent)?;
+    let small = |i: &usize| *i == incumbent || upper95[*i].is_some_and(|u| u < mu);
+    let (decision, pick) = if beaten[incumbent] && scores[best] - own > mu {
+        let near = retained.iter().copied();
+        let near = near.filter(|i| scores[best] - scores[*i] <= mu / 2.0).min();
+        (Decision::Change, near.unwrap_or(best))
+    } else if retained == [incumbent] || (0..scores.len()).all(|i| small(&i)) {
+        (Decision::Keep, incumbent)
+    } else {
+        (Decision::CannotTell, incumbent)
+    };
+    Some(Recommendation {
+        retained,
+        decision,
+        pick,
+        best,
+    })
+}
+
+/// The weight of one workload at which `t` overtakes `b`: their scores in it and over all others
+/// (normalised). `None` where none between 0 and 1 does.
+pub fn switch_weight(in_t: f64, in_b: f64, others_t: f64, others_b: f64) -> Option<f64> {
+    let others = others_t - others_b;
+    let weight = others / (others - (in_t - in_b));
+    (weight > 0.0 && weight < 1.0).then_some(weight)
+}
+
+/// Friedman's test; descriptive only.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Friedman {
+    /// By column; 1 is best.
+    pub average_ranks: Vec<f64>,
+    /// Statistic, corrected for ties.
+    pub chi2: f64,
+    /// Columns less one.
+    pub df: f64,
+    /// Its p.
+    pub p: f64,
+}
+
+/// Rows are workloads, columns treatments. `None` unless all rows have the same two columns or
+/// more, or where every row is tied throughout.
+pub fn friedman(table: &[Vec<f64>], better: Better) -> Option<Friedman> {
+    let k = table.first()?.len();
+    if k < 2 || table.iter().any(|row| row.len() != k) {
+        return None;
+    }
+    let n = table.len() as f64;
+    let mut sums = vec![0.0; k];
+    let mut ties = 0.0;
+    for row in table {
+        let turned: Vec<f64> = row.iter().map(|v| -better.sign() * v).collect();
+        for (sum, rank) in sums.iter_mut().zip(midranks(&turned)) {
+            *sum += rank;
+        }
+        let mut sorted = turned;
+        sorted.sort_by(f64::total_cmp);
+        for group in sorted.chunk_by(|a, b| a == b) {
+            let t = group.len() as f64;
+            ties += t * t * t - t;
+        }
+    }
+    let columns = k as f64;
+    let squares: f64 = sums.iter().map(|s| s * s).sum();
+    let plain = 12.0 / (n * columns * (columns + 1.0)) * squares - 3.0 * n * (columns + 1.0);
+    let correction = 1.0 - ties / (n * (columns * columns * columns - columns));
+    if correction <= 0.0 {
+        return None;
+    }
+    let chi2 = plain / correction;
+    Some(Friedman {
+        average_ranks: sums.iter().map(|s| s / n).collect(),
+        chi2,
+        df: columns - 1.0,
+        p: super::chi2_tail(chi2, columns - 1.0),
+    })
+}

@@ -1,0 +1,163 @@
+//! Which method answers which question, as pure functions over numbers.
+//!
+//! | question | answer |
+//! |---|---|
+//! | one number per run, several runs | [`describe`] |
+//! | a treatment against the reference | [`paired`]: paired t on log ratios within blocks |
+//! | the "typical run" beside it | [`signed_rank`], [`hodges_lehmann`] |
+//! | how many blocks | [`Stopping`]; told beforehand: [`plan`] |
+//! | many comparisons | [`holm`] |
+//! | how big is big | [`verdict`], with two one-sided tests at the margin |
+//! | runs without blocks (imports) | [`welch_log`], [`welch_summary`] |
+//! | several workloads | [`combine`], [`recommend`], [`dominated`], [`switch_weight`] |
+//! | two sittings | [`diff_sittings`] |
+//! | series inside one run | [`warm_up`], [`moving`], [`series_interval`] |
+//! | noise, shown and never acted upon | [`outliers`], [`two_modes`], [`trend`], [`carry_over`] |
+//!
+//! Conventions: natural logs; every variance has n - 1; "interval" is 95 % two-sided unless the
+//! name says otherwise; what is undefined is `None`, never NaN. A positive mean of log ratios says
+//! that the treatment's value is larger; [`Better`] says whether that is good. Nothing is ever
+//! dropped or trimmed because of its value.
+//!
+//! Each function has vectors in `tests/vectors`, made by a program of another hand and checked
+//! against scipy and statsmodels; the whole procedure is simulated in `tests/procedure.rs`.
+
+mod bootstrap;
+mod describe;
+mod dist;
+mod flags;
+mod histogram;
+mod many;
+mod paired;
+mod plan;
+mod ranks;
+mod series;
+mod sittings;
+mod stop;
+mod verdict;
+mod welch;
+
+pub use bootstrap::{Bca, Statistic, bca_from, bootstrap, complete};
+pub use describe::{DeltaMedian, Described, delta_median, describe};
+pub use dist::{
+    chi2_quantile, chi2_tail, f_tail, normal_cdf, normal_quantile, t_quantile, t_tail2,
+};
+pub use flags::{
+    Carry, Followed, ModesSplit, Outliers, Trend, carry_over, outliers, sd_cutoff, trend, two_modes,
+};
+pub use histogram::{Quantile, quantile};
+pub use many::{
+    Against, Combined, Decision, Friedman, Part, Recommendation, combine, dominated, friedman,
+    recommend, switch_weight,
+};
+pub use paired::{Paired, Scale, holm, paired};
+pub use plan::{Plan, blocks_for, blocks_for_width, detectable, plan, sd_upper};
+pub use ranks::{HodgesLehmann, SignedRank, hodges_lehmann, mann_kendall, signed_rank, theil_sen};
+pub use series::{
+    Moving, SeriesInterval, WarmUp, frozen_warm_up, moving, series_interval, warm_up,
+};
+pub use sittings::{SittingChange, Sittings, diff_sittings};
+pub use stop::{Look, StopComparison, Stopped, Stopping, anytime_multiplier};
+pub use verdict::{Judged, Verdict, VerdictInput, verdict};
+pub use welch::{Summary, WelchLog, WelchSummary, welch_log, welch_summary};
+
+/// Half the width below which differences do not matter: ln(1 + 2 %).
+pub const MARGIN: f64 = 0.02;
+/// Two-sided error of intervals and tests.
+pub const ALPHA: f64 = 0.05;
+/// Below this range differences count as equal: the last bits of logarithms differ between
+/// equal ratios.
+pub const EQUAL: f64 = 1e-12;
+
+/// Which direction of a metric is good.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Better {
+    /// Throughput, operations a second.
+    #[default]
+    Higher,
+    /// Times.
+    Lower,
+}
+
+impl Better {
+    /// +1 where more is better, -1 where less is.
+    pub fn sign(self) -> f64 {
+        match self {
+            Better::Higher => 1.0,
+            Better::Lower => -1.0,
+        }
+    }
+}
+
+/// Rounds to 12 significant digits: what is printed or stored is then the same bytes whatever the
+/// last bit of a platform's logarithm.
+pub fn stored(x: f64) -> f64 {
+    if x == 0.0 || !x.is_finite() {
+        return x;
+    }
+    format!("{x:.11e}").parse().unwrap_or(x)
+}
+
+/// Mean; 0 of nothing.
+pub(crate) fn mean(values: &[f64]) -> f64 {
+    if values.is_empty() {
+        return 0.0;
+    }
+    values.iter().sum::<f64>() / values.len() as f64
+}
+
+/// Sample standard deviation (n - 1); 0 for fewer than two, and for a range below [`EQUAL`]
+/// relative to the largest value: equal numbers have no spread, whatever their last bits.
+pub(crate) fn deviation(values: &[f64]) -> f64 {
+    if values.len() < 2 {
+        return 0.0;
+    }
+    let (low, high) = range(values);
+    if high - low <= EQUAL * high.abs().max(low.abs()).max(1.0) {
+        return 0.0;
+    }
+    let m = mean(values);
+    let squares: f64 = values.iter().map(|v| (v - m) * (v - m)).sum();
+    libm::sqrt(squares / (values.len() - 1) as f64)
+}
+
+/// Least and largest; zeros of nothing.
+pub(crate) fn range(values: &[f64]) -> (f64, f64) {
+    let mut all = values.iter().copied();
+    let Some(first) = all.next() else {
+        return (0.0, 0.0);
+    };
+    all.fold((first, first), |(l, h), v| (l.min(v), h.max(v)))
+}
+
+/// Middle value, mean of the two middle ones for an even number; `None` of nothing.
+pub(crate) fn median(values: &[f64]) -> Option<f64> {
+    let mut v = values.to_vec();
+    v.sort_by(f64::total_cmp);
+    let n = v.len();
+    match (n, n % 2) {
+        (0, _) => None,
+        (_, 1) => Some(v[n / 2]),
+        _ => Some((v[n / 2 - 1] + v[n / 2]) / 2.0),
+    }
+}
+
+/// Ranks from 1, ties share the mean of theirs; in the order given.
+pub(crate) fn midranks(values: &[f64]) -> Vec<f64> {
+    let mut order: Vec<usize> = (0..values.len()).collect();
+    order.sort_by(|&a, &b| values[a].total_cmp(&values[b]));
+    let mut ranks = vec![0.0; values.len()];
+    let mut i = 0;
+    while i < order.len() {
+        let mut j = i;
+        while j + 1 < order.len() && values[order[j + 1]] == values[order[i]] {
+            j += 1;
+        }
+        let shared = (i + j) as f64 / 2.0 + 1.0;
+        for &k in &order[i..=j] {
+            ranks[k] = shared;
+        }
+        i = j + 1;
+    }
+    ranks
+}

@@ -1,0 +1,147 @@
+//! Series inside runs: warm-up, steadiness, and what a single run can say.
+
+use super::{EQUAL, deviation, mean, range, t_quantile};
+
+/// Seconds in a batch.
+const BATCH: usize = 5;
+
+/// How much to leave out at the start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WarmUp {
+    /// Seconds.
+    pub drop: usize,
+    /// The bound, half of the run, was met: it may never have been steady.
+    pub not_reached: bool,
+}
+
+/// MSER-5 on one series of seconds: the cut that makes the standard error of the rest least.
+pub fn warm_up(seconds: &[f64]) -> WarmUp {
+    let batches: Vec<f64> = seconds.chunks_exact(BATCH).map(mean).collect();
+    let bound = batches.len() / 2;
+    let score = |d: usize| {
+        let kept = &batches[d..];
+        let m = mean(kept);
+        let squares: f64 = kept.iter().map(|z| (z - m) * (z - m)).sum();
+        squares / (kept.len() * kept.len()).max(1) as f64
+    };
+    // The first of equals: nothing is dropped without need.
+    let best = (0..=bound).reduce(|a, b| if score(b) < score(a) { b } else { a });
+    let d = best.unwrap_or(0);
+    WarmUp {
+        drop: d * BATCH,
+        not_reached: bound > 0 && d == bound,
+    }
+}
+
+/// One warm-up for all runs of a cell, from those of its first block: each divided by the mean of
+/// its own second half, averaged.
+pub fn frozen_warm_up(runs: &[Vec<f64>]) -> WarmUp {
+    let seconds = runs.iter().map(Vec::len).min().unwrap_or(0);
+    let level = |run: &Vec<f64>| mean(&run[run.len() / 2..]);
+    let usable: Vec<(&Vec<f64>, f64)> = runs
+        .iter()
+        .map(|r| (r, level(r)))
+        .filter(|(_, l)| *l > 0.0)
+        .collect();
+    let averaged: Vec<f64> = (0..seconds)
+        .map(|s| mean(&usable.iter().map(|(r, l)| r[s] / l).collect::<Vec<_>>()))
+        .collect();
+    warm_up(&averaged)
+}
+
+/// Is the kept part still on the move?
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Moving {
+    /// Mean over the runs of ln(last third / middle third).
+    pub mean: f64,
+    /// 95 % interval over the runs; `None` for one.
+    pub interval95: Option<(f64, f64)>,
+    /// The interval excludes none, and the mean exceeds the margin.
+    pub moving: bool,
+}
+
+/// Over runs, after dropping the warm-up. `None` if no run has three seconds left and a positive
+/// level.
+pub fn moving(runs: &[Vec<f64>], drop: usize, margin: f64) -> Option<Moving> {
+    let growth = |run: &Vec<f64>| {
+        let kept = run.get(drop..)?;
+        let third = kept.len() / 3;
+        let (before, last) = kept.split_at(kept.len() - third);
+        let middle = &before[before.len() - third..];
+        let (m, l) = (mean(middle), mean(last));
+        (third > 0 && m > 0.0 && l > 0.0).then(|| libm::log(l / m))
+    };
+    let g: Vec<f64> = runs.iter().filter_map(growth).collect();
+    if g.is_empty() {
+        return None;
+    }
+    let m = mean(&g);
+    let interval95 = (g.len() > 1).then(|| {
+        let n = g.len() as f64;
+        let half = t_quantile(0.975, n - 1.0) * deviation(&g) / libm::sqrt(n);
+        (m - half, m + half)
+    });
+    let excludes = interval95.is_some_and(|(l, h)| l > 0.0 || h < 0.0);
+    Some(Moving {
+        mean: m,
+        interval95,
+        moving: excludes && m.abs() > libm::log1p(margin),
+    })
+}
+
+/// The mean of one run's seconds, of this run only.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SeriesInterval {
+    /// Mean.
+    pub mean: f64,
+    /// Correlation of neighbouring seconds, bias removed, in 0..=0.99; `None` without spread.
+    pub rho: Option<f64>,
+    /// Seconds' worth of independent information.
+    pub n_eff: Option<f64>,
+    /// Half-width by that.
+    pub half_ar: f64,
+    /// Half-width by ten batch means.
+    pub half_batch: f64,
+    /// The wider of the two.
+    pub half: f64,
+}
+
+/// Seconds below which nothing is said.
+const SECONDS_MIN: usize = 60;
+
+/// `None` below 60 seconds.
+pub fn series_interval(seconds: &[f64]) -> Option<SeriesInterval> {
+    let n = seconds.len();
+    if n < SECONDS_MIN {
+        return None;
+    }
+    let m = mean(seconds);
+    let (low, high) = range(seconds);
+    if high - low <= EQUAL * high.abs().max(1.0) {
+        return Some(SeriesInterval {
+            mean: m,
+            rho: None,
+            n_eff: None,
+            half_ar: 0.0,
+            half_batch: 0.0,
+            half: 0.0,
+        });
+    }
+    let squares: f64 = seconds.iter().map(|x| (x - m) * (x - m)).sum();
+    let lagged: f64 = seconds.windows(2).map(|w| (w[0] - m) * (w[1] - m)).sum();
+    let count = n as f64;
+    let rho = ((lagged / squares + 1.0 / count) / (1.0 - 4.0 / count)).clamp(0.0, 0.99);
+    let n_eff = (count * (1.0 - rho) / (1.0 + rho)).max(2.0);
+    let half_ar = t_quantile(0.975, n_eff - 1.0) * deviation(seconds) / libm::sqrt(n_eff);
+    let kept = &seconds[n % 10..];
+    let batches: Vec<f64> = kept.chunks_exact(kept.len() / 10).map(mean).collect();
+    let half_batch = t_quantile(0.975, 9.0) * deviation(&batches) / libm::sqrt(10.0);
+    Some(SeriesInterval {
+        mean: m,
+        rho: Some(rho),
+        n_eff: Some(n_eff),
+        half_ar,
+        half_batch,
+        half: half_ar.max(half_batch),
+    })
+}
