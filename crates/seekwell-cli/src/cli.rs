@@ -386,6 +386,10 @@ pub struct Explain {
     /// Exit with status 1 if any case differs from its recording
     #[arg(long)]
     pub strict: bool,
+    /// Print the rules that the reasons name, too: each with the kernel's function it lies in and
+    /// what it says
+    #[arg(long, conflicts_with_all = ["csv", "json"])]
+    pub legend: bool,
     /// Print the decision log as `id,t_ns,event`: dispatch, dispatch+ (further bios of the same
     /// request) and timer (without id); times in ns since the start
     #[arg(long, conflicts_with = "json")]

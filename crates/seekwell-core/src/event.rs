@@ -5,6 +5,7 @@
 use crate::bio::{BioId, Flags, Op};
 use crate::ioc::TaskId;
 use crate::request::RqId;
+use crate::rule::Rule;
 use crate::time::Instant;
 use crate::units::{Sector, Sectors};
 
@@ -90,10 +91,17 @@ pub struct Event {
     pub sector: Sector,
     /// Length.
     pub sectors: Sectors,
-    /// Rule that decided, for `Why`; timer slot name for `Timer`.
-    pub rule: &'static str,
-    /// Details in words.
+    /// Rule that decided, for `Why`.
+    pub rule: Option<&'static Rule>,
+    /// Details in words; for `Timer` the name of its slot.
     pub detail: String,
+}
+
+impl Event {
+    /// Name of the rule that decided; empty where none did.
+    pub fn rule_id(&self) -> &'static str {
+        self.rule.map_or("", |r| r.id)
+    }
 }
 
 /// Collects events while somebody listens.

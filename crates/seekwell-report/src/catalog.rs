@@ -2,6 +2,7 @@
 
 use crate::style::{DIM, HEAD, NAME};
 use crate::table::{Align, Table, paint, painted, wrap};
+use seekwell_core::Rule;
 use seekwell_device::{Entry, Preset};
 use seekwell_sched::registry::{Layer, SchedulerInfo};
 use seekwell_sched::tunable::{INT_MAX, Kind, Tunable, UINT_MAX};
@@ -99,7 +100,27 @@ pub fn scheduler(s: &SchedulerInfo, version: &str, width: usize) -> String {
         out += &format!("  default {}{unit}, {}\n", t.default, range(t));
         out += &wrap(t.help, 6, width);
     }
+    out.push('\n');
+    out += &rules("RULES", s.rules, width);
     section(&mut out, "SOURCE", s.source, width);
+    out
+}
+
+/// A table of rules: the name in reasons, the kernel's function, the sentence.
+pub fn rules(head: &str, rules: &[&Rule], width: usize) -> String {
+    let mut out = String::new();
+    paint(&mut out, head, HEAD);
+    paint(
+        &mut out,
+        "  as explain names them, with the kernel's function\n",
+        DIM,
+    );
+    for r in rules {
+        out += "  ";
+        paint(&mut out, r.id, NAME);
+        out += &format!("  {}\n", r.kernel);
+        out += &wrap(r.says, 6, width);
+    }
     out
 }
 
@@ -239,6 +260,10 @@ pub fn schedulers_markdown(all: &[SchedulerInfo]) -> String {
                 "| `{}` | {unit} | {} | {range} | {} |\n",
                 t.name, t.default, t.help
             );
+        }
+        out += "\n| rule in reasons | kernel function | what it says |\n|---|---|---|\n";
+        for r in s.rules {
+            out += &format!("| `{}` | `{}` | {} |\n", r.id, r.kernel, r.says);
         }
         out += &format!("\nSource: {}.\n", s.source.trim_end_matches('.'));
     }

@@ -8,7 +8,7 @@ use crate::dispatch::DispatchList;
 use crate::merge::MergeIndex;
 use seekwell_core::{
     Action, BioId, CgroupId, Contexts, Era, Event, EventLog, Instant, IocId, Nanos, Requests, RqId,
-    Sectors, State, TickClock,
+    Rule, Sectors, State, TickClock,
 };
 use std::collections::BTreeMap;
 
@@ -306,22 +306,23 @@ impl Cx {
         self.now.since(t)
     }
 
-    /// Names the rule that decided, with details made only if somebody listens.
+    /// Names the rule that decided, one of the scheduler's own table ([`seekwell_core::rules!`]),
+    /// with details made only if somebody listens.
     #[inline]
-    pub fn why(&mut self, rule: &'static str, detail: impl FnOnce() -> String) {
+    pub fn why(&mut self, rule: &'static Rule, detail: impl FnOnce() -> String) {
         if self.log.listening() {
             self.why_slow(rule, detail);
         }
     }
     /// The same where the words are always the same.
     #[inline]
-    pub fn why_text(&mut self, rule: &'static str, text: &'static str) {
+    pub fn why_text(&mut self, rule: &'static Rule, text: &'static str) {
         self.why(rule, || text.to_owned());
     }
     /// The words are put together here, so that the scheduler's own code stays small.
     #[cold]
     #[inline(never)]
-    fn why_slow(&mut self, rule: &'static str, detail: impl FnOnce() -> String) {
+    fn why_slow(&mut self, rule: &'static Rule, detail: impl FnOnce() -> String) {
         let at = self.now;
         self.log.push(|| Event {
             at,
@@ -333,7 +334,7 @@ impl Cx {
             flags: seekwell_core::Flags::empty(),
             sector: seekwell_core::Sector(0),
             sectors: Sectors(0),
-            rule,
+            rule: Some(rule),
             detail: detail(),
         });
     }
@@ -359,7 +360,7 @@ impl Cx {
             flags: r.flags,
             sector: r.sector,
             sectors: r.sectors,
-            rule: "",
+            rule: None,
             detail: String::new(),
         };
         self.log.push(|| event);

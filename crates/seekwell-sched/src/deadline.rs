@@ -39,9 +39,30 @@ pub const INFO: SchedulerInfo = SchedulerInfo {
     source: "behaviour of block/deadline-iosched.c, Linux 2.6.18, 2.6.24, 3.4, 4.0",
     per_process: false,
     hash: hash_always,
+    rules: RULES,
     tunables: |_| TUNABLES,
     make: |cx, v| Box::new(Deadline::new(cx, Generation::named(v))),
 };
+
+seekwell_core::rules! {
+    ALIAS_EVICTED: "alias-evicted", "deadline_add_rq_rb",
+        "Up to 2.6.24 a direction holds one request for each start sector: a second one sends the \
+         first to the dispatch list at once.";
+    HEAD_EXPIRED: "head-expired", "deadline_check_fifo",
+        "A batch begins with the oldest request of its direction if the deadline of that one has \
+         come.";
+    BATCH_CONTINUES: "batch-continues", "deadline_dispatch_requests",
+        "The next request of the sweep goes as long as the batch has had fewer than fifo_batch; \
+         deadlines and the other direction are not looked at.";
+    WRITES_STARVED: "writes-starved", "deadline_dispatch_requests",
+        "Where reads and writes wait, writes begin a batch after writes_starved batches of reads.";
+    SWEEP_CONTINUES: "sweep-continues", "deadline_dispatch_requests",
+        "A batch begins where the last batch of its direction stopped, if nothing has expired.";
+    LOWEST_SECTOR: "lowest-sector", "deadline_dispatch_requests",
+        "2.6.18: a sweep that has come to its end begins anew at the lowest sector.";
+    FIFO_HEAD: "fifo-head", "deadline_dispatch_requests",
+        "Later than 2.6.18: a sweep that has come to its end begins anew at the oldest request.";
+}
 
 const TUNABLES: &[Tunable] = &[
     Tunable {
@@ -144,6 +165,10 @@ impl Generation {
 const READ: usize = 0;
 const WRITE: usize = 1;
 
+fn batch_of(d: usize) -> String {
+    format!("a new batch of {}", ["reads", "writes"][d])
+}
+
 /// The scheduler.
 #[derive(Debug)]
 pub struct Deadline {
@@ -189,8 +214,8 @@ impl Deadline {
         while self.generation.evict_alias
             && let Some(i) = self.nodes.find(&self.sorted[d], key)
         {
-            cx.why("Q3", || {
-                "a second request at its start sector sends it off".to_owned()
+            cx.why(ALIAS_EVICTED, || {
+                "another one comes with its start sector".to_owned()
             });
             self.take(cx, RqId(i));
         }
@@ -249,7 +274,7 @@ impl Deadline {
                 self.starved = self.starved.wrapping_add(1);
                 let limit = self.writes_starved as u32;
                 if passed_over >= limit {
-                    cx.why("4", || {
+                    cx.why(WRITES_STARVED, || {
                         format!("writes were passed over {passed_over} times")
                     });
                     WRITE
@@ -282,7 +307,7 @@ impl Scheduler for Deadline {
             }
             if self.batch < fifo_batch {
                 let n = self.batch + 1;
-                cx.why("3", || format!("the batch goes on: {n} of {fifo_batch}"));
+                cx.why(BATCH_CONTINUES, || format!("{n} of {fifo_batch}"));
                 self.batch += 1;
                 self.take(cx, rq);
                 return 1;
@@ -293,10 +318,10 @@ impl Scheduler for Deadline {
         };
         let head = self.fifo[d].first().map(RqId);
         let fresh = if self.head_expired(cx, d) {
-            cx.why("6", || "the oldest request has expired".to_owned());
+            cx.why(HEAD_EXPIRED, || batch_of(d));
             head
         } else if let Some(rq) = self.next[d] {
-            cx.why("6", || "a new batch continues the sweep".to_owned());
+            cx.why(SWEEP_CONTINUES, || batch_of(d));
             if !self.generation.lowest_restart {
                 self.batch = 0;
             }
@@ -304,10 +329,10 @@ impl Scheduler for Deadline {
             self.take(cx, rq);
             return 1;
         } else if self.generation.lowest_restart {
-            cx.why("6", || "a new sweep from the lowest sector".to_owned());
+            cx.why(LOWEST_SECTOR, || batch_of(d));
             self.sorted[d].first().map(RqId)
         } else {
-            cx.why("6", || "no successor: from the oldest request".to_owned());
+            cx.why(FIFO_HEAD, || batch_of(d));
             head
         };
         let Some(rq) = fresh else { return 0 };

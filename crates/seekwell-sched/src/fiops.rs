@@ -36,9 +36,24 @@ pub const INFO: SchedulerInfo = SchedulerInfo {
     source: "behaviour of block/fiops-iosched.c in four published kernels",
     per_process: true,
     hash: hash_always,
+    rules: RULES,
     tunables: |v| Variant::named(v).tunables(),
     make: |_, v| Box::new(Fiops::new(Variant::named(v))),
 };
+
+seekwell_core::rules! {
+    LEAST_COST: "least-cost", "fiops_scaled_vios",
+        "A request costs at least 1, whatever the scales make of it.";
+    LEAST_SERVED: "least-served", "fiops_select_ioc",
+        "The process that was charged least goes: real time before best effort before idle class.";
+    ASYNC_WAITS: "async-waits", "fiops_select_ioc",
+        "A lone process with an async request at its head waits as long as sync requests are in \
+         flight.";
+    SYNC_OVERTAKES: "sync-overtakes", "fiops_select_ioc",
+        "A process with a sync request at its head overtakes one with an async request.";
+    DRAIN: "drain", "fiops_forced_dispatch",
+        "A drain sends everything, process by process, and charges nothing.";
+}
 
 const fn scale(name: &'static str, default: &'static str, help: &'static str) -> Tunable {
     Tunable {
@@ -222,7 +237,7 @@ impl Fiops {
         }
         c += c * (i64::from(level) - LEVEL_NORMAL) / LEVEL_DIVISOR;
         if c < 1 {
-            cx.why("Q7", || {
+            cx.why(LEAST_COST, || {
                 "the scales make the cost 0: 1 is charged".to_owned()
             });
             c = 1;
@@ -287,7 +302,7 @@ impl Fiops {
             first
         } else if tree.len() == 1 {
             if self.in_flight[1] > 0 {
-                cx.why("S3", || {
+                cx.why(ASYNC_WAITS, || {
                     let n = self.in_flight[1];
                     format!("only an async head, and {n} sync in flight: wait")
                 });
@@ -303,7 +318,7 @@ impl Fiops {
             cx_task(cx, IocId(chosen)),
             self.contexts[IocId(chosen)].vios,
         );
-        cx.why("S2", || {
+        cx.why(LEAST_SERVED, || {
             format!("{} class: pid {task} with {vios} vios", CLASSES[class])
         });
         Some((IocId(chosen), self.head(chosen)?))
@@ -315,19 +330,21 @@ impl Fiops {
         let mut at = self.by_vios.next(first);
         while let Some(ioc) = at {
             if self.head(ioc).is_some_and(|h| cx.rqs[h].sync) {
-                cx.why("S4", || "a sync head overtakes".to_owned());
+                cx.why(SYNC_OVERTAKES, || "a sync head overtakes".to_owned());
                 return ioc;
             }
             last = ioc;
             at = self.by_vios.next(ioc);
         }
         if self.fix_preempt {
-            cx.why("S4", || {
+            cx.why(SYNC_OVERTAKES, || {
                 "no sync head: repaired, the least served goes".to_owned()
             });
             return first;
         }
-        cx.why("S4", || "no sync head: the most served goes".to_owned());
+        cx.why(SYNC_OVERTAKES, || {
+            "no sync head: the most served goes".to_owned()
+        });
         last
     }
 
@@ -349,7 +366,7 @@ impl Fiops {
         for class in 0..CLASSES.len() {
             while let Some(ioc) = self.service[class].tree.first() {
                 while let Some(rq) = self.head(ioc) {
-                    cx.why("forced", || "a drain holds nothing back".to_owned());
+                    cx.why(DRAIN, || "a drain holds nothing back".to_owned());
                     self.send(cx, rq);
                     sent += 1;
                 }

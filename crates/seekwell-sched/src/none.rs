@@ -29,9 +29,18 @@ pub const INFO: SchedulerInfo = SchedulerInfo {
     source: "behaviour of block/blk-mq.c and block/blk-mq-sched.c, Linux 6.1, 6.12, 6.18",
     per_process: false,
     hash: |_| false,
+    rules: RULES,
     tunables: |_| &[],
     make: |cx, _| Box::new(NoScheduler::new(cx)),
 };
+
+seekwell_core::rules! {
+    ALL_CONTEXTS: "all-contexts", "blk_mq_flush_busy_ctxs",
+        "Everything that waits in the software contexts of a hardware context goes at once, CPU \
+         by CPU.";
+    ROUND_ROBIN: "round-robin", "blk_mq_dequeue_from_ctx",
+        "One request goes; the CPU after the one it came from is looked at first the next time.";
+}
 
 /// FIFOs of the software contexts.
 #[derive(Debug)]
@@ -73,7 +82,7 @@ impl NoScheduler {
                 }
             }
         }
-        cx.why("6c", || format!("all {before} waiting, CPU by CPU"));
+        cx.why(ALL_CONTEXTS, || format!("all {before} waiting, CPU by CPU"));
         before
     }
 }
@@ -106,7 +115,7 @@ impl Scheduler for NoScheduler {
         for step in 0..cpus {
             let cpu = (from + step) % cpus;
             if !self.fifo[cpu].is_empty() && cx.queue.hctx_of(cpu as u16) == hctx {
-                cx.why("6b", || format!("round robin: CPU {cpu}"));
+                cx.why(ROUND_ROBIN, || format!("round robin: CPU {cpu}"));
                 self.hand_out(cx, cpu, hctx);
                 self.dispatch_from[hctx as usize] = ((cpu + 1) % cpus) as u16;
                 return 1;

@@ -27,9 +27,15 @@ pub const INFO: SchedulerInfo = SchedulerInfo {
     source: "behaviour of block/noop-iosched.c and block/elevator.c, Linux 2.6.18, 2.6.24, 3.4, 4.0",
     per_process: false,
     hash: |v| v != "2.6.18",
+    rules: RULES,
     tunables: |_| &[],
     make: |_, _| Box::new(Noop::new()),
 };
+
+seekwell_core::rules! {
+    OLDEST_FIRST: "oldest-first", "noop_dispatch",
+        "The request that has waited longest goes.";
+}
 
 /// A FIFO.
 #[derive(Debug, Default)]
@@ -57,7 +63,7 @@ impl Scheduler for Noop {
         let Some(i) = self.links.pop_front(&mut self.fifo) else {
             return 0;
         };
-        cx.why("N6", || "the oldest request".to_owned());
+        cx.why_text(OLDEST_FIRST, "");
         cx.emit(RqId(i), Emit::Sorted);
         1
     }

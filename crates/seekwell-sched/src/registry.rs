@@ -7,7 +7,7 @@
 use crate::contract::Scheduler;
 use crate::cx::Cx;
 use crate::tunable::Tunable;
-use seekwell_core::{Era, OpenList, suggest};
+use seekwell_core::{Era, OpenList, Rule, suggest};
 use thiserror::Error;
 
 /// Which block layer a scheduler lives in.
@@ -44,6 +44,8 @@ pub struct SchedulerInfo {
     pub per_process: bool,
     /// Bios are searched in the end-sector hash for this version (2.6.18 noop had none).
     pub hash: fn(version: &str) -> bool,
+    /// Its rules, as reasons name them ([`seekwell_core::rules!`]).
+    pub rules: &'static [&'static Rule],
     /// Tunables of a version.
     pub tunables: fn(version: &str) -> &'static [Tunable],
     /// Makes one.

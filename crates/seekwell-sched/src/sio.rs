@@ -48,9 +48,19 @@ pub const INFO: SchedulerInfo = SchedulerInfo {
     source: "behaviour of block/sio-iosched.c in five published phone kernels and two derivatives",
     per_process: false,
     hash: hash_always,
+    rules: RULES,
     tunables: |v| Variant::named(v).tunables,
     make: |cx, v| Box::new(Sio::new(cx, Variant::named(v))),
 };
+
+seekwell_core::rules! {
+    HEAD_EXPIRED: "head-expired", "sio_choose_expired_request",
+        "Each time fifo_batch requests have gone, an expired head goes first: async write, async \
+         read, sync write, sync read.";
+    READS_BEFORE_WRITES: "reads-before-writes", "sio_choose_request",
+        "The oldest read goes, sync before async, but a write after more than writes_starved \
+         reads in a row.";
+}
 
 const fn ms(name: &'static str, default: &'static str, help: &'static str) -> Tunable {
     Tunable {
@@ -277,7 +287,9 @@ impl Sio {
         let now_j = cx.jiffies();
         for list in EXPIRY_ORDER {
             if let Some(rq) = self.fifos.first_if(list, |d| now_j > d) {
-                cx.why("D1", || format!("the head of {} has expired", NAMES[list]));
+                cx.why(HEAD_EXPIRED, || {
+                    format!("the head of {} has expired", NAMES[list])
+                });
                 return Some(rq);
             }
         }
@@ -289,7 +301,7 @@ impl Sio {
         let writes = !self.variant.two_lists && self.starved > self.writes_starved;
         let order = if writes { WRITES_FIRST } else { READS_FIRST };
         let list = order.into_iter().find(|&l| !self.fifos.is_empty(l))?;
-        cx.why("D2", || {
+        cx.why(READS_BEFORE_WRITES, || {
             let reads = self.starved;
             format!("{reads} reads since the last write: {}", NAMES[list])
         });

@@ -43,9 +43,24 @@ pub const INFO: SchedulerInfo = SchedulerInfo {
     source: "behaviour of block/vr-iosched.c in four published phone kernels",
     per_process: false,
     hash: hash_always,
+    rules: RULES,
     tunables: |v| Variant::named(v).tunables,
     make: |cx, v| Box::new(Vr::new(cx, Variant::named(v))),
 };
+
+seekwell_core::rules! {
+    ALIAS_EVICTED: "alias-evicted", "vr_add_rq_rb",
+        "Older copies hold one request for each start sector: a second one sends the first off at \
+         once.";
+    HEAD_EXPIRED: "head-expired", "vr_choose_expired_request",
+        "Each time fifo_batch requests have gone, the head that has expired and is due earliest \
+         goes first.";
+    ONE_SIDE: "one-side", "vr_choose_request",
+        "With requests on one side of the head only, the nearest of them goes.";
+    REVERSE_PENALTY: "reverse-penalty", "vr_choose_request",
+        "With requests on both sides the nearer one goes, the distance ahead being taken modulo \
+         rev_penalty (as its description has it: divided by it).";
+}
 
 const fn tunables(rev_penalty: &'static str, alias_evict: &'static str) -> [Tunable; 6] {
     [
@@ -206,7 +221,7 @@ impl Vr {
         while self.alias_evict
             && let Some(alias) = self.nodes.find(&self.sorted, start)
         {
-            cx.why("Q6", || {
+            cx.why(ALIAS_EVICTED, || {
                 "a second request at its start sector sends it off".to_owned()
             });
             self.take(cx, RqId(alias));
@@ -258,7 +273,7 @@ impl Vr {
             (_, Some(a)) => a,
             (s, None) => s?,
         };
-        cx.why("D1", || {
+        cx.why(HEAD_EXPIRED, || {
             "it has expired, and is due earliest of the two heads".to_owned()
         });
         Some(rq)
@@ -270,7 +285,7 @@ impl Vr {
             (Some(n), Some(p)) => (n, p),
             (only, None) | (None, only) => {
                 let rq = only?;
-                cx.why("D2", || "requests on one side only".to_owned());
+                cx.why(ONE_SIDE, || "requests on one side only".to_owned());
                 return Some(rq);
             }
         };
@@ -292,7 +307,7 @@ impl Vr {
             (ahead, discount(behind))
         };
         let rq = if dn <= dp { next } else { prev };
-        cx.why("D5", || {
+        cx.why(REVERSE_PENALTY, || {
             let going = if self.forward { "up" } else { "down" };
             let (taken, other) = if rq == next {
                 ("above", "below")

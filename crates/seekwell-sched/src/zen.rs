@@ -42,9 +42,18 @@ pub const INFO: SchedulerInfo = SchedulerInfo {
     source: "behaviour of block/zen-iosched.c in seven published phone kernels",
     per_process: false,
     hash: hash_always,
+    rules: RULES,
     tunables: |v| Variant::named(v).tunables,
     make: |cx, v| Box::new(Zen::new(cx, Variant::named(v))),
 };
+
+seekwell_core::rules! {
+    HEAD_EXPIRED: "head-expired", "zen_choose_expired_request",
+        "Each time fifo_batch requests have gone, a head that has expired goes first; of two, \
+         sync only if it is due earlier, and async never.";
+    OLDEST_FIRST: "oldest-first", "zen_choose_request",
+        "The oldest sync request goes; async requests only if no sync one waits.";
+}
 
 const fn tunables(defaults: [&'static str; 3]) -> [Tunable; 4] {
     [
@@ -188,29 +197,29 @@ impl Zen {
         let due = |rq| self.fifos.deadline_j(rq);
         match (head(SYNC), head(ASYNC)) {
             (Some(s), Some(a)) if due(a) > due(s) => {
-                cx.why("D2", || {
+                cx.why(HEAD_EXPIRED, || {
                     "both heads have expired, sync is due earlier".to_owned()
                 });
                 Some(s)
             }
             (Some(_), Some(a)) if self.fix_both_expired => {
-                cx.why("D2", || {
+                cx.why(HEAD_EXPIRED, || {
                     "both heads have expired, async is due earlier: repaired, it goes".to_owned()
                 });
                 Some(a)
             }
             (Some(_), Some(_)) => {
-                cx.why("D2", || {
+                cx.why(HEAD_EXPIRED, || {
                     "both heads have expired, async is due earlier: neither is taken".to_owned()
                 });
                 None
             }
             (Some(s), None) => {
-                cx.why("D2", || "the sync head has expired".to_owned());
+                cx.why(HEAD_EXPIRED, || "the sync head has expired".to_owned());
                 Some(s)
             }
             (None, Some(a)) => {
-                cx.why("D2", || "the async head has expired".to_owned());
+                cx.why(HEAD_EXPIRED, || "the async head has expired".to_owned());
                 Some(a)
             }
             (None, None) => None,
@@ -253,7 +262,7 @@ impl Scheduler for Zen {
                 true => (ASYNC, "async"),
             };
             let rq = self.fifos.first(list)?;
-            cx.why("D3", || format!("the oldest {word} request"));
+            cx.why(OLDEST_FIRST, || format!("the oldest {word} request"));
             Some(rq)
         });
         let Some(rq) = taken else { return 0 };

@@ -121,7 +121,7 @@ impl Watch {
                     *self.in_flight.entry((e.task.0, sync)).or_default() -= 1;
                     self.sync_in_flight -= u32::from(sync);
                 }
-                Action::Why if matches!(e.rule, "6.2" | "8.6" | "9.8") => {
+                Action::Why if e.rule_id() == "slice-expired" => {
                     self.slice_of = None;
                     self.async_moves = 0;
                     self.slice_spent = false;

@@ -4,7 +4,7 @@
 mod common;
 
 use common::{Folder, Shared, error_of, read, reader, swapped, written};
-use seekwell_core::{Action, Event, Flags, Instant, Op, Sector, Sectors, TaskId};
+use seekwell_core::{Action, Event, Flags, Instant, Op, Rule, Sector, Sectors, TaskId};
 use seekwell_trace::join::{NOTE_ORPHAN, NOTE_SORTED, NOTE_UNFINISHED};
 use seekwell_trace::reader::NOTE_BACKWARDS;
 use seekwell_trace::{
@@ -203,7 +203,17 @@ fn the_summary_is_not_an_event() {
     assert_eq!(read(&bytes).len(), 1);
 }
 
+const EXPIRED: &Rule = &Rule {
+    id: "head-expired",
+    kernel: "deadline_check_fifo",
+    says: "The oldest goes.",
+};
+
 fn event(us: u64, action: Action, sector: u64, n: u32) -> Event {
+    let detail = match action {
+        Action::Timer => "timer 0",
+        _ => "its time is over",
+    };
     Event {
         at: Instant::at_us(us),
         action,
@@ -214,8 +224,8 @@ fn event(us: u64, action: Action, sector: u64, n: u32) -> Event {
         flags: Flags::SYNC,
         sector: Sector(sector),
         sectors: Sectors(n),
-        rule: "D-3",
-        detail: "expired".to_string(),
+        rule: Some(EXPIRED),
+        detail: detail.to_string(),
     }
 }
 
@@ -277,12 +287,12 @@ fn text_looks_as_blkparse_prints_it() {
   8,0    0        5     0.000002000    42  M  WS 108 + 8 [task42]
   8,0    0        6     0.000003000    42  U   N [task42] 1
   8,0    0        7     0.000003000    42  I  WS 100 + 16 [task42]
-  8,0    0        8     0.000004000    42  m   N D-3 expired
+  8,0    0        8     0.000004000    42  m   N head-expired its time is over
   8,0    0        9     0.000004000    42  m   N dispatch WS 100 + 16
   8,0    0       10     0.000005000    42  D  WS 100 + 16 [task42]
   8,0    0       11     0.000006000    42  R  WS 100 + 16 [0]
   8,0    0       12     0.000007000    42  D  WS 100 + 16 [task42]
-  8,0    0       13     0.000008000    42  m   N timer D-3
+  8,0    0       13     0.000008000    42  m   N timer 0
   8,0    0       14     0.000009000    42  C  WS 100 + 16 [0]
 ";
     assert_eq!(text, want);

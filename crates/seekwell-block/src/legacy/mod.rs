@@ -365,8 +365,8 @@ impl<S: Scheduler + ?Sized, D: Device> LegacyQueue<S, D> {
             flags: seekwell_core::Flags::empty(),
             sector: Sector(0),
             sectors: seekwell_core::Sectors(0),
-            rule: ["timer 0", "timer 1", "timer 2", "timer 3"][slot as usize],
-            detail: String::new(),
+            rule: None,
+            detail: format!("timer {slot}"),
         });
     }
     fn is_2_6(&self) -> bool {

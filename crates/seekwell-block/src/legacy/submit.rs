@@ -336,7 +336,7 @@ fn queue_event(cx: &mut Cx, bio: &Bio) {
         flags: bio.flags,
         sector: bio.sector,
         sectors: bio.sectors,
-        rule: "",
+        rule: None,
         detail: String::new(),
     });
 }

@@ -92,8 +92,8 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
             flags: Flags::empty(),
             sector: Sector(0),
             sectors: Sectors(0),
-            rule: ["timer 0", "timer 1", "timer 2", "timer 3"][slot as usize & 3],
-            detail: String::new(),
+            rule: None,
+            detail: format!("timer {slot}"),
         });
     }
 }

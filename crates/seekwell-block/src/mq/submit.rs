@@ -297,7 +297,7 @@ fn bio_event(cx: &mut Cx, action: Action, bio: &Bio) {
         flags: bio.flags,
         sector: bio.sector,
         sectors: bio.sectors,
-        rule: "",
+        rule: None,
         detail: String::new(),
     });
 }

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 /// Arguments of `schedulers`.
 #[derive(Args, Debug)]
 pub struct Schedulers {
-    /// Tell all about this one: history, when not to use it, every tunable, source
+    /// Tell all about this one: history, when not to use it, every tunable and rule, source
     pub name: Option<String>,
     /// Print the page docs/schedulers.md
     #[arg(long, conflicts_with_all = ["json", "name"])]

@@ -4,9 +4,14 @@ use crate::choose::{self, Chosen};
 use crate::cli::Schedulers;
 use crate::fail::Failure;
 use crate::out::{Out, width};
+use seekwell_core::Rule;
 use seekwell_report::catalog;
 use seekwell_sched::registry;
 use serde_json::{Value, json};
+
+fn rule_json(r: &Rule) -> Value {
+    json!({ "id": r.id, "kernel": r.kernel, "says": r.says })
+}
 
 fn as_json(c: &Chosen) -> Value {
     let s = c.info;
@@ -26,6 +31,7 @@ fn as_json(c: &Chosen) -> Value {
         "not_when": s.not_when,
         "per_process": s.per_process,
         "tunables": tunables.collect::<Vec<_>>(),
+        "rules": s.rules.iter().map(|r| rule_json(r)).collect::<Vec<_>>(),
         "source": s.source,
     })
 }

@@ -193,6 +193,38 @@ fn every_scheduler_thinks_aloud() {
     }
 }
 
+/// What a reason names is explained: in the legend below the steps, and on the scheduler's page.
+#[test]
+fn every_reason_can_be_looked_up() {
+    let csv = scratch(
+        "legend.csv",
+        b"0,1,1,R,5000,8\n10,2,2,W,9000,8\n20,3,1,R,100,8\n30,4,3,S,0,8\n",
+    );
+    for s in seekwell_sched::registry() {
+        let text = good(&["explain", &csv, "--scheduler", s.name, "--legend"]);
+        let (steps, legend) = text.split_once("RULES NAMED ABOVE").expect("a legend");
+        let page = good(&["schedulers", s.name]);
+        let markdown = good(&["schedulers", "--markdown"]);
+        for line in steps.lines().filter(|l| l.contains("  because  ")) {
+            let reason = line.split_once("  because  ").expect("a reason").1.trim();
+            let id = reason.split([':', ' ']).next().expect("a name");
+            let function = reason.rsplit_once('[').expect("a function").1;
+            let row = format!("  {id}  {}\n", function.trim_end_matches(']'));
+            assert!(legend.contains(&row), "{}: {line}: {legend}", s.name);
+            assert!(page.contains(&row), "{}: {line}: {page}", s.name);
+            assert!(markdown.contains(&format!("| `{id}` | `")), "{id}");
+        }
+        let rows = legend
+            .lines()
+            .skip(1)
+            .filter(|l| l.starts_with("  ") && !l.starts_with("   "));
+        for row in rows {
+            let id = row.split_whitespace().next().expect("a name");
+            assert!(steps.contains(id), "{}: {id} is not named above", s.name);
+        }
+    }
+}
+
 #[test]
 fn controls_are_told_in_their_place() {
     let csv = scratch(

@@ -1,10 +1,12 @@
 //! A case for people: its steps with their reasons, and how far it agrees with a recording.
 
 mod agreement;
+mod legend;
 mod rounds;
 mod steps;
 
 pub use agreement::{agreement, summary};
+pub use legend::{legend, legends};
 pub use rounds::{round, rounds};
 pub use steps::{heading, steps};
 

@@ -184,6 +184,17 @@ fn arrival(steps: &[Step]) -> (String, usize) {
     (text + &said, used + more)
 }
 
+/// The rule, the figures of this decision, and where the kernel has it.
+fn reason(e: &Event) -> String {
+    let Some(rule) = e.rule else {
+        return e.detail.clone();
+    };
+    let colon = if e.detail.is_empty() { "" } else { ": " };
+    let mut out = format!("{}{colon}{} ", rule.id, e.detail);
+    paint(&mut out, &format!("[{}]", rule.kernel), DIM);
+    out
+}
+
 /// Every step of a run that kept them.
 pub fn steps(case: &Case, events: &[Step], left: &[BioId]) -> Result<String, CaseError> {
     let mut controls = Controls::new(&case.inputs()?);
@@ -212,8 +223,7 @@ pub fn steps(case: &Case, events: &[Step], left: &[BioId]) -> Result<String, Cas
                 w.plain(e.at, "arrives", &text);
             }
             Action::Why => {
-                let text = format!("{}: {}", e.rule, e.detail);
-                w.line(e.at, "because", NAME, &text);
+                w.line(e.at, "because", NAME, &reason(e));
             }
             Action::Elevator => {
                 let next = events.get(i + 1).map(|s| &s.event);
@@ -223,7 +233,7 @@ pub fn steps(case: &Case, events: &[Step], left: &[BioId]) -> Result<String, Cas
             }
             Action::Issue => w.line(e.at, "dispatch", GOOD, &format!("{who} {}", place(e))),
             Action::Complete => w.plain(e.at, "completes", &format!("{who} {}", place(e))),
-            Action::Timer => w.line(e.at, "timer", HEAD, e.rule),
+            Action::Timer => w.line(e.at, "timer", HEAD, &e.detail),
             Action::Insert => w.plain(e.at, "inserted", &format!("{who} {}", place(e))),
             other => {
                 let word = format!("{other:?}").to_lowercase();

@@ -14,6 +14,7 @@
 
 mod model;
 mod page;
+mod rules;
 #[cfg(test)]
 mod tests;
 mod tunables;
@@ -49,6 +50,7 @@ pub const INFO: SchedulerInfo = SchedulerInfo {
     source: "behaviour of the published patches 1.5.5, 3.0.1, 3.1.9 and 3.2.0, by reading",
     per_process: false,
     hash: hash_always,
+    rules: rules::RULES,
     tunables: tunables::of,
     make: |cx, v| Box::new(Adios::new(cx, v)),
 };
@@ -287,7 +289,7 @@ impl Adios {
                 };
             }
             let bias = self.bias;
-            cx.why("10", || {
+            cx.why(rules::PAGE_FILLED, || {
                 format!("takes one of type {k}, {added} + {pl} ns, bias {bias}")
             });
             self.unsort(rq);
@@ -330,7 +332,9 @@ impl Adios {
         let highest = self.version.highest_first;
         let rq = self.pages[self.current].pop(&mut self.links, highest)?;
         let left = self.pages[self.current].len();
-        cx.why("9", || format!("next of the page, {left} are left"));
+        cx.why(rules::PAGE_CONTINUES, || {
+            format!("next of the page, {left} are left")
+        });
         Some(RqId(rq))
     }
 
@@ -338,7 +342,7 @@ impl Adios {
     fn next_of_priority(&mut self, cx: &mut Cx) -> Option<RqId> {
         let q = usize::from(!self.priority[1].is_empty());
         let rq = RqId(self.links.pop_front(&mut self.priority[q])?);
-        cx.why("7", || format!("from priority queue {q}"));
+        cx.why(rules::PRIORITY_QUEUE, || format!("from priority queue {q}"));
         if self.priority[q].is_empty() {
             self.pages[self.current].aim(&cx.rqs, self.head);
         }
@@ -350,7 +354,7 @@ impl Adios {
         let Some(first) = self.links.pop_front(&mut self.barriers) else {
             return false;
         };
-        cx.why("9'", || {
+        cx.why(rules::BARRIER_LIFTED, || {
             "everything before the barrier is handed over".to_owned()
         });
         self.prioritise(cx, RqId(first), 1);
@@ -389,7 +393,7 @@ impl Scheduler for Adios {
             (r.pl, r.bytes) = (pl, bytes);
         }
         if !self.stable {
-            cx.why("2", || {
+            cx.why(rules::NOT_STABLE, || {
                 "not enough measured yet: first in, first out".to_owned()
             });
             self.prioritise(cx, rq, usize::from(!at_head));
@@ -402,7 +406,9 @@ impl Scheduler for Adios {
         {
             self.prioritise(cx, rq, 1);
         } else if self.barred || self.is_barrier(op) {
-            cx.why("4", || "behind (or as) a barrier".to_owned());
+            cx.why(rules::BEHIND_BARRIER, || {
+                "behind (or as) a barrier".to_owned()
+            });
             self.barred = true;
             self.rq[rq].place = Place::Barrier;
             cx.merge.forget(rq);
@@ -499,7 +505,9 @@ impl Scheduler for Adios {
         }
         let latency = now.since(since).0;
         if latency > self.latency_limit_ns {
-            cx.why("14", || format!("{latency} ns is too long to believe"));
+            cx.why(rules::IMPLAUSIBLE_LATENCY, || {
+                format!("{latency} ns is too long to believe")
+            });
             return;
         }
         let mut weight = 1;
@@ -507,7 +515,7 @@ impl Scheduler for Adios {
             let last = self.last_end.replace(cx.rqs[rq].end());
             weight = sample_weight(last, cx.rqs[rq].sector);
         }
-        cx.why("17", || {
+        cx.why(rules::SAMPLE, || {
             format!(
                 "type {k}: {latency} ns, predicted {}, weight {weight}",
                 r.pl
@@ -528,7 +536,9 @@ impl Scheduler for Adios {
     }
 
     fn timer(&mut self, cx: &mut Cx, _: u8) {
-        cx.why("20", || "takes over what was measured".to_owned());
+        cx.why(rules::MODEL_UPDATED, || {
+            "takes over what was measured".to_owned()
+        });
         for m in &mut self.model {
             m.update(&self.rules, cx.now());
         }

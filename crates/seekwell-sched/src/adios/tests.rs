@@ -93,7 +93,7 @@ impl Bench {
     /// What the model was fed.
     fn samples(&mut self) -> Vec<String> {
         let events = std::mem::take(&mut self.cx.log.events);
-        let fed = events.into_iter().filter(|e| e.rule == "17");
+        let fed = events.into_iter().filter(|e| e.rule == Some(rules::SAMPLE));
         fed.map(|e| e.detail).collect()
     }
     /// Lets due timers fire.

@@ -1,5 +1,6 @@
 //! Order and batches: the choice between requests of a class, and between classes.
 
+use super::rules;
 use super::wait::Wait;
 use super::{ASYNC, Anticipatory, CLASS, Place, SYNC};
 use crate::cx::{Cx, Emit};
@@ -52,7 +53,7 @@ impl Anticipatory {
     pub(super) fn sort(&mut self, cx: &mut Cx, rq: RqId) {
         let (c, key) = (Self::class(cx, rq), cx.rqs[rq].sector);
         while let Some(i) = self.nodes.find(&self.sorted[c], key) {
-            cx.why("A2", || {
+            cx.why(rules::ALIAS_EVICTED, || {
                 "another one at its start sector sends it off".to_owned()
             });
             self.take(cx, RqId(i));
@@ -133,7 +134,7 @@ impl Anticipatory {
             && self.fifo_expired(cx, c)
             && let Some(head) = self.fifo_head(c)
         {
-            cx.why("D7", || {
+            cx.why(rules::HEAD_EXPIRED, || {
                 format!("the oldest {} request has expired", CLASS[c])
             });
             rq = head;
@@ -141,7 +142,7 @@ impl Anticipatory {
         if self.changing {
             if self.inflight > 0 {
                 let n = self.inflight;
-                cx.why("D7b", || {
+                cx.why(rules::DRAIN_FIRST, || {
                     format!("{n} of the old batch are still under way")
                 });
                 return 0;
@@ -160,14 +161,16 @@ impl Anticipatory {
     /// D6: which class begins.
     pub(super) fn begin_batch(&mut self, cx: &mut Cx, reads: bool, writes: bool) -> u32 {
         let rq = if reads && !(writes && self.batch == SYNC) {
-            cx.why("D6", || "sync requests, from the oldest".to_owned());
+            cx.why(rules::SYNC_BATCH, || {
+                "sync requests, from the oldest".to_owned()
+            });
             self.changing |= self.batch == ASYNC;
             self.batch = SYNC;
             self.last_look_j[SYNC] = cx.jiffies();
             self.fifo_head(SYNC)
         } else {
             let n = self.wcount;
-            cx.why("D6", || format!("async requests, up to {n}"));
+            cx.why(rules::ASYNC_BATCH, || format!("async requests, up to {n}"));
             if self.batch == SYNC {
                 self.changing = true;
                 self.new_batch = false;

@@ -20,6 +20,7 @@
 
 mod batch;
 mod context;
+mod rules;
 mod tunables;
 mod wait;
 
@@ -45,6 +46,7 @@ pub const INFO: SchedulerInfo = SchedulerInfo {
     source: "behaviour of block/as-iosched.c, Linux 2.6.18 and 2.6.24",
     per_process: true,
     hash: hash_always,
+    rules: rules::RULES,
     tunables: |_| TUNABLES,
     make: |cx, v| Box::new(Anticipatory::new(cx, v == "2.6.18")),
 };
@@ -220,13 +222,15 @@ impl Scheduler for Anticipatory {
             if self.fifo_expired(cx, SYNC)
                 && let Some(head) = self.fifo_head(SYNC)
             {
-                cx.why("D4", || "the oldest sync request has expired".to_owned());
+                cx.why(rules::HEAD_EXPIRED, || {
+                    "the oldest sync request has expired".to_owned()
+                });
                 return self.serve(cx, head, true);
             }
             if self.can_anticipate(cx, rq) {
                 self.start(cx);
                 let state = self.wait;
-                cx.why("D4", || {
+                cx.why(rules::IDLE_STARTS, || {
                     format!("waits for the process served last ({state:?})")
                 });
                 return 0;
@@ -237,7 +241,9 @@ impl Scheduler for Anticipatory {
                 if reads && !writes {
                     self.batch_end_j = cx.jiffies() + self.batch_expire_j[SYNC];
                 }
-                cx.why("D5", || format!("the {} batch goes on", CLASS[self.batch]));
+                cx.why(rules::BATCH_CONTINUES, || {
+                    format!("the {} batch goes on", CLASS[self.batch])
+                });
                 self.serve(cx, rq, false)
             }
             None => self.begin_batch(cx, reads, writes),
@@ -368,7 +374,9 @@ impl Scheduler for Anticipatory {
         if !self.waiting() {
             return;
         }
-        cx.why("T", || "nothing came: the wait is over".to_owned());
+        cx.why(rules::IDLE_IN_VAIN, || {
+            "nothing came: the wait is over".to_owned()
+        });
         self.wait = Wait::Finished;
         cx.kick();
         if let Some(x) = self.antic_ctx {

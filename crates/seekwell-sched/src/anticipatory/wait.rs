@@ -1,9 +1,10 @@
 //! The anticipation: when the disk is left idle, for whom, and what ends the waiting.
 
 use super::context::{Ctx, ONE, decay};
+use super::rules;
 use super::{ANTIC, Anticipatory, SYNC};
 use crate::cx::Cx;
-use seekwell_core::RqId;
+use seekwell_core::{RqId, Rule};
 
 /// Sectors around the head that are near at once after a completion.
 const NEAR: u64 = 8192;
@@ -99,16 +100,16 @@ impl Anticipatory {
         cx: &mut Cx,
         rq: Option<RqId>,
         x: Ctx,
-    ) -> Option<&'static str> {
+    ) -> Option<&'static Rule> {
         let now = cx.jiffies();
         if rq.is_some_and(|r| self.ctx_of(r) == Some(x)) {
-            return Some("B1");
+            return Some(rules::ANTICIPATED_CAME);
         }
         if self.ctx_done && now.saturating_sub(self.antic_start_j) >= self.antic_expire_j {
-            return Some("B2");
+            return Some(rules::WAITED_ENOUGH);
         }
         if self.ctxs[x].queued > 0 || self.ctxs[x].dispatched > 0 {
-            return Some("B3");
+            return Some(rules::STILL_QUEUED);
         }
         if let Some(r) = rq
             && Self::class(cx, r) == SYNC
@@ -120,24 +121,24 @@ impl Anticipatory {
             }
             let (start, end) = (cx.rqs[r].sector, cx.rqs[r].end());
             self.ctxs[x].history(&mut self.all, cx.hz(), now, start, end);
-            return Some("B4");
+            return Some(rules::CLOSE_REQUEST);
         }
         if !self.ctxs[x].alive {
             self.may_exit(x);
             if self.all.no_coop > ONE / 2 {
-                return Some("B5");
+                return Some(rules::PROCESS_GONE);
             }
         }
         let think_j = match self.ctxs[x].tt_samples {
             0 => {
                 if self.all.exit_prob * self.all.no_coop > ONE * ONE / 2 {
-                    return Some("B6");
+                    return Some(rules::THINKS_TOO_LONG);
                 }
                 self.all.new_tt_mean
             }
             _ => self.ctxs[x].tt_mean,
         };
-        (think_j > self.antic_expire_j).then_some("B6")
+        (think_j > self.antic_expire_j).then_some(rules::THINKS_TOO_LONG)
     }
     /// D4: shall the disk rather stay idle than serve `rq`?
     pub(super) fn can_anticipate(&mut self, cx: &mut Cx, rq: Option<RqId>) -> bool {

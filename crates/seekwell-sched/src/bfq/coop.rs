@@ -2,6 +2,7 @@
 
 use super::core::{CLOSE, Core, QId, Variant};
 use super::entity::IDLE;
+use super::rules;
 use crate::cx::Cx;
 use seekwell_core::rbtree::Descent;
 use seekwell_core::{IocId, Sector};
@@ -128,7 +129,9 @@ impl<X: Variant> Core<X> {
             self.burst_add(q);
             return;
         }
-        cx.why("4.10", || format!("{threshold} new queues: a large burst"));
+        cx.why(rules::LARGE_BURST, || {
+            format!("{threshold} new queues: a large burst")
+        });
         self.large_burst = true;
         while let Some(member) = self.burst_links.pop_front(&mut self.burst) {
             self.qm(member).in_large_burst = true;

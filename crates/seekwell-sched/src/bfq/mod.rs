@@ -14,6 +14,7 @@ pub mod core;
 pub mod entity;
 pub mod mq;
 pub mod queue;
+mod rules;
 pub mod tree;
 pub mod v7;
 
@@ -36,6 +37,7 @@ pub const INFO_SQ: SchedulerInfo = SchedulerInfo {
     source: "behaviour of the BFQ-v7r8 (with early queue merge) and v7r5 patches for Linux 3.4",
     per_process: true,
     hash: hash_always,
+    rules: rules::RULES,
     tunables: |v| {
         if v == "v7r5" {
             v7::tunables::V7R5
@@ -60,6 +62,7 @@ pub const INFO: SchedulerInfo = SchedulerInfo {
     source: "behaviour of block/bfq-iosched.c, bfq-wf2q.c and bfq-cgroup.c, Linux 6.1, 6.12, 6.18",
     per_process: true,
     hash: hash_always,
+    rules: rules::RULES,
     tunables: |_| mq::tunables::TUNABLES,
     make: |cx, _| Box::new(mq::Bfq::new(cx)),
 };

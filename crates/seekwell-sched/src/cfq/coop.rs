@@ -2,6 +2,7 @@
 //! the merging and splitting of queues that work on the same area.
 
 use super::Cfq;
+use super::rules;
 use super::sorted::NONE;
 use crate::cx::Cx;
 use seekwell_core::{Descent, IocId, RqId};
@@ -102,14 +103,16 @@ impl Cfq {
         } else {
             (target, q, theirs)
         };
-        cx.why("7.7", || format!("queue {from} is to merge into {to}"));
+        cx.why(rules::MERGE_PLANNED, || {
+            format!("queue {from} is to merge into {to}")
+        });
         self.qm(from).merge_to = Some(to);
         self.qm(to).refs += refs;
     }
 
     /// The context moves from `q` to the queue it was to be merged into.
     pub(super) fn follow_merge(&mut self, cx: &mut Cx, ioc: IocId, q: u32, to: u32) -> u32 {
-        cx.why("7.7", || {
+        cx.why(rules::QUEUES_MERGED, || {
             format!("the process of queue {q} joins queue {to}")
         });
         self.ctx.at(ioc).queue[1] = to;
@@ -126,7 +129,9 @@ impl Cfq {
             x.split_coop = false;
             return Some(q);
         }
-        cx.why("7.7", || format!("a process leaves the shared queue {q}"));
+        cx.why(rules::QUEUE_SPLIT, || {
+            format!("a process leaves the shared queue {q}")
+        });
         self.ctx.at(ioc).queue[1] = NONE;
         self.drop_merge_chain(cx, q);
         self.put(cx, q);

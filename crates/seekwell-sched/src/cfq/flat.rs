@@ -2,6 +2,7 @@
 
 use super::context::Ctxs;
 use super::numbers::{self, Choice};
+use super::rules;
 use super::sorted::{Held, NONE, Tables};
 use super::tunables::Settings;
 use super::{IDLE_TIMER, Version};
@@ -288,7 +289,7 @@ impl Flat {
         };
         if window != was {
             self.qm(q).idle_window = window;
-            cx.why("8.4", || {
+            cx.why(rules::IDLE_WINDOW, || {
                 let word = if window { "gets" } else { "loses" };
                 format!("queue {q} {word} its idle window")
             });
@@ -313,7 +314,7 @@ impl Flat {
         x.must_dispatch = true;
         x.wait_request = true;
         cx.arm_jiffy(IDLE_TIMER, cx.jiffies() + wait);
-        cx.why("arm", || {
+        cx.why(rules::IDLE_ARMED, || {
             format!("idles up to {wait} jiffies for queue {q}")
         });
         true

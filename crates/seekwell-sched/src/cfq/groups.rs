@@ -3,6 +3,7 @@
 
 use super::numbers::ThinkTime;
 use super::queue::Kind;
+use super::rules;
 use super::weights::{SERVICE_SHIFT, WEIGHT_DEFAULT};
 use super::{Cfq, Version};
 use crate::cx::Cx;
@@ -348,7 +349,9 @@ impl Cfq {
             rank: serving.rank,
             kind: serving.kind,
         };
-        cx.why("6.3", || format!("group {group} is charged {charge}"));
+        cx.why(rules::GROUP_CHARGED, || {
+            format!("group {group} is charged {charge}")
+        });
     }
 
     /// First group of the tree; moves the least virtual time along.

@@ -1,5 +1,6 @@
 //! 3.4 and 4.0: completions, idle waits, the idle timer, and finding out whether the device queues.
 
+use super::rules;
 use super::{Cfq, IDLE_TIMER};
 use crate::cx::Cx;
 use seekwell_core::RqId;
@@ -83,7 +84,7 @@ impl Cfq {
             x.allocated_slice = slice;
             x.slice_end = now + slice;
             x.slice_new = false;
-            cx.why("C5", || {
+            cx.why(rules::SLICE_STARTS, || {
                 format!("the slice of queue {q} starts: {slice} jiffies")
             });
         }
@@ -96,7 +97,7 @@ impl Cfq {
             x.slice_end = now + extra;
             x.wait_busy = true;
             cx.why_text(
-                "C5",
+                rules::WAIT_BUSY,
                 "the last queue of its group gets time for one more request",
             );
         }
@@ -140,7 +141,10 @@ impl Cfq {
             return;
         }
         if self.thinks_longer_than(x.slice_end.wrapping_sub(now)) {
-            cx.why_text("arm", "the process thinks longer than its slice lasts");
+            cx.why_text(
+                rules::THINKS_TOO_LONG,
+                "the process thinks longer than its slice lasts",
+            );
             return;
         }
         if for_group && self.g(x.group).busy > 1 {
@@ -152,7 +156,7 @@ impl Cfq {
         };
         self.qm(q).wait_request = true;
         cx.arm_jiffy(IDLE_TIMER, now + wait);
-        cx.why("arm", || {
+        cx.why(rules::IDLE_ARMED, || {
             format!("idles up to {wait} jiffies for queue {q}")
         });
     }
@@ -171,7 +175,9 @@ impl Cfq {
                     }
                     self.qm(a).deep = false;
                 }
-                cx.why("timer", || format!("idling for queue {a} was in vain"));
+                cx.why(rules::IDLE_IN_VAIN, || {
+                    format!("idling for queue {a} was in vain")
+                });
                 self.expire(cx, a, false);
             }
         }

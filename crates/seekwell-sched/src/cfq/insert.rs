@@ -3,6 +3,7 @@
 
 use super::Cfq;
 use super::queue::Kind;
+use super::rules;
 use crate::cx::Cx;
 use seekwell_core::{Flags, IocId, RqId, Sectors};
 
@@ -110,7 +111,7 @@ impl Cfq {
         };
         if window != x.idle_window {
             x.idle_window = window;
-            cx.why("5.3", || {
+            cx.why(rules::IDLE_WINDOW, || {
                 let word = if window { "gets" } else { "loses" };
                 format!("queue {q} {word} its idle window")
             });
@@ -124,19 +125,24 @@ impl Cfq {
                 return;
             }
             if cx.rqs[rq].sectors > PAGE || self.busy > 1 {
-                cx.why_text("5.4", "the awaited request: the idle wait ends");
+                cx.why_text(
+                    rules::AWAITED_REQUEST,
+                    "the awaited request: the idle wait ends",
+                );
                 cx.disarm(super::IDLE_TIMER);
                 self.qm(q).wait_request = false;
                 cx.run_queue();
             } else {
                 cx.why_text(
-                    "5.4",
+                    rules::AWAITED_IS_SMALL,
                     "the awaited request is small and alone: the timer runs on",
                 );
                 self.qm(q).must_dispatch = true;
             }
         } else if let Some(reason) = self.preempts(cx, q, rq) {
-            cx.why("5.5", || format!("queue {q} preempts: {reason}"));
+            cx.why(rules::PREEMPTION, || {
+                format!("queue {q} preempts: {reason}")
+            });
             self.preempt(cx, q);
             cx.run_queue();
         }

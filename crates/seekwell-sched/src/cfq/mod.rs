@@ -27,6 +27,7 @@ mod idle;
 mod insert;
 mod numbers;
 mod queue;
+mod rules;
 mod select;
 mod sorted;
 #[cfg(test)]
@@ -69,6 +70,7 @@ pub const INFO: SchedulerInfo = SchedulerInfo {
     source: "behaviour of block/cfq-iosched.c, Linux 2.6.18, 2.6.24, 2.6.25, 3.4, 4.0",
     per_process: true,
     hash: hash_always,
+    rules: rules::RULES,
     tunables: |v| tunables::tunables(Version::named(v)),
     make: |cx, v| match Version::named(v) {
         Version::V2_6_18 => Box::new(v2_6_18::Cfq18::new(cx)),
@@ -247,7 +249,10 @@ impl Scheduler for Cfq {
         let x = self.qm(q);
         if x.wait_request && !x.must_alloc_slice {
             x.must_alloc_slice = true;
-            cx.why_text("5.8", "the awaited process may allocate beyond the limit");
+            cx.why_text(
+                rules::MUST_ALLOCATE,
+                "the awaited process may allocate beyond the limit",
+            );
             return MayQueue::Must;
         }
         MayQueue::May

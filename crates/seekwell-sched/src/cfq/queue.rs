@@ -4,6 +4,7 @@
 use super::Cfq;
 use super::groups::{ROOT, TreeId};
 use super::numbers::Choice;
+use super::rules;
 use super::sorted::{Held, NONE};
 use super::{Version, numbers};
 use crate::cx::Cx;
@@ -302,7 +303,10 @@ impl Cfq {
         if x.moved {
             self.ctx.at(ioc).moved = false;
             if x.queue[1] != NONE {
-                cx.why_text("3", "the process moved to another group: new queue");
+                cx.why_text(
+                    rules::GROUP_CHANGED,
+                    "the process moved to another group: new queue",
+                );
                 self.ctx.at(ioc).queue[1] = NONE;
                 // The kernel forgets the references of a planned merge here and leaks them.
                 self.drop_merge_chain(cx, x.queue[1]);
@@ -390,7 +394,9 @@ impl Cfq {
             "cfq: a queue is freed with requests in it"
         );
         if self.active == Some(q) {
-            cx.why("7.7", || format!("queue {q} has lost its last user"));
+            cx.why(rules::LAST_USER_GONE, || {
+                format!("queue {q} has lost its last user")
+            });
             self.expire(cx, q, false);
             self.kick(cx);
         }
@@ -408,7 +414,10 @@ impl Cfq {
                 continue;
             }
             if self.active == Some(q) {
-                cx.why_text("7.8", "the process of the active queue has exited");
+                cx.why_text(
+                    rules::PROCESS_EXITED,
+                    "the process of the active queue has exited",
+                );
                 self.expire(cx, q, false);
                 self.kick(cx);
             }

@@ -3,8 +3,9 @@
 use super::Cfq;
 use super::groups::{Rank, TreeId};
 use super::queue::Kind;
+use super::rules;
 use crate::cx::{Cx, Emit};
-use seekwell_core::RqId;
+use seekwell_core::{RqId, Rule};
 
 /// A workload slice lasts at least this long, jiffies.
 const WORKLOAD_SLICE_MIN: u64 = 2;
@@ -86,7 +87,7 @@ impl Cfq {
                 self.q(q).slice_end.wrapping_sub(now) as i64
             };
         }
-        cx.why("6.2", || {
+        cx.why(rules::SLICE_EXPIRED, || {
             let how = if timed_out { "in its time" } else { "early" };
             format!("the slice of queue {q} ends {how}")
         });
@@ -129,7 +130,9 @@ impl Cfq {
             }
         };
         if let Some(q) = q {
-            cx.why("NEW", || format!("queue {q} becomes active"));
+            cx.why(rules::QUEUE_ACTIVATED, || {
+                format!("queue {q} becomes active")
+            });
         }
         self.activate_queue(cx, q);
         q
@@ -140,27 +143,35 @@ impl Cfq {
         let x = self.q(a);
         let empty = x.held.is_empty();
         if self.rq_queued == 0 {
-            cx.why_text("S1", "nothing is queued anywhere");
+            cx.why_text(rules::NOTHING_QUEUED, "nothing is queued anywhere");
             return Verdict::Wait;
         }
         if x.wait_busy && !empty {
-            cx.why_text("S2", "the awaited request came after the slice");
+            cx.why_text(
+                rules::AWAITED_CAME,
+                "the awaited request came after the slice",
+            );
             return Verdict::Expire(None);
         }
         let alone = self.g(x.group).busy == 1;
         if x.slice_used(now) && !x.must_dispatch {
             if alone && empty && x.dispatched > 0 && self.should_idle(cx, a) {
-                cx.why_text("S3", "slice over, but its group would lose its place");
+                cx.why_text(
+                    rules::LAST_OF_GROUP,
+                    "slice over, but its group would lose its place",
+                );
                 return Verdict::Wait;
             }
-            return self.group_idle(cx, a, "S3");
+            return self.group_idle(cx, a, rules::SLICE_USED);
         }
         if !empty {
-            cx.why("S4", || format!("queue {a} has requests and time"));
+            cx.why(rules::SLICE_CONTINUES, || {
+                format!("queue {a} has requests and time")
+            });
             return Verdict::Keep;
         }
         if let Some(c) = self.cooperator(cx, a) {
-            cx.why("S5", || {
+            cx.why(rules::CLOSE_COOPERATOR, || {
                 format!("queue {c} has a request close to the head")
             });
             if self.q(a).merge_to.is_none() {
@@ -169,7 +180,7 @@ impl Cfq {
             return Verdict::Expire(Some(c));
         }
         if cx.armed(super::IDLE_TIMER) {
-            cx.why_text("S6", "idling for the active queue");
+            cx.why_text(rules::IDLING, "idling for the active queue");
             return Verdict::Wait;
         }
         let x = self.qm(a);
@@ -178,20 +189,29 @@ impl Cfq {
         if x.seeky() && x.idle_window && (x.slice_new || early) {
             x.deep = false;
             x.idle_window = false;
-            cx.why_text("S7", "the device outruns a deep seeky queue");
+            cx.why_text(
+                rules::DEEP_SEEKY_OUTRUN,
+                "the device outruns a deep seeky queue",
+            );
         }
         if self.q(a).dispatched > 0 && self.should_idle(cx, a) {
-            cx.why_text("S8", "waiting for the active queue's own requests");
+            cx.why_text(
+                rules::OWN_IN_FLIGHT,
+                "waiting for the active queue's own requests",
+            );
             return Verdict::Wait;
         }
-        self.group_idle(cx, a, "GIDLE")
+        self.group_idle(cx, a, rules::NOT_WORTH_IDLING)
     }
 
-    fn group_idle(&self, cx: &mut Cx, a: u32, rule: &'static str) -> Verdict {
+    fn group_idle(&self, cx: &mut Cx, a: u32, rule: &'static Rule) -> Verdict {
         let limit = self.set.group_idle_j;
         let g = self.g(self.q(a).group);
         if limit > 0 && g.busy == 1 && g.dispatched > 0 && !g.think.big(limit) {
-            cx.why_text("GIDLE", "waiting for the group's requests in flight");
+            cx.why_text(
+                rules::GROUP_IDLE,
+                "waiting for the group's requests in flight",
+            );
             return Verdict::Wait;
         }
         cx.why(rule, || format!("queue {a} gives the disk away"));
@@ -223,7 +243,9 @@ impl Cfq {
         } else {
             self.serving.rank = Rank::Idle;
             self.serving.expires = now + 1;
-            cx.why("7.4", || format!("group {group}: only IDLE queues"));
+            cx.why(rules::WORKLOAD_CHOSEN, || {
+                format!("group {group}: only IDLE queues")
+            });
             return Some(());
         };
         let id = TreeId::new(self.serving.rank, self.serving.kind);
@@ -260,7 +282,7 @@ impl Cfq {
         }
         let slice = slice.max(WORKLOAD_SLICE_MIN);
         self.serving.expires = cx.jiffies() + slice;
-        cx.why("7.4", || {
+        cx.why(rules::WORKLOAD_CHOSEN, || {
             format!("group {group} {rank:?}: {kind:?} workload for {slice} jiffies")
         });
     }
@@ -306,7 +328,10 @@ impl Cfq {
         if cx.jiffies() < self.t.own[head].deadline_j {
             return None;
         }
-        cx.why_text("7.3", "the oldest request of the queue has expired");
+        cx.why_text(
+            rules::FIFO_EXPIRED,
+            "the oldest request of the queue has expired",
+        );
         Some(head)
     }
 
@@ -328,11 +353,14 @@ impl Cfq {
     fn may_dispatch(&self, cx: &mut Cx, q: u32) -> bool {
         let x = self.q(q);
         if self.in_flight[0] > 0 && self.should_idle(cx, q) {
-            cx.why_text("7.3a", "async requests are still in flight");
+            cx.why_text(rules::ASYNC_IN_FLIGHT, "async requests are still in flight");
             return false;
         }
         if !x.sync && self.in_flight[1] > 0 {
-            cx.why_text("7.3b", "sync requests are in flight: async waits");
+            cx.why_text(
+                rules::SYNC_IN_FLIGHT,
+                "sync requests are in flight: async waits",
+            );
             return false;
         }
         let dispatched = u64::from(x.dispatched);
@@ -347,7 +375,9 @@ impl Cfq {
                 x.slice_new || cx.jiffies() + left > x.slice_end
             };
             if x.is_idle() || (self.busy > 1 && !promoted && soon()) {
-                cx.why("7.3d", || format!("queue {q} has {dispatched} in flight"));
+                cx.why(rules::SLICE_ENDS_SOON, || {
+                    format!("queue {q} has {dispatched} in flight")
+                });
                 return false;
             }
             limit = match self.busy == 1 || promoted {
@@ -364,7 +394,9 @@ impl Cfq {
             limit = limit.min(depth);
         }
         if dispatched >= limit {
-            cx.why("7.3f", || format!("queue {q} may have {limit} in flight"));
+            cx.why(rules::DEPTH_REACHED, || {
+                format!("queue {q} may have {limit} in flight")
+            });
         }
         dispatched < limit
     }

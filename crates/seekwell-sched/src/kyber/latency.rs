@@ -53,7 +53,7 @@ impl Histogram {
             rest -= n;
         }
         self.0 = [0; BUCKETS];
-        cx.why("14", || {
+        cx.why(super::rules::PERCENTILE, || {
             format!("p{percent} of {samples} samples lies in bucket {found}")
         });
         Some(found)

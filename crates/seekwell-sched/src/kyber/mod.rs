@@ -12,6 +12,7 @@
 //! order among several hardware queues that wait for a token.
 
 mod latency;
+mod rules;
 #[cfg(test)]
 mod tests;
 
@@ -36,6 +37,7 @@ pub const INFO: SchedulerInfo = SchedulerInfo {
     source: "behaviour of block/kyber-iosched.c, Linux 6.1, 6.12, 6.18",
     per_process: false,
     hash: |_| false,
+    rules: rules::RULES,
     tunables: |_| TUNABLES,
     make: |cx, v| Box::new(Kyber::new(cx, v == "6.1")),
 };
@@ -179,7 +181,9 @@ impl Kyber {
         }
         pool.awaited = true;
         let size = pool.size;
-        cx.why("5", || format!("{}: all {size} tokens are out", NAMES[d]));
+        cx.why(rules::TOKENS_OUT, || {
+            format!("{}: all {size} tokens are out", NAMES[d])
+        });
         false
     }
 
@@ -230,7 +234,7 @@ impl Kyber {
             self.pools[d].used,
             self.pools[d].size,
         );
-        cx.why("3", || {
+        cx.why(rules::DOMAIN_TURN, || {
             format!("{} {n} of {of}, token {used} of {size}", NAMES[d])
         });
         cx.emit(rq, Emit::Tail);
@@ -258,7 +262,7 @@ impl Kyber {
                 let old = pool.size;
                 pool.size = (old * (x + 1) / 4).clamp(1, MAX_TOKENS[d]);
                 let new = pool.size;
-                cx.why("16", || {
+                cx.why(rules::POOL_RESIZED, || {
                     let device = if bad { "slow" } else { "good" };
                     format!(
                         "{}: {old} -> {new} tokens (device {device}, p99 in bucket {x})",

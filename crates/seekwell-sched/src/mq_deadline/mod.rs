@@ -19,6 +19,7 @@
 //! flag, processes and the level inside a class are ignored. No timers, no idling.
 
 mod pick;
+mod rules;
 #[cfg(test)]
 mod tests;
 mod tunables;
@@ -51,6 +52,7 @@ pub const INFO: SchedulerInfo = SchedulerInfo {
     source: "behaviour of block/mq-deadline.c, Linux 5.10, 6.1, 6.12, 6.18",
     per_process: false,
     hash: crate::registry::hash_always,
+    rules: rules::RULES,
     tunables: tunables::list,
     make: |cx, v| Box::new(MqDeadline::new(cx, Generation::named(v))),
 };
@@ -258,7 +260,7 @@ impl Scheduler for MqDeadline {
             }
             // A drain must hold nothing back.
             if self.class[c].queued() > 0 && !force {
-                cx.why("7", || {
+                cx.why(rules::HIGHER_CLASS_BUSY, || {
                     format!("{} is still in flight: lower classes wait", CLASS_NAMES[c])
                 });
                 return 0;

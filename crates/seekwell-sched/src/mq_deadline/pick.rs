@@ -1,6 +1,7 @@
 //! Which request goes next: at-head inserts, aged classes, then classes in order; inside a class
 //! the batch, its direction and its start.
 
+use super::rules;
 use super::{BE, CLASS_NAMES, IDLE, MqDeadline, READ, WRITE};
 use crate::cx::{Cx, Emit};
 use seekwell_core::RqId;
@@ -41,7 +42,7 @@ impl MqDeadline {
                 let passed_over = self.starved;
                 self.starved = self.starved.wrapping_add(1);
                 if passed_over >= self.writes_starved as u32 {
-                    cx.why("8b", || {
+                    cx.why(rules::WRITES_STARVED, || {
                         format!("writes were passed over {passed_over} times")
                     });
                     WRITE
@@ -79,7 +80,7 @@ impl MqDeadline {
         }
         let rq = if let Some(rq) = self.in_batch(c) {
             let (n, of) = (self.batching + 1, self.fifo_batch);
-            cx.why("8a", || format!("the batch goes on: {n} of {of}"));
+            cx.why(rules::BATCH_CONTINUES, || format!("{n} of {of}"));
             rq
         } else {
             let Some(d) = self.choose_direction(cx, c) else {
@@ -95,20 +96,20 @@ impl MqDeadline {
                         .expect("a direction with requests"),
                 ),
             };
-            cx.why("8d", || {
-                let way = ["reads", "writes"][d];
-                match (expired, next.is_some()) {
-                    (true, _) => format!("new batch of {way}: the oldest has expired"),
-                    (_, true) => format!("new batch of {way}: the sweep goes on"),
-                    _ => format!("new batch of {way}: no successor, from the oldest"),
-                }
+            let rule = match (expired, next.is_some()) {
+                (true, _) => rules::HEAD_EXPIRED,
+                (_, true) => rules::SWEEP_CONTINUES,
+                _ => rules::FIFO_HEAD,
+            };
+            cx.why(rule, || {
+                format!("a new batch of {}", ["reads", "writes"][d])
             });
             self.last_dir = d;
             self.batching = 0;
             rq
         };
         if self.started_after(cx, rq, latest_j) {
-            cx.why("8e", || {
+            cx.why(rules::NOT_AGED, || {
                 format!("{} is not old enough to pass", CLASS_NAMES[c])
             });
             return false;
@@ -146,7 +147,7 @@ impl MqDeadline {
         let class = &mut self.class[info.class as usize];
         class.latest_pos[d] = cx.rqs[rq].sector;
         class.dispatched += 1;
-        cx.why("5", || "inserted at the head".to_owned());
+        cx.why(rules::AT_HEAD, || "inserted at the head".to_owned());
         cx.emit(rq, Emit::Tail);
     }
 
@@ -159,7 +160,7 @@ impl MqDeadline {
         let latest_j = cx.jiffies() as i64 - self.prio_aging_j as i64;
         for c in [BE, IDLE] {
             if self.class[c].queued() > 0 && self.try_class(cx, c, latest_j) {
-                cx.why("6", || {
+                cx.why(rules::CLASS_AGED, || {
                     format!("{} passes: it waited long enough", CLASS_NAMES[c])
                 });
                 return true;

@@ -3,7 +3,19 @@
 use super::*;
 use crate::cx::QueueFacts;
 use proptest::prelude::*;
-use seekwell_core::{Action, CgroupId, Flags, Instant, Nanos, State, TaskId, TickClock};
+use seekwell_core::{Action, CgroupId, Flags, Instant, Nanos, Rule, State, TaskId, TickClock};
+
+fn begins_batch(rule: Option<&Rule>) -> bool {
+    let begin = [
+        rules::HEAD_EXPIRED,
+        rules::SWEEP_CONTINUES,
+        rules::FIFO_HEAD,
+    ];
+    rule.is_some_and(|r| begin.contains(&r))
+}
+fn continues(rule: Option<&Rule>) -> bool {
+    rule == Some(rules::BATCH_CONTINUES)
+}
 
 #[derive(Clone, Copy, Debug)]
 enum Step {
@@ -101,7 +113,7 @@ impl Bench {
             !self.waiting.is_empty() && self.waiting.len() > given as usize
         );
         // Also a probe that failed ends the batch (Q5).
-        if self.cx.log.events.iter().any(|e| e.rule == "8d") {
+        if self.cx.log.events.iter().any(|e| begins_batch(e.rule)) {
             self.in_batch = 0;
         }
         if given == 0 {
@@ -143,8 +155,11 @@ impl Bench {
             .map(|e| e.rule)
             .collect();
         // The rule that chose it is the last of these; earlier ones belong to probes that failed.
-        let chose = rules.iter().rev().find(|r| ["8a", "8d"].contains(r));
-        if chose == Some(&"8a") {
+        let chose = rules
+            .iter()
+            .rev()
+            .find(|r| continues(**r) || begins_batch(**r));
+        if chose.is_some_and(|r| continues(*r)) {
             let last = self.last[class as usize][dir];
             assert!(sector >= last, "P1: {sector} behind {last} inside a batch");
         }
@@ -180,7 +195,7 @@ impl Bench {
 
     /// P3, one class: read batches that began while a write waited.
     fn watch_starvation(&mut self, writes_waited: bool) {
-        let began = self.cx.log.events.iter().any(|e| e.rule == "8d");
+        let began = self.cx.log.events.iter().any(|e| begins_batch(e.rule));
         if !writes_waited {
             self.read_batches = 0;
         } else if began && self.s.last_dir == READ {

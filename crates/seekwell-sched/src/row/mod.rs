@@ -15,6 +15,7 @@
 //! Left out: the first posting of 2012 (one cycle over all queues, ioprio ignored). Mended: text
 //! that is no number is rejected, where the original stored what happened to be on the stack.
 
+mod rules;
 mod variant;
 
 pub use variant::Variant;
@@ -39,6 +40,7 @@ pub const INFO: SchedulerInfo = SchedulerInfo {
     source: "behaviour of block/row-iosched.c in three published phone kernels of 2013 and 2014",
     per_process: true,
     hash: hash_always,
+    rules: rules::RULES,
     tunables: |v| Variant::named(v).tunables(),
     make: |_, v| Box::new(Row::new(Variant::named(v))),
 };
@@ -163,7 +165,7 @@ impl Row {
     /// Rule T: (re)starts the timer.
     fn idle(&mut self, cx: &mut Cx, queue: usize) {
         let until = cx.now() + Nanos::from_ms(self.idle_ms);
-        cx.why("T", || {
+        cx.why(rules::IDLE_STARTS, || {
             format!("{} is empty: idle for it until {until}", NAMES[queue])
         });
         self.idle_for = Some(queue);
@@ -181,18 +183,22 @@ impl Row {
         if self.waits(Class::Rt) {
             self.stop_idling(cx);
             if self.regular_starved() {
-                cx.why("D2a", || "best effort has waited long enough".to_owned());
+                cx.why(rules::REGULAR_STARVED, || {
+                    "best effort has waited long enough".to_owned()
+                });
                 return Some(Class::Be);
             }
             if self.low_starved() {
-                cx.why("D2a", || "the idle class has waited long enough".to_owned());
+                cx.why(rules::LOW_STARVED, || {
+                    "the idle class has waited long enough".to_owned()
+                });
                 return Some(Class::Idle);
             }
-            cx.why("D2a", || "real time first".to_owned());
+            cx.why(rules::REALTIME_FIRST, || "real time first".to_owned());
             return Some(Class::Rt);
         }
         if anything && let Some(queue) = self.idle_for {
-            cx.why("D2b", || format!("idling for {}", NAMES[queue]));
+            cx.why(rules::IDLING, || format!("idling for {}", NAMES[queue]));
             return None;
         }
         if self.queues[HR].want_idle && !force {
@@ -208,16 +214,20 @@ impl Row {
                 continue;
             }
             if self.low_starved() {
-                cx.why("D2d", || "the idle class has waited long enough".to_owned());
+                cx.why(rules::LOW_STARVED, || {
+                    "the idle class has waited long enough".to_owned()
+                });
                 return Some(Class::Idle);
             }
-            cx.why("D2d", || "best effort".to_owned());
+            cx.why(rules::BEST_EFFORT, || "best effort".to_owned());
             return Some(Class::Be);
         }
         if !anything {
             return None;
         }
-        cx.why("D2e", || "only the idle class has requests".to_owned());
+        cx.why(rules::IDLE_CLASS, || {
+            "only the idle class has requests".to_owned()
+        });
         Some(Class::Idle)
     }
 
@@ -226,7 +236,9 @@ impl Row {
         if let Some(queue) = self.queue_with_quantum(class) {
             return Some(queue);
         }
-        cx.why("D4", || "a new cycle of the class".to_owned());
+        cx.why(rules::CYCLE_RESTARTS, || {
+            "a new cycle of the class".to_owned()
+        });
         for q in queues_of(class) {
             if self.queues[q].served < self.quanta[q] {
                 self.queues[q].unserved = true;
@@ -285,12 +297,12 @@ impl Row {
         }
         let to_empty = empty_before || self.variant == Variant::Mid;
         if queue == HR && self.last_class != Class::Rt && to_empty {
-            cx.why("A3", || {
+            cx.why(rules::URGENT_READ, || {
                 "urgent: a real-time read after another class".to_owned()
             });
             self.urgent_pending = Some(rq);
         } else if self.queues[queue].unserved {
-            cx.why("A3", || {
+            cx.why(rules::URGENT_READ, || {
                 format!("urgent: {} was not served in the last cycle", NAMES[queue])
             });
             self.urgent_pending = Some(rq);
@@ -345,7 +357,7 @@ impl Scheduler for Row {
             self.stop_idling(cx);
         }
         if let Some(rq) = self.urgent_pending {
-            cx.why("D1", || "an urgent request".to_owned());
+            cx.why(rules::URGENT_FIRST, || "an urgent request".to_owned());
             self.send(cx, rq);
             return 1;
         }
@@ -359,7 +371,7 @@ impl Scheduler for Row {
         let Some(head) = self.queues[queue].fifo.first() else {
             return 0;
         };
-        cx.why("D4", || {
+        cx.why(rules::QUANTUM, || {
             let (n, of) = (self.queues[queue].served + 1, self.quanta[queue]);
             format!("{}: {n} of {of} in this cycle", NAMES[queue])
         });
@@ -392,7 +404,9 @@ impl Scheduler for Row {
 
     fn timer(&mut self, cx: &mut Cx, _: u8) {
         if let Some(queue) = self.idle_for.take() {
-            cx.why("T", || format!("idling for {} is over", NAMES[queue]));
+            cx.why(rules::IDLE_OVER, || {
+                format!("idling for {} is over", NAMES[queue])
+            });
             self.queues[queue].want_idle = false;
         }
         if self.anything_queued() {

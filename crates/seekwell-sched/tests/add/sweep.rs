@@ -1,7 +1,7 @@
 //! sweep: one way up the disk, but nobody is overtaken for ever.
 //!
-//! Rule 1: the next request at or above the head's position; from the top back to the lowest.
-//! Rule 2: unless `patience` requests have overtaken the oldest one: then it goes first.
+//! The next request at or above the head's position goes; from the top back to the lowest. But
+//! once `patience` requests have overtaken the oldest one, that one goes first.
 //! Left out: directions, deadlines, processes, priorities.
 
 use crate::contract::{Insert, MergeKind, Scheduler};
@@ -21,9 +21,17 @@ pub const INFO: SchedulerInfo = SchedulerInfo {
     source: "docs/add-a-scheduler.md",
     per_process: false,
     hash: hash_always,
+    rules: RULES,
     tunables: |_| TUNABLES,
     make: |_, _| Box::new(Sweep::new()),
 };
+
+seekwell_core::rules! {
+    SWEEP: "sweep", "dispatch_request",
+        "The next request at or above the head goes; at the top the lowest.";
+    PATIENCE_OVER: "patience-over", "dispatch_request",
+        "A request that patience others have overtaken goes first.";
+}
 
 const TUNABLES: &[Tunable] = &[Tunable {
     name: "patience",
@@ -90,15 +98,15 @@ impl Scheduler for Sweep {
         };
         let overtaken = self.overtaken;
         let next = if overtaken >= self.patience {
-            cx.why("2", || {
+            cx.why(PATIENCE_OVER, || {
                 format!("overtaken by {overtaken}: the oldest goes first")
             });
             oldest
         } else if let Some(i) = self.nodes.lower_bound(&self.sorted, self.position) {
-            cx.why("1", || "the sweep goes on".to_owned());
+            cx.why(SWEEP, || "it goes on".to_owned());
             i
         } else {
-            cx.why("1", || "a new sweep from the lowest sector".to_owned());
+            cx.why(SWEEP, || "a new one from the lowest sector".to_owned());
             self.sorted.first().unwrap_or(oldest)
         };
         self.overtaken = overtaken.saturating_add(1);

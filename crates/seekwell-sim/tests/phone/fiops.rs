@@ -47,7 +47,7 @@ proptest! {
             .out
             .events
             .iter()
-            .filter(|s| s.event.rule != "S2")
+            .filter(|s| s.event.rule_id() != "least-served")
             .collect();
         for (i, step) in steps.iter().enumerate() {
             let id = step.bios.first().map_or(0, |b| b.0);
@@ -58,7 +58,7 @@ proptest! {
                     flying.push(id);
                 }
                 Action::Complete => flying.retain(|&q| q != id),
-                Action::Why if step.event.rule == "S3" => {
+                Action::Why if step.event.rule_id() == "async-waits" => {
                     let top = queued.iter().map(|q| prio(&case, replay.requests[q].pid).0).min();
                     let in_top = |q: &&u64| Some(prio(&case, replay.requests[*q].pid).0) == top;
                     let heads: Vec<_> = queued.iter().filter(in_top).collect();
@@ -76,7 +76,7 @@ proptest! {
             // that the scheduler held back.
             let ends = steps.get(i + 1).is_none_or(|n| n.event.at > step.event.at);
             if ends && !queued.is_empty() && flying.len() < case.device.depth as usize {
-                prop_assert_eq!(step.event.rule, "S3", "held back for another reason");
+                prop_assert_eq!(step.event.rule_id(), "async-waits", "held back for another reason");
             }
         }
     }

@@ -78,7 +78,7 @@ impl Replay {
             let id = step.bios.first().map_or(0, |b| b.0);
             match step.event.action {
                 Action::Why => {
-                    rules.push((step.event.rule, step.event.detail.clone()));
+                    rules.push((step.event.rule_id(), step.event.detail.clone()));
                     continue;
                 }
                 Action::Insert => {

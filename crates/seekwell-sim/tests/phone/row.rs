@@ -49,7 +49,7 @@ proptest! {
         let mut served = [0u64; 7];
         let mut urgent_served = [0u64; 7];
         for d in &replay.decisions {
-            let (q, urgent) = (of(d.id), d.by("D1"));
+            let (q, urgent) = (of(d.id), d.by("urgent-first"));
             let c = class(q);
             let waits = |c: usize| d.queued.iter().any(|&o| o != d.id && class(of(o)) == c);
             if d.rules.iter().any(|r| r.1.contains("new cycle")) {

@@ -40,7 +40,7 @@ proptest! {
         let (mut starved, mut late_waits) = (0u64, 0u64);
         for d in &replay.decisions {
             let r = &replay.requests[&d.id];
-            let looked = d.by("D1");
+            let looked = d.by("head-expired");
             prop_assert_eq!(replay.oldest(d, |q| list(q) == list(r)), Some(d.id), "not the oldest");
             let head = |l| replay.oldest(d, |q| list(q) == l);
             let reads_wait = replay.oldest(d, |q| !q.is_write()).is_some();

@@ -69,7 +69,7 @@ proptest! {
             // (false, ...) sorts first: async on a tie.
             let first_late = [late(true), late(false)].into_iter().flatten().min();
             let at = replay.requests[&d.id].sector;
-            if d.by("D1") {
+            if d.by("head-expired") {
                 prop_assert_eq!(first_late.map(|l| l.2), Some(d.id));
                 late_waits = 0;
             } else {

@@ -33,7 +33,7 @@ proptest! {
             prop_assert_eq!(replay.oldest(d, |r| sync(r) == is_sync), Some(d.id), "not the oldest");
             let waiting = replay.oldest(d, sync);
             if let (false, Some(head)) = (is_sync, waiting) {
-                prop_assert!(d.by("D2"));
+                prop_assert!(d.by("head-expired"));
                 prop_assert!(expired(d.id, d.at), "async {} is not late", d.id);
                 prop_assert!(repaired || !expired(head, d.at), "both are late");
                 prop_assert!(others >= fifo_batch, "only {others} since the last");

@@ -5,7 +5,7 @@ mod json;
 use crate::choose;
 use crate::cli::Explain;
 use crate::fail::Failure;
-use crate::out::{Out, note};
+use crate::out::{Out, note, width};
 use seekwell_report::explain as report;
 use seekwell_sim::cases::agree::{Beside, Tally, beside};
 use seekwell_sim::cases::format::CsvOptions;
@@ -132,13 +132,17 @@ fn run_many(cases: &[Case], null_models: bool) -> Result<Vec<Done>, Failure> {
     Ok(done.into_iter().collect::<Result<_, _>>()?)
 }
 
-fn one(out: &mut Out, case: &Case) -> Result<Done, Failure> {
+fn one(out: &mut Out, case: &Case, legend: bool) -> Result<Done, Failure> {
     let done = run_case(case, true, true)?;
     out.text(&report::heading(case))?;
     out.line("")?;
     match &done {
         Done::List { out: run, scored } => {
             out.text(&report::steps(case, &run.events, &run.left)?)?;
+            if legend {
+                out.line("")?;
+                out.text(&report::legend(case, &run.events, width()))?;
+            }
             if let (Some((_, null)), Some(want)) = (scored, case.expected()?) {
                 out.line("")?;
                 out.text(&report::agreement(case, &want, run, null)?)?;
@@ -151,6 +155,10 @@ fn one(out: &mut Out, case: &Case) -> Result<Done, Failure> {
             null,
         } => {
             out.text(&report::steps(case, &replay.steps, &[])?)?;
+            if legend {
+                out.line("")?;
+                out.text(&report::legend(case, &replay.steps, width()))?;
+            }
             out.line("")?;
             out.text(&report::round(round, replay, verdict, null))?;
         }
@@ -255,10 +263,13 @@ pub fn run(a: &Explain, quiet: bool) -> Result<(), Failure> {
         all = run_many(&cases, true)?;
         out.json(&json::document(a, &cases, &all))?;
     } else if let ([case], false) = (&cases[..], a.all) {
-        all.push(one(&mut out, case)?);
+        all.push(one(&mut out, case, a.legend)?);
     } else {
         all = run_many(&cases, true)?;
         summary(&mut out, a, &cases, &all)?;
+        if a.legend {
+            out.text(&report::legends(&cases, width()))?;
+        }
         if !a.all {
             note(
                 quiet,

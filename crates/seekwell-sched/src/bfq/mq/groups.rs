@@ -3,6 +3,7 @@
 use super::{Bfq, is_6_1};
 use crate::bfq::core::{Group, QId, Reason};
 use crate::bfq::entity::BE;
+use crate::bfq::rules;
 use crate::contract::CgroupEvent;
 use crate::cx::Cx;
 use crate::shallow::{opened_by_word_limit, word_shift};
@@ -100,7 +101,9 @@ impl Bfq {
         if !self.q(q).live {
             return;
         }
-        cx.why("4.14.6", || format!("queue {q} moves to another group"));
+        cx.why(rules::GROUP_CHANGED, || {
+            format!("queue {q} moves to another group")
+        });
         let e = self.q(q).ent;
         let engaged = self.q(q).busy || self.q(q).dispatched > 0;
         if self.q(q).busy {

@@ -3,6 +3,7 @@
 
 use super::{Bfq, LARGE};
 use crate::bfq::core::QId;
+use crate::bfq::rules;
 use crate::cx::Cx;
 use seekwell_core::NSEC_PER_MSEC;
 
@@ -117,7 +118,7 @@ impl Bfq {
             x.last_serv = t;
         }
         let limit = x.inject_limit;
-        cx.why("4.8.7", || {
+        cx.why(rules::INJECT_LIMIT, || {
             format!(
                 "served in {} us: queue {q} bears {limit} injected",
                 t / 1000
@@ -146,7 +147,9 @@ impl Bfq {
         }
         if x.detections == WAKE_TIMES {
             x.tentative = None;
-            cx.why("4.8.8", || format!("queue {last} wakes queue {q}"));
+            cx.why(rules::WAKER_FOUND, || {
+                format!("queue {last} wakes queue {q}")
+            });
             self.set_waker(q, Some(last));
         }
     }

@@ -2,6 +2,7 @@
 
 use super::{BURST_LARGE, Bfq, IDLE_TIMER, LARGE, SEEK_FAR, WR_COEFF, WR_WEIGHT};
 use crate::bfq::core::{QId, Reason, SOFTRT_RATE};
+use crate::bfq::rules;
 use crate::cx::Cx;
 use seekwell_core::{IocId, NSEC_PER_MSEC, RqId, Sector};
 
@@ -74,7 +75,9 @@ impl Bfq {
         let softrt = self.core.raised(q) && self.q(q).wr_max_j == self.spans.wr_rt;
         if softrt && self.totally_seeky(q) {
             if self.q(q).wr_switch_j + self.wr_duration_j() < cx.jiffies() {
-                cx.why("4.2.3", || format!("seeky queue {q} is raised no more"));
+                cx.why(rules::SEEKY_LOWERED, || {
+                    format!("seeky queue {q} is raised no more")
+                });
                 self.end_wr(cx, q);
             } else {
                 self.back_to_interactive(q);
@@ -122,7 +125,9 @@ impl Bfq {
         } else {
             let apart = self.q(q).last_wr_j + self.spans.inter_arr_async;
             if self.core.low_latency && was == 1 && !cx.rqs[rq].sync && j > apart {
-                cx.why("4.1.6", || "an async queue is raised".to_owned());
+                cx.why(rules::ASYNC_RAISED, || {
+                    "an async queue is raised".to_owned()
+                });
                 self.core.set_coeff(q, WR_COEFF);
                 self.qm(q).wr_max_j = self.wr_duration_j();
                 self.core.wr_busy += 1;
@@ -203,7 +208,9 @@ impl Bfq {
             || self.higher(q, p)
             || !self.better_to_idle(cx, p);
         if more && self.core.wf.next_differs() {
-            cx.why("4.4.8", || format!("queue {q} preempts queue {p}"));
+            cx.why(rules::PREEMPTION, || {
+                format!("queue {q} preempts queue {p}")
+            });
             self.expire(cx, p, false, Reason::Preempted);
         }
     }
@@ -251,7 +258,7 @@ impl Bfq {
         let small = self.q(q).queued[usize::from(sync)] == 1 && sectors < 32;
         let late = self.budget_timeout(cx, q);
         if small && self.boosts(q) && !late {
-            cx.why("4.1.9", || {
+            cx.why(rules::AWAITED_IS_SMALL, || {
                 "one small request does not end the wait".to_owned()
             });
             return;

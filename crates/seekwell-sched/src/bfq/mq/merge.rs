@@ -2,6 +2,7 @@
 
 use super::{Bfq, Saved, WR_COEFF};
 use crate::bfq::core::{CLOSE, QId};
+use crate::bfq::rules;
 use crate::cx::Cx;
 use seekwell_core::{Bio, IocId, RqId, Sector};
 
@@ -126,7 +127,7 @@ impl Bfq {
         let Some(into) = self.core.arrange(q, last) else {
             return q;
         };
-        cx.why("4.12.6", || {
+        cx.why(rules::STABLE_MERGE, || {
             format!("queue {q} joins queue {into} for good")
         });
         self.mark_stable(ioc, into);
@@ -161,7 +162,9 @@ impl Bfq {
         let Some(into) = self.q(q).redirect else {
             return q;
         };
-        cx.why("4.12", || format!("queue {q} joins queue {into}"));
+        cx.why(rules::QUEUES_MERGED, || {
+            format!("queue {q} joins queue {into}")
+        });
         self.save(cx, q);
         self.save(cx, into);
         let bound = std::mem::take(&mut self.qm(q).io_bound);
@@ -243,7 +246,9 @@ impl Bfq {
     }
     /// Rule 4.12.5: the last user keeps a seeky shared queue, others get a new one (`None`).
     pub(super) fn split(&mut self, cx: &mut Cx, ioc: IocId, q: QId) -> Option<QId> {
-        cx.why("4.12.5", || format!("a process leaves the seeky queue {q}"));
+        cx.why(rules::QUEUE_SPLIT, || {
+            format!("a process leaves the seeky queue {q}")
+        });
         if self.q(q).in_large_burst {
             self.core.procs[ioc].x.saved.in_large_burst = true;
         }

@@ -24,6 +24,7 @@ pub mod tunables;
 
 use super::core::{Core, QId, Queue, Variant};
 use super::entity::IDLE;
+use crate::bfq::rules;
 use crate::contract::{BioMerge, CgroupEvent, Insert, IocEvent, MergeKind, Scheduler};
 use crate::cx::Cx;
 use crate::tunable::{StoreError, Tunable};
@@ -389,7 +390,7 @@ impl Bfq {
         let group = self.group_of(cx, cgroup);
         let q = if sync {
             let q = self.make_queue(cx, group, prio, true);
-            cx.why("3.1", || format!("a new queue, {q}"));
+            cx.why(rules::NEW_QUEUE, || format!("a new queue, {q}"));
             q
         } else {
             let fresh = self.fresh(cx);
@@ -515,7 +516,9 @@ impl Bfq {
                 self.qm(q).owner = None;
             }
             if self.core.serving == Some(q) {
-                cx.why("4.15", || "its process exits: out of service".to_owned());
+                cx.why(rules::PROCESS_EXITED, || {
+                    "its process exits: out of service".to_owned()
+                });
                 self.leave(cx, q, super::core::Reason::Timeout);
                 self.schedule(cx);
             }

@@ -2,6 +2,7 @@
 
 use super::{Bfq, WR_COEFF, WR_SOFTRT};
 use crate::bfq::core::{QId, SOFTRT_RATE};
+use crate::bfq::rules;
 use crate::cx::Cx;
 
 /// An interactive queue is raised for at most this many sectors.
@@ -35,7 +36,9 @@ impl Bfq {
             } else {
                 "soft real-time"
             };
-            cx.why("4.9.3", || format!("queue {q} is raised: {kind}"));
+            cx.why(rules::QUEUE_RAISED, || {
+                format!("queue {q} is raised: {kind}")
+            });
             let x = self.core.qm(q);
             if interactive {
                 x.x.service_from_wr = 0;
@@ -53,7 +56,7 @@ impl Bfq {
             self.core.set_coeff(q, WR_COEFF);
             self.qm(q).wr_max_j = duration;
         } else if in_burst {
-            cx.why("4.9.3", || {
+            cx.why(rules::RAISING_REVOKED, || {
                 format!("queue {q} of a burst is raised no more")
             });
             self.core.set_coeff(q, 1);
@@ -98,16 +101,20 @@ impl Bfq {
             let over = j > x.last_wr_j + x.wr_max_j;
             let still_interactive = x.wr_max_j == rt && j <= x.wr_switch_j + self.wr_duration_j();
             if in_burst || (over && !still_interactive) {
-                cx.why("4.9.5", || format!("raising of queue {q} ends"));
+                cx.why(rules::RAISING_ENDS, || format!("raising of queue {q} ends"));
                 self.end_wr(cx, q);
             } else if over {
-                cx.why("4.9.5", || format!("queue {q} is interactive again"));
+                cx.why(rules::INTERACTIVE_AGAIN, || {
+                    format!("queue {q} is interactive again")
+                });
                 self.back_to_interactive(q);
                 self.core.ent_mut(q).changed = true;
             }
             let x = self.q(q);
             if self.core.raised(q) && x.wr_max_j != rt && x.x.service_from_wr > WR_SERVICE {
-                cx.why("4.9.5", || format!("queue {q} had enough raised service"));
+                cx.why(rules::ENOUGH_SERVICE, || {
+                    format!("queue {q} had enough raised service")
+                });
                 self.end_wr(cx, q);
             }
         }

@@ -2,6 +2,7 @@
 
 use super::{Bfq, IDLE_TIMER, MIN_TT};
 use crate::bfq::core::{MIN_ASSIGNED, QId, Reason};
+use crate::bfq::rules;
 use crate::cx::{Cx, Emit};
 use seekwell_core::{Nanos, RqId, Sector};
 
@@ -18,7 +19,9 @@ impl Bfq {
     /// Rule 4.7: one request, or none.
     pub(super) fn dispatch_one(&mut self, cx: &mut Cx) -> u32 {
         if let Some(rq) = self.head_links.pop_front(&mut self.heads).map(RqId) {
-            cx.why("4.7.1", || "a request at the head goes first".to_owned());
+            cx.why(rules::AT_HEAD, || {
+                "a request at the head goes first".to_owned()
+            });
             if let Some(q) = self.core.queue_of(rq) {
                 self.qm(q).dispatched += 1;
                 self.core.in_driver += 1;
@@ -31,7 +34,9 @@ impl Bfq {
             return 0;
         }
         if self.set.strict && self.core.in_driver > 0 {
-            cx.why("4.7.1", || "strict: one request in the driver".to_owned());
+            cx.why(rules::STRICT, || {
+                "strict: one request in the driver".to_owned()
+            });
             return 0;
         }
         let Some(q) = self.select(cx) else { return 0 };
@@ -67,10 +72,10 @@ impl Bfq {
             } else if self.q(q).waiting || (self.q(q).dispatched > 0 && self.better_to_idle(cx, q))
             {
                 let donor = self.donor(cx, q);
-                cx.why("4.7.4", || match donor {
-                    Some(d) => format!("queue {d} injects while the device waits for {q}"),
-                    None => format!("the device waits for queue {q}"),
-                });
+                match donor {
+                    Some(d) => cx.why(rules::INJECTION, || format!("queue {d}, in place of {q}")),
+                    None => cx.why(rules::WAITS_FOR_QUEUE, || format!("queue {q}")),
+                }
                 return donor;
             } else {
                 Reason::NoMore
@@ -111,7 +116,9 @@ impl Bfq {
         self.slot_start = cx.now();
         let end = j + self.set.timeout_j.saturating_mul(factor);
         self.qm(q).budget_timeout_j = end;
-        cx.why("2.3", || format!("queue {q} comes into service"));
+        cx.why(rules::IN_SERVICE, || {
+            format!("queue {q} comes into service")
+        });
         Some(q)
     }
 
@@ -202,7 +209,7 @@ impl Bfq {
             wait = wait.max(RAISED_IDLE);
         }
         self.idling_since = cx.now();
-        cx.why("4.7.9", || {
+        cx.why(rules::IDLE_ARMED, || {
             format!("idle for queue {q}, at most {} us", wait.as_us())
         });
         cx.arm(IDLE_TIMER, cx.now() + wait);
@@ -256,7 +263,7 @@ impl Bfq {
         if !raised && (slow || (reason == Reason::Timeout && e.left() >= e.budget / 3)) {
             self.charge_time(cx, q, ms);
         }
-        cx.why("4.5", || {
+        cx.why(rules::EXPIRED, || {
             let (word, s) = (if slow { ", slow" } else { "" }, self.core.ent(q).service);
             format!("queue {q} expires: {}{word}, charged {s}", reason.name())
         });

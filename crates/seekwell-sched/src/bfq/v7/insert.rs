@@ -2,6 +2,7 @@
 
 use super::{BURST_LARGE, BfqSq, IDLE_TIMER, IN_TIME_ENOUGH};
 use crate::bfq::core::{QId, Reason};
+use crate::bfq::rules;
 use crate::cx::Cx;
 use seekwell_core::{IocId, RqId};
 
@@ -38,7 +39,9 @@ impl BfqSq {
         } else {
             let apart = self.q(q).last_wr_j + self.set.wr_min_inter_arr_async_j;
             if self.core.low_latency && !was_raised && !cx.rqs[rq].sync && j > apart {
-                cx.why("5.2", || "an async queue is raised".to_owned());
+                cx.why(rules::ASYNC_RAISED, || {
+                    "an async queue is raised".to_owned()
+                });
                 self.core.set_coeff(q, self.set.wr_coeff);
                 let d = self.wr_duration_j();
                 self.qm(q).wr_max_j = d;
@@ -117,7 +120,9 @@ impl BfqSq {
                 } else {
                     "soft real-time"
                 };
-                cx.why("5.2", || format!("queue {q} is raised: {kind}"));
+                cx.why(rules::QUEUE_RAISED, || {
+                    format!("queue {q} is raised: {kind}")
+                });
                 self.core.set_coeff(q, self.set.wr_coeff);
                 self.qm(q).wr_max_j = if interactive {
                     self.wr_duration_j()
@@ -128,7 +133,9 @@ impl BfqSq {
         } else if interactive {
             self.qm(q).wr_max_j = self.wr_duration_j();
         } else if excluded || (self.q(q).wr_max_j == rt && !soft_rt) {
-            cx.why("5.2", || format!("queue {q} is raised no more"));
+            cx.why(rules::RAISING_REVOKED, || {
+                format!("queue {q} is raised no more")
+            });
             self.core.set_coeff(q, 1);
         } else if self.q(q).last_wr_j + self.q(q).wr_max_j < j + rt && soft_rt {
             let x = self.qm(q);
@@ -176,7 +183,7 @@ impl BfqSq {
         let small = self.q(q).queued[usize::from(r.sync)] == 1 && r.sectors.0 < 32;
         let late = self.budget_timeout(cx, q);
         if small && !late {
-            cx.why("4.1.9", || {
+            cx.why(rules::AWAITED_IS_SMALL, || {
                 "one small request does not end the wait".to_owned()
             });
             return;

@@ -3,6 +3,7 @@
 
 use super::{BfqSq, COOP_FORGIVE, COOP_LIMIT, SlotUser};
 use crate::bfq::core::{CLOSE, QId};
+use crate::bfq::rules;
 use crate::cx::Cx;
 use seekwell_core::{Bio, IocId, RqId, Sector};
 
@@ -100,7 +101,9 @@ impl BfqSq {
     }
 
     fn merge_queues(&mut self, cx: &mut Cx, ioc: IocId, q: QId, into: QId) {
-        cx.why("5.16", || format!("queue {q} joins queue {into}"));
+        cx.why(rules::QUEUES_MERGED, || {
+            format!("queue {q} joins queue {into}")
+        });
         self.save(cx, q);
         self.save(cx, into);
         let bound = std::mem::take(&mut self.qm(q).io_bound);
@@ -141,7 +144,9 @@ impl BfqSq {
 
     /// A seeky shared queue: its last user keeps it, others get a new one (`None`).
     pub(super) fn split(&mut self, cx: &mut Cx, ioc: IocId, q: QId) -> Option<QId> {
-        cx.why("5.16", || format!("a process leaves the seeky queue {q}"));
+        cx.why(rules::QUEUE_SPLIT, || {
+            format!("a process leaves the seeky queue {q}")
+        });
         let x = self.qm(q);
         if x.procs == 1 {
             x.shared = false;

@@ -15,6 +15,7 @@ pub mod tunables;
 
 use super::core::{Core, NEVER_J, QId, Queue, Variant, jiffies_min_1};
 use super::entity::{ClassIdx, IDLE};
+use crate::bfq::rules;
 use crate::contract::{CgroupEvent, Insert, IocEvent, MayQueue, MergeKind, Scheduler};
 use crate::cx::Cx;
 use crate::tunable::{StoreError, Tunable};
@@ -270,7 +271,7 @@ impl BfqSq {
                 self.core.burst_add(q);
             }
         }
-        cx.why("3.1", || format!("a new queue, {q}"));
+        cx.why(rules::NEW_QUEUE, || format!("a new queue, {q}"));
         q
     }
     fn make_queue(&mut self, prio: IoPrio, sync: bool) -> QId {
@@ -318,7 +319,9 @@ impl BfqSq {
                 continue;
             };
             if self.core.serving == Some(q) {
-                cx.why("5.17", || "its process exits: out of service".to_owned());
+                cx.why(rules::PROCESS_EXITED, || {
+                    "its process exits: out of service".to_owned()
+                });
                 self.leave(cx, q);
                 self.schedule(cx);
             }

@@ -4,6 +4,7 @@ use super::insert::enough;
 use super::{BfqSq, IDLE_TIMER, PEAK_SAMPLES, SlotUser};
 use crate::bfq::core::{NEVER_J, QId, RATE_SHIFT, Reason, sectors_in};
 use crate::bfq::entity::gt;
+use crate::bfq::rules;
 use crate::cx::{Cx, Emit};
 use seekwell_core::RqId;
 
@@ -76,7 +77,9 @@ impl BfqSq {
                 reason = Reason::Exhausted;
             } else if cx.armed(IDLE_TIMER) || (self.q(q).dispatched > 0 && self.must_not_expire(q))
             {
-                cx.why("5.7", || format!("the device waits for queue {q}"));
+                cx.why(rules::WAITS_FOR_QUEUE, || {
+                    format!("the device waits for queue {q}")
+                });
                 return None;
             } else {
                 reason = Reason::NoMore;
@@ -97,7 +100,9 @@ impl BfqSq {
         x.x.may_must = true;
         x.x.budget_new = true;
         x.fifo_checked = false;
-        cx.why("2.3", || format!("queue {q} comes into service"));
+        cx.why(rules::IN_SERVICE, || {
+            format!("queue {q} comes into service")
+        });
         Some(q)
     }
 
@@ -116,12 +121,16 @@ impl BfqSq {
                 (true, false) => self.set.quantum,
             };
             if dispatched >= limit && (others || dispatched >= limit.saturating_mul(4)) {
-                cx.why("5.8", || format!("{dispatched} in flight are enough"));
+                cx.why(rules::ENOUGH_IN_FLIGHT, || {
+                    format!("{dispatched} in flight are enough")
+                });
                 return 0;
             }
         }
         if !sync && self.sync_flight > 0 {
-            cx.why("5.8", || "async waits for the sync requests".to_owned());
+            cx.why(rules::SYNC_IN_FLIGHT, || {
+                "async waits for the sync requests".to_owned()
+            });
             return 0;
         }
         self.qm(q).waiting = false;
@@ -136,7 +145,9 @@ impl BfqSq {
         };
         let cost = self.core.charge(cx, q, rq);
         if cost > self.core.ent(q).left() {
-            cx.why("5.8", || "the late request exceeds the budget".to_owned());
+            cx.why(rules::LATE_OVER_BUDGET, || {
+                "the late request exceeds the budget".to_owned()
+            });
             self.core.set_next(cx, q, Some(rq));
             if self.core.in_driver == 0 {
                 self.schedule(cx);
@@ -172,7 +183,7 @@ impl BfqSq {
         if self.core.raised(q) {
             let over = j > self.q(q).last_wr_j + self.q(q).wr_max_j;
             if over || self.excluded(q) {
-                cx.why("5.12", || format!("raising of queue {q} ends"));
+                cx.why(rules::RAISING_ENDS, || format!("raising of queue {q} ends"));
                 self.qm(q).last_wr_j = j;
                 self.end_wr(q);
             }
@@ -204,7 +215,7 @@ impl BfqSq {
             let e = self.q(q).ent;
             self.core.wf.cleanup_of(e);
         }
-        cx.why("5.17", || format!("a drain moves {moved} requests"));
+        cx.why(rules::DRAIN, || format!("a drain moves {moved} requests"));
         moved
     }
 
@@ -281,7 +292,7 @@ impl BfqSq {
             wait_j *= 3;
         }
         self.idling_since = cx.now();
-        cx.why("5.10", || {
+        cx.why(rules::IDLE_ARMED, || {
             format!("idle for queue {q}, at most {wait_j} jiffies")
         });
         cx.arm_jiffy(IDLE_TIMER, cx.jiffies() + wait_j);
@@ -376,7 +387,7 @@ impl BfqSq {
             self.core.wf.serve(ent, left);
         }
         let s = self.core.ent(q).service;
-        cx.why("5.11", || {
+        cx.why(rules::EXPIRED, || {
             let word = if slow { ", slow" } else { "" };
             format!("queue {q} expires: {}{word}, charged {s}", reason.name())
         });

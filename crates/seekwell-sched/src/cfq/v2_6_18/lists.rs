@@ -2,6 +2,7 @@
 
 use super::{BUSY, CUR, Cfq18, IDLE, LEVELS};
 use crate::cfq::GRACE_TIMER;
+use crate::cfq::rules;
 use crate::cx::Cx;
 use seekwell_core::Class;
 
@@ -98,7 +99,7 @@ impl Cfq18 {
         let end = self.f.last_end_any + cx.hz() / 10;
         if cx.jiffies() < end {
             cx.arm_jiffy(GRACE_TIMER, end);
-            cx.why_text("9.4", "grace: IDLE requests wait");
+            cx.why_text(rules::IDLE_GRACE, "grace: IDLE requests wait");
             return None;
         }
         Some(q)

@@ -8,6 +8,7 @@ mod serve;
 use super::flat::Flat;
 use super::sorted::NONE;
 use super::{GRACE_TIMER, IDLE_TIMER, Version};
+use crate::cfq::rules;
 use crate::contract::{Insert, IocEvent, MayQueue, MergeKind, Scheduler};
 use crate::cx::Cx;
 use crate::tunable::{StoreError, Tunable};
@@ -78,7 +79,10 @@ impl Cfq18 {
     fn sort_in(&mut self, cx: &mut Cx, q: u32, rq: RqId) {
         let start = cx.rqs[rq].sector;
         while let Some(alias) = self.f.t.nodes.find(&self.f.q(q).held.sorted, start) {
-            cx.why_text("8.3", "a second request at its start sector sends it off");
+            cx.why_text(
+                rules::ALIAS_EVICTED,
+                "a second request at its start sector sends it off",
+            );
             self.move_request(cx, RqId(alias));
         }
         let held = &mut self.f.queues[q as usize].held;
@@ -166,7 +170,10 @@ impl Scheduler for Cfq18 {
                 && self.f.ctx.is_active(ioc)
                 && cx.armed(IDLE_TIMER)
             {
-                cx.why_text("9.9", "the awaited process writes: no more idling");
+                cx.why_text(
+                    rules::AWAITED_WRITES,
+                    "the awaited process writes: no more idling",
+                );
                 cx.disarm(IDLE_TIMER);
                 self.expire(cx, a, false);
                 cx.run_queue();
@@ -178,13 +185,18 @@ impl Scheduler for Cfq18 {
         let Some(a) = active else { return };
         if a == q {
             if self.f.q(q).wait_request {
-                cx.why_text("9.9", "the awaited request: the idle wait ends");
+                cx.why_text(
+                    rules::AWAITED_REQUEST,
+                    "the awaited request: the idle wait ends",
+                );
                 self.f.qm(q).must_dispatch = true;
                 cx.disarm(IDLE_TIMER);
                 cx.run_queue();
             }
         } else if self.f.q(a).is_idle() && !self.f.q(q).is_idle() {
-            cx.why("9.9", || format!("queue {q} preempts the IDLE class"));
+            cx.why(rules::PREEMPTION, || {
+                format!("queue {q} preempts the IDLE class")
+            });
             self.preempt(cx, a, q);
         }
     }
@@ -323,7 +335,10 @@ impl Scheduler for Cfq18 {
                         continue;
                     }
                     if self.f.active == Some(q) {
-                        cx.why_text("7.8", "the process of the active queue has exited");
+                        cx.why_text(
+                            rules::PROCESS_EXITED,
+                            "the process of the active queue has exited",
+                        );
                         self.expire(cx, q, false);
                     }
                     self.put(cx, q);

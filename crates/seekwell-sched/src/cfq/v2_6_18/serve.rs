@@ -1,6 +1,7 @@
 //! 2.6.18: selection, dispatch rounds, expiry and timers.
 
 use super::{BUSY, CUR, Cfq18, IDLE, LEVELS};
+use crate::cfq::rules;
 use crate::cfq::{GRACE_TIMER, IDLE_TIMER};
 use crate::cx::Cx;
 use seekwell_core::RqId;
@@ -13,7 +14,9 @@ impl Cfq18 {
         x.must_alloc_slice = false;
         x.fifo_checked = false;
         self.f.active = Some(q);
-        cx.why("9.4", || format!("queue {q} becomes active"));
+        cx.why(rules::QUEUE_ACTIVATED, || {
+            format!("queue {q} becomes active")
+        });
     }
 
     /// 9.8.
@@ -28,7 +31,9 @@ impl Cfq18 {
         let x = self.f.qm(q);
         x.must_dispatch = false;
         x.wait_request = false;
-        cx.why("9.8", || format!("the slice of queue {q} ends"));
+        cx.why(rules::SLICE_EXPIRED, || {
+            format!("the slice of queue {q} ends")
+        });
         if self.f.q(q).busy {
             self.resort(q, preempted);
         }
@@ -44,12 +49,18 @@ impl Cfq18 {
         if let Some(a) = self.f.active {
             let x = self.f.q(a);
             if !x.must_dispatch && cx.jiffies() > x.slice_end {
-                cx.why("9.6", || format!("the slice of queue {a} is used up"));
+                cx.why(rules::SLICE_USED, || {
+                    format!("the slice of queue {a} is used up")
+                });
             } else if !x.held.is_empty() {
-                cx.why("9.6", || format!("queue {a} has requests and time"));
+                cx.why(rules::SLICE_CONTINUES, || {
+                    format!("queue {a} has requests and time")
+                });
                 return Some(a);
             } else if x.dispatched > 0 {
-                cx.why("9.6", || format!("queue {a} has requests in the driver"));
+                cx.why(rules::OWN_IN_FLIGHT, || {
+                    format!("queue {a} has requests in the driver")
+                });
                 return None;
             } else if x.sync && self.f.arm(cx, a) {
                 return None;
@@ -76,7 +87,10 @@ impl Cfq18 {
             return None;
         }
         self.f.qm(q).fifo_checked = true;
-        cx.why_text("9.7", "the oldest request of the queue has expired");
+        cx.why_text(
+            rules::FIFO_EXPIRED,
+            "the oldest request of the queue has expired",
+        );
         Some(head)
     }
 
@@ -172,7 +186,9 @@ impl Cfq18 {
                     return self.f.kick(cx);
                 }
             }
-            cx.why("timer", || format!("idling for queue {a} was in vain"));
+            cx.why(rules::IDLE_IN_VAIN, || {
+                format!("idling for queue {a} was in vain")
+            });
             self.expire(cx, a, false);
         }
         self.f.kick(cx);

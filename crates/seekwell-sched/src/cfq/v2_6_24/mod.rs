@@ -9,6 +9,7 @@ use super::flat::Flat;
 use super::queue::{ASYNC_QUEUES, async_slot};
 use super::sorted::NONE;
 use super::{GRACE_TIMER, IDLE_TIMER, Version};
+use crate::cfq::rules;
 use crate::contract::{Insert, IocEvent, MayQueue, MergeKind, Scheduler};
 use crate::cx::Cx;
 use crate::tunable::{StoreError, Tunable};
@@ -105,7 +106,10 @@ impl Cfq24 {
     fn sort_in(&mut self, cx: &mut Cx, q: u32, rq: RqId) {
         let start = cx.rqs[rq].sector;
         while let Some(alias) = self.f.t.nodes.find(&self.f.q(q).held.sorted, start) {
-            cx.why_text("8.3", "a second request at its start sector sends it off");
+            cx.why_text(
+                rules::ALIAS_EVICTED,
+                "a second request at its start sector sends it off",
+            );
             self.move_request(cx, RqId(alias));
         }
         let held = &mut self.f.queues[q as usize].held;
@@ -196,13 +200,18 @@ impl Scheduler for Cfq24 {
         }
         if self.f.active == Some(q) {
             if self.f.q(q).wait_request {
-                cx.why_text("8.5", "the awaited request: the idle wait ends");
+                cx.why_text(
+                    rules::AWAITED_REQUEST,
+                    "the awaited request: the idle wait ends",
+                );
                 self.f.qm(q).must_dispatch = true;
                 cx.disarm(IDLE_TIMER);
                 cx.run_queue();
             }
         } else if let (Some(reason), Some(a)) = (self.preempts(cx, q, rq), self.f.active) {
-            cx.why("8.5", || format!("queue {q} preempts: {reason}"));
+            cx.why(rules::PREEMPTION, || {
+                format!("queue {q} preempts: {reason}")
+            });
             self.expire(cx, a, true);
             self.resort(cx, q, true);
             let x = self.f.qm(q);
@@ -320,7 +329,7 @@ impl Scheduler for Cfq24 {
                 let x = self.f.qm(q);
                 x.slice_end = end;
                 x.slice_new = false;
-                cx.why("8.9", || {
+                cx.why(rules::SLICE_STARTS, || {
                     format!("the slice of queue {q} starts: {} jiffies", end - now)
                 });
             }
@@ -352,7 +361,10 @@ impl Scheduler for Cfq24 {
                         continue;
                     }
                     if self.f.active == Some(q) {
-                        cx.why_text("7.8", "the process of the active queue has exited");
+                        cx.why_text(
+                            rules::PROCESS_EXITED,
+                            "the process of the active queue has exited",
+                        );
                         self.expire(cx, q, false);
                         self.f.kick(cx);
                     }

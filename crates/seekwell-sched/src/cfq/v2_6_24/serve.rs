@@ -1,6 +1,7 @@
 //! 2.6.24: preemption, selection, dispatch rounds, expiry and timers.
 
 use super::Cfq24;
+use crate::cfq::rules;
 use crate::cfq::{GRACE_TIMER, IDLE_TIMER};
 use crate::cx::Cx;
 use seekwell_core::{Flags, RqId};
@@ -23,7 +24,7 @@ impl Cfq24 {
         if timed_out && !x.slice_new {
             x.slice_resid = x.slice_end.wrapping_sub(now) as i64;
         }
-        cx.why("8.6", || {
+        cx.why(rules::SLICE_EXPIRED, || {
             let how = if timed_out { "in its time" } else { "early" };
             format!("the slice of queue {q} ends {how}")
         });
@@ -66,12 +67,16 @@ impl Cfq24 {
         if let Some(a) = self.f.active {
             let x = self.f.q(a);
             if self.slice_used(cx, a) {
-                cx.why("8.7", || format!("the slice of queue {a} is used up"));
+                cx.why(rules::SLICE_USED, || {
+                    format!("the slice of queue {a} is used up")
+                });
             } else if !x.held.is_empty() {
-                cx.why("8.7", || format!("queue {a} has requests and time"));
+                cx.why(rules::SLICE_CONTINUES, || {
+                    format!("queue {a} has requests and time")
+                });
                 return Some(a);
             } else if cx.armed(IDLE_TIMER) || (x.dispatched > 0 && x.idle_window) {
-                cx.why("8.7", || format!("waiting for queue {a}"));
+                cx.why(rules::IDLING, || format!("waiting for queue {a}"));
                 return None;
             }
             self.expire(cx, a, false);
@@ -84,7 +89,9 @@ impl Cfq24 {
         x.fifo_checked = false;
         x.slice_new = true;
         self.f.active = Some(q);
-        cx.why("8.7", || format!("queue {q} becomes active"));
+        cx.why(rules::QUEUE_ACTIVATED, || {
+            format!("queue {q} becomes active")
+        });
         Some(q)
     }
 
@@ -96,7 +103,7 @@ impl Cfq24 {
             let end = last + cx.hz() / 10;
             if now < end {
                 cx.arm_jiffy(GRACE_TIMER, end);
-                cx.why_text("8.7", "grace: IDLE requests wait");
+                cx.why_text(rules::IDLE_GRACE, "grace: IDLE requests wait");
                 return None;
             }
         }
@@ -115,7 +122,10 @@ impl Cfq24 {
         if cx.jiffies() < start + self.f.set.fifo_expire_j[sync as usize] {
             return None;
         }
-        cx.why_text("8.3", "the oldest request of the queue has expired");
+        cx.why_text(
+            rules::FIFO_EXPIRED,
+            "the oldest request of the queue has expired",
+        );
         Some(head)
     }
 
@@ -130,11 +140,16 @@ impl Cfq24 {
             };
             let dispatched = u64::from(x.dispatched);
             if dispatched >= limit && (self.f.busy > 1 || dispatched >= 4 * limit) {
-                cx.why("8.8", || format!("queue {q} has {dispatched} in flight"));
+                cx.why(rules::DEPTH_REACHED, || {
+                    format!("queue {q} has {dispatched} in flight")
+                });
                 break;
             }
             if !x.sync && self.f.sync_flight > 0 {
-                cx.why_text("8.8", "sync requests are in flight: async waits");
+                cx.why_text(
+                    rules::SYNC_IN_FLIGHT,
+                    "sync requests are in flight: async waits",
+                );
                 break;
             }
             let x = self.f.qm(q);
@@ -191,7 +206,9 @@ impl Cfq24 {
                     return self.f.kick(cx);
                 }
             }
-            cx.why("timer", || format!("idling for queue {a} was in vain"));
+            cx.why(rules::IDLE_IN_VAIN, || {
+                format!("idling for queue {a} was in vain")
+            });
             self.expire(cx, a, false);
         }
         self.f.kick(cx);

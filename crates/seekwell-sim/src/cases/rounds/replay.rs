@@ -423,7 +423,7 @@ impl<S: Scheduler + ?Sized> Queue<'_, S> {
             flags,
             sector: Sector(r.map_or(0, |r| r.sector)),
             sectors: Sectors(r.map_or(0, |r| r.sectors)),
-            rule: "",
+            rule: None,
             detail: String::new(),
         });
     }

@@ -166,8 +166,8 @@ pub(crate) fn message_text(e: &Event) -> String {
     let rwbs = String::from_utf8_lossy(&rwbs).into_owned();
     let extent = format!("{rwbs} {} + {}", e.sector, e.sectors);
     match e.action {
-        Action::Why => format!("{} {}", e.rule, e.detail),
-        Action::Timer => format!("timer {}", e.rule),
+        Action::Why => format!("{} {}", e.rule_id(), e.detail),
+        Action::Timer => e.detail.clone(),
         Action::Split => format!("split {extent}"),
         Action::Remap => format!("remap {extent}"),
         _ => format!("dispatch {extent}"),

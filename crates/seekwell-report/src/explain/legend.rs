@@ -1,0 +1,32 @@
+//! The rules that reasons name, looked up in the tables of their schedulers.
+
+use crate::catalog;
+use seekwell_core::Rule;
+use seekwell_sched::{SchedulerInfo, find};
+use seekwell_sim::cases::{Case, Step};
+
+fn info(case: &Case) -> Option<&'static SchedulerInfo> {
+    find(&case.elevator).map(|f| f.0)
+}
+
+/// The rules that the reasons of these steps name, in the order of the scheduler's table.
+pub fn legend(case: &Case, steps: &[Step], width: usize) -> String {
+    let named = |r: &&'static Rule| steps.iter().any(|s| s.event.rule == Some(*r));
+    let all = info(case).map_or(&[][..], |s| s.rules);
+    let some: Vec<_> = all.iter().copied().filter(named).collect();
+    catalog::rules("RULES NAMED ABOVE", &some, width)
+}
+
+/// All rules of the schedulers of these cases, one table each.
+pub fn legends(cases: &[Case], width: usize) -> String {
+    let mut names: Vec<&str> = Vec::new();
+    let mut out = String::new();
+    for s in cases.iter().filter_map(info) {
+        if !names.contains(&s.name) {
+            names.push(s.name);
+            let head = format!("\nRULES OF {}", s.name);
+            out += &catalog::rules(&head, s.rules, width);
+        }
+    }
+    out
+}

@@ -1,0 +1,28 @@
+//! The rules of mq-deadline, as its reasons name them.
+
+seekwell_core::rules! {
+    NOT_AGED: "not-aged", "started_after",
+        "A request that was inserted too late for the class to pass as an aged one stays where it \
+         is.";
+    HEAD_EXPIRED: "head-expired", "deadline_check_fifo",
+        "A batch begins with the oldest request of its class and direction if the deadline of \
+         that one has come.";
+    SWEEP_CONTINUES: "sweep-continues", "deadline_next_request",
+        "A batch begins behind the last request of its class and direction, if nothing has \
+         expired.";
+    FIFO_HEAD: "fifo-head", "deadline_fifo_request",
+        "A batch begins with the oldest request if none lies behind the last one.";
+    AT_HEAD: "at-head", "__dd_dispatch_request",
+        "A request that was inserted at the head goes before all others of its class (up to 6.1: \
+         of all classes).";
+    BATCH_CONTINUES: "batch-continues", "__dd_dispatch_request",
+        "The next request of the sweep goes as long as the batch has had fewer than fifo_batch.";
+    WRITES_STARVED: "writes-starved", "__dd_dispatch_request",
+        "Where reads and writes of a class wait, writes begin a batch after writes_starved \
+         batches of reads.";
+    CLASS_AGED: "class-aged", "dd_dispatch_prio_aged_requests",
+        "A class below one that is busy passes with a request that has waited longer than \
+         prio_aging_expire.";
+    HIGHER_CLASS_BUSY: "higher-class-busy", "dd_dispatch_request",
+        "As long as a class has requests waiting or in flight, no class below it is served.";
+}
