@@ -90,6 +90,11 @@ pub enum Command {
     /// with direct I/O, or through a loop device (losetup --find --show --direct-io=on DIR/disk),
     /// which the kernel's own block layer and file systems then take for a slow disk. How late
     /// completions were, and whether the run may be believed, is told at the end.
+    ///
+    /// Ctrl-C, SIGTERM, SIGHUP and umount end it in order, with status 0. After kill -9 the mount
+    /// stays and answers nobody: the next start at DIR takes it down, and so does
+    /// `sudo umount --lazy DIR`. With --backing a flush is answered when the model's time has come
+    /// and the file's data are on the host's disk.
     Serve(Serve),
     /// Run scripts on the running kernel over a modelled disk, and in the simulation: do they agree?
     ///
@@ -202,7 +207,8 @@ pub struct Compare {
 #[derive(Args, Debug)]
 pub struct Run {
     /// Name from `seekwell workloads`, or the path of a fio job file
-    pub workload: String,
+    #[arg(required_unless_present = "clean_up")]
+    pub workload: Option<String>,
     /// Set a parameter of the workload; may be repeated
     #[arg(long, short, value_name = "NAME=VALUE")]
     pub param: Vec<String>,
@@ -220,6 +226,10 @@ pub struct Run {
     /// With --dir: the device or file that workloads on a raw device read
     #[arg(long, value_name = "PATH", requires = "dir", value_hint = ValueHint::AnyPath)]
     pub raw: Option<PathBuf>,
+    /// With --dir: remove what killed runs left there, and nothing else; then run WORKLOAD, if one
+    /// is given
+    #[arg(long, requires = "dir")]
+    pub clean_up: bool,
     /// With --dir: stop after so many seconds
     #[arg(long, value_name = "SECONDS", requires = "dir", value_parser = clap::value_parser!(u64).range(1..=31_536_000))]
     pub limit: Option<u64>,

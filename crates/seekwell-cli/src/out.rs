@@ -2,61 +2,105 @@
 
 use crate::fail::Failure;
 use anstream::adapter::strip_str;
-use std::fs::File;
-use std::io::{self, BufWriter, Write};
+use seekwell_files::Sink;
+use std::io::{self, BufWriter, StdoutLock, Write};
 use std::path::{Path, PathBuf};
 
-/// An open result.
+/// A result under way.
 pub struct Out {
-    to: Box<dyn Write>,
+    to: To,
     plain: bool,
     name: String,
-    /// Temporary and final name, for a file.
-    rename: Option<(PathBuf, PathBuf)>,
+}
+
+enum To {
+    Stdout(BufWriter<StdoutLock<'static>>),
+    File(Late),
+}
+
+/// What is kept in memory before a file is opened.
+const KEPT_BYTES: usize = 1 << 20;
+
+/// A file that is not opened before there is much to write or all is written: a command that
+/// fails, or is killed while it measures, leaves nothing behind, and a pipe's reader may come late.
+struct Late {
+    path: PathBuf,
+    kept: Vec<u8>,
+    sink: Option<Sink>,
+}
+
+impl Late {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.kept.extend_from_slice(bytes);
+        if self.kept.len() < KEPT_BYTES {
+            return Ok(());
+        }
+        let mut sink = self.emptied()?;
+        sink.flush()?;
+        self.sink = Some(sink);
+        Ok(())
+    }
+    /// Opened if need be, with what was kept in it.
+    fn emptied(&mut self) -> io::Result<Sink> {
+        let mut sink = match self.sink.take() {
+            Some(sink) => sink,
+            None => Sink::open(&self.path)?,
+        };
+        sink.write_all(&self.kept)?;
+        self.kept.clear();
+        Ok(sink)
+    }
 }
 
 impl Out {
-    /// `None` is stdout, in colour if it is a terminal and NO_COLOR is not set.
+    /// `None` is stdout, in colour if it is a terminal and NO_COLOR is not set. A path is checked
+    /// as by [`Out::check`] and opened later.
     pub fn open(path: Option<&Path>) -> Result<Self, Failure> {
         let Some(path) = path else {
             let stdout = io::stdout();
             let plain = anstream::AutoStream::choice(&stdout) == anstream::ColorChoice::Never;
             return Ok(Out {
-                to: Box::new(BufWriter::new(stdout.lock())),
+                to: To::Stdout(BufWriter::new(stdout.lock())),
                 plain,
                 name: "standard output".to_owned(),
-                rename: None,
             });
         };
-        let name = path.display().to_string();
-        let file_name = path.file_name().ok_or_else(|| {
-            Failure::input(format!("{name}: not the name of a file; give `-o FILE`"))
-        })?;
-        let mut temporary = std::ffi::OsString::from(".");
-        temporary.push(file_name);
-        temporary.push(format!(".{}.part", std::process::id()));
-        let part = path.with_file_name(temporary);
-        let file = File::create(&part).map_err(|source| Failure::Output {
-            what: format!("{name}: cannot be written"),
-            source,
-        })?;
+        Out::check(Some(path))?;
+        let late = Late {
+            path: path.to_owned(),
+            kept: Vec::new(),
+            sink: None,
+        };
         Ok(Out {
-            to: Box::new(BufWriter::new(file)),
+            to: To::File(late),
             plain: true,
-            name,
-            rename: Some((part, path.to_owned())),
+            name: path.display().to_string(),
         })
     }
 
-    /// Whether a result can be written there, before minutes are spent on it.
+    /// Whether a result can be written there, before minutes are spent on it. Changes nothing.
     pub fn check(path: Option<&Path>) -> Result<(), Failure> {
-        if let Some(p) = path.filter(|p| p.is_dir()) {
-            return Err(Failure::Output {
-                what: format!("{}: cannot be written", p.display()),
-                source: io::ErrorKind::IsADirectory.into(),
-            });
+        let Some(path) = path else { return Ok(()) };
+        seekwell_files::check(path).map_err(|source| Failure::Output {
+            what: format!("{}: cannot be written", path.display()),
+            source,
+        })
+    }
+
+    /// Whether a result would take the place of what it is made from.
+    pub fn apart<'a>(
+        output: Option<&Path>,
+        inputs: impl IntoIterator<Item = &'a Path>,
+    ) -> Result<(), Failure> {
+        let Some(output) = output else { return Ok(()) };
+        match inputs.into_iter().find(|i| seekwell_files::same(output, i)) {
+            None => Ok(()),
+            Some(other) => Err(Failure::input(format!(
+                "{}: the same file as {}, which would be lost: name another for the result",
+                output.display(),
+                other.display(),
+            ))),
         }
-        path.map_or(Ok(()), |p| Out::open(Some(p)).map(drop))
     }
 
     fn failed(&self, source: io::Error) -> Failure {
@@ -75,7 +119,11 @@ impl Out {
         } else {
             text.as_bytes()
         };
-        self.to.write_all(bytes).map_err(|e| self.failed(e))
+        let written = match &mut self.to {
+            To::Stdout(out) => out.write_all(bytes),
+            To::File(late) => late.write(bytes),
+        };
+        written.map_err(|e| self.failed(e))
     }
     /// Adds text and a newline.
     pub fn line(&mut self, text: &str) -> Result<(), Failure> {
@@ -88,22 +136,11 @@ impl Out {
     }
     /// Everything is written: a file gets its name now.
     pub fn done(mut self) -> Result<(), Failure> {
-        self.to.flush().map_err(|e| self.failed(e))?;
-        if let Some((part, path)) = self.rename.take() {
-            std::fs::rename(&part, &path).map_err(|e| {
-                let _ = std::fs::remove_file(&part);
-                self.failed(e)
-            })?;
-        }
-        Ok(())
-    }
-}
-
-impl Drop for Out {
-    fn drop(&mut self) {
-        if let Some((part, _)) = &self.rename {
-            let _ = std::fs::remove_file(part);
-        }
+        let done = match &mut self.to {
+            To::Stdout(out) => out.flush(),
+            To::File(late) => late.emptied().and_then(Sink::finish),
+        };
+        done.map_err(|e| self.failed(e))
     }
 }
 

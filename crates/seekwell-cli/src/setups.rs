@@ -6,6 +6,7 @@ use crate::fail::Failure;
 use seekwell_core::suggest;
 use seekwell_sched::{Layer, find, registry};
 use seekwell_sim::Setup;
+use std::path::Path;
 
 /// What runs on what when nothing is said.
 pub struct Usual {
@@ -186,6 +187,18 @@ pub fn labels(b: &Bench, usual: &Usual) -> Result<Vec<String>, Failure> {
         .into_iter()
         .map(|t| t.text)
         .collect())
+}
+
+/// The preset file that a device is, if it is one: what `-d` takes for a path.
+pub fn preset_file(device: &str) -> Option<&Path> {
+    let base = device.split(',').next()?;
+    let path = !base.contains('=') && (base.ends_with(".toml") || base.contains('/'));
+    path.then_some(Path::new(base))
+}
+
+/// The preset files among the devices asked for.
+pub fn files(b: &Bench) -> impl Iterator<Item = &Path> {
+    b.device.iter().filter_map(|d| preset_file(d))
 }
 
 /// Threads to use.

@@ -1,5 +1,7 @@
 //! What can go wrong between a device name and a device.
 
+use seekwell_files::{Kind, ReadError};
+
 /// A device could not be made. The text names the place, the fault and the remedy.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DeviceError {
@@ -26,13 +28,32 @@ pub enum DeviceError {
         remedy: String,
     },
     /// A preset file could not be read.
-    #[error("{path}: {what}; give the path of a preset file, or a name from `seekwell devices`")]
+    #[error("{path}: {what}; {remedy}")]
     Read {
         /// The path.
         path: String,
-        /// The system's words.
+        /// The system's words, or what it is instead.
         what: String,
+        /// What to do about it.
+        remedy: String,
     },
+}
+
+impl DeviceError {
+    /// A path that leads to no preset. A disk gets told how one comes of it.
+    pub(crate) fn unread(path: &str, e: &ReadError) -> Self {
+        let remedy = match e {
+            ReadError::Kind(Kind::BlockDevice) => format!(
+                "measure it first (`seekwell calibrate {path} -o mine.toml`), then give mine.toml"
+            ),
+            _ => "give the path of a preset file, or a name from `seekwell devices`".to_owned(),
+        };
+        DeviceError::Read {
+            path: path.to_owned(),
+            what: e.to_string(),
+            remedy,
+        }
+    }
 }
 
 /// A fault in one parameter, before it is known where the parameter came from.

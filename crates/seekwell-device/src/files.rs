@@ -5,8 +5,13 @@
 
 use crate::catalogue::read_preset;
 use crate::error::DeviceError;
+use seekwell_files::read_text;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::path::Path;
+
+/// Largest preset file read: a long zone table has 50 KiB.
+const BYTES_MAX: u64 = 1 << 20;
 
 type Files = BTreeMap<String, String>;
 
@@ -22,10 +27,10 @@ pub(crate) fn text(path: &str) -> Result<String, DeviceError> {
     let given = GIVEN.with_borrow(|all| all.last().and_then(|f| f.get(path).cloned()));
     let text = match given {
         Some(text) => text,
-        None => std::fs::read_to_string(path).map_err(|e| DeviceError::Read {
-            path: path.to_owned(),
-            what: e.to_string(),
-        })?,
+        None => {
+            let read = read_text(Path::new(path), BYTES_MAX);
+            read.map_err(|e| DeviceError::unread(path, &e))?
+        }
     };
     SEEN.with_borrow_mut(|seen| {
         if let Some(seen) = seen {

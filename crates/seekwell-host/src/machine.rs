@@ -2,6 +2,7 @@
 
 use crate::buffer::{Aligned, Noise};
 use crate::files::{self, OpenFile, checked, raw, retry};
+use crate::place::MARKER;
 use crate::ring::Ring;
 use crate::shared::{Mapping, Shared};
 use crate::stop::NOTICE;
@@ -268,7 +269,7 @@ impl Machine for HostMachine {
         for e in rustix::fs::Dir::read_from(&d).map_err(raw)? {
             let e = e.map_err(raw)?;
             let name = e.file_name().to_string_lossy().into_owned();
-            if name != "." && name != ".." {
+            if name != "." && name != ".." && name != MARKER {
                 let dir = match e.file_type() {
                     // Some file systems do not say in the directory.
                     rustix::fs::FileType::Unknown => {

@@ -1,7 +1,9 @@
-//! A directory of our own inside a directory of the user's: made fresh, removed on every path.
+//! A directory of our own inside a directory of the user's: made fresh, removed on every path but
+//! one: kill -9. What that leaves is known by a marker that nobody holds any more.
 
-use std::fs;
+use std::fs::{self, File, OpenOptions};
 use std::io;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use thiserror::Error;
@@ -42,7 +44,15 @@ pub enum PlaceError {
 pub struct Scratch {
     path: PathBuf,
     gone: bool,
+    /// Locked as long as this lives; the kernel lets go of it with the process.
+    marker: Option<File>,
 }
+
+/// The file that says a directory is ours: empty, locked (flock) while its run lives, whatever
+/// becomes of process numbers.
+pub const MARKER: &str = ".seekwell-run";
+/// What the names of our directories begin with.
+const PREFIX: &str = "seekwell-";
 
 /// Whether a directory of ours could be made inside, without trying it.
 pub fn usable(dir: &Path) -> Result<(), PlaceError> {
@@ -64,9 +74,15 @@ impl Scratch {
         let dir = fs::canonicalize(dir).map_err(|e| place_error(dir, e))?;
         loop {
             let n = COUNT.fetch_add(1, Ordering::Relaxed);
-            let path = dir.join(format!("seekwell-{name}-{}-{n}", std::process::id()));
+            let path = dir.join(format!("{PREFIX}{name}-{}-{n}", std::process::id()));
             match fs::create_dir(&path) {
-                Ok(()) => return Ok(Scratch { path, gone: false }),
+                Ok(()) => {
+                    // Where there is no room for a name or no locks: a directory that nobody will
+                    // take for left behind.
+                    let marker = mark(&path).ok();
+                    let gone = false;
+                    return Ok(Scratch { path, gone, marker });
+                }
                 Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {}
                 Err(e) => return Err(place_error(&dir, e)),
             }
@@ -79,10 +95,109 @@ impl Scratch {
     /// Removes it now, and says if that failed. Already gone is as good.
     pub fn remove(mut self) -> Result<(), PlaceError> {
         self.gone = true;
-        match fs::remove_dir_all(&self.path) {
-            Err(e) if e.kind() != io::ErrorKind::NotFound => Err(place_error(&self.path, e)),
-            _ => Ok(()),
+        remove(&self.path, self.marker.take())
+    }
+}
+
+/// Removes a directory of ours, under its lock: nobody else takes it for left behind meanwhile.
+fn remove(path: &Path, marker: Option<File>) -> Result<(), PlaceError> {
+    let first = fs::remove_dir_all(path);
+    drop(marker);
+    let all = match first {
+        // NFS keeps a name for what is still open.
+        Err(e) if e.kind() == io::ErrorKind::DirectoryNotEmpty => fs::remove_dir_all(path),
+        first => first,
+    };
+    match all {
+        Err(e) if e.kind() != io::ErrorKind::NotFound => Err(place_error(path, e)),
+        _ => Ok(()),
+    }
+}
+
+/// Puts the marker into a new directory. It gets its name when it is locked: nobody sees it
+/// otherwise while its run lives.
+fn mark(dir: &Path) -> io::Result<File> {
+    let early = dir.join(".seekwell-new");
+    let file = OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .open(&early)?;
+    file.try_lock()
+        .map_err(io::Error::from)
+        .and_then(|()| fs::rename(&early, dir.join(MARKER)))
+        .inspect_err(|_| drop(fs::remove_file(&early)))?;
+    Ok(file)
+}
+
+/// A directory that a killed run left: ours by its marker, which no process holds.
+#[derive(Debug)]
+pub struct Leftover {
+    /// Where it is.
+    pub path: PathBuf,
+    /// Bytes on the disk.
+    pub bytes: u64,
+    /// Something of another file system is mounted inside.
+    mounted: bool,
+    marker: File,
+}
+
+/// What killed runs left in a directory, by name. Runs that live, other users' and anything without
+/// our marker are not among them.
+pub fn leftovers(dir: &Path) -> Vec<Leftover> {
+    let entries = fs::read_dir(dir).into_iter().flatten().flatten();
+    let ours = entries.filter(|e| {
+        let name = e.file_name();
+        let real = e.file_type().is_ok_and(|t| t.is_dir());
+        real && name.to_string_lossy().starts_with(PREFIX)
+    });
+    let mut found: Vec<Leftover> = ours.filter_map(|e| leftover(e.path())).collect();
+    found.sort_by(|a, b| a.path.cmp(&b.path));
+    found
+}
+
+fn leftover(path: PathBuf) -> Option<Leftover> {
+    // Open for writing, which locks over a network need; through no link, waiting for no pipe.
+    let marker = OpenOptions::new()
+        .write(true)
+        .custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK)
+        .open(path.join(MARKER))
+        .ok()?;
+    if !marker.metadata().ok()?.is_file() || marker.try_lock().is_err() {
+        return None;
+    }
+    let device = path.symlink_metadata().ok()?.dev();
+    let (mut bytes, mut mounted) = (0, false);
+    let mut todo = vec![path.clone()];
+    while let Some(dir) = todo.pop() {
+        for e in fs::read_dir(dir).into_iter().flatten().flatten() {
+            // Of the entry itself, not of what a link leads to.
+            let Ok(meta) = e.metadata() else { continue };
+            bytes += meta.blocks() * 512;
+            mounted |= meta.dev() != device;
+            if meta.is_dir() && meta.dev() == device {
+                todo.push(e.path());
+            }
         }
+    }
+    Some(Leftover {
+        path,
+        bytes,
+        mounted,
+        marker,
+    })
+}
+
+impl Leftover {
+    /// Removes it with everything in it. Refused if something is mounted inside.
+    pub fn remove(self) -> Result<(), PlaceError> {
+        if self.mounted {
+            let source = io::Error::other("something is mounted inside; unmount it first");
+            return Err(PlaceError::Other {
+                path: self.path,
+                source,
+            });
+        }
+        remove(&self.path, Some(self.marker))
     }
 }
 
@@ -90,7 +205,7 @@ impl Drop for Scratch {
     fn drop(&mut self) {
         if !self.gone {
             // Nobody is left to tell; `remove` is the way to hear of it.
-            let _ = fs::remove_dir_all(&self.path);
+            let _ = remove(&self.path, self.marker.take());
         }
     }
 }
@@ -154,9 +269,44 @@ mod tests {
     }
 
     #[test]
+    fn what_is_left_is_known_by_a_marker_that_nobody_holds() {
+        let t = Scratch::new(&here(), "left").expect("made");
+        let at = |name: &str| t.path().join(name);
+        let lives = Scratch::new(t.path(), "lives").expect("made");
+        fs::write(lives.path().join("file"), "x").expect("written");
+        // What looks alike and is not ours: no marker, a link to one, a link in a marker's place.
+        for name in ["seekwell-alike", "elsewhere", "seekwell-planted"] {
+            fs::create_dir(at(name)).expect("made");
+        }
+        fs::write(at("elsewhere").join(MARKER), "").expect("written");
+        std::os::unix::fs::symlink("elsewhere", at("seekwell-link")).expect("linked");
+        let planted = at("seekwell-planted").join(MARKER);
+        std::os::unix::fs::symlink("../elsewhere/.seekwell-run", planted).expect("linked");
+        assert_eq!(leftovers(t.path()).len(), 0);
+        // As after kill -9: all is there, and the lock is not.
+        let left = Scratch::new(t.path(), "dead").expect("made");
+        fs::create_dir(left.path().join("d")).expect("made");
+        fs::write(left.path().join("d/file"), [1; 100_000]).expect("written");
+        let path = left.path().to_owned();
+        assert_eq!(leftovers(t.path()).len(), 0, "it lives");
+        let mut left = left;
+        left.marker = None;
+        left.gone = true;
+        drop(left);
+        let found = leftovers(t.path());
+        assert_eq!(found.len(), 1);
+        assert!(leftovers(t.path()).is_empty(), "one finder at a time");
+        let [found] = <[Leftover; 1]>::try_from(found).expect("one");
+        assert!(found.path == path && found.bytes >= 100_000, "{found:?}");
+        found.remove().expect("removed");
+        assert!(!path.exists() && lives.path().join("file").exists());
+        assert!(at("seekwell-alike").exists() && at("elsewhere").join(MARKER).exists());
+    }
+
+    #[test]
     fn one_that_vanished_is_no_error() {
         let a = Scratch::new(&here(), "vanished").expect("made");
-        fs::remove_dir(a.path()).expect("removed");
+        fs::remove_dir_all(a.path()).expect("removed");
         assert!(a.remove().is_ok());
     }
 

@@ -7,7 +7,7 @@
 use crate::error::{ErrorKind, Place, TraceError};
 use crate::notes::Notes;
 use crate::options::Limits;
-use std::fs::File;
+use seekwell_files::{Kind, ReadError, open_stream};
 use std::io::{self, BufReader, Cursor, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -55,11 +55,22 @@ impl Input {
                 remedy,
             )
         };
-        let file = File::open(path).map_err(fail)?;
+        let file = open_stream(path).map_err(|e| match e {
+            ReadError::Io(e) => fail(e),
+            other => TraceError::new(
+                ErrorKind::Io,
+                name.clone(),
+                Place::File,
+                format!("{other}"),
+                match &other {
+                    ReadError::Kind(Kind::BlockDevice) => {
+                        "record what is asked of it (blktrace -d), and give that file"
+                    }
+                    _ => "name a file with a trace, or a pipe",
+                },
+            ),
+        })?;
         let meta = file.metadata().map_err(fail)?;
-        if meta.is_dir() {
-            return Err(fail(io::Error::other("is a directory")));
-        }
         let mut input = Input::new(name.clone(), Box::new(file), limits, allow_cut)?;
         input.path = meta.is_file().then(|| path.to_path_buf());
         Ok(input)

@@ -33,4 +33,4 @@ pub use reader::{Reader, from_reader, open};
 pub use record::{Record, device_number};
 pub use registry::{Carries, Format, FormatInfo, Has, find_format, formats};
 pub use replay::{ClosedLoop, Factor, ReplayMode, Step};
-pub use writer::{EventWriter, Writer, create, create_file};
+pub use writer::{EventWriter, Writer, create, create_file, write_to};

@@ -4,11 +4,11 @@ use crate::blk::BlkEvent;
 use crate::error::{ErrorKind, Place, TraceError};
 use crate::options::WriteOptions;
 use crate::record::Record;
-use crate::registry::Format;
+use crate::registry::{Create, Format};
 use seekwell_core::{Action, Event, Op};
+use seekwell_files::Sink;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
-use std::fs::File;
 use std::io::Write;
 use std::path::Path;
 
@@ -37,19 +37,35 @@ pub fn create(
         name: path.display().to_string(),
         ..options.clone()
     };
-    let Some(start) = format.create else {
-        return Err(TraceError::new(
+    // Before the file is made.
+    starter(format, &options)?;
+    write_to(create_file(path)?, format, &options)
+}
+
+/// Starts a trace of the format on something that takes bytes: what must be there as it comes, such
+/// as a log. Messages call it by the name among the options.
+pub fn write_to(
+    out: Box<dyn Write + Send>,
+    format: Format,
+    options: &WriteOptions,
+) -> Result<Box<dyn Writer>, TraceError> {
+    starter(format, options)?(out, options)
+}
+
+fn starter(format: Format, options: &WriteOptions) -> Result<Create, TraceError> {
+    format.create.ok_or_else(|| {
+        TraceError::new(
             ErrorKind::Unsupported,
-            options.name,
+            &options.name,
             Place::File,
             format!("the format {} is read, not written", format.name),
             "choose another format",
-        ));
-    };
-    start(create_file(path)?, &options)
+        )
+    })
 }
 
-/// Opens a file for writing, compressed if its name asks for it.
+/// Opens a file for writing, compressed if its name asks for it. It appears whole, at the first
+/// `flush`, which ends it; a file that was there keeps its owner and mode.
 pub fn create_file(path: &Path) -> Result<Box<dyn Write + Send>, TraceError> {
     let fail = |e: std::io::Error| {
         TraceError::new(
@@ -60,37 +76,45 @@ pub fn create_file(path: &Path) -> Result<Box<dyn Write + Send>, TraceError> {
             "check the folder and its permissions",
         )
     };
-    let file = File::create(path).map_err(fail)?;
+    let file = Sink::open(path).map_err(fail)?;
     let ending = path.extension().and_then(|e| e.to_str());
     Ok(match ending {
-        Some("zst") => Box::new(EndOnFlush(
+        Some("zst") => EndOnFlush::boxed(
             zstd::stream::write::Encoder::new(file, 3).map_err(fail)?,
-        )),
+            |z| z.finish()?.finish(),
+        ),
         Some("gz") => {
             let level = flate2::Compression::default();
-            Box::new(EndOnFlush(flate2::write::GzEncoder::new(file, level)))
+            let packed = flate2::write::GzEncoder::new(file, level);
+            EndOnFlush::boxed(packed, |z| z.finish()?.finish())
         }
-        _ => Box::new(file),
+        _ => EndOnFlush::boxed(file, Sink::finish),
     })
 }
 
-/// A compressor whose `flush` ends the stream, so that [`Output::finish`] sees every error.
-struct EndOnFlush<T>(T);
+/// A file whose `flush` ends its compressed stream and gives it its name, so that
+/// [`Output::finish`] sees every error.
+struct EndOnFlush<T> {
+    open: Option<T>,
+    end: fn(T) -> std::io::Result<()>,
+}
 
-impl Write for EndOnFlush<zstd::stream::write::Encoder<'static, File>> {
-    fn write(&mut self, buf: &[u8]) -> std::io::Result<usize> {
-        self.0.write(buf)
-    }
-    fn flush(&mut self) -> std::io::Result<()> {
-        self.0.do_finish()
+impl<T: Write + Send + 'static> EndOnFlush<T> {
+    fn boxed(file: T, end: fn(T) -> std::io::Result<()>) -> Box<dyn Write + Send> {
+        let open = Some(file);
+        Box::new(EndOnFlush { open, end })
     }
 }
-impl Write for EndOnFlush<flate2::write::GzEncoder<File>> {
+
+impl<T: Write> Write for EndOnFlush<T> {
     fn write(&mut self, buf: &[u8]) -> std::io::Result<usize> {
-        self.0.write(buf)
+        match &mut self.open {
+            Some(file) => file.write(buf),
+            None => Err(std::io::Error::other("already ended")),
+        }
     }
     fn flush(&mut self) -> std::io::Result<()> {
-        self.0.try_finish()
+        self.open.take().map_or(Ok(()), self.end)
     }
 }
 

@@ -47,7 +47,8 @@ fn fresh(kind: &str, name: &str) -> PathBuf {
     let numbered = (2..).map(|i| PathBuf::from(format!("{kind}-{name}-{i}.toml")));
     std::iter::once(first)
         .chain(numbered)
-        .find(|p| !p.exists())
+        // Also no link that leads nowhere.
+        .find(|p| p.symlink_metadata().is_err())
         .unwrap_or_default()
 }
 
@@ -80,6 +81,19 @@ fn modelled(a: &Calibrate) -> Option<Result<SimProbe<Box<dyn Device + Send>>, Fa
 
 /// Probes, and writes what was found.
 pub fn run(a: &Calibrate, quiet: bool) -> Result<(), Failure> {
+    let (output, plot) = (a.output.as_deref(), a.plot.as_deref());
+    for file in [output, plot] {
+        Out::check(file)?;
+        Out::apart(file, [&*a.path])?;
+    }
+    Out::apart(output, plot)?;
+    if output.is_none() {
+        let here = seekwell_files::check_directory(Path::new("."));
+        here.map_err(|source| Failure::Output {
+            what: "no preset can be written here; name a file with --output".to_owned(),
+            source,
+        })?;
+    }
     let model = modelled(a).transpose()?;
     let stop = Arc::new(stop::Stop::new(None, true));
     let signals =
@@ -89,8 +103,6 @@ pub fn run(a: &Calibrate, quiet: bool) -> Result<(), Failure> {
         Some(m) => Box::new(m),
         None => Box::new(real().map_err(|e| Failure::input(e.to_string()))?),
     };
-    Out::check(a.output.as_deref())?;
-    Out::check(a.plot.as_deref())?;
     let options = Options {
         budget_s: a.budget,
         seed: a.seed,

@@ -1,6 +1,6 @@
 //! `seekwell compare`: workloads on modelled disks, under several schedulers.
 
-use super::run::{early, plan, simulate};
+use super::run::{early, job_file, plan, simulate};
 use crate::cli::Compare;
 use crate::fail::Failure;
 use crate::out::{Out, note, width};
@@ -48,6 +48,10 @@ fn plans(a: &Compare) -> Result<Vec<Plan>, Failure> {
 
 /// Runs everything and prints the comparison.
 pub fn run(a: &Compare, quiet: bool) -> Result<(), Failure> {
+    let output = a.output.output.as_deref();
+    Out::check(output)?;
+    let jobs = a.workload.iter().filter_map(|w| job_file(w));
+    Out::apart(output, setups::files(&a.bench).chain(jobs))?;
     let plans = plans(a)?;
     for w in plans.iter().flat_map(Plan::warnings) {
         note(quiet, w);

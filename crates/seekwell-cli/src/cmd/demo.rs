@@ -33,6 +33,7 @@ pub fn run(a: &DemoArgs) -> Result<(), Failure> {
             Failure::input(format!("there is no demo `{name}`; {}", unknown(name)))
         })?],
     };
+    Out::check(a.output.output.as_deref())?;
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     let each = a.seeds as usize;
     let runs = run_all(chosen.len() * each, threads, |i| {

@@ -3,6 +3,7 @@
 use crate::cli::Devices;
 use crate::fail::Failure;
 use crate::out::{Out, width};
+use crate::setups;
 use seekwell_device::picture::{Axis, Plot};
 use seekwell_device::{Preset, catalogue, describe};
 use seekwell_report::{catalog, chart, validation};
@@ -40,6 +41,7 @@ fn rows_as_json(tables: &[validation::Measurements]) -> Value {
 }
 
 fn validate(a: &Devices) -> Result<(), Failure> {
+    Out::check(a.output.output.as_deref())?;
     let tables = seekwell_sim::validation::run().map_err(|e| Failure::input(e.to_string()))?;
     let mut out = Out::open(a.output.output.as_deref())?;
     if a.json {
@@ -69,6 +71,12 @@ fn plots_as_json(plots: &[Plot]) -> Value {
 /// All about one.
 fn one(a: &Devices, name: &str) -> Result<(), Failure> {
     let bad = |e: seekwell_device::DeviceError| Failure::input(e.to_string());
+    let (output, plot) = (a.output.output.as_deref(), a.plot.as_deref());
+    for file in [output, plot] {
+        Out::check(file)?;
+        Out::apart(file, setups::preset_file(name))?;
+    }
+    Out::apart(output, plot)?;
     let p = describe(name).map_err(bad)?;
     let plots = seekwell_sim::picture::pictures(name).map_err(|e| Failure::input(e.to_string()))?;
     if let Some(file) = &a.plot {

@@ -4,11 +4,11 @@ use crate::cli::{Cli, Man};
 use crate::fail::Failure;
 use crate::out::Out;
 use clap::CommandFactory;
+use std::path::Path;
 
 /// Prints the page, or writes all of them.
 pub fn run(a: &Man) -> Result<(), Failure> {
     let command = Cli::command();
-    let failed = |what: String| move |source| Failure::Output { what, source };
     if let Some(dir) = &a.directory {
         let name = dir.display().to_string();
         if !dir.is_dir() {
@@ -16,14 +16,30 @@ pub fn run(a: &Man) -> Result<(), Failure> {
                 "{name}: no such directory; make it first"
             )));
         }
-        return clap_mangen::generate_to(command, dir)
-            .map_err(failed(format!("{name}: a page cannot be written")));
+        return pages(command.disable_help_subcommand(true), dir);
     }
+    page(clap_mangen::Man::new(command), None)
+}
+
+/// One page, to a file or to standard output.
+fn page(man: clap_mangen::Man, file: Option<&Path>) -> Result<(), Failure> {
     let mut text = Vec::new();
-    clap_mangen::Man::new(command)
-        .render(&mut text)
-        .map_err(failed("manual page".to_owned()))?;
-    let mut out = Out::open(None)?;
+    man.render(&mut text).map_err(|source| Failure::Output {
+        what: "manual page".to_owned(),
+        source,
+    })?;
+    let mut out = Out::open(file)?;
     out.text(&String::from_utf8_lossy(&text))?;
     out.done()
+}
+
+/// A page of each command, as clap_mangen names them; each replaced whole.
+fn pages(mut command: clap::Command, dir: &Path) -> Result<(), Failure> {
+    command.build();
+    for c in command.get_subcommands().filter(|c| !c.is_hide_set()) {
+        pages(c.clone(), dir)?;
+    }
+    let man = clap_mangen::Man::new(command);
+    let file = dir.join(man.get_filename());
+    page(man, Some(&file))
 }

@@ -70,6 +70,9 @@ fn run_one(
 
 /// Replays and prints the comparison.
 pub fn run(a: &Replay, quiet: bool) -> Result<(), Failure> {
+    let output = a.output.output.as_deref();
+    Out::check(output)?;
+    Out::apart(output, setups::files(&a.bench).chain([&*a.file]))?;
     let plan = plan(a)?;
     let groups = setups::of(&a.bench, &setups::USUAL)?;
     let labels = setups::labels(&a.bench, &setups::USUAL)?;

@@ -6,7 +6,9 @@ use crate::out::{Out, note, width};
 use crate::progress::Progress;
 use crate::setups;
 use seekwell_core::result::Record;
-use seekwell_host::InForce;
+use seekwell_files::read_text;
+use seekwell_host::{InForce, Leftover};
+use seekwell_report::units::bytes;
 use seekwell_report::{compare, workload as report};
 use seekwell_sim::Setup;
 use seekwell_sim::compare::run_all;
@@ -15,6 +17,9 @@ use seekwell_workload::Plan;
 use serde_json::json;
 use std::path::Path;
 use std::time::Duration;
+
+/// Largest fio job file read, and each that it includes.
+const JOB_BYTES_MAX: u64 = 1 << 20;
 
 /// What a job file takes from its surroundings: the environment, and files beside it.
 struct Beside<'a>(&'a Path);
@@ -25,7 +30,8 @@ impl seekwell_workload::fio::Outside for Beside<'_> {
     }
     fn include(&self, file: &str) -> Result<String, String> {
         let path = self.0.parent().unwrap_or(Path::new("")).join(file);
-        std::fs::read_to_string(&path).map_err(|e| format!("{}: {e}", path.display()))
+        read_text(&path, JOB_BYTES_MAX)
+            .map_err(|e| format!("{}: {e}; name a fio job file", path.display()))
     }
 }
 
@@ -40,18 +46,23 @@ fn parts(text: &str) -> Vec<&str> {
     }
 }
 
-/// A workload as it was asked for: a name, or a fio job file.
-pub fn plan(name: &str, params: &[String]) -> Result<Plan, Failure> {
+/// The file behind a workload's name, if it is that of a fio job file.
+pub fn job_file(name: &str) -> Option<&Path> {
     let file = Path::new(name);
     let suffix = file.extension().and_then(|e| e.to_str());
-    if matches!(suffix, Some("fio" | "ini" | "job")) {
+    matches!(suffix, Some("fio" | "ini" | "job")).then_some(file)
+}
+
+/// A workload as it was asked for: a name, or a fio job file.
+pub fn plan(name: &str, params: &[String]) -> Result<Plan, Failure> {
+    if let Some(file) = job_file(name) {
         if let Some(p) = params.first() {
             return Err(Failure::input(format!(
                 "--param {p}: a fio job file has its parameters in the file"
             )));
         }
-        let text = std::fs::read_to_string(file);
-        let text = text.map_err(|e| Failure::input(format!("{name}: {e}")))?;
+        let text = read_text(file, JOB_BYTES_MAX);
+        let text = text.map_err(|e| Failure::input(format!("{name}: {e}; name a fio job file")))?;
         let plan = Plan::fio(name, &text, &Beside(file));
         return plan.map_err(|e| Failure::input(e.to_string()));
     }
@@ -97,7 +108,23 @@ pub fn simulate(
 
 /// Runs and prints.
 pub fn run(a: &Run, quiet: bool) -> Result<(), Failure> {
-    let plan = plan(&a.workload, &a.param)?;
+    // What cannot work is said before anything runs: also where the result goes.
+    let output = a.output.output.as_deref();
+    Out::check(output)?;
+    let raw = a.raw.as_deref();
+    Out::apart(
+        output,
+        setups::files(&a.bench)
+            .chain(a.workload.as_deref().and_then(job_file))
+            .chain(raw),
+    )?;
+    if let Some(dir) = a.dir.as_deref().filter(|_| a.clean_up) {
+        clean_up(dir, a.workload.is_none(), quiet)?;
+    }
+    let Some(workload) = &a.workload else {
+        return Ok(());
+    };
+    let plan = plan(workload, &a.param)?;
     for w in plan.warnings() {
         note(quiet, w);
     }
@@ -164,10 +191,15 @@ fn real(a: &Run, plan: &Plan, dir: &Path, quiet: bool) -> Result<(), Failure> {
     let mut options = seekwell_host::Options::new(dir, a.bench.seed);
     options.device = a.raw.clone();
     options.limit = a.limit.map(Duration::from_secs);
-    // What cannot work is said before anything runs: also where the result goes.
-    Out::check(a.output.output.as_deref())?;
     let failed = |e: seekwell_host::HostError| Failure::input(e.to_string());
-    seekwell_host::check(plan, &options).map_err(failed)?;
+    let left = left_behind(dir);
+    seekwell_host::check(plan, &options).map_err(|e| match &left {
+        Some(left) => Failure::input(format!("{e}\n  {left}")),
+        None => failed(e),
+    })?;
+    if let Some(left) = &left {
+        note(quiet, left);
+    }
     let force = seekwell_host::in_force(options.place());
     note(
         quiet,
@@ -189,6 +221,47 @@ fn real(a: &Run, plan: &Plan, dir: &Path, quiet: bool) -> Result<(), Failure> {
         (Some(what), Some(signal)) => Err(Failure::Interrupted { signal, what }),
         (stopped, _) => early(stopped.as_slice()),
     }
+}
+
+/// What killed runs left in a directory, with its size and the way to be rid of it.
+fn left_behind(dir: &Path) -> Option<String> {
+    let left = seekwell_host::leftovers(dir);
+    let name = |l: &Leftover| {
+        let name = l.path.file_name().unwrap_or_default().to_string_lossy();
+        format!("{name} ({})", bytes(l.bytes as f64))
+    };
+    let names: Vec<String> = left.iter().map(name).collect();
+    (!names.is_empty()).then(|| {
+        let dir = dir.display();
+        format!(
+            "{dir}: killed runs left {}; `seekwell run --clean-up --dir {dir}` removes it",
+            names.join(", ")
+        )
+    })
+}
+
+/// Removes what killed runs left: a result if nothing else is asked for, else a note.
+fn clean_up(dir: &Path, alone: bool, quiet: bool) -> Result<(), Failure> {
+    let failed = |e: seekwell_host::PlaceError| Failure::input(e.to_string());
+    seekwell_host::place::usable(dir).map_err(failed)?;
+    let mut said = Vec::new();
+    for l in seekwell_host::leftovers(dir) {
+        let (path, size) = (l.path.clone(), bytes(l.bytes as f64));
+        l.remove().map_err(failed)?;
+        said.push(format!("removed {} ({size})", path.display()));
+    }
+    if said.is_empty() {
+        said.push(format!("{}: no killed run left anything", dir.display()));
+    }
+    if !alone {
+        said.iter().for_each(|text| note(quiet, text));
+        return Ok(());
+    }
+    let mut out = Out::open(None)?;
+    for text in said {
+        out.line(&text)?;
+    }
+    out.done()
 }
 
 /// Writes what was measured for real.

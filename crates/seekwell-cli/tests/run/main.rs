@@ -10,6 +10,7 @@ mod plumbing;
 mod real;
 mod registries;
 mod replay;
+mod safety;
 mod workloads;
 
 use std::io::Write;

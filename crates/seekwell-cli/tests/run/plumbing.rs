@@ -58,7 +58,7 @@ fn a_file_appears_whole_or_not_at_all() {
     }
     let parts = std::fs::read_dir(dir).unwrap().filter(|f| {
         let name = f.as_ref().unwrap().file_name();
-        name.to_string_lossy().starts_with(".list.txt.")
+        name.to_string_lossy().contains("list.txt.")
     });
     assert_eq!(parts.count(), 0, "no temporary file stays behind");
 }

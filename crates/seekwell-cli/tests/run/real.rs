@@ -250,6 +250,73 @@ fn a_result_is_whole_or_as_it_was() {
 }
 
 #[test]
+fn what_a_killed_run_left_is_named_and_removed_on_demand() {
+    let dir = directory("real-left");
+    let here = dir.display().to_string();
+    fs::write(dir.join("mine"), "precious").expect("a file of the user's");
+    fs::create_dir(dir.join("seekwell-fs-mark-1-0")).expect("with a name like ours");
+    fs::write(dir.join("seekwell-fs-mark-1-0/mine"), "precious").expect("written");
+    let users = names(&dir);
+    let going = Going::begin(&dir, &[]);
+    let dead = going.ours().expect("begun");
+    drop(going); // kill -9
+    let name = dead
+        .file_name()
+        .expect("a name")
+        .to_string_lossy()
+        .into_owned();
+    let living = Going::begin(&dir, &[]);
+    let remedy = format!("`seekwell run --clean-up --dir {here}` removes it");
+    // A run beside them names the dead one, with its size, and not the living one.
+    let short = ["run", "fs-mark:files=2,size=4k", "--dir", &here];
+    let r = seekwell(&short);
+    assert_eq!(r.code, 0, "{}", r.err);
+    let said = format!("{here}: killed runs left {name} (");
+    assert!(
+        r.err.contains(&said) && r.err.contains(&remedy),
+        "{}",
+        r.err
+    );
+    let size = r.err.split(&said).nth(1).expect("said");
+    assert!(
+        size.split(')').next().is_some_and(|s| s.ends_with("kB")),
+        "{size}"
+    );
+    let alive = format!("-{}-", living.pid());
+    assert!(!r.err.contains(&alive), "{}", r.err);
+    assert!(r.err.matches("killed runs left").count() == 1 && dead.exists());
+    // So does one that finds too little room.
+    let r = seekwell(&["run", "fs-mark:files=10000000,size=1g", "--dir", &here]);
+    assert_eq!(r.code, 2, "{}", r.err);
+    assert!(
+        r.err.contains("MB are free") && r.err.contains(&said),
+        "{}",
+        r.err
+    );
+    // Removed is the dead one alone; the living one goes on.
+    let r = seekwell(&["run", "--clean-up", "--dir", &here]);
+    assert_eq!((r.code, &*r.err), (0, ""));
+    assert!(
+        r.out.starts_with(&format!("removed {} (", dead.display())),
+        "{}",
+        r.out
+    );
+    assert!(!dead.exists() && living.ours().is_some());
+    let r = seekwell(&["run", "--clean-up", "--dir", &here]);
+    assert_eq!(r.out, format!("{here}: no killed run left anything\n"));
+    living.signal("TERM");
+    let r = living.end();
+    assert_eq!(r.code, 143, "{}", r.err);
+    assert!(synced(&r.out) >= 10);
+    assert_eq!(names(&dir), users);
+    // With a workload it runs that, too.
+    let r = seekwell(&[&short[..], &["--clean-up", "--json"]].concat());
+    assert_eq!((r.code, synced(&r.out)), (0, 2), "{}", r.err);
+    let r = seekwell(&["run", "--clean-up"]);
+    assert_eq!(r.code, 2, "nowhere to clean: {}", r.err);
+}
+
+#[test]
 fn files_that_vanish_are_named_and_results_are_kept() {
     let dir = directory("real-vanish");
     fs::write(dir.join("mine"), "precious").expect("a file of the user's");

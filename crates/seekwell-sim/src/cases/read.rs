@@ -3,6 +3,7 @@
 
 use super::format::{Case, CaseDevice, CaseError};
 use flate2::read::MultiGzDecoder;
+use seekwell_files::{ReadError, open_stream};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read};
@@ -22,7 +23,13 @@ pub fn open_plain(path: &Path) -> Result<Box<dyn BufRead>, CaseError> {
         file: path.display().to_string(),
         source,
     };
-    let mut file = BufReader::new(std::fs::File::open(path).map_err(io)?);
+    let file = open_stream(path).map_err(|e| match e {
+        ReadError::Io(e) => io(e),
+        e => io(std::io::Error::other(format!(
+            "{e}; name a file with cases, or a pipe"
+        ))),
+    })?;
+    let mut file = BufReader::new(file);
     let head = file.fill_buf().map_err(io)?;
     let plain: Box<dyn Read> = if head.starts_with(&[0x28, 0xb5, 0x2f, 0xfd]) {
         Box::new(zstd::Decoder::with_buffer(file).map_err(io)?)
@@ -36,6 +43,8 @@ pub fn open_plain(path: &Path) -> Result<Box<dyn BufRead>, CaseError> {
 
 /// Longest line accepted: a case of some 200,000 bios.
 const LINE_MAX: u64 = 16 << 20;
+/// Longest text accepted, unpacked; in memory the cases take some eight times as much.
+const TEXT_MAX: u64 = 32 << 20;
 
 /// What a CSV of bare bios needs beside itself.
 #[derive(Clone, Debug)]
@@ -66,7 +75,7 @@ pub fn read_cases(path: &Path, csv: &CsvOptions) -> Result<Vec<Case>, CaseError>
     let file = path.display().to_string();
     let mut input = open_plain(path)?;
     let (mut cases, mut rows, mut line) = (Vec::new(), Vec::new(), 0);
-    let mut text = String::new();
+    let (mut text, mut bytes) = (String::new(), 0);
     loop {
         text.clear();
         line += 1;
@@ -83,6 +92,11 @@ pub fn read_cases(path: &Path, csv: &CsvOptions) -> Result<Vec<Case>, CaseError>
                 line,
                 "longer than 16 MiB: not a case file",
             ));
+        }
+        bytes += n as u64;
+        if bytes > TEXT_MAX {
+            let why = "more than 32 MiB of cases: split the file";
+            return Err(line_error(&file, line, why));
         }
         let t = text.trim();
         if t.is_empty() || t.starts_with('#') {

@@ -10,6 +10,8 @@ use std::sync::Arc;
 const MAX_JOBS: usize = 1000;
 const MAX_LINES: usize = 100_000;
 const MAX_INCLUDES: usize = 8;
+/// Most included files: each is read, also where nothing is in it.
+const MAX_INCLUDED: usize = 1000;
 
 /// What a job file takes from outside.
 pub trait Outside {
@@ -51,6 +53,7 @@ fn flatten(
     text: &str,
     outside: &dyn Outside,
     depth: usize,
+    included: &mut usize,
     out: &mut Vec<Line>,
 ) -> Result<(), FioError> {
     let file: Arc<str> = file.into();
@@ -74,9 +77,13 @@ fn flatten(
         if depth == MAX_INCLUDES {
             return Err(line.fail(format!("include {other}: more than {MAX_INCLUDES} deep")));
         }
+        *included += 1;
+        if *included > MAX_INCLUDED {
+            return Err(line.fail(format!("include {other}: more than {MAX_INCLUDED} files")));
+        }
         let inner = outside.include(other);
         let inner = inner.map_err(|e| line.fail(format!("include {other}: {e}")))?;
-        flatten(other, &inner, outside, depth + 1, out)?;
+        flatten(other, &inner, outside, depth + 1, included, out)?;
     }
     Ok(())
 }
@@ -84,7 +91,7 @@ fn flatten(
 /// Reads a job file. `name` is for messages and the record.
 pub fn parse(name: &str, text: &str, outside: &dyn Outside) -> Result<JobFile, FioError> {
     let mut lines = Vec::new();
-    flatten(name, text, outside, 0, &mut lines)?;
+    flatten(name, text, outside, 0, &mut 0, &mut lines)?;
     let mut global = Job::default();
     // Each with the line of its section.
     let mut jobs: Vec<(Job, &Line)> = Vec::new();

@@ -18,6 +18,7 @@ use seekwell_workload::{Needs, Plan};
 use serde_json::{Value, json};
 use server::Server;
 use sides::{Below, Host, Order, Side, real};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -52,11 +53,19 @@ impl Scratch {
         let tmp = std::env::temp_dir();
         Self::sweep(&tmp);
         let path = tmp.join(format!("{PREFIX}{}", std::process::id()));
-        std::fs::create_dir_all(&path).map_err(|e| {
+        // Ours alone: not one that somebody else has made, with links in it.
+        let made = std::fs::DirBuilder::new().mode(0o700).create(&path);
+        made.map_err(|e| {
             let path = path.display();
             Failure::input(format!("{path}: {e}; name another directory by TMPDIR"))
         })?;
         Ok(Scratch(path))
+    }
+    /// A directory, not a link to one, and made by this user: its name alone anybody may take.
+    fn is_ours(path: &Path) -> bool {
+        let me = rustix::process::geteuid().as_raw();
+        path.symlink_metadata()
+            .is_ok_and(|m| m.is_dir() && m.uid() == me)
     }
     /// Removes what killed runs left; their disk may still be on its way out.
     fn sweep(tmp: &Path) {
@@ -65,7 +74,8 @@ impl Scratch {
             let pid = name
                 .strip_prefix(PREFIX)
                 .and_then(|p| p.parse::<u32>().ok());
-            if pid.is_some_and(|p| !Path::new("/proc").join(p.to_string()).exists()) {
+            let gone = |p: u32| !Path::new("/proc").join(p.to_string()).exists();
+            if pid.is_some_and(gone) && Self::is_ours(&e.path()) {
                 let end = Instant::now() + LETTING_GO;
                 drop(Scratch(e.path()));
                 while e.path().exists() && Instant::now() < end {

@@ -69,9 +69,7 @@ pub fn directory(dir: &Path) -> Result<(), Failure> {
         ))
     };
     std::fs::create_dir_all(dir).map_err(failed)?;
-    let probe = dir.join(format!(".seekwell-{}", std::process::id()));
-    std::fs::write(&probe, "").map_err(failed)?;
-    std::fs::remove_file(&probe).map_err(failed)
+    seekwell_files::check_directory(dir).map_err(failed)
 }
 
 #[cfg(test)]

@@ -9,6 +9,7 @@ use seekwell_core::units::SECTOR_BYTES;
 use seekwell_core::{
     Accept, Command, Device, DeviceFacts, DeviceStats, Done, Instant, Sector, TaskId,
 };
+use seekwell_files::Sink;
 use seekwell_host::stop::signal;
 use seekwell_host::watch::{BlockTrace, Ext4, LoopDevice, Queue};
 use seekwell_sim::Setup;
@@ -17,6 +18,7 @@ use seekwell_workload::{Machine, Plan};
 use serde::Serialize;
 use serde_json::Value;
 use std::cell::RefCell;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::{Mutex, PoisonError};
@@ -196,7 +198,10 @@ fn keep(dir: &Path, name: &str, text: &str) -> Result<(), Failure> {
         .chain((2..).map(|n| format!("{name}-{n}.ftrace")));
     let mut paths = names.map(|n| dir.join(n));
     let path = paths.find(|p| !kept.contains(p)).unwrap_or_default();
-    let done = std::fs::write(&path, text);
+    let done = Sink::open(&path).and_then(|mut file| {
+        file.write_all(text.as_bytes())?;
+        file.finish()
+    });
     done.map_err(|source| Failure::Output {
         what: format!("--keep {}: cannot be written", path.display()),
         source,

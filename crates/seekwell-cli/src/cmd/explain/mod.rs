@@ -251,8 +251,9 @@ fn summary(out: &mut Out, a: &Explain, cases: &[Case], all: &[Done]) -> Result<(
 
 /// Runs the cases and prints them as asked.
 pub fn run(a: &Explain, quiet: bool) -> Result<(), Failure> {
-    let cases = select(a)?;
     let mut out = Out::open(a.output.output.as_deref())?;
+    Out::apart(a.output.output.as_deref(), [&*a.file])?;
+    let cases = select(a)?;
     let mut all = Vec::new();
     if a.csv {
         all = run_many(&cases, false)?;

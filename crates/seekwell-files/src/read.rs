@@ -1,0 +1,158 @@
+//! Reading: what a path leads to is looked at before it is opened, and how much is bounded.
+
+use std::fs::{File, Metadata, OpenOptions};
+use std::io::{self, IsTerminal, Read};
+use std::os::fd::AsFd;
+use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
+use std::path::Path;
+use thiserror::Error;
+
+/// What a path leads to, links followed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Kind {
+    /// A regular file.
+    File,
+    /// A directory.
+    Directory,
+    /// A disk, a partition, a loop device.
+    BlockDevice,
+    /// A terminal, `/dev/null`, `/dev/zero`.
+    CharDevice,
+    /// A pipe, named or not.
+    Fifo,
+    /// A socket.
+    Socket,
+}
+
+impl Kind {
+    /// By what stat(2) says.
+    pub fn of(m: &Metadata) -> Kind {
+        let t = m.file_type();
+        match () {
+            () if t.is_dir() => Kind::Directory,
+            () if t.is_block_device() => Kind::BlockDevice,
+            () if t.is_char_device() => Kind::CharDevice,
+            () if t.is_fifo() => Kind::Fifo,
+            () if t.is_socket() => Kind::Socket,
+            () => Kind::File,
+        }
+    }
+}
+
+impl std::fmt::Display for Kind {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Kind::File => "a file",
+            Kind::Directory => "a directory",
+            Kind::BlockDevice => "a block device",
+            Kind::CharDevice => "a character device",
+            Kind::Fifo => "a pipe",
+            Kind::Socket => "a socket",
+        })
+    }
+}
+
+/// Why a file is not read. Names no path: whoever asked knows it.
+#[derive(Debug, Error)]
+pub enum ReadError {
+    /// The system's words.
+    #[error("{0}")]
+    Io(#[from] io::Error),
+    /// Not of the kind that is read here.
+    #[error("is {0}, not a file")]
+    Kind(Kind),
+    /// Longer than anything of its sort; in bytes.
+    #[error("holds more than {} KiB: it is something else", .0 / 1024)]
+    Long(u64),
+    /// Not UTF-8; the line, from 1, where it stops being it.
+    #[error("line {0} is not text")]
+    NotText(usize),
+}
+
+/// The text of a regular file of at most `max` bytes. Nothing else is opened: no device, no pipe.
+pub fn read_text(path: &Path, max: u64) -> Result<String, ReadError> {
+    let kind = Kind::of(&std::fs::metadata(path)?);
+    if kind != Kind::File {
+        return Err(ReadError::Kind(kind));
+    }
+    // Should a pipe have come in its place meanwhile, this waits for nobody.
+    let flags = libc::O_NONBLOCK | libc::O_NOCTTY;
+    let file = OpenOptions::new()
+        .read(true)
+        .custom_flags(flags)
+        .open(path)?;
+    let kind = Kind::of(&file.metadata()?);
+    if kind != Kind::File {
+        return Err(ReadError::Kind(kind));
+    }
+    let mut bytes = Vec::new();
+    file.take(max + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > max {
+        return Err(ReadError::Long(max));
+    }
+    String::from_utf8(bytes).map_err(|e| {
+        let good = &e.as_bytes()[..e.utf8_error().valid_up_to()];
+        ReadError::NotText(1 + good.iter().filter(|b| **b == b'\n').count())
+    })
+}
+
+/// Opens what is read from front to back: a file, a pipe, or the terminal that is standard input.
+/// Not a disk or another device, which have no end or are no text.
+pub fn open_stream(path: &Path) -> Result<File, ReadError> {
+    let meta = std::fs::metadata(path)?;
+    match Kind::of(&meta) {
+        Kind::File | Kind::Fifo => {}
+        Kind::CharDevice if is_our_terminal(&meta) => {}
+        kind => return Err(ReadError::Kind(kind)),
+    }
+    Ok(File::open(path)?)
+}
+
+fn is_our_terminal(meta: &Metadata) -> bool {
+    let stdin = io::stdin();
+    let ours = rustix::fs::fstat(stdin.as_fd()).map(|s| s.st_rdev);
+    stdin.is_terminal() && ours == Ok(meta.rdev())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_small_plain_text_is_read_whole() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let at = |name: &str| dir.path().join(name);
+        std::fs::write(at("good"), "one\ntwo\n").expect("written");
+        assert_eq!(read_text(&at("good"), 8).expect("read"), "one\ntwo\n");
+        let words = |path: &Path, max| read_text(path, max).expect_err("refused").to_string();
+        assert_eq!(
+            words(&at("good"), 7),
+            "holds more than 0 KiB: it is something else"
+        );
+        std::fs::write(at("bytes"), b"one\n\xff\n").expect("written");
+        assert_eq!(words(&at("bytes"), 99), "line 2 is not text");
+        assert_eq!(words(dir.path(), 99), "is a directory, not a file");
+        assert_eq!(
+            words(Path::new("/dev/zero"), 99),
+            "is a character device, not a file"
+        );
+        assert!(words(&at("none"), 99).starts_with("No such file"));
+        let made = rustix::fs::mkfifoat(rustix::fs::CWD, at("pipe"), 0o600.into());
+        made.expect("a pipe");
+        // Nobody writes to it: opening it would wait for ever.
+        assert_eq!(words(&at("pipe"), 99), "is a pipe, not a file");
+    }
+
+    #[test]
+    fn a_stream_is_no_device() {
+        for (path, words) in [
+            ("/dev/zero", "is a character device, not a file"),
+            ("/dev/urandom", "is a character device, not a file"),
+            ("/", "is a directory, not a file"),
+        ] {
+            let e = open_stream(Path::new(path)).expect_err("refused");
+            assert_eq!(e.to_string(), words);
+        }
+        assert!(open_stream(Path::new("/proc/self/status")).is_ok());
+    }
+}

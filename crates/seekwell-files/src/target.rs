@@ -1,0 +1,215 @@
+//! Where a path leads when something is to be written there, without opening anything.
+
+use crate::read::Kind;
+use rustix::fs::{Access, AtFlags, CWD, PROC_SUPER_MAGIC};
+use std::io;
+use std::os::fd::RawFd;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+/// Links followed before a chain is taken for a circle, as the kernel does.
+const LINKS_MAX: usize = 40;
+
+/// What is to be done to write there.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Target {
+    /// A descriptor of this process (`/dev/stdout`, `/dev/fd/3`).
+    Own(RawFd),
+    /// Written to as it is: a pipe, a terminal, another process's descriptor.
+    Direct,
+    /// A regular file, by its own name.
+    Existing(PathBuf),
+    /// Nothing yet; the name it will have.
+    New(PathBuf),
+}
+
+fn refused(kind: io::ErrorKind, words: &str) -> io::Error {
+    io::Error::new(kind, words)
+}
+
+/// Follows links as open(2) would.
+pub(crate) fn target(path: &Path) -> io::Result<Target> {
+    // First as the kernel follows them, which refuses links that others planted where everybody
+    // may write (fs.protected_symlinks).
+    match std::fs::metadata(path) {
+        Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(e),
+        Ok(m) if m.is_dir() => return Err(io::ErrorKind::IsADirectory.into()),
+        Err(_) if path.as_os_str().as_bytes().ends_with(b"/") => {
+            return Err(refused(
+                io::ErrorKind::IsADirectory,
+                "a name that ends in `/` is a directory's",
+            ));
+        }
+        _ => {}
+    }
+    let mut at = path.to_owned();
+    for _ in 0..LINKS_MAX {
+        let name = at.file_name().ok_or(io::ErrorKind::IsADirectory)?;
+        let parent = at.parent().filter(|p| !p.as_os_str().is_empty());
+        let dir = parent.unwrap_or(Path::new(".")).canonicalize()?;
+        let here = dir.join(name);
+        let meta = match std::fs::symlink_metadata(&here) {
+            // No file can be made there, whatever root may do: a descriptor that is not open.
+            Err(e) if on_procfs(&dir) => return Err(e),
+            Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Target::New(here)),
+            other => other?,
+        };
+        if !meta.is_symlink() {
+            return match Kind::of(&meta) {
+                Kind::File => Ok(Target::Existing(here)),
+                Kind::CharDevice | Kind::Fifo => Ok(Target::Direct),
+                Kind::Directory => Err(io::ErrorKind::IsADirectory.into()),
+                Kind::BlockDevice => Err(refused(
+                    io::ErrorKind::InvalidInput,
+                    "it is a block device, and what is on it would be lost; name a file",
+                )),
+                Kind::Socket => Err(refused(
+                    io::ErrorKind::InvalidInput,
+                    "it is a socket; name a file or a pipe",
+                )),
+            };
+        }
+        if on_procfs(&dir) {
+            // A descriptor: what its link says may be no path at all.
+            return Ok(own_descriptor(&dir, name).map_or(Target::Direct, Target::Own));
+        }
+        at = dir.join(std::fs::read_link(&here)?);
+    }
+    Err(rustix::io::Errno::LOOP.into())
+}
+
+fn on_procfs(dir: &Path) -> bool {
+    rustix::fs::statfs(dir).is_ok_and(|s| s.f_type == PROC_SUPER_MAGIC)
+}
+
+/// The number of a descriptor of this process, of the real path `/proc/PID/fd` and a name in it.
+fn own_descriptor(dir: &Path, name: &std::ffi::OsStr) -> Option<RawFd> {
+    let ours = Path::new("/proc/self").canonicalize().ok()?;
+    let task = dir.strip_prefix(&ours).ok()?;
+    let fd = task == Path::new("fd") || (task.starts_with("task") && task.ends_with("fd"));
+    name.to_str().filter(|_| fd)?.parse().ok()
+}
+
+/// Whether this user may write there, by the kernel's own rules.
+fn writable(path: &Path, access: Access) -> io::Result<()> {
+    rustix::fs::accessat(CWD, path, access, AtFlags::EACCESS).map_err(io::Error::from)
+}
+
+/// Whether a result can be written at `path`: known before it is worked for. Opens, makes and
+/// changes nothing, and waits for no reader of a pipe. What only shows later is a disk that fills.
+pub fn check(path: &Path) -> io::Result<()> {
+    match target(path)? {
+        Target::Own(fd) => crate::write::own_is_writable(fd),
+        Target::Direct => writable(path, Access::WRITE_OK),
+        Target::Existing(real) => writable(&real, Access::WRITE_OK),
+        Target::New(real) => check_directory(real.parent().unwrap_or(Path::new("/"))),
+    }
+}
+
+/// Whether a file can be made in a directory, without making one.
+pub fn check_directory(dir: &Path) -> io::Result<()> {
+    if !std::fs::metadata(dir)?.is_dir() {
+        return Err(io::ErrorKind::NotADirectory.into());
+    }
+    writable(dir, Access::WRITE_OK | Access::EXEC_OK)
+}
+
+/// Whether writing to one would change or lose the other: the same file, by whatever names, there
+/// already or not; the same disk. A terminal or `/dev/null` named twice does no harm.
+pub fn same(a: &Path, b: &Path) -> bool {
+    let number = |p: &Path| {
+        let m = std::fs::metadata(p).ok()?;
+        match Kind::of(&m) {
+            Kind::File => Some((m.dev(), m.ino(), 0)),
+            Kind::BlockDevice => Some((0, 0, m.rdev())),
+            _ => None,
+        }
+    };
+    let new = |p: &Path| match target(p) {
+        Ok(Target::New(real)) => Some(real),
+        _ => None,
+    };
+    match (number(a), number(b)) {
+        (Some(a), Some(b)) => a == b,
+        (None, None) => new(a).is_some_and(|a| new(b) == Some(a)),
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::symlink;
+
+    #[test]
+    fn one_file_by_two_names_is_the_same() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let at = |name: &str| dir.path().join(name);
+        std::fs::write(at("a"), "").expect("written");
+        std::fs::write(at("b"), "").expect("written");
+        std::fs::hard_link(at("a"), at("hard")).expect("linked");
+        symlink("a", at("soft")).expect("linked");
+        symlink("new", at("dangling")).expect("linked");
+        for name in ["a", "hard", "soft", "./a", "../{}/a"] {
+            let up = dir.path().file_name().expect("a name").to_string_lossy();
+            let other = at(&name.replace("{}", &up));
+            assert!(same(&at("a"), &other), "{}", other.display());
+        }
+        assert!(same(&at("new"), &at("dangling")), "not there yet");
+        assert!(same(&at("new"), &at("./new")));
+        for (a, b) in [("a", "b"), ("a", "new"), ("new", "other")] {
+            assert!(!same(&at(a), &at(b)), "{a} {b}");
+        }
+        let null = Path::new("/dev/null");
+        assert!(!same(null, null), "does no harm");
+    }
+
+    #[test]
+    fn links_are_followed_to_where_they_end() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let root = dir.path().canonicalize().expect("there");
+        let at = |name: &str| root.join(name);
+        std::fs::create_dir(at("sub")).expect("made");
+        std::fs::write(at("sub/file"), "").expect("written");
+        symlink("sub/file", at("one")).expect("linked");
+        symlink(at("one"), at("two")).expect("linked");
+        symlink("sub/none", at("dangling")).expect("linked");
+        symlink("circle", at("circle")).expect("linked");
+        let real = target(&at("two")).expect("there");
+        assert_eq!(real, Target::Existing(at("sub/file")));
+        let new = target(&at("dangling")).expect("to be made");
+        assert_eq!(new, Target::New(at("sub/none")));
+        assert!(target(&at("circle")).is_err());
+        for (path, kind) in [
+            (at("sub"), io::ErrorKind::IsADirectory),
+            (at("new/"), io::ErrorKind::IsADirectory),
+            (at("none/file"), io::ErrorKind::NotFound),
+            (at("one/file"), io::ErrorKind::NotADirectory),
+        ] {
+            let e = target(&path).expect_err("refused");
+            assert_eq!(e.kind(), kind, "{}: {e}", path.display());
+        }
+    }
+
+    #[test]
+    fn descriptors_are_known_by_number() {
+        for (path, fd) in [("/proc/self/fd/2", 2), ("/dev/fd/1", 1), ("/dev/stderr", 2)] {
+            // Where there is no /dev/fd, and where stderr is closed, there is nothing to find.
+            if std::fs::metadata(path).is_ok() {
+                assert_eq!(
+                    target(Path::new(path)).expect("open"),
+                    Target::Own(fd),
+                    "{path}"
+                );
+            }
+        }
+        assert_eq!(
+            target(Path::new("/dev/null")).expect("there"),
+            Target::Direct
+        );
+        assert!(check(Path::new("/dev/fd/987654")).is_err());
+        let thread = std::fs::canonicalize("/proc/thread-self").expect("procfs");
+        assert_eq!(target(&thread.join("fd/2")).ok(), Some(Target::Own(2)));
+    }
+}

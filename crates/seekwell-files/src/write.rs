@@ -1,0 +1,240 @@
+//! Writing: a file appears whole or not at all and keeps whose it is and who may read it; what is
+//! no file is written to as it stands.
+
+use crate::read::Kind;
+use crate::target::{Target, target};
+use rustix::fs::{Gid, Mode, OFlags, Uid, XattrFlags};
+use rustix::io::Errno;
+use std::fs::{File, OpenOptions, Permissions};
+use std::io::{self, Seek, Write};
+use std::os::fd::{AsRawFd, FromRawFd, RawFd};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use tempfile::{Builder, NamedTempFile};
+
+/// A result on its way to where the user wants it. [`Sink::finish`] puts it there; dropped before,
+/// a file is as it was.
+#[derive(Debug)]
+pub struct Sink(To);
+
+#[derive(Debug)]
+enum To {
+    /// A terminal, a pipe, a descriptor: nothing can be taken back.
+    Direct(File),
+    /// A new file beside, which takes the name at the end; the old one, if there is one.
+    Replace {
+        new: NamedTempFile,
+        real: PathBuf,
+        old: Option<File>,
+    },
+    /// Where a new file cannot take the old one's place (a directory that may not be written, an
+    /// owner that cannot be given away): collected elsewhere, copied in at the end.
+    Copy { collected: File, into: File },
+}
+
+impl Sink {
+    /// Opens it. On a pipe that nobody reads this waits, as everybody's writing there does.
+    ///
+    /// Links are followed, and the file at their end is replaced in its own directory; another
+    /// hard link to it keeps the old content.
+    pub fn open(path: &Path) -> io::Result<Self> {
+        let to = match target(path)? {
+            Target::Own(fd) => To::Direct(duplicate(fd)?),
+            Target::Direct => To::Direct(direct(path)?),
+            Target::Existing(real) => existing(real)?,
+            Target::New(real) => {
+                let new = builder(0o666).tempfile_in(parent(&real))?;
+                let old = None;
+                To::Replace { new, real, old }
+            }
+        };
+        Ok(Sink(to))
+    }
+
+    /// Everything is written: the file takes its name, on the medium.
+    pub fn finish(self) -> io::Result<()> {
+        match self.0 {
+            To::Direct(mut file) => file.flush(),
+            To::Replace { new, real, old } => {
+                new.as_file().sync_all()?;
+                match (new.persist(&real), old) {
+                    (Ok(_), _) => Ok(()),
+                    // A file mounted by itself cannot change its name.
+                    (Err(e), Some(into)) if e.error.raw_os_error() == BUSY => {
+                        copy(e.file.as_file(), &into)
+                    }
+                    (Err(e), _) => Err(e.error),
+                }
+            }
+            To::Copy { collected, into } => copy(&collected, &into),
+        }
+    }
+}
+
+const BUSY: Option<i32> = Some(libc::EBUSY);
+
+impl Write for Sink {
+    fn write(&mut self, buf: &[u8]) -> io::Result<usize> {
+        match &mut self.0 {
+            To::Direct(f) => f.write(buf),
+            To::Replace { new, .. } => new.write(buf),
+            To::Copy { collected, .. } => collected.write(buf),
+        }
+    }
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Opens for writing as it goes along, for what must be there even if the program is killed (a
+/// log): a file is emptied and written in place, with its owner and mode. Links as in
+/// [`Sink::open`].
+pub fn stream(path: &Path) -> io::Result<File> {
+    match target(path)? {
+        Target::Own(fd) => duplicate(fd),
+        Target::Direct => direct(path),
+        Target::Existing(real) => {
+            let file = in_place(&real)?;
+            file.set_len(0)?;
+            Ok(file)
+        }
+        // A name that somebody takes meanwhile is not written through.
+        Target::New(real) => OpenOptions::new().write(true).create_new(true).open(real),
+    }
+}
+
+fn parent(real: &Path) -> &Path {
+    real.parent().unwrap_or(Path::new("/"))
+}
+
+/// A name that nobody can guess, opened only if it is new (O_EXCL, which follows no link).
+fn builder(mode: u32) -> Builder<'static, 'static> {
+    let mut b = Builder::new();
+    b.prefix(".seekwell-")
+        .suffix(".part")
+        .permissions(Permissions::from_mode(mode));
+    b
+}
+
+fn in_place(real: &Path) -> io::Result<File> {
+    let file = OpenOptions::new()
+        .write(true)
+        .custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_NOCTTY)
+        .open(real)?;
+    match Kind::of(&file.metadata()?) {
+        Kind::File => Ok(file),
+        kind => Err(io::Error::other(format!("it has become {kind} meanwhile"))),
+    }
+}
+
+fn direct(path: &Path) -> io::Result<File> {
+    let mut how = OpenOptions::new();
+    how.write(true).custom_flags(libc::O_NOCTTY);
+    // A file behind another process's descriptor: nothing of it is lost.
+    how.append(std::fs::metadata(path)?.is_file());
+    how.open(path)
+}
+
+fn existing(real: PathBuf) -> io::Result<To> {
+    // Opened although it is replaced: who may not write a file may not replace it either.
+    let old = in_place(&real)?;
+    let beside = builder(0o600).tempfile_in(parent(&real));
+    match beside.and_then(|new| keep(&old, new.as_file()).map(|()| new)) {
+        Ok(new) => Ok(To::Replace {
+            new,
+            real,
+            old: Some(old),
+        }),
+        Err(_) => Ok(To::Copy {
+            collected: tempfile::tempfile()?,
+            into: old,
+        }),
+    }
+}
+
+/// Owner, rights, access list and attributes of the old file, as far as they can be had; an owner
+/// that cannot be kept is an error.
+fn keep(old: &File, new: &File) -> io::Result<()> {
+    let (was, is) = (old.metadata()?, new.metadata()?);
+    if (was.uid(), was.gid()) != (is.uid(), is.gid()) {
+        let (uid, gid) = (Uid::from_raw(was.uid()), Gid::from_raw(was.gid()));
+        rustix::fs::fchown(new, Some(uid), Some(gid))?;
+    }
+    keep_attributes(old, new);
+    // Without set-user-ID and set-group-ID, which writing takes from a file, too.
+    rustix::fs::fchmod(new, Mode::from_raw_mode(was.mode() & 0o777))?;
+    Ok(())
+}
+
+/// Longest list of names, and longest value, that Linux has.
+const XATTR_MAX: usize = 64 << 10;
+/// Of the content, not of the file: stale on another one.
+const OF_CONTENT: &[&[u8]] = &[b"security.capability", b"security.ima", b"security.evm"];
+const ACCESS_LIST: &[u8] = b"system.posix_acl_access";
+
+fn keep_attributes(old: &File, new: &File) {
+    let (mut names, mut value) = (vec![0; XATTR_MAX], vec![0; XATTR_MAX]);
+    // File systems without attributes say so, and there is nothing to keep.
+    let length = rustix::fs::flistxattr(old, &mut names[..]).unwrap_or(0);
+    let names: Vec<&[u8]> = names[..length].split(|b| *b == 0).collect();
+    if !names.contains(&ACCESS_LIST) {
+        // The directory's default list was given to the new one.
+        let _ = rustix::fs::fremovexattr(new, ACCESS_LIST);
+    }
+    for name in names {
+        if name.is_empty() || OF_CONTENT.contains(&name) {
+            continue;
+        }
+        if let Ok(n) = rustix::fs::fgetxattr(old, name, &mut value[..]) {
+            // Some may be set by the administrator only.
+            let _ = rustix::fs::fsetxattr(new, name, &value[..n], XattrFlags::empty());
+        }
+    }
+}
+
+fn copy(mut from: &File, mut into: &File) -> io::Result<()> {
+    from.rewind()?;
+    into.set_len(0)?;
+    into.rewind()?;
+    io::copy(&mut from, &mut into)?;
+    into.sync_all()
+}
+
+/// Another descriptor for the same open file, so that what others wrote to it stands before and
+/// what they will write behind.
+fn duplicate(fd: RawFd) -> io::Result<File> {
+    own_is_writable(fd)?;
+    // Not one of the three that every program takes for its own.
+    let least = io::stderr().as_raw_fd() + 1;
+    #[expect(
+        unsafe_code,
+        reason = "a descriptor known only by its number has no safe wrapper"
+    )]
+    // SAFETY: numbers only; one that is not open is an error (EBADF), and the new one is ours.
+    unsafe {
+        match libc::fcntl(fd, libc::F_DUPFD_CLOEXEC, least) {
+            -1 => Err(io::Error::last_os_error()),
+            new => Ok(File::from_raw_fd(new)),
+        }
+    }
+}
+
+/// Whether a descriptor of this process is open for writing.
+pub(crate) fn own_is_writable(fd: RawFd) -> io::Result<()> {
+    #[expect(
+        unsafe_code,
+        reason = "a descriptor known only by its number has no safe wrapper"
+    )]
+    // SAFETY: numbers only; one that is not open is an error (EBADF).
+    let flags = unsafe { libc::fcntl(fd, libc::F_GETFL) };
+    if flags < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    match OFlags::from_bits_retain(flags as u32) & OFlags::RWMODE {
+        OFlags::RDONLY => Err(Errno::BADF.into()),
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests;
