@@ -15,7 +15,8 @@ Exit codes:
   3    the result could not be written
   4    a workload ended early: what it had measured until then was given
   5    nothing differs, but the machine was too busy for all to be judged (check-worlds)
-  128+N  stopped by signal N (SIGINT: 130, SIGTERM: 143, SIGHUP: 129): as 4";
+  128+N  stopped by signal N (SIGINT: 130, SIGTERM: 143, SIGHUP: 129): as 4; but serve, which
+         works until then, ends with 0";
 
 /// Why a command could not be done.
 #[derive(Error, Debug)]

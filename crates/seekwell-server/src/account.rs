@@ -73,6 +73,17 @@ pub struct Account {
     pub write_bytes: u64,
     /// Flushes completed.
     pub flushes: u64,
+    /// Writes completed that were to be durable (O_SYNC, O_DSYNC).
+    pub durable_writes: u64,
+    /// Of flushes and durable writes, those before whose answer the backing file's data were on
+    /// its medium; `None` where data are in memory.
+    pub backed: Option<u64>,
+    /// Calls of fdatasync on the backing file while serving; flushes that come together share one.
+    pub backing_syncs: u64,
+    /// Completions that waited for it after the model was done, and the longest.
+    pub backing_waits: u64,
+    /// By how much at the most.
+    pub backing_wait_max_ns: u64,
     /// Discards and zeroings completed.
     pub discards: u64,
     /// Of all, failed (out of range, no room in the store).
@@ -154,6 +165,12 @@ impl Account {
         }
     }
 
+    /// A command waited so long for the backing file's disk after it was due.
+    pub fn waited(&mut self, wait: Nanos) {
+        self.backing_waits += 1;
+        self.backing_wait_max_ns = self.backing_wait_max_ns.max(wait.0);
+    }
+
     /// Mean of what was delivered against the mean of the model, as a share: 0.01 is 1 % slower.
     /// The way is on top of what was posted: what was taken off for it is no error.
     pub fn mean_error(&self) -> f64 {
@@ -190,6 +207,14 @@ impl Account {
                 self.mean_error() * 100.0
             );
             self.reasons.push(why);
+        }
+        if self.backing_waits > 0 && verdict != Verdict::Exact {
+            self.reasons.push(format!(
+                "{} completions waited for the disk under the backing file, up to {:.1} ms: put \
+                 it on a faster one, or leave it out",
+                self.backing_waits,
+                self.backing_wait_max_ns as f64 / 1e6
+            ));
         }
         let mut spoil = |bad: bool, why: String| {
             if bad {

@@ -10,8 +10,9 @@ use crate::fs::DiskFs;
 use crate::inbox::{Clock, Inbox};
 use crate::model::{Logged, Model, Spares};
 use crate::mount;
-use crate::stale::unmount_stale;
+use crate::stale::{FS_TYPE, dead_mount};
 use crate::store::Store;
+use crate::syncer::Syncer;
 use crate::sys;
 use crate::wait::{Margin, Waiter, punctual};
 use fuser::Session;
@@ -79,6 +80,8 @@ pub struct Disk {
     hearing: Option<JoinHandle<io::Result<()>>>,
     model: Option<JoinHandle<Account>>,
     log: Option<JoinHandle<Result<(), TraceError>>>,
+    syncing: Option<JoinHandle<()>>,
+    took_over: Option<Vec<String>>,
     size: u64,
     margin: Margin,
     floor: Nanos,
@@ -93,14 +96,12 @@ impl Disk {
         let facts = device.facts().clone();
         check_rate(&facts.name, device_rate(&facts), options.force)?;
         let size = disk_size(options.size, facts.capacity.0 * SECTOR_BYTES)?;
-        let mount = check_mount(&options.mount)?;
+        let (mount, took_over) = check_mount(&options.mount)?;
+        check_files(&mount, options)?;
         let store = Arc::new(match &options.backing {
             Some(path) => Store::file(path, size)?,
             None => Store::memory(size)?,
         });
-        let log = options.log.as_deref().map(start_log).transpose()?;
-        let (log, logged) = log.map_or((None, None), |(thread, tx)| (Some(thread), Some(tx)));
-
         let inbox = Arc::new(Inbox::new(Clock::start()));
         let spares = Spares::default();
         let (uid, gid) = (rustix::process::geteuid(), rustix::process::getegid());
@@ -123,7 +124,9 @@ impl Disk {
             store,
             hearing: None,
             model: None,
-            log,
+            log: None,
+            syncing: None,
+            took_over,
             size,
             margin: Margin::default(),
             floor: Nanos::ZERO,
@@ -131,6 +134,20 @@ impl Disk {
 
         // From here on dropping it unmounts.
         disk.hearing = Some(hear(session)?);
+        // Emptied only now: a start that fails leaves an older log as it was.
+        let log = options.log.as_deref().map(start_log).transpose()?;
+        let (log, logged) = log.map_or((None, None), |(thread, tx)| (Some(thread), Some(tx)));
+        disk.log = log;
+        let mut sync = None;
+        if disk.store.durable() {
+            let started = Syncer::start(disk.store.clone(), inbox.clone());
+            let Syncer { ask, thread } = started.map_err(|source| ServeError::System {
+                what: "cannot start a thread",
+                source,
+            })?;
+            sync = Some(ask);
+            disk.syncing = Some(thread);
+        }
 
         // Reads are answered where they are heard until the floor is known.
         let measured = options.floor == Floor::Auto && !facts.rotational;
@@ -147,7 +164,7 @@ impl Disk {
             let _ = told.send(margin.clone());
             let floor = floor_known.recv().unwrap_or_default();
             let account = Account::new(&name, margin, floor);
-            Model::new(device, inbox, spares, logged, account).run(waiter)
+            Model::new(device, inbox, spares, logged, sync, account).run(waiter)
         });
         disk.model = Some(model.map_err(|source| ServeError::System {
             what: "cannot start a thread",
@@ -179,6 +196,11 @@ impl Disk {
     /// What is taken off each completion.
     pub fn floor(&self) -> Nanos {
         self.floor
+    }
+    /// The mount of a server that was killed stood there and was taken down: names of the loop
+    /// devices that are still attached to what is no more.
+    pub fn took_over(&self) -> Option<&[String]> {
+        self.took_over.as_deref()
     }
     /// Did the mount end by itself (somebody unmounted it), or the model's thread?
     pub fn ended(&self) -> bool {
@@ -227,10 +249,15 @@ impl Disk {
             _ => return Err(panicked("the model's thread failed")),
         };
         account.used_bytes = self.store.used_bytes();
+        account.backing_syncs = self.store.syncs();
         account.close();
         if let Some(log) = self.log.take() {
             log.join()
                 .map_err(|_| panicked("the log's thread failed"))??;
+        }
+        if let Some(syncing) = self.syncing.take() {
+            // Ends with the model, which asks it.
+            let _ = syncing.join();
         }
         self.store.close().map_err(|source| ServeError::System {
             what: "the data may not be on the medium",
@@ -276,6 +303,9 @@ impl Drop for Disk {
         }
         if let Some(log) = self.log.take() {
             let _ = log.join();
+        }
+        if let Some(syncing) = self.syncing.take() {
+            let _ = syncing.join();
         }
     }
 }
@@ -346,7 +376,39 @@ fn disk_size(wanted: Option<u64>, capacity: u64) -> Result<u64, ServeError> {
     Ok(size)
 }
 
-fn check_mount(path: &Path) -> Result<PathBuf, ServeError> {
+/// Neither file may be the other, or lie where it vanishes under the mount.
+fn check_files(mount: &Path, o: &DiskOptions) -> Result<(), ServeError> {
+    let files = [o.backing.as_deref(), o.log.as_deref()];
+    if let [Some(backing), Some(log)] = files
+        && seekwell_files::same(backing, log)
+    {
+        return Err(ServeError::Same {
+            path: log.to_owned(),
+            other: backing.to_owned(),
+        });
+    }
+    for file in files.into_iter().flatten() {
+        let parent = file.parent().filter(|p| !p.as_os_str().is_empty());
+        let dir = parent.unwrap_or(Path::new(".")).canonicalize();
+        if dir.is_ok_and(|d| d.starts_with(mount)) {
+            return Err(ServeError::MountPoint {
+                path: file.to_owned(),
+                what: "would be hidden under the mount".to_owned(),
+                remedy: "name a place outside of it",
+            });
+        }
+    }
+    if let Some(log) = &o.log {
+        seekwell_files::check(log).map_err(|source| ServeError::Unwritable {
+            path: log.clone(),
+            source,
+        })?;
+    }
+    Ok(())
+}
+
+/// The full path of an empty directory, and what a killed server left there, which is gone then.
+fn check_mount(path: &Path) -> Result<(PathBuf, Option<Vec<String>>), ServeError> {
     let bad = |what: String, remedy| ServeError::MountPoint {
         path: path.to_owned(),
         what,
@@ -358,7 +420,25 @@ fn check_mount(path: &Path) -> Result<PathBuf, ServeError> {
             what: "does not exist".into(),
         });
     }
-    unmount_stale(path);
+    let took_over = match dead_mount(path) {
+        Some(dead) if dead.kind == FS_TYPE => {
+            let loops = loops_over(&dead.at.join(FILE_NAME));
+            if !mount::unmount(&dead.at, true) {
+                return Err(ServeError::Dead {
+                    what: "the mount of a `seekwell serve` that was killed is still there",
+                    path: dead.at,
+                });
+            }
+            Some(loops)
+        }
+        Some(dead) => {
+            return Err(ServeError::Dead {
+                what: "a mount whose server is gone is there",
+                path: dead.at,
+            });
+        }
+        None => None,
+    };
     let full = path
         .canonicalize()
         .map_err(|e| bad(e.to_string(), remedy))?;
@@ -372,7 +452,7 @@ fn check_mount(path: &Path) -> Result<PathBuf, ServeError> {
     {
         return Err(bad("something is mounted there already".into(), remedy));
     }
-    Ok(full)
+    Ok((full, took_over))
 }
 
 /// Names of loop devices whose file this is.
@@ -400,7 +480,11 @@ fn start_log(path: &Path) -> Result<LogThread, ServeError> {
         name: path.display().to_string(),
         ..WriteOptions::default()
     };
-    let mut writer = seekwell_trace::create(path, format, &options)?;
+    let file = seekwell_files::stream(path).map_err(|source| ServeError::Unwritable {
+        path: path.to_owned(),
+        source,
+    })?;
+    let mut writer = seekwell_trace::write_to(Box::new(file), format, &options)?;
     let (tx, rx): (_, Receiver<Logged>) = mpsc::channel();
     let work = move || {
         let mut early = BTreeMap::new();

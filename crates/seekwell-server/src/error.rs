@@ -42,6 +42,30 @@ pub enum ServeError {
         /// What to do.
         remedy: &'static str,
     },
+    /// A dead mount that could not be taken down.
+    #[error("{}: {what}; unmount it (sudo umount --lazy {}), or name another directory", path.display(), path.display())]
+    Dead {
+        /// Where.
+        path: PathBuf,
+        /// Whose.
+        what: &'static str,
+    },
+    /// A file that cannot be written.
+    #[error("{}: cannot be written: {source}", path.display())]
+    Unwritable {
+        /// Of the file.
+        path: PathBuf,
+        /// The system's words.
+        source: std::io::Error,
+    },
+    /// Two files that would write over each other.
+    #[error("{}: the same file as {}, which it would wreck: name another", path.display(), other.display())]
+    Same {
+        /// Of the one.
+        path: PathBuf,
+        /// Of the other.
+        other: PathBuf,
+    },
     /// The device cannot be delivered in real time.
     #[error(
         "{device} does about {rate} commands a second, more than the {max} a block device in user \

@@ -262,7 +262,8 @@ impl Filesystem for DiskFs {
     }
 
     fn fsync(&self, asked: &Request, node: INodeNo, _: FileHandle, _: bool, reply: ReplyEmpty) {
-        if !self.write_cache || node != FILE {
+        // Without a volatile cache the device has nothing to do, but the backing file has.
+        if node != FILE || !(self.write_cache || self.store.durable()) {
             return reply.ok();
         }
         let at = self.inbox.stamp();

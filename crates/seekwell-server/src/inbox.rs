@@ -3,6 +3,7 @@
 //! A request is stamped when it is seen, its data are moved, then it is handed over. Between stamp
 //! and hand-over the model may not run past the stamp: [`Inbox::drain`] says how far it may go.
 
+use crate::syncer::Synced;
 use fuser::{ReplyData, ReplyEmpty, ReplyWrite};
 use seekwell_core::{Instant, Nanos, Op, Sector, Sectors};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -57,6 +58,8 @@ struct State {
     batch: Vec<Request>,
     /// Stamps given and not handed over yet; one a listening thread, so there are few.
     open: Vec<Instant>,
+    /// Jobs whose promise is kept by now, or broken.
+    synced: Vec<Synced>,
     closed: bool,
 }
 
@@ -119,6 +122,11 @@ impl Inbox {
     pub fn dismiss(&self, at: Instant) {
         forget(&mut self.state().open, at);
     }
+    /// These jobs' data are on the backing file's medium, or are not.
+    pub fn synced(&self, jobs: impl Iterator<Item = Synced>) {
+        self.state().synced.extend(jobs);
+        self.wake();
+    }
     /// No more requests will come: the model may end.
     pub fn close(&self) {
         self.state().closed = true;
@@ -130,8 +138,9 @@ impl Inbox {
     }
     /// Takes everything, in order of stamps; says until when nothing else can have arrived, and
     /// whether the box is closed.
-    pub fn drain(&self, into: &mut Vec<Request>) -> (Instant, bool) {
+    pub fn drain(&self, into: &mut Vec<Request>, synced: &mut Vec<Synced>) -> (Instant, bool) {
         let mut s = self.state();
+        synced.append(&mut s.synced);
         self.pending.store(false, Ordering::Release);
         let until = s.open.iter().copied().fold(self.clock.now(), Instant::min);
         let closed = s.closed;

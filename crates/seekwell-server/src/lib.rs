@@ -28,6 +28,7 @@ mod model;
 mod mount;
 mod stale;
 mod store;
+mod syncer;
 mod sys;
 mod wait;
 
@@ -36,5 +37,4 @@ pub use disk::{Disk, DiskOptions, FILE_NAME, Floor, RATE_MAX};
 pub use end::{End, Ends};
 pub use engine::Engine;
 pub use error::ServeError;
-pub use stale::unmount_stale;
 pub use wait::Margin;

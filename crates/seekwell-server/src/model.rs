@@ -3,6 +3,7 @@
 use crate::account::Account;
 use crate::engine::Engine;
 use crate::inbox::{Inbox, Reply, Request};
+use crate::syncer::Synced;
 use crate::sys;
 use crate::wait::Waiter;
 use fuser::Errno;
@@ -18,10 +19,26 @@ const BATCH: Nanos = Nanos(2_000);
 /// A command on its way.
 struct Job {
     request: Request,
-    /// Number of the arrival, for the log.
-    number: u64,
+    /// Number of the arrival, for the log; `None` for what the device does not see.
+    number: Option<u64>,
     /// When the write of a durable write was done and its flush began.
     written: Option<Instant>,
+    backing: Backing,
+    /// The model is done with it, the backing file is not.
+    waiting: Option<Due>,
+}
+
+/// What became of a promise to have data on the backing file's medium.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Backing {
+    /// None was made, or there is no such file.
+    None,
+    /// It is being kept.
+    UnderWay,
+    /// It was kept.
+    Kept,
+    /// The disk below failed.
+    Failed,
 }
 
 /// A completion to be posted.
@@ -42,6 +59,7 @@ pub struct Model<D> {
     inbox: Arc<Inbox>,
     spares: Spares,
     log: Option<Sender<Logged>>,
+    sync: Option<Sender<u32>>,
     account: Account,
     jobs: Vec<Option<Job>>,
     free: Vec<u32>,
@@ -53,20 +71,23 @@ pub struct Model<D> {
 }
 
 impl<D: Device> Model<D> {
-    /// Of a device at rest.
+    /// Of a device at rest. `sync` takes the numbers of jobs that promise durability.
     pub fn new(
         device: D,
         inbox: Arc<Inbox>,
         spares: Spares,
         log: Option<Sender<Logged>>,
-        account: Account,
+        sync: Option<Sender<u32>>,
+        mut account: Account,
     ) -> Self {
+        account.backed = sync.as_ref().map(|_| 0);
         Model {
             write_cache: device.facts().write_cache,
             engine: Engine::new(device),
             inbox,
             spares,
             log,
+            sync,
             floor: Nanos(account.floor_ns),
             account,
             jobs: Vec::new(),
@@ -82,10 +103,10 @@ impl<D: Device> Model<D> {
         let steal = sys::steal_ticks();
         let switches = sys::involuntary_switches();
         let suspended = sys::suspended_ns();
-        let (mut batch, mut done) = (Vec::new(), Vec::new());
+        let (mut batch, mut synced, mut done) = (Vec::new(), Vec::new(), Vec::new());
         let clock = self.inbox.clock();
         loop {
-            let (now, closed) = self.inbox.drain(&mut batch);
+            let (now, closed) = self.inbox.drain(&mut batch, &mut synced);
             for request in batch.drain(..) {
                 self.arrive(request);
             }
@@ -99,6 +120,9 @@ impl<D: Device> Model<D> {
                 if let Some(d) = self.due.pop_front() {
                     self.post(d, clock.now());
                 }
+            }
+            for s in synced.drain(..) {
+                self.synced(s, clock.now());
             }
             if closed && self.outstanding == 0 {
                 break;
@@ -126,16 +150,35 @@ impl<D: Device> Model<D> {
     fn arrive(&mut self, request: Request) {
         self.outstanding += 1;
         self.account.outstanding_max = self.account.outstanding_max.max(self.outstanding);
-        let job = Job {
+        let flush = request.op == Op::Flush;
+        // A flush that has nothing to do in the device is no command of its log either.
+        let unseen = flush && !self.write_cache;
+        let mut job = Job {
             request,
-            number: self.arrived,
+            number: (!unseen).then_some(self.arrived),
             written: None,
+            backing: Backing::None,
+            waiting: None,
         };
-        self.arrived += 1;
+        self.arrived += u64::from(!unseen);
         let id = self.free.pop().unwrap_or_else(|| {
             self.jobs.push(None);
             self.jobs.len() as u32 - 1
         });
+        if let Some(sync) = self.sync.as_ref().filter(|_| flush || job.request.durable) {
+            // What it covers is in the file already: written where it was heard.
+            job.backing = match sync.send(id) {
+                Ok(()) => Backing::UnderWay,
+                Err(_) => Backing::Failed,
+            };
+        }
+        let at = job.request.at;
+        if unseen {
+            let error = false;
+            let done = Done { id, at, error };
+            self.jobs[id as usize] = Some(job);
+            return self.post(Due { at, done }, at);
+        }
         let r = &job.request;
         let command = Command {
             id,
@@ -188,13 +231,42 @@ impl<D: Device> Model<D> {
             self.jobs[id as usize] = Some(job);
             return;
         }
+        if job.backing == Backing::UnderWay {
+            job.waiting = Some(due);
+            self.jobs[id as usize] = Some(job);
+            return;
+        }
         self.free.push(id);
         self.outstanding -= 1;
+        self.finish(job, &due, now);
+    }
+
+    /// The backing file's disk is done with a job, and so is the model, perhaps.
+    fn synced(&mut self, s: Synced, now: Instant) {
+        let Some(job) = &mut self.jobs[s.id as usize] else {
+            return;
+        };
+        job.backing = match s.kept {
+            true => Backing::Kept,
+            false => Backing::Failed,
+        };
+        if let Some(due) = job.waiting.take() {
+            self.account.waited(now.since(due.at));
+            self.post(due, now);
+        }
+    }
+
+    fn finish(&mut self, job: Job, due: &Due, now: Instant) {
         let (request, number) = (job.request, job.number);
-        let error = due.done.error.then_some(Errno::EIO);
+        let failed = due.done.error || job.backing == Backing::Failed;
+        let error = failed.then_some(Errno::EIO);
         let (at, op, bytes) = (request.at, request.op, request.sectors.bytes());
         let a = &mut self.account;
-        a.errors += u64::from(due.done.error);
+        a.errors += u64::from(failed);
+        a.durable_writes += u64::from(request.durable);
+        if let Some(backed) = &mut a.backed {
+            *backed += u64::from(job.backing == Backing::Kept);
+        }
         match op {
             Op::Read => (a.reads, a.read_bytes) = (a.reads + 1, a.read_bytes + bytes),
             Op::Write => (a.writes, a.write_bytes) = (a.writes + 1, a.write_bytes + bytes),
@@ -202,8 +274,10 @@ impl<D: Device> Model<D> {
             Op::Discard | Op::WriteZeroes => a.discards += 1,
         }
         let early = if due.at > now { due.at } else { now };
-        a.completed(at, due.done.at, due.at, early);
-        if let Some(log) = &self.log {
+        if number.is_some() {
+            a.completed(at, due.done.at, due.at, early);
+        }
+        if let (Some(log), Some(number)) = (&self.log, number) {
             let record = Record {
                 flags: if request.durable {
                     Flags::FUA
@@ -213,7 +287,7 @@ impl<D: Device> Model<D> {
                 task: Some(TaskId(request.pid)),
                 cgroup: CgroupId::ROOT,
                 complete_ns: Some(due.done.at.since_start()),
-                error: u16::from(due.done.error),
+                error: u16::from(failed),
                 ..Record::new(at.since_start(), op, request.sector.0, request.sectors.0)
             };
             // The log's thread ends only after this one.

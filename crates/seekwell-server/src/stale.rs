@@ -1,8 +1,10 @@
-//! Mounts that a killed server left: recognised by their type, and only where asked for.
+//! Mounts that a killed server left: recognised by their silence, and only where asked for.
 
-use crate::mount::unmount;
+use rustix::fs::{Mode, OFlags};
 use std::fs;
-use std::path::Path;
+use std::io;
+use std::os::fd::AsRawFd;
+use std::path::{Path, PathBuf};
 
 /// The mounted type, as `/proc/mounts` shows it.
 pub const FS_TYPE: &str = "fuse.seekwell";
@@ -45,19 +47,33 @@ fn types_at(mountinfo: &str, path: &Path) -> Vec<String> {
     found
 }
 
-/// Unmounts what a killed server of ours left at `path`: true if there was something. A mount
-/// whose server lives is left alone.
-pub fn unmount_stale(path: &Path) -> bool {
-    let Ok(mountinfo) = fs::read_to_string("/proc/self/mountinfo") else {
-        return false;
-    };
-    let last = types_at(&mountinfo, path).pop();
-    if last.as_deref() != Some(FS_TYPE) {
-        return false;
-    }
+/// A mount whose server is gone.
+pub struct Dead {
+    /// The mount point, as the kernel names it.
+    pub at: PathBuf,
+    /// The mounted type.
+    pub kind: String,
+}
+
+/// The full path of what a name leads to, as the kernel sees it: also where a dead mount answers
+/// no question about itself.
+fn real(path: &Path) -> Option<PathBuf> {
+    let fd = rustix::fs::open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()).ok()?;
+    fs::read_link(format!("/proc/self/fd/{}", fd.as_raw_fd())).ok()
+}
+
+/// The mount whose server is gone at `path`, by whatever name, if there is one. A mount whose
+/// server lives is none.
+pub fn dead_mount(path: &Path) -> Option<Dead> {
     // The mark of a dead server: not even the directory answers.
-    let dead = fs::metadata(path).is_err_and(|e| e.raw_os_error() == Some(libc::ENOTCONN));
-    dead && unmount(path, true)
+    let gone = |e: io::Error| e.raw_os_error() == Some(libc::ENOTCONN);
+    if !fs::metadata(path).is_err_and(gone) {
+        return None;
+    }
+    let at = real(path)?;
+    let mountinfo = fs::read_to_string("/proc/self/mountinfo").ok()?;
+    let kind = types_at(&mountinfo, &at).pop()?;
+    Some(Dead { at, kind })
 }
 
 #[cfg(test)]
@@ -72,6 +88,6 @@ mod tests {
         assert_eq!(types_at(text, Path::new("/mnt/c")), ["ext4"]);
         assert!(types_at(text, Path::new("/mnt")).is_empty());
         assert_eq!(unescape("a\\134b\\"), "a\\b\\");
-        assert!(!unmount_stale(Path::new("/")), "not ours");
+        assert!(dead_mount(Path::new("/")).is_none(), "alive");
     }
 }

@@ -5,13 +5,16 @@ use crate::error::ServeError;
 use rustix::fs::{FallocateFlags, MemfdFlags, fallocate, memfd_create};
 use std::fs::File;
 use std::io;
-use std::os::unix::fs::{FileExt, FileTypeExt, MetadataExt};
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The bytes of the disk.
 pub struct Store {
     file: File,
     durable: bool,
+    /// Calls of fdatasync(2) that came back well.
+    syncs: AtomicU64,
 }
 
 impl Store {
@@ -28,6 +31,7 @@ impl Store {
         Ok(Store {
             file,
             durable: false,
+            syncs: AtomicU64::new(0),
         })
     }
 
@@ -38,28 +42,38 @@ impl Store {
             what,
             remedy,
         };
+        let unfit = |e: io::Error| bad(e.to_string(), "name a file you may write");
+        // Looked at before it is opened, which some devices take for a sign.
+        let before = std::fs::metadata(path);
+        if before.as_ref().is_ok_and(|m| !m.is_file() && !m.is_dir()) {
+            let remedy =
+                "name a plain file: a device of its own timing cannot stand behind a model";
+            return Err(bad("is not a plain file".into(), remedy));
+        }
         let open = File::options()
             .read(true)
             .write(true)
             .create(true)
             .truncate(false)
             .open(path);
-        let file = open.map_err(|e| bad(e.to_string(), "name a file you may write"))?;
-        let meta = file
-            .metadata()
-            .map_err(|e| bad(e.to_string(), "name a file you may write"))?;
-        if meta.file_type().is_block_device() || !meta.is_file() {
-            let remedy =
-                "name a plain file: a device of its own timing cannot stand behind a model";
-            return Err(bad("is not a plain file".into(), remedy));
-        }
+        let file = open.map_err(unfit)?;
+        let meta = file.metadata().map_err(unfit)?;
         if meta.len() < size {
             file.set_len(size)
                 .map_err(|e| bad(e.to_string(), "make room, or choose a smaller --size"))?;
         }
+        if before.is_err() {
+            // A new file's name, too: data that are on the medium must be found again.
+            let parent = path.parent().filter(|p| !p.as_os_str().is_empty());
+            let dir = File::open(parent.unwrap_or(Path::new(".")));
+            file.sync_all()
+                .and_then(|()| dir?.sync_all())
+                .map_err(unfit)?;
+        }
         Ok(Store {
             file,
             durable: true,
+            syncs: AtomicU64::new(0),
         })
     }
 
@@ -75,6 +89,20 @@ impl Store {
     pub fn punch(&self, at: u64, len: u64) -> io::Result<()> {
         let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
         fallocate(&self.file, flags, at, len).map_err(io::Error::from)
+    }
+    /// Does anything outlive the server?
+    pub fn durable(&self) -> bool {
+        self.durable
+    }
+    /// What was written is on the medium afterwards.
+    pub fn sync(&self) -> io::Result<()> {
+        self.file.sync_data()?;
+        self.syncs.fetch_add(1, Ordering::Relaxed);
+        Ok(())
+    }
+    /// Calls of fdatasync(2) by [`Store::sync`] that came back well.
+    pub fn syncs(&self) -> u64 {
+        self.syncs.load(Ordering::Relaxed)
     }
     /// At the end: what the user keeps is on the medium.
     pub fn close(&self) -> io::Result<()> {

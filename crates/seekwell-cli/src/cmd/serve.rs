@@ -3,6 +3,7 @@
 use crate::cli::Serve;
 use crate::fail::Failure;
 use crate::out::{Out, note};
+use crate::setups;
 use seekwell_core::Nanos;
 use seekwell_core::result::Latency;
 use seekwell_report::style::{BAD, GOOD, WARN};
@@ -19,7 +20,15 @@ fn failed(e: ServeError) -> Failure {
 pub fn run(a: &Serve, quiet: bool) -> Result<(), Failure> {
     let device = seekwell_device::open(&a.device, a.seed);
     let device = device.map_err(|e| Failure::input(e.to_string()))?;
-    let out = Out::open(a.output.output.as_deref())?;
+    let output = a.output.output.as_deref();
+    let out = Out::open(output)?;
+    let (backing, log) = (a.backing.as_deref(), a.log.as_deref());
+    let preset = setups::preset_file(&a.device);
+    for file in [output, backing, log] {
+        Out::apart(file, preset)?;
+    }
+    Out::apart(output, backing.into_iter().chain(log))?;
+    Out::apart(log, backing)?;
     let ends = Ends::catch(seekwell_host::stop::caught()).map_err(failed)?;
     let floor = match a.floor_us {
         Some(us) => Floor::Fixed(Nanos((us * 1e3) as u64)),
@@ -34,6 +43,9 @@ pub fn run(a: &Serve, quiet: bool) -> Result<(), Failure> {
         force: a.force,
     };
     let disk = Disk::start(device, &options).map_err(failed)?;
+    if let Some(loops) = disk.took_over() {
+        note(quiet, &took_over(loops));
+    }
     if !disk.margin().realtime {
         let text = "no real-time priority: completions will be late now and then (CAP_SYS_NICE)";
         note(quiet, text);
@@ -70,6 +82,17 @@ pub fn run(a: &Serve, quiet: bool) -> Result<(), Failure> {
         note(quiet, &text);
     }
     report(out, a, &account)
+}
+
+/// What stood at the mount point, and what is still attached to it.
+fn took_over(loops: &[String]) -> String {
+    let mut text = "took down the mount of a server that was killed".to_owned();
+    for name in loops {
+        text += &format!(
+            "; /dev/{name} is still attached to it and gives only errors: losetup -d /dev/{name}"
+        );
+    }
+    text
 }
 
 fn report(mut out: Out, a: &Serve, account: &Account) -> Result<(), Failure> {
@@ -130,6 +153,15 @@ fn text(a: &Account) -> String {
         a.outstanding_max,
         a.depth_max,
     );
+    if let Some(backed) = a.backed {
+        s += &format!(
+            "backing file: {} flushes and {} durable writes, {} reached its disk, by {} fdatasync\n",
+            units::count(a.flushes),
+            units::count(a.durable_writes),
+            units::count(backed),
+            units::count(a.backing_syncs),
+        );
+    }
     s += &t.render(0);
     s += &format!(
         "waiting: spins the last {}, sleeps end late by {} (p99), {} involuntary switches\n",

@@ -84,22 +84,38 @@ pub struct Served {
 }
 
 impl Served {
-    /// In a directory of its own; `--log` among the options keeps one.
+    /// In a directory of its own; `--log` among the options keeps one, `--backing` the data.
     pub fn start(device: &str, size: &str, options: &[&str]) -> Self {
+        Self::traced(device, size, options, None)
+    }
+    /// The same under strace with this expression, its output in `strace.txt`.
+    pub fn traced(device: &str, size: &str, options: &[&str], strace: Option<&str>) -> Self {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let n = NEXT.fetch_add(1, Ordering::Relaxed);
         let dir = std::env::temp_dir().join(format!("seekwell-live-{}-{n}", std::process::id()));
         let mount = dir.join("fuse");
         std::fs::create_dir_all(&mount).expect("a directory");
-        Self::spawn(dir, mount, device, size, options)
+        Self::spawn(dir, mount, device, size, options, strace)
     }
     /// At the mount point of one that is gone.
     pub fn start_at(mount: &Path, device: &str, size: &str) -> Self {
         let dir = mount.parent().expect("a parent").to_owned();
-        Self::spawn(dir, mount.to_owned(), device, size, &[])
+        Self::spawn(dir, mount.to_owned(), device, size, &[], None)
     }
-    fn spawn(dir: PathBuf, mount: PathBuf, device: &str, size: &str, options: &[&str]) -> Self {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_seekwell"));
+    fn spawn(
+        dir: PathBuf,
+        mount: PathBuf,
+        device: &str,
+        size: &str,
+        options: &[&str],
+        strace: Option<&str>,
+    ) -> Self {
+        let binary = env!("CARGO_BIN_EXE_seekwell");
+        let mut command = Command::new(if strace.is_some() { "strace" } else { binary });
+        if let Some(what) = strace {
+            command.args(["-f", "-qq", "-e", what, "-o"]);
+            command.arg(dir.join("strace.txt")).arg(binary);
+        }
         command
             .args([
                 "serve",
@@ -117,16 +133,16 @@ impl Served {
         if options.contains(&"--log") {
             command.arg("--log").arg(dir.join("log.csv"));
         }
+        if options.contains(&"--backing") {
+            command.arg("--backing").arg(dir.join("backing.img"));
+        }
         let mut child = command
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
             .spawn()
             .expect("the binary runs");
-        let mut line = String::new();
-        let out = child.stdout.take().expect("a pipe");
-        BufReader::new(out).read_line(&mut line).expect("a line");
-        assert!(line.starts_with("serving"), "{line}");
+        ready(&mut child);
         Served {
             child: Some(child),
             dir,
@@ -172,6 +188,23 @@ impl Served {
         std::fs::copy(self.dir.join("log.csv"), &kept).expect("a log");
         (kept, self.account())
     }
+    /// The same, and its directory, removed with the value.
+    pub fn stop_with_dir(mut self) -> (Left, Value) {
+        self.end();
+        let account = self.account();
+        let left = Left(self.dir.clone());
+        std::mem::forget(self);
+        (left, account)
+    }
+    /// Ends it by a signal; its directory is removed with the last value.
+    pub fn signal_and_keep(mut self, name: &str) -> (PathBuf, ExitStatus, Left) {
+        let mut child = self.child.take().expect("running");
+        run("kill", &["-s", name, &child.id().to_string()]);
+        let status = child.wait().expect("it ends");
+        let (mount, left) = (self.mount.clone(), Left(self.dir.clone()));
+        std::mem::forget(self);
+        (mount, status, left)
+    }
     /// Ends it by a signal; its directory stays.
     pub fn signal(mut self, name: &str) -> (PathBuf, ExitStatus) {
         let mut child = self.child.take().expect("running");
@@ -191,14 +224,31 @@ impl Drop for Served {
             drop(child.stdin.take());
             let _ = child.wait();
         }
+        drop(Left(self.dir.clone()));
+    }
+}
+
+/// The directory of a disk that is gone.
+pub struct Left(pub PathBuf);
+
+impl Drop for Left {
+    fn drop(&mut self) {
         // Also what a killed server had begun to write; nothing below a mount is touched.
-        for e in std::fs::read_dir(&self.dir).into_iter().flatten().flatten() {
+        for e in std::fs::read_dir(&self.0).into_iter().flatten().flatten() {
             if e.file_type().is_ok_and(|t| t.is_file()) {
                 let _ = std::fs::remove_file(e.path());
             }
         }
         for dir in ["mnt", "fuse", ""] {
-            let _ = std::fs::remove_dir(self.dir.join(dir));
+            let _ = std::fs::remove_dir(self.0.join(dir));
         }
     }
+}
+
+/// Waits for the line that says it serves.
+pub fn ready(child: &mut Child) {
+    let mut line = String::new();
+    let out = child.stdout.take().expect("a pipe");
+    BufReader::new(out).read_line(&mut line).expect("a line");
+    assert!(line.starts_with("serving"), "{line}");
 }

@@ -5,6 +5,7 @@
 //! where the machine has time (rates, lateness) is asserted only if the account says the run may be
 //! believed. One disk at a time: the tests take turns.
 
+mod backing;
 mod disk;
 mod real;
 mod worlds;

@@ -1,0 +1,77 @@
+//! What a flush promises, kept: the backing file's data on its medium before the flush is answered.
+//!
+//! A thread of its own calls fdatasync(2) from the moment a flush arrives, while the model works;
+//! the flush is answered when both are done. Flushes that come while one call runs share the next,
+//! since every write before them is in the file by then.
+
+use crate::inbox::Inbox;
+use crate::store::Store;
+use crate::sys;
+use std::io;
+use std::sync::Arc;
+use std::sync::mpsc::{self, Sender};
+use std::thread::{self, JoinHandle};
+
+/// Takes numbers of jobs; [`Inbox::drain`] gives each back once it is known how it went.
+pub struct Syncer {
+    /// The way in; the thread ends when it is dropped.
+    pub ask: Sender<u32>,
+    /// The thread.
+    pub thread: JoinHandle<()>,
+}
+
+/// How it went for one job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Synced {
+    /// Number of the job.
+    pub id: u32,
+    /// Its data are on the medium.
+    pub kept: bool,
+}
+
+impl Syncer {
+    /// Starts the thread.
+    pub fn start(store: Arc<Store>, inbox: Arc<Inbox>) -> io::Result<Self> {
+        let (ask, asked) = mpsc::channel();
+        let work = move || {
+            sys::io_flusher();
+            let mut ids: Vec<u32> = Vec::new();
+            while let Ok(first) = asked.recv() {
+                ids.push(first);
+                ids.extend(asked.try_iter());
+                let kept = store.sync().is_ok();
+                inbox.synced(ids.drain(..).map(|id| Synced { id, kept }));
+            }
+        };
+        let thread = thread::Builder::new().name("syncing".into()).spawn(work)?;
+        Ok(Syncer { ask, thread })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::inbox::Clock;
+
+    #[test]
+    fn each_job_comes_back_after_a_call_that_began_behind_it() {
+        let store = Arc::new(Store::memory(4096).expect("memory"));
+        let inbox = Arc::new(Inbox::new(Clock::start()));
+        let Syncer { ask, thread } = Syncer::start(store.clone(), inbox.clone()).expect("a thread");
+        for id in 0..100 {
+            ask.send(id).expect("heard");
+        }
+        drop(ask);
+        thread.join().expect("no panic");
+        let mut synced = Vec::new();
+        inbox.drain(&mut Vec::new(), &mut synced);
+        assert_eq!(synced.len(), 100);
+        assert!(
+            synced
+                .iter()
+                .zip(0..)
+                .all(|(s, id)| *s == Synced { id, kept: true })
+        );
+        assert!((1..=100).contains(&store.syncs()), "{}", store.syncs());
+    }
+}
