@@ -29,6 +29,7 @@ bench-gate:
 # Pages that are made from the registries.
 docs:
 	cargo run --locked --quiet -p seekwell-cli -- schedulers --markdown -o docs/schedulers.md
+	cargo run --locked --quiet -p seekwell-cli -- formats --markdown -o docs/formats.md
 	cargo run --locked --quiet -p seekwell-cli -- devices --validate --markdown -o docs/devices-validation.md
 
 # The binary, its manual pages and completions, under PREFIX.

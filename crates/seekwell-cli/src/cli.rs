@@ -5,8 +5,10 @@ use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use std::path::PathBuf;
 
 mod lists;
+mod traces;
 
 pub use lists::*;
+pub use traces::*;
 
 /// A laboratory for I/O schedulers: every one Linux people have argued about since 2002, on
 /// modelled disks, under modelled programs and recorded traces.
@@ -73,11 +75,12 @@ pub enum Command {
     Demo(DemoArgs),
     /// Watch a scheduler think: each step of a request list, and why
     ///
-    /// FILE holds cases as JSON lines (one object a line; zstd and gzip are read as they are),
-    /// or is a CSV of bios, `t_us,id,pid,op,sector,n`, with the rest said by options.
+    /// FILE holds cases as JSON lines (one object a line; zstd and gzip are read as they are, `-`
+    /// is standard input), or is a CSV of bios, with the rest said by options: columns named as
+    /// `seekwell formats csv` tells, or, without a line of names, `t_us,id,pid,op,sector,n`.
     /// Operations: R read, W asynchronous write, S synchronous write, N synchronous write that
     /// nobody idles for (fsync), P read of metadata with priority, M metadata read, A read-
-    /// ahead, F flush, D discard.
+    /// ahead, F flush, D discard, Z write zeroes.
     ///
     /// With one case (in the file, or by --case) every step is printed with the scheduler's
     /// reason and the state behind it. A case that carries a recorded dispatch order ends with
@@ -125,6 +128,12 @@ pub enum Command {
     Calibrate(Calibrate),
     /// List the trace formats, or tell all about one
     Formats(Formats),
+    /// Write a recorded trace in another format, or a part of one
+    ///
+    /// Formats that are written are in `seekwell formats`; the name of OUT tells which one is
+    /// meant (trace.iolog, trace.csv.zst), or --to does. What the new format cannot say is told.
+    /// Traces of any length pass through without being held.
+    Convert(Convert),
     /// Print a completion script for a shell
     Completions(Completions),
     /// Print the manual page, or write one page per command into a directory
@@ -257,7 +266,7 @@ pub struct Workloads {
 /// Arguments of `replay`.
 #[derive(Args, Debug)]
 pub struct Replay {
-    /// Trace; zstd and gzip are read as they are
+    /// Trace, `-` for standard input; zstd and gzip are read as they are
     #[arg(value_hint = ValueHint::FilePath)]
     pub file: PathBuf,
     /// What runs on what
@@ -266,24 +275,12 @@ pub struct Replay {
     /// Timing of the replay: timed, scaled:FACTOR, depth:N or closed
     #[arg(long, short, value_name = "MODE", default_value = "timed", long_help = modes())]
     pub mode: String,
-    /// Format, from `seekwell formats` [default: what the first bytes show]
-    #[arg(long, short, value_name = "FORMAT")]
-    pub format: Option<String>,
     /// Records behind the end of the device: an error, or folded (sector modulo size)
     #[arg(long, value_name = "HOW", default_value = "strict")]
     pub fit: Fit,
-    /// Stop after so many records
-    #[arg(long, value_name = "N")]
-    pub limit: Option<u64>,
-    /// blktrace, blkparse and ftrace: replay what was queued, or what was issued to the device
-    #[arg(long, value_name = "EVENT", default_value = "queue")]
-    pub stream: Stream,
-    /// Only records of this device (blktrace, blkparse, ftrace, csv)
-    #[arg(long, value_name = "MAJOR,MINOR", value_parser = major_minor)]
-    pub trace_device: Option<u32>,
-    /// A trace that was cut off in the middle ends with a warning, not an error
-    #[arg(long)]
-    pub allow_truncated: bool,
+    /// What of the trace
+    #[command(flatten)]
+    pub input: TraceInput,
     /// Print one JSON document
     #[arg(long)]
     pub json: bool,
@@ -310,41 +307,12 @@ impl From<Fit> for seekwell_sim::Fit {
     }
 }
 
-/// Which event of a block trace is replayed.
-#[derive(ValueEnum, Clone, Copy, Debug)]
-pub enum Stream {
-    /// Bios as they were submitted, before merging.
-    Queue,
-    /// Requests as the recorded scheduler sent them.
-    Issue,
-}
-
-impl From<Stream> for seekwell_trace::Stream {
-    fn from(s: Stream) -> Self {
-        match s {
-            Stream::Queue => seekwell_trace::Stream::Queue,
-            Stream::Issue => seekwell_trace::Stream::Issue,
-        }
-    }
-}
-
 fn modes() -> String {
     let mut text = "Timing of the replay.".to_owned();
     for (example, mode) in seekwell_trace::ReplayMode::EXAMPLES {
         text += &format!("\n\n{example}: {}", mode.explain());
     }
     text
-}
-
-fn major_minor(text: &str) -> Result<u32, String> {
-    let pair = text.split_once([',', ':']);
-    let numbers = pair.and_then(|(a, b)| Some((a.parse().ok()?, b.parse().ok()?)));
-    match numbers {
-        Some((major, minor)) if major < 4096 && minor < 1 << 20 => {
-            Ok(seekwell_trace::device_number(major, minor))
-        }
-        _ => Err("write MAJOR,MINOR as the trace has it, for instance 8,16".to_owned()),
-    }
 }
 
 /// Arguments of `demo`.
@@ -369,7 +337,7 @@ pub struct DemoArgs {
 /// Arguments of `explain`.
 #[derive(Args, Debug)]
 pub struct Explain {
-    /// Cases (JSON lines) or bios (CSV)
+    /// Cases (JSON lines) or bios (CSV); `-` for standard input
     #[arg(value_hint = ValueHint::FilePath)]
     pub file: PathBuf,
     /// Only the case of this name

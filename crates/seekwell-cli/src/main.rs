@@ -7,6 +7,7 @@ mod fail;
 mod out;
 mod progress;
 mod setups;
+mod traces;
 
 use clap::Parser;
 use std::process::ExitCode;

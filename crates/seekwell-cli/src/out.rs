@@ -18,6 +18,15 @@ enum To {
     File(Late),
 }
 
+impl To {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+        match self {
+            To::Stdout(out) => out.write_all(bytes),
+            To::File(late) => late.write(bytes),
+        }
+    }
+}
+
 /// What is kept in memory before a file is opened.
 const KEPT_BYTES: usize = 1 << 20;
 
@@ -119,10 +128,12 @@ impl Out {
         } else {
             text.as_bytes()
         };
-        let written = match &mut self.to {
-            To::Stdout(out) => out.write_all(bytes),
-            To::File(late) => late.write(bytes),
-        };
+        let written = self.to.write(bytes);
+        written.map_err(|e| self.failed(e))
+    }
+    /// Adds bytes as they are.
+    pub fn bytes(&mut self, bytes: &[u8]) -> Result<(), Failure> {
+        let written = self.to.write(bytes);
         written.map_err(|e| self.failed(e))
     }
     /// Adds text and a newline.

@@ -3,6 +3,7 @@
 use crate::cloud::{self, Cloud};
 use crate::constant::{Constant, DEFAULT_CAPACITY};
 use crate::controller::{self, Controller, ControllerParams};
+use crate::embedded::BUILT_IN_FILES;
 use crate::emmc::{self, Emmc, EmmcParams};
 use crate::error::{DeviceError, ParamError};
 use crate::hdd::{self, FastHdd, Hdd, HddParams};
@@ -89,125 +90,6 @@ const BUILT_IN_KINDS: &[Kind] = &[
 
 /// Every embedded preset: file name and text.
 static FILES: OpenList<(&str, &str)> = OpenList::new(BUILT_IN_FILES);
-
-const BUILT_IN_FILES: &[(&str, &str)] = &[
-    (
-        "constant-constant.toml",
-        include_str!("../presets/constant-constant.toml"),
-    ),
-    (
-        "hdd-exos-x18.toml",
-        include_str!("../presets/hdd-exos-x18.toml"),
-    ),
-    (
-        "hdd-hitachi-7k200.toml",
-        include_str!("../presets/hdd-hitachi-7k200.toml"),
-    ),
-    (
-        "hdd-hitachi-7k500.toml",
-        include_str!("../presets/hdd-hitachi-7k500.toml"),
-    ),
-    (
-        "hdd-hitachi-t7k250.toml",
-        include_str!("../presets/hdd-hitachi-t7k250.toml"),
-    ),
-    (
-        "hdd-hus728t8.toml",
-        include_str!("../presets/hdd-hus728t8.toml"),
-    ),
-    (
-        "hdd-sata320-2006.toml",
-        include_str!("../presets/hdd-sata320-2006.toml"),
-    ),
-    (
-        "hdd-st2000dm006.toml",
-        include_str!("../presets/hdd-st2000dm006.toml"),
-    ),
-    (
-        "ssd-nvme-dc-2t.toml",
-        include_str!("../presets/ssd-nvme-dc-2t.toml"),
-    ),
-    (
-        "ssd-nvme-gen4-tlc-2t.toml",
-        include_str!("../presets/ssd-nvme-gen4-tlc-2t.toml"),
-    ),
-    (
-        "ssd-s3700-100.toml",
-        include_str!("../presets/ssd-s3700-100.toml"),
-    ),
-    (
-        "ssd-sata-tlc-1t.toml",
-        include_str!("../presets/ssd-sata-tlc-1t.toml"),
-    ),
-    (
-        "ssd-sata3-256-2011.toml",
-        include_str!("../presets/ssd-sata3-256-2011.toml"),
-    ),
-    (
-        "ssd-x25m-g2-160.toml",
-        include_str!("../presets/ssd-x25m-g2-160.toml"),
-    ),
-    (
-        "emmc-motog-sandisk8.toml",
-        include_str!("../presets/emmc-motog-sandisk8.toml"),
-    ),
-    (
-        "sd-samsung-evoplus32.toml",
-        include_str!("../presets/sd-samsung-evoplus32.toml"),
-    ),
-    (
-        "cloud-aws-gp2-100.toml",
-        include_str!("../presets/cloud-aws-gp2-100.toml"),
-    ),
-    (
-        "cloud-aws-gp3-500.toml",
-        include_str!("../presets/cloud-aws-gp3-500.toml"),
-    ),
-    (
-        "controller-plain.toml",
-        include_str!("../presets/controller-plain.toml"),
-    ),
-    (
-        "controller-hwraid10-8-bbu.toml",
-        include_str!("../presets/controller-hwraid10-8-bbu.toml"),
-    ),
-    (
-        "controller-hwraid5-5-bbu.toml",
-        include_str!("../presets/controller-hwraid5-5-bbu.toml"),
-    ),
-    (
-        "controller-hwraid5-5-wt.toml",
-        include_str!("../presets/controller-hwraid5-5-wt.toml"),
-    ),
-    (
-        "raid-plain.toml",
-        include_str!("../presets/raid-plain.toml"),
-    ),
-    (
-        "raid-raid0-4x.toml",
-        include_str!("../presets/raid-raid0-4x.toml"),
-    ),
-    (
-        "virtual-plain.toml",
-        include_str!("../presets/virtual-plain.toml"),
-    ),
-    (
-        "virtual-vm-2008-ide.toml",
-        include_str!("../presets/virtual-vm-2008-ide.toml"),
-    ),
-    (
-        "virtual-vm-aged-thin.toml",
-        include_str!("../presets/virtual-vm-aged-thin.toml"),
-    ),
-    (
-        "virtual-vm-virtio-hdd.toml",
-        include_str!("../presets/virtual-vm-virtio-hdd.toml"),
-    ),
-    (
-        "virtual-vm-virtio-nvme.toml",
-        include_str!("../presets/virtual-vm-virtio-nvme.toml"),
-    ),
-];
 
 static CONSTANT: &[Def] = &[
     Def::new(

@@ -12,6 +12,7 @@ pub mod cloud;
 pub mod constant;
 pub mod controller;
 mod divide;
+mod embedded;
 pub mod emmc;
 pub mod error;
 mod files;

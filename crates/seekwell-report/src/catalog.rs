@@ -6,7 +6,7 @@ use seekwell_core::Rule;
 use seekwell_device::{Entry, Preset};
 use seekwell_sched::registry::{Layer, SchedulerInfo};
 use seekwell_sched::tunable::{INT_MAX, Kind, Tunable, UINT_MAX};
-use seekwell_trace::FormatInfo;
+use seekwell_trace::{FormatInfo, Volumes};
 
 /// The layer in the field's words.
 pub fn layer_name(layer: Layer) -> &'static str {
@@ -224,6 +224,46 @@ pub fn format(f: &FormatInfo, width: usize) -> String {
     out += &t.render(2);
     out.push('\n');
     out + &wrap(f.help, 2, width)
+}
+
+/// The page `docs/formats.md`.
+pub fn formats_markdown(all: &[FormatInfo]) -> String {
+    let mut out =
+        "# Trace formats\n\nMade by `make docs` from the registry; a test holds it to that. All of \
+         this is also in `seekwell formats NAME`.\n\n`seekwell replay FILE` and `seekwell convert \
+         IN... -o OUT` read every one of them, through zstd and gzip, from files, pipes and \
+         standard input (`-`), and find out by the first bytes which it is; `--format NAME` says \
+         it where they cannot. `convert` writes those that are written and tells what the new \
+         format could not say. `seekwell explain` reads the CSV, too.\n\n\
+         | format | written | pids | completions | times | devices | what it is |\n\
+         |---|---|---|---|---|---|---|\n"
+            .to_owned();
+    for f in all {
+        let c = &f.carries;
+        let devices = match f.volumes {
+            Volumes::One => "one",
+            Volumes::Numbered => "by MAJOR,MINOR",
+            Volumes::Named => "by name",
+        };
+        let written = if f.create.is_some() { "yes" } else { "no" };
+        out += &format!(
+            "| [{}](#{}) | {written} | {} | {} | {} | {devices} | {} |\n",
+            f.name, f.name, c.pids, c.completions, c.time, f.summary
+        );
+    }
+    for f in all {
+        out += &format!(
+            "\n## {}\n\n{}\n\nUsual file names: {}.\n",
+            f.name,
+            f.help,
+            f.extensions
+                .iter()
+                .map(|e| format!("`*.{e}`"))
+                .collect::<Vec<_>>()
+                .join(", ")
+        );
+    }
+    out
 }
 
 /// The page `docs/schedulers.md`.

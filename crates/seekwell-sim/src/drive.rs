@@ -29,13 +29,22 @@ pub trait Source {
     fn finished(&self) -> bool;
 }
 
+/// What to do about a record beyond the device.
+fn fitting(folds: &bool) -> &'static str {
+    match folds {
+        true => "it is longer than the whole device: choose a larger one",
+        false => "choose a larger device, or fold addresses with --fit wrap",
+    }
+}
+
 /// Why a run ended early.
 #[derive(Error, Debug)]
 pub enum RunError {
     /// A bio does not fit on the device.
     #[error(
         "record {record}: sectors {first}..{end} lie beyond the device, which ends at {capacity}; \
-         choose a larger device, or fold addresses with --fit wrap"
+         {}",
+        fitting(.folds)
     )]
     Beyond {
         /// Counted from 1.
@@ -46,6 +55,8 @@ pub enum RunError {
         end: u64,
         /// Of the device.
         capacity: u64,
+        /// Addresses are folded already.
+        folds: bool,
     },
     /// Requests wait and nothing will ever happen: a scheduler broke the liveness rule.
     #[error("{scheduler}: {waiting} bios wait and nothing is armed, in flight or kicked")]

@@ -86,6 +86,7 @@ impl Placer {
                     first: sector,
                     end: sector.saturating_add(n),
                     capacity: self.capacity,
+                    folds: self.fit == Fit::Wrap,
                 });
             }
             sector = (sector % self.capacity).min(self.capacity - n);
@@ -274,7 +275,7 @@ pub fn replay(
         named: false,
     };
     let format = reader.format().name;
-    let (folded, named, last_ns, mut warnings, names);
+    let (count, folded, named, last_ns, mut warnings, names);
     if opts.mode == ReplayMode::ClosedLoop {
         let mut source = Closed {
             steps: ClosedLoop::of(reader)?,
@@ -290,7 +291,8 @@ pub fn replay(
         drive(&mut queue, &mut source, &mut r, progress)?;
         let inner = source.steps.inner();
         (warnings, names) = (inner.warnings(), inner.tasks().cloned());
-        (folded, named, last_ns) = (source.placer.folded, source.placer.named, None);
+        let p = &source.placer;
+        (count, folded, named, last_ns) = (p.count, p.folded, p.named, None);
     } else {
         let depth = match opts.mode {
             ReplayMode::FixedDepth(n) => n.get(),
@@ -309,9 +311,15 @@ pub fn replay(
         };
         drive(&mut queue, &mut source, &mut r, progress)?;
         let timed = depth == u32::MAX;
-        (folded, named) = (source.placer.folded, source.placer.named);
+        let p = &source.placer;
+        (count, folded, named) = (p.count, p.folded, p.named);
         last_ns = timed.then_some(source.last_ns);
         (warnings, names) = (reader.warnings(), reader.tasks().cloned());
+    }
+    if count == 0 {
+        let why = warnings.iter().map(|w| format!("; {w}"));
+        let why: String = why.collect();
+        return Err(RunError::Unusable(format!("no record to replay{why}")).into());
     }
     queue.fill(&mut r);
     if let Some(last_ns) = last_ns {

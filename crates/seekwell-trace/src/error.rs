@@ -25,6 +25,8 @@ pub enum ErrorKind {
     Bomb,
     /// The trace lacks what a replay mode needs.
     Mode,
+    /// Not the device, volume or process that was asked for, or several where one is wanted.
+    Device,
 }
 
 /// Where in the file.

@@ -7,6 +7,7 @@
 use crate::error::{ErrorKind, Place, TraceError};
 use crate::notes::Notes;
 use crate::options::Limits;
+use crate::spool::Spool;
 use seekwell_files::{Kind, ReadError, open_stream};
 use std::io::{self, BufReader, Cursor, Read};
 use std::path::{Path, PathBuf};
@@ -23,7 +24,7 @@ pub const SNIFF_BYTES: usize = 16 << 10;
 /// A buffered, decompressed stream of bytes with a name.
 pub struct Input {
     name: String,
-    path: Option<PathBuf>,
+    again: Again,
     src: Box<dyn Read + Send>,
     buf: Vec<u8>,
     at: usize,
@@ -37,7 +38,26 @@ pub struct Input {
     limits: Limits,
 }
 
+/// Where a second look comes from.
+enum Again {
+    Nowhere,
+    Path(PathBuf),
+    Spool(Arc<Spool>),
+}
+
 impl Input {
+    /// Reads what a spool keeps, from its beginning.
+    pub fn spooled(
+        spool: &Arc<Spool>,
+        limits: Limits,
+        allow_cut: bool,
+    ) -> Result<Input, TraceError> {
+        let name = spool.name().to_owned();
+        let mut input = Input::new(name, Box::new(spool.reader()), limits, allow_cut)?;
+        input.again = Again::Spool(spool.clone());
+        Ok(input)
+    }
+
     /// Opens a file. A regular file can be looked through twice; see [`Input::again`].
     pub fn open(path: &Path, limits: Limits, allow_cut: bool) -> Result<Input, TraceError> {
         let name = path.display().to_string();
@@ -72,7 +92,9 @@ impl Input {
         })?;
         let meta = file.metadata().map_err(fail)?;
         let mut input = Input::new(name.clone(), Box::new(file), limits, allow_cut)?;
-        input.path = meta.is_file().then(|| path.to_path_buf());
+        if meta.is_file() {
+            input.again = Again::Path(path.to_path_buf());
+        }
         Ok(input)
     }
 
@@ -120,7 +142,7 @@ impl Input {
         };
         Ok(Input {
             name,
-            path: None,
+            again: Again::Nowhere,
             src,
             buf: vec![0; BUFFER_BYTES.max(limits.line_bytes_max.saturating_add(2))],
             at: 0,
@@ -135,8 +157,12 @@ impl Input {
 
     /// A second look at the same file from its start; `None` for a pipe.
     pub fn again(&self) -> Option<Result<Input, TraceError>> {
-        let path = self.path.as_ref()?;
-        Some(Input::open(path, self.limits, self.allow_cut))
+        let (limits, cut) = (self.limits, self.allow_cut);
+        match &self.again {
+            Again::Nowhere => None,
+            Again::Path(path) => Some(Input::open(path, limits, cut)),
+            Again::Spool(spool) => Some(Input::spooled(spool, limits, cut)),
+        }
     }
 
     /// What messages call it.
@@ -242,7 +268,7 @@ impl Input {
             &self.name,
             place,
             format!("the trace ends inside a record ({got} of {need} bytes)"),
-            "the records before it are whole: allow a truncated trace to use them",
+            "the records before it are whole: --allow-truncated uses them",
         ))
     }
 
@@ -305,7 +331,7 @@ impl Input {
                 &self.name,
                 place,
                 format!("longer than {} bytes", self.limits.line_bytes_max),
-                "is this the right format? If it is, raise the limit for lines",
+                "is this the right format? No trace has such lines",
             ));
         }
         let line = &self.buf[from..from + len];
@@ -395,7 +421,29 @@ impl<R: Read> Read for Guard<R> {
     }
 }
 
+/// An error of the system whose remedy is known, carried through `io::Error`.
+#[derive(Debug)]
+pub(crate) struct Remedied {
+    what: String,
+    remedy: &'static str,
+}
+impl Remedied {
+    /// As an error of the system.
+    pub fn error(what: String, remedy: &'static str) -> io::Error {
+        io::Error::other(Remedied { what, remedy })
+    }
+}
+impl std::fmt::Display for Remedied {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.what)
+    }
+}
+impl std::error::Error for Remedied {}
+
 fn io_error(name: &str, place: Place, e: &io::Error) -> TraceError {
+    if let Some(r) = e.get_ref().and_then(|e| e.downcast_ref::<Remedied>()) {
+        return TraceError::new(ErrorKind::Io, name, place, &r.what, r.remedy);
+    }
     if let Some(bomb) = e.get_ref().and_then(|e| e.downcast_ref::<Bomb>()) {
         return TraceError::new(
             ErrorKind::Bomb,
@@ -408,7 +456,8 @@ fn io_error(name: &str, place: Place, e: &io::Error) -> TraceError {
     let (kind, remedy) = match e.kind() {
         io::ErrorKind::UnexpectedEof => (
             ErrorKind::Truncated,
-            "the compressed data end too early: fetch the file again, or allow a truncated trace",
+            "the compressed data end too early: fetch the file again, or use what there is with \
+             --allow-truncated",
         ),
         // zstd's words for a window above ours.
         _ if e.to_string().contains("too much memory") => (

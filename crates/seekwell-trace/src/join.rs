@@ -123,14 +123,19 @@ impl Join {
         }
     }
 
+    /// Does this event begin a record?
+    #[inline]
+    pub fn begins(&self, action: Action) -> bool {
+        match self.stream {
+            Stream::Queue => action == Action::Queue,
+            Stream::Issue => action == Action::Issue,
+        }
+    }
+
     fn take(&mut self, e: &BlkEvent, notes: &mut Notes, place: Place) {
         self.now_ns = self.now_ns.max(e.t_ns);
-        let begins = match self.stream {
-            Stream::Queue => Action::Queue,
-            Stream::Issue => Action::Issue,
-        };
         match e.action {
-            a if a == begins => self.begin(e),
+            a if self.begins(a) => self.begin(e),
             Action::Complete => self.complete(e, notes, place),
             Action::Requeue if self.stream == Stream::Issue => self.take_back(e),
             Action::Requeue => self.stamp(e, |r, _| r.issue_ns = None),

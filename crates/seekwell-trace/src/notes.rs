@@ -1,6 +1,7 @@
 //! Warnings: what a reader tolerated, how often, and where it first met it. Bounded.
 
 use crate::error::Place;
+use crate::tally::Tally;
 use std::collections::BTreeMap;
 
 /// Free texts kept; more are only counted.
@@ -12,6 +13,7 @@ pub struct Notes {
     texts: Vec<String>,
     texts_lost: u64,
     counts: BTreeMap<&'static str, (u64, Place)>,
+    devices: Tally,
 }
 
 impl Notes {
@@ -26,6 +28,15 @@ impl Notes {
     /// Counts one more case of `what`, which reads on from a number: "records without data skipped".
     pub(crate) fn count(&mut self, what: &'static str, place: Place) {
         self.counts.entry(what).or_insert((0, place)).0 += 1;
+    }
+    /// One more record (or event that begins one) of this device, whether it is wanted or not.
+    #[inline]
+    pub(crate) fn device(&mut self, device: u32) {
+        self.devices.add(device);
+    }
+    /// The devices met.
+    pub(crate) fn devices(&self) -> &Tally {
+        &self.devices
     }
     /// How often `what` was counted.
     pub fn counted(&self, what: &str) -> u64 {

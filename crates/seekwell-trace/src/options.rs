@@ -1,6 +1,6 @@
 //! How to read and how to write: everything a caller may choose, with defaults that suit most.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Which event of a block trace becomes a record.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -52,8 +52,10 @@ pub struct Limits {
     pub reorder_max: usize,
     /// Trace time a record waits for its completion, in ns.
     pub pending_ns: u64,
-    /// File names in one iolog, process names in one block trace.
+    /// File names in one iolog, process names in one block trace, volumes of a collection.
     pub names_max: usize,
+    /// Bytes of a stream that are kept in a temporary file.
+    pub spool_bytes_max: u64,
 }
 
 impl Default for Limits {
@@ -67,6 +69,7 @@ impl Default for Limits {
             reorder_max: 1024,
             pending_ns: 60_000_000_000,
             names_max: 1 << 16,
+            spool_bytes_max: 256 << 30,
         }
     }
 }
@@ -78,6 +81,15 @@ pub struct ReadOptions {
     pub stream: Stream,
     /// Only this device, `major << 20 | minor` (blktrace, blkparse, ftrace, csv).
     pub device: Option<u32>,
+    /// Only this volume, as the trace names it (collections of many volumes).
+    pub volume: Option<String>,
+    /// Only records submitted so long after the first of the trace, in ns; their times then count
+    /// from here.
+    pub from_ns: u64,
+    /// Only records submitted before this time after the first of the trace, in ns.
+    pub until_ns: Option<u64>,
+    /// Only records of these processes; empty: of all.
+    pub pids: BTreeSet<u32>,
     /// A trace cut off in the middle (recorder killed) ends with a warning, not an error.
     pub allow_truncated: bool,
     /// Unit of the time stamps of fio iolog version 3. fio writes microseconds.
@@ -97,6 +109,10 @@ impl Default for ReadOptions {
         ReadOptions {
             stream: Stream::Queue,
             device: None,
+            volume: None,
+            from_ns: 0,
+            until_ns: None,
+            pids: BTreeSet::new(),
             allow_truncated: false,
             iolog_unit: TimeUnit::Us,
             iolog_span_sectors: 1 << 31,

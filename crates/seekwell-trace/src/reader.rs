@@ -10,9 +10,10 @@ use crate::input::{Input, SNIFF_BYTES};
 use crate::notes::Notes;
 use crate::options::ReadOptions;
 use crate::record::{Record, SECTOR_END_MAX};
-use crate::registry::{Carries, Format, formats};
+use crate::registry::{Carries, Format, Has, Volumes, formats};
+use crate::tally::Tally;
 use seekwell_core::{Op, Sector, Sectors};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
@@ -30,12 +31,20 @@ pub trait Source: Send {
     fn version(&self) -> Option<u32> {
         None
     }
+    /// What the trace calls a device.
+    fn device_name(&self, device: u32) -> String {
+        format!("{},{}", device >> 20, device & 0xf_ffff)
+    }
 }
 
 /// Counted when a record's time lies before its predecessor's.
 pub const NOTE_BACKWARDS: &str = "records with a time before their predecessor's, raised to it";
 /// Counted when a record moves nothing.
 pub const NOTE_NO_DATA: &str = "reads, writes or discards of length zero skipped";
+/// Counted when a place in bytes is no whole number of sectors.
+pub(crate) const NOTE_UNALIGNED: &str = "ranges not aligned to 512 bytes widened to whole sectors";
+/// Devices or processes listed in a message.
+const LISTED: usize = 10;
 
 /// An iterator over the records of a trace. After an error, or the end, it gives `None`.
 pub struct Reader {
@@ -48,6 +57,13 @@ pub struct Reader {
     last_ns: u64,
     back_max_ns: u64,
     records: u64,
+    /// A device or volume was asked for.
+    chosen: Option<String>,
+    from_ns: u64,
+    until_ns: u64,
+    pids: BTreeSet<u32>,
+    /// Processes of the records that were passed over for it.
+    other_pids: Tally,
     done: bool,
 }
 
@@ -92,7 +108,7 @@ pub fn from_reader(
 }
 
 impl Reader {
-    fn detect(
+    pub(crate) fn detect(
         mut input: Input,
         format: Option<Format>,
         options: &ReadOptions,
@@ -108,6 +124,15 @@ impl Reader {
             ));
         }
         let head = input.peek(SNIFF_BYTES, Place::File)?;
+        if head.get(257..262) == Some(b"ustar") {
+            return Err(TraceError::new(
+                ErrorKind::Unsupported,
+                name,
+                Place::File,
+                "is a tar archive",
+                "take the trace out of it: tar -xOf FILE | seekwell replay -",
+            ));
+        }
         if head.is_empty() {
             return Err(TraceError::new(
                 ErrorKind::Empty,
@@ -126,7 +151,7 @@ impl Reader {
                     name,
                     Place::File,
                     format!("no format recognises it; it begins with {}", shown(head)),
-                    format!("name its format, one of {}", known.join(", ")),
+                    format!("name its format with --format, one of {}", known.join(", ")),
                 ));
             }
         };
@@ -139,6 +164,31 @@ impl Reader {
         inputs: Vec<Input>,
         options: &ReadOptions,
     ) -> Result<Reader, TraceError> {
+        let refuse = |what: String, remedy: &str| {
+            Err(TraceError::new(
+                ErrorKind::Device,
+                &name,
+                Place::File,
+                what,
+                remedy,
+            ))
+        };
+        let chosen = chosen(options);
+        match (format.volumes, &chosen) {
+            (Volumes::One, Some(_)) => {
+                let what = format!("the format {} tells of one device only", format.name);
+                return refuse(what, "leave --trace-device out");
+            }
+            (Volumes::Numbered, Some(v)) if options.device.is_none() => {
+                let what = format!("\"{v}\" is no device of the format {}", format.name);
+                return refuse(what, "write --trace-device MAJOR,MINOR, for instance 8,16");
+            }
+            _ => {}
+        }
+        if !options.pids.is_empty() && format.carries.pids == Has::No {
+            let what = format!("the format {} carries no pids", format.name);
+            return refuse(what, "leave --pid out");
+        }
         let mut notes = Notes::default();
         let src = (format.open)(inputs, options, &mut notes)?;
         Ok(Reader {
@@ -151,6 +201,11 @@ impl Reader {
             last_ns: 0,
             back_max_ns: 0,
             records: 0,
+            chosen,
+            from_ns: options.from_ns,
+            until_ns: options.until_ns.unwrap_or(u64::MAX),
+            pids: options.pids.clone(),
+            other_pids: Tally::default(),
             done: false,
         })
     }
@@ -179,9 +234,28 @@ impl Reader {
     pub fn tasks(&self) -> Option<&BTreeMap<u32, String>> {
         self.src.tasks()
     }
+    /// Time of the first record on the trace's own clock, in ns; `None` before it was read.
+    pub fn base_ns(&self) -> Option<u64> {
+        self.base_ns
+    }
+    /// What the trace calls a device.
+    pub fn device_name(&self, device: u32) -> String {
+        self.src.device_name(device)
+    }
+    pub(crate) fn devices(&self) -> &Tally {
+        self.notes.devices()
+    }
     /// Warnings so far, ready to print; complete once the iterator has ended.
     pub fn warnings(&self) -> Vec<String> {
         let mut out = self.notes.lines();
+        let devices = self.notes.devices();
+        if self.chosen.is_none() && devices.kinds() > 1 {
+            out.push(format!(
+                "{} devices, taken as one: {}; --trace-device takes one of them",
+                devices.kinds(),
+                devices.busiest(LISTED, |d| self.src.device_name(d))
+            ));
+        }
         if self.back_max_ns > 0 {
             out.push(format!(
                 "the largest step back in time was {} us: if that is much, sort the trace by time",
@@ -219,7 +293,7 @@ impl Reader {
             return Err(self.error(
                 ErrorKind::Limit,
                 format!("more than {} records", self.records_max),
-                "raise the limit for records, or cut the trace",
+                "take a part of it with --limit",
             ));
         }
         let base = *self.base_ns.get_or_insert(r.t_ns);
@@ -232,21 +306,80 @@ impl Reader {
             self.notes.count(NOTE_BACKWARDS, place);
             r.t_ns = self.last_ns;
         }
+        self.last_ns = r.t_ns;
+        if !self.pids.is_empty() {
+            let pid = r.task.map_or(u32::MAX, |t| t.0);
+            if !self.pids.contains(&pid) {
+                self.other_pids.add(pid);
+                return Ok(None);
+            }
+        }
+        if r.t_ns < self.from_ns {
+            return Ok(None);
+        }
+        if r.t_ns >= self.until_ns {
+            self.done = true;
+            return Ok(None);
+        }
         let mut floor = r.t_ns;
         let later = [&mut r.insert_ns, &mut r.issue_ns, &mut r.complete_ns];
         for t in later.into_iter().flatten() {
             *t = since(*t).max(floor);
             floor = *t;
         }
-        self.last_ns = r.t_ns;
+        let times = [&mut r.insert_ns, &mut r.issue_ns, &mut r.complete_ns];
+        for t in times.into_iter().flatten() {
+            *t -= self.from_ns;
+        }
+        r.t_ns -= self.from_ns;
         self.records += 1;
         Ok(Some(r))
+    }
+
+    /// At the end: an error if something was asked for and nothing was found.
+    fn none_such(&self) -> Option<TraceError> {
+        if self.records > 0 {
+            return None;
+        }
+        let (devices, pids) = (self.notes.devices(), &self.other_pids);
+        let error = |what: String, remedy: String| {
+            TraceError::new(ErrorKind::Device, &self.name, Place::File, what, remedy)
+        };
+        if pids.kinds() > 0 {
+            let there = pids.busiest(LISTED, |p| match p {
+                u32::MAX => "none".to_owned(),
+                p => p.to_string(),
+            });
+            let asked: Vec<String> = self.pids.iter().map(u32::to_string).collect();
+            return Some(error(
+                format!("no record of pid {}", asked.join(", ")),
+                format!("its pids are (records): {there}"),
+            ));
+        }
+        if let Some(chosen) = &self.chosen
+            && devices.kinds() > 0
+        {
+            let there = devices.busiest(LISTED, |d| self.src.device_name(d));
+            return Some(error(
+                format!("no record of device {chosen}"),
+                format!("its devices are (records): {there}"),
+            ));
+        }
+        None
     }
 
     fn error(&self, kind: ErrorKind, what: String, remedy: &str) -> TraceError {
         let (file, place) = self.src.place();
         TraceError::new(kind, file, place, what, remedy)
     }
+}
+
+/// The device or volume that was asked for, in words.
+fn chosen(options: &ReadOptions) -> Option<String> {
+    let number = options
+        .device
+        .map(|d| format!("{},{}", d >> 20, d & 0xf_ffff));
+    options.volume.clone().or(number)
 }
 
 impl Iterator for Reader {
@@ -258,7 +391,7 @@ impl Iterator for Reader {
                 Ok(Some(r)) => self.settle(r),
                 Ok(None) => {
                     self.done = true;
-                    break;
+                    return self.none_such().map(Err);
                 }
                 Err(e) => Err(e),
             };

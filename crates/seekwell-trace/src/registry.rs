@@ -4,6 +4,7 @@
 
 use crate::error::{ErrorKind, Place, TraceError};
 use crate::input::Input;
+pub use crate::keeps::Keeps;
 use crate::notes::Notes;
 use crate::options::{ReadOptions, WriteOptions};
 use crate::reader::Source;
@@ -51,6 +52,17 @@ pub struct Carries {
     pub time: &'static str,
 }
 
+/// Does a format tell of several devices, and how are they named?
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Volumes {
+    /// One device.
+    One,
+    /// By major and minor number.
+    Numbered,
+    /// By names or numbers of the collection.
+    Named,
+}
+
 /// Opens inputs of the format; several only where [`FormatInfo::parts`] gave several.
 pub type Open = fn(Vec<Input>, &ReadOptions, &mut Notes) -> Result<Box<dyn Source>, TraceError>;
 /// Starts a trace of the format.
@@ -71,6 +83,12 @@ pub struct FormatInfo {
     pub help: &'static str,
     /// What it tells.
     pub carries: Carries,
+    /// What it keeps of records that are written in it.
+    pub keeps: Keeps,
+    /// How its devices are named.
+    pub volumes: Volumes,
+    /// Lines of text?
+    pub text: bool,
     /// Do these first bytes look like it? Called with at most [`crate::input::SNIFF_BYTES`].
     pub detect: fn(&[u8]) -> bool,
     /// The files that make up the trace at this path, where one trace may be several files.
@@ -97,6 +115,10 @@ pub fn formats() -> &'static [FormatInfo] {
         crate::formats::iolog::INFO_V3,
         crate::formats::iolog::INFO_V2,
         crate::formats::csv::INFO,
+        crate::formats::msr::INFO,
+        crate::formats::systor::INFO,
+        crate::formats::alibaba::INFO,
+        crate::formats::tencent::INFO,
         crate::formats::vscsi::INFO,
         crate::formats::ftrace::INFO,
         crate::formats::blkparse::INFO,
@@ -111,6 +133,11 @@ const ALSO: &[(&str, &str)] = &[
     ("fio-iolog", "fio-iolog-v3"),
     ("trace-cmd", "ftrace"),
     ("btt", "blkparse"),
+    ("msrc", "msr"),
+    ("cambridge", "msr"),
+    ("vdi", "systor"),
+    ("alicloud", "alibaba"),
+    ("cbs", "tencent"),
     ("vmware", "vscsi"),
     ("cloudphysics", "vscsi"),
     ("text", "blkparse"),
@@ -128,4 +155,18 @@ pub fn find_format(name: &str) -> Result<Format, TraceError> {
             suggest::remedy(name, &known, ALSO, "`seekwell formats`"),
         )
     })
+}
+
+/// The format whose files usually end so (compression left off); the first of several.
+pub fn format_of_name(path: &Path) -> Option<Format> {
+    let name = path.file_name()?.to_str()?;
+    let name = name
+        .strip_suffix(".zst")
+        .or(name.strip_suffix(".gz"))
+        .unwrap_or(name);
+    let ends = |f: &&FormatInfo| {
+        let ending = |e: &&&str| name.strip_suffix(**e).is_some_and(|n| n.ends_with('.'));
+        f.create.is_some() && f.extensions.iter().any(|e| ending(&e))
+    };
+    formats().iter().find(ends)
 }

@@ -49,6 +49,26 @@ pub fn seconds_ns(word: &[u8]) -> Option<u64> {
         .checked_add(ns)
 }
 
+/// A decimal number, with a fraction or without, of units of `unit_ns`, in nanoseconds; what is
+/// below one is cut. No sign, no exponent; at most 18 digits of fraction.
+#[inline]
+pub fn decimal_ns(word: &[u8], unit_ns: u64) -> Option<u64> {
+    let (whole, fraction) = match memchr::memchr(b'.', word) {
+        None => (word, None),
+        Some(dot) => (&word[..dot], Some(&word[dot + 1..])),
+    };
+    let ns = number(whole)?.checked_mul(unit_ns)?;
+    let Some(digits) = fraction else {
+        return Some(ns);
+    };
+    if digits.len() > 18 {
+        return None;
+    }
+    let scale = 10u128.pow(digits.len() as u32);
+    let part = u128::from(number(digits)?) * u128::from(unit_ns) / scale;
+    ns.checked_add(u64::try_from(part).ok()?)
+}
+
 /// Appends a decimal number, at least `width` wide, filled up with `fill` on the left.
 pub fn push_number(out: &mut Vec<u8>, mut n: u64, width: usize, fill: u8) {
     let mut digits = [0u8; 20];
@@ -100,6 +120,35 @@ mod tests {
         for bad in [&b"1"[..], b"1.", b".5", b"1.0000000001", b"99999999999.0"] {
             assert_eq!(seconds_ns(bad), None, "{bad:?}");
         }
+    }
+
+    #[test]
+    fn decimals_of_any_unit_are_exact() {
+        const US: u64 = 1_000;
+        assert_eq!(decimal_ns(b"12", US), Some(12_000));
+        assert_eq!(decimal_ns(b"12.5", US), Some(12_500));
+        assert_eq!(decimal_ns(b"0.0009", US), Some(0), "below 1 ns");
+        let s = 1_000_000_000;
+        assert_eq!(
+            decimal_ns(b"1455592804.123456789", s),
+            Some(1_455_592_804_123_456_789)
+        );
+        assert_eq!(
+            decimal_ns(b"9007199254740993", 1),
+            Some(9_007_199_254_740_993)
+        );
+        for bad in [
+            &b""[..],
+            b".5",
+            b"1.",
+            b"1.2.3",
+            b"-1",
+            b"1e3",
+            b"18446744073709551616",
+        ] {
+            assert_eq!(decimal_ns(bad, US), None, "{bad:?}");
+        }
+        assert_eq!(decimal_ns(b"18446744073709552", US), None);
     }
 
     #[test]

@@ -16,6 +16,8 @@ use std::path::Path;
 pub trait Writer: Send {
     /// Adds a record.
     fn write(&mut self, r: &Record) -> Result<(), TraceError>;
+    /// Says what a process is called, before its first record; formats without names forget it.
+    fn name(&mut self, _pid: u32, _name: &str) {}
     /// Writes what is still held back and flushes. Nothing may be written after it.
     fn finish(&mut self) -> Result<(), TraceError>;
 }
@@ -77,19 +79,55 @@ pub fn create_file(path: &Path) -> Result<Box<dyn Write + Send>, TraceError> {
         )
     };
     let file = Sink::open(path).map_err(fail)?;
-    let ending = path.extension().and_then(|e| e.to_str());
-    Ok(match ending {
-        Some("zst") => EndOnFlush::boxed(
+    Ok(match Packed::of_name(path) {
+        Packed::Zstd => EndOnFlush::boxed(
             zstd::stream::write::Encoder::new(file, 3).map_err(fail)?,
             |z| z.finish()?.finish(),
         ),
-        Some("gz") => {
+        Packed::Gzip => {
             let level = flate2::Compression::default();
             let packed = flate2::write::GzEncoder::new(file, level);
             EndOnFlush::boxed(packed, |z| z.finish()?.finish())
         }
-        _ => EndOnFlush::boxed(file, Sink::finish),
+        Packed::No => EndOnFlush::boxed(file, Sink::finish),
     })
+}
+
+/// How a written trace is compressed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Packed {
+    /// Not.
+    No,
+    /// zstd.
+    Zstd,
+    /// gzip.
+    Gzip,
+}
+
+impl Packed {
+    /// As a file name asks for: `.zst`, `.gz`.
+    pub fn of_name(path: &Path) -> Packed {
+        match path.extension().and_then(|e| e.to_str()) {
+            Some("zst") => Packed::Zstd,
+            Some("gz") => Packed::Gzip,
+            _ => Packed::No,
+        }
+    }
+    /// A writer whose bytes arrive in `out` so compressed; its `flush` ends the stream.
+    pub fn wrap(self, out: impl Write + Send + 'static) -> std::io::Result<Box<dyn Write + Send>> {
+        Ok(match self {
+            Packed::No => Box::new(out),
+            Packed::Zstd => {
+                let packed = zstd::stream::write::Encoder::new(out, 3)?;
+                EndOnFlush::boxed(packed, |z| z.finish()?.flush())
+            }
+            Packed::Gzip => {
+                let level = flate2::Compression::default();
+                let packed = flate2::write::GzEncoder::new(out, level);
+                EndOnFlush::boxed(packed, |z| z.finish()?.flush())
+            }
+        })
+    }
 }
 
 /// A file whose `flush` ends its compressed stream and gives it its name, so that

@@ -105,6 +105,9 @@ fn budget(text: &str) -> Result<f64, String> {
 pub struct Formats {
     /// Tell all about this one: what it is, what it carries, what is lost
     pub name: Option<String>,
+    /// Print the page docs/formats.md
+    #[arg(long, conflicts_with_all = ["json", "name"])]
+    pub markdown: bool,
     /// Print one JSON document
     #[arg(long)]
     pub json: bool,

@@ -4,14 +4,20 @@ use crate::cli::Formats;
 use crate::fail::Failure;
 use crate::out::{Out, width};
 use seekwell_report::catalog;
-use seekwell_trace::{FormatInfo, find_format, formats};
+use seekwell_trace::{FormatInfo, Volumes, find_format, formats};
 use serde_json::{Value, json};
 
 fn as_json(f: &FormatInfo) -> Value {
     let c = &f.carries;
     json!({
         "name": f.name, "summary": f.summary, "extensions": f.extensions, "help": f.help,
-        "written": f.create.is_some(), "times": c.time, "pids": c.pids.to_string(),
+        "written": f.create.is_some(),
+        "devices": match f.volumes {
+            Volumes::One => "one",
+            Volumes::Numbered => "major:minor",
+            Volumes::Named => "named",
+        },
+        "times": c.time, "pids": c.pids.to_string(),
         "completions": c.completions.to_string(), "issues": c.issues.to_string(),
         "ioprio": c.ioprio.to_string(), "flags": c.flags.to_string(),
     })
@@ -25,10 +31,14 @@ pub fn run(a: &Formats) -> Result<(), Failure> {
     match chosen {
         Some(f) if a.json => out.json(&as_json(f))?,
         Some(f) => out.text(&catalog::format(f, width()))?,
+        None if a.markdown => out.text(&catalog::formats_markdown(formats()))?,
         None if a.json => out.json(&Value::from_iter(formats().iter().map(as_json)))?,
         None => {
             out.text(&catalog::formats(formats(), width()))?;
-            out.line("\nzstd and gzip are read as they are. All about one: seekwell formats NAME")?;
+            out.line(
+                "\nzstd and gzip are read as they are. Those written: seekwell convert IN -o OUT. \
+                 All about one:\nseekwell formats NAME",
+            )?;
         }
     }
     out.done()

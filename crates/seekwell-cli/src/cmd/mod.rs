@@ -4,6 +4,7 @@ mod calibrate;
 mod check_worlds;
 mod compare;
 mod completions;
+mod convert;
 mod demo;
 mod devices;
 mod explain;
@@ -33,6 +34,7 @@ pub fn run(cli: &Cli) -> Result<(), Failure> {
         Command::Workloads(a) => workloads::run(a),
         Command::Devices(a) => devices::run(a),
         Command::Formats(a) => formats::run(a),
+        Command::Convert(a) => convert::run(a, cli.quiet),
         Command::Completions(a) => completions::run(a),
         Command::Man(a) => man::run(a),
     }

@@ -5,54 +5,40 @@ use crate::fail::Failure;
 use crate::out::{Out, note, width};
 use crate::progress::Progress;
 use crate::setups;
+use crate::traces::{failed, reading};
 use seekwell_core::result::Record;
 use seekwell_report::compare as report;
 use seekwell_report::table::wrap;
 use seekwell_sim::compare::run_all;
 use seekwell_sim::{ReplayOptions, Setup, replay};
-use seekwell_trace::{Format, ReadOptions, ReplayMode, find_format, open};
+use seekwell_trace::{Format, Intake, ReadOptions, ReplayMode};
 use serde_json::json;
 
 struct Plan {
+    trace: Intake,
     format: Option<Format>,
     read: ReadOptions,
     replay: ReplayOptions,
 }
 
 fn plan(a: &Replay) -> Result<Plan, Failure> {
-    let fail = |e: seekwell_trace::TraceError| Failure::input(e.to_string());
-    let mode: ReplayMode = a.mode.parse().map_err(fail)?;
-    let read = ReadOptions {
-        stream: a.stream.into(),
-        device: a.trace_device,
-        allow_truncated: a.allow_truncated,
-        ..ReadOptions::default()
-    };
+    let mode: ReplayMode = a.mode.parse().map_err(failed)?;
+    let (format, read) = reading(&a.input)?;
     Ok(Plan {
-        format: a
-            .format
-            .as_deref()
-            .map(find_format)
-            .transpose()
-            .map_err(fail)?,
+        trace: Intake::new(&a.file, &read).map_err(failed)?,
+        format,
         read,
         replay: ReplayOptions {
             mode,
             fit: a.fit.into(),
-            limit: a.limit,
+            limit: a.input.limit,
         },
     })
 }
 
-fn run_one(
-    a: &Replay,
-    plan: &Plan,
-    setup: &Setup,
-    label: &str,
-    p: &Progress,
-) -> Result<Record, Failure> {
+fn run_one(plan: &Plan, setup: &Setup, label: &str, p: &Progress) -> Result<Record, Failure> {
     let fail = |e: String| Failure::input(e);
-    let reader = open(&a.file, plan.format, &plan.read).map_err(|e| fail(e.to_string()))?;
+    let reader = plan.trace.open(plan.format, &plan.read).map_err(failed)?;
     let ran = replay(setup, reader, &plan.replay, &mut p.one(label));
     let mut record = ran.map_err(|e| match &e {
         // Only errors of the trace name the file themselves.
@@ -60,7 +46,7 @@ fn run_one(
         | seekwell_sim::ReplayError::Trace(_) => fail(e.to_string()),
         _ => fail(format!(
             "{}: {label} on {}: {e}",
-            a.file.display(),
+            plan.trace.name(),
             setup.device
         )),
     })?;
@@ -80,13 +66,14 @@ pub fn run(a: &Replay, quiet: bool) -> Result<(), Failure> {
         note(quiet, &n);
     }
     // What is wrong with the file is told once, before any run.
-    let reader =
-        open(&a.file, plan.format, &plan.read).map_err(|e| Failure::input(e.to_string()))?;
+    let trace = &plan.trace;
+    trace.one_volume(plan.format, &plan.read).map_err(failed)?;
+    let reader = trace.open(plan.format, &plan.read).map_err(failed)?;
     let check = plan.replay.mode.check(reader.format(), reader.name());
     check.map_err(|e| Failure::input(e.to_string()))?;
     let title = format!(
         "{}, a {} trace, replayed {}",
-        a.file.display(),
+        trace.name(),
         reader.format().name,
         plan.replay.mode
     );
@@ -97,7 +84,7 @@ pub fn run(a: &Replay, quiet: bool) -> Result<(), Failure> {
     let progress = Progress::new(quiet, jobs.len());
     let done = run_all(jobs.len(), setups::threads(&a.bench), |i| {
         let (d, s) = jobs[i];
-        run_one(a, &plan, &groups[d][s], &labels[s], &progress)
+        run_one(&plan, &groups[d][s], &labels[s], &progress)
     });
     drop(progress);
     let records = done.into_iter().collect::<Result<Vec<_>, _>>()?;

@@ -282,6 +282,7 @@ pub fn op_of(letter: &str) -> Option<(Op, Flags)> {
         "A" => (Op::Read, Flags::RAHEAD),
         "F" => (Op::Flush, Flags::PREFLUSH),
         "D" => (Op::Discard, Flags::empty()),
+        "Z" => (Op::WriteZeroes, Flags::empty()),
         _ => return None,
     })
 }
@@ -447,8 +448,9 @@ impl Case {
             },
             _ => {
                 let letter = row.get(3).and_then(Value::as_str).unwrap_or("");
-                let (op, flags) = op_of(letter)
-                    .ok_or_else(|| bad(&format!("op \"{letter}\" is none of R W S N P M A F D")))?;
+                let (op, flags) = op_of(letter).ok_or_else(|| {
+                    bad(&format!("op \"{letter}\" is none of R W S N P M A F D Z"))
+                })?;
                 let sectors = num(5, "length")?;
                 if (sectors == 0) != (op == Op::Flush) || sectors > 1 << 24 {
                     return Err(bad("length is 1..=16777216 sectors, and 0 for a flush"));

@@ -3,7 +3,9 @@
 
 use super::format::{Case, CaseDevice, CaseError};
 use flate2::read::MultiGzDecoder;
+use seekwell_core::{Flags, Op};
 use seekwell_files::{ReadError, open_stream};
+use seekwell_trace::formats::csv::{Columns, Row};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read};
@@ -17,19 +19,32 @@ fn line_error(file: &str, line: usize, why: impl ToString) -> CaseError {
     }
 }
 
-/// Opens a file through zstd or gzip, whichever its first bytes show.
+/// What messages call it.
+fn name_of(path: &Path) -> String {
+    match path == Path::new("-") {
+        true => seekwell_trace::intake::STDIN_NAME.to_owned(),
+        false => path.display().to_string(),
+    }
+}
+
+/// Opens a file, or standard input for `-`, through zstd or gzip, whichever its first bytes show.
 pub fn open_plain(path: &Path) -> Result<Box<dyn BufRead>, CaseError> {
     let io = |source| CaseError::Io {
-        file: path.display().to_string(),
+        file: name_of(path),
         source,
     };
-    let file = open_stream(path).map_err(|e| match e {
-        ReadError::Io(e) => io(e),
-        e => io(std::io::Error::other(format!(
-            "{e}; name a file with cases, or a pipe"
-        ))),
-    })?;
-    let mut file = BufReader::new(file);
+    let raw: Box<dyn Read> = if path == Path::new("-") {
+        Box::new(std::io::stdin())
+    } else {
+        let file = open_stream(path).map_err(|e| match e {
+            ReadError::Io(e) => io(e),
+            e => io(std::io::Error::other(format!(
+                "{e}; name a file with cases, or a pipe"
+            ))),
+        })?;
+        Box::new(file)
+    };
+    let mut file = BufReader::new(raw);
     let head = file.fill_buf().map_err(io)?;
     let plain: Box<dyn Read> = if head.starts_with(&[0x28, 0xb5, 0x2f, 0xfd]) {
         Box::new(zstd::Decoder::with_buffer(file).map_err(io)?)
@@ -70,11 +85,14 @@ impl Default for CsvOptions {
     }
 }
 
-/// Reads all cases of a file: JSON lines, or CSV `t_us,id,pid,op,sector,n` with options.
+/// Reads all cases of a file (`-`: of standard input): JSON lines, or a CSV of bios with options,
+/// with the columns of [`seekwell_trace::formats::csv`] or, without a line of names, as
+/// `t_us,id,pid,op,sector,n`.
 pub fn read_cases(path: &Path, csv: &CsvOptions) -> Result<Vec<Case>, CaseError> {
-    let file = path.display().to_string();
+    let file = name_of(path);
     let mut input = open_plain(path)?;
     let (mut cases, mut rows, mut line) = (Vec::new(), Vec::new(), 0);
+    let mut columns: Option<Columns> = None;
     let (mut text, mut bytes) = (String::new(), 0);
     loop {
         text.clear();
@@ -107,13 +125,23 @@ pub fn read_cases(path: &Path, csv: &CsvOptions) -> Result<Vec<Case>, CaseError>
             case.write_out().map_err(|e| line_error(&file, line, e))?;
             case.validate().map_err(|e| line_error(&file, line, e))?;
             cases.push(case);
-        } else if rows.is_empty() && t.starts_with("t_us") {
-            // The head line of a CSV.
+        } else if let (true, None, Ok(c)) =
+            (rows.is_empty(), &columns, Columns::of_header(t.as_bytes()))
+        {
+            columns = Some(c);
+        } else if let Some(columns) = columns.as_ref().filter(|c| !c.is_positional()) {
+            let n = rows.len() as u64 + 1;
+            let row = columns
+                .row(t.as_bytes())
+                .map_err(|e| line_error(&file, line, e))?;
+            rows.push(bio_row(row, n));
         } else {
             match csv_row(t) {
                 Some(row) => rows.push(row),
                 None => {
-                    let why = "neither a JSON case nor `t_us,id,pid,op,sector,n`";
+                    let why = "neither a JSON case nor a CSV of bios (`t_us,id,pid,op,sector,n`, \
+                               or with the columns of `seekwell formats csv`); of a trace in \
+                               another format `seekwell convert FILE` makes one";
                     return Err(line_error(&file, line, why));
                 }
             }
@@ -147,6 +175,37 @@ fn broken(file: &str, line: usize, source: std::io::Error) -> CaseError {
             file: file.to_owned(),
             source,
         },
+    }
+}
+
+/// A record as a row of a case.
+fn bio_row(row: Row, n: u64) -> Vec<Value> {
+    let r = row.record;
+    let letter = letter_of(r.op, r.flags);
+    vec![
+        Value::from(r.t_ns as f64 / 1000.0),
+        Value::from(row.id.unwrap_or(n)),
+        Value::from(r.task.map_or(0, |t| t.0)),
+        Value::from(letter),
+        Value::from(r.sector.0),
+        Value::from(if letter == "F" { 0 } else { r.sectors.0 }),
+    ]
+}
+
+/// The letter that says most of an operation and its flags.
+fn letter_of(op: Op, flags: Flags) -> &'static str {
+    let has = |f: Flags| flags.contains(f);
+    match op {
+        Op::Flush => "F",
+        Op::Discard => "D",
+        Op::WriteZeroes => "Z",
+        Op::Write if has(Flags::SYNC | Flags::NOIDLE) => "N",
+        Op::Write if has(Flags::SYNC) => "S",
+        Op::Write => "W",
+        Op::Read if has(Flags::META | Flags::PRIO) => "P",
+        Op::Read if has(Flags::META) => "M",
+        Op::Read if has(Flags::RAHEAD) => "A",
+        Op::Read => "R",
     }
 }
 

@@ -14,7 +14,7 @@ use crate::notes::Notes;
 use crate::options::ReadOptions;
 use crate::reader::Source;
 use crate::record::{Record, device_number};
-use crate::registry::{Carries, FormatInfo, Has};
+use crate::registry::{Carries, FormatInfo, Has, Keeps, Volumes};
 use crate::text::{number, seconds_ns, word};
 use seekwell_core::{Action, Op};
 use std::collections::BTreeMap;
@@ -38,6 +38,9 @@ pub const INFO: FormatInfo = FormatInfo {
         flags: Has::Yes,
         time: "1 us",
     },
+    keeps: Keeps::NONE,
+    volumes: Volumes::Numbered,
+    text: true,
     detect,
     parts: None,
     open: |mut inputs, options, _| {
@@ -300,6 +303,9 @@ impl FtraceReader {
                 return Ok(true);
             }
             Ok(Line::Event(e, who)) => {
+                if self.join.begins(e.action) {
+                    notes.device(e.device);
+                }
                 if self.device.is_some_and(|d| d != e.device) {
                     return Ok(true);
                 }

@@ -1,8 +1,13 @@
 //! The formats, one file or folder each.
 
+pub mod alibaba;
 pub mod blkparse;
 pub mod blktrace;
 pub mod csv;
 pub mod ftrace;
 pub mod iolog;
+pub mod msr;
+pub mod systor;
+pub mod tencent;
+mod volumes;
 pub mod vscsi;

@@ -16,7 +16,7 @@ use crate::notes::Notes;
 use crate::options::{ReadOptions, TimeUnit, WriteOptions};
 use crate::reader::Source;
 use crate::record::Record;
-use crate::registry::{Carries, FormatInfo, Has};
+use crate::registry::{Carries, FormatInfo, Has, Keeps, Volumes};
 use crate::writer::{Output, Writer};
 use seekwell_core::Op;
 use seekwell_core::units::SECTOR_BYTES;
@@ -29,7 +29,7 @@ pub const INFO: FormatInfo = FormatInfo {
     extensions: &["vscsi"],
     help: "SCSI commands of one virtual disk, as published by CloudPhysics and read by cache \
            simulators. Knows neither processes nor completions (version 2 has a response time of \
-           undocumented unit, used if you name the unit): replay it timed, scaled or at a fixed \
+           undocumented unit, used if --response-unit names it): replay it timed, scaled or at a fixed \
            depth.",
     carries: Carries {
         pids: Has::No,
@@ -39,6 +39,12 @@ pub const INFO: FormatInfo = FormatInfo {
         flags: Has::No,
         time: "1 us",
     },
+    keeps: Keeps {
+        write_zeroes: true,
+        ..Keeps::NONE
+    },
+    volumes: Volumes::One,
+    text: false,
     detect: |head| version_of(head).is_some(),
     parts: None,
     open: |mut inputs, options, _| {

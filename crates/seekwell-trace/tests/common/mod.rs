@@ -30,11 +30,15 @@ impl Write for Shared {
 pub fn written(format: Format, records: &[Record]) -> Vec<u8> {
     let out = Shared::default();
     let Some(create) = format.create else {
-        assert_eq!(
-            format.name, "ftrace",
-            "a format that is not written needs a sample"
-        );
-        return include_bytes!("../data/ftrace-6.18.txt").to_vec();
+        let sample = match format.name {
+            "ftrace" => &include_bytes!("../data/ftrace-6.18.txt")[..],
+            "msr" => include_bytes!("../data/msr.csv"),
+            "systor" => include_bytes!("../data/systor.csv"),
+            "alibaba" => include_bytes!("../data/alibaba.csv"),
+            "tencent" => include_bytes!("../data/tencent.csv"),
+            name => panic!("{name} is not written and needs a sample"),
+        };
+        return sample.to_vec();
     };
     let mut w = create(Box::new(out.clone()), &WriteOptions::default()).unwrap();
     for r in records {

@@ -7,7 +7,8 @@
 mod read;
 mod write;
 
-use crate::registry::{Carries, FormatInfo, Has};
+use crate::registry::{Carries, FormatInfo, Has, Keeps, Volumes};
+use seekwell_core::Flags;
 pub use write::BlkparseWriter;
 pub(crate) use write::message_text;
 
@@ -27,6 +28,12 @@ pub const INFO: FormatInfo = FormatInfo {
         flags: Has::Yes,
         time: "1 ns",
     },
+    keeps: Keeps {
+        flags: Keeps::EVENTS.flags.union(Flags::BARRIER),
+        ..Keeps::EVENTS
+    },
+    volumes: Volumes::Numbered,
+    text: true,
     detect: read::detect,
     parts: None,
     open: |mut inputs, options, _| {

@@ -192,6 +192,9 @@ impl BlkparseReader {
             Ok(Line::Nothing) => return Ok(true),
             Ok(Line::Summary) => return Ok(false),
             Ok(Line::Event(e, name)) => {
+                if self.join.begins(e.action) {
+                    notes.device(e.device);
+                }
                 if self.device.is_some_and(|d| d != e.device) {
                     return Ok(true);
                 }

@@ -139,6 +139,9 @@ impl Writer for BlkparseWriter {
         let lines = &mut self.lines;
         self.expand.record(r, self.device, |e| lines.event(e))
     }
+    fn name(&mut self, pid: u32, name: &str) {
+        self.lines.tasks.insert(pid, name.to_owned());
+    }
     fn finish(&mut self) -> Result<(), TraceError> {
         let lines = &mut self.lines;
         self.expand

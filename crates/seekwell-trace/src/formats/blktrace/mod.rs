@@ -17,7 +17,7 @@
 mod read;
 mod write;
 
-use crate::registry::{Carries, FormatInfo, Has};
+use crate::registry::{Carries, FormatInfo, Has, Keeps, Volumes};
 pub use write::BlktraceWriter;
 
 /// Its line in the registry.
@@ -36,9 +36,12 @@ pub const INFO: FormatInfo = FormatInfo {
         flags: Has::Yes,
         time: "1 ns",
     },
+    keeps: Keeps::EVENTS,
+    volumes: Volumes::Numbered,
+    text: false,
     detect: |head| read::byte_order(head).is_some(),
     parts: Some(read::parts),
-    open: |inputs, options, _| Ok(Box::new(read::BlktraceReader::new(inputs, options)?)),
+    open: |inputs, options, notes| Ok(Box::new(read::BlktraceReader::new(inputs, options, notes)?)),
     create: Some(|out, options| Ok(Box::new(BlktraceWriter::new(out, options)))),
 };
 

@@ -96,6 +96,41 @@ fn cpu_of(rest: &str) -> Option<u32> {
     all.then(|| digits.parse().ok()).flatten()
 }
 
+/// CPUs listed in a warning.
+const LISTED: usize = 16;
+
+/// Says which CPUs' files are missing: recorded on a machine that went on counting behind them, or
+/// one file named alone where others lie beside it.
+fn note_missing(inputs: &[Input], notes: &mut Notes) {
+    let of_name = |name: &str| Some(cpu_of(name.rsplit_once(".blktrace.")?.1)?);
+    let cpus: Vec<u32> = inputs.iter().filter_map(|i| of_name(i.name())).collect();
+    let (Some(first), Some(&last)) = (inputs.first(), cpus.last()) else {
+        return;
+    };
+    let base = first.name().rsplit_once(".blktrace.").map_or("", |n| n.0);
+    if let (&[cpu], Some(beside)) = (&cpus[..], parts(Path::new(base)))
+        && cpu > 0
+        && beside.len() > 1
+    {
+        notes.say(format!(
+            "{}: what CPU {cpu} recorded, of {} CPUs: {base} names all of them",
+            first.name(),
+            beside.len()
+        ));
+        return;
+    }
+    let missing = (0..last).filter(|c| !cpus.contains(c));
+    let missing: Vec<String> = missing.map(|c| c.to_string()).collect();
+    if !missing.is_empty() {
+        let shown = missing.iter().take(LISTED).cloned().collect::<Vec<_>>();
+        let more = if missing.len() > LISTED { ", ..." } else { "" };
+        notes.say(format!(
+            "{base}: no file of CPU {}{more} of 0 to {last}: what was recorded there is missing",
+            shown.join(", ")
+        ));
+    }
+}
+
 /// What one record says.
 enum Said {
     Event(BlkEvent),
@@ -253,7 +288,12 @@ pub(super) struct BlktraceReader {
 }
 
 impl BlktraceReader {
-    pub fn new(inputs: Vec<Input>, options: &ReadOptions) -> Result<Self, TraceError> {
+    pub fn new(
+        inputs: Vec<Input>,
+        options: &ReadOptions,
+        notes: &mut Notes,
+    ) -> Result<Self, TraceError> {
+        note_missing(&inputs, notes);
         let mut streams = Vec::new();
         let mut empty = None;
         for mut input in inputs {
@@ -317,6 +357,9 @@ impl Source for BlktraceReader {
             }
             match self.said()? {
                 Some(Said::Event(e)) => {
+                    if self.join.begins(e.action) {
+                        notes.device(e.device);
+                    }
                     if self.device.is_none_or(|d| d == e.device) {
                         let place = self.streams[self.at].place();
                         self.join.push(&e, notes, place);

@@ -157,6 +157,9 @@ impl Writer for BlktraceWriter {
         let records = &mut self.records;
         self.expand.record(r, self.device, |e| records.event(e))
     }
+    fn name(&mut self, pid: u32, name: &str) {
+        self.records.tasks.insert(pid, name.to_owned());
+    }
     fn finish(&mut self) -> Result<(), TraceError> {
         let records = &mut self.records;
         self.expand

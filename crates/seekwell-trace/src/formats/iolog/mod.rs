@@ -11,7 +11,7 @@
 mod read;
 mod write;
 
-use crate::registry::{Carries, FormatInfo, Has};
+use crate::registry::{Carries, FormatInfo, Has, Keeps, Volumes};
 pub use write::IologWriter;
 
 const fn carries(time: &'static str) -> Carries {
@@ -34,6 +34,9 @@ pub const INFO_V3: FormatInfo = FormatInfo {
            flushes. Several files are laid one behind the other. Knows neither processes nor \
            completions: replay it timed, scaled or at a fixed depth.",
     carries: carries("1 us"),
+    keeps: Keeps::NONE,
+    volumes: Volumes::One,
+    text: true,
     // An unknown version is ours to refuse.
     detect: |head| read::version_of(head).is_some_and(|v| v != 2),
     parts: None,
@@ -52,6 +55,12 @@ pub const INFO_V2: FormatInfo = FormatInfo {
     help: "What fio wrote before 3.31, and still replays. Time passes in wait lines only, in \
            steps of at least 100 us. Otherwise as version 3.",
     carries: carries("100 us"),
+    keeps: Keeps {
+        time_ns: 100_000,
+        ..Keeps::NONE
+    },
+    volumes: Volumes::One,
+    text: true,
     detect: |head| read::version_of(head) == Some(2),
     parts: None,
     open: |mut inputs, options, _| {

@@ -4,7 +4,7 @@ use crate::error::{ErrorKind, Place, TraceError, shown};
 use crate::input::Input;
 use crate::notes::Notes;
 use crate::options::ReadOptions;
-use crate::reader::Source;
+use crate::reader::{NOTE_UNALIGNED, Source};
 use crate::record::{Record, SECTOR_END_MAX};
 use crate::text::{number, word};
 use seekwell_core::Op;
@@ -13,7 +13,6 @@ use std::collections::BTreeMap;
 
 const REMEDY: &str = "the line should read \"[TIME] FILE read|write|trim|sync|datasync|wait OFFSET \
                       LENGTH\" or \"[TIME] FILE add|open|close\", TIME in version 3 only";
-const UNALIGNED: &str = "ranges not aligned to 512 bytes widened to whole sectors";
 /// Address ranges of files begin at multiples of 1 MiB.
 const ALIGN_SECTORS: u64 = 2048;
 /// fio's own limit.
@@ -172,7 +171,7 @@ impl IologReader {
                 ErrorKind::Limit,
                 place,
                 what,
-                "raise the limit for names",
+                "replay the files one by one: no iolog has as many",
             ));
         }
         if self.files.is_empty() {
@@ -212,7 +211,7 @@ impl IologReader {
             span,
         };
         if range.base.saturating_add(span) > SECTOR_END_MAX {
-            let remedy = "make the address range for each file of an iolog smaller";
+            let remedy = "save the trace to a file and name it: files are then measured first";
             return Err(self
                 .input
                 .error(ErrorKind::Range, place, "too many files", remedy));
@@ -287,11 +286,11 @@ impl IologReader {
                 "offset {offset} lies beyond the file's {} sectors",
                 range.span
             );
-            let remedy = "raise the address range for each file, or read from a file, not a pipe";
+            let remedy = "save the trace to a file and name it: files are then measured first";
             return Err(self.input.error(ErrorKind::Range, place, what, remedy));
         }
         if offset % SECTOR_BYTES != 0 || length % SECTOR_BYTES != 0 {
-            notes.count(UNALIGNED, place);
+            notes.count(NOTE_UNALIGNED, place);
         }
         let n = if length == 0 { 0 } else { n };
         Ok(Record::new(self.clock_ns, op, range.base + from, n))

@@ -1,0 +1,106 @@
+//! Options of the commands that read traces.
+
+use clap::{Args, ValueEnum, ValueHint};
+use std::path::PathBuf;
+
+/// How a trace is read, and what of it; shared by `replay` and `convert`.
+#[derive(Args, Clone, Debug)]
+pub struct TraceInput {
+    /// Format, from `seekwell formats` [default: what the first bytes show]
+    #[arg(long, short, value_name = "FORMAT")]
+    pub format: Option<String>,
+    /// Stop after so many records
+    #[arg(long, value_name = "N")]
+    pub limit: Option<u64>,
+    /// Only records submitted so many seconds after the first one, or later; times then count from
+    /// here
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    pub from: Option<u64>,
+    /// Only records submitted before so many seconds after the first one
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    pub until: Option<u64>,
+    /// Only records of these processes
+    #[arg(long, value_name = "PID,...", value_delimiter = ',')]
+    pub pid: Vec<u32>,
+    /// blktrace, blkparse and ftrace: what was queued, or what was issued to the device
+    #[arg(long, value_name = "EVENT", default_value = "queue")]
+    pub stream: Stream,
+    /// Only records of this device (blktrace, blkparse, ftrace, csv: MAJOR,MINOR) or volume (msr,
+    /// systor, alibaba, tencent: as the trace calls it)
+    #[arg(long, value_name = "DEVICE")]
+    pub trace_device: Option<String>,
+    /// A trace that was cut off in the middle ends with a warning, not an error
+    #[arg(long)]
+    pub allow_truncated: bool,
+    /// vscsi version 2: unit of its response times, which no public text tells; without it they
+    /// are not used
+    #[arg(long, value_name = "UNIT")]
+    pub response_unit: Option<Unit>,
+}
+
+/// Which event of a block trace is replayed.
+#[derive(ValueEnum, Clone, Copy, Debug)]
+pub enum Stream {
+    /// Bios as they were submitted, before merging.
+    Queue,
+    /// Requests as the recorded scheduler sent them.
+    Issue,
+}
+
+impl From<Stream> for seekwell_trace::Stream {
+    fn from(s: Stream) -> Self {
+        match s {
+            Stream::Queue => seekwell_trace::Stream::Queue,
+            Stream::Issue => seekwell_trace::Stream::Issue,
+        }
+    }
+}
+
+/// A unit of time.
+#[derive(ValueEnum, Clone, Copy, Debug)]
+pub enum Unit {
+    /// Nanoseconds.
+    Ns,
+    /// Microseconds.
+    Us,
+    /// Milliseconds.
+    Ms,
+}
+
+impl From<Unit> for seekwell_trace::TimeUnit {
+    fn from(u: Unit) -> Self {
+        match u {
+            Unit::Ns => seekwell_trace::TimeUnit::Ns,
+            Unit::Us => seekwell_trace::TimeUnit::Us,
+            Unit::Ms => seekwell_trace::TimeUnit::Ms,
+        }
+    }
+}
+
+/// Nanoseconds of `12` or `0.25` seconds.
+fn seconds(text: &str) -> Result<u64, String> {
+    let ns = seekwell_trace::seconds_text(text);
+    ns.ok_or_else(|| "write seconds, with a fraction or without: 12 or 0.25".to_owned())
+}
+
+/// Arguments of `convert`.
+#[derive(Args, Debug)]
+pub struct Convert {
+    /// Traces, `-` for standard input; zstd and gzip are read as they are. Several become one, in
+    /// order of time by their own clocks
+    #[arg(required = true, num_args = 1..=64, value_name = "IN", value_hint = ValueHint::FilePath)]
+    pub files: Vec<PathBuf>,
+    /// Write to OUT, which appears whole or not at all; .zst and .gz at the end of the name
+    /// compress it [default: standard output]
+    #[arg(long, short, value_name = "OUT", value_hint = ValueHint::FilePath)]
+    pub output: Option<PathBuf>,
+    /// Format to write [default: by the name of OUT; csv to standard output]
+    #[arg(long, value_name = "FORMAT")]
+    pub to: Option<String>,
+    /// Name of the replayed file in a fio iolog
+    #[arg(long, value_name = "NAME", default_value = "seekwell.replay")]
+    pub iolog_file: String,
+    /// What of the traces
+    #[command(flatten)]
+    pub input: TraceInput,
+}

@@ -1,0 +1,156 @@
+//! `seekwell convert IN... -o OUT`: a trace in another format, or a part of one.
+
+use crate::cli::Convert;
+use crate::fail::Failure;
+use crate::out::{Out, note};
+use crate::traces::{failed, reading};
+use seekwell_trace::{
+    Format, Losses, Merge, Packed, WriteOptions, Writer, find_format, format_of_name, formats,
+    open_once,
+};
+use std::collections::BTreeSet;
+use std::io::{IsTerminal, Write};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Written bytes that are kept before they go out.
+const PIECE_BYTES: usize = 256 << 10;
+/// Processes whose names are passed on.
+const NAMES_MAX: usize = 1 << 20;
+
+/// What a format's writer has written and nobody has taken yet.
+#[derive(Clone, Default)]
+struct Pending(Arc<Mutex<Vec<u8>>>);
+
+impl Pending {
+    fn take(&self, at_least: usize) -> Option<Vec<u8>> {
+        let mut bytes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        (bytes.len() >= at_least.max(1)).then(|| std::mem::take(&mut *bytes))
+    }
+}
+
+impl Write for Pending {
+    fn write(&mut self, buf: &[u8]) -> std::io::Result<usize> {
+        let mut bytes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        bytes.extend_from_slice(buf);
+        Ok(buf.len())
+    }
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+/// The format to write: as asked for, as the output is called, or CSV.
+fn target(a: &Convert) -> Result<Format, Failure> {
+    let named =
+        a.to.as_deref()
+            .map(find_format)
+            .transpose()
+            .map_err(failed)?;
+    let by_name = || a.output.as_deref().and_then(format_of_name);
+    let plain = || match a.output {
+        None => find_format("csv").ok(),
+        Some(_) => None,
+    };
+    let written = || {
+        let names = formats().iter().filter(|f| f.create.is_some());
+        names.map(|f| f.name).collect::<Vec<_>>().join(", ")
+    };
+    let Some(to) = named.or_else(by_name).or_else(plain) else {
+        return Err(Failure::input(format!(
+            "{}: its name tells no format; give --to FORMAT, one of {}",
+            a.output.as_deref().unwrap_or("-".as_ref()).display(),
+            written()
+        )));
+    };
+    if to.create.is_none() {
+        return Err(Failure::input(format!(
+            "the format {} is read, not written; --to takes {}",
+            to.name,
+            written()
+        )));
+    }
+    if !to.text && a.output.is_none() && std::io::stdout().is_terminal() {
+        return Err(Failure::input(format!(
+            "the format {} is binary and standard output a terminal: give -o OUT",
+            to.name
+        )));
+    }
+    Ok(to)
+}
+
+fn start(a: &Convert, to: Format, pending: &Pending) -> Result<Box<dyn Writer>, Failure> {
+    let name = a.output.as_deref().map(|p| p.display().to_string());
+    let name = name.unwrap_or_else(|| "standard output".to_owned());
+    let packed = a.output.as_deref().map_or(Packed::No, Packed::of_name);
+    let bytes = packed
+        .wrap(pending.clone())
+        .map_err(|source| Failure::Output {
+            what: format!("{name}: cannot be compressed"),
+            source,
+        })?;
+    let options = WriteOptions {
+        name,
+        iolog_file: a.iolog_file.clone(),
+        ..WriteOptions::default()
+    };
+    // `target` saw to it that the format is written.
+    let create = to
+        .create
+        .ok_or_else(|| Failure::input("the format is not written"))?;
+    create(bytes, &options).map_err(failed)
+}
+
+/// Reads, writes, and tells what was lost.
+pub fn run(a: &Convert, quiet: bool) -> Result<(), Failure> {
+    let to = target(a)?;
+    let (format, read) = reading(&a.input)?;
+    Out::apart(a.output.as_deref(), a.files.iter().map(|f| f.as_path()))?;
+    Out::check(a.output.as_deref())?;
+    let mut readers = Vec::new();
+    for file in &a.files {
+        readers.push(open_once(file, format, &read).map_err(failed)?);
+    }
+    let mut records = Merge::new(readers).map_err(failed)?;
+    let from = records.source().format();
+    let pending = Pending::default();
+    let mut writer = start(a, to, &pending)?;
+    let mut out = Out::open(a.output.as_deref())?;
+    let mut losses = Losses::new(to);
+    let (mut named, mut count) = (BTreeSet::new(), 0);
+    while count < a.input.limit.unwrap_or(u64::MAX) {
+        let Some(r) = records.next() else { break };
+        let r = r.map_err(failed)?;
+        count += 1;
+        losses.see(&r);
+        if let Some(pid) = r.task.map(|t| t.0)
+            && named.len() < NAMES_MAX
+            && named.insert(pid)
+            && let Some(name) = records.source().tasks().and_then(|t| t.get(&pid))
+        {
+            writer.name(pid, name);
+        }
+        writer.write(&r).map_err(failed)?;
+        if let Some(bytes) = pending.take(PIECE_BYTES) {
+            out.bytes(&bytes)?;
+        }
+    }
+    writer.finish().map_err(failed)?;
+    if let Some(bytes) = pending.take(0) {
+        out.bytes(&bytes)?;
+    }
+    out.done()?;
+    for w in records.readers().iter().flat_map(|r| r.warnings()) {
+        note(quiet, &w);
+    }
+    let all = records.readers().iter();
+    let names = all
+        .clone()
+        .any(|r| r.tasks().is_some_and(|t| !t.is_empty()));
+    if let Some(line) = losses.line(from, names) {
+        note(quiet, &line);
+    }
+    if count == 0 {
+        note(quiet, "no record was converted");
+    }
+    Ok(())
+}

@@ -1,0 +1,34 @@
+//! From options to traces: what is read, and how.
+
+use crate::cli::TraceInput;
+use crate::fail::Failure;
+use seekwell_trace::{Format, ReadOptions, TraceError, device_number, find_format};
+
+/// An error of a trace is bad input.
+pub fn failed(e: TraceError) -> Failure {
+    Failure::input(e.to_string())
+}
+
+/// `8,16`, as block traces name devices.
+fn major_minor(text: &str) -> Option<u32> {
+    let (major, minor) = text.split_once([',', ':'])?;
+    let (major, minor): (u32, u32) = (major.parse().ok()?, minor.parse().ok()?);
+    (major < 4096 && minor < 1 << 20).then(|| device_number(major, minor))
+}
+
+/// The format asked for, if any, and how to read.
+pub fn reading(a: &TraceInput) -> Result<(Option<Format>, ReadOptions), Failure> {
+    let format = a.format.as_deref().map(find_format).transpose();
+    let read = ReadOptions {
+        stream: a.stream.into(),
+        device: a.trace_device.as_deref().and_then(major_minor),
+        volume: a.trace_device.clone(),
+        from_ns: a.from.unwrap_or(0),
+        until_ns: a.until,
+        pids: a.pid.iter().copied().collect(),
+        allow_truncated: a.allow_truncated,
+        vscsi_response: a.response_unit.map(Into::into),
+        ..ReadOptions::default()
+    };
+    Ok((format.map_err(failed)?, read))
+}

@@ -1,0 +1,100 @@
+//! Reading.
+
+use super::columns::{Columns, is_comment, is_control};
+use crate::error::{ErrorKind, Place, TraceError, shown};
+use crate::input::Input;
+use crate::notes::Notes;
+use crate::options::ReadOptions;
+use crate::reader::{NOTE_UNALIGNED, Source};
+use crate::record::Record;
+
+const CONTROLS: &str = "controls (exits, priorities, plugs ...), which only explain heeds, passed \
+                        over";
+
+pub(super) struct CsvReader {
+    input: Input,
+    columns: Columns,
+    /// The first line, where that is a record.
+    first: Option<Vec<u8>>,
+    device: Option<u32>,
+    line: u64,
+}
+
+impl CsvReader {
+    pub fn new(mut input: Input, options: &ReadOptions) -> Result<Self, TraceError> {
+        let mut n = 0;
+        let line = loop {
+            n += 1;
+            match input.line(Place::Line(n))? {
+                Some(line) if is_comment(line) => {}
+                line => break line.unwrap_or(b"").to_vec(),
+            }
+        };
+        let positional = Columns::positional();
+        let headless = positional.parse(&line).is_ok() || is_control(&line);
+        let columns = if headless {
+            positional
+        } else {
+            Columns::of_header(&line).map_err(|(what, remedy)| {
+                input.error(ErrorKind::Broken, Place::Line(n), what, remedy)
+            })?
+        };
+        Ok(CsvReader {
+            input,
+            columns,
+            first: headless.then_some(line),
+            device: options.device,
+            line: if headless { n - 1 } else { n },
+        })
+    }
+}
+
+impl Source for CsvReader {
+    fn next(&mut self, notes: &mut Notes) -> Result<Option<Record>, TraceError> {
+        loop {
+            self.line += 1;
+            let place = Place::Line(self.line);
+            let first = self.first.take();
+            let line = match &first {
+                Some(line) => line.as_slice(),
+                None => match self.input.line(place)? {
+                    Some(line) => line,
+                    None => {
+                        self.input.note_cut(notes);
+                        return Ok(None);
+                    }
+                },
+            };
+            if is_comment(line) {
+                continue;
+            }
+            match self.columns.parse(line) {
+                Ok(row) => {
+                    notes.device(row.record.device);
+                    if self.device.is_some_and(|d| d != row.record.device) {
+                        continue;
+                    }
+                    if row.unaligned {
+                        notes.count(NOTE_UNALIGNED, place);
+                    }
+                    return Ok(Some(row.record));
+                }
+                Err(_) if self.columns.is_positional() && is_control(line) => {
+                    notes.count(CONTROLS, place);
+                }
+                Err((column, found)) => {
+                    let what = format!("cannot read {column}: {}", shown(found));
+                    if self.input.forgive_line() {
+                        self.input.note_cut(notes);
+                        return Ok(None);
+                    }
+                    let remedy = "fields are as the header names them, separated by commas";
+                    return Err(self.input.error(ErrorKind::Broken, place, what, remedy));
+                }
+            }
+        }
+    }
+    fn place(&self) -> (&str, Place) {
+        (self.input.name(), Place::Line(self.line))
+    }
+}

@@ -1,0 +1,69 @@
+//! MSR Cambridge (Narayanan and others, FAST 2008): a week of 36 volumes of servers in a data
+//! centre, 2007. `HOST_DISK.csv.gz`, no header:
+//! `Timestamp,Hostname,DiskNumber,Type,Offset,Size,ResponseTime`.
+//!
+//! Timestamp (of the issue) and ResponseTime are in Windows filetime, steps of 100 ns since 1601;
+//! Type is Read or Write, Offset and Size are bytes. Left out: what a request waited for.
+
+use super::volumes::{Row, Volume, VolumesReader, Wrong, fields, looks_like};
+use crate::registry::{Carries, FormatInfo, Has, Keeps, Volumes};
+use crate::text::number;
+use seekwell_core::Op;
+
+const REMEDY: &str = "the line should read \"Timestamp,Hostname,DiskNumber,Type,Offset,Size,\
+                      ResponseTime\", Type Read or Write, times in steps of 100 ns";
+/// Nanoseconds of a step of Windows filetime.
+const STEP_NS: u64 = 100;
+
+/// Its line in the registry.
+pub const INFO: FormatInfo = FormatInfo {
+    name: "msr",
+    summary: "MSR Cambridge: volumes of enterprise servers, 2007",
+    extensions: &["csv"],
+    help: "Timestamp,Hostname,DiskNumber,Type,Offset,Size,ResponseTime, without a header; times \
+           in steps of 100 ns (Windows filetime), offset and size in bytes. One file a volume as \
+           published; several in one file are told apart by --trace-device HOST_DISK (usr_0). \
+           No processes: replay it timed, scaled or at a fixed depth.",
+    carries: Carries {
+        pids: Has::No,
+        completions: Has::Yes,
+        issues: Has::No,
+        ioprio: Has::No,
+        flags: Has::No,
+        time: "100 ns",
+    },
+    keeps: Keeps::NONE,
+    volumes: Volumes::Named,
+    text: true,
+    detect: |head| looks_like(head, parse, None),
+    parts: None,
+    open: |mut inputs, options, _| {
+        let input = inputs.remove(0);
+        Ok(Box::new(VolumesReader::new(
+            input, options, parse, None, REMEDY,
+        )))
+    },
+    create: None,
+};
+
+fn parse(line: &[u8]) -> Result<Row<'_>, Wrong<'_>> {
+    let [time, host, disk, kind, offset, size, response] = fields(line)?;
+    let steps = |w| number(w).and_then(|n| n.checked_mul(STEP_NS));
+    let op = match kind {
+        k if k.eq_ignore_ascii_case(b"read") => Op::Read,
+        k if k.eq_ignore_ascii_case(b"write") => Op::Write,
+        _ => return Err(("Type", kind)),
+    };
+    if host.is_empty() || host.len() > 255 {
+        return Err(("Hostname", host));
+    }
+    number(disk).ok_or(("DiskNumber", disk))?;
+    Ok(Row {
+        t_ns: steps(time).ok_or(("Timestamp", time))?,
+        op: Some(op),
+        offset: number(offset).ok_or(("Offset", offset))?,
+        length: number(size).ok_or(("Size", size))?,
+        volume: Volume::Disk(host, disk),
+        response_ns: Some(steps(response).ok_or(("ResponseTime", response))?),
+    })
+}

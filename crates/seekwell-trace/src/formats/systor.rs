@@ -1,0 +1,75 @@
+//! SNIA SYSTOR '17 (Lee and others): an enterprise's virtual desktops, February and March 2016.
+//! `YYYYMMDDHH-LUNn.csv.gz`, with the header `Timestamp,Response,IOType,LUN,Offset,Size`.
+//!
+//! Timestamp is in Unix seconds with nine decimals (good to microseconds), Response in seconds,
+//! Offset and Size in bytes, IOType R or W; blank where no response was captured: such lines are
+//! skipped and counted.
+
+use super::volumes::{Row, Volume, VolumesReader, Wrong, fields, looks_like};
+use crate::registry::{Carries, FormatInfo, Has, Keeps, Volumes};
+use crate::text::{decimal_ns, number};
+use seekwell_core::Op;
+
+const HEADER: &[u8] = b"Timestamp,Response,IOType,LUN,Offset,Size";
+const REMEDY: &str = "the line should read \"Timestamp,Response,IOType,LUN,Offset,Size\", times \
+                      in seconds, IOType R, W or nothing";
+const SECOND_NS: u64 = 1_000_000_000;
+
+/// Its line in the registry.
+pub const INFO: FormatInfo = FormatInfo {
+    name: "systor",
+    summary: "SNIA SYSTOR '17: LUNs of virtual desktops, 2016",
+    extensions: &["csv"],
+    help: "Timestamp,Response,IOType,LUN,Offset,Size under a header; times in Unix seconds with a \
+           fraction, offset and size in bytes. One file an hour and LUN as published; \
+           --trace-device N takes one LUN out of several. Lines without IOType (no response was \
+           captured) are skipped and counted. No processes: replay it timed, scaled or at a \
+           fixed depth.",
+    carries: Carries {
+        pids: Has::No,
+        completions: Has::Maybe,
+        issues: Has::No,
+        ioprio: Has::No,
+        flags: Has::No,
+        time: "1 us",
+    },
+    keeps: Keeps::NONE,
+    volumes: Volumes::Named,
+    text: true,
+    // Without its header it is one of several that might be meant: then it has to be named.
+    detect: |head| {
+        let first = head.split(|&c| c == b'\n').next().unwrap_or(b"");
+        first.trim_ascii_end().eq_ignore_ascii_case(HEADER)
+            && (head.len() < 2 * HEADER.len() || looks_like(head, parse, Some(HEADER)))
+    },
+    parts: None,
+    open: |mut inputs, options, _| {
+        let input = inputs.remove(0);
+        let reader = VolumesReader::new(input, options, parse, Some(HEADER), REMEDY);
+        Ok(Box::new(reader))
+    },
+    create: None,
+};
+
+fn parse(line: &[u8]) -> Result<Row<'_>, Wrong<'_>> {
+    let [time, response, kind, lun, offset, size] = fields(line)?;
+    let op = match kind.trim_ascii() {
+        b"R" => Some(Op::Read),
+        b"W" => Some(Op::Write),
+        b"" => None,
+        _ => return Err(("IOType", kind)),
+    };
+    let response_ns = match response.trim_ascii() {
+        b"" => None,
+        w => Some(decimal_ns(w, SECOND_NS).ok_or(("Response", response))?),
+    };
+    let lun_number = number(lun).and_then(|n| u32::try_from(n).ok());
+    Ok(Row {
+        t_ns: decimal_ns(time, SECOND_NS).ok_or(("Timestamp", time))?,
+        op,
+        offset: number(offset).ok_or(("Offset", offset))?,
+        length: number(size).ok_or(("Size", size))?,
+        volume: Volume::Number(lun_number.ok_or(("LUN", lun))?),
+        response_ns,
+    })
+}

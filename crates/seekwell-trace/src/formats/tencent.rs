@@ -1,0 +1,78 @@
+//! Tencent CBS (Zhang and others, ATC 2020): 5584 volumes of a cloud, ten days of 2018.
+//! `YYYY-MM-DD-HH.tgz`, of which the text inside is read, no header:
+//! `Timestamp,Offset,Size,IOType,VolumeID`.
+//!
+//! The time is in whole Unix seconds: the order inside a second is that of the file, and a replay
+//! submits the requests of a second at once. Offset and Size are sectors of 512 bytes; IOType is 0
+//! for a read, 1 for a write. Completions were not recorded.
+
+use super::volumes::{Row, Volume, VolumesReader, Wrong, fields, looks_like};
+use crate::registry::{Carries, FormatInfo, Has, Keeps, Volumes};
+use crate::text::number;
+use seekwell_core::Op;
+use seekwell_core::units::SECTOR_BYTES;
+
+const REMEDY: &str = "the line should read \"Timestamp,Offset,Size,IOType,VolumeID\", the time in \
+                      seconds, offset and size in sectors, IOType 0 (read) or 1 (write)";
+const SECOND_NS: u64 = 1_000_000_000;
+/// A first field that can be a time of a collection: 2001 to 2065.
+const TIMES: std::ops::Range<u64> = 1_000_000_000..3_000_000_000;
+
+/// Its line in the registry.
+pub const INFO: FormatInfo = FormatInfo {
+    name: "tencent",
+    summary: "Tencent CBS: volumes of a cloud, 2018",
+    extensions: &["csv"],
+    help: "Timestamp,Offset,Size,IOType,VolumeID, without a header; the time in whole seconds (a \
+           replay as timed submits the requests of a second at once: use scaled or a fixed depth \
+           with care), offset and size in sectors, IOType 0 read, 1 write. Published as tar \
+           files: tar -xzOf FILE.tgz | seekwell replay -. All volumes are in one file: choose one \
+           with --trace-device ID. Neither processes nor completions.",
+    carries: Carries {
+        pids: Has::No,
+        completions: Has::No,
+        issues: Has::No,
+        ioprio: Has::No,
+        flags: Has::No,
+        time: "1 s",
+    },
+    keeps: Keeps::NONE,
+    volumes: Volumes::Named,
+    text: true,
+    // Five numbers may be anything; a first one that is a time of this century is no accident.
+    detect: |head| {
+        let comma = head.iter().position(|&c| c == b',').unwrap_or(0);
+        number(&head[..comma]).is_some_and(|t| TIMES.contains(&t)) && looks_like(head, parse, None)
+    },
+    parts: None,
+    open: |mut inputs, options, notes| {
+        notes.say(
+            "times are whole seconds: the requests of one second are submitted at once".to_owned(),
+        );
+        let input = inputs.remove(0);
+        Ok(Box::new(VolumesReader::new(
+            input, options, parse, None, REMEDY,
+        )))
+    },
+    create: None,
+};
+
+fn parse(line: &[u8]) -> Result<Row<'_>, Wrong<'_>> {
+    let [time, offset, size, kind, volume] = fields(line)?;
+    let op = match kind {
+        b"0" => Op::Read,
+        b"1" => Op::Write,
+        _ => return Err(("IOType", kind)),
+    };
+    let bytes = |w| number(w).and_then(|n| n.checked_mul(SECTOR_BYTES));
+    let t_ns = number(time).and_then(|t| t.checked_mul(SECOND_NS));
+    let id = number(volume).and_then(|n| u32::try_from(n).ok());
+    Ok(Row {
+        t_ns: t_ns.ok_or(("Timestamp", time))?,
+        op: Some(op),
+        offset: bytes(offset).ok_or(("Offset", offset))?,
+        length: bytes(size).ok_or(("Size", size))?,
+        volume: Volume::Number(id.ok_or(("VolumeID", volume))?),
+        response_ns: None,
+    })
+}

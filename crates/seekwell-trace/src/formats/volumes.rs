@@ -1,0 +1,249 @@
+//! What the CSV collections of many volumes have in common: one request a line, in bytes, each of
+//! a volume with a name of its own.
+//!
+//! A collection is one file a volume, or all volumes in one file. `ReadOptions::volume` takes one
+//! of them out; without it all are given, told apart by [`Record::device`].
+
+use crate::error::{ErrorKind, Place, TraceError, shown};
+use crate::input::Input;
+use crate::notes::Notes;
+use crate::options::ReadOptions;
+use crate::reader::{NOTE_UNALIGNED, Source};
+use crate::record::{Record, SECTOR_END_MAX};
+use seekwell_core::Op;
+use seekwell_core::units::SECTOR_BYTES;
+use std::collections::BTreeMap;
+
+/// Counted for lines that tell of no request.
+const NO_OPERATION: &str = "lines without an operation (nothing was captured) skipped";
+
+/// A line, taken apart.
+pub(super) struct Row<'a> {
+    /// On the collection's clock.
+    pub t_ns: u64,
+    /// Operation; `None`: the line tells of none.
+    pub op: Option<Op>,
+    /// First byte.
+    pub offset: u64,
+    /// Bytes.
+    pub length: u64,
+    /// Whose.
+    pub volume: Volume<'a>,
+    /// From `t_ns` to the completion.
+    pub response_ns: Option<u64>,
+}
+
+/// How a collection names its volumes.
+#[derive(Clone, Copy)]
+pub(super) enum Volume<'a> {
+    /// By number.
+    Number(u32),
+    /// By host and disk.
+    Disk(&'a [u8], &'a [u8]),
+}
+
+/// Column and field that cannot be read.
+pub(super) type Wrong<'a> = (&'static str, &'a [u8]);
+/// Reads a line.
+pub(super) type Parse = fn(&[u8]) -> Result<Row<'_>, Wrong<'_>>;
+
+/// The fields of a line, exactly `N`.
+#[inline]
+pub(super) fn fields<const N: usize>(line: &[u8]) -> Result<[&[u8]; N], Wrong<'_>> {
+    let mut out = [&line[..0]; N];
+    let mut words = line.split(|&c| c == b',');
+    for slot in &mut out {
+        *slot = words
+            .next()
+            .ok_or(("as many fields as the format has", line))?;
+    }
+    match words.next() {
+        None => Ok(out),
+        Some(more) => Err(("end of the line", more)),
+    }
+}
+
+/// Do the first whole lines read so? `header` is a first line that counts as none.
+pub(super) fn looks_like(head: &[u8], parse: Parse, header: Option<&[u8]>) -> bool {
+    let mut lines = head.split(|&c| c == b'\n').map(<[u8]>::trim_ascii_end);
+    let mut seen = 0;
+    for line in lines.by_ref().take(4) {
+        if line.is_empty() || header.is_some_and(|h| line.eq_ignore_ascii_case(h)) {
+            continue;
+        }
+        if parse(line).is_err() {
+            // The last line of what is looked at may be cut.
+            return seen > 0 && lines.next().is_none();
+        }
+        seen += 1;
+    }
+    seen > 0
+}
+
+/// Reads a collection.
+pub(super) struct VolumesReader {
+    input: Input,
+    parse: Parse,
+    header: Option<&'static [u8]>,
+    remedy: &'static str,
+    wanted: Option<Wanted>,
+    /// Numbers of disks by name, and back.
+    numbers: BTreeMap<Vec<u8>, u32>,
+    names: Vec<String>,
+    names_max: usize,
+    line: u64,
+}
+
+/// The volume that was asked for.
+enum Wanted {
+    Number(u32),
+    Disk(Vec<u8>),
+}
+
+/// A disk by one name, whatever stands between host and number (`usr_0`, `usr,0`, `usr.0`).
+fn disk_name(text: &[u8]) -> Vec<u8> {
+    let plain = |c: &u8| {
+        if matches!(c, b',' | b'.' | b':') {
+            b'_'
+        } else {
+            *c
+        }
+    };
+    text.iter().map(plain).collect()
+}
+
+impl VolumesReader {
+    /// `header` is skipped where it stands; `remedy` says how a line should read.
+    pub fn new(
+        input: Input,
+        options: &ReadOptions,
+        parse: Parse,
+        header: Option<&'static [u8]>,
+        remedy: &'static str,
+    ) -> Self {
+        let wanted = options.volume.as_deref().map(|v| match v.parse() {
+            Ok(n) => Wanted::Number(n),
+            Err(_) => Wanted::Disk(disk_name(v.as_bytes())),
+        });
+        VolumesReader {
+            input,
+            parse,
+            header,
+            remedy,
+            wanted,
+            numbers: BTreeMap::new(),
+            names: Vec::new(),
+            names_max: options.limits.names_max,
+            line: 0,
+        }
+    }
+}
+
+/// The number of a disk, a new one if need be; `None` if there are too many.
+fn number_of(
+    numbers: &mut BTreeMap<Vec<u8>, u32>,
+    names: &mut Vec<String>,
+    names_max: usize,
+    name: Vec<u8>,
+) -> Option<u32> {
+    if let Some(&n) = numbers.get(&name) {
+        return Some(n);
+    }
+    if names.len() >= names_max {
+        return None;
+    }
+    let n = names.len() as u32;
+    names.push(String::from_utf8_lossy(&name[..name.len().min(64)]).into_owned());
+    numbers.insert(name, n);
+    Some(n)
+}
+
+impl Source for VolumesReader {
+    fn next(&mut self, notes: &mut Notes) -> Result<Option<Record>, TraceError> {
+        loop {
+            self.line += 1;
+            let place = Place::Line(self.line);
+            let Some(line) = self.input.line(place)? else {
+                self.input.note_cut(notes);
+                return Ok(None);
+            };
+            let line = line.trim_ascii_end();
+            let titles = self.header.is_some_and(|h| line.eq_ignore_ascii_case(h));
+            if line.is_empty() || (self.line == 1 && titles) {
+                continue;
+            }
+            let row = match (self.parse)(line) {
+                Ok(row) => row,
+                Err((what, found)) => {
+                    let what = format!("cannot read {what}: {}", shown(found));
+                    if self.input.forgive_line() {
+                        self.input.note_cut(notes);
+                        return Ok(None);
+                    }
+                    return Err(self
+                        .input
+                        .error(ErrorKind::Broken, place, what, self.remedy));
+                }
+            };
+            let (device, wanted) = match row.volume {
+                Volume::Number(n) => (
+                    n,
+                    match &self.wanted {
+                        None => true,
+                        Some(Wanted::Number(w)) => *w == n,
+                        Some(Wanted::Disk(_)) => false,
+                    },
+                ),
+                Volume::Disk(host, disk) => {
+                    let name = [host, b"_", disk].concat();
+                    let wanted = match &self.wanted {
+                        None => true,
+                        Some(Wanted::Disk(w)) => *w == name,
+                        Some(Wanted::Number(w)) => disk == w.to_string().as_bytes(),
+                    };
+                    let (numbers, names) = (&mut self.numbers, &mut self.names);
+                    let Some(n) = number_of(numbers, names, self.names_max, name) else {
+                        let what = format!("more than {} disks", self.names_max);
+                        let remedy = "is this the right format? No collection has as many";
+                        return Err(self.input.error(ErrorKind::Limit, place, what, remedy));
+                    };
+                    (n, wanted)
+                }
+            };
+            notes.device(device);
+            if !wanted {
+                continue;
+            }
+            let Some(op) = row.op else {
+                notes.count(NO_OPERATION, place);
+                continue;
+            };
+            let end = row.offset.checked_add(row.length);
+            let end = end.map(|e| e.div_ceil(SECTOR_BYTES));
+            let first = row.offset / SECTOR_BYTES;
+            let sectors = end.and_then(|e| u32::try_from(e - first).ok());
+            let (Some(sectors), true) = (sectors, end.is_some_and(|e| e <= SECTOR_END_MAX)) else {
+                let (offset, length) = (row.offset, row.length);
+                let what = format!("{length} bytes at {offset} lie beyond any device");
+                return Err(self.input.error(ErrorKind::Range, place, what, self.remedy));
+            };
+            if row.offset % SECTOR_BYTES != 0 || row.length % SECTOR_BYTES != 0 {
+                notes.count(NOTE_UNALIGNED, place);
+            }
+            let sectors = if row.length == 0 { 0 } else { sectors };
+            let mut r = Record::new(row.t_ns, op, first, sectors);
+            r.device = device;
+            r.complete_ns = row.response_ns.and_then(|d| row.t_ns.checked_add(d));
+            return Ok(Some(r));
+        }
+    }
+    fn place(&self) -> (&str, Place) {
+        (self.input.name(), Place::Line(self.line))
+    }
+    fn device_name(&self, device: u32) -> String {
+        match self.names.get(device as usize) {
+            Some(name) => name.clone(),
+            None => device.to_string(),
+        }
+    }
+}

@@ -1,0 +1,181 @@
+//! What a written trace keeps of its records, and what a conversion lost.
+
+use crate::record::Record;
+use crate::registry::Format;
+use crate::tally::Tally;
+use seekwell_core::{CgroupId, Flags, Op};
+use std::collections::BTreeMap;
+
+/// What of a record is still there after it was written and read again.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Keeps {
+    /// Times are multiples of so many ns.
+    pub time_ns: u64,
+    /// Modifiers.
+    pub flags: Flags,
+    /// Processes.
+    pub tasks: bool,
+    /// CPUs.
+    pub cpus: bool,
+    /// Priorities and cgroups.
+    pub priorities: bool,
+    /// Device numbers.
+    pub devices: bool,
+    /// Times of insertion and issue.
+    pub stages: bool,
+    /// Times of completion, and errors.
+    pub completions: bool,
+    /// Write-zeroes is not made a write.
+    pub write_zeroes: bool,
+    /// Names of processes.
+    pub names: bool,
+}
+
+impl Keeps {
+    /// All of a record, though no names.
+    pub const ALL: Keeps = Keeps {
+        time_ns: 1,
+        flags: Flags::all(),
+        tasks: true,
+        cpus: true,
+        priorities: true,
+        devices: true,
+        stages: true,
+        completions: true,
+        write_zeroes: true,
+        names: false,
+    };
+    /// Operation, place and length; times of 1 us.
+    pub const NONE: Keeps = Keeps {
+        time_ns: 1_000,
+        flags: Flags::empty(),
+        tasks: false,
+        cpus: false,
+        priorities: false,
+        devices: false,
+        stages: false,
+        completions: false,
+        write_zeroes: false,
+        names: false,
+    };
+    /// What events of the block layer tell.
+    pub const EVENTS: Keeps = Keeps {
+        flags: Flags::SYNC
+            .union(Flags::META)
+            .union(Flags::RAHEAD)
+            .union(Flags::PREFLUSH)
+            .union(Flags::FUA),
+        priorities: false,
+        write_zeroes: false,
+        names: true,
+        ..Keeps::ALL
+    };
+
+    /// The record as it is read again.
+    pub fn of(&self, r: &Record) -> Record {
+        let mut k = *r;
+        k.t_ns -= r.t_ns % self.time_ns;
+        k.flags &= self.flags;
+        if !self.write_zeroes && r.op == Op::WriteZeroes {
+            k.op = Op::Write;
+        }
+        if r.op == Op::Flush {
+            // That it flushes is said by the operation.
+            k.flags -= Flags::PREFLUSH;
+        }
+        if !self.tasks {
+            k.task = None;
+        }
+        if !self.cpus {
+            k.cpu = None;
+        }
+        if !self.priorities {
+            k.ioprio = None;
+            k.cgroup = CgroupId::ROOT;
+        }
+        if !self.devices {
+            k.device = 0;
+        }
+        if !self.stages {
+            k.insert_ns = None;
+            k.issue_ns = None;
+        }
+        if !self.completions {
+            k.complete_ns = None;
+            k.error = 0;
+        }
+        k
+    }
+}
+
+/// What a conversion drops, counted record by record.
+pub struct Losses {
+    to: Format,
+    counts: BTreeMap<&'static str, u64>,
+    devices: Tally,
+}
+
+impl Losses {
+    /// Nothing yet.
+    pub fn new(to: Format) -> Self {
+        Losses {
+            to,
+            counts: BTreeMap::new(),
+            devices: Tally::default(),
+        }
+    }
+
+    /// Takes note of what is lost of a record.
+    pub fn see(&mut self, r: &Record) {
+        let k = self.to.keeps.of(r);
+        if k == *r {
+            return;
+        }
+        if !self.to.keeps.devices {
+            self.devices.add(r.device);
+        }
+        let flush = Flags::PREFLUSH;
+        let flags_lost = match r.op {
+            Op::Flush => (r.flags - flush) != k.flags,
+            _ => r.flags != k.flags,
+        };
+        for (what, lost) in [
+            ("pids", k.task != r.task),
+            ("CPUs", k.cpu != r.cpu),
+            (
+                "priorities and cgroups",
+                (k.ioprio, k.cgroup) != (r.ioprio, r.cgroup),
+            ),
+            (
+                "insert and issue times",
+                (k.insert_ns, k.issue_ns) != (r.insert_ns, r.issue_ns),
+            ),
+            (
+                "completions",
+                (k.complete_ns, k.error) != (r.complete_ns, r.error),
+            ),
+            ("flags", flags_lost),
+            ("write-zeroes (made writes)", k.op != r.op),
+            ("fractions of times", k.t_ns != r.t_ns),
+        ] {
+            if lost {
+                *self.counts.entry(what).or_insert(0) += 1;
+            }
+        }
+    }
+
+    /// "csv -> vscsi drops pids (400 records), completions (400)"; `None` if nothing was lost.
+    /// `names`: the trace knew names of processes.
+    pub fn line(&self, from: Format, names: bool) -> Option<String> {
+        let counts = self.counts.iter();
+        let mut words: Vec<String> = counts.map(|(what, n)| format!("{what} ({n})")).collect();
+        if self.devices.kinds() > 1 {
+            words.push(format!("which of {} devices", self.devices.kinds()));
+        }
+        if names && !self.to.keeps.names {
+            words.push("names of processes".to_owned());
+        }
+        let (from, to) = (from.name, self.to.name);
+        (!words.is_empty()).then(|| format!("{from} -> {to} drops {}", words.join(", ")))
+    }
+}
