@@ -188,6 +188,9 @@ pub struct Bench {
     /// Runs at a time; the result does not depend on it [default: the number of cores]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096))]
     pub threads: Option<u32>,
+    /// Run although the tables of the devices need more memory than this machine has left
+    #[arg(long)]
+    pub force_memory: bool,
 }
 
 /// Arguments of `compare`.

@@ -201,6 +201,14 @@ pub fn files(b: &Bench) -> impl Iterator<Item = &Path> {
     b.device.iter().filter_map(|d| preset_file(d))
 }
 
+/// Says what memory the devices take, or refuses to begin. Before [`of`], which opens some.
+pub fn memory(b: &Bench, usual: &Usual, quiet: bool) -> Result<(), Failure> {
+    let devices = usual.devices(b);
+    let runs = devices.len() * schedulers(usual.schedulers(b))?.len();
+    let devices = devices.iter().map(String::as_str);
+    crate::memory::check(devices, threads(b).min(runs), b.force_memory, quiet)
+}
+
 /// Threads to use.
 pub fn threads(b: &Bench) -> usize {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);

@@ -13,6 +13,7 @@ pub mod rbtree;
 pub mod request;
 pub mod result;
 pub mod rng;
+mod seconds;
 pub mod rule;
 pub mod sink;
 pub mod spec;

@@ -4,6 +4,7 @@
 //! threads is in it, so that equal runs give equal bytes.
 
 use crate::spec::RunSpec;
+pub use crate::seconds::{SECONDS_MAX, Second};
 use crate::time::{Instant, NSEC_PER_SEC};
 use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
@@ -175,21 +176,6 @@ pub struct ProcessShare {
     pub bytes: u64,
     /// Mean latency, ns.
     pub mean_latency_ns: f64,
-}
-
-/// One second of the run.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub struct Second {
-    /// Reads completed.
-    pub reads: u64,
-    /// Writes completed.
-    pub writes: u64,
-    /// Bytes completed.
-    pub bytes: u64,
-    /// Sum of latencies, ns.
-    pub latency_sum_ns: u64,
-    /// Largest latency, ns.
-    pub latency_max_ns: u64,
 }
 
 /// The number a workload is about.
@@ -461,7 +447,8 @@ pub struct Record {
     pub outstanding_max: u64,
     /// By bytes, largest first.
     pub processes: Vec<ProcessShare>,
-    /// Second by second.
+    /// Second by second, those in which nothing completed left out: a pause of years costs nothing.
+    /// After [`SECONDS_MAX`] of them the rest of a run is left out.
     pub seconds: Vec<Second>,
     /// What the workload did, by kind.
     #[serde(default)]
@@ -520,22 +507,18 @@ impl Record {
         d.bytes += bytes;
         d.errors += u64::from(!ok);
         d.latency.record(ns);
-        let s = (done.since_start() / NSEC_PER_SEC) as usize;
-        // A run of over a day keeps its series short by leaving the rest out.
-        if s < 86_400 {
-            if self.seconds.len() <= s {
-                self.seconds.resize_with(s + 1, Second::default);
-            }
-            let sec = &mut self.seconds[s];
-            if write {
-                sec.writes += 1;
-            } else {
-                sec.reads += 1;
-            }
-            sec.bytes += bytes;
-            sec.latency_sum_ns += ns;
-            sec.latency_max_ns = sec.latency_max_ns.max(ns);
+        let at_s = done.since_start() / NSEC_PER_SEC;
+        let Some(sec) = Second::of(&mut self.seconds, at_s) else {
+            return;
+        };
+        if write {
+            sec.writes += 1;
+        } else {
+            sec.reads += 1;
         }
+        sec.bytes += bytes;
+        sec.latency_sum_ns += ns;
+        sec.latency_max_ns = sec.latency_max_ns.max(ns);
     }
 }
 

@@ -65,16 +65,23 @@ pub struct Instant(pub u64);
 impl Instant {
     /// When every experiment begins: the machine has been up for 1000 s.
     pub const START: Instant = Instant(1000 * NSEC_PER_SEC);
+    /// The last one that an experiment may begin something at: 292 years, as far as a signed count
+    /// of nanoseconds goes. What is under way then has as long again to end.
+    pub const LAST: Instant = Instant(i64::MAX as u64);
     /// Later than anything.
     pub const FAR: Instant = Instant(u64::MAX);
 
     /// `ns` nanoseconds into the experiment.
     pub const fn at_ns(ns: u64) -> Self {
-        Instant(Self::START.0 + ns)
+        Instant(Self::START.0.saturating_add(ns))
     }
     /// `us` microseconds into the experiment.
     pub const fn at_us(us: u64) -> Self {
-        Instant(Self::START.0 + us * NSEC_PER_USEC)
+        Instant(
+            Self::START
+                .0
+                .saturating_add(us.saturating_mul(NSEC_PER_USEC)),
+        )
     }
     /// Nanoseconds since the experiment began (0 before it).
     pub const fn since_start(self) -> u64 {
@@ -128,7 +135,7 @@ impl TickClock {
     }
     /// The jiffy that contains `t`.
     pub const fn jiffies(&self, t: Instant) -> u64 {
-        ((t.0 + self.phase.0) as u128 * self.hz as u128 / NSEC_PER_SEC as u128) as u64
+        ((t.0 as u128 + self.phase.0 as u128) * self.hz as u128 / NSEC_PER_SEC as u128) as u64
     }
     /// The first instant of jiffy `j`.
     pub const fn start_of(&self, j: u64) -> Instant {
@@ -156,6 +163,17 @@ mod tests {
         assert_eq!(c.jiffies(Instant::at_us(3_999)), 250_000);
         assert_eq!(c.jiffies(Instant::at_us(4_000)), 250_001);
         assert_eq!(c.start_of(250_001), Instant::at_us(4_000));
+    }
+
+    #[test]
+    fn ticks_are_exact_at_the_end_of_time() {
+        for hz in [100, 250, 300, 1000] {
+            let c = TickClock::new(hz);
+            let t = Instant::LAST;
+            let j = c.jiffies(t);
+            assert!(c.start_of(j) <= t && c.start_of(j + 1) > t, "{hz}");
+        }
+        assert_eq!(Instant::at_ns(u64::MAX), Instant::FAR);
     }
 
     #[test]

@@ -55,10 +55,11 @@ struct Bucket {
     burst: u64,
     /// Credit at most, in base time.
     most: u64,
-    /// Base time spent so far: behind `now` by at most `most`.
-    spent: u64,
+    /// Base time spent so far: behind `now` by at most `most`. In 1/1024 ns 64 bits would end
+    /// after 208 days.
+    spent: u128,
     /// No earlier start than this, by the burst rate.
-    next: u64,
+    next: u128,
 }
 
 impl Bucket {
@@ -73,11 +74,11 @@ impl Bucket {
         }
     }
     /// When `n` tokens asked for at `now` are paid (both in 1/1024 ns).
-    fn pay(&mut self, now: u64, n: u64) -> u64 {
-        self.spent = self.spent.max(now.saturating_sub(self.most));
+    fn pay(&mut self, now: u128, n: u64) -> u128 {
+        self.spent = self.spent.max(now.saturating_sub(u128::from(self.most)));
         let at = now.max(self.next).max(self.spent);
-        self.spent += n * self.base;
-        self.next = at + n * self.burst;
+        self.spent += u128::from(n) * u128::from(self.base);
+        self.next = at + u128::from(n) * u128::from(self.burst);
         at
     }
 }
@@ -152,11 +153,12 @@ impl Device for Cloud {
         let n = u64::from(c.sectors.0);
         let mut at = now;
         if !error && c.op != Op::Flush && c.op != Op::Discard {
-            let t = now.0 << 10;
+            let t = u128::from(now.0) << 10;
             let paid = self.operations.pay(t, n.div_ceil(self.unit).max(1));
             // Bytes are counted in sectors and paid before the next may start.
             let moved = self.bytes.pay(t, n);
-            at = Instant(paid.max(moved).div_ceil(1 << 10));
+            let at_ns = paid.max(moved).div_ceil(1 << 10);
+            at = Instant(u64::try_from(at_ns).unwrap_or(u64::MAX));
             at = at + Nanos(n * self.sector_ps / 1000);
         }
         at = at + self.draw(c.op.is_write());

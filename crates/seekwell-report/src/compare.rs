@@ -27,7 +27,8 @@ fn label(r: &Record) -> Cell {
 }
 
 fn main_table(records: &[Record], best: Option<usize>) -> String {
-    let metric = records.first().and_then(|r| r.metric.as_ref());
+    // One that ended early has none.
+    let metric = records.iter().find_map(|r| r.metric.as_ref());
     let mut columns = vec![("SCHEDULER", Align::Left), ("LAYER", Align::Left)];
     let unit = metric.map(|m| m.unit.clone()).unwrap_or_default();
     if metric.is_some() {
@@ -48,13 +49,14 @@ fn main_table(records: &[Record], best: Option<usize>) -> String {
     let mut t = Table::new(&columns);
     for (i, r) in records.iter().enumerate() {
         let mut row = vec![label(r), r.scheduler.layer.as_str().into()];
-        if let Some(m) = &r.metric {
+        if metric.is_some() {
             let style = if best == Some(i) {
                 GOOD
             } else {
                 crate::style::PLAIN
             };
-            row.push(painted(three(m.value), style));
+            let value = r.metric.as_ref().map(|m| three(m.value));
+            row.push(painted(value.unwrap_or_else(|| "-".to_owned()), style));
         }
         let merges = r.back_merges + r.front_merges + r.joins;
         let waiting = (r.outstanding_mean - r.depth_mean).max(0.0);
@@ -127,31 +129,26 @@ fn process_table(records: &[Record]) -> String {
         .iter()
         .map(|r| r.processes.iter().map(|p| p.bytes).sum())
         .collect();
-    let part = |r: &Record, task: u32| {
-        r.processes
-            .iter()
-            .find(|p| p.task == task)
-            .map_or(0, |p| p.bytes)
-    };
+    let parts: Vec<BTreeMap<u32, u64>> = records
+        .iter()
+        .map(|r| r.processes.iter().map(|p| (p.task, p.bytes)).collect())
+        .collect();
+    let part = |of: &BTreeMap<u32, u64>, task: u32| of.get(&task).copied().unwrap_or(0);
     for (task, (_, name)) in tasks.iter().take(PROCESSES_MAX) {
         let mut row: Vec<Cell> = vec![format!("{task} {name}").trim_end().into()];
-        let shares = records
+        let shares = parts
             .iter()
             .zip(&all)
-            .map(|(r, all)| share(part(r, *task), *all).into());
+            .map(|(of, all)| share(part(of, *task), *all).into());
         row.extend(shares);
         t.row(row);
     }
     let rest = tasks.iter().skip(PROCESSES_MAX);
     if rest.len() > 0 {
         let mut row: Vec<Cell> = vec![format!("{} others", rest.len()).into()];
-        let sum = |r: &Record| rest.clone().map(|(task, _)| part(r, *task)).sum::<u64>();
-        row.extend(
-            records
-                .iter()
-                .zip(&all)
-                .map(|(r, all)| share(sum(r), *all).into()),
-        );
+        let sum = |of| rest.clone().map(|(task, _)| part(of, *task)).sum::<u64>();
+        let shares = parts.iter().zip(&all);
+        row.extend(shares.map(|(of, all)| share(sum(of), *all).into()));
         t.row(row);
     }
     t.render(2)

@@ -58,6 +58,28 @@ pub enum RunError {
         /// Addresses are folded already.
         folds: bool,
     },
+    /// A read or write is longer than any bio.
+    #[error(
+        "record {record}: {sectors} sectors in one request are more than the 4 GiB that a kernel's \
+         can have; is this the right format?"
+    )]
+    Long {
+        /// Counted from 1.
+        record: u64,
+        /// Its length.
+        sectors: u32,
+    },
+    /// A stretched record is due after the end of time.
+    #[error(
+        "record {record} would be due {due_s} s after the start, and times reach 285 years; \
+         stretch the trace less"
+    )]
+    Late {
+        /// Counted from 1.
+        record: u64,
+        /// At least so many seconds.
+        due_s: u64,
+    },
     /// Requests wait and nothing will ever happen: a scheduler broke the liveness rule.
     #[error("{scheduler}: {waiting} bios wait and nothing is armed, in flight or kicked")]
     Stuck {

@@ -9,6 +9,7 @@ pub mod cases;
 pub mod compare;
 pub mod demo;
 pub mod drive;
+pub mod fuzz;
 pub mod limits;
 pub mod picture;
 pub mod procs;

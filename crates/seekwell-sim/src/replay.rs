@@ -8,8 +8,8 @@
 use crate::drive::{Progress, RunError, Source, Submission, drive};
 use crate::setup::{Setup, SetupError};
 use seekwell_core::result::Record as RunRecord;
-use seekwell_core::{Bio, BioSink, Instant, Nanos, Sector, TaskId};
-use seekwell_trace::{ClosedLoop, Reader, Record, ReplayMode, Step, TraceError};
+use seekwell_core::{Bio, BioSink, Instant, NSEC_PER_SEC, Nanos, Op, Sector, TaskId};
+use seekwell_trace::{ClosedLoop, Reader, Record, ReplayMode, Step, TIME_MAX_NS, TraceError};
 use std::collections::{BTreeMap, BTreeSet};
 use thiserror::Error;
 
@@ -58,6 +58,8 @@ pub enum ReplayError {
     Trace(#[from] TraceError),
 }
 
+/// Sectors of a bio, at most: its length is 32 bits of bytes.
+const BIO_MAX: u64 = u32::MAX as u64 / 512;
 /// Records still waiting or ready in a closed loop, at most.
 const WINDOW: usize = 65_536;
 /// Completions remembered in a closed loop.
@@ -79,6 +81,12 @@ impl Placer {
         self.count += 1;
         let n = u64::from(r.sectors.0);
         let mut sector = r.sector.0;
+        if n > BIO_MAX && matches!(r.op, Op::Read | Op::Write) {
+            return Err(RunError::Long {
+                record: self.count,
+                sectors: r.sectors.0,
+            });
+        }
         if n > 0 && sector.saturating_add(n) > self.capacity {
             if self.fit == Fit::Strict || n > self.capacity {
                 return Err(RunError::Beyond {
@@ -134,7 +142,14 @@ impl InOrder<'_> {
                 let r = r?;
                 let bio = self.placer.place(&r)?;
                 self.last_ns = r.t_ns;
-                let due = self.mode.due_ns(&r).map(Instant::at_ns);
+                let due = self.mode.due_ns(&r);
+                if let Some(due_ns) = due.filter(|d| *d > TIME_MAX_NS) {
+                    return Err(RunError::Late {
+                        record: self.placer.count,
+                        due_s: due_ns / NSEC_PER_SEC,
+                    });
+                }
+                let due = due.map(Instant::at_ns);
                 self.ahead = Some((due.unwrap_or(self.now), bio));
             }
         }

@@ -149,6 +149,7 @@ impl Setup {
         if let Some(n) = self.max_sectors_kb {
             range("max_sectors_kb", u64::from(n), 4, 32_767)?;
         }
+        seekwell_device::footprint(&self.device)?;
         tree::check(self)?;
         let (info, version, _) = self.info()?;
         let tunables = (info.tunables)(version);

@@ -5,7 +5,7 @@
 
 use crate::options::{Limits, ReadOptions, Stream, TimeUnit, WriteOptions};
 use crate::reader::{Reader, from_reader};
-use crate::record::{Record, SECTOR_END_MAX};
+use crate::record::{Record, SECTOR_END_MAX, TIME_MAX_NS};
 use crate::registry::{Format, formats};
 use crate::replay::ClosedLoop;
 use seekwell_core::Op;
@@ -97,6 +97,7 @@ fn check(r: &Record, last_ns: u64) {
         assert!(t >= floor, "{r:?}");
         floor = t;
     }
+    assert!(floor <= TIME_MAX_NS, "{r:?}");
 }
 
 fn write_all(format: Option<Format>, bytes: &[u8]) {

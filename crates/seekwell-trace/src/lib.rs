@@ -38,7 +38,7 @@ pub use keeps::{Keeps, Losses};
 pub use merge::Merge;
 pub use options::{Limits, ReadOptions, Stream, TimeUnit, WriteOptions};
 pub use reader::{Reader, from_reader, open};
-pub use record::{Record, device_number};
+pub use record::{Record, TIME_MAX_NS, device_number};
 pub use registry::{
     Carries, Format, FormatInfo, Has, Volumes, find_format, format_of_name, formats,
 };

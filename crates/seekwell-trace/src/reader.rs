@@ -9,7 +9,7 @@ use crate::error::{ErrorKind, Place, TraceError, shown};
 use crate::input::{Input, SNIFF_BYTES};
 use crate::notes::Notes;
 use crate::options::ReadOptions;
-use crate::record::{Record, SECTOR_END_MAX};
+use crate::record::{Record, SECTOR_END_MAX, TIME_MAX_NS};
 use crate::registry::{Carries, Format, Has, Volumes, formats};
 use crate::tally::Tally;
 use seekwell_core::{Op, Sector, Sectors};
@@ -39,6 +39,8 @@ pub trait Source: Send {
 
 /// Counted when a record's time lies before its predecessor's.
 pub const NOTE_BACKWARDS: &str = "records with a time before their predecessor's, raised to it";
+/// Of 365.25 days.
+const NSEC_PER_YEAR: u64 = 31_557_600 * seekwell_core::NSEC_PER_SEC;
 /// Counted when a record moves nothing.
 pub const NOTE_NO_DATA: &str = "reads, writes or discards of length zero skipped";
 /// Counted when a place in bytes is no whole number of sectors.
@@ -326,6 +328,17 @@ impl Reader {
         for t in later.into_iter().flatten() {
             *t = since(*t).max(floor);
             floor = *t;
+        }
+        if floor > TIME_MAX_NS {
+            return Err(self.error(
+                ErrorKind::Range,
+                format!(
+                    "record {} has a time {} years after the first one's",
+                    self.records + 1,
+                    floor / NSEC_PER_YEAR
+                ),
+                "times reach 285 years; are they in the unit this format has?",
+            ));
         }
         let times = [&mut r.insert_ns, &mut r.issue_ns, &mut r.complete_ns];
         for t in times.into_iter().flatten() {

@@ -5,11 +5,15 @@ use seekwell_core::{CgroupId, Flags, IoPrio, Op, Sector, Sectors, TaskId};
 /// Sectors reach up to 2^54: a byte address then fits a signed 64-bit offset, as on every kernel.
 pub const SECTOR_END_MAX: u64 = 1 << 54;
 
+/// Times reach up to this many ns after the first record, 285 years: seven years before a signed
+/// 64-bit count of ns ends, so that what a replay makes of the last record ends before it, too.
+pub const TIME_MAX_NS: u64 = 9_000_000_000_000_000_000;
+
 /// One recorded I/O. What a format does not tell is `None`, never a made-up value.
 ///
 /// A [`crate::Reader`] promises: `t_ns` never decreases, the later times never precede the
-/// earlier ones, `sectors` is zero only for a flush, and the range ends below
-/// [`SECTOR_END_MAX`].
+/// earlier ones, none is beyond [`TIME_MAX_NS`], `sectors` is zero only for a flush, and the range
+/// ends below [`SECTOR_END_MAX`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Record {
     /// Submission, in ns since the first record of the trace.

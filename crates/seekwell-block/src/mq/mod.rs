@@ -23,6 +23,7 @@ mod control;
 mod dispatch;
 mod flush;
 mod plug;
+mod sleepers;
 mod submit;
 mod switch;
 pub mod tags;
@@ -37,8 +38,8 @@ use seekwell_core::{
     BioDone, BioId, Device, Done, Instant, Links, List, Nanos, RqId, Side, TickClock,
 };
 use seekwell_sched::{Cx, Insert, QueueFacts, Scheduler, StoreError};
+use sleepers::Sleepers;
 use std::collections::{BTreeMap, VecDeque};
-use submit::Sleeper;
 use tags::TagPool;
 
 /// Name of bios that the layer makes for itself (cache flushes); never completed to anybody.
@@ -105,7 +106,7 @@ pub struct MqQueue<S: Scheduler + ?Sized, D: Device> {
     plugs: Vec<Plug>,
     tasks: Tasks,
     /// Tasks that sleep for a tag (or a frozen queue), with all they do after.
-    sleepers: Vec<Sleeper>,
+    sleepers: Sleepers,
     /// What the requeue worker is to insert: given back by the driver, or data of a sequence.
     requeued: VecDeque<(RqId, Insert)>,
     in_flight: u32,
@@ -156,7 +157,7 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
             budget_used: 0,
             plugs: Vec::new(),
             tasks: Tasks::default(),
-            sleepers: Vec::new(),
+            sleepers: Sleepers::default(),
             requeued: VecDeque::new(),
             in_flight: 0,
             flushing: false,
@@ -246,7 +247,12 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
     }
     /// Does this task sleep for want of a tag, or for the end of a freeze?
     pub fn is_asleep(&self, task: seekwell_core::TaskId) -> bool {
-        self.sleepers.iter().any(|s| s.task == task)
+        self.sleepers.has(task)
+    }
+    /// Entries of the lists of sleepers looked at so far: for tests, which hold that their number a
+    /// request does not grow with the number of those that wait.
+    pub fn sleepers_looked_at(&self) -> u64 {
+        self.sleepers.looked()
     }
     /// Scheduler tags and driver tags in use, over all hardware contexts.
     pub fn tags_used(&self) -> (u32, u32) {

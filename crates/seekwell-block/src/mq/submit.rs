@@ -3,6 +3,7 @@
 //! A task that finds no tag sleeps, and what it does next (further bios, closing its plug, exiting)
 //! waits with it, as it would on a machine.
 
+use super::sleepers::{Need, Sleeper};
 use super::{MqQueue, RqTags};
 use crate::merge::{self, bio_mergeable};
 use seekwell_core::{
@@ -20,25 +21,6 @@ pub(super) enum Deed {
     Unplug,
     Sleep,
     Exit,
-}
-
-/// What a sleeping task waits for.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Need {
-    /// A tag of this hardware context under this limit.
-    Tag { hctx: usize, limit: Option<u32> },
-    /// The end of a freeze.
-    Thaw,
-}
-
-/// A task asleep.
-#[derive(Debug)]
-pub(super) struct Sleeper {
-    pub(super) task: TaskId,
-    need: Need,
-    bio: Bio,
-    arrived: Instant,
-    then: VecDeque<Deed>,
 }
 
 /// Marks that make a flush sequence.
@@ -70,8 +52,8 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
     }
 
     fn act_one(&mut self, task: TaskId, deed: Deed) {
-        match self.sleepers.iter_mut().find(|s| s.task == task) {
-            Some(asleep) => asleep.then.push_back(deed),
+        match self.sleepers.then_of(task) {
+            Some(then) => then.push_back(deed),
             None => self.perform(task, deed),
         }
     }
@@ -177,18 +159,13 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
     /// Wakes who can go on, in order of falling asleep, and lets them do what they wanted to.
     pub(super) fn wake_sleepers(&mut self) {
         self.poll_switch();
-        while let Some(i) = self.sleepers.iter().position(|s| match s.need {
-            Need::Tag { hctx, limit } => self.tag_available(hctx, limit),
-            Need::Thaw => self.switching.is_none(),
-        }) {
-            let mut s = self.sleepers.remove(i);
+        while let Some(mut s) = self.next_awake() {
             match s.need {
                 Need::Tag { limit, .. } => self.make_request(s.bio, s.arrived, limit),
                 Need::Thaw => self.bio(s.bio, s.arrived),
             }
             loop {
-                if let Some(again) = self.sleepers.iter_mut().find(|x| x.task == s.task) {
-                    again.then.append(&mut s.then);
+                if self.sleepers.goes_on_later(s.task, &mut s.then) {
                     break;
                 }
                 let Some(deed) = s.then.pop_front() else {
@@ -197,6 +174,18 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
                 self.perform(s.task, deed);
             }
         }
+    }
+    fn next_awake(&mut self) -> Option<Sleeper> {
+        if self.sleepers.is_empty() {
+            return None;
+        }
+        let mut sleepers = std::mem::take(&mut self.sleepers);
+        let s = sleepers.wake(|need| match need {
+            Need::Tag { hctx, limit } => self.tag_available(hctx, limit),
+            Need::Thaw => self.switching.is_none(),
+        });
+        self.sleepers = sleepers;
+        s
     }
 
     fn make_request(&mut self, bio: Bio, arrived: Instant, limit: Option<u32>) {

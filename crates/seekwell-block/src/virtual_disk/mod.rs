@@ -36,6 +36,8 @@ const NEIGHBOUR: u32 = 10;
 const PAGE: u64 = 8;
 /// Pages written back in one bio, at most.
 const RUN: u64 = 256;
+/// Neighbours go on while the guest rests; of a longer rest they are given the end.
+const CATCH_UP: Nanos = Nanos::from_secs(10);
 /// Ids of bios: commands below, then what the disk sends for itself.
 const WRITE_BACK: u64 = 1 << 32;
 const CROWD: u64 = 1 << 48;
@@ -300,6 +302,11 @@ impl<B: BioSink> Device for VirtualDisk<B> {
     fn accept(&mut self, now: Instant, command: Command) -> Accept {
         if self.outstanding >= self.facts.depth {
             return Accept::Busy;
+        }
+        let rests = self.outstanding == 0 && self.write_backs == 0 && self.cache.dirty() == 0;
+        if rests {
+            let late = Instant(now.0.saturating_sub(CATCH_UP.0));
+            self.now = self.now.max(late);
         }
         self.outstanding += 1;
         self.busy_since.get_or_insert(now);

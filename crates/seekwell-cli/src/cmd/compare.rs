@@ -56,6 +56,7 @@ pub fn run(a: &Compare, quiet: bool) -> Result<(), Failure> {
     for w in plans.iter().flat_map(Plan::warnings) {
         note(quiet, w);
     }
+    setups::memory(&a.bench, &USUAL, quiet)?;
     let groups = setups::of(&a.bench, &USUAL)?;
     let labels = setups::labels(&a.bench, &USUAL)?;
     for n in setups::time_notes(&a.bench, &groups) {

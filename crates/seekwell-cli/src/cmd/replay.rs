@@ -60,6 +60,7 @@ pub fn run(a: &Replay, quiet: bool) -> Result<(), Failure> {
     Out::check(output)?;
     Out::apart(output, setups::files(&a.bench).chain([&*a.file]))?;
     let plan = plan(a)?;
+    setups::memory(&a.bench, &setups::USUAL, quiet)?;
     let groups = setups::of(&a.bench, &setups::USUAL)?;
     let labels = setups::labels(&a.bench, &setups::USUAL)?;
     for n in setups::time_notes(&a.bench, &groups) {

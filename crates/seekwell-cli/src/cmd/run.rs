@@ -143,6 +143,7 @@ pub fn early(stopped: &[String]) -> Result<(), Failure> {
 }
 
 fn simulated(a: &Run, plan: &Plan, quiet: bool) -> Result<(), Failure> {
+    setups::memory(&a.bench, &setups::USUAL, quiet)?;
     let groups = setups::of(&a.bench, &setups::USUAL)?;
     let labels = setups::labels(&a.bench, &setups::USUAL)?;
     for n in setups::time_notes(&a.bench, &groups) {

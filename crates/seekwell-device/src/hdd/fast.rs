@@ -5,10 +5,11 @@
 //! cost drawn times instead of whole revolutions. Commands are served in order of arrival; the gain
 //! from reordering is a divisor on the positioning time. Mark results obtained with it.
 
+use super::clock::Clock;
 use super::closed::{ClosedForms, DESTAGE_GAMMA};
 use super::params::HddParams;
 use super::seek::SeekTable;
-use super::{Finish, Ticks, instant, ticks, ticks_ms};
+use super::{Finish, Ticks, ticks_ms};
 use crate::constant::out_of_range;
 use crate::error::ParamError;
 use libm::pow;
@@ -22,6 +23,7 @@ use seekwell_core::{Instant, Nanos, Op, Sector};
 pub struct FastHdd {
     facts: DeviceFacts,
     rng: Pcg64Mcg,
+    clock: Clock,
     table: SeekTable,
     cylinders: u64,
     turn: Ticks,
@@ -96,6 +98,7 @@ impl FastHdd {
                 )
             },
             rng: rng::stream(seed, "hdd-fast"),
+            clock: Clock::default(),
             table: SeekTable::new(closed.curve(), cylinders),
             cylinders: u64::from(cylinders),
             turn: closed.geometry().turn(),
@@ -129,6 +132,16 @@ impl FastHdd {
         let d = (moved / u128::from(self.facts.capacity.0)) as u32;
         let drawn = u128::from(self.rng.next_u64()) * u128::from(self.turn);
         self.table.ticks(d) + (drawn >> 64) as Ticks
+    }
+
+    /// Moves the clock's origin along. Nothing happens by itself here that is not worked out later.
+    #[cold]
+    fn follow(&mut self, now: Instant) {
+        let untaken = self.finished.last().map(|f| f.at);
+        let by = self.clock.step(now, true, untaken);
+        self.clock.shift(by);
+        by.time(&mut self.free);
+        self.finished.iter_mut().for_each(|f| by.time(&mut f.at));
     }
 
     /// Destages in the time the mechanism had nothing else to do.
@@ -213,7 +226,10 @@ impl Device for FastHdd {
         if self.finished.len() >= self.facts.depth as usize {
             return Accept::Busy;
         }
-        let t = ticks(now);
+        if self.clock.beyond(now) {
+            self.follow(now);
+        }
+        let t = self.clock.ticks(now);
         self.idle_until(t);
         let (lba, n) = (command.sector.0, command.sectors.0);
         let error = out_of_range(&command, self.facts.capacity);
@@ -250,11 +266,11 @@ impl Device for FastHdd {
         Accept::Accepted
     }
     fn next_event(&self) -> Option<Instant> {
-        self.finished.last().map(|f| instant(f.at))
+        self.finished.last().map(|f| self.clock.instant(f.at))
     }
     fn advance(&mut self, to: Instant, out: &mut Vec<Done>) {
         while let Some(f) = self.finished.last() {
-            let at = instant(f.at);
+            let at = self.clock.instant(f.at);
             if at > to {
                 break;
             }

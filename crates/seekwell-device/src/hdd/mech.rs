@@ -102,6 +102,11 @@ impl Mech {
         self.turn
     }
 
+    /// Phase at the clock's origin.
+    pub fn phase_mut(&mut self) -> &mut Ticks {
+        &mut self.phase
+    }
+
     /// Time over `cyl` cylinders from the arm, without head switch and settling.
     #[inline]
     pub fn seek(&self, cyl: u32) -> Ticks {
@@ -128,7 +133,8 @@ impl Mech {
     /// Platter phase at `t`, in ticks behind the index mark.
     #[inline]
     pub fn phase_at(&self, t: Ticks) -> Ticks {
-        self.by_turn.rest(t.wrapping_add(self.phase))
+        // Ticks end at half their range, and the phase is below a turn.
+        self.by_turn.rest(t + self.phase)
     }
 
     /// Wait from phase `psi` until `theta` comes round.

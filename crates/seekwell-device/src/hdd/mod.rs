@@ -10,6 +10,7 @@
 //! adaptive segmentation. Data over the link overlap the mechanism; the link is a resource only
 //! for cache hits. Read-ahead does not count as busy time.
 
+mod clock;
 mod closed;
 mod dirty;
 mod fast;
@@ -30,6 +31,7 @@ pub use seek::{SeekCurve, SeekForm};
 
 use crate::constant::out_of_range;
 use crate::error::ParamError;
+use clock::Clock;
 use dirty::{Dirty, Flight};
 use mech::Mech;
 use queue::{Queued, Rules};
@@ -47,21 +49,9 @@ pub(crate) type Ticks = u64;
 const TICK_BITS: u32 = 10;
 /// No event.
 const NEVER: Ticks = Ticks::MAX;
-/// The model's clock ends after 104 days; later times count as this.
-const LAST: Ticks = Ticks::MAX >> 1;
 
 pub(crate) fn ticks_ms(ms: f64) -> Ticks {
     libm::round(ms * 1_024_000_000.0) as Ticks
-}
-fn ticks(t: Instant) -> Ticks {
-    if t.0 > LAST >> TICK_BITS {
-        LAST
-    } else {
-        t.0 << TICK_BITS
-    }
-}
-fn instant(t: Ticks) -> Instant {
-    Instant(t.div_ceil(1 << TICK_BITS))
 }
 /// Uniform in [0, 1).
 fn unit(rng: &mut Pcg64Mcg) -> f64 {
@@ -131,6 +121,7 @@ struct Costs {
 pub struct Hdd {
     facts: DeviceFacts,
     rng: Pcg64Mcg,
+    clock: Clock,
     mech: Mech,
     segments: Segments,
     dirty: Dirty,
@@ -183,6 +174,7 @@ impl Hdd {
         Ok(Hdd {
             facts,
             rng,
+            clock: Clock::default(),
             mech,
             segments: Segments::new(p.segments_read, p.segments_write, p.segment),
             dirty: Dirty::new(p.wc_sectors, p.wc_cmds, p.destage_window, disorder),
@@ -267,6 +259,23 @@ impl Hdd {
         self.complete(at, arrived, id, false);
     }
 
+    /// Gives what is completed up to `to`.
+    fn take(&mut self, to: Instant, out: &mut Vec<Done>) {
+        while let Some(f) = self.finished.last() {
+            let at = self.clock.instant(f.at);
+            if at > to {
+                break;
+            }
+            out.push(Done {
+                id: f.id,
+                at,
+                error: f.error,
+            });
+            self.outstanding -= 1;
+            self.finished.pop();
+        }
+    }
+
     /// Handles what happens by itself up to `to`.
     fn run_to(&mut self, to: Ticks) {
         while self.next <= to {
@@ -281,7 +290,7 @@ impl Device for Hdd {
         if self.outstanding >= self.facts.depth || self.flush.is_some() {
             return Accept::Busy;
         }
-        let t = ticks(now);
+        let t = self.ticks(now);
         self.run_to(t);
         self.outstanding += 1;
         self.host_at = self.host_at.max(t);
@@ -303,23 +312,18 @@ impl Device for Hdd {
     fn next_event(&self) -> Option<Instant> {
         let done = self.finished.last().map_or(NEVER, |f| f.at);
         let t = done.min(self.next);
-        (t != NEVER).then(|| instant(t))
+        (t != NEVER).then(|| self.clock.instant(t))
     }
 
     fn advance(&mut self, to: Instant, out: &mut Vec<Done>) {
-        self.run_to(if to == Instant::FAR { LAST } else { ticks(to) });
-        while let Some(f) = self.finished.last() {
-            let at = instant(f.at);
-            if at > to {
-                break;
-            }
-            out.push(Done {
-                id: f.id,
-                at,
-                error: f.error,
-            });
-            self.outstanding -= 1;
-            self.finished.pop();
+        // Beyond the reach of ticks there is at most what the disk does by itself.
+        let reach = self.clock.ticks(to);
+        self.run_to(reach);
+        self.take(to, out);
+        if to != Instant::FAR && self.clock.beyond(to) {
+            let t = self.ticks(to);
+            self.run_to(t);
+            self.take(to, out);
         }
     }
 

@@ -55,6 +55,11 @@ impl ReadAhead {
         self.left = mech.at.left;
     }
 
+    /// When the stretch it is on starts.
+    pub fn start_mut(&mut self) -> &mut Ticks {
+        &mut self.start
+    }
+
     /// Sectors of this stretch before the limit.
     fn len(&self) -> u32 {
         u64::from(self.left).min(self.limit.saturating_sub(self.lba)) as u32

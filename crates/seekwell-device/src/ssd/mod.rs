@@ -39,3 +39,26 @@ pub(crate) fn state_scale(preset: &mut Preset) {
         );
     }
 }
+
+/// Bytes of the tables of a drive with these parameters, as far as they grow with them; 0 if it
+/// makes no drive.
+pub(crate) fn footprint(preset: &Preset) -> u64 {
+    let Ok(p) = SsdParams::from_preset(preset) else {
+        return 0;
+    };
+    let map = if p.map_cache == 0 {
+        0
+    } else {
+        p.pages.div_ceil(map_cache::COVERS) * 16
+    };
+    let ring = (2 * u64::from(p.read_ahead)).next_power_of_two() * 8;
+    if p.detailed {
+        let Ok((q, _)) = detailed::scaled(&p) else {
+            return 0;
+        };
+        let slots = u64::from(q.buffer) + u64::from(q.units) * 2 * u64::from(q.k);
+        return detailed::table_bytes(&q) + map + ring + slots * 32;
+    }
+    let regions = p.pages.div_ceil(regions::REGION) / 4;
+    map + ring * streams::STREAMS as u64 + u64::from(p.buffer) * 32 + regions
+}

@@ -36,6 +36,13 @@ pub enum OptionError {
 
 const OPTIONS: &str = "memory, cache, cores, fs, barriers, aged, without, limit";
 
+/// Largest memory and cache, bytes: 4 TiB, 2^30 pages.
+const MEMORY_MAX: u64 = 4 << 40;
+/// Longest mean run of an aged file system, blocks: no run is longer than a group.
+const RUN_MAX: u32 = 32_768;
+/// Longest limit, seconds: 31 years.
+const LIMIT_MAX_S: u64 = 1_000_000_000;
+
 /// Where a named mechanism is switched off.
 type Switch = fn(&mut Ablations) -> &mut bool;
 
@@ -83,12 +90,12 @@ impl WorldSetup {
         let c = &mut self.config;
         match name {
             "memory" => {
-                let n = bytes(value).filter(|n| *n >= 16 << 20);
-                c.memory_bytes = n.ok_or_else(|| bad("a size of at least 16M (2G, 512M)"))?;
+                let n = bytes(value).filter(|n| (16 << 20..=MEMORY_MAX).contains(n));
+                c.memory_bytes = n.ok_or_else(|| bad("a size of 16M to 4096G (2G, 512M)"))?;
             }
             "cache" => {
-                let n = bytes(value).filter(|n| *n >= 1 << 20);
-                c.cache_bytes = Some(n.ok_or_else(|| bad("a size of at least 1M (2G, 512M)"))?);
+                let n = bytes(value).filter(|n| (1 << 20..=MEMORY_MAX).contains(n));
+                c.cache_bytes = Some(n.ok_or_else(|| bad("a size of 1M to 4096G (2G, 512M)"))?);
             }
             "cores" => {
                 let n = value.parse().ok().filter(|n| (1..=1024).contains(n));
@@ -109,8 +116,10 @@ impl WorldSetup {
                 })
             }
             "aged" => {
-                let n = value.parse().ok();
-                c.aged_run_blocks = n.ok_or_else(|| bad("a number of blocks (0: fresh)"))?;
+                let n = value.parse().ok().filter(|n| *n <= RUN_MAX);
+                c.aged_run_blocks = n.ok_or_else(|| {
+                    bad("a mean run of 1..=32768 blocks, a group of the file system (0: fresh)")
+                })?;
             }
             "without" => {
                 for m in value.split('+') {
@@ -122,9 +131,9 @@ impl WorldSetup {
                 }
             }
             "limit" => {
-                let n: Option<u64> = value.parse().ok().filter(|n| *n > 0);
-                let s = n.ok_or_else(|| bad("a number of seconds"))?;
-                self.limit = Some(Nanos::from_secs(s.min(1_000_000_000)));
+                let n = value.parse().ok().filter(|n| (1..=LIMIT_MAX_S).contains(n));
+                let s = n.ok_or_else(|| bad("a number of seconds, 1..=1000000000"))?;
+                self.limit = Some(Nanos::from_secs(s));
             }
             _ => return Err(OptionError::Unknown(name.to_owned())),
         }
@@ -173,8 +182,26 @@ mod tests {
     fn bad_options_name_the_remedy() {
         for (text, words) in [
             ("ram=1G", "there is no option `ram`"),
-            ("memory=lots", "a size of at least 16M"),
-            ("memory=99999999999G", "a size of at least 16M"),
+            ("memory=lots", "a size of 16M to 4096G"),
+            ("memory=1M", "a size of 16M to 4096G"),
+            ("memory=4097G", "a size of 16M to 4096G"),
+            ("memory=99999999999G", "a size of 16M to 4096G"),
+            ("memory=-1", "a size of 16M to 4096G"),
+            ("memory=", "a size of 16M to 4096G"),
+            ("cache=0", "a size of 1M to 4096G"),
+            ("cache=18446744073709551615", "a size of 1M to 4096G"),
+            ("cores=1025", "a number of 1..=1024"),
+            ("cores=65537", "a number of 1..=1024"),
+            ("cores=4294967297", "a number of 1..=1024"),
+            ("barriers=maybe", "yes or no"),
+            ("aged=2147483648", "a mean run of 1..=32768 blocks"),
+            ("aged=4294967296", "a mean run of 1..=32768 blocks"),
+            ("aged=-1", "a mean run of 1..=32768 blocks"),
+            ("without=", "one of plugging, readahead"),
+            ("without=noidle+", "one of plugging, readahead"),
+            ("limit=1000000001", "a number of seconds, 1..=1000000000"),
+            ("limit=18446744073709551616", "a number of seconds"),
+            ("limit=1s", "a number of seconds"),
             ("cores=0", "a number of 1..=1024"),
             ("fs=xfs", "ext3 or ext4"),
             ("without=luck", "one of plugging, readahead"),

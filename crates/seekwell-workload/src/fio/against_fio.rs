@@ -55,6 +55,33 @@ fn service_types_choose_the_file() {
     assert!(pairs.iter().all(|p| p[0] == p[1]), "{random}");
 }
 
+/// fio's manual: `:N` behind a random pattern takes a new place after so many calls only, behind a
+/// sequential one it is bytes left out after each call.
+#[test]
+fn runs_from_random_places_and_sequences_with_holes() {
+    let places = |text: &str| -> Vec<u64> {
+        let t = trial(text);
+        calls(&t, &["read"]).iter().map(|c| c.2).collect()
+    };
+    let runs = |more: &str| places(&format!("[r]\nsize=4m\nnumber_ios=64\n{more}"));
+    let on = |p: &[u64]| p.windows(2).filter(|w| w[1] == w[0] + 1).count();
+    let plain = runs("rw=randread\n");
+    let eight = runs("rw=randread:8\n");
+    assert!(on(&plain) < 8, "{plain:?}");
+    assert!((50..=58).contains(&on(&eight)), "{eight:?}");
+    for run in eight.chunks(8).filter(|r| r[0] + 8 <= 1024) {
+        assert!(run.windows(2).all(|w| w[1] == w[0] + 1), "{run:?}");
+    }
+    assert_eq!(runs("rw=randread:1\n"), plain, "one call is no run");
+    let same = runs("rw=randread:4\nrw_sequencer=identical\n");
+    assert!(
+        same.chunks(4).all(|r| r.iter().all(|p| *p == r[0])),
+        "{same:?}"
+    );
+    let holes = places("[r]\nrw=read:8k\nsize=64k\nnumber_ios=8\n");
+    assert_eq!(holes, [0, 3, 6, 9, 12, 15, 0, 3], "and over again");
+}
+
 /// Seen of fio: each direction of a mixed job goes through the file by itself.
 #[test]
 fn reads_and_writes_of_a_mixed_job_have_their_own_places() {

@@ -27,6 +27,13 @@ pub struct Pattern {
     pub trims_first: bool,
     /// At random places.
     pub random: bool,
+    /// Calls from one random place on, one behind the other (rw=randread:8); fewer than 2: each
+    /// call has a place of its own.
+    pub run: u32,
+    /// Bytes left out behind each call of a sequential job (rw=read:8k).
+    pub hole: u64,
+    /// All calls of a run go to its first place (rw_sequencer=identical).
+    pub identical: bool,
 }
 
 /// Lengths of calls.

@@ -83,7 +83,20 @@ pub(super) fn set(job: &mut Job, key: &str, value: Option<&str>) -> Result<Optio
             .ok_or_else(|| format!("{key}={text}: not a time (as 30s)"))
     };
     match key {
-        "rw" | "readwrite" => job.pattern = pattern(key, text)?,
+        "rw" | "readwrite" => {
+            let identical = job.pattern.identical;
+            job.pattern = Pattern {
+                identical,
+                ..pattern(key, text)?
+            };
+        }
+        "rw_sequencer" => {
+            job.pattern.identical = match text {
+                "sequential" => false,
+                "identical" => true,
+                _ => return Err(format!("{key}={text}: one of sequential, identical")),
+            }
+        }
         "rwmixread" => job.mix_read = number(0, 100)? as u32,
         "rwmixwrite" => job.mix_read = 100 - number(0, 100)? as u32,
         "bs" | "blocksize" => {
@@ -199,10 +212,27 @@ pub(super) fn set(job: &mut Job, key: &str, value: Option<&str>) -> Result<Optio
 }
 
 fn pattern(key: &str, text: &str) -> Result<Pattern, String> {
-    let (random, rest) = match text.strip_prefix("rand") {
-        Some(r) => (true, r),
-        None => (false, text),
+    // Behind a colon: calls from one random place on, or bytes left out behind a sequential call.
+    let (word, more) = match text.split_once(':') {
+        Some((word, more)) => (word, Some(more)),
+        None => (text, None),
     };
+    let (random, rest) = match word.strip_prefix("rand") {
+        Some(r) => (true, r),
+        None => (false, word),
+    };
+    let (mut run, mut hole) = (1, 0);
+    if let Some(more) = more.filter(|_| random) {
+        let n = more.parse().ok().filter(|n| (1..=1 << 20).contains(n));
+        run = n.ok_or_else(|| {
+            format!("{key}={text}: behind the colon stands a number of calls, 1 to 1048576")
+        })?;
+    } else if let Some(more) = more {
+        let n = parse_bytes(more).filter(|n| *n <= 1 << 40);
+        hole = n.ok_or_else(|| {
+            format!("{key}={text}: behind the colon stands a number of bytes to leave out (as 8k)")
+        })?;
+    }
     let (reads, writes, trims) = match rest {
         "read" => (true, false, false),
         "write" => (false, true, false),
@@ -211,7 +241,8 @@ fn pattern(key: &str, text: &str) -> Result<Pattern, String> {
         "trimwrite" => (false, true, true),
         _ => {
             return Err(format!(
-                "{key}={text}: one of read, write, rw, trim, trimwrite, each also with rand before"
+                "{key}={text}: one of read, write, rw, trim, trimwrite, each also with rand before \
+                 and :CALLS (a random place for so many) or :BYTES (left out) behind"
             ));
         }
     };
@@ -221,6 +252,9 @@ fn pattern(key: &str, text: &str) -> Result<Pattern, String> {
         trims,
         trims_first: trims && writes,
         random,
+        run,
+        hole,
+        identical: false,
     })
 }
 

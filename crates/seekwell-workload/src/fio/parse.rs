@@ -254,6 +254,9 @@ fn finish(job: &mut Job, raw: bool, warnings: &mut Vec<String>) -> Result<(), St
     if job.direct && !(offset && used.iter().flatten().all(whole)) {
         return Err("with direct=1 blocks and offset must be multiples of 4096".into());
     }
+    if job.direct && !job.pattern.hole.is_multiple_of(4096) {
+        return Err("with direct=1 what is left out must be a multiple of 4096".into());
+    }
     if job.engine == Engine::Sync && job.depth > 1 {
         warnings.push(format!(
             "job {}: iodepth needs libaio or io_uring; it is 1",

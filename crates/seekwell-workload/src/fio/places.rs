@@ -23,6 +23,8 @@ struct Visited {
     fd: Fd,
     /// Next sequential place of each direction.
     at: [u64; 3],
+    /// Of a run from one random place on: calls left, where the last began and ended.
+    run: (u32, u64, u64),
     /// Bytes begun, in its turn of a sequential service.
     bytes: u64,
     /// Places not yet visited, of random jobs with a map.
@@ -62,6 +64,7 @@ impl Places {
         let fresh = |fd: &Fd| Visited {
             fd: *fd,
             at: [0; 3],
+            run: (0, 0, 0),
             bytes: 0,
             map: Vec::new(),
             seen: Vec::new(),
@@ -136,9 +139,9 @@ impl Places {
         let n = self.pick(m, job);
         let blocks = &job.blocks[dir as usize];
         let (place, len) = if p.random {
-            self.random(m, job, n, blocks)
+            self.run(m, job, n, blocks)
         } else {
-            self.sequential(m, n, dir, blocks)
+            self.sequential(m, job, n, dir, blocks)
         };
         self.ios += 1;
         self.bytes += u64::from(len);
@@ -176,17 +179,47 @@ impl Places {
     fn sequential<M: Machine>(
         &mut self,
         m: &mut M,
+        job: &Job,
         n: usize,
         dir: Dir,
         blocks: &Blocks,
     ) -> (u64, u32) {
         let mut at = self.files[n].at[dir as usize];
-        if at + u64::from(blocks.min()) > self.each {
+        if at > 0 {
+            at = at.saturating_add(job.pattern.hole);
+        }
+        if at.saturating_add(u64::from(blocks.min())) > self.each {
             at = 0;
         }
         let len = self.length(m, blocks, self.each - at);
         self.files[n].at[dir as usize] = at + u64::from(len);
         (at, len)
+    }
+
+    /// A random place, or the next of a run from one on: a run ends early at the file's end.
+    fn run<M: Machine>(&mut self, m: &mut M, job: &Job, n: usize, blocks: &Blocks) -> (u64, u32) {
+        let (left, began, ended) = self.files[n].run;
+        let at = if job.pattern.identical { began } else { ended };
+        if left > 0 && at + u64::from(blocks.min()) <= self.each {
+            let len = self.length(m, blocks, self.each - at);
+            self.files[n].run = (left - 1, at, at + u64::from(len));
+            self.visit(n, at, len);
+            return (at, len);
+        }
+        let (at, len) = self.random(m, job, n, blocks);
+        let left = job.pattern.run.saturating_sub(1);
+        self.files[n].run = (left, at, at + u64::from(len));
+        (at, len)
+    }
+
+    /// A call of a run counts as a visit where those are kept.
+    fn visit(&mut self, n: usize, at: u64, len: u32) {
+        let unit = u64::from(self.unit);
+        let seen = &mut self.files[n].seen;
+        let to = (at + u64::from(len)).div_ceil(unit).min(seen.len() as u64);
+        if let Some(those) = seen.get_mut((at / unit) as usize..to as usize) {
+            those.fill(true);
+        }
     }
 
     fn random<M: Machine>(
@@ -208,7 +241,7 @@ impl Places {
             return (fits - fits % unit, len);
         }
         let f = &mut self.files[n];
-        let fixed = blocks.fixed() && len == self.unit;
+        let fixed = blocks.fixed() && len == self.unit && job.pattern.run < 2;
         let place = loop {
             let Some(place) = f.map.pop() else {
                 f.map = (0..count as u32).collect();

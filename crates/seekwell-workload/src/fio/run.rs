@@ -6,7 +6,7 @@ use crate::fail::{Context, Fail, Outcome};
 use crate::machine::{Aio, AioDone, AioOp, AioRequest, Fd, How, Machine};
 use crate::note::{Mark, Running};
 use crate::scripts::common::*;
-use seekwell_core::{Advice, CgroupId, Instant, NSEC_PER_SEC, Nanos, OpenFlags};
+use seekwell_core::{Advice, CgroupId, Errno, Instant, NSEC_PER_SEC, Nanos, OpenFlags};
 
 /// What the clones of a section did, ramps not counted.
 #[derive(Clone, Copy, Default)]
@@ -42,10 +42,11 @@ struct Section {
 /// The script of a job file.
 pub(crate) async fn run<M: Machine>(m: &mut M, file: &JobFile, dir: &str) -> Outcome {
     m.mark(Mark::Phase("lay out"));
+    let mut told = false;
     for (n, job) in file.jobs.iter().enumerate().filter(|j| !j.1.raw) {
         for clone in 0..job.numjobs {
             for path in paths(dir, n, job, clone) {
-                prepare(m, job, &path).await?;
+                prepare(m, job, &path, &mut told).await?;
             }
         }
     }
@@ -137,7 +138,8 @@ fn paths(dir: &str, n: usize, job: &Job, clone: u32) -> Vec<String> {
 }
 
 /// What is read, or overwritten, is laid out and synced; what is written has its blocks.
-async fn prepare<M: Machine>(m: &mut M, job: &Job, path: &str) -> Outcome {
+/// `told`: that the file system gives no blocks beforehand has been said.
+async fn prepare<M: Machine>(m: &mut M, job: &Job, path: &str, told: &mut bool) -> Outcome {
     let need = job.offset + job.each();
     let there = m.stat(path).await.map_or(0, |s| s.len);
     if there >= need {
@@ -145,8 +147,15 @@ async fn prepare<M: Machine>(m: &mut M, job: &Job, path: &str) -> Outcome {
     }
     let fd = open(m, path, OpenFlags::CREATE).await?;
     if job.fallocate {
-        let done = m.fallocate(fd, 0, need).await;
-        done.doing(|| format!("give {need} bytes to {path}"))?;
+        match m.fallocate(fd, 0, need).await {
+            // ext3 has none. fio says so and goes on: writes find their blocks themselves.
+            Err(Errno::EOPNOTSUPP) => {
+                if !std::mem::replace(told, true) {
+                    m.mark(Mark::Other("goes on without fallocate"));
+                }
+            }
+            done => done.doing(|| format!("give {need} bytes to {path}"))?,
+        }
     }
     if job.pattern.reads || job.overwrite {
         let mut off = 0;
@@ -202,7 +211,7 @@ async fn task<M: Machine>(mut m: M, job: Job, files: Vec<String>, section: Secti
                     "job {}: {each} bytes at {} of a device of {len}",
                     job.name, job.offset
                 ),
-                errno: seekwell_core::Errno::ENOSPC,
+                errno: Errno::ENOSPC,
             });
         }
         each = if each == 0 { room } else { each };

@@ -145,6 +145,22 @@ fn what_is_wrong_is_named_with_its_line() {
             "line 2: rw=trimread: one of read",
         ),
         (
+            "[a]\nrw=randread:0\nsize=1m\n",
+            "behind the colon stands a number of calls",
+        ),
+        (
+            "[a]\nrw=read:many\nsize=1m\n",
+            "behind the colon stands a number of bytes",
+        ),
+        (
+            "[a]\nrw=read:1k\nsize=1m\ndirect=1\n",
+            "what is left out must be a multiple of 4096",
+        ),
+        (
+            "[a]\nrw=randread:8\nsize=1m\nrw_sequencer=backwards\n",
+            "one of sequential, identical",
+        ),
+        (
             "[a]\nrw=trim\nsize=1m\n",
             "line 1: job a: a file cannot be trimmed",
         ),

@@ -1,0 +1,191 @@
+//! Tasks asleep for want of a tag, or until a frozen queue thaws.
+//!
+//! An open loop past saturation has the whole rest of its trace asleep here: a task is found by its
+//! number, and the next to wake at the head of what it waits for, however many wait behind it.
+
+use super::submit::Deed;
+use seekwell_core::{Bio, Instant, TaskId};
+use std::collections::{BTreeMap, VecDeque};
+
+/// What a sleeping task waits for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Need {
+    /// A tag of this hardware context under this limit.
+    Tag { hctx: usize, limit: Option<u32> },
+    /// The end of a freeze.
+    Thaw,
+}
+
+/// A task asleep.
+#[derive(Debug)]
+pub(super) struct Sleeper {
+    pub task: TaskId,
+    pub need: Need,
+    pub bio: Bio,
+    pub arrived: Instant,
+    /// What it does after.
+    pub then: VecDeque<Deed>,
+}
+
+/// Those that wait for the same, longest first: when each fell asleep, and its slot.
+#[derive(Debug)]
+struct Queue {
+    need: Need,
+    line: VecDeque<(u64, u32)>,
+}
+
+/// All of a queue's.
+#[derive(Debug, Default)]
+pub(super) struct Sleepers {
+    slots: Vec<Option<Sleeper>>,
+    free: Vec<u32>,
+    by_task: BTreeMap<TaskId, u32>,
+    /// Few: one for each need somebody has. An empty one serves the next need that comes up.
+    queues: Vec<Queue>,
+    fell_asleep: u64,
+    /// Entries looked at, for tests: what a sleeper costs must not grow with their number.
+    looked: u64,
+}
+
+impl Sleepers {
+    pub fn len(&self) -> usize {
+        self.by_task.len()
+    }
+    pub fn is_empty(&self) -> bool {
+        self.by_task.is_empty()
+    }
+    /// Entries looked at or moved so far.
+    pub fn looked(&self) -> u64 {
+        self.looked
+    }
+    /// Does this task sleep?
+    pub fn has(&self, task: TaskId) -> bool {
+        !self.by_task.is_empty() && self.by_task.contains_key(&task)
+    }
+    /// This task's list of what it does after, if it sleeps.
+    pub fn then_of(&mut self, task: TaskId) -> Option<&mut VecDeque<Deed>> {
+        if self.by_task.is_empty() {
+            return None;
+        }
+        let slot = *self.by_task.get(&task)?;
+        self.slots[slot as usize].as_mut().map(|s| &mut s.then)
+    }
+    /// Puts a task to sleep, which does not yet.
+    pub fn push(&mut self, s: Sleeper) {
+        let (task, need) = (s.task, s.need);
+        let slot = match self.free.pop() {
+            Some(i) => {
+                self.slots[i as usize] = Some(s);
+                i
+            }
+            None => {
+                self.slots.push(Some(s));
+                (self.slots.len() - 1) as u32
+            }
+        };
+        let before = self.by_task.insert(task, slot);
+        debug_assert!(before.is_none(), "a task sleeps once");
+        self.fell_asleep += 1;
+        self.looked += self.queues.len() as u64;
+        let same = self.queues.iter().position(|q| q.need == need);
+        let i = match same.or_else(|| self.queues.iter().position(|q| q.line.is_empty())) {
+            Some(i) => i,
+            None => {
+                let line = VecDeque::new();
+                self.queues.push(Queue { need, line });
+                self.queues.len() - 1
+            }
+        };
+        self.queues[i].need = need;
+        self.queues[i].line.push_back((self.fell_asleep, slot));
+    }
+    /// Takes the one that has slept longest of those whose need is met.
+    pub fn wake(&mut self, met: impl Fn(Need) -> bool) -> Option<Sleeper> {
+        if self.by_task.is_empty() {
+            return None;
+        }
+        self.looked += self.queues.len() as u64;
+        let mut first: Option<(u64, usize)> = None;
+        for (i, q) in self.queues.iter().enumerate() {
+            if let Some(head) = q.line.front()
+                && first.is_none_or(|f| head.0 < f.0)
+                && met(q.need)
+            {
+                first = Some((head.0, i));
+            }
+        }
+        let (_, slot) = self.queues[first?.1].line.pop_front()?;
+        self.free.push(slot);
+        let s = self.slots[slot as usize].take()?;
+        self.by_task.remove(&s.task);
+        Some(s)
+    }
+    /// A task that was woken sleeps again: what it had left to do comes after.
+    pub fn goes_on_later(&mut self, task: TaskId, rest: &mut VecDeque<Deed>) -> bool {
+        let Some(then) = self.then_of(task) else {
+            return false;
+        };
+        let moved = if then.is_empty() {
+            std::mem::swap(then, rest);
+            1
+        } else {
+            then.append(rest);
+            then.len() as u64
+        };
+        self.looked += moved;
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use seekwell_core::{Flags, Op};
+
+    fn sleeper(task: u32, need: Need) -> Sleeper {
+        let task = TaskId(task);
+        Sleeper {
+            task,
+            need,
+            bio: Bio::new(0, task, Op::Read, Flags::empty(), 0, 8),
+            arrived: Instant::START,
+            then: VecDeque::new(),
+        }
+    }
+    const fn tag(limit: u32) -> Need {
+        Need::Tag {
+            hctx: 0,
+            limit: Some(limit),
+        }
+    }
+
+    #[test]
+    fn the_longest_asleep_of_those_that_can_go_on_wakes_first() {
+        let mut all = Sleepers::default();
+        for (task, need) in [(1, tag(4)), (2, Need::Thaw), (3, tag(8)), (4, tag(4))] {
+            all.push(sleeper(task, need));
+        }
+        let mut next = |met: &[Need]| all.wake(|n| met.contains(&n)).map(|s| s.task.0);
+        assert_eq!(next(&[]), None);
+        assert_eq!(next(&[tag(8)]), Some(3));
+        assert_eq!(next(&[tag(4), Need::Thaw]), Some(1));
+        assert_eq!(next(&[tag(4), Need::Thaw]), Some(2));
+        assert_eq!(next(&[tag(4), Need::Thaw]), Some(4));
+        assert!(all.is_empty() && all.wake(|_| true).is_none());
+        // A line that emptied serves another need.
+        all.push(sleeper(5, tag(99)));
+        assert_eq!(all.queues.len(), 3);
+        assert!(all.has(TaskId(5)) && !all.has(TaskId(1)));
+    }
+
+    #[test]
+    fn what_a_woken_task_has_left_moves_at_once() {
+        let mut all = Sleepers::default();
+        all.push(sleeper(1, tag(4)));
+        let mut rest: VecDeque<Deed> = (0..1000).map(|_| Deed::Plug).collect();
+        let before = all.looked();
+        assert!(all.goes_on_later(TaskId(1), &mut rest));
+        assert!(rest.is_empty() && all.looked() - before == 1);
+        assert!(!all.goes_on_later(TaskId(2), &mut rest));
+    }
+}

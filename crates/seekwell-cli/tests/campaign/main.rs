@@ -1,0 +1,130 @@
+//! Mutated inputs and specifications through the built binary: whatever it is given, it ends by
+//! itself, within bounds of CPU time and memory, with an exit code that its help lists and with a
+//! message where something is wrong.
+//!
+//! A few hundred in a usual run; `SEEKWELL_CAMPAIGN=31000,12000` asks for so many inputs and
+//! specifications, `SEEKWELL_CAMPAIGN_FROM=N,M` begins with those numbers. Each number makes its own
+//! input, so that a failure is made again by its number alone.
+
+mod inputs;
+mod specs;
+
+use rand::{Rng, RngCore};
+use seekwell_core::rng::{Pcg64Mcg, stream};
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+/// Bytes of private memory, and seconds of a CPU, that a run may take. The bound on memory is one
+/// on what is written to it or could be: stricter than one on what is resident.
+const MEMORY_KIB: u32 = 256 << 10;
+const CPU_S: u32 = 20;
+/// Exit codes of the help that an end by itself may have.
+const CODES: [i32; 5] = [0, 1, 2, 3, 4];
+
+/// A random stream of a round, and what is wanted of it.
+pub struct Dice(Pcg64Mcg);
+
+impl Dice {
+    fn new(what: &str, round: u64) -> Self {
+        Dice(stream(round, what))
+    }
+    /// Below `n`.
+    pub fn below(&mut self, n: usize) -> usize {
+        self.0.random_range(0..n.max(1))
+    }
+    /// True once in `n` times.
+    pub fn once_in(&mut self, n: usize) -> bool {
+        self.below(n) == 0
+    }
+    /// One of these.
+    pub fn of<'a, T: ?Sized>(&mut self, all: &[&'a T]) -> &'a T {
+        all[self.below(all.len())]
+    }
+    /// Any byte.
+    pub fn byte(&mut self) -> u8 {
+        self.0.next_u32() as u8
+    }
+}
+
+/// A file of the project.
+pub fn project(path: &str) -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+        .join("../..")
+        .join(path)
+}
+
+/// Where files of the campaign lie.
+pub fn scratch(name: &str) -> String {
+    let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("campaign-{name}"));
+    path.display().to_string()
+}
+
+/// Runs the binary with these arguments; what is wrong with how it ended, if anything.
+fn wrong(args: &[String]) -> Option<String> {
+    let limits = format!("ulimit -c 0; ulimit -d {MEMORY_KIB}; ulimit -t {CPU_S}; exec \"$@\"");
+    let out = Command::new("sh")
+        .args(["-c", &limits, "sh", env!("CARGO_BIN_EXE_seekwell")])
+        .args(args)
+        .env("COLUMNS", "100")
+        .env("RUST_BACKTRACE", "0")
+        .stdin(Stdio::null())
+        .output()
+        .expect("a shell");
+    let err = String::from_utf8_lossy(&out.stderr);
+    let last = err.lines().last().unwrap_or_default();
+    let Some(code) = out.status.code() else {
+        return Some(format!("{}: {last}", out.status));
+    };
+    if err.contains("panicked") {
+        let line = err.lines().find(|l| l.contains("panicked"));
+        return Some(format!("{}: {last}", line.unwrap_or_default()));
+    }
+    if !CODES.contains(&code) {
+        return Some(format!("exit code {code}: {last}"));
+    }
+    if code >= 2 && !err.contains("error: ") {
+        return Some(format!("exit code {code} without a message: {err}"));
+    }
+    None
+}
+
+/// Numbers of an environment variable, or these.
+fn numbers(name: &str, default: [u64; 2]) -> [u64; 2] {
+    let Ok(text) = std::env::var(name) else {
+        return default;
+    };
+    let n: Vec<u64> = text.split(',').filter_map(|n| n.trim().parse().ok()).collect();
+    match n.as_slice() {
+        [a, b] => [*a, *b],
+        _ => panic!("{name}={text}: two numbers with a comma"),
+    }
+}
+
+/// Makes and runs rounds; all that went wrong, at once.
+fn rounds(kind: usize, what: &str, make: impl Fn(&mut Dice, u64) -> Vec<String>) {
+    let n = numbers("SEEKWELL_CAMPAIGN", [200, 100])[kind];
+    let from = numbers("SEEKWELL_CAMPAIGN_FROM", [0, 0])[kind];
+    let mut bad = Vec::new();
+    for round in from..from + n {
+        let args = make(&mut Dice::new(what, round), round);
+        if let Some(why) = wrong(&args) {
+            println!("{what} {round}: {why}\n  seekwell {}", args.join(" "));
+            bad.push(round);
+        }
+    }
+    assert!(bad.is_empty(), "{} of {n} {what}: {bad:?}", bad.len());
+    println!("{n} {what}, from {from}");
+}
+
+#[test]
+fn mutated_inputs() {
+    let seeds = inputs::seeds();
+    rounds(0, "inputs", |d, round| inputs::args(&seeds, d, round));
+}
+
+#[test]
+fn mutated_specifications() {
+    let trace = scratch("fixed.csv");
+    std::fs::write(&trace, specs::TRACE).expect("scratch file");
+    rounds(1, "specifications", |d, _| specs::args(d, &trace));
+}

@@ -1,0 +1,66 @@
+//! A run second by second, without those in which nothing happened.
+
+use serde::{Deserialize, Serialize};
+
+/// Entries of a run's series at most: a day of work.
+pub const SECONDS_MAX: usize = 86_400;
+
+/// One second of the run in which something completed.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Second {
+    /// Which: whole seconds since the start.
+    #[serde(default)]
+    pub at_s: u64,
+    /// Reads completed.
+    pub reads: u64,
+    /// Writes completed.
+    pub writes: u64,
+    /// Bytes completed.
+    pub bytes: u64,
+    /// Sum of latencies, ns.
+    pub latency_sum_ns: u64,
+    /// Largest latency, ns.
+    pub latency_max_ns: u64,
+}
+
+impl Second {
+    /// That second of a series in order of time, made if need be; `None` if the series is full.
+    pub(crate) fn of(all: &mut Vec<Second>, at_s: u64) -> Option<&mut Second> {
+        // Completions come in order of time, save for a few.
+        let i = match all.last() {
+            Some(last) if last.at_s < at_s => all.len(),
+            Some(last) if last.at_s == at_s => all.len() - 1,
+            _ => all.partition_point(|s| s.at_s < at_s),
+        };
+        if all.get(i).is_none_or(|s| s.at_s != at_s) {
+            if all.len() >= SECONDS_MAX {
+                return None;
+            }
+            let fresh = Second {
+                at_s,
+                ..Second::default()
+            };
+            all.insert(i, fresh);
+        }
+        all.get_mut(i)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::result::Record;
+    use crate::time::{Instant, NSEC_PER_SEC};
+
+    #[test]
+    fn a_pause_of_years_costs_the_series_nothing() {
+        let mut r = Record::default();
+        let years = 50 * 365 * 86_400 * NSEC_PER_SEC;
+        for at in [1_500_000_000, 1_700_000_000, years, 100, years + 1] {
+            let (from, to) = (Instant::at_ns(at - 100), Instant::at_ns(at));
+            r.count(false, 4096, from, to, true);
+        }
+        let told: Vec<_> = r.seconds.iter().map(|s| (s.at_s, s.reads)).collect();
+        assert_eq!(told, [(0, 1), (1, 2), (years / NSEC_PER_SEC, 2)]);
+        assert_eq!(r.seconds[1].latency_sum_ns, 200);
+    }
+}

@@ -1,0 +1,116 @@
+//! What a device takes before it was given a command: how many devices it is made of, and the
+//! memory of their tables.
+//!
+//! Arrays nest, and members multiply: 64 of 64 of 64 fit on a line of text and in no machine. What
+//! one drive takes is worked out from its parameters, without making it.
+
+use crate::catalogue::read_preset;
+use crate::error::DeviceError;
+use crate::preset::Preset;
+use crate::{raid, spec, ssd};
+
+/// Devices that one specification may be made of.
+pub const DEVICES_MAX: u64 = 512;
+/// Bytes that any modelled device takes with its queue, roughly.
+const EACH: u64 = 64 << 10;
+
+/// See the module.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Footprint {
+    /// Devices at the bottom.
+    pub devices: u64,
+    /// Bytes of tables, an estimate from above for all but page maps, which it gives exactly.
+    pub bytes: u64,
+}
+
+/// What the device of a specification takes. It is refused if it is made of more than
+/// [`DEVICES_MAX`].
+pub fn footprint(text: &str) -> Result<Footprint, DeviceError> {
+    let all = of(text)?;
+    if all.devices > DEVICES_MAX {
+        return Err(DeviceError::Spec {
+            spec: text.to_owned(),
+            what: format!("it is made of {} devices", all.devices),
+            remedy: format!("use fewer members: {DEVICES_MAX} together are the most"),
+        });
+    }
+    Ok(all)
+}
+
+fn of(text: &str) -> Result<Footprint, DeviceError> {
+    let preset = read_preset(text)?;
+    let inner = match preset.kind {
+        "raid" | "controller" => raid::member_specs(&preset).map_err(|e| preset.locate(e, text))?,
+        "virtual" => vec![spec::bare(preset.word("over")).to_owned()],
+        _ => {
+            return Ok(Footprint {
+                devices: 1,
+                bytes: EACH.saturating_add(own(&preset)),
+            });
+        }
+    };
+    let mut all = Footprint::default();
+    let mut known: Vec<(&String, Footprint)> = Vec::new();
+    for m in &inner {
+        let one = match known.iter().find(|k| k.0 == m) {
+            Some(k) => k.1,
+            None => {
+                let f = of(m)?;
+                known.push((m, f));
+                f
+            }
+        };
+        all.devices = all.devices.saturating_add(one.devices);
+        all.bytes = all.bytes.saturating_add(one.bytes);
+    }
+    Ok(all)
+}
+
+fn own(preset: &Preset) -> u64 {
+    match preset.kind {
+        "ssd" => ssd::footprint(preset),
+        _ => 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn members_multiply() {
+        let n = |text: &str| footprint(text).map(|f| f.devices);
+        assert_eq!(n("hdd:hitachi-7k200").ok(), Some(1));
+        assert_eq!(n("raid0:members=4").ok(), Some(4));
+        let two = "raid0:members=8,of=(raid5:members=8)";
+        assert_eq!(n(two).ok(), Some(64));
+        let mixed = "raid1:of=(controller:members=3)+hdd:hitachi-7k200";
+        assert_eq!(n(mixed).ok(), Some(4));
+        assert_eq!(n("virtual:over=(raid0:members=6)").ok(), Some(6));
+        let cube = "raid0:members=64,of=(raid0:members=64,of=(raid0:members=64))";
+        let e = footprint(cube).expect_err("too many").to_string();
+        assert!(e.contains("made of 262144 devices"), "{e}");
+        assert!(e.contains("512 together are the most"), "{e}");
+        let deep = (0..9).fold("hdd:hitachi-7k200".to_owned(), |d, _| {
+            format!("raid0:members=1,of=({d})")
+        });
+        let e = footprint(&deep).expect_err("too deep").to_string();
+        assert!(e.contains("more than 8 devices inside each other"), "{e}");
+    }
+
+    #[test]
+    fn a_page_map_is_said_to_the_byte_and_scales() {
+        let f = |text: &str| footprint(text).expect("a drive").bytes;
+        let whole = f("ssd:nvme-dc-2t,variant=detailed,state=steady,scale=1");
+        // 4 bytes for each page of the host and of the flash.
+        assert!((3 << 30..5 << 30).contains(&whole), "{whole}");
+        let eighth = f("ssd:nvme-dc-2t,variant=detailed,state=steady,scale=8");
+        assert!(whole / eighth >= 7 && whole / eighth <= 8, "{eighth}");
+        assert!(f("ssd:nvme-dc-2t,variant=detailed") < 256 << 20);
+        assert!(f("ssd:nvme-dc-2t") < 64 << 20);
+        assert_eq!(
+            f("raid0:members=4,of=(ssd:nvme-dc-2t,variant=detailed)"),
+            4 * f("ssd:nvme-dc-2t,variant=detailed")
+        );
+    }
+}

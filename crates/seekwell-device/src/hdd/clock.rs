@@ -1,0 +1,175 @@
+//! The disk's own clock: ticks of 1/1024 ns behind an origin that moves along.
+//!
+//! 64 bits hold 208 days of ticks and 584 years of nanoseconds. Whoever replays a trace from the
+//! epoch on is 56 years in: the origin follows, in whole nanoseconds, and the platter's phase with
+//! it, so that every figure is exact at any time. What lies further back than [`KEPT`] when that
+//! happens counts as that long ago.
+
+use super::{Hdd, Mech, NEVER, ReadAhead, Ticks};
+use seekwell_core::Instant;
+
+const TICK_BITS: u32 = 10;
+/// The origin moves when a time is this far from it, ns: 52 days. No command takes as long again.
+const REACH: u64 = 1 << 52;
+/// So much of the past is kept then, ns.
+const KEPT: u64 = 1 << 51;
+/// Times farther ahead than ticks reach count as this, ns.
+const LAST: u64 = (Ticks::MAX >> 1) >> TICK_BITS;
+
+/// Where ticks are counted from.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Clock {
+    origin_ns: u64,
+}
+
+impl Clock {
+    /// Is a time too far from the origin for ticks?
+    #[inline]
+    pub fn beyond(&self, t: Instant) -> bool {
+        t.0.saturating_sub(self.origin_ns) > REACH
+    }
+    #[inline]
+    pub fn ticks(&self, t: Instant) -> Ticks {
+        t.0.saturating_sub(self.origin_ns).min(LAST) << TICK_BITS
+    }
+    /// Rounded up.
+    #[inline]
+    pub fn instant(&self, t: Ticks) -> Instant {
+        Instant(self.origin_ns.saturating_add(t.div_ceil(1 << TICK_BITS)))
+    }
+    /// Up to where a disk works before its origin moves.
+    pub const fn reach() -> Ticks {
+        REACH << TICK_BITS
+    }
+    /// How far the origin should move for `now`, in ns, if the disk does nothing by itself
+    /// (`quiet`) or has done so up to [`Clock::reach`], and the first completion that nobody has
+    /// taken yet is at `untaken`.
+    pub fn step(&self, now: Instant, quiet: bool, untaken: Option<Ticks>) -> Shift {
+        let past = now.0.saturating_sub(self.origin_ns);
+        let whole = if quiet { past } else { REACH };
+        let most = untaken.map_or(u64::MAX, |t| t >> TICK_BITS);
+        Shift(whole.saturating_sub(KEPT).min(most))
+    }
+    pub fn shift(&mut self, by: Shift) {
+        self.origin_ns += by.0;
+    }
+}
+
+/// The origin's way, ns.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Shift(u64);
+
+impl Shift {
+    pub fn is_none(self) -> bool {
+        self.0 == 0
+    }
+    /// A time, seen from the new origin.
+    pub fn time(self, t: &mut Ticks) {
+        if *t != NEVER {
+            let by = u128::from(self.0) << TICK_BITS;
+            *t = t.saturating_sub(Ticks::try_from(by).unwrap_or(Ticks::MAX));
+        }
+    }
+    /// A phase of the platter at the origin.
+    pub fn phase(self, phase: &mut Ticks, turn: Ticks) {
+        let at = (u128::from(self.0) << TICK_BITS) + u128::from(*phase);
+        *phase = (at % u128::from(turn)) as Ticks;
+    }
+}
+
+impl Hdd {
+    /// `now` in ticks; the disk has done what it does by itself before the origin moves.
+    #[inline]
+    pub(super) fn ticks(&mut self, now: Instant) -> Ticks {
+        if self.clock.beyond(now) {
+            self.follow(now);
+        }
+        self.clock.ticks(now)
+    }
+
+    #[cold]
+    fn follow(&mut self, now: Instant) {
+        while self.clock.beyond(now) {
+            self.run_to(Clock::reach());
+            let untaken = self.finished.last().map(|f| f.at);
+            let by = self.clock.step(now, self.next == NEVER, untaken);
+            if by.is_none() {
+                return;
+            }
+            self.shift(by);
+        }
+    }
+
+    fn shift(&mut self, by: Shift) {
+        self.clock.shift(by);
+        self.mech.shift(by);
+        self.ra.shift(by);
+        by.time(&mut self.next);
+        for t in [
+            &mut self.link_free,
+            &mut self.host_at,
+            &mut self.write_end.1,
+            &mut self.busy_to,
+        ] {
+            by.time(t);
+        }
+        self.queue.iter_mut().for_each(|q| by.time(&mut q.arrived));
+        self.waiting
+            .iter_mut()
+            .for_each(|w| by.time(&mut w.arrived));
+        self.finished.iter_mut().for_each(|f| by.time(&mut f.at));
+    }
+}
+
+impl Mech {
+    fn shift(&mut self, by: Shift) {
+        let turn = self.turn();
+        by.phase(self.phase_mut(), turn);
+        by.time(&mut self.at.passes);
+    }
+}
+
+impl ReadAhead {
+    fn shift(&mut self, by: Shift) {
+        by.time(self.start_mut());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_phase_is_exact_across_a_shift() {
+        let turn = 8_533_333_333; // 7200 rpm
+        let mut phase = 12_345;
+        let by = Shift(1_700_000_000_000_000_001);
+        by.phase(&mut phase, turn);
+        let ticks = (1_700_000_000_000_000_001_u128 << TICK_BITS) + 12_345;
+        assert_eq!(u128::from(phase), ticks % u128::from(turn));
+    }
+
+    #[test]
+    fn what_lies_behind_the_new_origin_is_long_ago_and_never_stays_never() {
+        let by = Shift(1 << 60);
+        let (mut past, mut never) = (123 << TICK_BITS, NEVER);
+        by.time(&mut past);
+        by.time(&mut never);
+        assert_eq!((past, never), (0, NEVER));
+        let (by, mut t) = (Shift(100), 123 << TICK_BITS);
+        by.time(&mut t);
+        assert_eq!(t, 23 << TICK_BITS);
+    }
+
+    #[test]
+    fn an_untaken_completion_holds_the_origin_back() {
+        let clock = Clock::default();
+        let now = Instant(1 << 60);
+        assert!(clock.beyond(now) && !clock.beyond(Instant(REACH)));
+        assert_eq!(clock.step(now, true, None).0, (1 << 60) - KEPT);
+        assert_eq!(clock.step(now, false, None).0, REACH - KEPT);
+        let untaken = Some(5000 << TICK_BITS);
+        assert_eq!(clock.step(now, true, untaken).0, 5000);
+        assert!(clock.step(now, true, Some(0)).is_none());
+    }
+}
