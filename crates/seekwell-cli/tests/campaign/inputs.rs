@@ -29,7 +29,14 @@ const FIO: [&str; 3] = [
 ];
 
 fn records() -> Vec<Record> {
-    let ops = [Op::Read, Op::Write, Op::Read, Op::Flush, Op::Write, Op::Discard];
+    let ops = [
+        Op::Read,
+        Op::Write,
+        Op::Read,
+        Op::Flush,
+        Op::Write,
+        Op::Discard,
+    ];
     (0..30u64)
         .map(|i| {
             let t = i * 90_000;
@@ -84,9 +91,28 @@ pub fn seeds() -> Vec<Seed> {
             reads,
         });
     };
-    file("crates/seekwell-trace/tests/data/ftrace-6.18.txt", "txt", 300, Reads::Replay);
-    file("crates/seekwell-cli/tests/golden/five.csv", "csv", 99, Reads::Explain);
-    for name in ["deadline", "cfq", "bfq", "noop", "mq-deadline", "kyber", "anticipatory", "row"] {
+    file(
+        "crates/seekwell-trace/tests/data/ftrace-6.18.txt",
+        "txt",
+        300,
+        Reads::Replay,
+    );
+    file(
+        "crates/seekwell-cli/tests/golden/five.csv",
+        "csv",
+        99,
+        Reads::Explain,
+    );
+    for name in [
+        "deadline",
+        "cfq",
+        "bfq",
+        "noop",
+        "mq-deadline",
+        "kyber",
+        "anticipatory",
+        "row",
+    ] {
         let path = format!("cases/{name}.jsonl");
         if project(&path).exists() {
             file(&path, "jsonl", 3, Reads::Explain);
@@ -185,7 +211,15 @@ pub fn args(seeds: &[Seed], d: &mut Dice, round: u64) -> Vec<String> {
     }
     let file = scratch(&format!("input.{}", seed.suffix));
     std::fs::write(&file, &bytes).expect("scratch file");
-    let scheduler = d.of(&["noop", "deadline", "cfq", "none", "mq-deadline", "kyber", "bfq"]);
+    let scheduler = d.of(&[
+        "noop",
+        "deadline",
+        "cfq",
+        "none",
+        "mq-deadline",
+        "kyber",
+        "bfq",
+    ]);
     let device = d.of(&[
         "hdd:hitachi-7k200",
         "ssd:sata3-256-2011",
@@ -206,13 +240,31 @@ pub fn args(seeds: &[Seed], d: &mut Dice, round: u64) -> Vec<String> {
         }
         Reads::Explain => text(&["explain", &file]),
         Reads::Fio => text(&[
-            "run", &file, "-s", scheduler, "-d", device, "--machine", "limit=2", "--threads", "1",
+            "run",
+            &file,
+            "-s",
+            scheduler,
+            "-d",
+            device,
+            "--machine",
+            "limit=2",
+            "--threads",
+            "1",
         ]),
         Reads::Preset if d.once_in(3) => text(&["devices", &file]),
         Reads::Preset => {
             let trace = scratch("preset.csv");
             std::fs::write(&trace, crate::specs::TRACE).expect("scratch file");
-            text(&["replay", &trace, "-s", scheduler, "-d", &file, "--threads", "1"])
+            text(&[
+                "replay",
+                &trace,
+                "-s",
+                scheduler,
+                "-d",
+                &file,
+                "--threads",
+                "1",
+            ])
         }
     }
 }

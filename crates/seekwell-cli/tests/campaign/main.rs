@@ -93,7 +93,10 @@ fn numbers(name: &str, default: [u64; 2]) -> [u64; 2] {
     let Ok(text) = std::env::var(name) else {
         return default;
     };
-    let n: Vec<u64> = text.split(',').filter_map(|n| n.trim().parse().ok()).collect();
+    let n: Vec<u64> = text
+        .split(',')
+        .filter_map(|n| n.trim().parse().ok())
+        .collect();
     match n.as_slice() {
         [a, b] => [*a, *b],
         _ => panic!("{name}={text}: two numbers with a comma"),

@@ -42,7 +42,9 @@ fn device(d: &mut Dice, depth: usize) -> String {
     if depth < 3 && d.once_in(4) {
         let inner = device(d, depth + 1);
         let n = d.of(&VALUES);
-        let kind = d.of(&["raid0", "raid1", "raid5", "raid6", "raid10", "linear", "remap"]);
+        let kind = d.of(&[
+            "raid0", "raid1", "raid5", "raid6", "raid10", "linear", "remap",
+        ]);
         return match d.below(3) {
             0 => format!("virtual:over=({inner}),cache=writeback"),
             1 => format!("controller:of=({inner}),members={n}"),
@@ -51,7 +53,7 @@ fn device(d: &mut Dice, depth: usize) -> String {
     }
     let all = catalogue();
     let one = &all[d.below(all.len())];
-    let mut text = format!("{}:{}", one.kind, one.name);
+    let mut text = one.name.clone();
     let Ok(preset) = read_preset(&text) else {
         return text;
     };
@@ -104,7 +106,16 @@ fn machine(d: &mut Dice) -> String {
             "memory", "cache", "cores", "fs", "barriers", "aged", "without", "limit",
         ]);
         let value = match d.below(3) {
-            0 => d.of(&["ext3", "ext4", "no", "16M", "4096G", "readahead", "32768", "1024"]),
+            0 => d.of(&[
+                "ext3",
+                "ext4",
+                "no",
+                "16M",
+                "4096G",
+                "readahead",
+                "32768",
+                "1024",
+            ]),
             _ => d.of(&VALUES),
         };
         text += &format!("{name}={value},");
@@ -155,9 +166,19 @@ pub fn args(d: &mut Dice, trace: &str) -> Vec<String> {
             all.push(format!("--mode={mode}"));
         }
     }
-    all.extend([format!("--device={device}"), format!("--schedulers={scheduler}")]);
+    all.extend([
+        format!("--device={device}"),
+        format!("--schedulers={scheduler}"),
+    ]);
     if d.once_in(4) {
-        let option = d.of(&["nr-requests", "depth", "max-sectors-kb", "hz", "nomerges", "seed"]);
+        let option = d.of(&[
+            "nr-requests",
+            "depth",
+            "max-sectors-kb",
+            "hz",
+            "nomerges",
+            "seed",
+        ]);
         let value = d.of(&VALUES);
         all.push(format!("--{option}={value}"));
     }

@@ -1,6 +1,7 @@
 //! Drives the built binary as its users do.
 
 mod bad_input;
+mod bounds;
 mod calibrate;
 mod compare;
 mod explain;

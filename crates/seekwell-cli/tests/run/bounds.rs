@@ -1,0 +1,89 @@
+//! Absurd times, sizes and numbers: told, or borne.
+
+use super::{good, scratch, seekwell};
+
+/// Runs, and demands a refusal with these words.
+fn refused(args: &[&str], says: &[&str]) {
+    let r = seekwell(args);
+    assert_eq!(r.code, 2, "{args:?}: {}", r.err);
+    for s in says {
+        assert!(r.err.contains(s), "{args:?}: {}", r.err);
+    }
+}
+
+#[test]
+fn a_trace_from_1970_on_ends_on_every_disk() {
+    let rows = "t_ns,op,sector,sectors\n0,R,400,8\n10000000000000000,W,800,8\n\
+                1700000000000000000,R,1600,8\n";
+    let file = scratch("epoch.csv", rows.as_bytes());
+    let text = good(&["replay", &file, "-q", "-s", "noop,bfq"]);
+    assert!(text.contains("noop") && text.contains("bfq"), "{text}");
+    let late = scratch("late.csv", format!("{rows}9000000000000000001,R,0,8\n").as_bytes());
+    refused(&["replay", &late, "-s", "noop"], &["line 5: record 4", "285 years"]);
+    let long = "t_ns,op,sector,sectors\n0,R,0,4294967295\n";
+    let long = scratch("long.csv", long.as_bytes());
+    let on = ["replay", &long, "-s", "noop", "-d", "hdd:exos-x18"];
+    refused(&on, &["record 1: 4294967295 sectors", "4 GiB"]);
+}
+
+#[test]
+fn every_machine_option_has_its_range() {
+    for (option, says) in [
+        ("aged=2147483648", "a mean run of 1..=32768 blocks"),
+        ("memory=18446744073709551615", "a size of 16M to 4096G"),
+        ("cache=5000G", "a size of 1M to 4096G"),
+        ("cores=65536", "a number of 1..=1024"),
+        ("limit=99999999999", "a number of seconds, 1..=1000000000"),
+        ("barriers=2", "yes or no"),
+        ("fs=btrfs", "ext3 or ext4"),
+        ("without=everything", "one of plugging"),
+    ] {
+        let args = [
+            "compare", "-d", "emmc:motog", "-w", "fs-mark:files=3", "-s", "noop", "--machine", option,
+        ];
+        refused(&args, &["--machine", says]);
+    }
+    for option in [
+        "aged=32768",
+        "memory=4096G",
+        "memory=16M",
+        "cache=4096G",
+        "cache=1M",
+        "cores=1024",
+        "limit=1000000000",
+    ] {
+        let args = [
+            "run", "fs-mark", "-q", "-d", "emmc:motog", "--param", "files=3", "-s", "noop", "--machine",
+            option,
+        ];
+        good(&args);
+    }
+}
+
+#[test]
+fn members_that_multiply_and_devices_that_nest_have_their_bound() {
+    let cube = "raid0:members=64,of=(raid0:members=64,of=(raid0:members=64))";
+    refused(
+        &["replay", "none.csv", "-d", cube, "-s", "noop"],
+        &["made of 262144 devices", "512 together are the most"],
+    );
+    let deep = (0..12).fold("hdd:hitachi-7k200".to_owned(), |d, _| {
+        format!("virtual:over=({d})")
+    });
+    refused(
+        &["replay", "none.csv", "-d", &deep, "-s", "noop"],
+        &["more than 8 devices inside each other"],
+    );
+}
+
+#[test]
+fn a_fio_job_goes_on_where_there_is_no_fallocate() {
+    let job = "[w]\nfilename=t\nsize=1m\ndirect=1\nbs=4k\nrw=randwrite\n";
+    let file = scratch("nofallocate.fio", job.as_bytes());
+    let text = good(&["run", &file, "-q", "-s", "deadline-2.6.18,cfq"]);
+    assert!(text.contains("goes on without fallocate"), "{text}");
+    assert_eq!(text.matches("I/Os/s").count(), 2, "both have their metric: {text}");
+    let job = "[r]\nsize=1m\nbs=4k\nrw=randread:8\n";
+    let file = scratch("runs.fio", job.as_bytes());
+    good(&["run", &file, "-q", "-s", "noop"]);
+}
