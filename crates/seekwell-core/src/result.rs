@@ -3,8 +3,8 @@
 //! A record holds only what the run itself produced; nothing of the wall clock or of the number of
 //! threads is in it, so that equal runs give equal bytes.
 
-use crate::spec::RunSpec;
 pub use crate::seconds::{SECONDS_MAX, Second};
+use crate::spec::RunSpec;
 use crate::time::{Instant, NSEC_PER_SEC};
 use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};

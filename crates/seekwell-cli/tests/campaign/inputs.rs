@@ -128,7 +128,12 @@ pub fn seeds() -> Vec<Seed> {
         "controller-hwraid5-5-bbu",
         "virtual-vm-aged-thin",
     ] {
-        file(&format!("crates/seekwell-device/presets/{name}.toml"), "toml", 999, Reads::Preset);
+        file(
+            &format!("crates/seekwell-device/presets/{name}.toml"),
+            "toml",
+            999,
+            Reads::Preset,
+        );
     }
     for text in FIO {
         all.push(Seed {

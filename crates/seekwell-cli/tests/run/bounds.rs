@@ -18,8 +18,14 @@ fn a_trace_from_1970_on_ends_on_every_disk() {
     let file = scratch("epoch.csv", rows.as_bytes());
     let text = good(&["replay", &file, "-q", "-s", "noop,bfq"]);
     assert!(text.contains("noop") && text.contains("bfq"), "{text}");
-    let late = scratch("late.csv", format!("{rows}9000000000000000001,R,0,8\n").as_bytes());
-    refused(&["replay", &late, "-s", "noop"], &["line 5: record 4", "285 years"]);
+    let late = scratch(
+        "late.csv",
+        format!("{rows}9000000000000000001,R,0,8\n").as_bytes(),
+    );
+    refused(
+        &["replay", &late, "-s", "noop"],
+        &["line 5: record 4", "285 years"],
+    );
     let long = "t_ns,op,sector,sectors\n0,R,0,4294967295\n";
     let long = scratch("long.csv", long.as_bytes());
     let on = ["replay", &long, "-s", "noop", "-d", "hdd:exos-x18"];
@@ -39,7 +45,15 @@ fn every_machine_option_has_its_range() {
         ("without=everything", "one of plugging"),
     ] {
         let args = [
-            "compare", "-d", "emmc:motog", "-w", "fs-mark:files=3", "-s", "noop", "--machine", option,
+            "compare",
+            "-d",
+            "emmc:motog",
+            "-w",
+            "fs-mark:files=3",
+            "-s",
+            "noop",
+            "--machine",
+            option,
         ];
         refused(&args, &["--machine", says]);
     }
@@ -53,7 +67,16 @@ fn every_machine_option_has_its_range() {
         "limit=1000000000",
     ] {
         let args = [
-            "run", "fs-mark", "-q", "-d", "emmc:motog", "--param", "files=3", "-s", "noop", "--machine",
+            "run",
+            "fs-mark",
+            "-q",
+            "-d",
+            "emmc:motog",
+            "--param",
+            "files=3",
+            "-s",
+            "noop",
+            "--machine",
             option,
         ];
         good(&args);
@@ -82,7 +105,11 @@ fn a_fio_job_goes_on_where_there_is_no_fallocate() {
     let file = scratch("nofallocate.fio", job.as_bytes());
     let text = good(&["run", &file, "-q", "-s", "deadline-2.6.18,cfq"]);
     assert!(text.contains("goes on without fallocate"), "{text}");
-    assert_eq!(text.matches("I/Os/s").count(), 2, "both have their metric: {text}");
+    assert_eq!(
+        text.matches("I/Os/s").count(),
+        2,
+        "both have their metric: {text}"
+    );
     let job = "[r]\nsize=1m\nbs=4k\nrw=randread:8\n";
     let file = scratch("runs.fio", job.as_bytes());
     good(&["run", &file, "-q", "-s", "noop"]);
