@@ -50,6 +50,30 @@ impl QueueStats {
         self.seek_sectors += sector.distance(self.head);
         self.head = end;
     }
+    /// The counters as they are at `now`: integrals run on between two changes.
+    pub fn at(&self, now: Instant) -> QueueStats {
+        let mut s = self.clone();
+        s.set_depth(now.max(self.since), self.depth);
+        s
+    }
+    /// What was counted since `before`.
+    pub fn since(&self, before: &QueueStats) -> QueueStats {
+        QueueStats {
+            bios: self.bios - before.bios,
+            requests: self.requests - before.requests,
+            back_merges: self.back_merges - before.back_merges,
+            front_merges: self.front_merges - before.front_merges,
+            joins: self.joins - before.joins,
+            waits: self.waits - before.waits,
+            sectors: self.sectors - before.sectors,
+            seek_sectors: self.seek_sectors - before.seek_sectors,
+            depth_ns: self.depth_ns - before.depth_ns,
+            flushes: self.flushes - before.flushes,
+            packed: self.packed - before.packed,
+            stops: self.stops - before.stops,
+            ..self.clone()
+        }
+    }
     /// Adds the counters of another queue: members of an array.
     pub fn add(&mut self, o: &QueueStats) {
         self.bios += o.bios;

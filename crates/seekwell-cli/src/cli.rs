@@ -58,6 +58,9 @@ pub enum Command {
     /// file system and block layer. --workload takes others from `seekwell workloads`, with
     /// parameters, and fio job files; hdparm and seeker are one reader each, where no scheduler
     /// should make a difference.
+    ///
+    /// The answer is one screen: workloads and schedulers, who is ahead and how far the others are
+    /// behind. --details adds all tables; --json all figures and the verdicts as data.
     Compare(Compare),
     /// Run a program on a modelled machine under several schedulers, or for real in a directory
     ///
@@ -207,9 +210,15 @@ pub struct Compare {
     /// The modelled machine: cores=N, limit=SECONDS
     #[arg(long, value_name = "LIST", default_value = "")]
     pub machine: String,
+    /// All tables: rates, requests, latencies, shares, operations
+    #[arg(long, conflicts_with = "json")]
+    pub details: bool,
     /// Print one JSON document
     #[arg(long)]
     pub json: bool,
+    /// With --json: every second of every run, too
+    #[arg(long, requires = "json")]
+    pub series: bool,
     /// Where to
     #[command(flatten)]
     pub output: Output,
@@ -248,6 +257,9 @@ pub struct Run {
     /// Print one JSON document
     #[arg(long)]
     pub json: bool,
+    /// With --json: every second of every run, too
+    #[arg(long, requires = "json")]
+    pub series: bool,
     /// Where to
     #[command(flatten)]
     pub output: Output,
@@ -287,6 +299,9 @@ pub struct Replay {
     /// Print one JSON document
     #[arg(long)]
     pub json: bool,
+    /// With --json: every second of every run, too
+    #[arg(long, requires = "json")]
+    pub series: bool,
     /// Where to
     #[command(flatten)]
     pub output: Output,

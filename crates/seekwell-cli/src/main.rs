@@ -4,6 +4,7 @@ mod choose;
 mod cli;
 mod cmd;
 mod fail;
+mod json;
 mod memory;
 mod out;
 mod progress;

@@ -143,7 +143,7 @@ impl Out {
     }
     /// Adds a value as one JSON document.
     pub fn json(&mut self, value: &serde_json::Value) -> Result<(), Failure> {
-        self.line(&format!("{value:#}"))
+        self.line(&crate::json::text(value))
     }
     /// Everything is written: a file gets its name now.
     pub fn done(mut self) -> Result<(), Failure> {
@@ -157,8 +157,18 @@ impl Out {
 
 /// Columns to wrap prose to: those of the terminal, at most 100.
 pub fn width() -> usize {
-    let columns = std::env::var("COLUMNS").ok().and_then(|c| c.parse().ok());
-    columns.unwrap_or(100).clamp(40, 100)
+    columns().min(100)
+}
+
+/// Columns that tables may take: COLUMNS, else those of the terminal, else 100.
+pub fn columns() -> usize {
+    let told = std::env::var("COLUMNS").ok().and_then(|c| c.parse().ok());
+    let terminal = || {
+        let stdout = io::stdout();
+        let size = rustix::termios::tcgetwinsize(&stdout).ok()?;
+        Some(usize::from(size.ws_col)).filter(|c| *c > 0)
+    };
+    told.or_else(terminal).unwrap_or(100).clamp(40, 400)
 }
 
 /// A message about the run, on stderr, unless `--quiet`.

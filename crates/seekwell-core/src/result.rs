@@ -159,8 +159,14 @@ pub struct Direction {
     pub bytes: u64,
     /// Of them, failed.
     pub errors: u64,
-    /// From submission to completion.
+    /// From when the program would have submitted, had it not been asleep for a request, to
+    /// completion: waiting for a request or tag is part of it, also for one of an earlier bio of
+    /// the same call. The kernel's own threads have nobody who asked earlier.
     pub latency: Latency,
+    /// Of the sum of latencies, the time before the block layer was given the bio: its submitter
+    /// slept for a request of an earlier bio of the same call, ns.
+    #[serde(default)]
+    pub held_ns: u64,
 }
 
 /// A process's part.
@@ -189,6 +195,13 @@ pub struct Metric {
     pub value: f64,
     /// Larger is better.
     pub higher_is_better: bool,
+    /// Kind of the operations it counts or is the mean of; empty: not said. Several are separated
+    /// by ", ".
+    #[serde(default)]
+    pub operation: String,
+    /// How many of them stand behind the value; 0: not known.
+    #[serde(default)]
+    pub n: u64,
 }
 
 /// One second of an operation's series, by when operations ended.
@@ -417,8 +430,17 @@ pub struct Record {
     pub hz: u32,
     /// Seed of every random stream.
     pub seed: u64,
-    /// From the first submission to the last completion, ns.
+    /// From the first submission to the last completion, ns: laying out and removing included.
     pub duration_ns: u64,
+    /// When the workload's clock started, since the run did, ns. From then until the clock stops
+    /// everything here is counted, except [`Record::seconds`], the seconds of operations and the
+    /// marks, which cover the whole run. `None`: it has no clock, or ended before it started, and
+    /// everything covers the whole run.
+    #[serde(default)]
+    pub clock_start_ns: Option<u64>,
+    /// When it stopped, ns; `None`: with the run, or without a clock.
+    #[serde(default)]
+    pub clock_stop_ns: Option<u64>,
     /// The workload's own metric.
     pub metric: Option<Metric>,
     /// Reads.
@@ -441,9 +463,9 @@ pub struct Record {
     pub device_busy_ns: u64,
     /// Mean number of requests in the device.
     pub depth_mean: f64,
-    /// Mean number of bios submitted and not completed.
+    /// Mean number of bios submitted and not completed, from when the program submitted them.
     pub outstanding_mean: f64,
-    /// Largest number of them.
+    /// Largest number of bios that the block layer had and had not completed.
     pub outstanding_max: u64,
     /// By bytes, largest first.
     pub processes: Vec<ProcessShare>,
@@ -479,25 +501,37 @@ impl Record {
     pub fn iops(&self) -> f64 {
         self.rate((self.read.ios + self.write.ios) as f64)
     }
-    /// `x` per second of the run.
+    /// What the figures cover, since the run began, ns: from the start of the clock to its stop, or
+    /// the whole run.
+    pub fn window_ns(&self) -> (u64, u64) {
+        match self.clock_start_ns {
+            Some(from) => (
+                from,
+                self.clock_stop_ns.unwrap_or(self.duration_ns).max(from),
+            ),
+            None => (0, self.duration_ns),
+        }
+    }
+    /// Length of what the figures cover, ns.
+    pub fn span_ns(&self) -> u64 {
+        let (from, to) = self.window_ns();
+        to - from
+    }
+    /// `x` per second of what the figures cover.
     pub fn rate(&self, x: f64) -> f64 {
-        if self.duration_ns == 0 {
-            0.0
-        } else {
-            x * NSEC_PER_SEC as f64 / self.duration_ns as f64
+        match self.span_ns() {
+            0 => 0.0,
+            ns => x * NSEC_PER_SEC as f64 / ns as f64,
         }
     }
-    /// Share of the run in which the device was busy, 0..=1.
+    /// Share of that time in which the device was busy, 0..=1.
     pub fn busy(&self) -> f64 {
-        if self.duration_ns == 0 {
-            0.0
-        } else {
-            (self.device_busy_ns as f64 / self.duration_ns as f64).min(1.0)
-        }
+        self.rate(self.device_busy_ns as f64 / NSEC_PER_SEC as f64)
+            .min(1.0)
     }
-    /// Counts one completed bio.
-    pub fn count(&mut self, write: bool, bytes: u64, submitted: Instant, done: Instant, ok: bool) {
-        let ns = done.since(submitted).0;
+    /// Counts one completed bio; `asked`: when its program submitted it.
+    pub fn count(&mut self, write: bool, bytes: u64, asked: Instant, done: Instant, ok: bool) {
+        let ns = done.since(asked).0;
         let d = if write {
             &mut self.write
         } else {
@@ -507,6 +541,7 @@ impl Record {
         d.bytes += bytes;
         d.errors += u64::from(!ok);
         d.latency.record(ns);
+<<<<<<< HEAD
         let at_s = done.since_start() / NSEC_PER_SEC;
         let Some(sec) = Second::of(&mut self.seconds, at_s) else {
             return;
@@ -515,6 +550,28 @@ impl Record {
             sec.writes += 1;
         } else {
             sec.reads += 1;
+=======
+        self.count_second(write, bytes, asked, done);
+    }
+    /// Counts one completed bio in the series only: it ended before or after the clock.
+    pub fn count_second(&mut self, write: bool, bytes: u64, asked: Instant, done: Instant) {
+        let ns = done.since(asked).0;
+        let s = (done.since_start() / NSEC_PER_SEC) as usize;
+        // A run of over a day keeps its series short by leaving the rest out.
+        if s < 86_400 {
+            if self.seconds.len() <= s {
+                self.seconds.resize_with(s + 1, Second::default);
+            }
+            let sec = &mut self.seconds[s];
+            if write {
+                sec.writes += 1;
+            } else {
+                sec.reads += 1;
+            }
+            sec.bytes += bytes;
+            sec.latency_sum_ns += ns;
+            sec.latency_max_ns = sec.latency_max_ns.max(ns);
+>>>>>>> b232fd2 (Tables say what programs see, count what the clock covers, and fit the screen)
         }
         sec.bytes += bytes;
         sec.latency_sum_ns += ns;

@@ -52,6 +52,12 @@ pub enum Control {
 pub trait BioSink {
     /// Takes a bio at `now`.
     fn submit(&mut self, now: Instant, bio: Bio);
+    /// The same, of a bio that its program would have submitted at `asked`, had it not slept for a
+    /// request of an earlier one. Only who measures latencies cares.
+    fn submit_asked(&mut self, now: Instant, asked: Instant, bio: Bio) {
+        let _ = asked;
+        self.submit(now, bio);
+    }
     /// The earliest time at which something happens by itself.
     fn next_event(&self) -> Option<Instant>;
     /// Runs to `to` inclusive; appends completions in time order. The caller advances from event
@@ -77,6 +83,9 @@ pub trait BioSink {
 impl<B: BioSink + ?Sized> BioSink for Box<B> {
     fn submit(&mut self, now: Instant, bio: Bio) {
         (**self).submit(now, bio)
+    }
+    fn submit_asked(&mut self, now: Instant, asked: Instant, bio: Bio) {
+        (**self).submit_asked(now, asked, bio)
     }
     fn next_event(&self) -> Option<Instant> {
         (**self).next_event()

@@ -13,7 +13,7 @@ use seekwell_core::rng::{Pcg64Mcg, stream};
 use seekwell_core::{Access, Advice, CgroupId, Errno, Instant, Nanos, OpenFlags, Stat, SyncRange};
 use seekwell_workload::{
     Aio, AioDone, AioRequest, Barrier, Channel, Entry, Facts, Fd, How, Join, Lock, Machine, Map,
-    Moved, Note, Outcome,
+    Mark, Note, Outcome, Tally,
 };
 use std::future::Future;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -32,7 +32,7 @@ pub struct HostMachine {
     input: Aligned,
     noise: Noise,
     notes: Vec<Note>,
-    moved: Moved,
+    tally: Tally,
 }
 
 impl HostMachine {
@@ -48,7 +48,7 @@ impl HostMachine {
             input: Aligned::default(),
             noise: Noise::default(),
             notes: Vec::new(),
-            moved: Moved::default(),
+            tally: Tally::default(),
         }
     }
     /// Where the run's files are, for a library that opens its own.
@@ -94,8 +94,7 @@ impl HostMachine {
             off += n as u64;
         }
         drop(end);
-        self.moved.writes += 1;
-        self.moved.written_bytes += u64::from(len);
+        self.tally.written(self.shared.clock(), u64::from(len));
         Ok(len)
     }
     fn sync(&mut self, fd: Fd, data_only: bool) -> Result<(), Errno> {
@@ -126,7 +125,9 @@ impl Drop for HostMachine {
     fn drop(&mut self) {
         self.flush_notes();
         let now = self.shared.now();
-        self.shared.measures().end(self.task, now, self.moved);
+        let mut measures = self.shared.measures();
+        let moved = self.tally.moved(measures.clock());
+        measures.end(self.task, now, moved);
     }
 }
 
@@ -194,8 +195,7 @@ impl Machine for HostMachine {
                 break;
             }
         }
-        self.moved.reads += 1;
-        self.moved.read_bytes += got as u64;
+        self.tally.read(self.shared.clock(), got as u64);
         Ok(got as u32)
     }
     async fn write(&mut self, fd: Fd, off: u64, len: u32) -> Result<u32, Errno> {
@@ -344,7 +344,7 @@ impl Machine for HostMachine {
         let ring = self.ring(aio)?;
         let mut ring = ring.lock().unwrap_or_else(PoisonError::into_inner);
         ring.reap(min, out)?;
-        self.moved += ring.moved();
+        self.tally.add(self.shared.clock(), ring.moved());
         Ok(())
     }
     async fn aio_close(&mut self, aio: Aio) -> Result<(), Errno> {
@@ -410,9 +410,13 @@ impl Machine for HostMachine {
     }
 
     fn note(&mut self, note: Note) {
+        let clock = matches!(note, Note::Mark(_, Mark::ClockStart | Mark::ClockStop));
         self.notes.push(note);
-        if self.notes.len() >= NOTES {
+        if clock || self.notes.len() >= NOTES {
             self.flush_notes();
+        }
+        if clock {
+            self.shared.clock_changed();
         }
     }
     /// The run's directory is removed whole when the run is over.

@@ -7,9 +7,10 @@ use crate::sync::Syncs;
 use crate::sys::drop_pages;
 use crate::tasks::Started;
 use seekwell_core::{Errno, Instant, Nanos};
-use seekwell_workload::{Facts, Measures};
+use seekwell_workload::{Clock, Facts, Measures};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 pub use crate::mapping::Mapping;
@@ -68,6 +69,8 @@ pub struct Shared {
     dir: OwnedFd,
     start: std::time::Instant,
     measures: Mutex<Measures>,
+    /// How far the script's clock is, for tasks that count their calls.
+    clock: AtomicU8,
     warnings: Mutex<Vec<String>>,
 }
 
@@ -97,6 +100,7 @@ impl Shared {
             dir,
             start: std::time::Instant::now(),
             measures: Mutex::default(),
+            clock: AtomicU8::default(),
             warnings: Mutex::default(),
         })
     }
@@ -116,6 +120,19 @@ impl Shared {
     /// What was measured so far.
     pub fn measures(&self) -> MutexGuard<'_, Measures> {
         self.measures.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+    /// The script's clock started or stopped.
+    pub fn clock_changed(&self) {
+        let clock = self.measures().clock() as u8;
+        self.clock.store(clock, Ordering::Relaxed);
+    }
+    /// How far the script's clock is.
+    pub fn clock(&self) -> Clock {
+        match self.clock.load(Ordering::Relaxed) {
+            0 => Clock::Before,
+            1 => Clock::Running,
+            _ => Clock::Stopped,
+        }
     }
     /// Something to keep in mind; said once.
     pub fn warn(&self, text: String) {

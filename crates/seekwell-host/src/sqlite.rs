@@ -95,6 +95,7 @@ async fn transactions(m: &mut HostMachine, p: &Params) -> Outcome {
     }
     let think = p.time("think");
     m.mark(Mark::ClockStart);
+    m.counts(kinds[0]);
     for kind in kinds {
         m.sleep(p.time("pause")).await.doing(|| "pause")?;
         m.mark(Mark::Phase(kind));

@@ -1,24 +1,111 @@
 //! Several runs of the same work side by side: what came through, how long it took, who got what.
 
-use crate::style::{DIM, GOOD, HEAD, NAME, WARN};
-use crate::table::{Align, Cell, Table, paint, painted, wrap};
+mod matrix;
+
+pub use matrix::{Row, key, matrix};
+
+use crate::style::{DIM, GOOD, HEAD, NAME, PLAIN, WARN};
+use crate::table::{Align, Cell, Table, beside, paint, painted, wrap};
 use crate::units::{bytes, count, rate, share, three, time_ns};
-use crate::verdict::{self, Verdict};
+use crate::verdict;
 use seekwell_core::result::{Direction, Record};
+use std::borrow::Cow;
 use std::collections::BTreeMap;
+
+/// Columns of prose at most; tables may be wider.
+const PROSE: usize = 100;
 
 /// Processes listed at most; the rest is summed.
 const PROCESSES_MAX: usize = 8;
 
 /// First line of everything that ran on a model.
-pub fn modelled(r: &Record) -> String {
+pub fn modelled(r: &Record, width: usize) -> String {
     let d = &r.device;
     let size = bytes(d.capacity_sectors as f64 * 512.0);
     let name = if d.name.is_empty() { &d.spec } else { &d.name };
-    format!(
-        "On a modelled disk, not one of yours: {name}, {size} ({}; depth {}, HZ {}, seed {})\n",
+    let text = format!(
+        "On a modelled disk, not one of yours: {name}, {size} ({}; depth {}, HZ {}, seed {})",
         d.spec, d.depth, r.hz, r.seed
-    )
+    );
+    hang(&text, 2, width)
+}
+
+/// Wrapped prose whose lines behind the first are indented.
+fn hang(text: &str, indent: usize, width: usize) -> String {
+    let lines = wrap(text, indent, width.min(PROSE));
+    lines.trim_start().to_owned()
+}
+
+/// Everything a run measured that tables show, to find runs that did exactly the same.
+fn figures(r: &Record) -> Vec<u64> {
+    let way = |d: &Direction| {
+        let l = &d.latency;
+        [
+            d.ios,
+            d.bytes,
+            l.mean_ns().to_bits(),
+            l.max_ns(),
+            l.percentile_ns(99.0),
+        ]
+    };
+    let ops = r.operations.iter().flat_map(|o| {
+        let l = &o.latency;
+        [l.count(), o.bytes, l.mean_ns().to_bits(), l.max_ns()]
+    });
+    let metrics = r.metric.iter().chain(&r.more_metrics);
+    let mut all = vec![
+        r.duration_ns,
+        r.span_ns(),
+        r.requests,
+        r.back_merges + r.front_merges + r.joins,
+        r.device_busy_ns,
+        r.mean_seek_sectors.to_bits(),
+        r.depth_mean.to_bits(),
+        r.outstanding_mean.to_bits(),
+    ];
+    all.extend(way(&r.read));
+    all.extend(way(&r.write));
+    all.extend(metrics.map(|m| m.value.to_bits()));
+    all.extend(ops);
+    all.extend(r.processes.iter().flat_map(|p| [p.ios, p.bytes]));
+    all
+}
+
+/// Runs that did exactly the same share a line: groups of indices, in order of their first.
+pub fn alike(records: &[Record]) -> Vec<Vec<usize>> {
+    groups(records.iter().map(figures))
+}
+
+/// Indices of equal items, in order of their first.
+fn groups<T: PartialEq>(items: impl Iterator<Item = T>) -> Vec<Vec<usize>> {
+    let mut groups: Vec<(T, Vec<usize>)> = Vec::new();
+    for (i, item) in items.enumerate() {
+        match groups.iter_mut().find(|g| g.0 == item) {
+            Some(g) => g.1.push(i),
+            None => groups.push((item, vec![i])),
+        }
+    }
+    groups.into_iter().map(|g| g.1).collect()
+}
+
+/// One record for each group of runs that did exactly the same, named "noop = deadline".
+pub fn folded(records: &[Record]) -> Cow<'_, [Record]> {
+    let groups = alike(records);
+    if groups.len() == records.len() {
+        return Cow::Borrowed(records);
+    }
+    let one = |g: &Vec<usize>| {
+        let mut r = records[g[0]].clone();
+        r.scheduler.spec = joined(g, records);
+        r
+    };
+    Cow::Owned(groups.iter().map(one).collect())
+}
+
+/// "noop = deadline".
+fn joined(group: &[usize], records: &[Record]) -> String {
+    let names = group.iter().map(|i| records[*i].scheduler.spec.as_str());
+    names.collect::<Vec<_>>().join(" = ")
 }
 
 /// The name of a run: the scheduler as it was asked for.
@@ -26,10 +113,16 @@ fn label(r: &Record) -> Cell {
     painted(r.scheduler.spec.as_str(), NAME)
 }
 
+<<<<<<< HEAD
 fn main_table(records: &[Record], best: Option<usize>) -> String {
     // One that ended early has none.
     let metric = records.iter().find_map(|r| r.metric.as_ref());
     let mut columns = vec![("SCHEDULER", Align::Left), ("LAYER", Align::Left)];
+=======
+fn main_table(records: &[Record], best: &[bool]) -> Table {
+    let metric = records.first().and_then(|r| r.metric.as_ref());
+    let mut columns = vec![("SCHEDULER", Align::Left)];
+>>>>>>> b232fd2 (Tables say what programs see, count what the clock covers, and fit the screen)
     let unit = metric.map(|m| m.unit.clone()).unwrap_or_default();
     if metric.is_some() {
         columns.push((&unit, Align::Right));
@@ -48,6 +141,7 @@ fn main_table(records: &[Record], best: Option<usize>) -> String {
     }
     let mut t = Table::new(&columns);
     for (i, r) in records.iter().enumerate() {
+<<<<<<< HEAD
         let mut row = vec![label(r), r.scheduler.layer.as_str().into()];
         if metric.is_some() {
             let style = if best == Some(i) {
@@ -55,6 +149,11 @@ fn main_table(records: &[Record], best: Option<usize>) -> String {
             } else {
                 crate::style::PLAIN
             };
+=======
+        let mut row = vec![label(r)];
+        if metric.is_some() {
+            let style = if best[i] { GOOD } else { PLAIN };
+>>>>>>> b232fd2 (Tables say what programs see, count what the clock covers, and fit the screen)
             let value = r.metric.as_ref().map(|m| three(m.value));
             row.push(painted(value.unwrap_or_else(|| "-".to_owned()), style));
         }
@@ -66,16 +165,21 @@ fn main_table(records: &[Record], best: Option<usize>) -> String {
             count(r.requests).into(),
             count(merges).into(),
             bytes(r.mean_seek_sectors * 512.0).into(),
-            share(r.device_busy_ns.min(r.duration_ns), r.duration_ns).into(),
+            share(r.device_busy_ns.min(r.span_ns()), r.span_ns()).into(),
             three(r.depth_mean).into(),
             three(waiting).into(),
         ]);
         t.row(row);
     }
-    t.render(2)
+    t
 }
 
-fn latency_table(records: &[Record], of: fn(&Record) -> &Direction, what: &str) -> String {
+fn latency_table(
+    records: &[Record],
+    of: fn(&Record) -> &Direction,
+    what: &str,
+    width: usize,
+) -> String {
     if records.iter().all(|r| of(r).ios == 0) {
         return String::new();
     }
@@ -102,11 +206,11 @@ fn latency_table(records: &[Record], of: fn(&Record) -> &Direction, what: &str) 
         }
         t.row(row);
     }
-    t.render(2)
+    t.render_fit(2, width, 1)
 }
 
 /// Shares of the bytes by process, a column a scheduler.
-fn process_table(records: &[Record]) -> String {
+fn process_table(records: &[Record], width: usize) -> String {
     let mut total: BTreeMap<u32, (u64, &str)> = BTreeMap::new();
     for p in records.iter().flat_map(|r| &r.processes) {
         let e = total.entry(p.task).or_default();
@@ -151,7 +255,28 @@ fn process_table(records: &[Record]) -> String {
         row.extend(shares.map(|(of, all)| share(sum(of), *all).into()));
         t.row(row);
     }
-    t.render(2)
+    t.render_fit(2, width, 1)
+}
+
+/// What the figures cover, and how long that was.
+fn covered(records: &[Record], width: usize) -> String {
+    let range = |of: &dyn Fn(&Record) -> u64| {
+        let all = records.iter().map(of);
+        let (least, most) = (all.clone().min(), all.max());
+        let s = |ns: Option<u64>| three(ns.unwrap_or(0) as f64 / 1e9);
+        match (s(least), s(most)) {
+            (a, b) if a == b => format!("{a} s"),
+            (a, b) => format!("{a} to {b} s"),
+        }
+    };
+    let counted = range(&Record::span_ns);
+    let before = range(&|r| r.window_ns().0);
+    let text = if records.iter().any(|r| r.window_ns().0 >= 1_000_000) {
+        format!("Counted: {counted} on the workload's clock, which started {before} into the run.")
+    } else {
+        format!("Counted: {counted}.")
+    };
+    wrap(&text, 2, width.min(PROSE))
 }
 
 /// Warnings, each said once, with the schedulers it is about unless that is all of them.
@@ -179,33 +304,50 @@ fn warnings(records: &[Record], width: usize) -> String {
     out
 }
 
-/// The comparison of runs that differ in the scheduler only. `title`: what ran.
+/// The comparison of runs that differ in the scheduler only, the answer first. `title`: what ran.
 pub fn comparison(title: &str, records: &[Record], width: usize) -> String {
+    let prose = width.min(PROSE);
     let verdict = verdict::of(records);
     let mut out = String::new();
-    paint(&mut out, title, HEAD);
-    out.push('\n');
-    out += &main_table(records, verdict.as_ref().and_then(Verdict::winner));
-    out += &latency_table(records, |r| &r.read, "READ");
-    out += &latency_table(records, |r| &r.write, "WRITE");
-    out += &process_table(records);
-    out += &warnings(records, width);
-    if let Some(v) = verdict {
+    paint(&mut out, &hang(title, 2, width), HEAD);
+    if let Some(v) = &verdict {
         paint(&mut out, "  Verdict: ", HEAD);
-        out += wrap(&v.words(records), 11, width).trim_start();
+        out += wrap(&v.words(records), 11, prose).trim_start();
+    }
+    out += &covered(records, width);
+    let leaders = verdict.map(|v| v.leaders()).unwrap_or_default();
+    let best = |g: &Vec<usize>| g.iter().any(|i| leaders.contains(i));
+    let best: Vec<bool> = alike(records).iter().map(best).collect();
+    let all = folded(records);
+    if all.len() < records.len() {
+        let same = all.iter().map(|r| r.scheduler.spec.as_str());
+        let same: Vec<_> = same.filter(|s| s.contains(" = ")).collect();
+        let text = format!("Identical in every figure: {}.", same.join("; "));
+        out += &wrap(&text, 2, prose);
+    }
+    let left = main_table(&all, &best).render_fit(2, width, 1) + &process_table(&all, width);
+    let right = latency_table(&all, |r| &r.read, "READ", width)
+        + &latency_table(&all, |r| &r.write, "WRITE", width);
+    out += &beside(&left, &right, width);
+    out += &warnings(records, prose);
+    if let Some(note) = verdict::cpu_note(records) {
+        paint(&mut out, "  ! ", WARN);
+        out += wrap(&note, 4, prose).trim_start();
     }
     out
 }
 
 /// What the columns mean.
 pub fn legend(width: usize) -> String {
-    let text = "RATE: bytes completed a second. REQUESTS: sent to the device. MERGES: bios and \
-                requests that became part of another. SEEK: mean distance between one request and \
-                the next. BUSY: share of the time the device worked. IN DEVICE, WAITING: mean \
-                number of requests in the device, and of bios in front of it. Latencies are from \
-                submission to completion.";
+    let text = "RATE: bytes completed a second of the time that is counted. REQUESTS: sent to the \
+                device. MERGES: bios and requests that became part of another. SEEK: mean distance \
+                between one request and the next. BUSY: share of the time the device worked. IN \
+                DEVICE, WAITING: mean number of requests in the device, and of bios in front of it. \
+                READ and WRITE LATENCY: of bios, from when the program would have submitted them to \
+                completion, with all waiting for a request or tag; OPERATION: what the program \
+                itself saw, which a task asleep for a tag sees late. The model charges a scheduler no CPU time.";
     let mut out = String::new();
-    paint(&mut out, &wrap(text, 0, width), DIM);
+    paint(&mut out, &wrap(text, 0, width.min(PROSE)), DIM);
     out
 }
 
@@ -228,5 +370,5 @@ pub fn eras(records: &[Record], width: usize) -> String {
     if !new.is_empty() {
         text += &format!("blk-mq (kernels of today): {new}.");
     }
-    wrap(&text, 0, width)
+    wrap(&text, 0, width.min(PROSE))
 }

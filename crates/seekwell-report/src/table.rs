@@ -94,14 +94,67 @@ impl Table {
         }
         t.render(indent)
     }
-    /// The text, each line indented by `indent` blanks.
-    pub fn render(&self, indent: usize) -> String {
+    /// The text in at most `width` columns as far as single cells allow: what does not fit beside
+    /// the first `keys` columns follows below, in a table with the same keys.
+    pub fn render_fit(&self, indent: usize, width: usize, keys: usize) -> String {
+        let widths = self.widths();
+        let least = indent + widths.iter().take(keys).map(|w| w + 2).sum::<usize>();
+        let mut parts: Vec<Vec<usize>> = Vec::new();
+        let mut used = usize::MAX;
+        for (i, w) in widths.iter().enumerate().skip(keys) {
+            used = used.saturating_add(w + 2);
+            // The two blanks behind the last column are not there.
+            if used > width + 2 {
+                parts.push((0..keys).collect());
+                used = least + w + 2;
+            }
+            if let Some(p) = parts.last_mut() {
+                p.push(i);
+            }
+        }
+        if parts.len() < 2 {
+            return self.render(indent);
+        }
+        parts.iter().map(|p| self.only(p).render(indent)).collect()
+    }
+    /// Leaves out columns of these heads, one after the other, until the rest fits.
+    pub fn without(self, heads: &[&str], indent: usize, width: usize) -> Table {
+        let mut t = self;
+        for head in heads {
+            let used: usize = t.widths().iter().map(|w| w + 2).sum();
+            if indent + used <= width + 2 {
+                break;
+            }
+            let kept: Vec<usize> = (0..t.columns.len())
+                .filter(|i| t.columns[*i].0 != *head)
+                .collect();
+            t = t.only(&kept);
+        }
+        t
+    }
+    /// Some of the columns.
+    fn only(&self, columns: &[usize]) -> Table {
+        let row = |r: &Vec<Cell>| {
+            let cell = |i: &usize| r.get(*i).cloned().unwrap_or_else(|| "".into());
+            columns.iter().map(cell).collect()
+        };
+        Table {
+            columns: columns.iter().map(|i| self.columns[*i].clone()).collect(),
+            rows: self.rows.iter().map(row).collect(),
+        }
+    }
+    fn widths(&self) -> Vec<usize> {
         let mut widths: Vec<usize> = self.columns.iter().map(|c| c.0.chars().count()).collect();
         for row in &self.rows {
             for (w, cell) in widths.iter_mut().zip(row) {
                 *w = (*w).max(cell.text.chars().count());
             }
         }
+        widths
+    }
+    /// The text, each line indented by `indent` blanks.
+    pub fn render(&self, indent: usize) -> String {
+        let widths = self.widths();
         let mut out = String::new();
         if self.columns.iter().any(|c| !c.0.is_empty()) {
             let heads: Vec<Cell> = self.columns.iter().map(|c| painted(&c.0, HEAD)).collect();
@@ -132,6 +185,41 @@ impl Table {
             if !right && i < last {
                 out.extend(std::iter::repeat_n(' ', pad));
             }
+        }
+        out.push('\n');
+    }
+}
+
+/// Columns that a line takes on a terminal: styles take none.
+pub fn columns_of(line: &str) -> usize {
+    let mut rest = line;
+    let mut n = 0;
+    while let Some(i) = rest.find('\u{1b}') {
+        n += rest[..i].chars().count();
+        rest = rest[i..].find('m').map_or("", |e| &rest[i + e + 1..]);
+    }
+    n + rest.chars().count()
+}
+
+/// Two blocks of lines side by side where `width` has room for both, else one below the other.
+pub fn beside(left: &str, right: &str, width: usize) -> String {
+    let widest = |s: &str| s.lines().map(columns_of).max().unwrap_or(0);
+    let at = widest(left) + 2;
+    if left.is_empty() || right.is_empty() || at + widest(right) > width {
+        return format!("{left}{right}");
+    }
+    let mut out = String::new();
+    let (mut l, mut r) = (left.lines(), right.lines());
+    loop {
+        let (a, b) = (l.next(), r.next());
+        if a.is_none() && b.is_none() {
+            return out;
+        }
+        let a = a.unwrap_or("");
+        out.push_str(a);
+        if let Some(b) = b {
+            out.extend(std::iter::repeat_n(' ', at - columns_of(a)));
+            out.push_str(b);
         }
         out.push('\n');
     }
@@ -211,6 +299,52 @@ mod tests {
             rest = &rest[end..];
         }
         out + rest
+    }
+
+    #[test]
+    fn columns_that_do_not_fit_follow_below_with_the_same_keys() {
+        let mut t = Table::new(&[
+            ("WHO", Align::Left),
+            ("ONE", Align::Right),
+            ("TWO", Align::Right),
+            ("THREE", Align::Right),
+        ]);
+        t.row(vec!["noop".into(), "1".into(), "2".into(), "3".into()]);
+        let plain = |width| anstyle_free(&t.render_fit(2, width, 1));
+        let whole = "  WHO   ONE  TWO  THREE\n  noop    1    2      3\n";
+        assert_eq!(plain(23), whole);
+        assert_eq!(
+            plain(22),
+            "  WHO   ONE  TWO\n  noop    1    2\n  WHO   THREE\n  noop      3\n"
+        );
+        for width in 13..40 {
+            let text = plain(width);
+            assert!(text.lines().all(|l| l.len() <= width), "{width}: {text}");
+        }
+    }
+
+    #[test]
+    fn the_least_valuable_columns_go_first() {
+        let mut t = Table::new(&[
+            ("WHO", Align::Left),
+            ("ONE", Align::Right),
+            ("TWO", Align::Right),
+        ]);
+        t.row(vec!["noop".into(), "1".into(), "2".into()]);
+        let at = |width| {
+            let t = t.clone().without(&["TWO", "ONE"], 0, width);
+            anstyle_free(&t.render(0))
+        };
+        assert_eq!(at(14), "WHO   ONE  TWO\nnoop    1    2\n");
+        assert_eq!(at(13), "WHO   ONE\nnoop    1\n");
+        assert_eq!(at(8), "WHO\nnoop\n");
+    }
+
+    #[test]
+    fn blocks_stand_side_by_side_where_there_is_room() {
+        let (a, b) = ("\u{1b}[1mab\u{1b}[0m\nc\n", "x\ny\nz\n");
+        assert_eq!(anstyle_free(&beside(a, b, 5)), "ab  x\nc   y\n    z\n");
+        assert_eq!(anstyle_free(&beside(a, b, 4)), "ab\nc\nx\ny\nz\n");
     }
 
     #[test]

@@ -122,7 +122,7 @@ pub fn text(tables: &[Measurements], width: usize) -> String {
                 error(r.null_error()).into(),
             ]);
         }
-        out += &t.render(2);
+        out += &t.render_fit(2, width, 2);
         out += &wrap(&summary(rows), 2, width);
         out.push('\n');
     }

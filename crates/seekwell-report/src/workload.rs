@@ -1,5 +1,6 @@
 //! Programs above the disk: what there is to run, and what a run of one gave.
 
+use crate::compare::{alike, folded};
 use crate::style::{DIM, GOOD, HEAD, NAME, PLAIN};
 use crate::table::{Align, Cell, Table, paint, painted, wrap};
 use crate::units::{bytes, count, rate, share, three, time_ns};
@@ -81,11 +82,14 @@ fn label(r: &Record) -> Cell {
 }
 
 /// Metrics, a line a run; the best of the first stands out.
-pub fn metrics(records: &[Record]) -> String {
+pub fn metrics(records: &[Record], width: usize) -> String {
+    let best = verdict::of(records).as_ref().and_then(Verdict::winner);
+    let best = best.map(|b| alike(records).iter().position(|g| g.contains(&b)));
+    let best = best.flatten();
+    let records = &*folded(records);
     let Some(most) = records.iter().max_by_key(|r| r.more_metrics.len()) else {
         return String::new();
     };
-    let best = verdict::of(records).as_ref().and_then(Verdict::winner);
     let all: Vec<_> = most.metric.iter().chain(&most.more_metrics).collect();
     let heads: Vec<String> = all
         .iter()
@@ -111,14 +115,16 @@ pub fn metrics(records: &[Record]) -> String {
         }
         t.row(row);
     }
-    t.render(2)
+    t.render_fit(2, width, 1)
 }
 
 /// Operations of the program by kind: latency as the program saw it, and how many a second from the
 /// first to the last of a kind, with the deviation of the seconds between.
-pub fn operations(records: &[Record]) -> String {
+pub fn operations(records: &[Record], width: usize) -> String {
+    let records = &*folded(records);
     let mut kinds: Vec<&str> = Vec::new();
-    for o in records.iter().flat_map(|r| &r.operations) {
+    let all = records.iter().flat_map(|r| &r.operations);
+    for o in all.filter(|o| o.latency.count() > 0) {
         if !kinds.contains(&&*o.kind) {
             kinds.push(&o.kind);
         }
@@ -139,7 +145,7 @@ pub fn operations(records: &[Record]) -> String {
     for kind in &kinds {
         let mut first = true;
         for r in records {
-            if let Some(o) = r.operation(kind) {
+            if let Some(o) = r.operation(kind).filter(|o| o.latency.count() > 0) {
                 t.row(operation(if first { kind } else { "" }, r, o));
                 first = false;
             }
@@ -148,7 +154,9 @@ pub fn operations(records: &[Record]) -> String {
     if kinds.is_empty() {
         String::new()
     } else {
-        t.render(2)
+        // Where there is no room the deviation goes first, the tail last.
+        t.without(&["SD", "P50", "P99.9", "RATE"], 2, width)
+            .render_fit(2, width, 2)
     }
 }
 
@@ -178,7 +186,7 @@ fn operation(kind: &str, r: &Record, o: &Operation) -> Vec<Cell> {
 /// What happened when, a line a run: marks of one name together.
 pub fn marks(records: &[Record], width: usize) -> String {
     let mut out = String::new();
-    for r in records {
+    for r in &*folded(records) {
         let mut names: Vec<(&str, Vec<u64>)> = Vec::new();
         for m in &r.marks {
             match names.iter_mut().find(|n| n.0 == m.name) {
@@ -216,7 +224,8 @@ fn group_of(path: &str) -> &str {
 }
 
 /// Progress and share of the program's tasks, those of one kind together: empty if only one worked.
-pub fn tasks(records: &[Record]) -> String {
+pub fn tasks(records: &[Record], width: usize) -> String {
+    let records = &*folded(records);
     let worked = |r: &Record| r.tasks.iter().filter(|t| t.ops > 0).count();
     if records.iter().all(|r| worked(r) < 2) {
         return String::new();
@@ -265,7 +274,7 @@ pub fn tasks(records: &[Record]) -> String {
             first = false;
         }
     }
-    t.render(2)
+    t.render_fit(2, width, 2)
 }
 
 #[cfg(test)]
@@ -306,7 +315,7 @@ mod tests {
 
     #[test]
     fn tasks_of_a_kind_stand_together_with_the_least_and_the_most_advanced() {
-        let text = tasks(&[record()]);
+        let text = tasks(&[record()], 100);
         // Without the schedulers' names, which are coloured.
         let words = |l: &'static str| l.split_whitespace().collect::<Vec<_>>();
         let lines: Vec<Vec<&str>> = text
@@ -326,7 +335,7 @@ mod tests {
         assert_eq!(lines.len(), 3);
         let mut one = record();
         one.tasks.truncate(2);
-        assert_eq!(tasks(&[one]), "", "a lone task has no share");
+        assert_eq!(tasks(&[one], 100), "", "a lone task has no share");
     }
 
     #[test]

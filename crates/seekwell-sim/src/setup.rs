@@ -7,7 +7,7 @@ use seekwell_block::mq::MqQueue;
 use seekwell_block::{HostDriver, LegacyOptions, LegacyQueue, QueueStats};
 use seekwell_core::result::{BUILD, DeviceInfo, Record, SCHEMA, SchedulerUsed};
 use seekwell_core::{
-    Bio, BioDone, BioSink, Control, Device, DeviceFacts, DeviceStats, Era, Instant, Sector,
+    Bio, BioDone, BioSink, Control, Device, DeviceFacts, DeviceStats, Era, Instant, Nanos, Sector,
     Sectors, TickClock,
 };
 use seekwell_device::DeviceError;
@@ -365,6 +365,10 @@ impl Queue {
     pub fn stats(&self) -> QueueStats {
         either!(&self.0, q => q.stats().clone(), a => a.node.stats())
     }
+    /// The same, with integrals over time run up to `now`.
+    pub fn stats_at(&self, now: Instant) -> QueueStats {
+        either!(&self.0, q => q.stats().at(now), a => a.node.stats_at(now))
+    }
     /// Scheduler and outside; of an array, its first member's.
     pub fn parts(&mut self) -> (&mut (dyn Scheduler + 'static), &mut Cx) {
         either!(&mut self.0, q => q.parts(), a => {
@@ -374,13 +378,17 @@ impl Queue {
     }
     /// Fills the parts of a record that only the queue knows. After the run.
     pub fn fill(&mut self, r: &mut Record) {
+        let (stats, busy) = (self.stats(), self.device_stats().busy);
+        self.fill_counted(r, &stats, busy);
+    }
+    /// The same, where less than the whole run was counted: what the record covers.
+    pub(crate) fn fill_counted(&mut self, r: &mut Record, s: &QueueStats, busy: Nanos) {
         let f = self.device_facts();
         let f_name = f.name.clone();
         r.device.name = f.name.clone();
         r.device.rotational = f.rotational;
         r.device.depth = f.depth;
         r.device.capacity_sectors = f.capacity.0;
-        let s = self.stats();
         r.requests = s.requests;
         r.back_merges = s.back_merges;
         r.front_merges = s.front_merges;
@@ -389,10 +397,10 @@ impl Queue {
         if s.requests > 0 {
             r.mean_seek_sectors = s.seek_sectors as f64 / s.requests as f64;
         }
-        if r.duration_ns > 0 {
-            r.depth_mean = s.depth_ns as f64 / r.duration_ns as f64;
+        if r.span_ns() > 0 {
+            r.depth_mean = s.depth_ns as f64 / r.span_ns() as f64;
         }
-        r.device_busy_ns = self.device_stats().busy.0;
+        r.device_busy_ns = busy.0;
         if let Kind::Array(a) = &self.0
             && let Some(named) = &a.named
         {

@@ -144,6 +144,16 @@ impl Node {
         self.members().iter().for_each(|m| sum.add(&m.stats()));
         sum
     }
+    /// The same, as they are at `now`.
+    pub(crate) fn stats_at(&self, now: Instant) -> QueueStats {
+        if let Node::Queue(q) = self {
+            return q.stats_at(now);
+        }
+        let mut sum = QueueStats::default();
+        let all = self.members().iter();
+        all.for_each(|m| sum.add(&m.stats_at(now)));
+        sum
+    }
 }
 
 /// An array as a queue of its own: it has no scheduler, its members have.

@@ -184,6 +184,7 @@ pub fn run_builtin(
             unit: b.metric.1.to_owned(),
             value,
             higher_is_better: true,
+            ..Metric::default()
         });
         queue.fill(&mut r);
         r

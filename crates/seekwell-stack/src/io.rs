@@ -1,9 +1,12 @@
 //! Bios on their way: who waits for them and what their end changes.
 
 use crate::aio::Notify;
+use crate::kernel::FIRST_USER_TASK;
 use crate::rt::{Actor, K, Sleep, parked};
 use crate::world::World;
-use seekwell_core::{Bio, BioDone, BioId, Control, Flags, List, Op, Sector, Sectors, TaskId};
+use seekwell_core::{
+    Bio, BioDone, BioId, Control, Flags, Instant, List, Op, Sector, Sectors, TaskId,
+};
 
 pub(crate) const NIL: u32 = u32::MAX;
 
@@ -140,8 +143,9 @@ impl World {
             cpu: a as u16 % self.cfg.cores.max(1),
         };
         self.stats.bio(&bio);
+        let held = self.tasks[a as usize].held;
         let now = self.now();
-        self.sink.submit(now, bio);
+        self.sink.submit_asked(now, Instant(now.0 - held.0), bio);
         self.sink_changed();
         slot
     }
@@ -229,14 +233,20 @@ impl World {
 
 /// After a submission: sleeps while the block layer makes the submitter wait for a request.
 pub(crate) async fn after_submit(k: &K, a: Actor) {
+    let mut since = None;
     loop {
         {
             let mut w = k.w();
+            let now = w.now();
             if !w.sink.waits(TaskId(a)) {
+                // The kernel's threads write back what nobody asked for at an instant.
+                if let Some(since) = since.filter(|_| a >= FIRST_USER_TASK) {
+                    w.tasks[a as usize].held += now.since(since);
+                }
                 return;
             }
+            since = since.or(Some(now));
             w.stats.request_waits += 1;
-            let now = w.now();
             w.sink.control(now, Control::Sleep(TaskId(a)));
             w.sink_changed();
             w.starved.push(a);

@@ -1,7 +1,7 @@
 //! The kernel as an executor of programs sees it: calls in, results out, on the virtual clock.
 
 use crate::aio::Operation;
-use crate::call::{Call, Outcome, Ret, TaskConfig};
+use crate::call::{AioId, Call, Outcome, Ret, TaskConfig};
 use crate::config::Config;
 use crate::files::DEVICE_FD;
 use crate::fs::BDEV;
@@ -11,7 +11,7 @@ use crate::world::World;
 use crate::{
     aio, convert, direct, flusher, journal, mapped, names, raw, read, sync, truncate, write,
 };
-use seekwell_core::{BioSink, CgroupId, Control, Instant, IoPrio, Op, TaskId};
+use seekwell_core::{BioSink, CgroupId, Control, Instant, IoPrio, Nanos, Op, TaskId};
 use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Waker};
@@ -148,6 +148,10 @@ impl Kernel {
             assert!(t.exists, "task {} does not exist", tid.0);
             assert!(t.idle, "task {} has a call under way", tid.0);
             t.idle = false;
+            // The operations of a batch were asked for together.
+            if !matches!(call, Call::AioSubmit { .. }) {
+                t.held = Nanos::ZERO;
+            }
             if w.short(tid.0, &call) {
                 return;
             }
@@ -155,6 +159,15 @@ impl Kernel {
             w.rt.ready.push_back(tid.0);
         }
         self.run_ready();
+    }
+    /// A task's [`Call::AioSubmit`]s from here on are one batch, asked for now.
+    pub fn batch(&mut self, tid: TaskId) {
+        self.k.w().tasks[tid.0 as usize].held = Nanos::ZERO;
+    }
+    /// Completions that [`Call::AioReap`] would give without waiting.
+    pub fn aio_ready(&self, aio: AioId) -> usize {
+        let w = self.k.w();
+        w.aios.get(aio.0 as usize).map_or(0, |a| a.done.len())
     }
     /// When something happens next by itself.
     pub fn next_event(&self) -> Option<Instant> {

@@ -2,7 +2,7 @@
 
 use crate::rt::{Actor, K, parked, pay};
 use crate::world::World;
-use seekwell_core::{Control, Errno, TaskId};
+use seekwell_core::{Control, Errno, Nanos, TaskId};
 
 /// What an actor can wait for: a queue that is woken when it may have changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,6 +66,8 @@ pub(crate) async fn wait(k: &K, a: Actor, mut blocked: impl FnMut(&World) -> Opt
             let Some(q) = blocked(&w) else { return };
             let owes = w.rt.debt[a as usize] > 0;
             if !owes {
+                // What it does next, it does because of what it waits for here.
+                w.tasks[a as usize].held = Nanos::ZERO;
                 w.before_sleep(a);
                 w.sleep_in(q, a);
             }

@@ -12,7 +12,7 @@ use crate::journal::Journal;
 use crate::rt::{Actor, Rt};
 use crate::stats::{Mark, Sample, Stats};
 use crate::throttle::{Account, Bandwidth};
-use seekwell_core::{BioDone, BioSink, CgroupId, Control, Instant, OpenFlags, TaskId};
+use seekwell_core::{BioDone, BioSink, CgroupId, Control, Instant, Nanos, OpenFlags, TaskId};
 
 /// One task: a program's or the kernel's own.
 #[derive(Default)]
@@ -28,6 +28,9 @@ pub(crate) struct Task {
     pub(crate) account: Account,
     /// Plugs it has open, one inside the other.
     pub(crate) plugs: u8,
+    /// How long it has slept for requests since it last did anything else than submit: as much
+    /// earlier it would have submitted what it submits now.
+    pub(crate) held: Nanos,
 }
 
 pub(crate) struct World {

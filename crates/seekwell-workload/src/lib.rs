@@ -22,7 +22,7 @@ pub use machine::{
     Aio, AioDone, AioOp, AioRequest, Barrier, Channel, Entry, Facts, Fd, How, IoContextOf, Join,
     Lock, Machine, Map,
 };
-pub use measures::{Measures, Moved};
+pub use measures::{Clock, Measures, Moved, Tally};
 pub use note::{Mark, Note, Running};
 pub use params::{Kind, Param, ParamError, Params, Profile};
 pub use plan::Plan;

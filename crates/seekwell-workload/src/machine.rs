@@ -320,6 +320,10 @@ pub trait Machine: Sized + 'static {
     fn metric(&mut self, name: &'static str, unit: &'static str, value: f64, higher: bool) {
         self.metric_of(Cow::Borrowed(name), unit, value, higher);
     }
+    /// The principal metric counts operations of this kind, or is their mean.
+    fn counts(&mut self, kind: &'static str) {
+        self.note(Note::Counts(kind));
+    }
     /// A metric whose name is made in the run, as that of a job file's section.
     fn metric_of(&mut self, name: Cow<'static, str>, unit: &'static str, value: f64, higher: bool) {
         self.note(Note::Metric {

@@ -3,8 +3,12 @@
 //!
 //! Latencies by kind of operation, operations second by second, marks on the time axis, the
 //! metrics a script computed, and each task's part.
+//!
+//! What the metric is about lies between the start of the script's clock and its stop: operations
+//! and calls that ended before or after are in the series only. Notes of tasks may come late and
+//! out of order, so their times decide.
 
-use crate::note::Note;
+use crate::note::{Mark, Note};
 use seekwell_core::result::{Latency, MarkAt, Metric, OpSecond, Operation, Record, TaskPart};
 use seekwell_core::{Instant, NSEC_PER_SEC};
 
@@ -18,6 +22,68 @@ pub struct Measures {
     marks: Vec<MarkAt>,
     metrics: Vec<Metric>,
     tasks: Vec<TaskPart>,
+    /// Kinds of operations that the principal metric counts.
+    counted: Vec<&'static str>,
+    started: Option<Instant>,
+    stopped: Option<Instant>,
+}
+
+/// How far the script's clock is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Clock {
+    /// It has not started; a script without one is measured whole.
+    #[default]
+    Before,
+    /// It runs.
+    Running,
+    /// It has stopped.
+    Stopped,
+}
+
+/// Counts the calls of one task between the start of the clock and its stop.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Tally {
+    moved: Moved,
+    clock: Clock,
+}
+
+impl Tally {
+    /// A call read so many bytes.
+    #[inline]
+    pub fn read(&mut self, clock: Clock, bytes: u64) {
+        if self.counts(clock) {
+            self.moved.reads += 1;
+            self.moved.read_bytes += bytes;
+        }
+    }
+    /// A call wrote so many.
+    #[inline]
+    pub fn written(&mut self, clock: Clock, bytes: u64) {
+        if self.counts(clock) {
+            self.moved.writes += 1;
+            self.moved.written_bytes += bytes;
+        }
+    }
+    /// Adds calls.
+    pub fn add(&mut self, clock: Clock, moved: Moved) {
+        if self.counts(clock) {
+            self.moved += moved;
+        }
+    }
+    /// What was counted.
+    pub fn moved(mut self, clock: Clock) -> Moved {
+        self.counts(clock);
+        self.moved
+    }
+    fn counts(&mut self, clock: Clock) -> bool {
+        if self.clock == Clock::Before && clock != Clock::Before {
+            // All that was before the clock started.
+            self.moved = Moved::default();
+        }
+        self.clock = clock;
+        clock != Clock::Stopped
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -80,14 +146,25 @@ impl Measures {
                 end,
                 bytes,
             } => {
-                self.tasks[task].ops += 1;
-                self.op(kind, start, end, bytes);
+                self.tasks[task].ops += u64::from(self.op(kind, start, end, bytes));
             }
-            Note::Mark(at, mark) => self.marks.push(MarkAt {
-                at_ns: at.since_start(),
-                name: mark.name().to_owned(),
-                task: self.tasks[task].path.clone(),
-            }),
+            Note::Mark(at, mark) => {
+                match mark {
+                    Mark::ClockStart => self.start(at),
+                    Mark::ClockStop => self.stopped = Some(at),
+                    _ => {}
+                }
+                self.marks.push(MarkAt {
+                    at_ns: at.since_start(),
+                    name: mark.name().to_owned(),
+                    task: self.tasks[task].path.clone(),
+                });
+            }
+            Note::Counts(kind) => {
+                if !self.counted.contains(&kind) {
+                    self.counted.push(kind);
+                }
+            }
             Note::Metric {
                 ref name,
                 unit,
@@ -98,10 +175,39 @@ impl Measures {
                 unit: unit.to_owned(),
                 value,
                 higher_is_better,
+                ..Metric::default()
             }),
         }
     }
-    fn op(&mut self, kind: &'static str, start: Instant, end: Instant, bytes: u64) {
+    /// What came before belongs to no measure.
+    fn start(&mut self, at: Instant) {
+        (self.started, self.stopped) = (Some(at), None);
+        for o in &mut self.ops {
+            (o.bytes, o.latency) = (0, Latency::default());
+            (o.began_ns, o.ended_ns) = (u64::MAX, 0);
+        }
+        for t in &mut self.tasks {
+            t.ops = 0;
+        }
+    }
+    /// How far the script's clock is.
+    pub fn clock(&self) -> Clock {
+        match (self.started, self.stopped) {
+            (None, _) => Clock::Before,
+            (_, None) => Clock::Running,
+            _ => Clock::Stopped,
+        }
+    }
+    /// Does what ended then belong to the measure?
+    fn covers(&self, end: Instant) -> bool {
+        let Some(start) = self.started else {
+            return true;
+        };
+        start <= end && self.stopped.is_none_or(|stop| end <= stop)
+    }
+    /// Counts an operation: true if the clock ran when it ended.
+    fn op(&mut self, kind: &'static str, start: Instant, end: Instant, bytes: u64) -> bool {
+        let covered = self.covers(end);
         // A handful of kinds, most often the same word of the same script.
         let same = |o: &Op| std::ptr::eq(o.kind, kind);
         let at = self.ops.iter().position(same);
@@ -118,10 +224,12 @@ impl Measures {
             self.ops.len() - 1
         });
         let (o, ns) = (&mut self.ops[at], end.since(start).0);
-        o.bytes += bytes;
-        o.latency.record(ns);
-        o.began_ns = o.began_ns.min(start.since_start());
-        o.ended_ns = o.ended_ns.max(end.since_start());
+        if covered {
+            o.bytes += bytes;
+            o.latency.record(ns);
+            o.began_ns = o.began_ns.min(start.since_start());
+            o.ended_ns = o.ended_ns.max(end.since_start());
+        }
         let s = end.since_start() / NSEC_PER_SEC;
         if s < LONGEST_S {
             let s = s as usize;
@@ -130,6 +238,7 @@ impl Measures {
             }
             o.seconds[s].count(ns, bytes);
         }
+        covered
     }
     /// The first metric a script gave: what the run is about.
     pub fn metric(&self) -> Option<&Metric> {
@@ -143,7 +252,7 @@ impl Measures {
     pub fn marks(&self) -> &[MarkAt] {
         &self.marks
     }
-    /// How many operations of a kind have ended.
+    /// How many operations of a kind have ended in the time that counts.
     pub fn count(&self, kind: &str) -> u64 {
         let of = self.ops.iter().find(|o| o.kind == kind);
         of.map_or(0, |o| o.latency.count())
@@ -153,7 +262,16 @@ impl Measures {
         self.tasks.iter().map(|t| t.ops).sum()
     }
     /// Moves everything into the record.
-    pub fn fill(self, r: &mut Record) {
+    pub fn fill(mut self, r: &mut Record) {
+        r.clock_start_ns = self.started.map(Instant::since_start);
+        let stop = self.stopped.filter(|_| self.started.is_some());
+        r.clock_stop_ns = stop.map(Instant::since_start);
+        let n: u64 = self.counted.iter().map(|k| self.count(k)).sum();
+        let mut kinds = std::mem::take(&mut self.counted);
+        kinds.retain(|k| n == 0 || self.count(k) > 0);
+        if let Some(m) = self.metrics.first_mut() {
+            (m.operation, m.n) = (kinds.join(", "), n);
+        }
         r.operations = self
             .ops
             .into_iter()
@@ -162,7 +280,7 @@ impl Measures {
                 bytes: o.bytes,
                 latency: o.latency,
                 seconds: o.seconds,
-                began_ns: o.began_ns,
+                began_ns: o.began_ns.min(o.ended_ns),
                 ended_ns: o.ended_ns,
             })
             .collect();

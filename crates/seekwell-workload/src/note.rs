@@ -65,6 +65,8 @@ pub enum Note {
     },
     /// A mark at an instant.
     Mark(Instant, Mark),
+    /// The principal metric counts operations of this kind, or is their mean; once for each kind.
+    Counts(&'static str),
     /// The metric of the original, or a further one. The first of a run is the one it is about.
     Metric {
         /// What it is ("files/s").

@@ -90,24 +90,36 @@ impl Plan {
     }
     /// Name, summary, and the parameters that are not the original's.
     pub fn title(&self) -> String {
-        let w = match &self.0 {
-            Kind::Script(w, _) => *w,
-            Kind::Fio(file, ..) => return format!("fio job file {}", file.name),
+        match &self.0 {
+            Kind::Script(w, _) => format!("{}: {}{}", w.name, w.summary, self.changed()),
+            Kind::Fio(file, ..) => format!("fio job file {}", file.name),
+        }
+    }
+    /// Name and the parameters that are not the original's.
+    pub fn short(&self) -> String {
+        match &self.0 {
+            Kind::Script(w, _) => format!("{}{}", w.name, self.changed()),
+            Kind::Fio(file, ..) => file.name.clone(),
+        }
+    }
+    /// " (size=4KiB)"; nothing where all are the original's.
+    fn changed(&self) -> String {
+        let Kind::Script(w, p) = &self.0 else {
+            return String::new();
         };
         let usual = Params::new(w.name, w.params, w.profiles, &[]);
         let usual = usual.map(|p| p.texts()).unwrap_or_default();
-        let changed: Vec<String> = self
-            .params()
+        let changed: Vec<String> = p
+            .texts()
             .into_iter()
             .filter(|(k, v)| usual.get(k) != Some(v))
             .map(|(k, v)| format!("{k}={v}"))
             .collect();
-        let changed = if changed.is_empty() {
+        if changed.is_empty() {
             String::new()
         } else {
             format!(" ({})", changed.join(", "))
-        };
-        format!("{}: {}{changed}", w.name, w.summary)
+        }
     }
     /// On what it runs.
     pub fn needs(&self) -> Needs {

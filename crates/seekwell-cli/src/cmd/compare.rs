@@ -3,13 +3,13 @@
 use super::run::{early, job_file, plan, simulate};
 use crate::cli::Compare;
 use crate::fail::Failure;
-use crate::out::{Out, note, width};
+use crate::json::document;
+use crate::out::{Out, columns, note, width};
 use crate::progress::Progress;
 use crate::setups::{self, Usual};
 use seekwell_report::{compare as report, workload};
 use seekwell_sim::compare::run_all;
 use seekwell_workload::Plan;
-use serde_json::json;
 
 /// What is compared when nothing is said: where schedulers differ, and short.
 const USUAL: Usual = Usual {
@@ -44,6 +44,16 @@ fn plans(a: &Compare) -> Result<Vec<Plan>, Failure> {
         return Err(Failure::input("--workload: name at least one"));
     }
     Ok(out)
+}
+
+/// Names of workloads, each with its parameters where the name alone is not enough.
+fn names(plans: &[Plan]) -> Vec<String> {
+    let named = |p: &Plan| plans.iter().filter(|q| q.name() == p.name()).count();
+    let name = |p: &Plan| match named(p) {
+        1 => p.name().to_owned(),
+        _ => p.short(),
+    };
+    plans.iter().map(name).collect()
 }
 
 /// Runs everything and prints the comparison.
@@ -83,28 +93,49 @@ pub fn run(a: &Compare, quiet: bool) -> Result<(), Failure> {
     }
     let mut out = Out::open(a.output.output.as_deref())?;
     if a.json {
-        out.json(&json!({ "schema": 1, "command": "compare", "records": records }))?;
+        out.json(&document("compare", records, labels.len(), a.series))?;
         out.done()?;
         return early(&stopped);
     }
+    let names = names(&plans);
     let per_device = plans.len() * labels.len();
     for of_device in records.chunks(per_device.max(1)) {
-        out.text(&report::modelled(&of_device[0]))?;
+        if !a.details {
+            let rows = of_device.chunks(labels.len()).zip(&names);
+            let rows = rows.map(|(records, name)| report::Row {
+                name: name.clone(),
+                records,
+            });
+            let rows: Vec<_> = rows.collect();
+            out.text(&report::matrix(&rows, columns()))?;
+            continue;
+        }
+        out.text(&report::modelled(&of_device[0], width()))?;
         for (chunk, p) in of_device.chunks(labels.len()).zip(&plans) {
             out.line("")?;
-            out.text(&report::comparison(&p.title(), chunk, width()))?;
+            out.text(&report::comparison(&p.title(), chunk, columns()))?;
             if chunk.iter().any(|r| !r.more_metrics.is_empty()) {
-                out.text(&workload::metrics(chunk))?;
+                out.text(&workload::metrics(chunk, columns()))?;
             }
+            out.text(&workload::operations(chunk, columns()))?;
         }
         out.line("")?;
     }
-    if !quiet {
+    if !a.details {
+        out.text(&report::key(width()))?;
+    }
+    if a.details && !quiet {
         out.text(&report::legend(width()))?;
     }
     out.text(&report::eras(&records, width()))?;
+    let all = if a.details {
+        ""
+    } else {
+        "All tables: --details. "
+    };
+    out.line(&format!("{all}A trace of your own:"))?;
     out.line(&format!(
-        "For a recorded trace of your own: seekwell replay FILE --device {} --schedulers {}",
+        "  seekwell replay FILE --device {} --schedulers {}",
         USUAL.devices(&a.bench)[0],
         USUAL.schedulers(&a.bench)
     ))?;

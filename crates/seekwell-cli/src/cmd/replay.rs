@@ -2,7 +2,8 @@
 
 use crate::cli::Replay;
 use crate::fail::Failure;
-use crate::out::{Out, note, width};
+use crate::json::document;
+use crate::out::{Out, columns, note, width};
 use crate::progress::Progress;
 use crate::setups;
 use crate::traces::{failed, reading};
@@ -12,7 +13,6 @@ use seekwell_report::table::wrap;
 use seekwell_sim::compare::run_all;
 use seekwell_sim::{ReplayOptions, Setup, replay};
 use seekwell_trace::{Format, Intake, ReadOptions, ReplayMode};
-use serde_json::json;
 
 struct Plan {
     trace: Intake,
@@ -91,12 +91,12 @@ pub fn run(a: &Replay, quiet: bool) -> Result<(), Failure> {
     let records = done.into_iter().collect::<Result<Vec<_>, _>>()?;
     let mut out = Out::open(a.output.output.as_deref())?;
     if a.json {
-        out.json(&json!({ "schema": 1, "command": "replay", "records": records }))?;
+        out.json(&document("replay", records, labels.len(), a.series))?;
         return out.done();
     }
     for of_device in records.chunks(labels.len()) {
-        out.text(&report::modelled(&of_device[0]))?;
-        out.text(&report::comparison(&title, of_device, width()))?;
+        out.text(&report::modelled(&of_device[0], width()))?;
+        out.text(&report::comparison(&title, of_device, columns()))?;
         out.line("")?;
     }
     if !quiet {

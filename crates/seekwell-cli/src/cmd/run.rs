@@ -2,7 +2,8 @@
 
 use crate::cli::Run;
 use crate::fail::Failure;
-use crate::out::{Out, note, width};
+use crate::json::document;
+use crate::out::{Out, columns, note, width};
 use crate::progress::Progress;
 use crate::setups;
 use seekwell_core::result::Record;
@@ -14,7 +15,6 @@ use seekwell_sim::Setup;
 use seekwell_sim::compare::run_all;
 use seekwell_sim::world::{WorldSetup, run_simulated};
 use seekwell_workload::Plan;
-use serde_json::json;
 use std::path::Path;
 use std::time::Duration;
 
@@ -167,15 +167,14 @@ fn simulated(a: &Run, plan: &Plan, quiet: bool) -> Result<(), Failure> {
     }
     let mut out = Out::open(a.output.output.as_deref())?;
     if a.json {
-        out.json(&json!({ "schema": 1, "command": "run", "records": records }))?;
+        out.json(&document("run", records, labels.len(), a.series))?;
     } else {
         for of_device in records.chunks(labels.len()) {
-            out.text(&compare::modelled(&of_device[0]))?;
-            out.text(&compare::comparison(&plan.title(), of_device, width()))?;
-            out.line("")?;
-            out.text(&report::metrics(of_device))?;
-            out.text(&report::operations(of_device))?;
-            out.text(&report::tasks(of_device))?;
+            out.text(&compare::modelled(&of_device[0], width()))?;
+            out.text(&compare::comparison(&plan.title(), of_device, columns()))?;
+            out.text(&report::metrics(of_device, columns()))?;
+            out.text(&report::operations(of_device, columns()))?;
+            out.text(&report::tasks(of_device, columns()))?;
             out.text(&report::marks(of_device, width()))?;
             out.line("")?;
         }
@@ -269,7 +268,7 @@ fn clean_up(dir: &Path, alone: bool, quiet: bool) -> Result<(), Failure> {
 fn tell(a: &Run, plan: &Plan, force: &InForce, r: &Record, mut out: Out) -> Result<(), Failure> {
     let records = std::slice::from_ref(r);
     if a.json {
-        out.json(&json!({ "schema": 1, "command": "run", "records": records }))?;
+        out.json(&document("run", records.to_vec(), 1, a.series))?;
     } else {
         out.line(&format!(
             "For real, {} {}: {force}, {} s",
@@ -278,9 +277,9 @@ fn tell(a: &Run, plan: &Plan, force: &InForce, r: &Record, mut out: Out) -> Resu
             seekwell_report::units::three(r.duration_ns as f64 / 1e9)
         ))?;
         out.line(&plan.title())?;
-        out.text(&report::metrics(records))?;
-        out.text(&report::operations(records))?;
-        out.text(&report::tasks(records))?;
+        out.text(&report::metrics(records, columns()))?;
+        out.text(&report::operations(records, columns()))?;
+        out.text(&report::tasks(records, columns()))?;
         out.text(&report::marks(records, width()))?;
         for w in &r.warnings {
             out.text(&seekwell_report::table::wrap(&format!("! {w}"), 2, width()))?;

@@ -2,7 +2,8 @@
 
 use crate::setup::{Queue, Setup, SetupError};
 use crate::tree;
-use seekwell_core::result::{ProcessShare, Record};
+use seekwell_block::QueueStats;
+use seekwell_core::result::{Direction, ProcessShare, Record};
 use seekwell_core::{
     Accept, Bio, BioDone, BioId, BioSink, Command, Control, Device, DeviceFacts, DeviceStats, Done,
     Event, Instant, Nanos, Sector, Sectors, TaskId,
@@ -213,6 +214,7 @@ impl Device for Lent {
 #[derive(Clone, Copy)]
 struct Out {
     id: BioId,
+    asked: Instant,
     submitted: Instant,
     task: TaskId,
     write: bool,
@@ -237,7 +239,21 @@ pub(super) struct Meter {
     outstanding: u64,
     area: u128,
     since: Instant,
+    /// When the workload's clock started; everything is counted until it does, and then again.
+    started: Option<Instant>,
+    /// Counters when it did.
+    before: Counters,
+    /// Counters when it stopped, after which nothing is counted but the series.
+    stopped: Option<Counters>,
     watch: Option<Watch>,
+}
+
+/// What queue and device have counted, and the integral of outstanding bios.
+#[derive(Clone, Default)]
+struct Counters {
+    queue: QueueStats,
+    busy: Nanos,
+    area: u128,
 }
 
 /// Sees every event of a run's block layer.
@@ -259,17 +275,37 @@ impl Handle {
             outstanding: 0,
             area: 0,
             since: Instant::START,
+            started: None,
+            before: Counters::default(),
+            stopped: None,
             watch,
         })))
     }
-    /// Puts what was counted into a record that knows its duration; `names` of tasks.
+    /// The workload's clock starts: what was counted before belongs to no measure.
+    pub(super) fn clock_starts(&self, now: Instant) {
+        let m = &mut *self.0.borrow_mut();
+        m.before = m.counters(now);
+        (m.started, m.stopped) = (Some(now), None);
+        (m.record.read, m.record.write) = (Direction::default(), Direction::default());
+        m.record.outstanding_max = m.outstanding;
+        m.shares.clear();
+    }
+    /// It stops: what comes belongs to none either.
+    pub(super) fn clock_stops(&self, now: Instant) {
+        let m = &mut *self.0.borrow_mut();
+        m.stopped = Some(m.counters(now));
+    }
+    /// Puts what was counted into a record that knows what it covers; `names` of tasks.
     pub(super) fn fill(&self, r: &mut Record, names: impl Fn(TaskId) -> String) {
         let mut m = self.0.borrow_mut();
         let counted = std::mem::take(&mut m.record);
         (r.read, r.write, r.seconds) = (counted.read, counted.write, counted.seconds);
         r.outstanding_max = counted.outstanding_max;
-        if r.duration_ns > 0 {
-            r.outstanding_mean = m.area as f64 / r.duration_ns as f64;
+        let end = Instant::START + Nanos(r.duration_ns);
+        let after = m.stopped.take();
+        let after = after.unwrap_or_else(|| m.counters(end));
+        if r.span_ns() > 0 {
+            r.outstanding_mean = (after.area - m.before.area) as f64 / r.span_ns() as f64;
         }
         let share = |(task, s): (u32, &Share)| ProcessShare {
             task,
@@ -282,7 +318,11 @@ impl Handle {
         r.processes = all.map(share).collect();
         r.processes
             .sort_by_key(|p| (std::cmp::Reverse(p.bytes), p.task));
-        m.queue.fill(r);
+        let (stats, busy) = (
+            after.queue.since(&m.before.queue),
+            Nanos(after.busy.0 - m.before.busy.0),
+        );
+        m.queue.fill_counted(r, &stats, busy);
     }
 }
 
@@ -306,16 +346,51 @@ impl Meter {
         self.area += u128::from(at.since(self.since).0) * u128::from(self.outstanding);
         self.since = self.since.max(at);
         self.outstanding = outstanding;
-        self.record.outstanding_max = self.record.outstanding_max.max(outstanding);
+        if self.stopped.is_none() {
+            self.record.outstanding_max = self.record.outstanding_max.max(outstanding);
+        }
+    }
+    fn counters(&mut self, now: Instant) -> Counters {
+        self.change(now, self.outstanding);
+        Counters {
+            queue: self.queue.stats_at(now),
+            busy: self.queue.device_stats().busy,
+            area: self.area,
+        }
+    }
+    /// A bio ended.
+    fn ended(&mut self, o: &Out, d: &BioDone) {
+        let r = &mut self.record;
+        if self.stopped.is_some() {
+            return r.count_second(o.write, o.bytes, o.asked, d.at);
+        }
+        r.count(o.write, o.bytes, o.asked, d.at, !d.error);
+        let way = if o.write { &mut r.write } else { &mut r.read };
+        way.held_ns += o.submitted.since(o.asked).0;
+        let task = o.task.0 as usize;
+        if self.shares.len() <= task {
+            self.shares.resize(task + 1, Share::default());
+        }
+        let s = &mut self.shares[task];
+        s.ios += 1;
+        s.bytes += o.bytes;
+        s.latency_ns += u128::from(d.at.since(o.asked).0);
     }
 }
 
 impl BioSink for Handle {
     fn submit(&mut self, now: Instant, bio: Bio) {
+        self.submit_asked(now, now, bio);
+    }
+    fn submit_asked(&mut self, now: Instant, asked: Instant, bio: Bio) {
         let m = &mut *self.0.borrow_mut();
         m.change(now, m.outstanding + 1);
+        // It has been outstanding for a while; before the clock is before the clock.
+        let from = m.started.map_or(asked, |s| asked.max(s));
+        m.area += u128::from(now.since(from).0);
         let o = Out {
             id: bio.id,
+            asked,
             submitted: now,
             task: bio.task,
             write: bio.op.is_write(),
@@ -349,16 +424,7 @@ impl BioSink for Handle {
             m.free.push(slot);
             d.id = o.id;
             m.change(d.at, m.outstanding - 1);
-            m.record
-                .count(o.write, o.bytes, o.submitted, d.at, !d.error);
-            let task = o.task.0 as usize;
-            if m.shares.len() <= task {
-                m.shares.resize(task + 1, Share::default());
-            }
-            let s = &mut m.shares[task];
-            s.ios += 1;
-            s.bytes += o.bytes;
-            s.latency_ns += u128::from(d.at.since(o.submitted).0);
+            m.ended(&o, d);
         }
     }
     fn control(&mut self, now: Instant, what: Control) {

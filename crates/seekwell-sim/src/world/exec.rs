@@ -4,13 +4,16 @@
 //! A task is polled only when what it waits for has happened, so no waker is needed.
 
 use super::WorldError;
+use super::disk::Handle;
 use super::machine::SimMachine;
 use super::options::WorldSetup;
 use super::sync::{Answer, Syncs, Task};
 use seekwell_core::result::MarkAt;
 use seekwell_core::{CgroupId, Errno, Instant, Nanos, Sector, TaskId};
-use seekwell_stack::{Call, Kernel, Mark, Ret, Stats, TaskConfig};
-use seekwell_workload::{AioDone, Facts, Fail, How, IoContextOf, Measures, Moved, Outcome};
+use seekwell_stack::{Call, Kernel, Ret, Stats, TaskConfig};
+use seekwell_workload::{
+    AioDone, Facts, Fail, How, IoContextOf, Mark, Measures, Moved, Note, Outcome,
+};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
 use std::future::Future;
@@ -53,6 +56,7 @@ pub(super) struct World {
     pub(super) facts: Facts,
     pub(super) syncs: Syncs,
     pub(super) measures: Measures,
+    meter: Handle,
     tasks: Vec<State>,
     /// Task numbers of the executor by the kernel's.
     by_tid: Vec<Task>,
@@ -94,10 +98,10 @@ impl Queue {
 
 /// Words of a mark of the modelled kernel that the time axis shows. Commits and flushes are many:
 /// their numbers are in the statistics.
-fn shown(m: Mark) -> Option<&'static str> {
+fn shown(m: seekwell_stack::Mark) -> Option<&'static str> {
     match m {
-        Mark::ThrottleBegin => Some("throttling begins"),
-        Mark::ThrottleEnd => Some("throttling ends"),
+        seekwell_stack::Mark::ThrottleBegin => Some("throttling begins"),
+        seekwell_stack::Mark::ThrottleEnd => Some("throttling ends"),
         _ => None,
     }
 }
@@ -117,7 +121,13 @@ pub(super) struct Ended {
 }
 
 /// Runs a script on a kernel that was just booted.
-pub(super) fn run<F, Fut>(kernel: Kernel, capacity: Sector, setup: &WorldSetup, script: F) -> Ended
+pub(super) fn run<F, Fut>(
+    kernel: Kernel,
+    meter: Handle,
+    capacity: Sector,
+    setup: &WorldSetup,
+    script: F,
+) -> Ended
 where
     F: FnOnce(SimMachine) -> Fut,
     Fut: Future<Output = Outcome> + 'static,
@@ -133,6 +143,7 @@ where
         },
         syncs: Syncs::default(),
         measures: Measures::default(),
+        meter,
         tasks: Vec::new(),
         by_tid: Vec::new(),
         ready: VecDeque::new(),
@@ -153,7 +164,7 @@ where
     let error = drive(&world, setup);
     let mut w = world.borrow_mut();
     let marks = w.kernel.take_marks();
-    let mark = |(at, m): (Instant, Mark)| {
+    let mark = |(at, m): (Instant, seekwell_stack::Mark)| {
         Some(MarkAt {
             at_ns: at.since_start(),
             name: shown(m)?.to_owned(),
@@ -279,6 +290,15 @@ impl World {
     }
     pub(super) fn part(&self, t: Task) -> usize {
         self.tasks[t as usize].part
+    }
+    /// A task notes something.
+    pub(super) fn note(&mut self, part: usize, note: &Note) {
+        match *note {
+            Note::Mark(at, Mark::ClockStart) => self.meter.clock_starts(at),
+            Note::Mark(at, Mark::ClockStop) => self.meter.clock_stops(at),
+            _ => {}
+        }
+        self.measures.note(part, note);
     }
     /// The script let go of its machine.
     pub(super) fn leave(&mut self, t: Task, moved: Moved) {

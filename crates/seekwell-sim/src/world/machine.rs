@@ -10,7 +10,7 @@ use seekwell_core::{
 use seekwell_stack::{AioId, Call, MapId};
 use seekwell_workload::{
     Aio, AioDone, AioOp, AioRequest, Barrier, Channel, Entry, Facts, Fd, How, Join, Lock, Machine,
-    Map, Moved, Note, Outcome,
+    Map, Note, Outcome, Tally,
 };
 use std::future::{Future, poll_fn};
 use std::rc::Rc;
@@ -26,7 +26,7 @@ pub struct SimMachine {
     part: usize,
     rng: Pcg64Mcg,
     facts: Facts,
-    moved: Moved,
+    tally: Tally,
 }
 
 /// Descriptors of directories: this bit and a number of the world's table of paths.
@@ -67,7 +67,7 @@ impl SimMachine {
             part: w.part(task),
             rng: stream(w.seed, w.path(task)),
             facts: w.facts,
-            moved: Moved::default(),
+            tally: Tally::default(),
             world: Rc::clone(world),
         }
     }
@@ -131,13 +131,13 @@ impl SimMachine {
         d.cloned().ok_or(Errno::EBADF)
     }
     fn read_done(&mut self, n: u64) -> u32 {
-        self.moved.reads += 1;
-        self.moved.read_bytes += n;
+        let clock = self.world.borrow().measures.clock();
+        self.tally.read(clock, n);
         n as u32
     }
     fn write_done(&mut self, n: u64) -> u32 {
-        self.moved.writes += 1;
-        self.moved.written_bytes += n;
+        let clock = self.world.borrow().measures.clock();
+        self.tally.written(clock, n);
         n as u32
     }
 }
@@ -146,7 +146,8 @@ impl Drop for SimMachine {
     fn drop(&mut self) {
         // A world that broke off may be borrowed while its scripts are dropped.
         if let Ok(mut w) = self.world.try_borrow_mut() {
-            w.leave(self.task, self.moved);
+            let moved = self.tally.moved(w.measures.clock());
+            w.leave(self.task, moved);
         }
     }
 }
@@ -359,8 +360,10 @@ impl Machine for SimMachine {
     }
     async fn aio_submit(&mut self, aio: Aio, what: &[AioRequest]) -> Result<(), Errno> {
         {
-            let w = self.world.borrow_mut();
+            let w = &mut *self.world.borrow_mut();
             w.going()?;
+            let tid = w.tid(self.task);
+            w.kernel.batch(tid);
             let q = w.queues.get(&aio.0).ok_or(Errno::EBADF)?;
             if q.under_way as usize + q.done.len() + what.len() > q.depth as usize {
                 return Err(Errno::EAGAIN);
@@ -518,7 +521,7 @@ impl Machine for SimMachine {
     }
 
     fn note(&mut self, note: Note) {
-        self.world.borrow_mut().measures.note(self.part, &note);
+        self.world.borrow_mut().note(self.part, &note);
     }
     /// The modelled file system goes with the run.
     fn disposable(&self) -> bool {
@@ -535,10 +538,13 @@ impl SimMachine {
                 let q = w.queues.get_mut(&aio.0).ok_or(Errno::EBADF)?;
                 got += q.done.len();
                 out.extend(q.done.drain(..));
-                // One look more would wait for what was not asked for.
-                if q.under_way == 0 || got >= min {
+                // All there are, as io_getevents gives them; one look more would wait for what was
+                // not asked for.
+                let under_way = q.under_way;
+                if under_way == 0 || got >= min && w.kernel.aio_ready(AioId(aio.0)) == 0 {
                     return Ok(());
                 }
+                let q = w.queues.get_mut(&aio.0).ok_or(Errno::EBADF)?;
                 q.under_way -= 1;
             }
             self.always(Call::AioReap { aio: AioId(aio.0) }).await?;

@@ -122,7 +122,7 @@ where
 {
     let meter = Handle::new(drive.queue(&setup.setup)?, watch);
     let kernel = Kernel::new(setup.config.clone(), Box::new(meter.clone()));
-    let ended = exec::run(kernel, drive.facts().capacity, setup, script);
+    let ended = exec::run(kernel, meter.clone(), drive.facts().capacity, setup, script);
     let mut record = setup.setup.record(name);
     record.duration_ns = ended.duration.0;
     ended.measures.fill(&mut record);

@@ -105,6 +105,9 @@ fn report<M: Machine>(m: &mut M, file: &JobFile, each: &[Total]) {
         return;
     };
     let sum = |f: fn(&(u64, u64)) -> u64| all.of.iter().map(f).sum::<u64>();
+    for dir in [Dir::Read, Dir::Write, Dir::Trim] {
+        m.counts(kind(dir));
+    }
     m.metric("IOPS", "I/Os/s", rate(sum(|d| d.0) as f64, secs), true);
     m.metric("bandwidth", "MiB/s", rate(mib(sum(|d| d.1)), secs), true);
     let parts: usize = each.iter().map(|t| directions(t).count()).sum();

@@ -195,6 +195,7 @@ pub async fn run<M: Machine>(m: &mut M, p: &Params, dir: &str) -> Outcome {
 
 /// Takes the time of each phase.
 async fn clock<M: Machine>(m: &mut M, s: &Setting, threads: u64) -> Outcome {
+    m.counts(PHASES[0].0);
     for phase in PHASES {
         m.mark(Mark::Phase(phase.0));
         m.arrive(s.together).await.doing(|| "begin a phase")?;

@@ -150,6 +150,7 @@ async fn starts<M: Machine>(m: &mut M, p: &Params, dir: &str, steps: &[Step]) ->
         done += 1;
     }
     if done > 0 {
+        m.counts("start");
         m.metric("start-up", "s", sum / f64::from(done), false);
     }
     outcome

@@ -122,6 +122,7 @@ pub async fn run<M: Machine>(m: &mut M, p: &Params, dir: &str) -> Outcome {
     let (w, r) = (job.written.with(|n| *n), job.read.with(|n| *n));
     // No blog at all is a score too, unless the run was cut short.
     if outcome.is_ok() || w + r > 0 {
+        m.counts("write blog");
         m.metric("final score for writes", "blogs", w as f64, true);
         m.metric("final score for reads", "blogs", r as f64, true);
     }

@@ -119,6 +119,7 @@ pub async fn run<M: Machine>(m: &mut M, p: &Params, dir: &str) -> Outcome {
     let fd = open(m, &path, FRESH).await?;
     write_all(m, fd, PROGRAM, CALL, &path).await?;
     close(m, fd, &path).await?;
+    m.counts("compile");
     m.metric("build", "s", seconds(m, start), false);
     Ok(())
 }

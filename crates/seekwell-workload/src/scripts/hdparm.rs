@@ -66,6 +66,7 @@ pub async fn run<M: Machine>(m: &mut M, p: &Params, _: &str) -> Outcome {
     let outcome = read(m, p, fd, size, &mut off).await;
     if off > 0 {
         let mb = rate(mib(off), seconds(m, start));
+        m.counts("read");
         m.metric("buffered read", "MB/s", hundredths(mb), true);
     }
     outcome?;

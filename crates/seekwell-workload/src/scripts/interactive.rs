@@ -107,6 +107,7 @@ pub async fn run<M: Machine>(m: &mut M, p: &Params, dir: &str) -> Outcome {
 /// Mean and 99th percentile of latencies, as metrics.
 pub(super) fn report<M: Machine>(m: &mut M, what: &'static str, ns: Vec<u64>) {
     if let Some((mean, high)) = summary(ns) {
+        m.counts(what);
         m.metric(what, "ms", mean, false);
         m.metric("99th percentile", "ms", high, false);
     }

@@ -77,6 +77,7 @@ pub async fn run<M: Machine>(m: &mut M, p: &Params, dir: &str) -> Outcome {
     };
     let mut results: Vec<(&'static str, f64)> = Vec::new();
     let mut outcome = Ok(());
+    m.counts(wanted);
     m.mark(Mark::ClockStart);
     for phase in phases {
         m.mark(Mark::Phase(phase));

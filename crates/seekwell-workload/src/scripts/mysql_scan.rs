@@ -148,6 +148,8 @@ pub async fn run<M: Machine>(m: &mut M, p: &Params, dir: &str) -> Outcome {
     if outcome.is_ok() {
         let secs = seconds(m, start);
         let bytes = pieces.len() as u64 * piece;
+        m.counts("read");
+        m.counts("page read");
         m.metric("scan", "MiB/s", rate(mib(bytes), secs), true);
         m.metric("runtime", "s", secs, false);
     }

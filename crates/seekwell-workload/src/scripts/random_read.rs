@@ -93,6 +93,7 @@ pub async fn run<M: Machine>(m: &mut M, p: &Params, dir: &str) -> Outcome {
     let count = job.count.with(|c| *c);
     if count > 0 {
         let secs = seconds(m, start);
+        m.counts("read");
         m.metric("random reads", "reads/s", rate(count as f64, secs), true);
     }
     outcome

@@ -88,6 +88,7 @@ pub async fn run<M: Machine>(m: &mut M, p: &Params, _: &str) -> Outcome {
     if count > 0 {
         // A run that was stopped is measured by what it had.
         let secs = seconds(m, start).min(job.time.as_secs_f64());
+        m.counts("seek");
         m.metric("seeks", "seeks/s", rate(count as f64, secs).floor(), true);
         let ms = hundredths(secs * 1000.0 / count as f64);
         m.metric("seek time", "ms", ms, false);

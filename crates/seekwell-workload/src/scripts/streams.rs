@@ -140,6 +140,7 @@ pub async fn run<M: Machine>(m: &mut M, p: &Params, dir: &str) -> Outcome {
     if sum > 0 {
         // A run that was stopped is measured by what it had.
         let secs = seconds(m, start).min(p.time("seconds").as_secs_f64());
+        m.counts(if write { "write" } else { "read" });
         m.metric("streams", "MB/s", rate(mib(sum), secs), true);
         let squares: f64 = bytes.iter().map(|b| (*b as f64) * (*b as f64)).sum();
         let jain = (sum as f64) * (sum as f64) / (n as f64 * squares);

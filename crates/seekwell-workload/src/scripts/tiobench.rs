@@ -108,6 +108,7 @@ pub async fn run<M: Machine>(m: &mut M, p: &Params, dir: &str) -> Outcome {
         let mb = rate(mib(bytes), end.since(start).as_secs_f64());
         rates.push((phase, (mb * 1000.0).round() / 1000.0));
     }
+    m.counts("random write");
     // The one the run is about comes first.
     for (phase, mb) in rates.into_iter().rev() {
         m.metric(phase, "MB/s", mb, true);

@@ -98,6 +98,7 @@ pub async fn run<M: Machine>(m: &mut M, p: &Params, dir: &str) -> Outcome {
     let done = site.done.with(|n| *n);
     if done > 0 {
         let per_second = rate(done as f64, seconds(m, start));
+        m.counts("request");
         m.metric(
             "requests",
             "requests/s",

@@ -276,6 +276,7 @@ pub async fn run<M: Machine>(m: &mut M, p: &Params, dir: &str) -> Outcome {
     let (n, end) = server.done.with(|d| *d);
     let secs = end.since(start).as_secs_f64();
     if n > 0 {
+        m.counts("transaction");
         m.metric("transactions", "transactions/s", rate(n as f64, secs), true);
         let ms = secs * 1000.0 * clients as f64 / n as f64;
         m.metric("mean latency", "ms", ms, false);

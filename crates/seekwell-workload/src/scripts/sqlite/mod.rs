@@ -127,6 +127,7 @@ pub async fn run<M: Machine>(m: &mut M, p: &Params, dir: &str) -> Outcome {
         others.spawn(m, How::named("services"), script).await?;
     }
     m.mark(Mark::ClockStart);
+    m.counts(kinds[0]);
     let outcome = transactions(m, p, kinds, &mut table, &mut pager).await;
     stop.with(|s| *s = true);
     let others = others.join(m).await;

@@ -1,0 +1,108 @@
+//! JSON for people and programs: one document, a field a line, lists of numbers in one line each.
+
+use seekwell_core::result::Record;
+use seekwell_report::verdict;
+use serde_json::{Value, json};
+
+/// Objects of numbers and words up to this long stand in one line.
+const LINE: usize = 100;
+
+/// A document with a newline behind every field that holds more than numbers.
+pub fn text(value: &Value) -> String {
+    let mut out = String::new();
+    put(&mut out, value, 0);
+    out
+}
+
+fn scalar(v: &Value) -> bool {
+    !v.is_object() && !v.is_array()
+}
+
+/// Lists of numbers and of lists of numbers; short objects of scalars.
+fn one_line(v: &Value) -> bool {
+    match v {
+        Value::Array(all) => all.iter().all(|v| match v {
+            Value::Array(inner) => inner.iter().all(scalar),
+            v => scalar(v),
+        }),
+        Value::Object(all) => all.values().all(scalar) && v.to_string().len() <= LINE,
+        _ => true,
+    }
+}
+
+fn put(out: &mut String, v: &Value, indent: usize) {
+    let line = |out: &mut String, n: usize| {
+        out.push('\n');
+        out.extend(std::iter::repeat_n(' ', n));
+    };
+    match v {
+        _ if one_line(v) => out.push_str(&v.to_string()),
+        Value::Array(all) => {
+            out.push('[');
+            for (i, v) in all.iter().enumerate() {
+                out.push_str(if i > 0 { "," } else { "" });
+                line(out, indent + 2);
+                put(out, v, indent + 2);
+            }
+            line(out, indent);
+            out.push(']');
+        }
+        Value::Object(all) => {
+            out.push('{');
+            for (i, (k, v)) in all.iter().enumerate() {
+                out.push_str(if i > 0 { "," } else { "" });
+                line(out, indent + 2);
+                out.push_str(&Value::from(k.as_str()).to_string());
+                out.push_str(": ");
+                put(out, v, indent + 2);
+            }
+            line(out, indent);
+            out.push('}');
+        }
+        v => out.push_str(&v.to_string()),
+    }
+}
+
+/// The document of `run`, `compare` and `replay`. `groups`: runs of the same work on one device,
+/// under all schedulers. `series`: with every second of every run.
+pub fn document(command: &str, mut records: Vec<Record>, group: usize, series: bool) -> Value {
+    let of = |records: &[Record]| {
+        let told = verdict::of(records)?.told(records);
+        let mut v = serde_json::to_value(told).ok()?;
+        v["device"] = json!(records[0].device.spec);
+        v["workload"] = json!(records[0].workload);
+        v["params"] = json!(records[0].params);
+        Some(v)
+    };
+    let verdicts: Vec<Value> = records.chunks(group.max(1)).filter_map(of).collect();
+    if !series {
+        for r in &mut records {
+            r.seconds.clear();
+            r.operations.iter_mut().for_each(|o| o.seconds.clear());
+        }
+    }
+    json!({ "schema": 1, "command": command, "verdicts": verdicts, "records": records })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_stand_in_a_line_and_the_document_is_the_same() {
+        let long: Vec<u64> = (0..200).collect();
+        let v = json!({
+            "name": "x", "empty": [], "none": {}, "pairs": [[1, 2], [3, 4]], "long": long,
+            "series": [{"reads": 1, "writes": 2}, {"reads": 3, "writes": 4}],
+            "deep": {"a": {"b": [1.5, null, "q\"uote"]}},
+        });
+        let text = text(&v);
+        assert_eq!(serde_json::from_str::<Value>(&text).expect("JSON"), v);
+        assert!(text.contains("\n  \"pairs\": [[1,2],[3,4]],\n"), "{text}");
+        assert!(
+            text.contains("\n    {\"reads\":1,\"writes\":2},\n"),
+            "{text}"
+        );
+        assert!(text.lines().count() < 20, "{text}");
+    }
+}

@@ -1,0 +1,113 @@
+//! `--json`: what its page says, what it holds, how large it is.
+
+use crate::{good, project, scratch};
+use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Fields by section of the page.
+fn documented() -> BTreeMap<String, BTreeSet<String>> {
+    let page = std::fs::read_to_string(project("docs/json.md")).expect("the page");
+    let mut all: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    let mut section = String::new();
+    for line in page.lines() {
+        if let Some(name) = line.strip_prefix("### ") {
+            section = name.to_owned();
+        } else if let Some(rest) = line.strip_prefix("| `") {
+            let cells: Vec<&str> = rest.split('|').collect();
+            assert_eq!(cells.len(), 4, "{line}");
+            let name = cells[0].trim_end().trim_end_matches('`').to_owned();
+            all.entry(section.clone()).or_default().insert(name);
+        }
+    }
+    all
+}
+
+fn keys(v: &Value) -> BTreeSet<String> {
+    v.as_object().expect("an object").keys().cloned().collect()
+}
+
+#[test]
+fn the_page_names_every_field_and_no_other() {
+    let text = good(&[
+        "run",
+        "interactive:size=16m,bulk=32m,seconds=2s",
+        "-d",
+        "hdd:hitachi-7k200",
+        "-s",
+        "noop,cfq",
+        "--json",
+        "--series",
+    ]);
+    let doc: Value = serde_json::from_str(&text).expect("JSON");
+    let (verdict, record) = (&doc["verdicts"][0], &doc["records"][0]);
+    let of = |name: &str| match name {
+        "Document" => &doc,
+        "Verdict" => verdict,
+        "Place" => &verdict["order"][0],
+        "Record" => record,
+        "Device" => &record["device"],
+        "Scheduler" => &record["scheduler"],
+        "Direction" => &record["read"],
+        "Latency" => &record["operations"][0]["latency"],
+        "Metric" => &record["metric"],
+        "Operation" => &record["operations"][0],
+        "OpSecond" => &record["operations"][0]["seconds"][0],
+        "Second" => &record["seconds"][0],
+        "Process" => &record["processes"][0],
+        "Mark" => &record["marks"][0],
+        "Task" => &record["tasks"][0],
+        other => panic!("the page has a section {other} of nothing"),
+    };
+    let page = documented();
+    assert_eq!(page.len(), 15);
+    for (section, fields) in page {
+        assert_eq!(fields, keys(of(&section)), "{section}");
+    }
+    // The clock started behind laying out, and its seconds alone are counted.
+    let (start, stop) = (&record["clock_start_ns"], &record["clock_stop_ns"]);
+    let span = stop.as_u64().expect("stopped") - start.as_u64().expect("started");
+    assert!(start.as_u64() > Some(0) && span >= 2_000_000_000);
+    let seconds = record["seconds"].as_array().expect("a series");
+    assert!(
+        seconds.len() as u64 > span / 1_000_000_000,
+        "of the whole run"
+    );
+}
+
+#[test]
+fn a_verdict_is_data_too() {
+    let args = ["run", "fs-mark:files=20", "-d", "hdd:hitachi-7k200", "-s"];
+    let text = good(&[&args[..], &["noop,deadline,bfq", "--json"]].concat());
+    let doc: Value = serde_json::from_str(&text).expect("JSON");
+    let v = &doc["verdicts"][0];
+    assert_eq!((&v["kind"], &v["by"]), (&"metric".into(), &"files".into()));
+    let order = v["order"].as_array().expect("places");
+    assert_eq!((order.len(), &order[0]["behind_percent"]), (3, &0.0.into()));
+    assert!(order.iter().all(|p| p["n"] == 20), "{order:?}");
+    let value = |i: usize| order[i]["value"].as_f64().expect("a value");
+    assert!(value(0) >= value(1) && value(1) >= value(2));
+    assert!(
+        doc["records"][0]["seconds"]
+            .as_array()
+            .is_some_and(Vec::is_empty)
+    );
+}
+
+/// A day of a quiet disk: a second each, and most of it nothing.
+#[test]
+fn a_long_replay_under_many_schedulers_is_not_megabytes() {
+    let mut csv = "t_ns,op,sector,sectors,pid\n".to_owned();
+    for i in 0..3000u64 {
+        let (at, sector) = (i * 7_300_000_000 / 3, i * 7919 % 100_000 * 8);
+        csv += &format!("{at},{},{sector},8,1\n", if i % 3 == 0 { "W" } else { "R" });
+    }
+    let file = scratch("quiet.csv", csv.as_bytes());
+    let args = ["replay", &file, "--json"];
+    let (short, long) = (good(&args), good(&[&args[..], &["--series"]].concat()));
+    // Seven schedulers: two hours of seconds, and two histograms each.
+    let whole: Value = serde_json::from_str(&long).expect("JSON");
+    let pretty = format!("{whole:#}").len();
+    assert!(short.len() < 300_000, "{}", short.len());
+    assert!(long.len() * 2 < pretty, "{} {pretty}", long.len());
+    assert!(short.len() * 20 < pretty, "{} {pretty}", short.len());
+}

@@ -1,0 +1,158 @@
+//! What a screen shows: the answer first, and no line wider than it.
+
+use crate::{command, good, ran, scratch};
+
+/// Output on a terminal of so many columns.
+fn at(columns: &str, args: &[&str]) -> String {
+    let r = ran(command(args)
+        .env("COLUMNS", columns)
+        .output()
+        .expect("it runs"));
+    assert_eq!((r.code, &*r.err), (0, ""), "{args:?}");
+    r.out
+}
+
+fn widest(text: &str) -> usize {
+    text.lines().map(|l| l.chars().count()).max().unwrap_or(0)
+}
+
+#[test]
+fn the_default_answer_of_compare_fits_a_screen() {
+    let text = at("80", &["compare"]);
+    let lines: Vec<&str> = text.lines().collect();
+    assert!(lines.len() <= 24, "{} lines\n{text}", lines.len());
+    // The command for a trace of one's own may not be broken.
+    let rest = lines[..lines.len() - 1].join("\n");
+    assert!(widest(&rest) <= 80, "{text}");
+    assert_eq!(text.matches("WORKLOAD").count(), 2, "a matrix a device");
+    for row in ["streams, MB/s", "interactive, ms", "fs-mark, files/s"] {
+        assert_eq!(text.matches(row).count(), 2, "{row}\n{text}");
+    }
+    assert_eq!(text.matches("Verdict:").count(), 2);
+    assert!(
+        text.contains("    *"),
+        "the winner is marked without colours\n{text}"
+    );
+    assert!(
+        text.contains("2.2x"),
+        "the others with their distance\n{text}"
+    );
+    assert!(!text.contains('\u{1b}'));
+}
+
+#[test]
+fn the_winner_is_green_where_colours_are_wanted() {
+    let args = ["compare", "-w", "interactive:size=64m,bulk=128m,seconds=5s"];
+    let args = [&args[..], &["-d", "hdd:hitachi-7k200", "-s", "noop,bfq"]].concat();
+    let text = good(&[&args[..], &["--color", "always"]].concat());
+    let green = text.split("\u{1b}[32m").nth(1).expect("something green");
+    assert!(
+        green
+            .split("\u{1b}")
+            .next()
+            .is_some_and(|c| c.ends_with('*')),
+        "{text}"
+    );
+}
+
+#[test]
+fn tables_fit_80_columns_and_use_200() {
+    let file = scratch(
+        "screen.csv",
+        b"t_ns,op,sector,sectors,pid\n0,R,0,8,1\n1000,R,800000,8,2\n2000,W,16,8,1\n",
+    );
+    let run = ["run", "interactive:size=16m,bulk=32m,seconds=2s"];
+    let run = [
+        &run[..],
+        &["-d", "hdd:hitachi-7k200", "-s", "noop,cfq,bfq,kyber"],
+    ]
+    .concat();
+    let replay = ["replay", &file, "-s", "all"];
+    let small = ["-w", "interactive:size=16m,bulk=32m,seconds=1s"];
+    let compare = [&["compare", "--details"], &small[..]].concat();
+    for args in [
+        &run[..],
+        &replay,
+        &compare,
+        &["devices"],
+        &["workloads"],
+        &["schedulers"],
+    ] {
+        let text = at("80", args);
+        let hint = |l: &&str| !l.starts_with("  seekwell replay FILE");
+        let text: Vec<&str> = text.lines().filter(hint).collect();
+        let text = text.join("\n");
+        assert!(widest(&text) <= 80, "{args:?}: {}\n{text}", widest(&text));
+    }
+    for args in [&run[..], &compare] {
+        let (narrow, wide) = (at("100", args), at("200", args));
+        assert!(widest(&wide) > 150 && widest(&wide) <= 200, "{wide}");
+        assert!(wide.lines().count() < narrow.lines().count());
+        // Nothing is lost on the way.
+        for head in [
+            "WAITING",
+            "READ LATENCY",
+            "P99.9",
+            "WRITE LATENCY",
+            "SHARE OF BYTES",
+        ] {
+            assert!(
+                wide.contains(head) && narrow.contains(head),
+                "{head}\n{wide}"
+            );
+        }
+    }
+}
+
+#[test]
+fn runs_that_did_the_same_share_a_line() {
+    let file = scratch("one.csv", b"t_ns,op,sector,sectors,pid\n0,R,0,8,1\n");
+    let text = good(&["replay", &file, "-s", "noop,deadline,none"]);
+    assert!(
+        text.contains("Identical in every figure: noop = deadline = none."),
+        "{text}"
+    );
+    assert_eq!(text.matches("noop = deadline = none").count(), 3, "{text}");
+    assert!(!text.contains("\n  deadline "), "{text}");
+}
+
+#[test]
+fn a_few_operations_carry_no_verdict() {
+    let text = good(&[
+        "run",
+        "fsync-latency:seconds=10s",
+        "-d",
+        "hdd:exos-x18",
+        "-s",
+        "noop,cfq",
+    ]);
+    let flat = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let at = flat.find("Verdict:").expect("a verdict comes first");
+    assert!(at < flat.find("SCHEDULER").expect("a table"), "{text}");
+    assert!(
+        flat.contains("Verdict: too few operations to say (of fsync: "),
+        "{text}"
+    );
+    assert!(!flat.contains("is ahead"), "{text}");
+}
+
+#[test]
+fn a_verdict_claims_nothing_of_other_seeds() {
+    let args = [
+        "-d",
+        "hdd:hitachi-7k200",
+        "-w",
+        "seeker:seconds=1s",
+        "-s",
+        "noop,cfq",
+    ];
+    let text = good(&[&["compare", "--details"], &args[..]].concat());
+    let flat = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(!flat.contains("another seed may change"), "{text}");
+    assert!(
+        flat.contains(
+            "One run each with seed 1: what another would change it does not tell (--seed 2)."
+        ),
+        "{text}"
+    );
+}

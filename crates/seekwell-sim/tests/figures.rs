@@ -1,0 +1,176 @@
+//! Figures of one record that must agree with each other: what an outsider checks first.
+
+use seekwell_core::result::Record;
+use seekwell_sim::Setup;
+use seekwell_sim::world::{WorldSetup, run_simulated};
+use seekwell_workload::Plan;
+
+fn run(device: &str, scheduler: &str, workload: &str) -> Record {
+    let setup = Setup {
+        device: device.to_owned(),
+        scheduler: scheduler.to_owned(),
+        ..Setup::default()
+    };
+    let world = WorldSetup::new(setup).expect("a scheduler");
+    let (name, params) = workload.split_once(':').unwrap_or((workload, ""));
+    let params = params.split(',').filter_map(|p| p.split_once('='));
+    let params: Vec<_> = params.map(|(k, v)| (k.to_owned(), v.to_owned())).collect();
+    let plan = Plan::new(name, &params).expect("a workload");
+    let ran = run_simulated(&plan, &world).expect("it runs");
+    assert_eq!(ran.stopped, None);
+    ran.record
+}
+
+fn near(what: &str, a: f64, b: f64, share: f64) {
+    assert!((a / b - 1.0).abs() <= share, "{what}: {a} and {b}");
+}
+
+const NVME: &str = "ssd:nvme-dc-2t";
+const DISK: &str = "hdd:hitachi-7k200";
+/// 1024 reads outstanding, four times the tags that a scheduler has.
+const CROWD: &str = "random-read:size=64m,tasks=16,depth=64,seconds=100ms";
+const ALONE: &str = "random-read:size=64m,seconds=500ms";
+
+/// Rate times mean latency is what is outstanding: the wait for a request or tag is in both, or
+/// neither figure means anything. Of a program's operations, that is tasks times depth.
+#[test]
+fn littles_law_holds_with_the_wait_for_tags() {
+    for (device, scheduler, workload, outstanding) in [
+        (NVME, "none", CROWD, 1024.0),
+        (NVME, "mq-deadline", CROWD, 1024.0),
+        (NVME, "bfq", CROWD, 1024.0),
+        (NVME, "none", ALONE, 1.0),
+        (
+            DISK,
+            "noop",
+            "random-read:size=64m,tasks=8,depth=32,seconds=20s",
+            256.0,
+        ),
+        (DISK, "cfq", ALONE, 1.0),
+    ] {
+        let r = run(device, scheduler, workload);
+        let what = format!("{scheduler} on {device}");
+        let law = r.iops() * r.read.latency.mean_ns() / 1e9;
+        near(&format!("{what}, bios"), law, r.outstanding_mean, 0.03);
+        let own = &r.operation("read").expect("measured").latency;
+        let law = r.rate(own.count() as f64) * own.mean_ns() / 1e9;
+        near(&format!("{what}, operations"), law, outstanding, 0.06);
+        let (inside, all) = (r.depth_mean, r.outstanding_mean);
+        assert!(
+            inside <= all * 1.001 && all <= outstanding * 1.001,
+            "{what}: {inside} {all}"
+        );
+    }
+}
+
+/// What programs see and what the block layer says must not rank schedulers differently.
+#[test]
+fn tails_of_bios_rank_schedulers_as_those_of_the_program() {
+    let p99 = |scheduler: &str| {
+        let r = run(NVME, scheduler, CROWD);
+        let own = &r.operation("read").expect("measured").latency;
+        let held = r.read.held_ns as f64 / r.read.ios as f64;
+        let bios = r.read.latency.percentile_ns(99.0);
+        (
+            bios,
+            own.percentile_ns(99.0),
+            held / r.read.latency.mean_ns(),
+        )
+    };
+    let (none, deadline, bfq) = (p99("none"), p99("mq-deadline"), p99("bfq"));
+    assert!(
+        none.1 < deadline.1 && deadline.1 < bfq.1,
+        "{none:?} {deadline:?} {bfq:?}"
+    );
+    assert!(
+        none.0 < deadline.0 && deadline.0 < bfq.0,
+        "{none:?} {deadline:?} {bfq:?}"
+    );
+    // Without what was held it is the other way round: 256 tags against 1023.
+    assert!(none.2 == 0.0 && deadline.2 > 0.3, "{none:?} {deadline:?}");
+}
+
+/// One direct read at a time: no wait, so nothing but the call lies between bio and operation.
+#[test]
+fn a_lone_read_takes_what_its_bio_takes() {
+    for (device, scheduler) in [(NVME, "kyber"), (DISK, "deadline"), (DISK, "bfq")] {
+        let r = run(device, scheduler, ALONE);
+        let own = &r.operation("read").expect("measured").latency;
+        assert_eq!(r.read.held_ns, 0);
+        for p in [50.0, 99.0] {
+            let block = r.read.latency.percentile_ns(p);
+            let own = own.percentile_ns(p);
+            assert!(
+                block <= own && own < block + 2_000 + block / 500,
+                "{block} {own}"
+            );
+        }
+    }
+}
+
+/// The columns cover what the clock covers.
+#[test]
+fn what_was_laid_out_is_not_counted() {
+    let r = run(DISK, "cfq", "random-read:size=64m,seconds=5s");
+    let (start, stop) = r.window_ns();
+    assert!(
+        start > 500_000_000 && stop - start >= 5_000_000_000,
+        "{start} {stop}"
+    );
+    assert!(stop <= r.duration_ns);
+    let own = r.operation("read").expect("measured");
+    let metric = r.metric.as_ref().expect("a metric");
+    assert_eq!(
+        (metric.operation.as_str(), metric.n),
+        ("read", own.latency.count())
+    );
+    near("rate", r.bytes_per_sec(), metric.value * 4096.0, 0.01);
+    near(
+        "bytes",
+        r.bytes_per_sec() * r.span_ns() as f64 / 1e9,
+        r.read.bytes as f64,
+        1e-9,
+    );
+    // 64 MiB were written before; what the journal still had is all there may be.
+    assert!(r.write.bytes < 1 << 20, "{}", r.write.bytes);
+    assert!(
+        r.requests < r.read.ios + 50,
+        "{} {}",
+        r.requests,
+        r.read.ios
+    );
+    assert!(r.busy() > 0.95, "{}", r.busy());
+    let shares: u64 = r.processes.iter().map(|p| p.bytes).sum();
+    assert_eq!(shares, r.read.bytes + r.write.bytes);
+    let calls: u64 = r.tasks.iter().map(|t| t.reads).sum();
+    assert_eq!(
+        (calls, r.tasks.iter().map(|t| t.ops).sum()),
+        (metric.n, metric.n)
+    );
+    assert_eq!(r.tasks.iter().map(|t| t.written_bytes).sum::<u64>(), 0);
+    // The series has it all.
+    let series: u64 = r.seconds.iter().map(|s| s.bytes).sum();
+    assert!(series >= r.read.bytes + (64 << 20), "{series}");
+}
+
+/// A record of the first layout, before there was a clock, is of the whole run.
+#[test]
+fn a_record_without_a_clock_covers_the_whole_run() {
+    let r = run(DISK, "noop", "random-read:size=4m,seconds=100ms");
+    let mut v = serde_json::to_value(&r).expect("JSON");
+    let fields = v.as_object_mut().expect("an object");
+    for new in ["clock_start_ns", "clock_stop_ns"] {
+        assert!(fields.remove(new).is_some());
+    }
+    for way in ["read", "write"] {
+        assert!(
+            fields[way]
+                .as_object_mut()
+                .expect("one")
+                .remove("held_ns")
+                .is_some()
+        );
+    }
+    let old: Record = serde_json::from_value(v).expect("still read");
+    assert_eq!(old.span_ns(), old.duration_ns);
+}
