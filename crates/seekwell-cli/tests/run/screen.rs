@@ -8,7 +8,8 @@ fn at(columns: &str, args: &[&str]) -> String {
         .env("COLUMNS", columns)
         .output()
         .expect("it runs"));
-    assert_eq!((r.code, &*r.err), (0, ""), "{args:?}");
+    // What is noted beside it goes elsewhere.
+    assert_eq!(r.code, 0, "{args:?}: {}", r.err);
     r.out
 }
 
@@ -44,7 +45,7 @@ fn the_default_answer_of_compare_fits_a_screen() {
 fn the_winner_is_green_where_colours_are_wanted() {
     let args = ["compare", "-w", "interactive:size=64m,bulk=128m,seconds=5s"];
     let args = [&args[..], &["-d", "hdd:hitachi-7k200", "-s", "noop,bfq"]].concat();
-    let text = good(&[&args[..], &["--color", "always"]].concat());
+    let text = at("100", &[&args[..], &["--color", "always"]].concat());
     let green = text.split("\u{1b}[32m").nth(1).expect("something green");
     assert!(
         green

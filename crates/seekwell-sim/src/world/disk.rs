@@ -293,7 +293,10 @@ impl Handle {
     /// It stops: what comes belongs to none either.
     pub(super) fn clock_stops(&self, now: Instant) {
         let m = &mut *self.0.borrow_mut();
-        m.stopped = Some(m.counters(now));
+        // One that never started leaves everything counted.
+        if m.started.is_some() {
+            m.stopped = Some(m.counters(now));
+        }
     }
     /// Puts what was counted into a record that knows what it covers; `names` of tasks.
     pub(super) fn fill(&self, r: &mut Record, names: impl Fn(TaskId) -> String) {
