@@ -541,7 +541,11 @@ impl Record {
         d.bytes += bytes;
         d.errors += u64::from(!ok);
         d.latency.record(ns);
-<<<<<<< HEAD
+        self.count_second(write, bytes, asked, done);
+    }
+    /// Counts one completed bio in the series only: it ended before or after the clock.
+    pub fn count_second(&mut self, write: bool, bytes: u64, asked: Instant, done: Instant) {
+        let ns = done.since(asked).0;
         let at_s = done.since_start() / NSEC_PER_SEC;
         let Some(sec) = Second::of(&mut self.seconds, at_s) else {
             return;
@@ -550,28 +554,6 @@ impl Record {
             sec.writes += 1;
         } else {
             sec.reads += 1;
-=======
-        self.count_second(write, bytes, asked, done);
-    }
-    /// Counts one completed bio in the series only: it ended before or after the clock.
-    pub fn count_second(&mut self, write: bool, bytes: u64, asked: Instant, done: Instant) {
-        let ns = done.since(asked).0;
-        let s = (done.since_start() / NSEC_PER_SEC) as usize;
-        // A run of over a day keeps its series short by leaving the rest out.
-        if s < 86_400 {
-            if self.seconds.len() <= s {
-                self.seconds.resize_with(s + 1, Second::default);
-            }
-            let sec = &mut self.seconds[s];
-            if write {
-                sec.writes += 1;
-            } else {
-                sec.reads += 1;
-            }
-            sec.bytes += bytes;
-            sec.latency_sum_ns += ns;
-            sec.latency_max_ns = sec.latency_max_ns.max(ns);
->>>>>>> b232fd2 (Tables say what programs see, count what the clock covers, and fit the screen)
         }
         sec.bytes += bytes;
         sec.latency_sum_ns += ns;

@@ -113,16 +113,10 @@ fn label(r: &Record) -> Cell {
     painted(r.scheduler.spec.as_str(), NAME)
 }
 
-<<<<<<< HEAD
-fn main_table(records: &[Record], best: Option<usize>) -> String {
+fn main_table(records: &[Record], best: &[bool]) -> Table {
     // One that ended early has none.
     let metric = records.iter().find_map(|r| r.metric.as_ref());
-    let mut columns = vec![("SCHEDULER", Align::Left), ("LAYER", Align::Left)];
-=======
-fn main_table(records: &[Record], best: &[bool]) -> Table {
-    let metric = records.first().and_then(|r| r.metric.as_ref());
     let mut columns = vec![("SCHEDULER", Align::Left)];
->>>>>>> b232fd2 (Tables say what programs see, count what the clock covers, and fit the screen)
     let unit = metric.map(|m| m.unit.clone()).unwrap_or_default();
     if metric.is_some() {
         columns.push((&unit, Align::Right));
@@ -141,19 +135,9 @@ fn main_table(records: &[Record], best: &[bool]) -> Table {
     }
     let mut t = Table::new(&columns);
     for (i, r) in records.iter().enumerate() {
-<<<<<<< HEAD
-        let mut row = vec![label(r), r.scheduler.layer.as_str().into()];
-        if metric.is_some() {
-            let style = if best == Some(i) {
-                GOOD
-            } else {
-                crate::style::PLAIN
-            };
-=======
         let mut row = vec![label(r)];
         if metric.is_some() {
             let style = if best[i] { GOOD } else { PLAIN };
->>>>>>> b232fd2 (Tables say what programs see, count what the clock covers, and fit the screen)
             let value = r.metric.as_ref().map(|m| three(m.value));
             row.push(painted(value.unwrap_or_else(|| "-".to_owned()), style));
         }

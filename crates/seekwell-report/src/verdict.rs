@@ -121,7 +121,9 @@ pub fn of(records: &[Record]) -> Option<Verdict> {
         .map(String::as_str)
         .unwrap_or_default();
     let reads = records.iter().all(|r| r.read.ios > 0);
-    let by = if first.metric.is_some() {
+    // One that ended early has none.
+    let metric = records.iter().find_map(|r| r.metric.as_ref());
+    let by = if metric.is_some() {
         By::Metric
     } else if mode.starts_with("depth") || mode == "closed" {
         // The work is given and the time is what it takes.
@@ -133,12 +135,13 @@ pub fn of(records: &[Record]) -> Option<Verdict> {
     } else {
         By::WriteLatency
     };
-    let higher_is_better = first.metric.as_ref().is_some_and(|m| m.higher_is_better);
+    let higher_is_better = metric.is_some_and(|m| m.higher_is_better);
     // Each value with the number of operations behind it.
     let value = |r: &Record| match &by {
         By::Metric => match &r.metric {
             Some(m) => (m.value, Some(m.n).filter(|_| !m.operation.is_empty())),
-            None => (0.0, Some(0)),
+            None if higher_is_better => (0.0, Some(0)),
+            None => (f64::INFINITY, Some(0)),
         },
         By::Duration => (r.duration_ns as f64, Some(r.read.ios + r.write.ios)),
         By::Operation(kind) => match r.operation(kind) {
@@ -261,6 +264,7 @@ impl Verdict {
     }
     fn value(&self, v: f64, r: &Record) -> String {
         match (&self.by, &r.metric) {
+            (By::Metric, None) => "nothing".to_owned(),
             (By::Metric, Some(m)) => format!("{} {}", three(v), m.unit),
             _ => time_ns(v),
         }
@@ -334,7 +338,10 @@ impl Verdict {
         );
         let of = |o: (f64, usize)| format!("{}{}", self.value(o.0, &records[o.1]), self.n(o.1));
         if !self.enough() {
-            let kind = self.counted(first);
+            let kind = match self.counted(first) {
+                k if k.is_empty() => "what is measured".to_owned(),
+                k => k,
+            };
             let few = (0..records.len()).filter(|i| self.counts[*i].is_some_and(|n| n < FEWEST));
             let few = few.map(|i| format!("{} under {}", self.counts[i].unwrap_or(0), name(i)));
             let few: Vec<String> = few.collect();

@@ -14,6 +14,7 @@ fn run(scheduler: &str, metric: Option<f64>) -> Record {
         unit: "I/Os/s".to_owned(),
         value,
         higher_is_better: true,
+        ..Metric::default()
     });
     r
 }

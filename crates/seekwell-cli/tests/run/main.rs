@@ -12,11 +12,8 @@ mod plumbing;
 mod real;
 mod registries;
 mod replay;
-<<<<<<< HEAD
 mod safety;
-=======
 mod screen;
->>>>>>> b232fd2 (Tables say what programs see, count what the clock covers, and fit the screen)
 mod workloads;
 
 use std::io::Write;
