@@ -236,7 +236,7 @@ impl Deadline {
         self.unsort(cx, rq);
     }
 
-    /// Rule 8 after the choice: the sweep stands behind `rq` now.
+    /// `deadline_move_request`: the sweep stands behind `rq` now.
     #[inline]
     fn take(&mut self, cx: &mut Cx, rq: RqId) {
         let d = cx.rqs[rq].dir();
@@ -261,7 +261,7 @@ impl Deadline {
         }
     }
 
-    /// Rules 4 and 5: which direction starts a batch.
+    /// `deadline_dispatch_requests`, its middle: which direction starts a batch.
     fn choose_direction(&mut self, cx: &mut Cx) -> Option<usize> {
         let (r, w) = (!self.fifo[READ].is_empty(), !self.fifo[WRITE].is_empty());
         let d = match (r, w) {

@@ -223,7 +223,7 @@ impl Fiops {
         (class as usize, level)
     }
 
-    /// Rules C1 to C4.
+    /// `fiops_scaled_vios`: what a request costs.
     fn cost(&self, cx: &mut Cx, rq: RqId, level: u8) -> u64 {
         let mut c = COST_BASE;
         if self.variant == Variant::V1 {
@@ -245,7 +245,7 @@ impl Fiops {
         c as u64
     }
 
-    /// Rule U.
+    /// The least virtual time of a class never goes back.
     fn raise_vios_min(&mut self, class: usize) {
         let s = &mut self.service[class];
         if let Some(first) = s.tree.first() {
@@ -271,7 +271,7 @@ impl Fiops {
         self.by_sector.remove(&mut c.sorted, rq.0);
     }
 
-    /// Rule S5: the head of the context's FIFO goes.
+    /// The head of the context's FIFO goes.
     fn send(&mut self, cx: &mut Cx, rq: RqId) {
         self.unqueue(cx, rq);
         *self.flying.at(rq.idx()) = true;
@@ -292,7 +292,7 @@ impl Fiops {
         self.contexts[IocId(ioc)].fifo.first().map(RqId)
     }
 
-    /// Rules S1 to S4: context and request that go next.
+    /// `fiops_select_ioc`: context and request that go next.
     fn select(&self, cx: &mut Cx) -> Option<(IocId, RqId)> {
         let class = (0..3).find(|&c| !self.service[c].tree.is_empty())?;
         let tree = &self.service[class].tree;
@@ -324,7 +324,7 @@ impl Fiops {
         Some((IocId(chosen), self.head(chosen)?))
     }
 
-    /// Rule S4: the first context behind the async-headed leftmost one that has a sync head.
+    /// The first context behind the async-headed leftmost one that has a sync head.
     fn overtake(&self, cx: &mut Cx, first: u32) -> u32 {
         let mut last = first;
         let mut at = self.by_vios.next(first);
@@ -348,7 +348,7 @@ impl Fiops {
         last
     }
 
-    /// Rule S6.
+    /// `fiops_charge_vios`: the context pays, and moves back in its tree.
     fn charge(&mut self, cx: &mut Cx, ioc: IocId, rq: RqId) {
         let (class, level) = self.class_level(ioc);
         let cost = self.cost(cx, rq, level);

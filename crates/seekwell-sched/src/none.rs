@@ -72,7 +72,7 @@ impl NoScheduler {
         }
     }
 
-    /// Rule 6c: all FIFOs of the hardware context, in CPU order.
+    /// All FIFOs of the hardware context, in CPU order.
     fn splice(&mut self, cx: &mut Cx, hctx: u16) -> u32 {
         let before = self.waiting[hctx as usize];
         for cpu in 0..self.fifo.len() {
@@ -102,7 +102,7 @@ impl Scheduler for NoScheduler {
         self.waiting[hctx] += 1;
     }
 
-    /// One request, round robin over the CPUs (rule 6b); with `force` all of them (rule 6c).
+    /// One request, round robin over the CPUs; with `force` all of them.
     fn dispatch(&mut self, cx: &mut Cx, hctx: u16, force: bool) -> u32 {
         if self.waiting[hctx as usize] == 0 {
             return 0;

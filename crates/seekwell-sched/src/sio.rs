@@ -145,7 +145,7 @@ static TUNABLES_V1: [Tunable; 3] = [
 ];
 
 /// The lists. Version 1 has two, sync and async, and keeps them in the middle ones, where the
-/// orders of rules D1 and D2 are its own.
+/// orders of expiry and choice are its own.
 const ASYNC_READ: usize = 0;
 const ASYNC_WRITE: usize = 1;
 const SYNC_READ: usize = 2;
@@ -153,11 +153,11 @@ const SYNC_WRITE: usize = 3;
 const V1_ASYNC: usize = ASYNC_WRITE;
 const V1_SYNC: usize = SYNC_READ;
 
-/// Rule D1: order in which expired heads are looked for.
+/// Order in which expired heads are looked for.
 const EXPIRY_ORDER: [usize; 4] = [ASYNC_WRITE, ASYNC_READ, SYNC_WRITE, SYNC_READ];
-/// Rule D2, while reads are preferred.
+/// Order of the choice while reads are preferred.
 const READS_FIRST: [usize; 4] = [SYNC_READ, ASYNC_READ, SYNC_WRITE, ASYNC_WRITE];
-/// Rule D2, while writes are.
+/// The same while writes are.
 const WRITES_FIRST: [usize; 4] = [SYNC_WRITE, ASYNC_WRITE, SYNC_READ, ASYNC_READ];
 
 const NAMES: [&str; 4] = ["async reads", "async writes", "sync reads", "sync writes"];
@@ -282,7 +282,7 @@ impl Sio {
         })
     }
 
-    /// Rule D1.
+    /// An expired head, if there is one.
     fn take_expired(&self, cx: &mut Cx) -> Option<RqId> {
         let now_j = cx.jiffies();
         for list in EXPIRY_ORDER {
@@ -296,7 +296,7 @@ impl Sio {
         None
     }
 
-    /// Rule D2.
+    /// Reads, or writes after enough of them.
     fn choose(&self, cx: &mut Cx) -> Option<RqId> {
         let writes = !self.variant.two_lists && self.starved > self.writes_starved;
         let order = if writes { WRITES_FIRST } else { READS_FIRST };

@@ -186,7 +186,7 @@ pub struct Vr {
     next: Option<RqId>,
     /// Nearest below; at `last` only beside an equal that was dispatched.
     prev: Option<RqId>,
-    /// `prev` left (merged) and passed over an equal behind it: rule M1 asks its predecessor only.
+    /// `prev` left (merged) and passed over an equal behind it: a merge asks its predecessor only.
     equal_lost: bool,
     expire_j: [u64; 2],
     rev_penalty: u32,
@@ -215,7 +215,7 @@ impl Vr {
         }
     }
 
-    /// Rules A1 and A2.
+    /// `vr_add_rq_rb`: into the sector order, and perhaps a candidate.
     fn sort(&mut self, cx: &mut Cx, rq: RqId) {
         let start = cx.rqs[rq].sector;
         while self.alias_evict
@@ -250,7 +250,7 @@ impl Vr {
         self.nodes.remove(&mut self.sorted, rq.0);
     }
 
-    /// Rule D6: the head stands at `rq` now.
+    /// `vr_move_request`: the head stands at `rq` now.
     fn take(&mut self, cx: &mut Cx, rq: RqId) {
         let start = cx.rqs[rq].sector;
         self.forward = start > self.last;
@@ -263,7 +263,7 @@ impl Vr {
         cx.emit(rq, Emit::Tail);
     }
 
-    /// Rule D1: the expired head that is due earliest.
+    /// `vr_choose_expired_request`: the expired head that is due earliest.
     fn take_expired(&self, cx: &mut Cx) -> Option<RqId> {
         let now_j = cx.jiffies();
         let head = |list| self.fifos.first_if(list, |d| now_j > d);
@@ -279,7 +279,7 @@ impl Vr {
         Some(rq)
     }
 
-    /// Rules D2 to D5.
+    /// `vr_choose_request`: the nearer of two, with a penalty for turning.
     fn choose(&self, cx: &mut Cx) -> Option<RqId> {
         let (next, prev) = match (self.next, self.prev) {
             (Some(n), Some(p)) => (n, p),

@@ -190,7 +190,7 @@ impl Zen {
         }
     }
 
-    /// Rule D2: an expired head, if one may be taken.
+    /// An expired head, if one may be taken.
     fn take_expired(&self, cx: &mut Cx) -> Option<RqId> {
         let now_j = cx.jiffies();
         let head = |list| self.fifos.first_if(list, |d| self.expired(now_j, d));

@@ -115,3 +115,27 @@ fn rules_are_well_formed_and_unique() {
         }
     }
 }
+
+/// A number tells a reader nothing who does not have the text it was taken from.
+#[test]
+fn no_comment_is_only_a_number() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let mut files = Vec::new();
+    sources(&root, &mut files);
+    for f in files {
+        let text = std::fs::read_to_string(&f).expect("a source file");
+        for line in text.lines().map(str::trim) {
+            let Some(comment) = line.strip_prefix("//") else {
+                continue;
+            };
+            let said = comment.trim_start_matches(['/', '!', ' ']);
+            let numbered = |w: &str| w.starts_with(|c: char| c.is_ascii_digit());
+            let rule = said
+                .strip_prefix("Rule")
+                .map(|r| r.trim_start_matches('s').trim());
+            let only = rule.is_some_and(numbered)
+                || said.split_once(' ').is_none() && numbered(said) && said.contains('.');
+            assert!(!only, "{}: {line}", f.display());
+        }
+    }
+}

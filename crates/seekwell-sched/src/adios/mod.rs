@@ -213,7 +213,7 @@ impl Adios {
             self.tpl_ns += r.pl;
         }
     }
-    /// Rules 2, 3, 9': into a priority queue.
+    /// Into a priority queue.
     fn prioritise(&mut self, cx: &mut Cx, rq: RqId, q: usize) {
         self.count(rq);
         self.rq[rq].place = Place::Priority(q as u8);
@@ -224,7 +224,7 @@ impl Adios {
             self.links.push_back(&mut self.priority[q], rq.0);
         }
     }
-    /// Rule 5: into the tree of its side, behind those of the same quantum.
+    /// `add_to_dl_tree`: into the tree of its side, behind those of the same quantum.
     fn sort(&mut self, cx: &Cx, rq: RqId) {
         let r = &cx.rqs[rq];
         let k = Self::kind(r.op);
@@ -253,7 +253,7 @@ impl Adios {
         true
     }
 
-    /// Rule 10: fills page `p` from the trees.
+    /// `fill_batch_queues`: fills page `p` from the trees.
     fn fill(&mut self, cx: &mut Cx, p: usize) {
         let tpl = self.tpl_ns;
         let (mut added, mut taken) = (0u64, [0u32; TYPES]);
@@ -315,7 +315,7 @@ impl Adios {
         }
     }
 
-    /// Rule 9.
+    /// `dispatch_from_bq`: the next request of the page, which may be filled or turned first.
     fn next_of_pages(&mut self, cx: &mut Cx, force: bool) -> Option<RqId> {
         let (have, other) = (!self.pages[self.current].is_empty(), 1 - self.current);
         let low = |ratio: u64| u128::from(self.window_ns) * u128::from(ratio) / 100;
@@ -338,7 +338,7 @@ impl Adios {
         Some(RqId(rq))
     }
 
-    /// Rule 7: what was put before everything.
+    /// What was put before everything.
     fn next_of_priority(&mut self, cx: &mut Cx) -> Option<RqId> {
         let q = usize::from(!self.priority[1].is_empty());
         let rq = RqId(self.links.pop_front(&mut self.priority[q])?);
@@ -349,7 +349,7 @@ impl Adios {
         Some(rq)
     }
 
-    /// Rule 9': everything before the barrier is gone, so it goes; true if there was one.
+    /// Everything before the barrier is gone, so it goes; true if there was one.
     fn lift_barrier(&mut self, cx: &mut Cx) -> bool {
         let Some(first) = self.links.pop_front(&mut self.barriers) else {
             return false;
@@ -370,7 +370,7 @@ impl Adios {
     }
 }
 
-/// Rule 15: how much a sample of a rotating disk says: the more, the farther the head went.
+/// How much a sample of a rotating disk says: the more, the farther the head went.
 fn sample_weight(last_end: Option<Sector>, start: Sector) -> u64 {
     match last_end.map_or(0, |l| l.distance(start)) {
         0 => 1,
@@ -466,7 +466,7 @@ impl Scheduler for Adios {
         self.unsort(gone);
     }
 
-    /// Rule 21: the value was meant for each word of the tag map; where it counts for the whole
+    /// The value was meant for each word of the tag map; where it counts for the whole
     /// map, one word's worth is what is left.
     fn limit_depth(&mut self, cx: &mut Cx, bio: &Bio, _: IocId) -> Option<u32> {
         if bio.op == Op::Read || cx.queue.era != Era::Mq {
@@ -563,7 +563,7 @@ impl Scheduler for Adios {
             held, cx.nr_sorted as usize,
             "adios: all places and nr_sorted"
         );
-        // P1: what is handed out.
+        // The sum of predictions is that of what is handed out.
         let counted = cx.rqs.iter().filter_map(|(i, _)| self.rq.try_get(i.idx()));
         let (n, sum) = counted
             .filter(|r| r.counted)

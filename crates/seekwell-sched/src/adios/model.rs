@@ -56,7 +56,7 @@ impl Bucket {
     }
 }
 
-/// Rule 18: the bucket of a latency against its prediction.
+/// The bucket of a latency against its prediction.
 fn bucket(measured: u64, predicted: u64, narrow: bool) -> usize {
     let (m, p) = (measured, predicted);
     let b = if m < 2 * p {
@@ -130,13 +130,13 @@ impl Model {
         };
     }
 
-    /// Rule 1: predicted latency of a request of this many bytes.
+    /// `latency_model_predict`: predicted latency of a request of this many bytes.
     pub fn predict(&self, bytes: u64) -> u64 {
         let kib = bytes.saturating_sub(SMALL).div_ceil(1024);
         self.base.saturating_add(self.slope.saturating_mul(kib))
     }
 
-    /// Rule 17: a request of `bytes`, predicted at `pl`, took `latency` ns.
+    /// `latency_model_input`: a request of `bytes`, predicted at `pl`, took `latency` ns.
     pub fn feed(
         &mut self,
         rules: &Rules,
@@ -164,7 +164,7 @@ impl Model {
         }
     }
 
-    /// Rule 19.
+    /// `latency_model_update`: the samples become base and slope.
     pub fn update(&mut self, rules: &Rules, now: Instant) {
         let elapsed = self.base == 0 || now.since(self.last_update) >= PATIENCE;
         let mut done = false;

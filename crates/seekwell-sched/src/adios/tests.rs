@@ -158,7 +158,7 @@ fn a8_priority_queues() {
     assert_eq!(b.all(), [y, x], "1.5.5: the last one first");
 }
 
-/// Rules 13 to 17 in their place: worked example A9 through the hooks.
+/// What a completion teaches: worked example A9 through the hooks.
 #[test]
 fn a9_inter_completion_samples() {
     for (version, second_ns) in [("3.1.9", 80_000), ("1.5.5", 180_000)] {

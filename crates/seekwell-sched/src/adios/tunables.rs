@@ -7,7 +7,7 @@ use crate::tunable::{Kind, StoreError, Tunable, UINT_MAX, strict_int, strict_u64
 
 const U64_TOP: i64 = i64::MAX;
 
-const fn t(
+const fn tunable(
     name: &'static str,
     kind: Kind,
     unit: &'static str,
@@ -42,7 +42,7 @@ struct Defaults {
 const fn table(d: Defaults) -> [Tunable; 19] {
     let any = (0, U64_TOP);
     [
-        t(
+        tunable(
             "global_latency_window",
             Kind::Ns,
             "ns",
@@ -51,7 +51,7 @@ const fn table(d: Defaults) -> [Tunable; 19] {
             "Cap of the summed predicted latencies handed out ahead. Larger: deeper batches, more \
              throughput; smaller: a newcomer waits less.",
         ),
-        t(
+        tunable(
             "bq_refill_below_ratio",
             Kind::Count,
             "%",
@@ -60,7 +60,7 @@ const fn table(d: Defaults) -> [Tunable; 19] {
             "The next page is filled ahead once what is handed out is below this share of the \
              window.",
         ),
-        t(
+        tunable(
             "lat_model_latency_limit",
             Kind::Ns,
             "ns",
@@ -68,7 +68,7 @@ const fn table(d: Defaults) -> [Tunable; 19] {
             (0, 2_000_000_000),
             "Measurements above this are ignored (3.2.0: predictions are capped by it too).",
         ),
-        t(
+        tunable(
             "batch_limit_read",
             Kind::Count,
             "requests",
@@ -76,7 +76,7 @@ const fn table(d: Defaults) -> [Tunable; 19] {
             (1, UINT_MAX),
             "Reads in a page.",
         ),
-        t(
+        tunable(
             "batch_limit_write",
             Kind::Count,
             "requests",
@@ -84,7 +84,7 @@ const fn table(d: Defaults) -> [Tunable; 19] {
             (1, UINT_MAX),
             "Writes in a page.",
         ),
-        t(
+        tunable(
             "batch_limit_discard",
             Kind::Count,
             "requests",
@@ -92,7 +92,7 @@ const fn table(d: Defaults) -> [Tunable; 19] {
             (1, UINT_MAX),
             "Discards in a page.",
         ),
-        t(
+        tunable(
             "lat_target_read",
             Kind::Ns,
             "ns",
@@ -100,7 +100,7 @@ const fn table(d: Defaults) -> [Tunable; 19] {
             any,
             "Added to a read's start for its deadline. Writing it forgets the model of reads.",
         ),
-        t(
+        tunable(
             "lat_target_write",
             Kind::Ns,
             "ns",
@@ -108,7 +108,7 @@ const fn table(d: Defaults) -> [Tunable; 19] {
             any,
             "The same for writes.",
         ),
-        t(
+        tunable(
             "lat_target_discard",
             Kind::Ns,
             "ns",
@@ -116,7 +116,7 @@ const fn table(d: Defaults) -> [Tunable; 19] {
             any,
             "The same for discards.",
         ),
-        t(
+        tunable(
             "lat_model_read",
             Kind::Text,
             "ns, ns/KiB",
@@ -125,7 +125,7 @@ const fn table(d: Defaults) -> [Tunable; 19] {
             "Learnt base (up to 4 KiB) and slope (each KiB more). May be written to spare a fresh \
              device the learning; counts as one sample.",
         ),
-        t(
+        tunable(
             "lat_model_write",
             Kind::Text,
             "ns, ns/KiB",
@@ -133,7 +133,7 @@ const fn table(d: Defaults) -> [Tunable; 19] {
             any,
             "The same for writes.",
         ),
-        t(
+        tunable(
             "lat_model_discard",
             Kind::Text,
             "ns, ns/KiB",
@@ -141,7 +141,7 @@ const fn table(d: Defaults) -> [Tunable; 19] {
             any,
             "The same for discards.",
         ),
-        t(
+        tunable(
             "shrink_at_kreqs",
             Kind::Count,
             "1000 samples",
@@ -149,7 +149,7 @@ const fn table(d: Defaults) -> [Tunable; 19] {
             (1, 100_000),
             "Small samples after which older ones begin to be forgotten.",
         ),
-        t(
+        tunable(
             "shrink_at_gbytes",
             Kind::Count,
             "GiB",
@@ -157,7 +157,7 @@ const fn table(d: Defaults) -> [Tunable; 19] {
             (1, 1000),
             "Bytes of long samples after which older ones begin to be forgotten.",
         ),
-        t(
+        tunable(
             "shrink_resist",
             Kind::Count,
             "shift",
@@ -165,7 +165,7 @@ const fn table(d: Defaults) -> [Tunable; 19] {
             (1, 3),
             "Forgetting takes away 1/2^this of the sums.",
         ),
-        t(
+        tunable(
             "read_priority",
             Kind::Count,
             "nice",
@@ -174,7 +174,7 @@ const fn table(d: Defaults) -> [Tunable; 19] {
             "How little a late write is charged with a read served before it: at 8 about six \
              reads to a write of equal cost. Writing it restarts the account.",
         ),
-        t(
+        tunable(
             "batch_actual_max",
             Kind::ReadOnly,
             "requests",
@@ -182,7 +182,7 @@ const fn table(d: Defaults) -> [Tunable; 19] {
             (0, 0),
             "Largest page so far: in all, and by type.",
         ),
-        t(
+        tunable(
             "reset_bq_stats",
             Kind::Text,
             "1",
@@ -193,7 +193,7 @@ const fn table(d: Defaults) -> [Tunable; 19] {
         if d.compliance.is_empty() {
             RESET_MODEL
         } else {
-            t(
+            tunable(
                 "compliance_flags",
                 Kind::Text,
                 "bits",
@@ -206,7 +206,7 @@ const fn table(d: Defaults) -> [Tunable; 19] {
     ]
 }
 
-const RESET_MODEL: Tunable = t(
+const RESET_MODEL: Tunable = tunable(
     "reset_lat_model",
     Kind::Text,
     "1 or six numbers",
@@ -214,7 +214,7 @@ const RESET_MODEL: Tunable = t(
     (0, 0),
     "Write 1 to forget all models, or base and slope of reads, writes and discards to set them.",
 );
-const VERSION: Tunable = t(
+const VERSION: Tunable = tunable(
     "adios_version",
     Kind::ReadOnly,
     "text",
@@ -222,7 +222,7 @@ const VERSION: Tunable = t(
     (0, 0),
     "Which release this is.",
 );
-const ORDER: Tunable = t(
+const ORDER: Tunable = tunable(
     "batch_order",
     Kind::Count,
     "0 type, 1 elevator",

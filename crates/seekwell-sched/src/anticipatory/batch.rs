@@ -10,7 +10,7 @@ use seekwell_core::RqId;
 const BACK_MAX: u64 = 1 << 20;
 
 impl Anticipatory {
-    /// Section 6: the cheaper of two requests of class `c`, as seen from its head.
+    /// `as_choose_req`: the cheaper of two requests of class `c`, as seen from its head.
     pub(super) fn choose(
         &self,
         cx: &Cx,
@@ -41,7 +41,7 @@ impl Anticipatory {
         };
         if first { a } else { b }
     }
-    /// The best of `rq`'s neighbours.
+    /// `as_find_next_rq`: the best of `rq`'s neighbours.
     pub(super) fn find_next(&self, cx: &Cx, c: usize, rq: RqId) -> Option<RqId> {
         let lowest = self.sorted[c].first().filter(|f| *f != rq.0);
         let behind = self.nodes.next(rq.0).or(lowest).map(RqId);
@@ -49,7 +49,7 @@ impl Anticipatory {
         self.choose(cx, c, behind, before)
     }
 
-    /// A2: sorts a request in; whoever sits at its start sector is sent off first.
+    /// `as_add_rq_rb`: sorts a request in; whoever sits at its start sector is sent off first.
     pub(super) fn sort(&mut self, cx: &mut Cx, rq: RqId) {
         let (c, key) = (Self::class(cx, rq), cx.rqs[rq].sector);
         while let Some(i) = self.nodes.find(&self.sorted[c], key) {
@@ -62,7 +62,7 @@ impl Anticipatory {
         self.nodes.insert(&mut self.sorted[c], rq.0, key);
     }
 
-    /// D8: hands `rq` over.
+    /// `as_move_to_dispatch`: hands `rq` over.
     pub(super) fn take(&mut self, cx: &mut Cx, rq: RqId) {
         let c = Self::class(cx, rq);
         self.stop(cx);
@@ -90,7 +90,7 @@ impl Anticipatory {
         cx.emit(rq, Emit::Sorted);
     }
 
-    /// Has the oldest of class `c` expired? Asked at most once per expire time (Q5).
+    /// `as_fifo_expired`: has the oldest of class `c` expired? Asked at most once per expire time.
     pub(super) fn fifo_expired(&mut self, cx: &Cx, c: usize) -> bool {
         let now = cx.jiffies();
         if now.abs_diff(self.last_look_j[c]) < self.expire_j[c] {
@@ -107,7 +107,7 @@ impl Anticipatory {
         cx.jiffies() > self.batch_end_j || (self.batch == ASYNC && self.wleft == 0)
     }
 
-    /// C3: the first sync completion after writes tells how long they took.
+    /// `update_write_batch`: the first sync completion after writes tells how long they took.
     pub(super) fn adapt_wcount(&mut self, cx: &Cx) {
         let b = self.batch_expire_j[ASYNC];
         let t = (cx.jiffies() + b).saturating_sub(self.batch_end_j);
@@ -127,7 +127,8 @@ impl Anticipatory {
         self.wcount = self.wcount.max(1);
     }
 
-    /// D7 and D7b. `looked`: the FIFO head was chosen in D4 already.
+    /// `as_dispatch_request`, its end: an expired head goes first, a changing batch waits until the
+    /// old one is done. `looked`: the FIFO head was chosen already.
     pub(super) fn serve(&mut self, cx: &mut Cx, mut rq: RqId, looked: bool) -> u32 {
         let c = self.batch;
         if !looked
@@ -158,7 +159,7 @@ impl Anticipatory {
         1
     }
 
-    /// D6: which class begins.
+    /// `as_dispatch_request`, its middle: which class begins.
     pub(super) fn begin_batch(&mut self, cx: &mut Cx, reads: bool, writes: bool) -> u32 {
         let rq = if reads && !(writes && self.batch == SYNC) {
             cx.why(rules::SYNC_BATCH, || {

@@ -67,7 +67,7 @@ pub(super) struct Global {
 }
 
 impl Context {
-    /// H1-H3: a sync request of (or near) this process is inserted.
+    /// `as_update_iohist`: a sync request of (or near) this process is inserted.
     pub fn history(&mut self, all: &mut Global, hz: u64, now_j: u64, start: Sector, end: Sector) {
         if self.io_started || self.io_running {
             let mut think_j = 0;
@@ -110,7 +110,7 @@ impl Context {
         self.seek_mean = (self.seek_total + self.seek_samples / 2) / self.seek_samples;
     }
 
-    /// H4: a sync request of this process is done (or vanished in another one).
+    /// A sync request of this process is done (or vanished in another one).
     pub fn ended(&mut self, now_j: u64) {
         self.io_running = true;
         self.last_end_j = now_j;

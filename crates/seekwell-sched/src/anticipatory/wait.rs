@@ -35,7 +35,7 @@ impl Anticipatory {
         }
     }
 
-    /// Section 4, start: the disk shall stay idle for the process served last.
+    /// `as_antic_waitreq`: the disk shall stay idle for the process served last.
     pub(super) fn start(&mut self, cx: &mut Cx) {
         if self.wait != Wait::Off {
             return;
@@ -50,7 +50,7 @@ impl Anticipatory {
         cx.arm_jiffy(ANTIC, self.antic_start_j + self.antic_expire_j);
         self.wait = Wait::ForNext;
     }
-    /// Section 4, stop: no more waiting.
+    /// `as_antic_stop`: no more waiting.
     pub(super) fn stop(&mut self, cx: &mut Cx) {
         if self.waiting() {
             cx.disarm(ANTIC);
@@ -64,7 +64,7 @@ impl Anticipatory {
         }
     }
 
-    /// Is sync request `rq` near the head, as far as `x` is concerned?
+    /// `as_close_req`: is sync request `rq` near the head, as far as `x` is concerned?
     pub(super) fn close(&self, cx: &Cx, rq: RqId, x: Ctx) -> bool {
         let (last, s) = (self.head[self.batch].0, cx.rqs[rq].sector.0);
         let mut delay = 0;
@@ -93,7 +93,7 @@ impl Anticipatory {
         s.abs_diff(last) < usual
     }
 
-    /// Does `rq` (or nothing at all) end the waiting for process `x`? Learns on the way. The
+    /// `as_can_break_anticipation`: does `rq` (or nothing at all) end the waiting for process `x`? Learns on the way. The
     /// answer is the rule.
     pub(super) fn can_break(
         &mut self,
@@ -140,7 +140,7 @@ impl Anticipatory {
         };
         (think_j > self.antic_expire_j).then_some(rules::THINKS_TOO_LONG)
     }
-    /// D4: shall the disk rather stay idle than serve `rq`?
+    /// `as_can_anticipate`: shall the disk rather stay idle than serve `rq`?
     pub(super) fn can_anticipate(&mut self, cx: &mut Cx, rq: Option<RqId>) -> bool {
         let Some(x) = self.antic_ctx else {
             return false;

@@ -16,15 +16,22 @@ fn apart(a: Sector, b: Sector) -> u64 {
 impl<X: Variant> Core<X> {
     /// v7 knows one tree for the device, mq one for each group.
     fn pos_group(&self, q: QId) -> usize {
-        if X::MQ { self.q(q).group as usize } else { 0 }
+        if X::MQ {
+            self.queue(q).group as usize
+        } else {
+            0
+        }
     }
-    /// (Re)keys a queue by its next request; of equal positions the later queue is left out.
+    /// `bfq_pos_tree_add_move` (re)keys a queue by its next request; of equal positions the later
+    /// queue is left out.
     pub(super) fn pos_place(&mut self, cx: &Cx, q: QId) {
         self.pos_remove(q);
         if self.class(q) == IDLE {
             return;
         }
-        let Some(next) = self.q(q).next else { return };
+        let Some(next) = self.queue(q).next else {
+            return;
+        };
         let (at, g) = (cx.rqs[next].sector, self.pos_group(q));
         if self.pos.find(&self.groups[g].pos, at).is_none() {
             self.pos.insert(&mut self.groups[g].pos, q, at);
@@ -36,9 +43,9 @@ impl<X: Variant> Core<X> {
             self.pos.remove(&mut self.groups[g].pos, q);
         }
     }
-    /// The queue whose next request starts at `at`; else the last one met on the way there, if it
-    /// is close; else its neighbour on the other side of `at`, if that is close. Not the nearest:
-    /// the shape of the tree has a say.
+    /// `bfqq_find_close`: the queue whose next request starts at `at`; else the last one met on the
+    /// way there, if it is close; else its neighbour on the other side of `at`, if that is close.
+    /// Not the nearest: the shape of the tree has a say.
     pub(super) fn nearest(&self, q: QId, at: Sector) -> Option<QId> {
         let tree = &self.groups[self.pos_group(q)].pos;
         let last = match self.pos.descend(tree, |_, k| at.cmp(&k)) {
@@ -57,43 +64,44 @@ impl<X: Variant> Core<X> {
         (apart(self.pos.key(other), at) <= CLOSE).then_some(other)
     }
 
-    /// Arranges that the processes of `q` go to `into` (or where that one's go). The queue they
-    /// will go to; `None` if nobody is left on a side.
+    /// `bfq_setup_merge`: arranges that the processes of `q` go to `into` (or where that one's go).
+    /// The queue they will go to; `None` if nobody is left on a side.
     pub(super) fn arrange(&mut self, q: QId, into: QId) -> Option<QId> {
         // A process remembers a queue for a later stable merge, and may own that very queue by then.
-        if into == q || self.q(into).procs == 0 {
+        if into == q || self.queue(into).procs == 0 {
             return None;
         }
         let mut into = into;
-        while let Some(further) = self.q(into).redirect {
+        while let Some(further) = self.queue(into).redirect {
             if further == q {
                 return None;
             }
             into = further;
         }
-        let n = self.q(q).procs;
-        if n == 0 || self.q(into).procs == 0 || self.q(q).group != self.q(into).group {
+        let n = self.queue(q).procs;
+        if n == 0 || self.queue(into).procs == 0 || self.queue(q).group != self.queue(into).group {
             return None;
         }
-        self.qm(q).redirect = Some(into);
-        self.qm(into).procs += n;
+        self.queue_mut(q).redirect = Some(into);
+        self.queue_mut(into).procs += n;
         Some(into)
     }
-    /// The process of a dying or splitting user of `q` will not follow its arranged merges.
+    /// `bfq_put_cooperator`: the process of a dying or splitting user of `q` will not follow its
+    /// arranged merges.
     pub(super) fn abandon(&mut self, q: QId) {
-        let mut at = self.q(q).redirect;
+        let mut at = self.queue(q).redirect;
         while let Some(t) = at {
             if t == q {
                 break;
             }
-            at = self.q(t).redirect;
-            self.qm(t).procs -= 1;
+            at = self.queue(t).redirect;
+            self.queue_mut(t).procs -= 1;
             self.free_if_unused(t);
         }
     }
     /// A process uses `q` as its sync (or async) queue.
     pub(super) fn adopt(&mut self, ioc: IocId, q: QId) {
-        let i = usize::from(self.q(q).sync);
+        let i = usize::from(self.queue(q).sync);
         self.procs.at(ioc.idx()).queues[i] = Some(q);
     }
 
@@ -112,17 +120,18 @@ impl<X: Variant> Core<X> {
             self.burst_links.push_front(&mut self.burst, q);
         }
     }
-    /// A new burst; it begins with `q` if `with`.
+    /// `bfq_reset_burst_list`: a new burst; it begins with `q` if `with`.
     pub(super) fn burst_restart(&mut self, q: QId, with: bool) {
         self.large_burst = false;
         while self.burst_links.pop_front(&mut self.burst).is_some() {}
-        self.burst_group = self.q(q).group;
+        self.burst_group = self.queue(q).group;
         self.burst_size = u32::from(with);
         if with {
             self.burst_add(q);
         }
     }
-    /// One more creation in the present burst; the `threshold`-th makes it large.
+    /// `bfq_add_to_burst`: one more creation in the present burst; the `threshold`-th makes it
+    /// large.
     pub(super) fn burst_grow(&mut self, cx: &mut Cx, q: QId, threshold: u32) {
         self.burst_size += 1;
         if self.burst_size != threshold {
@@ -134,8 +143,8 @@ impl<X: Variant> Core<X> {
         });
         self.large_burst = true;
         while let Some(member) = self.burst_links.pop_front(&mut self.burst) {
-            self.qm(member).in_large_burst = true;
+            self.queue_mut(member).in_large_burst = true;
         }
-        self.qm(q).in_large_burst = true;
+        self.queue_mut(q).in_large_burst = true;
     }
 }

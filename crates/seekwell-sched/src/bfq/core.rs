@@ -20,7 +20,7 @@ pub type GroupId = u32;
 pub const DEFAULT_MAX_BUDGET: u64 = 16 * 1024;
 /// Slots (as a running average) after which the tuned budget counts.
 pub const MIN_ASSIGNED: u32 = 194;
-/// Requests this near to each other, in sectors, are one stream (rule 4.12).
+/// Requests this near to each other, in sectors, are one stream.
 pub const CLOSE: u64 = 8192;
 /// Raised real-time queues may send this many sectors a second and still be soft real-time.
 pub const SOFTRT_RATE: u64 = 7000;
@@ -142,7 +142,7 @@ pub struct Queue<X> {
     /// Soft real-time periods remember when the interactive one began (mq).
     pub wr_switch_j: u64,
     /// The variant's own.
-    pub x: X,
+    pub own: X,
 }
 
 /// A cgroup with its own service trees.
@@ -172,7 +172,7 @@ pub struct Proc<P> {
     /// Change of priority last seen.
     pub prio_gen: u32,
     /// The variant's own.
-    pub x: P,
+    pub own: P,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -207,7 +207,7 @@ pub struct Core<X: Variant> {
     pub serving: Option<QId>,
     /// Busy queues by class.
     pub busy: [u32; 3],
-    /// Busy raised queues; v7 lets it go negative (quirk of rule 4.9.6).
+    /// Busy raised queues; v7 lets it go negative (a quirk of writing 0 to low_latency).
     pub wr_busy: i64,
     /// Queues that are busy or have requests in the driver, and those of them that are constantly
     /// seeky.
@@ -303,24 +303,24 @@ impl<X: Variant> Core<X> {
 
     /// A queue.
     #[inline]
-    pub fn q(&self, q: QId) -> &Queue<X> {
+    pub fn queue(&self, q: QId) -> &Queue<X> {
         &self.queues[q as usize]
     }
     /// A queue, to change.
     #[inline]
-    pub fn qm(&mut self, q: QId) -> &mut Queue<X> {
+    pub fn queue_mut(&mut self, q: QId) -> &mut Queue<X> {
         &mut self.queues[q as usize]
     }
     /// Its entity.
     #[inline]
     pub fn ent(&self, q: QId) -> &Entity {
-        self.wf.e(self.q(q).ent)
+        self.wf.entity(self.queue(q).ent)
     }
     /// Its entity, to change.
     #[inline]
     pub fn ent_mut(&mut self, q: QId) -> &mut Entity {
-        let e = self.q(q).ent;
-        self.wf.em(e)
+        let e = self.queue(q).ent;
+        self.wf.entity_mut(e)
     }
     /// Queue of a request.
     #[inline]
@@ -345,7 +345,7 @@ impl<X: Variant> Core<X> {
     /// No request queued?
     #[inline]
     pub fn empty(&self, q: QId) -> bool {
-        self.q(q).sort.is_empty()
+        self.queue(q).sort.is_empty()
     }
     /// What a request costs its queue.
     #[inline]
@@ -353,7 +353,7 @@ impl<X: Variant> Core<X> {
         X::charge(self, cx, q, rq)
     }
 
-    /// Rule 3.3: the tuned maximum counts once enough budgets were assigned.
+    /// `bfq_max_budget`: the tuned maximum counts once enough budgets were assigned.
     #[inline]
     pub fn max_budget(&self) -> u64 {
         if self.budgets_assigned < MIN_ASSIGNED {
@@ -362,7 +362,7 @@ impl<X: Variant> Core<X> {
             self.tuned_budget
         }
     }
-    /// A 32nd of it.
+    /// `bfq_min_budget`: a 32nd of the maximum.
     #[inline]
     pub fn min_budget(&self) -> u64 {
         self.max_budget() / 32
@@ -373,7 +373,7 @@ impl<X: Variant> Core<X> {
         self.budgets_assigned = (self.budgets_assigned * 7 + 256) / 8;
     }
 
-    /// A new queue (rule 3.4, what both have in common).
+    /// A new queue, what both variants have in common.
     pub fn create(&mut self, group: GroupId, prio: IoPrio, sync: bool, x: X) -> QId {
         let (class, level) = class_of(prio);
         let node = self.groups[group as usize].node;
@@ -386,7 +386,7 @@ impl<X: Variant> Core<X> {
             busy_class: class,
             io_bound: true,
             max_budget: 2 * self.max_budget() / 3,
-            x,
+            own: x,
             ..Queue::default()
         };
         let id = match self.free.pop() {
@@ -399,7 +399,7 @@ impl<X: Variant> Core<X> {
                 (self.queues.len() - 1) as QId
             }
         };
-        self.wf.em(ent).queue = Some(id);
+        self.wf.entity_mut(ent).queue = Some(id);
         id
     }
     /// The async queue of a group for a priority; made by `make` the first time.
@@ -419,7 +419,7 @@ impl<X: Variant> Core<X> {
             return q;
         }
         let q = make(self);
-        self.qm(q).pinned = true;
+        self.queue_mut(q).pinned = true;
         self.groups[group as usize].asyncs[slot] = Some(q);
         q
     }
@@ -448,9 +448,9 @@ impl<X: Variant> Core<X> {
         self.free_if_unused(q);
     }
     fn count_requests(&mut self, q: QId, by: i32) {
-        let mut at = Some(self.q(q).ent);
+        let mut at = Some(self.queue(q).ent);
         while let Some(e) = at {
-            let x = self.wf.em(e);
+            let x = self.wf.entity_mut(e);
             x.allocated = x.allocated.wrapping_add_signed(by);
             at = self.wf.parent(e);
         }
@@ -462,7 +462,7 @@ impl<X: Variant> Core<X> {
         if engaged {
             self.engage(q, -1);
         }
-        self.qm(q).group = to;
+        self.queue_mut(q).group = to;
         let node = self.groups[to as usize].node;
         self.ent_mut(q).node = node;
         if engaged {
@@ -470,16 +470,16 @@ impl<X: Variant> Core<X> {
         }
         self.count_requests(q, n);
     }
-    /// Frees a queue that nothing refers to.
+    /// `bfq_put_queue`: frees a queue that nothing refers to.
     pub fn free_if_unused(&mut self, q: QId) {
-        let x = self.q(q);
+        let x = self.queue(q);
         let used = !x.live
             || x.procs > 0
-            || self.wf.e(x.ent).allocated > 0
+            || self.wf.entity(x.ent).allocated > 0
             || x.pinned
             || x.stable_refs > 0
             || self.serving == Some(q)
-            || self.wf.e(x.ent).on_tree;
+            || self.wf.entity(x.ent).on_tree;
         if used {
             return;
         }
@@ -488,7 +488,7 @@ impl<X: Variant> Core<X> {
         self.burst_remove(q);
         self.wf.uncount(e);
         self.wf.free_entity(e);
-        self.qm(q).live = false;
+        self.queue_mut(q).live = false;
         self.free.push(q);
         self.freed.push(q);
     }
@@ -496,14 +496,14 @@ impl<X: Variant> Core<X> {
     #[inline]
     pub fn reap(&mut self) {
         while let Some(e) = self.wf.forgotten.pop() {
-            if let Some(q) = self.wf.e(e).queue {
+            if let Some(q) = self.wf.entity(e).queue {
                 self.free_if_unused(q);
             }
         }
     }
 
     fn engage(&mut self, q: QId, by: i32) {
-        let seeky = self.q(q).x.constantly_seeky();
+        let seeky = self.queue(q).own.constantly_seeky();
         self.engaged[0] = self.engaged[0].wrapping_add_signed(by);
         if seeky {
             self.engaged[1] = self.engaged[1].wrapping_add_signed(by);
@@ -515,13 +515,13 @@ impl<X: Variant> Core<X> {
             self.groups_pending = self.groups_pending.wrapping_add_signed(by);
         }
     }
-    /// A queue becomes busy: activation, counters.
+    /// `bfq_add_bfqq_busy`: a queue becomes busy: activation, counters.
     pub fn add_busy(&mut self, q: QId, backshift: bool, j: u64) {
-        let e = self.q(q).ent;
+        let e = self.queue(q).ent;
         self.wf.activate(e, backshift, false, false, j);
-        let class = self.wf.e(e).class;
-        let raised = self.wf.e(e).raised();
-        let x = self.qm(q);
+        let class = self.wf.entity(e).class;
+        let raised = self.wf.entity(e).raised();
+        let x = self.queue_mut(q);
         x.busy = true;
         x.busy_class = class;
         let at_rest = x.dispatched == 0;
@@ -536,13 +536,13 @@ impl<X: Variant> Core<X> {
             self.wr_busy += 1;
         }
     }
-    /// A queue is busy no more. `expiring`: at the end of its slot.
+    /// `bfq_del_bfqq_busy`: a queue is busy no more. `expiring`: at the end of its slot.
     pub fn del_busy(&mut self, q: QId, expiring: bool, j: u64) {
-        let x = self.qm(q);
+        let x = self.queue_mut(q);
         x.busy = false;
         let (e, class, at_rest) = (x.ent, x.busy_class, x.dispatched == 0);
         self.busy[usize::from(class)] -= 1;
-        if self.wf.e(e).raised() {
+        if self.wf.entity(e).raised() {
             self.wr_busy -= 1;
         }
         self.wf.deactivate(e, true, expiring, j);
@@ -552,17 +552,17 @@ impl<X: Variant> Core<X> {
     }
     /// Neither busy nor in the driver any more.
     pub fn at_rest(&mut self, q: QId) {
-        let e = self.q(q).ent;
+        let e = self.queue(q).ent;
         self.wf.uncount(e);
         self.engage(q, -1);
     }
-    /// Places a backlogged queue anew.
+    /// `bfq_requeue_bfqq`: places a backlogged queue anew.
     pub fn requeue(&mut self, q: QId, expiring: bool, j: u64) {
-        let e = self.q(q).ent;
+        let e = self.queue(q).ent;
         let leaves = self.serving == Some(q) && X::MQ;
         self.wf.activate(e, false, leaves, expiring, j);
-        let class = self.wf.e(e).class;
-        let x = self.qm(q);
+        let class = self.wf.entity(e).class;
+        let x = self.queue_mut(q);
         let old = std::mem::replace(&mut x.busy_class, class);
         if old != class && self.queues[q as usize].busy {
             self.busy[usize::from(old)] -= 1;
@@ -576,13 +576,15 @@ impl<X: Variant> Core<X> {
         e.changed = true;
     }
 
-    /// Rule 4.1.6: a waiting queue's budget follows its next request.
+    /// `bfq_updated_next_req`: a waiting queue's budget follows its next request.
     pub fn fit_budget(&mut self, cx: &Cx, q: QId) {
-        let Some(next) = self.q(q).next else { return };
+        let Some(next) = self.queue(q).next else {
+            return;
+        };
         if self.serving == Some(q) {
             return;
         }
-        let mut b = self.q(q).max_budget.max(self.charge(cx, q, next));
+        let mut b = self.queue(q).max_budget.max(self.charge(cx, q, next));
         if X::MQ {
             b = b.max(self.ent(q).service);
         }
@@ -592,7 +594,7 @@ impl<X: Variant> Core<X> {
         }
     }
 
-    /// Invariants P1, P4, P7, P11 and the house-keeping both variants share.
+    /// Invariants of queues and counts, and the house-keeping both variants share.
     pub fn check(&self, cx: &Cx) {
         self.wf.check();
         let live = || self.queues.iter().filter(|q| q.live);
@@ -619,16 +621,19 @@ impl<X: Variant> Core<X> {
             if let Some(to) = q.redirect
                 && q.procs > 0
             {
-                let t = self.q(to);
+                let t = self.queue(to);
                 let enough = t.live && t.procs >= q.procs && to != i as QId;
                 assert!(enough, "queue {i} leads to queue {to}, which expects fewer");
             }
-            let raised = self.wf.e(q.ent).raised();
+            let raised = self.wf.entity(q.ent).raised();
             assert!(!raised || self.low_latency || !X::MQ, "P11: raised");
         }
         if let Some(q) = self.serving {
-            assert!(self.q(q).live, "P1: the queue in service exists");
-            assert!(self.wf.serving(self.q(q).ent), "P1: its entity is served");
+            assert!(self.queue(q).live, "P1: the queue in service exists");
+            assert!(
+                self.wf.serving(self.queue(q).ent),
+                "P1: its entity is served"
+            );
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Order inside a queue (rule 4.3), the same in both variants but for the moment of the FIFO check.
+//! Order inside a queue, the same in both variants but for the moment of the FIFO check.
 
 use super::core::{Core, QId, Variant};
 use crate::cx::Cx;
@@ -24,8 +24,8 @@ impl<X: Variant> Core<X> {
             Reach::Wrapped
         }
     }
-    /// The better of two requests for a head at `last`: sync, then metadata, then the nearer; far
-    /// behind counts last, and there the lower start wins.
+    /// `bfq_choose_req`: the better of two requests for a head at `last`: sync, then metadata, then
+    /// the nearer; far behind counts last, and there the lower start wins.
     pub fn better(&self, cx: &Cx, a: Option<RqId>, b: Option<RqId>, last: Sector) -> Option<RqId> {
         let (Some(x), Some(y)) = (a, b) else {
             return a.or(b);
@@ -59,18 +59,18 @@ impl<X: Variant> Core<X> {
     /// Changes the next request. The position tree goes by the present position of the next
     /// request even where the queue's place in it is of old.
     pub(super) fn set_next(&mut self, cx: &Cx, q: QId, next: Option<RqId>) {
-        self.qm(q).next = next;
+        self.queue_mut(q).next = next;
         self.touch_pos(cx, q);
     }
     pub(super) fn touch_pos(&mut self, cx: &Cx, q: QId) {
         if self.pos.linked(q)
-            && let Some(n) = self.q(q).next
+            && let Some(n) = self.queue(q).next
         {
             self.pos.set_key(q, cx.rqs[n].sector);
         }
     }
 
-    /// Puts a request into its queue. True if it became the next one.
+    /// `bfq_add_request`: puts a request into its queue. True if it became the next one.
     pub(super) fn add_sorted(&mut self, cx: &Cx, q: QId, rq: RqId) -> bool {
         let r = &cx.rqs[rq];
         let x = &mut self.queues[q as usize];
@@ -90,30 +90,33 @@ impl<X: Variant> Core<X> {
     }
     /// Oldest request, with its time.
     pub fn oldest(&self, q: QId) -> Option<(RqId, u64)> {
-        let rq = RqId(self.q(q).fifo.first()?);
+        let rq = RqId(self.queue(q).fifo.first()?);
         Some((rq, self.info[rq].fifo_at))
     }
-    /// Once a slot: the oldest request, if its time has come. `now` in the variant's unit.
+    /// `bfq_check_fifo`: once a slot: the oldest request, if its time has come. `now` in the
+    /// variant's unit.
     pub(super) fn check_fifo(&mut self, q: QId, except: Option<RqId>, now: u64) -> Option<RqId> {
-        if std::mem::replace(&mut self.qm(q).fifo_checked, true) {
+        if std::mem::replace(&mut self.queue_mut(q).fifo_checked, true) {
             return None;
         }
         let (rq, at) = self.oldest(q)?;
         (now >= at && Some(rq) != except).then_some(rq)
     }
-    /// The better of the neighbours of a request about to leave, seen from its start.
+    /// `bfq_find_next_rq`: the better of the neighbours of a request about to leave, seen from its
+    /// start.
     pub(super) fn neighbour(&self, cx: &Cx, q: QId, rq: RqId) -> Option<RqId> {
         let prev = self.sort.prev(rq.0).map(RqId);
         let next = match self.sort.next(rq.0) {
             Some(n) => Some(RqId(n)),
-            None => self.q(q).sort.first().map(RqId).filter(|f| *f != rq),
+            None => self.queue(q).sort.first().map(RqId).filter(|f| *f != rq),
         };
         self.better(cx, next, prev, cx.rqs[rq].sector)
     }
-    /// Takes a request out of its queue; what is next, and the queue's own place, follow.
+    /// `bfq_remove_request`: takes a request out of its queue; what is next, and the queue's own
+    /// place, follow.
     pub(super) fn remove(&mut self, cx: &Cx, rq: RqId) {
         let Some(q) = self.queue_of(rq) else { return };
-        if self.q(q).next == Some(rq) {
+        if self.queue(q).next == Some(rq) {
             let late = if X::MQ {
                 self.check_fifo(q, Some(rq), cx.now().0)
             } else {
@@ -145,11 +148,12 @@ impl<X: Variant> Core<X> {
         }
     }
 
-    /// A request that starts where a bio of this queue's process ends.
+    /// `bfq_find_rq_fmerge`: a request that starts where a bio of this queue's process ends.
     pub(super) fn find_start(&self, q: QId, at: Sector) -> Option<RqId> {
-        self.sort.find(&self.q(q).sort, at).map(RqId)
+        self.sort.find(&self.queue(q).sort, at).map(RqId)
     }
-    /// A request grew at its front: its place, and perhaps what is next, change.
+    /// `bfq_request_merged`: a request grew at its front: its place, and perhaps what is next,
+    /// change.
     pub(super) fn front_grew(&mut self, cx: &Cx, rq: RqId) {
         let Some(q) = self.queue_of(rq) else { return };
         let at = cx.rqs[rq].sector;
@@ -172,7 +176,8 @@ impl<X: Variant> Core<X> {
             }
         }
     }
-    /// `kept` swallowed `gone`: it takes the older place in the FIFO, if they share a queue.
+    /// `bfq_requests_merged`: `kept` swallowed `gone`: it takes the older place in the FIFO, if
+    /// they share a queue.
     pub(super) fn swallow(&mut self, cx: &Cx, kept: RqId, gone: RqId) {
         let (Some(q), Some(other)) = (self.queue_of(kept), self.queue_of(gone)) else {
             return;
@@ -184,7 +189,7 @@ impl<X: Variant> Core<X> {
             self.fifo.insert_after(fifo, gone.0, kept.0);
             self.info[kept].fifo_at = g;
         }
-        if self.q(q).next == Some(gone) {
+        if self.queue(q).next == Some(gone) {
             self.set_next(cx, q, Some(kept));
         }
         self.remove(cx, gone);

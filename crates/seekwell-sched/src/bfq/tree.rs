@@ -157,23 +157,23 @@ impl Wf2q {
     }
     /// Gives back an entity that is in no tree.
     pub fn free_entity(&mut self, e: EntId) {
-        debug_assert!(!self.e(e).on_tree && self.e(e).counted == 0);
+        debug_assert!(!self.entity(e).on_tree && self.entity(e).counted == 0);
         self.ents[e as usize].queue = None;
         self.free.push(e);
     }
     /// An entity.
     #[inline]
-    pub fn e(&self, e: EntId) -> &Entity {
+    pub fn entity(&self, e: EntId) -> &Entity {
         &self.ents[e as usize]
     }
     /// An entity, to change.
     #[inline]
-    pub fn em(&mut self, e: EntId) -> &mut Entity {
+    pub fn entity_mut(&mut self, e: EntId) -> &mut Entity {
         &mut self.ents[e as usize]
     }
     #[inline]
     fn tree_of(&self, e: EntId) -> (usize, usize) {
-        let x = self.e(e);
+        let x = self.entity(e);
         (x.node as usize, usize::from(x.class))
     }
     /// The service tree an entity belongs to.
@@ -190,24 +190,25 @@ impl Wf2q {
     /// The group an entity is in, as an entity; `None` at the root.
     #[inline]
     pub fn parent(&self, e: EntId) -> Option<EntId> {
-        self.nodes[self.e(e).node as usize].owner
+        self.nodes[self.entity(e).node as usize].owner
     }
     /// Is it the one in service in its node?
     #[inline]
     pub fn serving(&self, e: EntId) -> bool {
-        self.nodes[self.e(e).node as usize].in_service == Some(e)
+        self.nodes[self.entity(e).node as usize].in_service == Some(e)
     }
     /// Queues that wait, the most recently (re)inserted first.
     pub fn active_queues(&self) -> impl Iterator<Item = u32> + '_ {
         self.links
             .iter(&self.active_queues)
-            .filter_map(|e| self.e(e).queue)
+            .filter_map(|e| self.entity(e).queue)
     }
     fn active_in(&self, n: NodeId) -> usize {
         let trees = &self.nodes[n as usize].trees;
         trees.iter().map(|t| t.active.len()).sum()
     }
 
+    /// `bfq_active_insert`: into the active or (`bfq_idle_insert`) the idle set.
     fn insert(&mut self, e: EntId, set: Set) {
         let (n, c) = self.tree_of(e);
         let x = &mut self.ents[e as usize];
@@ -227,6 +228,7 @@ impl Wf2q {
             self.sets.insert(&mut st.idle, e, key);
         }
     }
+    /// `bfq_active_extract`: out of the active or (`bfq_idle_extract`) the idle set.
     fn extract(&mut self, e: EntId) {
         let (n, c) = self.tree_of(e);
         let x = &mut self.ents[e as usize];
@@ -245,34 +247,35 @@ impl Wf2q {
         }
     }
 
+    /// `bfq_forget_entity`: an entity leaves its tree for good.
     fn forget(&mut self, e: EntId) {
-        let w = self.e(e).weight;
+        let w = self.entity(e).weight;
         self.st_mut(e).wsum -= w;
-        self.em(e).on_tree = false;
-        if self.e(e).queue.is_some() {
+        self.entity_mut(e).on_tree = false;
+        if self.entity(e).queue.is_some() {
             self.forgotten.push(e);
         }
     }
     /// Takes an idle entity out of its tree for good.
     pub fn drop_idle(&mut self, e: EntId) {
-        if self.e(e).on_tree && self.e(e).set == Set::Idle {
+        if self.entity(e).on_tree && self.entity(e).set == Set::Idle {
             self.extract(e);
             self.forget(e);
         }
     }
 
-    /// Rule 2.8: idle cleanup after each change of a virtual time.
+    /// `bfq_forget_idle`: idle cleanup after each change of a virtual time.
     fn cleanup(&mut self, n: usize, c: usize) {
         let st = &self.nodes[n].trees[c];
         let (first, last) = (st.idle.first(), self.sets.last(&st.idle));
         if st.active.is_empty()
             && let Some(l) = last
-            && !gt(self.e(l).finish, st.vtime)
+            && !gt(self.entity(l).finish, st.vtime)
         {
-            self.nodes[n].trees[c].vtime = self.e(l).finish;
+            self.nodes[n].trees[c].vtime = self.entity(l).finish;
         }
         if let Some(f) = first
-            && !gt(self.e(f).finish, self.nodes[n].trees[c].vtime)
+            && !gt(self.entity(f).finish, self.nodes[n].trees[c].vtime)
         {
             self.extract(f);
             self.forget(f);
@@ -284,11 +287,11 @@ impl Wf2q {
         self.cleanup(n, c);
     }
 
-    /// Rule 2.4: `e` and its ancestors got `sectors`.
+    /// `bfq_bfqq_served`: `e` and its ancestors got `sectors`.
     pub fn serve(&mut self, e: EntId, sectors: u64) {
         let mut at = Some(e);
         while let Some(e) = at {
-            self.em(e).service += sectors;
+            self.entity_mut(e).service += sectors;
             let (n, c) = self.tree_of(e);
             let st = &mut self.nodes[n].trees[c];
             st.vtime = st.vtime.wrapping_add(delta(sectors, st.wsum));
@@ -297,10 +300,10 @@ impl Wf2q {
         }
     }
 
-    /// Rule 2.9: pending weight, raising and (unless it is in a set by its class) class come into
-    /// force.
+    /// `__bfq_entity_update_weight_prio`: pending weight, raising and (unless it is in a set by its
+    /// class) class come into force.
     pub fn apply_change(&mut self, e: EntId, class_too: bool) {
-        if !self.e(e).changed {
+        if !self.entity(e).changed {
             return;
         }
         let old = self.tree_of(e);
@@ -326,7 +329,7 @@ impl Wf2q {
         st.wsum += after;
         if new != old {
             let v = st.vtime;
-            self.em(e).start = v;
+            self.entity_mut(e).start = v;
         }
     }
     /// Counts a queue's weight, unless it is counted.
@@ -339,49 +342,49 @@ impl Wf2q {
     }
     /// Counts it no more.
     pub fn uncount(&mut self, e: EntId) {
-        let w = std::mem::take(&mut self.em(e).counted);
+        let w = std::mem::take(&mut self.entity_mut(e).counted);
         if w != 0 {
             self.weights.remove(w);
         }
     }
 
-    /// Rules 2.5 and 2.6: into the active set, from service, from the active set with a new budget,
-    /// from the idle set or from nowhere.
+    /// `__bfq_activate_entity`: into the active set: from service, from the active set with a new
+    /// budget, from the idle set or from nowhere.
     fn enqueue(&mut self, e: EntId, backshift: bool) {
         let mut shifted = false;
         let serving = self.serving(e);
-        if serving || self.e(e).set == Set::Active {
-            if self.e(e).set == Set::Active {
+        if serving || self.entity(e).set == Set::Active {
+            if self.entity(e).set == Set::Active {
                 self.extract(e);
             }
             if serving {
-                let n = self.e(e).node as usize;
+                let n = self.entity(e).node as usize;
                 if !self.mq {
                     self.nodes[n].in_service = None;
                 }
-                let x = self.em(e);
+                let x = self.entity_mut(e);
                 x.set_finish(x.service);
                 x.start = x.finish;
             }
         } else {
             let v = self.st(e).vtime;
-            let finish = self.e(e).finish;
+            let finish = self.entity(e).finish;
             shifted = self.mq && backshift && gt(v, finish);
             let base = if shifted { finish } else { v };
-            if self.e(e).set == Set::Idle {
+            if self.entity(e).set == Set::Idle {
                 self.extract(e);
-                self.em(e).start = if gt(base, finish) { base } else { finish };
+                self.entity_mut(e).start = if gt(base, finish) { base } else { finish };
             } else {
-                let w = self.e(e).weight;
+                let w = self.entity(e).weight;
                 self.st_mut(e).wsum += w;
-                let x = self.em(e);
+                let x = self.entity_mut(e);
                 x.start = base;
                 x.on_tree = true;
             }
         }
         self.apply_change(e, true);
         let v = self.st(e).vtime;
-        let x = self.em(e);
+        let x = self.entity_mut(e);
         x.set_finish(x.budget);
         if shifted && gt(v, x.finish) {
             let by = v.wrapping_sub(x.finish) / x.coeff.max(1);
@@ -391,13 +394,13 @@ impl Wf2q {
         self.insert(e, Set::Active);
     }
 
-    /// Rules 2.5 and 2.6 up to the root as far as something changes there. `requeue`: the queue
-    /// leaves service, so every ancestor is requeued; `expiring`: the slot has ended.
+    /// `bfq_activate_requeue_entity`: up to the root as far as something changes there. `requeue`:
+    /// the queue leaves service, so every ancestor is requeued; `expiring`: the slot has ended.
     pub fn activate(&mut self, e: EntId, backshift: bool, requeue: bool, expiring: bool, j: u64) {
         let mut at = Some(e);
         while let Some(e) = at {
             self.enqueue(e, backshift);
-            let n = self.e(e).node;
+            let n = self.entity(e).node;
             if !self.renew_next(n, Some(e), expiring, j) && !requeue {
                 break;
             }
@@ -405,27 +408,27 @@ impl Wf2q {
         }
     }
 
-    /// Rule 2.7, up to the root as far as nothing else is left below. `keep`: into the idle set if
-    /// its finish is still ahead.
+    /// `bfq_deactivate_entity`: up to the root as far as nothing else is left below. `keep`: into
+    /// the idle set if its finish is still ahead.
     pub fn deactivate(&mut self, e: EntId, keep: bool, expiring: bool, j: u64) {
         let (mut e, mut keep) = (e, keep);
         loop {
-            if !self.e(e).on_tree {
+            if !self.entity(e).on_tree {
                 return;
             }
-            let n = self.e(e).node;
+            let n = self.entity(e).node;
             let serving = self.serving(e);
             if self.mq || serving {
-                let x = self.em(e);
+                let x = self.entity_mut(e);
                 x.set_finish(x.service);
             }
             if serving {
                 self.nodes[n as usize].in_service = None;
             } else if self.mq {
-                self.em(e).service = 0;
+                self.entity_mut(e).service = 0;
             }
             self.extract(e);
-            if keep && gt(self.e(e).finish, self.st(e).vtime) {
+            if keep && gt(self.entity(e).finish, self.st(e).vtime) {
                 self.insert(e, Set::Idle);
             } else {
                 self.forget(e);
@@ -450,7 +453,7 @@ impl Wf2q {
                 break;
             }
             self.enqueue(e, false);
-            let n = self.e(e).node;
+            let n = self.entity(e).node;
             if !self.renew_next(n, Some(e), expiring, j) && !expiring {
                 break;
             }
@@ -458,8 +461,8 @@ impl Wf2q {
         }
     }
 
-    /// Rule 2.10: renews the cached choice of a node after `new` was (re)queued, or after an
-    /// entity left. True if the parent has to look again.
+    /// `bfq_update_next_in_service`: renews the cached choice of a node after `new` was (re)queued,
+    /// or after an entity left. True if the parent has to look again.
     fn renew_next(&mut self, n: NodeId, new: Option<EntId>, expiring: bool, j: u64) -> bool {
         let node = &self.nodes[n as usize];
         if !self.mq {
@@ -471,7 +474,7 @@ impl Wf2q {
             let next = self.look(n, true, None);
             self.nodes[n as usize].next = next;
             if let Some(c) = next {
-                self.em(owner).budget = self.e(c).budget;
+                self.entity_mut(owner).budget = self.entity(c).budget;
             }
             return true;
         }
@@ -480,7 +483,7 @@ impl Wf2q {
         let next = match (new, had) {
             (Some(e), None) => Some(e),
             (Some(e), Some(old)) if e != old => {
-                let (x, o) = (self.e(e), self.e(old));
+                let (x, o) = (self.entity(e), self.entity(old));
                 let wins = x.class == o.class
                     && !gt(x.start, self.st(old).vtime)
                     && gt(o.finish, x.finish);
@@ -496,9 +499,9 @@ impl Wf2q {
         if let Some(c) = next {
             parent_looks = had.is_none();
             if let Some(o) = owner {
-                let b = self.e(c).budget;
-                parent_looks |= self.e(o).budget > b;
-                self.em(o).budget = b;
+                let b = self.entity(c).budget;
+                parent_looks |= self.entity(o).budget > b;
+                self.entity_mut(o).budget = b;
             }
         }
         self.nodes[n as usize].next = next;
@@ -511,7 +514,8 @@ impl Wf2q {
         self.look(n, store, Some(j))
     }
 
-    /// Rule 2.3. `j`: with the idle-class exception at that jiffy.
+    /// `bfq_lookup_next_entity`: the choice in a node: the highest class with something. `j`: with
+    /// the idle-class exception at that jiffy.
     fn look(&mut self, n: NodeId, store: bool, j: Option<u64>) -> Option<EntId> {
         let i = n as usize;
         if let Some(j) = j
@@ -527,6 +531,8 @@ impl Wf2q {
         }
         (0..CLASSES).find_map(|c| self.look_in(i, c, store))
     }
+    /// `__bfq_lookup_next_entity`: the choice in one class; the virtual time jumps to the smallest
+    /// start.
     fn look_in(&mut self, n: usize, c: usize, store: bool) -> Option<EntId> {
         let st = &self.nodes[n].trees[c];
         let root = st.active.root()?;
@@ -541,14 +547,15 @@ impl Wf2q {
         }
         self.first_eligible(n, c, v)
     }
-    /// The kernel's search: from the root it remembers the last eligible entity it stood on, goes
-    /// left while something eligible is there, else stops if it remembers one, else goes right.
-    /// An eligible entity to the right of an ineligible left descendant is thus missed.
+    /// `bfq_first_active_entity`: the kernel's search: from the root it remembers the last eligible
+    /// entity it stood on, goes left while something eligible is there, else stops if it remembers
+    /// one, else goes right. An eligible entity to the right of an ineligible left descendant is
+    /// thus missed.
     fn first_eligible(&self, n: usize, c: usize, v: u64) -> Option<EntId> {
         let mut at = self.nodes[n].trees[c].active.root();
         let mut found = None;
         while let Some(e) = at {
-            if !gt(self.e(e).start, v) {
+            if !gt(self.entity(e).start, v) {
                 found = Some(e);
             }
             at = match self.sets.left(e) {
@@ -560,7 +567,8 @@ impl Wf2q {
         found
     }
 
-    /// Chooses a queue and puts it, and the groups above it, in service. Its entity.
+    /// `bfq_get_next_queue`: chooses a queue and puts it, and the groups above it, in service. Its
+    /// entity.
     pub fn select(&mut self, j: u64) -> Option<EntId> {
         if self.mq {
             self.select_cached(j)
@@ -575,8 +583,8 @@ impl Wf2q {
             self.extract(e);
             self.nodes[n as usize].in_service = Some(e);
             self.nodes[n as usize].next = None;
-            self.em(e).service = 0;
-            match self.e(e).inside {
+            self.entity_mut(e).service = 0;
+            match self.entity(e).inside {
                 Some(inside) => n = inside,
                 None => return Some(e),
             }
@@ -588,7 +596,7 @@ impl Wf2q {
             let e = self.nodes[n as usize].next?;
             self.nodes[n as usize].in_service = Some(e);
             // A group that has more to offer stays where it is.
-            let inside = self.e(e).inside;
+            let inside = self.entity(e).inside;
             if inside.is_none_or(|i| self.active_in(i) == 1) {
                 self.extract(e);
             }
@@ -599,7 +607,7 @@ impl Wf2q {
         };
         let mut at = Some(leaf);
         while let Some(e) = at {
-            let n = self.e(e).node;
+            let n = self.entity(e).node;
             if !self.renew_next(n, None, false, j) {
                 break;
             }
@@ -607,12 +615,12 @@ impl Wf2q {
         }
         Some(leaf)
     }
-    /// `e` and the groups above it are not in service any more (after it was requeued or
-    /// deactivated).
+    /// `__bfq_bfqd_reset_in_service`: `e` and the groups above it are not in service any more
+    /// (after it was requeued or deactivated).
     pub fn leave_service(&mut self, e: EntId) {
         let mut at = Some(e);
         while let Some(e) = at {
-            let n = self.e(e).node as usize;
+            let n = self.entity(e).node as usize;
             self.nodes[n].in_service = None;
             at = self.nodes[n].owner;
         }
@@ -621,7 +629,7 @@ impl Wf2q {
     pub fn reset_parents(&mut self, e: EntId) {
         let mut at = self.parent(e);
         while let Some(e) = at {
-            self.em(e).service = 0;
+            self.entity_mut(e).service = 0;
             at = self.parent(e);
         }
     }
@@ -631,7 +639,7 @@ impl Wf2q {
         root.next != root.in_service
     }
 
-    /// Invariants P3 and P4: finish not before start, sums of weights, sets and flags agree.
+    /// Invariants: finish not before start, sums of weights, sets and flags agree.
     pub fn check(&self) {
         let mut sums = vec![[0u64; CLASSES]; self.nodes.len()];
         for (i, x) in self.ents.iter().enumerate() {
@@ -650,7 +658,7 @@ impl Wf2q {
                 assert_eq!(st.wsum, sums[n][c], "P4: weights of node {n} class {c}");
             }
             if let Some(next) = node.next {
-                assert_eq!(self.e(next).node as usize, n, "next is of this node");
+                assert_eq!(self.entity(next).node as usize, n, "next is of this node");
             }
         }
     }

@@ -1,4 +1,4 @@
-//! Invariants of 3.4 and 4.0 (section 13), and the state in words.
+//! Invariants of 3.4 and 4.0, and the state in words.
 
 use super::groups::{ROOT, TreeId};
 use super::{Cfq, IDLE_TIMER, Version};
@@ -7,7 +7,7 @@ use seekwell_core::RqId;
 
 impl Cfq {
     fn living(&self) -> impl Iterator<Item = u32> + '_ {
-        (0..self.queues.len() as u32).filter(|q| self.q(*q).refs > 0)
+        (0..self.queues.len() as u32).filter(|q| self.queue(*q).refs > 0)
     }
 
     pub(super) fn check_invariants(&self, cx: &Cx) {
@@ -15,7 +15,7 @@ impl Cfq {
         let (mut queued, mut dispatched, mut busy, mut busy_sync) = (0, [0; 2], 0, 0);
         for i in self.living() {
             self.check_queue(cx, i);
-            let x = self.q(i);
+            let x = self.queue(i);
             queued += x.held.len();
             dispatched[x.sync as usize] += x.dispatched;
             busy += u32::from(x.busy);
@@ -41,15 +41,15 @@ impl Cfq {
         if cx.armed(IDLE_TIMER) {
             let a = self.active.expect("cfq: idling without an active queue");
             assert!(
-                self.q(a).sync && self.q(a).wait_request,
+                self.queue(a).sync && self.queue(a).wait_request,
                 "cfq: idle timer without wait"
             );
         }
     }
 
     fn check_queue(&self, cx: &Cx, i: u32) {
-        let x = self.q(i);
-        self.t.check(&x.held, i);
+        let x = self.queue(i);
+        self.tables.check(&x.held, i);
         let is_active = self.active == Some(i);
         assert_eq!(x.busy, x.tree.is_some(), "cfq: busy iff on a service tree");
         assert_eq!(
@@ -79,8 +79,8 @@ impl Cfq {
         let pointing = self.ctx.pointing_at(i, cx.iocs.capacity()) as u32;
         let merging: u32 = self
             .living()
-            .filter(|p| self.q(*p).merge_to == Some(i))
-            .map(|p| self.q(p).process_refs())
+            .filter(|p| self.queue(*p).merge_to == Some(i))
+            .map(|p| self.queue(p).process_refs())
             .sum();
         assert_eq!(
             x.process_refs(),
@@ -88,17 +88,17 @@ impl Cfq {
             "cfq: references of queue {i}: contexts, slots, queues that merge into it",
         );
         let (mut at, mut steps) = (x.merge_to, 0);
-        while let Some(next) = at.filter(|n| self.q(*n).refs > 0) {
+        while let Some(next) = at.filter(|n| self.queue(*n).refs > 0) {
             assert!(
                 next != i && steps <= self.queues.len(),
                 "cfq: merge chain in a circle"
             );
-            (at, steps) = (self.q(next).merge_to, steps + 1);
+            (at, steps) = (self.queue(next).merge_to, steps + 1);
         }
     }
 
     fn check_group(&self, i: u32) {
-        let g = self.g(i);
+        let g = self.group(i);
         let on_trees: usize = g.trees.iter().map(|t| t.tree.len()).sum();
         assert_eq!(g.busy as usize, on_trees, "cfq: busy queues of group {i}");
         assert_eq!(
@@ -109,7 +109,11 @@ impl Cfq {
         for t in 0..TreeId::COUNT {
             g.trees[t].think.check();
             for q in self.service.iter(&g.trees[t].tree) {
-                assert_eq!(self.q(q).group, i, "cfq: queue {q} on another group's tree");
+                assert_eq!(
+                    self.queue(q).group,
+                    i,
+                    "cfq: queue {q} on another group's tree"
+                );
             }
         }
         g.think.check();
@@ -120,7 +124,7 @@ impl Cfq {
         if self.version == Version::V3_4 {
             let sum: u64 = (0..self.groups.len() as u32)
                 .filter(on_tree)
-                .map(|i| self.g(i).weight)
+                .map(|i| self.group(i).weight)
                 .sum();
             assert_eq!(self.total_weight, sum, "cfq: sum of group weights");
         } else if self.group_tree.is_empty() {
@@ -132,17 +136,17 @@ impl Cfq {
                 );
             }
         }
-        assert!(!self.g(ROOT).gone);
+        assert!(!self.group(ROOT).gone);
     }
 
     pub(super) fn describe(&self, cx: &Cx, out: &mut String) {
         let name = |i: u32| cx.rqs.first_bio(RqId(i)).id.0.to_string();
         for i in self.living() {
-            let x = self.q(i);
+            let x = self.queue(i);
             if x.held.is_empty() && x.dispatched == 0 && self.active != Some(i) {
                 continue;
             }
-            let ids: Vec<_> = self.t.nodes.iter(&x.held.sorted).map(name).collect();
+            let ids: Vec<_> = self.tables.nodes.iter(&x.held.sorted).map(name).collect();
             let mark = if self.active == Some(i) { "*" } else { "" };
             *out += &format!(
                 "{mark}queue {i} {:?}{} {:?} group {} [{}] in flight {}; ",

@@ -11,7 +11,7 @@ use seekwell_core::{Descent, IocId, RqId};
 const CLOSE: u64 = 8192;
 
 impl Cfq {
-    /// Is `rq` close to where the head is?
+    /// `cfq_rq_close`: is `rq` close to where the head is?
     #[inline]
     pub(super) fn close(&self, cx: &Cx, rq: RqId) -> bool {
         cx.rqs[rq].sector.distance(self.last_position) <= CLOSE
@@ -20,15 +20,15 @@ impl Cfq {
     /// Takes `q` off its position tree.
     #[inline]
     pub(super) fn leave_position(&mut self, q: u32) {
-        if let Some(level) = self.qm(q).position.take() {
+        if let Some(level) = self.queue_mut(q).position.take() {
             self.position.remove(&mut self.positions[level as usize], q);
         }
     }
-    /// (Re-)enters `q` by the start of its next request. A second queue at the very same sector
-    /// stays out.
+    /// `cfq_prio_tree_add` (re-)enters `q` by the start of its next request. A second queue at the
+    /// very same sector stays out.
     pub(super) fn enter_position(&mut self, cx: &Cx, q: u32) {
         self.leave_position(q);
-        let x = self.q(q);
+        let x = self.queue(q);
         let (level, Some(next), false) = (x.org_level, x.held.next, x.is_idle()) else {
             return;
         };
@@ -36,31 +36,32 @@ impl Cfq {
         let tree = &mut self.positions[level as usize];
         if self.position.find(tree, sector).is_none() {
             self.position.insert(tree, q, sector);
-            self.qm(q).position = Some(level);
+            self.queue_mut(q).position = Some(level);
         }
     }
     /// The next request of `q` is another one, or starts elsewhere, and the queue keeps its place:
     /// searches compare with the present start, as the kernel's do.
     #[inline]
     pub(super) fn position_moves(&mut self, cx: &Cx, q: u32) {
-        let x = self.q(q);
+        let x = self.queue(q);
         if let (Some(_), Some(next)) = (x.position, x.held.next) {
             self.position.set_key(q, cx.rqs[next].sector);
         }
     }
 
-    /// 7.6: a queue whose next request is close to the head, so that waiting for `q` would be a
-    /// waste.
+    /// `cfq_close_cooperator`: a queue whose next request is close to the head, so that waiting for
+    /// `q` would be a waste.
     pub(super) fn cooperator(&self, cx: &Cx, q: u32) -> Option<u32> {
-        let x = self.q(q);
-        if x.is_idle() || !x.sync || x.seeky() || self.g(x.group).busy == 1 {
+        let x = self.queue(q);
+        if x.is_idle() || !x.sync || x.seeky() || self.group(x.group).busy == 1 {
             return None;
         }
         let found = self.queue_near_head(cx, x.org_level)?;
-        let y = self.q(found);
+        let y = self.queue(found);
         let fits = y.group == x.group && y.sync && !y.seeky() && y.is_rt() == x.is_rt();
         fits.then_some(found)
     }
+    /// `cfqq_close`: the queue at the head, or else a neighbour close to it.
     fn queue_near_head(&self, cx: &Cx, level: u8) -> Option<u32> {
         let head = self.last_position;
         let tree = &self.positions[level as usize];
@@ -69,7 +70,7 @@ impl Cfq {
             Descent::Hit(q) => return Some(q),
             Descent::Last(q) => q,
         };
-        let is_close = |q: u32| self.q(q).held.next.is_some_and(|r| self.close(cx, r));
+        let is_close = |q: u32| self.queue(q).held.next.is_some_and(|r| self.close(cx, r));
         if is_close(last) {
             return Some(last);
         }
@@ -81,19 +82,23 @@ impl Cfq {
         other.filter(|q| is_close(*q))
     }
 
-    /// 7.7: lets the contexts of `q` and `other` share one queue from their next requests on.
+    /// `cfq_setup_merge`: lets the contexts of `q` and `other` share one queue from their next
+    /// requests on.
     pub(super) fn schedule_merge(&mut self, cx: &mut Cx, q: u32, other: u32) {
         let mut target = other;
-        if self.q(target).process_refs() == 0 {
+        if self.queue(target).process_refs() == 0 {
             return;
         }
-        while let Some(next) = self.q(target).merge_to {
+        while let Some(next) = self.queue(target).merge_to {
             if next == q {
                 return;
             }
             target = next;
         }
-        let (mine, theirs) = (self.q(q).process_refs(), self.q(target).process_refs());
+        let (mine, theirs) = (
+            self.queue(q).process_refs(),
+            self.queue(target).process_refs(),
+        );
         if mine == 0 || theirs == 0 {
             return;
         }
@@ -106,24 +111,25 @@ impl Cfq {
         cx.why(rules::MERGE_PLANNED, || {
             format!("queue {from} is to merge into {to}")
         });
-        self.qm(from).merge_to = Some(to);
-        self.qm(to).refs += refs;
+        self.queue_mut(from).merge_to = Some(to);
+        self.queue_mut(to).refs += refs;
     }
 
-    /// The context moves from `q` to the queue it was to be merged into.
+    /// `cfq_merge_cfqqs`: the context moves from `q` to the queue it was to be merged into.
     pub(super) fn follow_merge(&mut self, cx: &mut Cx, ioc: IocId, q: u32, to: u32) -> u32 {
         cx.why(rules::QUEUES_MERGED, || {
             format!("the process of queue {q} joins queue {to}")
         });
         self.ctx.at(ioc).queue[1] = to;
-        self.qm(to).coop = true;
+        self.queue_mut(to).coop = true;
         self.put(cx, q);
         to
     }
 
-    /// A shared queue whose processes went apart: the last user keeps it, others leave (`None`).
+    /// `split_cfqq`: a shared queue whose processes went apart: the last user keeps it, others
+    /// leave (`None`).
     pub(super) fn split(&mut self, cx: &mut Cx, ioc: IocId, q: u32) -> Option<u32> {
-        let x = self.qm(q);
+        let x = self.queue_mut(q);
         if x.process_refs() == 1 {
             x.coop = false;
             x.split_coop = false;
@@ -138,14 +144,15 @@ impl Cfq {
         None
     }
 
-    /// Gives back the references that `q`'s planned merge took for one of its contexts.
+    /// `cfq_put_cooperator`: gives back the references that `q`'s planned merge took for one of its
+    /// contexts.
     pub(super) fn drop_merge_chain(&mut self, cx: &mut Cx, q: u32) {
-        let mut at = self.q(q).merge_to;
+        let mut at = self.queue(q).merge_to;
         while let Some(i) = at {
             if i == q {
                 break;
             }
-            at = self.q(i).merge_to;
+            at = self.queue(i).merge_to;
             self.put(cx, i);
         }
     }

@@ -93,7 +93,7 @@ const SEEKY_WAIT_MS: u64 = 2;
 pub(super) struct Flat {
     version: Version,
     pub set: Settings,
-    pub t: Tables,
+    pub tables: Tables,
     pub queues: Vec<Queue>,
     free_queues: Vec<u32>,
     pub active: Option<u32>,
@@ -118,7 +118,7 @@ impl Flat {
         Flat {
             version,
             set: Settings::new(cx, version),
-            t: Tables::default(),
+            tables: Tables::default(),
             queues: Vec::new(),
             free_queues: Vec::new(),
             active: None,
@@ -132,19 +132,19 @@ impl Flat {
         }
     }
     #[inline]
-    pub fn q(&self, i: u32) -> &Queue {
+    pub fn queue(&self, i: u32) -> &Queue {
         &self.queues[i as usize]
     }
     #[inline]
-    pub fn qm(&mut self, i: u32) -> &mut Queue {
+    pub fn queue_mut(&mut self, i: u32) -> &mut Queue {
         &mut self.queues[i as usize]
     }
     /// The queue of a request that CFQ was given.
     #[inline]
     pub fn queue_of(&self, rq: RqId) -> u32 {
-        self.t.own[rq].queue
+        self.tables.own[rq].queue
     }
-    /// A deferred run, if anybody has requests.
+    /// `cfq_schedule_dispatch`: a deferred run, if anybody has requests.
     #[inline]
     pub fn kick(&self, cx: &mut Cx) {
         if self.busy > 0 {
@@ -153,7 +153,7 @@ impl Flat {
     }
     /// End of a jiffy slice of `q`, starting now.
     pub fn slice_end_of(&self, cx: &Cx, q: u32) -> u64 {
-        let x = self.q(q);
+        let x = self.queue(q);
         cx.jiffies() + self.set.prio_slice_j(x.sync, x.level)
     }
 
@@ -173,13 +173,14 @@ impl Flat {
         self.apply_prio(cx, i, ioc);
         i
     }
-    /// Reads class and level of `q` from `ioc`, if they are due. True if it did.
+    /// `cfq_init_prio_data`: reads class and level of `q` from `ioc`, if they are due. True if it
+    /// did.
     pub fn apply_prio(&mut self, cx: &Cx, q: u32, ioc: IocId) -> bool {
-        if !self.q(q).prio_changed {
+        if !self.queue(q).prio_changed {
             return false;
         }
         let prio = cx.iocs.get(ioc).effective(cx.queue.era);
-        let x = self.qm(q);
+        let x = self.queue_mut(q);
         (x.class, x.level) = (prio.class, prio.level);
         if prio.class == Class::Idle {
             x.level = 7;
@@ -199,23 +200,23 @@ impl Flat {
     }
     /// `rq` belongs to `q` from now on.
     pub fn own(&mut self, rq: RqId, q: u32) {
-        self.qm(q).refs += 1;
-        self.t.own.at(rq.idx()).queue = q;
+        self.queue_mut(q).refs += 1;
+        self.tables.own.at(rq.idx()).queue = q;
     }
     /// Ends `rq`'s belonging; the queue whose reference is to be dropped.
     pub fn disown(&mut self, rq: RqId) -> Option<u32> {
-        let q = std::mem::replace(&mut self.t.own.at(rq.idx()).queue, NONE);
+        let q = std::mem::replace(&mut self.tables.own.at(rq.idx()).queue, NONE);
         (q != NONE).then_some(q)
     }
     /// Drops a reference. True if it was the last one: the caller ends the queue.
     pub fn unref(&mut self, q: u32) -> bool {
-        let x = self.qm(q);
+        let x = self.queue_mut(q);
         x.refs -= 1;
         x.refs == 0
     }
     /// The index of a queue without references may be used again.
     pub fn free(&mut self, q: u32) {
-        debug_assert!(!self.q(q).busy, "cfq: a busy queue is freed");
+        debug_assert!(!self.queue(q).busy, "cfq: a busy queue is freed");
         self.free_queues.push(q);
     }
 
@@ -234,34 +235,37 @@ impl Flat {
     pub fn choose(&self, cx: &Cx, r1: Option<RqId>, r2: Option<RqId>) -> Option<RqId> {
         numbers::choose(&cx.rqs, &self.set, self.choice(), r1, r2)
     }
-    /// What comes after `rq`, which is still queued; by the present position of the head.
+    /// `cfq_find_next_rq`: what comes after `rq`, which is still queued; by the present position of
+    /// the head.
     #[inline]
     pub fn find_next(&self, cx: &Cx, q: u32, rq: RqId) -> Option<RqId> {
-        let (next, prev) = self.t.around(&self.q(q).held, rq);
+        let (next, prev) = self.tables.around(&self.queue(q).held, rq);
         self.choose(cx, next, prev)
     }
-    /// Takes `rq` out of its queue. The caller sees to a queue that became empty.
+    /// `cfq_remove_request`: takes `rq` out of its queue. The caller sees to a queue that became
+    /// empty.
     pub fn remove_request(&mut self, cx: &Cx, rq: RqId) {
         let q = self.queue_of(rq);
-        if self.q(q).held.next == Some(rq) {
+        if self.queue(q).held.next == Some(rq) {
             let next = self.find_next(cx, q, rq);
-            self.qm(q).held.next = next;
+            self.queue_mut(q).held.next = next;
         }
-        self.t.remove(&mut self.queues[q as usize].held, rq);
+        self.tables.remove(&mut self.queues[q as usize].held, rq);
         if cx.rqs[rq].flags.contains(Flags::META) {
-            self.qm(q).meta_pending -= 1;
+            self.queue_mut(q).meta_pending -= 1;
         }
     }
     /// `rq` left its queue for the dispatch list.
     pub fn send(&mut self, cx: &mut Cx, rq: RqId) {
         let q = self.queue_of(rq);
-        let x = self.qm(q);
+        let x = self.queue_mut(q);
         x.dispatched += 1;
         self.sync_flight += u32::from(x.sync);
         cx.emit(rq, Emit::Sorted);
     }
 
-    /// 8.4: think time and seek distance of the submitter.
+    /// `cfq_update_io_seektime`: seek distance and (`cfq_update_io_thinktime`) think time of the
+    /// submitter.
     pub fn statistics(&mut self, cx: &Cx, rq: RqId, ioc: IocId) {
         let (now, limit) = (cx.jiffies(), self.set.slice_idle_j);
         let (start, end) = (cx.rqs[rq].sector, cx.rqs[rq].end());
@@ -270,25 +274,25 @@ impl Flat {
         x.seek.update(start);
         x.seek.last_pos = end;
     }
-    /// 8.4: a seeky process, in sectors of mean distance.
+    /// A seeky process, in sectors of mean distance.
     fn seeky(&self, mean: u64) -> bool {
         mean > match self.version {
             Version::V2_6_18 => 131_072,
             _ => 8192,
         }
     }
-    /// 8.4.
+    /// `cfq_update_idle_window`: is `q` worth idling for?
     pub fn update_idle_window(&mut self, cx: &mut Cx, q: u32, ioc: IocId) {
         let limit = self.set.slice_idle_j;
         let x = *self.ctx.at(ioc);
-        let was = self.q(q).idle_window;
+        let was = self.queue(q).idle_window;
         let window = if !cx.alive(ioc) || limit == 0 || (self.hw_tag && self.seeky(x.seek.mean())) {
             false
         } else {
             x.think.mean().map_or(was, |m| m <= limit)
         };
         if window != was {
-            self.qm(q).idle_window = window;
+            self.queue_mut(q).idle_window = window;
             cx.why(rules::IDLE_WINDOW, || {
                 let word = if window { "gets" } else { "loses" };
                 format!("queue {q} {word} its idle window")
@@ -296,10 +300,10 @@ impl Flat {
         }
     }
 
-    /// 8.9: starts to idle for the active queue, or says no.
+    /// `cfq_arm_slice_timer`: starts to idle for the active queue, or says no.
     pub fn arm(&mut self, cx: &mut Cx, q: u32) -> bool {
         let idle = self.set.slice_idle_j;
-        if idle == 0 || !self.q(q).idle_window || !self.ctx.active_alive(cx) {
+        if idle == 0 || !self.queue(q).idle_window || !self.ctx.active_alive(cx) {
             return false;
         }
         let seeky = self
@@ -310,7 +314,7 @@ impl Flat {
             true => idle.min(cx.ms_to_jiffies(SEEKY_WAIT_MS)),
             false => idle,
         };
-        let x = self.qm(q);
+        let x = self.queue_mut(q);
         x.must_dispatch = true;
         x.wait_request = true;
         cx.arm_jiffy(IDLE_TIMER, cx.jiffies() + wait);
@@ -320,15 +324,16 @@ impl Flat {
         true
     }
 
-    /// 8.1: the driver took `rq`.
+    /// `cfq_activate_request`: the driver took a request; more than four at once show that the
+    /// device queues.
     pub fn activate(&mut self) {
         self.in_driver += 1;
         self.hw_tag |= self.in_driver > HW_QUEUE;
     }
 
-    /// 8.10: answer for the queue found.
+    /// `__cfq_may_queue`: answer for the queue found.
     pub fn may_queue(&mut self, q: u32) -> crate::contract::MayQueue {
-        let x = self.qm(q);
+        let x = self.queue_mut(q);
         if x.wait_request && !x.must_alloc_slice {
             x.must_alloc_slice = true;
             return crate::contract::MayQueue::Must;
@@ -336,11 +341,11 @@ impl Flat {
         crate::contract::MayQueue::May
     }
 
-    /// Invariants of section 13 that both versions keep.
+    /// Invariants that both versions keep.
     pub fn check(&self, cx: &Cx) {
         let (mut queued, mut sync_flight, mut busy) = (0, 0, 0);
         for (i, x) in self.queues.iter().enumerate().filter(|x| x.1.refs > 0) {
-            self.t.check(&x.held, i as u32);
+            self.tables.check(&x.held, i as u32);
             queued += x.held.len();
             busy += u32::from(x.busy);
             assert_eq!(
@@ -362,7 +367,7 @@ impl Flat {
         );
         if cx.armed(IDLE_TIMER) {
             let a = self.active.expect("cfq: idling without an active queue");
-            assert!(self.q(a).wait_request, "cfq: idle timer without wait");
+            assert!(self.queue(a).wait_request, "cfq: idle timer without wait");
         }
     }
     /// The queues in words.
@@ -373,7 +378,7 @@ impl Flat {
             if x.held.is_empty() && x.dispatched == 0 && !active {
                 continue;
             }
-            let ids: Vec<_> = self.t.nodes.iter(&x.held.sorted).map(name).collect();
+            let ids: Vec<_> = self.tables.nodes.iter(&x.held.sorted).map(name).collect();
             *out += &format!(
                 "{}queue {i} {:?}{} {} [{}] in flight {}; ",
                 if active { "*" } else { "" },

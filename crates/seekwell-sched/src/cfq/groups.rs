@@ -189,113 +189,115 @@ fn mul_div(a: u64, b: u64, c: u64) -> u64 {
 
 impl Cfq {
     #[inline]
-    pub(super) fn g(&self, i: u32) -> &Group {
+    pub(super) fn group(&self, i: u32) -> &Group {
         &self.groups[i as usize]
     }
 
     #[inline]
-    pub(super) fn gm(&mut self, i: u32) -> &mut Group {
+    pub(super) fn group_mut(&mut self, i: u32) -> &mut Group {
         &mut self.groups[i as usize]
     }
 
     /// The service tree `q` would be put on now.
     #[inline]
     pub(super) fn tree_for(&self, q: u32) -> TreeId {
-        let x = self.q(q);
+        let x = self.queue(q);
         TreeId::new(Rank::of(x.class), x.kind())
     }
 
     /// First queue of a service tree.
     #[inline]
     pub(super) fn first_of(&self, group: u32, id: TreeId) -> Option<u32> {
-        self.g(group).tree(id).tree.first()
+        self.group(group).tree(id).tree.first()
     }
 
     fn leave_tree(&mut self, q: u32) {
-        if let Some(id) = self.qm(q).tree.take() {
-            let group = self.q(q).group;
+        if let Some(id) = self.queue_mut(q).tree.take() {
+            let group = self.queue(q).group;
             let tree = &mut self.groups[group as usize].trees[id.idx()].tree;
             self.service.remove(tree, q);
         }
     }
 
-    /// 4.4: puts a busy queue where its key says; `front`: before all others of its tree.
+    /// `cfq_service_tree_add`: puts a busy queue where its key says; `front`: before all others of
+    /// its tree.
     pub(super) fn resort(&mut self, cx: &mut Cx, q: u32, front: bool) {
         let now = cx.jiffies() as i64;
         let hz = cx.hz() as i64;
         let id = self.tree_for(q);
-        let x = self.q(q);
+        let x = self.queue(q);
         let group = x.group;
-        let tree = self.g(group).tree(id).tree;
+        let tree = self.group(group).tree(id).tree;
         let key = if x.is_idle() {
             let last = self.service.last(&tree).filter(|l| *l != q);
             hz / 5 + last.map_or(now, |l| self.service.key(l))
         } else if front {
             tree.first().map_or(now, |f| self.service.key(f)) - hz
         } else {
-            let others = i64::from(self.g(group).busy) - 1;
+            let others = i64::from(self.group(group).busy) - 1;
             let longest = self.set.prio_slice_j(true, 0) as i64;
             let own = self.set.prio_slice_j(x.sync, x.level) as i64;
-            let resid = std::mem::take(&mut self.qm(q).slice_resid);
+            let resid = std::mem::take(&mut self.queue_mut(q).slice_resid);
             now + others * (longest - own) - resid
         };
-        let was = self.q(q).tree;
+        let was = self.queue(q).tree;
         if was == Some(id) && self.service.key(q) == key {
             return;
         }
         self.leave_tree(q);
         let tree = &mut self.groups[group as usize].trees[id.idx()].tree;
         self.service.insert(tree, q, key);
-        self.qm(q).tree = Some(id);
+        self.queue_mut(q).tree = Some(id);
         if was.is_none() && !front {
             self.group_gains(cx, group);
         }
     }
 
-    /// One more busy queue in `group`.
+    /// `cfq_group_notify_queue_add`: one more busy queue in `group`.
     fn group_gains(&mut self, cx: &Cx, group: u32) {
-        self.gm(group).busy += 1;
+        self.group_mut(group).busy += 1;
         if self.group_nodes.linked(group) {
             return;
         }
-        self.gm(group).vdisktime = match self.group_nodes.last(&self.group_tree) {
-            Some(last) => self.g(last).vdisktime.wrapping_add(cx.hz() / 5),
+        self.group_mut(group).vdisktime = match self.group_nodes.last(&self.group_tree) {
+            Some(last) => self.group(last).vdisktime.wrapping_add(cx.hz() / 5),
             None => self.min_vdisktime,
         };
         self.enter(group);
     }
 
-    /// `q` stops being busy.
+    /// `cfq_del_cfqq_rr`: `q` stops being busy.
     pub(super) fn rest(&mut self, q: u32) {
-        debug_assert!(self.q(q).busy);
+        debug_assert!(self.queue(q).busy);
         self.leave_tree(q);
         self.leave_position(q);
-        self.qm(q).busy = false;
+        self.queue_mut(q).busy = false;
         self.busy -= 1;
-        if self.q(q).sync {
+        if self.queue(q).sync {
             self.busy_sync -= 1;
         }
-        let group = self.q(q).group;
-        self.gm(group).busy -= 1;
-        if self.g(group).busy == 0 {
+        let group = self.queue(q).group;
+        self.group_mut(group).busy -= 1;
+        if self.group(group).busy == 0 {
             self.leave(group);
-            self.gm(group).saved.rest = 0;
+            self.group_mut(group).saved.rest = 0;
         }
     }
 
-    /// 4.2: average of busy queues of a class; asking moves it.
+    /// `cfq_group_get_avg_queues`: average of busy queues of a class; asking moves it.
     fn average_queues(&mut self, group: u32, rt: bool) -> u64 {
         let rank = if rt { Rank::Rt } else { Rank::Be };
-        let g = self.gm(group);
+        let g = self.group_mut(group);
         let (busy, avg) = (g.busy_of(rank), g.busy_avg[rank as usize]);
         let a = (3 * busy.max(avg) + busy.min(avg) + 2) / 4;
         g.busy_avg[rank as usize] = a;
         a
     }
 
-    /// 4.2: slice of `q`, shrunk if a round of its class would not fit the group's share.
+    /// `cfq_scaled_cfqq_slice`: slice of `q`, shrunk if a round of its class would not fit the
+    /// group's share.
     pub(super) fn scaled_slice(&mut self, q: u32) -> u64 {
-        let x = self.q(q);
+        let x = self.queue(q);
         let (group, rt) = (x.group, x.is_rt());
         let slice = self.set.prio_slice_j(x.sync, x.level);
         if !self.set.low_latency {
@@ -310,18 +312,19 @@ impl Cfq {
         let low = mul_div(slice, 2 * self.set.slice_idle_j, base).min(slice);
         mul_div(slice, share, expected).max(low)
     }
-    /// 4.8: accounting by requests instead of time.
+    /// `iops_mode`: accounting by requests instead of time.
     #[inline]
     pub(super) fn iops_mode(&self) -> bool {
         self.set.slice_idle_j == 0 && self.hw_tag != 0
     }
 
-    /// 6.3: charges the slice of `q` to its group, and keeps what its workload has left.
+    /// `cfq_group_served`: charges the slice of `q` to its group, and keeps what its workload has
+    /// left.
     pub(super) fn charge(&mut self, cx: &mut Cx, q: u32) {
         let now = cx.jiffies();
-        let x = self.q(q);
+        let x = self.queue(q);
         let group = x.group;
-        let g = self.g(group);
+        let g = self.group(group);
         let used = if x.slice_start == 0 || x.slice_start == now {
             (now - x.dispatch_start).max(1)
         } else {
@@ -341,10 +344,10 @@ impl Cfq {
             (charge << (2 * SERVICE_SHIFT)) / g.vfraction.max(1)
         };
         self.leave(group);
-        self.gm(group).vdisktime = self.g(group).vdisktime.wrapping_add(scaled);
+        self.group_mut(group).vdisktime = self.group(group).vdisktime.wrapping_add(scaled);
         self.enter(group);
         let serving = self.serving;
-        self.gm(group).saved = Saved {
+        self.group_mut(group).saved = Saved {
             rest: serving.expires.saturating_sub(now),
             rank: serving.rank,
             kind: serving.kind,
@@ -354,10 +357,10 @@ impl Cfq {
         });
     }
 
-    /// First group of the tree; moves the least virtual time along.
+    /// `cfq_get_next_cfqg`: first group of the tree; moves the least virtual time along.
     pub(super) fn first_group(&mut self) -> Option<u32> {
         let first = self.group_tree.first()?;
-        self.min_vdisktime = self.min_vdisktime.max(self.g(first).vdisktime);
+        self.min_vdisktime = self.min_vdisktime.max(self.group(first).vdisktime);
         Some(first)
     }
 }

@@ -11,7 +11,7 @@ const HW_QUEUE_MIN: u32 = 5;
 const HW_SAMPLES: u32 = 50;
 
 impl Cfq {
-    /// A deferred run, if anybody has requests.
+    /// `cfq_schedule_dispatch`: a deferred run, if anybody has requests.
     #[inline]
     pub(super) fn kick(&self, cx: &mut Cx) {
         if self.busy > 0 {
@@ -19,7 +19,7 @@ impl Cfq {
         }
     }
 
-    /// 6.5: does the device work on several requests at once?
+    /// `cfq_update_hw_tag`: does the device work on several requests at once?
     fn detect_queueing(&mut self) {
         self.est_depth = self.est_depth.max(self.in_driver);
         if self.hw_tag == 1 {
@@ -29,7 +29,7 @@ impl Cfq {
             return;
         }
         if let Some(a) = self.active {
-            let x = self.q(a);
+            let x = self.queue(a);
             if x.idle_window
                 && x.dispatched + x.held.len() < HW_QUEUE_MIN
                 && self.in_driver < HW_QUEUE_MIN
@@ -43,29 +43,29 @@ impl Cfq {
         }
     }
 
-    /// 7.5.
+    /// `cfq_completed_request`: a request is done.
     pub(super) fn request_completed(&mut self, cx: &mut Cx, rq: RqId) {
         let now = cx.jiffies();
         let q = self.queue_of(rq);
         self.detect_queueing();
         self.in_driver -= 1;
-        let x = self.qm(q);
+        let x = self.queue_mut(q);
         x.dispatched -= 1;
         let (group, by_queue) = (x.group, x.sync as usize);
-        self.gm(group).dispatched -= 1;
+        self.group_mut(group).dispatched -= 1;
         self.in_flight[by_queue] -= 1;
         let sync = cx.rqs[rq].sync;
         if sync {
             let (ioc, start) = (cx.rqs[rq].ioc, cx.clock().jiffies(cx.rqs[rq].start));
             self.ctx.at(ioc).think.last_end = now;
-            let on = self.q(q).tree.filter(|_| self.q(q).busy);
+            let on = self.queue(q).tree.filter(|_| self.queue(q).busy);
             let id = on.unwrap_or_else(|| self.tree_for(q));
-            self.gm(group).trees[id.idx()].think.last_end = now;
+            self.group_mut(group).trees[id.idx()].think.last_end = now;
             if now >= start + self.set.fifo_expire_j[1] {
                 self.last_delayed_sync = now;
             }
         }
-        self.gm(group).think.last_end = now;
+        self.group_mut(group).think.last_end = now;
         if self.active == Some(q) {
             self.active_completed(cx, q, sync);
         }
@@ -74,12 +74,13 @@ impl Cfq {
         }
     }
 
-    /// 7.5 C5.
+    /// `cfq_completed_request`: a request of the active queue is done: its slice starts, ends, or
+    /// the device idles. The start is `cfq_set_prio_slice`.
     fn active_completed(&mut self, cx: &mut Cx, q: u32, sync: bool) {
         let now = cx.jiffies();
-        if self.q(q).slice_new {
+        if self.queue(q).slice_new {
             let slice = self.scaled_slice(q);
-            let x = self.qm(q);
+            let x = self.queue_mut(q);
             x.slice_start = now;
             x.allocated_slice = slice;
             x.slice_end = now + slice;
@@ -93,7 +94,7 @@ impl Cfq {
                 0 => self.set.group_idle_j,
                 idle => idle,
             };
-            let x = self.qm(q);
+            let x = self.queue_mut(q);
             x.slice_end = now + extra;
             x.wait_busy = true;
             cx.why_text(
@@ -101,7 +102,7 @@ impl Cfq {
                 "the last queue of its group gets time for one more request",
             );
         }
-        let x = self.q(q);
+        let x = self.queue(q);
         if x.slice_used(now) || x.is_idle() {
             self.expire(cx, q, true);
         } else if sync && x.held.is_empty() && self.cooperator(cx, q).is_none() {
@@ -109,11 +110,12 @@ impl Cfq {
         }
     }
 
-    /// Would the slice end before the next request of the last queue of a group?
+    /// `cfq_should_wait_busy`: would the slice end before the next request of the last queue of a
+    /// group?
     fn should_wait_busy(&self, cx: &Cx, q: u32) -> bool {
         let now = cx.jiffies();
-        let x = self.q(q);
-        let g = self.g(x.group);
+        let x = self.queue(q);
+        let g = self.group(x.group);
         if !x.held.is_empty() || g.busy > 1 || g.think.big(self.set.group_idle_j) {
             return false;
         }
@@ -126,7 +128,7 @@ impl Cfq {
         mean.is_some_and(|mean| left < mean)
     }
 
-    /// 7.5 arm: starts to idle for the empty active queue.
+    /// `cfq_arm_slice_timer`: starts to idle for the empty active queue.
     fn arm(&mut self, cx: &mut Cx, q: u32) {
         let now = cx.jiffies();
         if !cx.queue.rotational && self.hw_tag != 0 {
@@ -136,7 +138,7 @@ impl Cfq {
         if for_group && self.set.group_idle_j == 0 {
             return;
         }
-        let x = self.q(q);
+        let x = self.queue(q);
         if x.dispatched > 0 || !self.ctx.active_alive(cx) {
             return;
         }
@@ -147,24 +149,24 @@ impl Cfq {
             );
             return;
         }
-        if for_group && self.g(x.group).busy > 1 {
+        if for_group && self.group(x.group).busy > 1 {
             return;
         }
         let wait = match for_group {
             true => self.set.group_idle_j,
             false => self.set.slice_idle_j,
         };
-        self.qm(q).wait_request = true;
+        self.queue_mut(q).wait_request = true;
         cx.arm_jiffy(IDLE_TIMER, now + wait);
         cx.why(rules::IDLE_ARMED, || {
             format!("idles up to {wait} jiffies for queue {q}")
         });
     }
 
-    /// 7.5 Timer.
+    /// `cfq_idle_slice_timer`: the idle timer fired.
     pub(super) fn idle_timer(&mut self, cx: &mut Cx) {
         if let Some(a) = self.active {
-            let x = self.q(a);
+            let x = self.queue(a);
             if !x.must_dispatch {
                 if !x.slice_used(cx.jiffies()) {
                     if self.busy == 0 {
@@ -173,7 +175,7 @@ impl Cfq {
                     if !x.held.is_empty() {
                         return self.kick(cx);
                     }
-                    self.qm(a).deep = false;
+                    self.queue_mut(a).deep = false;
                 }
                 cx.why(rules::IDLE_IN_VAIN, || {
                     format!("idling for queue {a} was in vain")

@@ -17,46 +17,48 @@ const PAGE: Sectors = Sectors(8);
 const DEEP: u32 = 4;
 
 impl Cfq {
-    /// 5.1 to 5.4.
+    /// `cfq_insert_request`: a request comes in.
     pub(super) fn insert_request(&mut self, cx: &mut Cx, rq: RqId) {
         let q = self.queue_of(rq);
         let ioc = cx.rqs[rq].ioc;
         let now = cx.jiffies();
         self.apply_prio(cx, q, ioc);
-        self.t.own[rq].deadline_j = now + self.set.fifo_expire_j[cx.rqs[rq].sync as usize];
+        self.tables.own[rq].deadline_j = now + self.set.fifo_expire_j[cx.rqs[rq].sync as usize];
         let held = &mut self.queues[q as usize].held;
-        self.t.links.push_back(&mut held.fifo, rq.0);
+        self.tables.links.push_back(&mut held.fifo, rq.0);
         self.sort_in(cx, q, rq);
         self.rq_queued += 1;
         if cx.rqs[rq].flags.contains(Flags::PRIO) {
-            self.qm(q).prio_pending += 1;
+            self.queue_mut(q).prio_pending += 1;
         }
         self.statistics(cx, q, rq, ioc);
         self.update_idle_window(cx, q, ioc);
-        self.qm(q).last_pos = cx.rqs[rq].end();
+        self.queue_mut(q).last_pos = cx.rqs[rq].end();
         self.react(cx, q, rq);
     }
 
-    /// 5.1, from the sorted insertion to the position tree.
+    /// `cfq_add_rq_rb`: the sorted insertion; the queue becomes busy, what is next in it and where
+    /// it stands may change.
     fn sort_in(&mut self, cx: &mut Cx, q: u32, rq: RqId) {
         let held = &mut self.queues[q as usize].held;
-        self.t
+        self.tables
             .nodes
             .insert(&mut held.sorted, rq.0, cx.rqs[rq].sector);
-        if !self.q(q).busy {
+        if !self.queue(q).busy {
             self.become_busy(cx, q);
         }
-        let was = self.q(q).held.next;
+        let was = self.queue(q).held.next;
         let next = self.choose(cx, was, Some(rq), self.last_position);
-        self.qm(q).held.next = next;
+        self.queue_mut(q).held.next = next;
         if next != was {
             self.enter_position(cx, q);
         } else {
             self.position_moves(cx, q);
         }
     }
+    /// `cfq_add_cfqq_rr`: `q` holds requests again and queues up for service.
     fn become_busy(&mut self, cx: &mut Cx, q: u32) {
-        let x = self.qm(q);
+        let x = self.queue_mut(q);
         x.busy = true;
         let sync = x.sync;
         self.busy += 1;
@@ -65,21 +67,24 @@ impl Cfq {
         self.enter_position(cx, q);
     }
 
-    /// 5.2.
+    /// `cfq_update_io_seektime`: seek history of the queue; and (`cfq_update_io_thinktime`) think
+    /// times of context, tree and group.
     fn statistics(&mut self, cx: &Cx, q: u32, rq: RqId, ioc: IocId) {
         let now = cx.jiffies();
         let (idle, group_idle) = (self.set.slice_idle_j, self.set.group_idle_j);
-        let x = self.q(q);
+        let x = self.queue(q);
         let group = x.group;
         if x.sync {
             self.ctx.at(ioc).think.update(now, idle);
-            if let Some(id) = self.q(q).tree {
-                self.gm(group).trees[id.idx()].think.update(now, idle);
+            if let Some(id) = self.queue(q).tree {
+                self.group_mut(group).trees[id.idx()]
+                    .think
+                    .update(now, idle);
             }
         }
-        self.gm(group).think.update(now, group_idle);
+        self.group_mut(group).think.update(now, group_idle);
         let r = &cx.rqs[rq];
-        let x = self.qm(q);
+        let x = self.queue_mut(q);
         let bit = if cx.queue.rotational {
             x.last_pos.0 != 0 && r.sector.distance(x.last_pos) > FAR
         } else {
@@ -88,11 +93,11 @@ impl Cfq {
         x.seek_history = x.seek_history << 1 | u32::from(bit);
     }
 
-    /// 5.3.
+    /// `cfq_update_idle_window`: is `q` worth idling for?
     fn update_idle_window(&mut self, cx: &mut Cx, q: u32, ioc: IocId) {
         let limit = self.set.slice_idle_j;
         let mean = self.ctx.at(ioc).think.mean();
-        let x = self.qm(q);
+        let x = self.queue_mut(q);
         if !x.sync || x.is_idle() {
             return;
         }
@@ -118,10 +123,11 @@ impl Cfq {
         }
     }
 
-    /// 5.4.
+    /// `cfq_rq_enqueued`: what the new request changes: an idle wait ends, or its queue takes the
+    /// disk.
     fn react(&mut self, cx: &mut Cx, q: u32, rq: RqId) {
         if self.active == Some(q) {
-            if !self.q(q).wait_request {
+            if !self.queue(q).wait_request {
                 return;
             }
             if cx.rqs[rq].sectors > PAGE || self.busy > 1 {
@@ -130,14 +136,14 @@ impl Cfq {
                     "the awaited request: the idle wait ends",
                 );
                 cx.disarm(super::IDLE_TIMER);
-                self.qm(q).wait_request = false;
+                self.queue_mut(q).wait_request = false;
                 cx.run_queue();
             } else {
                 cx.why_text(
                     rules::AWAITED_IS_SMALL,
                     "the awaited request is small and alone: the timer runs on",
                 );
-                self.qm(q).must_dispatch = true;
+                self.queue_mut(q).must_dispatch = true;
             }
         } else if let Some(reason) = self.preempts(cx, q, rq) {
             cx.why(rules::PREEMPTION, || {
@@ -148,10 +154,11 @@ impl Cfq {
         }
     }
 
-    /// Why `q`, with the new request `rq`, takes the disk from the active queue; first match.
+    /// `cfq_should_preempt`: why `q`, with the new request `rq`, takes the disk from the active
+    /// queue; first match.
     fn preempts(&self, cx: &Cx, q: u32, rq: RqId) -> Option<&'static str> {
         let a = self.active?;
-        let (new, old) = (self.q(q), self.q(a));
+        let (new, old) = (self.queue(q), self.queue(a));
         if new.is_idle() {
             return None;
         }
@@ -170,7 +177,10 @@ impl Cfq {
         if old.slice_used(cx.jiffies()) {
             return Some("the active slice is used up");
         }
-        let alone_with_active = || new.tree.is_some_and(|id| self.g(new.group).count(id) == 2);
+        let alone_with_active = || {
+            new.tree
+                .is_some_and(|id| self.group(new.group).count(id) == 2)
+        };
         if self.serving.kind == Kind::NoIdle
             && new.kind() == Kind::NoIdle
             && alone_with_active()
@@ -194,60 +204,60 @@ impl Cfq {
             .then_some("its request is close to the head")
     }
 
-    /// 5.5.
+    /// `cfq_preempt_queue`: `q` goes to the front, the active queue expires.
     fn preempt(&mut self, cx: &mut Cx, q: u32) {
         let Some(a) = self.active else { return };
-        let kind = self.q(a).kind();
+        let kind = self.queue(a).kind();
         self.expire(cx, a, true);
-        if kind != self.q(q).kind() {
-            let group = self.q(q).group;
-            self.gm(group).saved.rest = 0;
+        if kind != self.queue(q).kind() {
+            let group = self.queue(q).group;
+            self.group_mut(group).saved.rest = 0;
         }
         self.resort(cx, q, true);
-        let x = self.qm(q);
+        let x = self.queue_mut(q);
         x.slice_end = 0;
         x.slice_new = true;
     }
 
-    /// 5.6: the start of `rq` moved forward.
+    /// `cfq_reposition_rq_rb`: the start of `rq` moved forward.
     pub(super) fn front_merged(&mut self, cx: &mut Cx, rq: RqId) {
         let q = self.queue_of(rq);
         let held = &mut self.queues[q as usize].held;
-        self.t.nodes.remove(&mut held.sorted, rq.0);
+        self.tables.nodes.remove(&mut held.sorted, rq.0);
         self.sort_in(cx, q, rq);
     }
 
-    /// 5.7: `kept` took over the bios of `gone`.
+    /// `cfq_merged_requests`: `kept` took over the bios of `gone`.
     pub(super) fn join(&mut self, cx: &mut Cx, kept: RqId, gone: RqId) {
         let (kq, gq) = (self.queue_of(kept), self.queue_of(gone));
-        let deadline = self.t.own[gone].deadline_j;
-        if deadline < self.t.own[kept].deadline_j && kq == gq {
+        let deadline = self.tables.own[gone].deadline_j;
+        if deadline < self.tables.own[kept].deadline_j && kq == gq {
             let fifo = &mut self.queues[kq as usize].held.fifo;
-            self.t.links.remove(fifo, kept.0);
-            self.t.links.insert_after(fifo, gone.0, kept.0);
-            self.t.own[kept].deadline_j = deadline;
+            self.tables.links.remove(fifo, kept.0);
+            self.tables.links.insert_after(fifo, gone.0, kept.0);
+            self.tables.own[kept].deadline_j = deadline;
         }
-        if self.q(kq).held.next == Some(gone) {
-            self.qm(kq).held.next = Some(kept);
+        if self.queue(kq).held.next == Some(gone) {
+            self.queue_mut(kq).held.next = Some(kept);
         }
         self.remove_request(cx, gone);
         self.position_moves(cx, kq);
-        let x = self.q(gq);
+        let x = self.queue(gq);
         if x.busy && x.held.is_empty() && self.active != Some(gq) {
             self.rest(gq);
         }
     }
 
-    /// Takes `rq` out of its queue.
+    /// `cfq_remove_request`: takes `rq` out of its queue.
     pub(super) fn remove_request(&mut self, cx: &Cx, rq: RqId) {
         let q = self.queue_of(rq);
-        if self.q(q).held.next == Some(rq) {
+        if self.queue(q).held.next == Some(rq) {
             let next = self.find_next(cx, q, rq);
-            self.qm(q).held.next = next;
+            self.queue_mut(q).held.next = next;
         }
-        self.t.remove(&mut self.queues[q as usize].held, rq);
+        self.tables.remove(&mut self.queues[q as usize].held, rq);
         self.rq_queued -= 1;
-        let x = self.qm(q);
+        let x = self.queue_mut(q);
         if cx.rqs[rq].flags.contains(Flags::PRIO) {
             x.prio_pending -= 1;
         }

@@ -12,11 +12,81 @@
 //! | 2.6.24, 2.6.25 | one tree of queues | [`flat`], [`v2_6_24`] |
 //! | 2.6.18 | round-robin lists by level | [`flat`], [`v2_6_18`] |
 //!
-//! Rule names in reasons are those of the sections of the behavioural description the
-//! implementation follows: S1 to S8, GIDLE, NEW (selection), C5 (completion), 4.x to 9.x.
-//!
 //! Left out: the out-of-memory queue, the boost of tasks that hold exclusive file-system
 //! resources, per-device weights, statistics files, and the arithmetic of 32-bit kernels.
+//!
+//! From the functions of `block/cfq-iosched.c`, in its order, to ours, and back: the first line of
+//! each comment names the function of the kernel. Files without a folder are those of 3.4 and 4.0,
+//! or of all; a test holds the table to the code.
+//!
+//! | the kernel's function | here |
+//! |---|---|
+//! | `cfq_choose_req` | `numbers.rs::choose` |
+//! | `cfq_find_next_rq` | `queue.rs::find_next`, `flat.rs::find_next` |
+//! | `cfq_prio_slice` | `tunables.rs::prio_slice_j` |
+//! | `cfq_prio_to_maxrq` | `tunables.rs::max_requests` |
+//! | `cfq_group_get_avg_queues` | `groups.rs::average_queues` |
+//! | `cfq_group_slice` | `weights.rs::group_slice` |
+//! | `cfq_scaled_cfqq_slice` | `groups.rs::scaled_slice` |
+//! | `cfq_slice_used` | `queue.rs::slice_used`, `v2_6_24/serve.rs::slice_used` |
+//! | `cfq_group_service_tree_add` | `weights.rs::enter` |
+//! | `cfq_group_service_tree_del` | `weights.rs::leave` |
+//! | `cfq_group_notify_queue_add` | `groups.rs::group_gains` |
+//! | `cfq_group_served` | `groups.rs::charge` |
+//! | `iops_mode` | `groups.rs::iops_mode` |
+//! | `cfq_service_tree_add` | `groups.rs::resort`, `v2_6_24/mod.rs::resort` |
+//! | `cfq_resort_rr_list` | `v2_6_18/lists.rs::resort` |
+//! | `cfq_prio_tree_add` | `coop.rs::enter_position` |
+//! | `cfq_add_cfqq_rr` | `insert.rs::become_busy` |
+//! | `cfq_del_cfqq_rr` | `groups.rs::rest`, `v2_6_24/mod.rs::rest` |
+//! | `cfq_add_rq_rb` | `insert.rs::sort_in`, `v2_6_24/mod.rs::sort_in`, `v2_6_18/mod.rs::sort_in` |
+//! | `cfq_reposition_rq_rb` | `insert.rs::front_merged` |
+//! | `cfq_activate_request` | `flat.rs::activate` |
+//! | `cfq_remove_request` | `insert.rs::remove_request`, `flat.rs::remove_request` |
+//! | `cfq_merged_requests` | `insert.rs::join` |
+//! | `__cfq_set_active_queue` | `select.rs::activate_queue`, `v2_6_18/serve.rs::activate_queue` |
+//! | `__cfq_slice_expired` | `select.rs::expire`, `v2_6_24/serve.rs::expire`, `v2_6_18/serve.rs::expire` |
+//! | `cfq_get_next_prio_level` | `v2_6_18/lists.rs::next_level` |
+//! | `cfq_get_next_queue` | `v2_6_24/serve.rs::first_served`, `v2_6_18/lists.rs::first_served` |
+//! | `cfq_rq_close` | `coop.rs::close` |
+//! | `cfqq_close` | `coop.rs::queue_near_head` |
+//! | `cfq_close_cooperator` | `coop.rs::cooperator` |
+//! | `cfq_should_idle` | `select.rs::should_idle` |
+//! | `cfq_arm_slice_timer` | `idle.rs::arm`, `flat.rs::arm` |
+//! | `cfq_dispatch_insert` | `select.rs::move_request`, `v2_6_24/mod.rs::move_request`, `v2_6_18/mod.rs::move_request` |
+//! | `cfq_check_fifo` | `select.rs::expired_head`, `v2_6_24/serve.rs::expired_head`, `v2_6_18/serve.rs::expired_head` |
+//! | `cfq_setup_merge` | `coop.rs::schedule_merge` |
+//! | `choose_wl_class_and_type` | `select.rs::choose_workload`, `select.rs::new_workload` |
+//! | `cfq_get_next_cfqg` | `groups.rs::first_group` |
+//! | `cfq_select_queue` | `select.rs::select`, `select.rs::judge`, `select.rs::group_idle`, `v2_6_24/serve.rs::select`, `v2_6_18/serve.rs::select` |
+//! | `cfq_forced_dispatch` | `select.rs::drain`, `v2_6_24/serve.rs::drain`, `v2_6_18/serve.rs::drain` |
+//! | `cfq_may_dispatch` | `select.rs::may_dispatch` |
+//! | `cfq_dispatch_requests` | `select.rs::dispatch_requests`, `v2_6_24/serve.rs::dispatch_rounds`, `v2_6_18/serve.rs::dispatch_rounds` |
+//! | `__cfq_dispatch_requests` | `v2_6_24/serve.rs::round`, `v2_6_18/serve.rs::round` |
+//! | `cfq_put_queue` | `queue.rs::put` |
+//! | `cfq_put_cooperator` | `coop.rs::drop_merge_chain` |
+//! | `cfq_exit_cfqq` | `queue.rs::exit` |
+//! | `cfq_init_prio_data` | `queue.rs::apply_prio`, `flat.rs::apply_prio` |
+//! | `check_blkcg_changed` | `queue.rs::notice_changes` |
+//! | `cfq_get_queue` | `queue.rs::async_queue` |
+//! | `__cfq_update_io_thinktime` | `numbers.rs::update` |
+//! | `cfq_update_io_seektime` | `insert.rs::statistics`, `flat.rs::statistics` |
+//! | `cfq_update_idle_window` | `insert.rs::update_idle_window`, `flat.rs::update_idle_window` |
+//! | `cfq_should_preempt` | `insert.rs::preempts`, `v2_6_24/serve.rs::preempts` |
+//! | `cfq_preempt_queue` | `insert.rs::preempt`, `v2_6_18/serve.rs::preempt` |
+//! | `cfq_rq_enqueued` | `insert.rs::react` |
+//! | `cfq_insert_request` | `insert.rs::insert_request`, `v2_6_18/mod.rs::insert` |
+//! | `cfq_update_hw_tag` | `idle.rs::detect_queueing` |
+//! | `cfq_should_wait_busy` | `idle.rs::should_wait_busy` |
+//! | `cfq_completed_request` | `idle.rs::request_completed`, `idle.rs::active_completed`, `v2_6_24/mod.rs::completed`, `v2_6_18/mod.rs::completed` |
+//! | `__cfq_may_queue` | `flat.rs::may_queue`, `mod.rs::may_queue` |
+//! | `cfq_put_request` | `queue.rs::put_request` |
+//! | `cfq_merge_cfqqs` | `coop.rs::follow_merge` |
+//! | `split_cfqq` | `coop.rs::split` |
+//! | `cfq_set_request` | `queue.rs::set_request` |
+//! | `cfq_schedule_dispatch` | `idle.rs::kick`, `flat.rs::kick` |
+//! | `cfq_idle_slice_timer` | `idle.rs::idle_timer`, `v2_6_24/serve.rs::idle_timer`, `v2_6_18/serve.rs::idle_timer` |
+//! | `cfq_idle_class_timer` | `v2_6_24/serve.rs::grace_timer`, `v2_6_18/serve.rs::grace_timer` |
 
 mod check;
 mod context;
@@ -120,7 +190,7 @@ const GRACE_TIMER: u8 = 1;
 pub struct Cfq {
     version: Version,
     set: Settings,
-    t: Tables,
+    tables: Tables,
     queues: Vec<Queue>,
     free_queues: Vec<u32>,
     /// Service trees of all groups: queues by key.
@@ -164,7 +234,7 @@ impl Cfq {
         let mut cfq = Cfq {
             version,
             set: Settings::new(cx, version),
-            t: Tables::default(),
+            tables: Tables::default(),
             queues: Vec::new(),
             free_queues: Vec::new(),
             service: Nodes::new(),
@@ -217,7 +287,10 @@ impl Scheduler for Cfq {
 
     fn find_front(&mut self, cx: &mut Cx, bio: &Bio, ioc: IocId) -> Option<RqId> {
         let q = self.bio_queue(cx, bio, ioc)?;
-        let found = self.t.nodes.find(&self.q(q).held.sorted, bio.end())?;
+        let found = self
+            .tables
+            .nodes
+            .find(&self.queue(q).held.sorted, bio.end())?;
         Some(RqId(found))
     }
     fn allow_merge(&mut self, cx: &mut Cx, rq: RqId, bio: &Bio, ioc: IocId) -> bool {
@@ -235,18 +308,20 @@ impl Scheduler for Cfq {
         self.join(cx, kept, gone);
     }
     fn former(&mut self, _: &Cx, rq: RqId) -> Option<RqId> {
-        self.t.nodes.prev(rq.0).map(RqId)
+        self.tables.nodes.prev(rq.0).map(RqId)
     }
     fn latter(&mut self, _: &Cx, rq: RqId) -> Option<RqId> {
-        self.t.nodes.next(rq.0).map(RqId)
+        self.tables.nodes.next(rq.0).map(RqId)
     }
 
+    /// `__cfq_may_queue`: once in a slice the process idled for gets a request though the pool is
+    /// full.
     fn may_queue(&mut self, cx: &mut Cx, bio: &Bio, ioc: IocId) -> MayQueue {
         let Some(q) = self.bio_queue(cx, bio, ioc) else {
             return MayQueue::May;
         };
         self.apply_prio(cx, q, ioc);
-        let x = self.qm(q);
+        let x = self.queue_mut(q);
         if x.wait_request && !x.must_alloc_slice {
             x.must_alloc_slice = true;
             cx.why_text(

@@ -8,7 +8,7 @@ pub(super) const fn valid(samples: u64) -> bool {
     samples > 80
 }
 
-/// How long after a completion the next request comes, in jiffies: a decaying mean (4.7).
+/// How long after a completion the next request comes, in jiffies: a decaying mean.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct ThinkTime {
     /// Jiffy of the last completion that counts.
@@ -28,7 +28,7 @@ impl ThinkTime {
             mean: 0,
         }
     }
-    /// A request came; waits count as at most twice `limit`.
+    /// `__cfq_update_io_thinktime`: a request came; waits count as at most twice `limit`.
     #[inline]
     pub fn update(&mut self, now: u64, limit: u64) {
         let elapsed = now.wrapping_sub(self.last_end).min(2 * limit);
@@ -46,7 +46,7 @@ impl ThinkTime {
     pub fn big(&self, limit: u64) -> bool {
         self.mean().is_some_and(|m| m > limit)
     }
-    /// Invariant 11 of the specification.
+    /// The sample count stays below its limit.
     pub fn check(&self) {
         assert!(
             self.samples <= 249,
@@ -55,7 +55,7 @@ impl ThinkTime {
     }
 }
 
-/// Mean distance between the requests of a context, in sectors (2.6; 8.4).
+/// Mean distance between the requests of a context, in sectors (2.6).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct SeekMean {
     /// End of the context's last request.
@@ -96,7 +96,7 @@ pub(super) struct Choice {
     pub pos: Sector,
 }
 
-/// The better of two requests of a queue (4.5).
+/// `cfq_choose_req`: the better of two requests of a queue: sync, marked, nearer to the head.
 pub(super) fn choose(
     rqs: &Requests,
     set: &Settings,

@@ -157,7 +157,7 @@ impl Queue {
     pub fn is_rt(&self) -> bool {
         self.class == Class::Rt
     }
-    /// 4.8: the slice is over.
+    /// `cfq_slice_used`: the slice is over.
     #[inline]
     pub fn slice_used(&self, now: u64) -> bool {
         !self.slice_new && now >= self.slice_end
@@ -181,18 +181,18 @@ pub(super) fn async_slot(prio: IoPrio) -> usize {
 
 impl Cfq {
     #[inline]
-    pub(super) fn q(&self, i: u32) -> &Queue {
+    pub(super) fn queue(&self, i: u32) -> &Queue {
         &self.queues[i as usize]
     }
     #[inline]
-    pub(super) fn qm(&mut self, i: u32) -> &mut Queue {
+    pub(super) fn queue_mut(&mut self, i: u32) -> &mut Queue {
         &mut self.queues[i as usize]
     }
 
     /// The queue of a request that CFQ was given.
     #[inline]
     pub(super) fn queue_of(&self, rq: RqId) -> u32 {
-        self.t.own[rq].queue
+        self.tables.own[rq].queue
     }
 
     /// The better of two requests of a queue, the head being at `pos`.
@@ -210,21 +210,21 @@ impl Cfq {
         };
         numbers::choose(&cx.rqs, &self.set, by, r1, r2)
     }
-    /// 4.6: what comes after `rq`, which is still queued.
+    /// `cfq_find_next_rq`: what comes after `rq`, which is still queued.
     #[inline]
     pub(super) fn find_next(&self, cx: &Cx, q: u32, rq: RqId) -> Option<RqId> {
-        let (next, prev) = self.t.around(&self.q(q).held, rq);
+        let (next, prev) = self.tables.around(&self.queue(q).held, rq);
         self.choose(cx, next, prev, cx.rqs[rq].sector)
     }
 
-    /// Reads class and level of `q` from `ioc`, if they are due.
+    /// `cfq_init_prio_data`: reads class and level of `q` from `ioc`, if they are due.
     pub(super) fn apply_prio(&mut self, cx: &Cx, q: u32, ioc: IocId) {
-        if !self.q(q).prio_changed {
+        if !self.queue(q).prio_changed {
             return;
         }
         let c = cx.iocs.get(ioc);
         let (explicit, prio) = (c.ioprio.class, c.effective(cx.queue.era));
-        let x = self.qm(q);
+        let x = self.queue_mut(q);
         x.class = prio.class;
         x.level = prio.level;
         if explicit == Class::Idle {
@@ -248,14 +248,15 @@ impl Cfq {
             }
         };
         self.groups[group as usize].refs += 1;
-        let x = self.qm(i);
+        let x = self.queue_mut(i);
         x.prio_changed = true;
         self.apply_prio(cx, i, ioc);
         i
     }
 
-    /// The shared async queue for `ioc`; takes a reference. Where that means an allocation the
-    /// submitter's group comes into being, although async queues belong to the root group.
+    /// `cfq_get_queue`: the shared async queue for `ioc`; takes a reference. Where that means an
+    /// allocation the submitter's group comes into being, although async queues belong to the root
+    /// group.
     fn async_queue(&mut self, cx: &Cx, ioc: IocId, cgroup: CgroupId) -> u32 {
         let c = cx.iocs.get(ioc);
         let prio = match self.version {
@@ -285,13 +286,14 @@ impl Cfq {
         };
         if self.async_queues[slot].is_none() {
             self.async_queues[slot] = Some(q);
-            self.qm(q).refs += 1;
+            self.queue_mut(q).refs += 1;
         }
-        self.qm(q).refs += 1;
+        self.queue_mut(q).refs += 1;
         q
     }
 
-    /// Notices ioprio and cgroup changes of a context since its last request.
+    /// `check_blkcg_changed`: notices cgroup and (`check_ioprio_changed`) ioprio changes of a
+    /// context since its last request.
     fn notice_changes(&mut self, cx: &mut Cx, ioc: IocId, cgroup: CgroupId) {
         let c = cx.iocs.get(ioc);
         let (prio_gen, ioprio) = (c.prio_gen, c.ioprio);
@@ -320,14 +322,14 @@ impl Cfq {
                 self.put(cx, x.queue[0]);
             }
             if let Some(q) = self.ctx.queue(ioc, true) {
-                self.qm(q).prio_changed = true;
+                self.queue_mut(q).prio_changed = true;
             }
             let x = self.ctx.at(ioc);
             (x.prio_gen, x.ioprio) = (prio_gen, ioprio);
         }
     }
 
-    /// Gives a new request its queue (`set_req`): splits and merges of queues happen here.
+    /// `cfq_set_request`: gives a new request its queue: splits and merges of queues happen here.
     pub(super) fn set_request(&mut self, cx: &mut Cx, rq: RqId) {
         let (ioc, sync) = (cx.rqs[rq].ioc, cx.rqs[rq].sync);
         let cgroup = cx.iocs.get(ioc).cgroup;
@@ -342,13 +344,13 @@ impl Cfq {
         self.notice_changes(cx, ioc, cgroup);
         let mut q = self.ctx.queue(ioc, sync);
         if let Some(i) = q
-            && self.q(i).coop
-            && self.q(i).split_coop
+            && self.queue(i).coop
+            && self.queue(i).split_coop
         {
             q = self.split(cx, ioc, i);
         }
         let q = match q {
-            Some(i) => match self.q(i).merge_to {
+            Some(i) => match self.queue(i).merge_to {
                 Some(to) => self.follow_merge(cx, ioc, i, to),
                 None => i,
             },
@@ -356,7 +358,7 @@ impl Cfq {
                 let i = if sync {
                     let group = self.group_for(cx, cgroup);
                     let i = self.new_queue(cx, true, group, ioc);
-                    self.qm(i).refs += 1;
+                    self.queue_mut(i).refs += 1;
                     i
                 } else {
                     self.async_queue(cx, ioc, cgroup)
@@ -365,26 +367,26 @@ impl Cfq {
                 i
             }
         };
-        let x = self.qm(q);
+        let x = self.queue_mut(q);
         x.allocated += 1;
         x.refs += 1;
-        self.t.own.at(rq.idx()).queue = q;
+        self.tables.own.at(rq.idx()).queue = q;
     }
 
-    /// The request is freed (`put_req`).
+    /// `cfq_put_request`: the request is freed.
     pub(super) fn put_request(&mut self, cx: &mut Cx, rq: RqId) {
         let q = self.queue_of(rq);
         if q == NONE {
             return;
         }
-        self.t.own[rq].queue = NONE;
-        self.qm(q).allocated -= 1;
+        self.tables.own[rq].queue = NONE;
+        self.queue_mut(q).allocated -= 1;
         self.put(cx, q);
     }
 
-    /// Drops a reference; the last one frees the queue.
+    /// `cfq_put_queue`: drops a reference; the last one frees the queue.
     pub(super) fn put(&mut self, cx: &mut Cx, q: u32) {
-        let x = self.qm(q);
+        let x = self.queue_mut(q);
         x.refs -= 1;
         if x.refs > 0 {
             return;
@@ -400,13 +402,13 @@ impl Cfq {
             self.expire(cx, q, false);
             self.kick(cx);
         }
-        debug_assert!(!self.q(q).busy, "cfq: a busy queue is freed");
-        let group = self.q(q).group;
+        debug_assert!(!self.queue(q).busy, "cfq: a busy queue is freed");
+        let group = self.queue(q).group;
         self.free_queues.push(q);
         self.put_group(group);
     }
 
-    /// 7.8: the last task of a context is gone.
+    /// `cfq_exit_cfqq`: the last task of a context is gone.
     pub(super) fn exit(&mut self, cx: &mut Cx, ioc: IocId) {
         for kind in [0, 1] {
             let q = std::mem::replace(&mut self.ctx.at(ioc).queue[kind], NONE);

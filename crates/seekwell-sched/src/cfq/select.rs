@@ -34,9 +34,9 @@ enum Verdict {
 }
 
 impl Cfq {
-    /// 7.1: does the device wait for the next request of `q`?
+    /// `cfq_should_idle`: does the device wait for the next request of `q`?
     pub(super) fn should_idle(&self, cx: &Cx, q: u32) -> bool {
-        let x = self.q(q);
+        let x = self.queue(q);
         if self.set.slice_idle_j == 0 || x.is_idle() {
             return false;
         }
@@ -45,16 +45,16 @@ impl Cfq {
             return true;
         }
         let Some(id) = x.tree else { return false };
-        let g = self.g(x.group);
+        let g = self.group(x.group);
         x.sync && g.count(id) == 1 && !g.tree(id).think.big(self.set.slice_idle_j)
     }
 
-    /// 6.1.
+    /// `__cfq_set_active_queue`: `q`, or nobody, is active from now on and begins a slice.
     pub(super) fn activate_queue(&mut self, cx: &mut Cx, q: Option<u32>) {
         self.active = q;
         let Some(q) = q else { return };
         let now = cx.jiffies();
-        let x = self.qm(q);
+        let x = self.queue_mut(q);
         x.slice_start = 0;
         x.slice_end = 0;
         x.allocated_slice = 0;
@@ -68,23 +68,24 @@ impl Cfq {
         cx.disarm(super::IDLE_TIMER);
     }
 
-    /// 6.2.
+    /// `__cfq_slice_expired`: the slice of `q` ends. `timed_out`: what is left of it, or was
+    /// overrun, is kept.
     pub(super) fn expire(&mut self, cx: &mut Cx, q: u32, timed_out: bool) {
         let now = cx.jiffies();
-        if self.q(q).wait_request {
+        if self.queue(q).wait_request {
             cx.disarm(super::IDLE_TIMER);
         }
-        let x = self.qm(q);
+        let x = self.queue_mut(q);
         x.wait_request = false;
         x.wait_busy = false;
         if x.coop && x.seeky() {
             x.split_coop = true;
         }
         if timed_out {
-            self.qm(q).slice_resid = if self.q(q).slice_new {
+            self.queue_mut(q).slice_resid = if self.queue(q).slice_new {
                 self.scaled_slice(q) as i64
             } else {
-                self.q(q).slice_end.wrapping_sub(now) as i64
+                self.queue(q).slice_end.wrapping_sub(now) as i64
             };
         }
         cx.why(rules::SLICE_EXPIRED, || {
@@ -92,10 +93,10 @@ impl Cfq {
             format!("the slice of queue {q} ends {how}")
         });
         self.charge(cx, q);
-        if self.q(q).busy && self.q(q).held.is_empty() {
+        if self.queue(q).busy && self.queue(q).held.is_empty() {
             self.rest(q);
         }
-        if self.q(q).busy {
+        if self.queue(q).busy {
             self.resort(cx, q, false);
             self.enter_position(cx, q);
         }
@@ -105,7 +106,8 @@ impl Cfq {
         self.ctx.deactivate();
     }
 
-    /// 7.2.
+    /// `cfq_select_queue`: the queue to dispatch from, which becomes active. `None`: nothing goes
+    /// now.
     fn select(&mut self, cx: &mut Cx) -> Option<u32> {
         let chosen = match self.active {
             None => None,
@@ -138,9 +140,10 @@ impl Cfq {
         q
     }
 
+    /// `cfq_select_queue`: what becomes of the active queue; first match.
     fn judge(&mut self, cx: &mut Cx, a: u32) -> Verdict {
         let now = cx.jiffies();
-        let x = self.q(a);
+        let x = self.queue(a);
         let empty = x.held.is_empty();
         if self.rq_queued == 0 {
             cx.why_text(rules::NOTHING_QUEUED, "nothing is queued anywhere");
@@ -153,7 +156,7 @@ impl Cfq {
             );
             return Verdict::Expire(None);
         }
-        let alone = self.g(x.group).busy == 1;
+        let alone = self.group(x.group).busy == 1;
         if x.slice_used(now) && !x.must_dispatch {
             if alone && empty && x.dispatched > 0 && self.should_idle(cx, a) {
                 cx.why_text(
@@ -174,7 +177,7 @@ impl Cfq {
             cx.why(rules::CLOSE_COOPERATOR, || {
                 format!("queue {c} has a request close to the head")
             });
-            if self.q(a).merge_to.is_none() {
+            if self.queue(a).merge_to.is_none() {
                 self.schedule_merge(cx, a, c);
             }
             return Verdict::Expire(Some(c));
@@ -183,7 +186,7 @@ impl Cfq {
             cx.why_text(rules::IDLING, "idling for the active queue");
             return Verdict::Wait;
         }
-        let x = self.qm(a);
+        let x = self.queue_mut(a);
         // The remaining time wraps around once the slice is over, as the kernel's does.
         let early = x.slice_end.wrapping_sub(now) > now.wrapping_sub(x.slice_start);
         if x.seeky() && x.idle_window && (x.slice_new || early) {
@@ -194,7 +197,7 @@ impl Cfq {
                 "the device outruns a deep seeky queue",
             );
         }
-        if self.q(a).dispatched > 0 && self.should_idle(cx, a) {
+        if self.queue(a).dispatched > 0 && self.should_idle(cx, a) {
             cx.why_text(
                 rules::OWN_IN_FLIGHT,
                 "waiting for the active queue's own requests",
@@ -204,9 +207,10 @@ impl Cfq {
         self.group_idle(cx, a, rules::NOT_WORTH_IDLING)
     }
 
+    /// `cfq_select_queue` (`check_group_idle`): before the active queue gives the disk away.
     fn group_idle(&self, cx: &mut Cx, a: u32, rule: &'static Rule) -> Verdict {
         let limit = self.set.group_idle_j;
-        let g = self.g(self.q(a).group);
+        let g = self.group(self.queue(a).group);
         if limit > 0 && g.busy == 1 && g.dispatched > 0 && !g.think.big(limit) {
             cx.why_text(
                 rules::GROUP_IDLE,
@@ -218,14 +222,15 @@ impl Cfq {
         Verdict::Expire(None)
     }
 
-    /// 7.4: group, class and type to serve. `None`: nobody has a request.
+    /// `choose_wl_class_and_type`: class and type to serve in the first group. `None`: nobody has a
+    /// request.
     fn choose_workload(&mut self, cx: &mut Cx) -> Option<()> {
         let now = cx.jiffies();
         let Some(group) = self.first_group() else {
             self.active = None;
             return None;
         };
-        let saved = self.g(group).saved;
+        let saved = self.group(group).saved;
         self.serving.group = group;
         if saved.rest > 0 {
             self.serving.expires = now + saved.rest;
@@ -235,7 +240,7 @@ impl Cfq {
             self.serving.expires = now - 1;
         }
         let was = self.serving.rank;
-        let g = self.g(group);
+        let g = self.group(group);
         self.serving.rank = if g.busy_of(Rank::Rt) > 0 {
             Rank::Rt
         } else if g.busy_of(Rank::Be) > 0 {
@@ -249,13 +254,18 @@ impl Cfq {
             return Some(());
         };
         let id = TreeId::new(self.serving.rank, self.serving.kind);
-        if was == self.serving.rank && self.g(group).count(id) > 0 && now <= self.serving.expires {
+        if was == self.serving.rank
+            && self.group(group).count(id) > 0
+            && now <= self.serving.expires
+        {
             return Some(());
         }
         self.new_workload(cx, group);
         Some(())
     }
 
+    /// `choose_wl_class_and_type`: the type whose first queue has the lowest key, and how long it
+    /// is served.
     fn new_workload(&mut self, cx: &mut Cx, group: u32) {
         let rank = self.serving.rank;
         let mut best: Option<(i64, Kind)> = None;
@@ -269,7 +279,7 @@ impl Cfq {
         }
         let kind = best.map_or(Kind::NoIdle, |b| b.1);
         self.serving.kind = kind;
-        let g = self.g(group);
+        let g = self.group(group);
         let queues = g.busy_avg[rank as usize].max(g.busy_of(rank)).max(1);
         let count = g.count(TreeId::new(rank, kind));
         let mut slice = self.group_slice(group) * count / queues;
@@ -287,7 +297,7 @@ impl Cfq {
         });
     }
 
-    /// 7.3: one request, or with `force` all of them.
+    /// `cfq_dispatch_requests`: one request, or with `force` all of them.
     pub(super) fn dispatch_requests(&mut self, cx: &mut Cx, force: bool) -> u32 {
         if self.busy == 0 {
             return 0;
@@ -299,7 +309,7 @@ impl Cfq {
         if !self.may_dispatch(cx, q) {
             return 0;
         }
-        let Some(rq) = self.expired_head(cx, q).or(self.q(q).held.next) else {
+        let Some(rq) = self.expired_head(cx, q).or(self.queue(q).held.next) else {
             return 0;
         };
         self.move_request(cx, rq);
@@ -317,15 +327,15 @@ impl Cfq {
         1
     }
 
-    /// 7.3: the oldest request, if it has expired; looked at once per slice.
+    /// `cfq_check_fifo`: the oldest request, if it has expired; looked at once per slice.
     fn expired_head(&mut self, cx: &mut Cx, q: u32) -> Option<RqId> {
-        let x = self.qm(q);
+        let x = self.queue_mut(q);
         if x.fifo_checked {
             return None;
         }
         x.fifo_checked = true;
         let head = RqId(x.held.fifo.first()?);
-        if cx.jiffies() < self.t.own[head].deadline_j {
+        if cx.jiffies() < self.tables.own[head].deadline_j {
             return None;
         }
         cx.why_text(
@@ -335,23 +345,23 @@ impl Cfq {
         Some(head)
     }
 
-    /// Moves `rq` to the dispatch list.
+    /// `cfq_dispatch_insert`: moves `rq` to the dispatch list.
     fn move_request(&mut self, cx: &mut Cx, rq: RqId) {
         let q = self.queue_of(rq);
         let next = self.find_next(cx, q, rq);
-        self.qm(q).held.next = next;
+        self.queue_mut(q).held.next = next;
         self.remove_request(cx, rq);
-        let x = self.qm(q);
+        let x = self.queue_mut(q);
         x.dispatched += 1;
         let (group, sync) = (x.group, x.sync);
-        self.gm(group).dispatched += 1;
+        self.group_mut(group).dispatched += 1;
         self.in_flight[sync as usize] += 1;
         cx.emit(rq, Emit::Sorted);
     }
 
-    /// 7.3 may(q).
+    /// `cfq_may_dispatch`: may the chosen queue have one more in flight?
     fn may_dispatch(&self, cx: &mut Cx, q: u32) -> bool {
-        let x = self.q(q);
+        let x = self.queue(q);
         if self.in_flight[0] > 0 && self.should_idle(cx, q) {
             cx.why_text(rules::ASYNC_IN_FLIGHT, "async requests are still in flight");
             return false;
@@ -401,7 +411,7 @@ impl Cfq {
         dispatched < limit
     }
 
-    /// 7.3, forced: everything out, queue by queue.
+    /// `cfq_forced_dispatch`: everything out, queue by queue.
     fn drain(&mut self, cx: &mut Cx) -> u32 {
         if let Some(a) = self.active {
             self.expire(cx, a, false);
@@ -411,12 +421,12 @@ impl Cfq {
             let Some(group) = self.first_group() else {
                 break;
             };
-            let trees = &self.g(group).trees;
+            let trees = &self.group(group).trees;
             let Some(q) = trees.iter().find_map(|t| t.tree.first()) else {
                 break;
             };
             self.activate_queue(cx, Some(q));
-            while let Some(rq) = self.q(q).held.next {
+            while let Some(rq) = self.queue(q).held.next {
                 self.move_request(cx, rq);
                 moved += 1;
             }

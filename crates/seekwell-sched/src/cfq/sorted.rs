@@ -60,7 +60,7 @@ pub(super) struct Tables {
 
 impl Tables {
     /// Neighbours of `rq` as candidates for what comes after it: successor (or, for the highest,
-    /// the lowest if that is another), predecessor (4.6).
+    /// the lowest if that is another), predecessor.
     #[inline]
     pub fn around(&self, held: &Held, rq: RqId) -> (Option<RqId>, Option<RqId>) {
         let next = self

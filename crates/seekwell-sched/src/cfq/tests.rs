@@ -272,12 +272,12 @@ fn a_new_weight_counts_from_the_next_entry_on() {
     };
     b.cx.cgroups.insert(CgroupId(1), group);
     b.s.cgroup_event(&mut b.cx, CgroupId(1), CgroupEvent::Weight);
-    assert_eq!(b.s.g(g).weight, 500);
+    assert_eq!(b.s.group(g).weight, 500);
     b.s.leave(g);
     b.s.enter(g);
-    assert_eq!(b.s.g(g).weight, 1000);
+    assert_eq!(b.s.group(g).weight, 1000);
     assert_eq!(
-        b.s.g(g).vfraction,
+        b.s.group(g).vfraction,
         2048,
         "against the root's own tasks, 1000"
     );

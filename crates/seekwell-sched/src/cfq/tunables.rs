@@ -290,13 +290,13 @@ impl Settings {
         Ok(())
     }
 
-    /// Slice of a queue by its level, jiffies (4.1).
+    /// `cfq_prio_slice`: slice of a queue by its level, jiffies.
     #[inline]
     pub fn prio_slice_j(&self, sync: bool, level: u8) -> u64 {
         let base = self.slice_j[sync as usize] as i64;
         (base + base / 5 * (4 - i64::from(level))) as u64
     }
-    /// Requests an async slice may hold (4.1).
+    /// `cfq_prio_to_maxrq`: requests an async slice may hold.
     #[inline]
     pub fn max_requests(&self, level: u8) -> u64 {
         2 * self.slice_async_rq * (8 - u64::from(level))

@@ -52,7 +52,7 @@ impl Cfq {
             (Version::V4_0, Some(c)) if c.parent != cgroup => self.group_for(cx, c.parent),
             _ => ROOT,
         };
-        self.gm(parent).refs += 1;
+        self.group_mut(parent).refs += 1;
         let mut group = Group::new(cgroup, Some(parent), cx.jiffies());
         (group.weight, group.leaf_weight) = Self::weights(cx, cgroup);
         match self.free_groups.pop() {
@@ -77,13 +77,13 @@ impl Cfq {
 
     /// A queue of `group` is freed; so is the group, if its cgroup is gone.
     pub(super) fn put_group(&mut self, group: u32) {
-        let g = self.gm(group);
+        let g = self.group_mut(group);
         g.refs -= 1;
         self.free_group(group);
     }
 
     pub(super) fn free_group(&mut self, group: u32) {
-        let g = self.g(group);
+        let g = self.group(group);
         if !g.gone || g.refs > 0 {
             return;
         }
@@ -98,7 +98,7 @@ impl Cfq {
     pub(super) fn reweigh(&mut self, cx: &Cx, cgroup: CgroupId) {
         if let Some(i) = self.find_group(cgroup) {
             let (weight, leaf) = Self::weights(cx, cgroup);
-            let g = self.gm(i);
+            let g = self.group_mut(i);
             (g.new_weight, g.new_leaf_weight) = (Some(weight), Some(leaf));
         }
     }
@@ -108,15 +108,16 @@ impl Cfq {
         if cgroup != CgroupId::ROOT
             && let Some(i) = self.find_group(cgroup)
         {
-            self.gm(i).gone = true;
+            self.group_mut(i).gone = true;
             self.free_group(i);
         }
     }
 
-    /// A group enters the tree of groups: pending weights apply, its share is reckoned.
+    /// `cfq_group_service_tree_add`: a group enters the tree of groups: pending weights apply, its
+    /// share is reckoned.
     pub(super) fn enter(&mut self, group: u32) {
         let flat = self.version == Version::V3_4;
-        let g = self.gm(group);
+        let g = self.group_mut(group);
         if flat {
             if let Some(w) = g.new_weight.take() {
                 g.weight = w;
@@ -129,59 +130,60 @@ impl Cfq {
             }
             self.activate_group(group);
         }
-        let key = self.g(group).vdisktime;
+        let key = self.group(group).vdisktime;
         self.group_nodes.insert(&mut self.group_tree, group, key);
     }
 
+    /// `cfq_group_service_tree_del`: a group leaves the tree of groups.
     pub(super) fn leave(&mut self, group: u32) {
         self.group_nodes.remove(&mut self.group_tree, group);
         if self.version == Version::V3_4 {
-            self.total_weight -= self.g(group).weight;
+            self.total_weight -= self.group(group).weight;
         } else {
             self.deactivate_group(group);
         }
     }
 
-    /// 6.4 (4.0): activation spreads upward until an ancestor is active already; then the share
+    /// 4.0: activation spreads upward until an ancestor is active already; then the share
     /// is the product of the weights' fractions along the way.
     pub(super) fn activate_group(&mut self, group: u32) {
         let mut at = group;
-        let g = self.gm(at);
+        let g = self.group_mut(at);
         g.active += 1;
         let mut spread = g.active == 1;
         g.children_weight += g.leaf_weight;
         let mut share = (1 << SERVICE_SHIFT) * g.leaf_weight / g.children_weight;
-        while let Some(parent) = self.g(at).parent {
+        while let Some(parent) = self.group(at).parent {
             if spread {
-                let g = self.gm(at);
+                let g = self.group_mut(at);
                 if let Some(w) = g.new_weight.take() {
                     g.weight = w;
                 }
                 let weight = g.weight;
-                let p = self.gm(parent);
+                let p = self.group_mut(parent);
                 p.active += 1;
                 spread = p.active == 1;
                 p.children_weight += weight;
             }
-            share = share * self.g(at).weight / self.g(parent).children_weight;
+            share = share * self.group(at).weight / self.group(parent).children_weight;
             at = parent;
         }
-        self.gm(group).vfraction = share.max(1);
+        self.group_mut(group).vfraction = share.max(1);
     }
 
     pub(super) fn deactivate_group(&mut self, group: u32) {
         let mut at = group;
-        let g = self.gm(at);
+        let g = self.group_mut(at);
         g.active -= 1;
         g.children_weight -= g.leaf_weight;
         let mut spread = g.active == 0;
         while spread {
-            self.gm(at).vfraction = 0;
-            let Some(parent) = self.g(at).parent else {
+            self.group_mut(at).vfraction = 0;
+            let Some(parent) = self.group(at).parent else {
                 break;
             };
-            let weight = self.g(at).weight;
-            let p = self.gm(parent);
+            let weight = self.group(at).weight;
+            let p = self.group_mut(parent);
             p.active -= 1;
             p.children_weight -= weight;
             spread = p.active == 0;
@@ -189,9 +191,9 @@ impl Cfq {
         }
     }
 
-    /// 4.3: what a group may use of one target latency, jiffies.
+    /// `cfq_group_slice`: what a group may use of one target latency, jiffies.
     pub(super) fn group_slice(&self, group: u32) -> u64 {
-        let g = self.g(group);
+        let g = self.group(group);
         if self.version == Version::V3_4 {
             self.set.target_latency_j * g.weight / self.total_weight.max(1)
         } else {

@@ -9,7 +9,7 @@ pub const GOOD: u32 = 4;
 /// Samples that are enough without waiting for the window's end.
 const ENOUGH: u64 = 500;
 
-/// Which bucket a latency falls in (rule 11).
+/// Which bucket a latency falls in.
 pub fn bucket(latency_ns: u64, target_ns: u64) -> usize {
     let quarter = (target_ns / 4).max(1);
     (latency_ns.saturating_sub(1) / quarter).min(BUCKETS as u64 - 1) as usize
@@ -30,7 +30,7 @@ impl Histogram {
     pub fn samples(&self) -> u64 {
         self.0.iter().sum()
     }
-    /// Rule 14: the bucket the percentile lies in, if there are samples enough or the window is
+    /// `calculate_percentile`: the bucket the percentile lies in, if there are samples enough or the window is
     /// over; reading it empties the histogram.
     pub fn percentile(&mut self, window: &mut Window, cx: &mut Cx, percent: u64) -> Option<u32> {
         let samples = self.samples();

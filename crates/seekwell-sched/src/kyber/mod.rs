@@ -187,7 +187,7 @@ impl Kyber {
         false
     }
 
-    /// Rules 7 and 9: tokens wake those who wait in batches of an eighth of the pool.
+    /// `rq_clear_domain_token`: tokens wake those who wait in batches of an eighth of the pool.
     fn free_token(&mut self, cx: &mut Cx, rq: RqId) {
         let info = self.info.at(rq.idx());
         if !std::mem::take(&mut info.token) {
@@ -205,7 +205,7 @@ impl Kyber {
         }
     }
 
-    /// Rule 5: one request of domain `d`, if there is one and a token for it.
+    /// `kyber_dispatch_cur_domain`: one request of domain `d`, if there is one and a token for it.
     fn try_domain(&mut self, cx: &mut Cx, h: usize, d: usize) -> bool {
         if self.hctx[h].ready[d].is_empty() {
             let mine = |cpu: usize| cx.queue.hctx_of(cpu as u16) as usize == h;
@@ -241,7 +241,7 @@ impl Kyber {
         true
     }
 
-    /// Rules 15 and 16.
+    /// `kyber_timer_fn`: is the device slow, and what does that mean for each pool?
     fn resize(&mut self, cx: &mut Cx) {
         let mut bad = false;
         for d in 0..MEASURED {

@@ -31,7 +31,7 @@ impl MqDeadline {
         self.info[rq].fifo_time_j as i64 - self.expire_j[d] as i64 > latest_j
     }
 
-    /// Rule 8b: direction of a new batch.
+    /// `__dd_dispatch_request`, direction of a new batch.
     pub(super) fn choose_direction(&mut self, cx: &mut Cx, c: usize) -> Option<usize> {
         let d = match (self.class[c].waits(READ), self.class[c].waits(WRITE)) {
             (false, false) => return None,
@@ -57,7 +57,7 @@ impl MqDeadline {
         Some(d)
     }
 
-    /// Rule 8a: the request the present batch goes on with.
+    /// `__dd_dispatch_request`, the request the present batch goes on with.
     pub(super) fn in_batch(&self, c: usize) -> Option<RqId> {
         if self.batching >= self.fifo_batch as u32 {
             return None;
@@ -68,7 +68,7 @@ impl MqDeadline {
         self.next_in_sweep(c, self.last_dir)
     }
 
-    /// Rule 8: a request of class `c` inserted not later than `latest_j`.
+    /// `__dd_dispatch_request`: a request of class `c` inserted not later than `latest_j`.
     pub(super) fn try_class(&mut self, cx: &mut Cx, c: usize, latest_j: i64) -> bool {
         if let Some(i) = self.class[c].head.first() {
             let rq = RqId(i);
@@ -119,7 +119,7 @@ impl MqDeadline {
         true
     }
 
-    /// Rule 8f.
+    /// `deadline_move_request`: the sweep stands behind `rq` now.
     pub(super) fn take(&mut self, cx: &mut Cx, c: usize, rq: RqId) {
         let d = cx.rqs[rq].dir();
         let follower = self.nodes.next(rq.0).map(RqId);
@@ -135,7 +135,7 @@ impl MqDeadline {
         cx.emit(rq, Emit::Tail);
     }
 
-    /// Rule 5: the first at-head insert of a list.
+    /// The first at-head insert of a list.
     pub(super) fn take_head(&mut self, cx: &mut Cx, list: usize) {
         let Some(i) = self.links.pop_front(&mut self.class[list].head) else {
             return;
@@ -151,7 +151,7 @@ impl MqDeadline {
         cx.emit(rq, Emit::Tail);
     }
 
-    /// Rule 6: a request of a lower class that has waited long enough.
+    /// `dd_dispatch_prio_aged_requests`: a request of a lower class that has waited long enough.
     pub(super) fn try_aged(&mut self, cx: &mut Cx) -> bool {
         let busy = self.class.iter().filter(|c| c.queued() > 0).count();
         if busy < 2 {

@@ -162,7 +162,7 @@ impl Row {
             && self.low_starv >= self.low_starv_limit
     }
 
-    /// Rule T: (re)starts the timer.
+    /// (Re)starts the timer.
     fn idle(&mut self, cx: &mut Cx, queue: usize) {
         let until = cx.now() + Nanos::from_ms(self.idle_ms);
         cx.why(rules::IDLE_STARTS, || {
@@ -177,7 +177,7 @@ impl Row {
         }
     }
 
-    /// Rule D2: the class that may go, if one may.
+    /// `row_get_ioprio_class_to_serve`: the class that may go, if one may.
     fn choose_class(&mut self, cx: &mut Cx, force: bool) -> Option<Class> {
         let anything = self.anything_queued();
         if self.waits(Class::Rt) {
@@ -231,7 +231,7 @@ impl Row {
         Some(Class::Idle)
     }
 
-    /// Rule D4: the queue inside the class, which has requests.
+    /// `row_get_next_queue`: the queue inside the class, which has requests.
     fn choose_queue(&mut self, cx: &mut Cx, class: Class) -> Option<usize> {
         if let Some(queue) = self.queue_with_quantum(class) {
             return Some(queue);
@@ -251,7 +251,7 @@ impl Row {
         queues_of(class).find(|&q| !self.empty(q) && self.queues[q].served < self.quanta[q])
     }
 
-    /// Rule X.
+    /// `row_dispatch_insert`: a request leaves, and what that counts for.
     fn send(&mut self, cx: &mut Cx, rq: RqId) {
         let queue = self.items[rq].queue as usize;
         self.links.remove(&mut self.queues[queue].fifo, rq.0);
@@ -280,7 +280,7 @@ impl Row {
         cx.emit(rq, Emit::Sorted);
     }
 
-    /// Rules A2 and A3, for a read queue.
+    /// `row_add_request`, for a read queue: idling and urgency.
     fn read_came(&mut self, cx: &mut Cx, rq: RqId, queue: usize, empty_before: bool) {
         if self.idle_for == Some(queue) {
             self.stop_idling(cx);

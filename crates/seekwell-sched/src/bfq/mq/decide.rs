@@ -1,11 +1,12 @@
-//! Is the device to be kept for a queue (rule 4.6)? And the invariants.
+//! Is the device to be kept for a queue? And the invariants.
 
 use super::{Bfq, IDLE_TIMER, MqQueue, is_6_1};
 use crate::bfq::core::{Core, QId};
 use crate::cx::Cx;
 use seekwell_core::Era;
 
-/// Rule 4.6.4: weights differ (unless `q` has the smallest), classes differ, or groups do.
+/// `bfq_asymmetric_scenario`: weights differ (unless `q` has the smallest), classes differ, or
+/// groups do.
 pub(super) fn asymmetric(core: &Core<MqQueue>, era: Era, q: Option<QId>) -> bool {
     let w = &core.wf.weights;
     let smallest = q.is_some_and(|q| {
@@ -25,9 +26,10 @@ impl Bfq {
     pub(super) fn asymmetric(&self, cx: &Cx, q: QId) -> bool {
         asymmetric(&self.core, cx.queue.era, Some(q))
     }
-    /// Rule 4.6.2: idling for `q` makes the device faster, and harms no raised queue.
+    /// `idling_boosts_thr_without_issues`: idling for `q` makes the device faster, and harms no
+    /// raised queue.
     pub(super) fn boosts(&self, q: QId) -> bool {
-        let x = self.q(q);
+        let x = self.queue(q);
         if x.procs == 0 || self.core.wr_busy > 0 {
             return false;
         }
@@ -35,9 +37,9 @@ impl Bfq {
         let steady = !self.seeky(q) && x.io_bound && x.short_think;
         (!self.flash && !queueing) || ((!self.flash || !queueing) && steady)
     }
-    /// Rule 4.6.3: idling is needed to keep promises.
+    /// `idling_needed_for_service_guarantees`: idling is needed to keep promises.
     pub(super) fn needed(&self, cx: &Cx, q: QId) -> bool {
-        let x = self.q(q);
+        let x = self.queue(q);
         if x.procs == 0 {
             return false;
         }
@@ -46,9 +48,9 @@ impl Bfq {
             && (self.core.wr_busy < i64::from(busy) || self.core.in_driver >= x.dispatched + 4);
         pressed || busy == 1 || self.asymmetric(cx, q)
     }
-    /// Rule 4.6.1.
+    /// `bfq_better_to_idle`: is the device to be kept for `q` while it is empty?
     pub(super) fn better_to_idle(&self, cx: &Cx, q: QId) -> bool {
-        let x = self.q(q);
+        let x = self.queue(q);
         if x.procs == 0 {
             return false;
         }
@@ -60,15 +62,19 @@ impl Bfq {
         }
         self.boosts(q) || self.needed(cx, q)
     }
+    /// `bfq_bfqq_must_idle`: `q` is empty and worth waiting for.
     pub(super) fn must_idle(&self, cx: &Cx, q: QId) -> bool {
         self.core.empty(q) && self.better_to_idle(cx, q)
     }
+    /// `bfq_bfqq_budget_timeout`: the time of the slot is up.
     pub(super) fn budget_timeout(&self, cx: &Cx, q: QId) -> bool {
-        cx.jiffies() >= self.q(q).budget_timeout_j
+        cx.jiffies() >= self.queue(q).budget_timeout_j
     }
+    /// `bfq_may_expire_for_budg_timeout`: a queue that is idled for keeps the device unless most of
+    /// its budget is left.
     pub(super) fn may_expire(&self, cx: &Cx, q: QId) -> bool {
         let e = self.core.ent(q);
-        (!self.q(q).waiting || e.left() >= e.budget / 3) && self.budget_timeout(cx, q)
+        (!self.queue(q).waiting || e.left() >= e.budget / 3) && self.budget_timeout(cx, q)
     }
 
     pub(super) fn check_all(&self, cx: &Cx) {
@@ -76,14 +82,14 @@ impl Bfq {
         let live = || self.core.queues.iter().filter(|q| q.live);
         let flying: u32 = live().map(|q| q.dispatched).sum();
         assert_eq!(flying, self.core.in_driver, "P7");
-        let raised = live().filter(|q| q.busy && self.core.wf.e(q.ent).raised());
+        let raised = live().filter(|q| q.busy && self.core.wf.entity(q.ent).raised());
         assert_eq!(raised.count() as i64, self.core.wr_busy, "P11: wr_busy");
         if cx.armed(IDLE_TIMER) {
-            let q = self.core.serving.map(|q| self.q(q));
+            let q = self.core.serving.map(|q| self.queue(q));
             let waits = q.is_some_and(|q| q.waiting && q.queued[0] + q.queued[1] <= 1);
             assert!(waits, "P9: the timer runs for an empty queue in service");
         }
-        let counted = live().filter(|q| self.core.wf.e(q.ent).counted != 0);
+        let counted = live().filter(|q| self.core.wf.entity(q.ent).counted != 0);
         assert_eq!(
             counted.count() as u32,
             self.core.wf.weights.total(),

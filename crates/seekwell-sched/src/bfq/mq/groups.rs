@@ -1,4 +1,4 @@
-//! Cgroups and tag limits (rules 4.13, 4.14).
+//! Cgroups and tag limits.
 
 use super::{Bfq, is_6_1};
 use crate::bfq::core::{Group, QId, Reason};
@@ -21,7 +21,7 @@ impl Bfq {
         let w = cx.cgroups.get(&cgroup).and_then(|c| c.weight);
         u64::from(w.unwrap_or(WEIGHT_DEFAULT).clamp(1, WEIGHT_MAX))
     }
-    /// The group of a cgroup; made, with its ancestors, when first needed.
+    /// `bfq_bio_bfqg`: the group of a cgroup; made, with its ancestors, when first needed.
     pub(super) fn group_of(&mut self, cx: &Cx, cgroup: CgroupId) -> u32 {
         let known = cx.cgroups.get(&cgroup).filter(|c| c.online);
         let (Some(c), false) = (known, cgroup == CgroupId::ROOT) else {
@@ -35,7 +35,7 @@ impl Bfq {
         let node = self.core.groups[parent as usize].node;
         let ent = (self.core.wf).add_entity(node, BE, Self::group_weight(cx, cgroup));
         let inside = self.core.wf.add_node(Some(ent), cx.jiffies());
-        self.core.wf.em(ent).inside = Some(inside);
+        self.core.wf.entity_mut(ent).inside = Some(inside);
         self.core.groups.push(Group::new(cgroup, Some(ent), inside));
         (self.core.groups.len() - 1) as u32
     }
@@ -47,14 +47,14 @@ impl Bfq {
         match what {
             CgroupEvent::Online | CgroupEvent::Weight => {
                 if let Some(e) = self.core.groups[g].ent {
-                    let e = self.core.wf.em(e);
+                    let e = self.core.wf.entity_mut(e);
                     e.new_weight = Self::group_weight(cx, cgroup);
                     e.changed = true;
                 }
             }
             CgroupEvent::Offline => {
                 for q in 0..self.core.queues.len() as QId {
-                    if self.q(q).live && self.q(q).group as usize == g {
+                    if self.queue(q).live && self.queue(q).group as usize == g {
                         self.move_queue(cx, q, 0);
                     }
                 }
@@ -62,7 +62,7 @@ impl Bfq {
         }
     }
 
-    /// Rule 4.14.6: a process that changed group takes its sync queue along.
+    /// `bfq_bic_update_cgroup`: a process that changed group takes its sync queue along.
     pub(super) fn follow_cgroup(&mut self, cx: &mut Cx, ioc: IocId, cgroup: CgroupId) {
         if self.core.groups.len() == 1 && cx.cgroups.is_empty() {
             return;
@@ -70,43 +70,44 @@ impl Bfq {
         let g = self.group_of(cx, cgroup);
         let [shared, own] = self.core.procs.at(ioc.idx()).queues;
         if let Some(a) = shared
-            && self.q(a).group != g
+            && self.queue(a).group != g
         {
             self.core.procs[ioc].queues[0] = None;
             self.release(cx, a);
         }
         let Some(q) = own else { return };
-        if self.q(q).redirect.is_none() && !self.q(q).shared {
-            if self.q(q).group != g {
+        if self.queue(q).redirect.is_none() && !self.queue(q).shared {
+            if self.queue(q).group != g {
                 self.move_queue(cx, q, g);
             }
             return;
         }
         let mut at = Some(q);
         while let Some(t) = at {
-            if self.q(t).group != g {
+            if self.queue(t).group != g {
                 self.core.abandon(q);
                 self.core.procs[ioc].queues[1] = None;
                 self.release(cx, q);
                 return;
             }
-            at = self.q(t).redirect;
+            at = self.queue(t).redirect;
         }
     }
+    /// `bfq_bfqq_move`: a queue goes to another group.
     fn move_queue(&mut self, cx: &mut Cx, q: QId, to: u32) {
         let j = cx.jiffies();
         if self.core.serving == Some(q) {
             self.expire(cx, q, false, Reason::Preempted);
         }
-        if !self.q(q).live {
+        if !self.queue(q).live {
             return;
         }
         cx.why(rules::GROUP_CHANGED, || {
             format!("queue {q} moves to another group")
         });
-        let e = self.q(q).ent;
-        let engaged = self.q(q).busy || self.q(q).dispatched > 0;
-        if self.q(q).busy {
+        let e = self.queue(q).ent;
+        let engaged = self.queue(q).busy || self.queue(q).dispatched > 0;
+        if self.queue(q).busy {
             self.core.wf.deactivate(e, false, false, j);
         } else {
             self.core.wf.drop_idle(e);
@@ -114,7 +115,7 @@ impl Bfq {
         self.core.pos_remove(q);
         self.reassign_created(q, None);
         self.core.change_group(q, to, engaged);
-        if self.q(q).busy {
+        if self.queue(q).busy {
             if self.core.use_pos {
                 self.core.pos_place(cx, q);
             }
@@ -125,7 +126,8 @@ impl Bfq {
         }
     }
 
-    /// Rule 4.13: tags for async requests and sync writes, without and with raised queues busy.
+    /// `bfq_update_depths`: tags for async requests and sync writes, without and with raised queues
+    /// busy.
     pub(super) fn update_depths(&mut self, cx: &Cx) {
         let nr = cx.queue.nr_requests;
         let of = |n: u32| {
@@ -142,6 +144,7 @@ impl Bfq {
             of(nr)
         };
     }
+    /// `bfq_limit_depth`: tags a bio may take.
     pub(super) fn depth_for(&mut self, cx: &Cx, bio: &Bio, ioc: IocId) -> Option<u32> {
         let nr = cx.queue.nr_requests;
         let sync = bio.is_sync(cx.queue.era);
@@ -156,12 +159,13 @@ impl Bfq {
         let limit = if over { 1 } else { limit };
         (limit < nr).then_some(limit)
     }
-    /// Has the queue, or a group above it, the tags that its weight entitles it to?
+    /// `bfqq_request_over_limit`: has the queue, or a group above it, the tags that its weight
+    /// entitles it to?
     fn over_limit(&self, q: QId, limit: u32) -> bool {
         let wf = &self.core.wf;
-        let leaf = self.q(q).ent;
+        let leaf = self.queue(q).ent;
         let mut path = std::iter::successors(Some(leaf), |e| wf.parent(*e));
-        if path.any(|e| !wf.e(e).on_tree) {
+        if path.any(|e| !wf.entity(e).on_tree) {
             return false;
         }
         self.tags_left(leaf, leaf, u64::from(limit)).is_none()
@@ -174,7 +178,7 @@ impl Bfq {
             Some(above) => self.tags_left(above, leaf, limit)?,
             None => limit,
         };
-        let x = wf.e(e);
+        let x = wf.entity(e);
         let wsum = if e == leaf {
             let trees = &wf.nodes[x.node as usize].trees;
             let upto = &trees[..=usize::from(x.class)];

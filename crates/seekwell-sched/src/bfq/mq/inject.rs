@@ -1,5 +1,5 @@
 //! Requests of other queues while the device waits for the one in service: donors, how many, and
-//! who wakes whom (rules 4.7.4, 4.8).
+//! who wakes whom.
 
 use super::{Bfq, LARGE};
 use crate::bfq::core::QId;
@@ -16,28 +16,28 @@ const WAKE_WINDOW: u64 = 128;
 
 impl Bfq {
     fn fits(&self, cx: &Cx, d: QId) -> bool {
-        let x = self.q(d);
+        let x = self.queue(d);
         x.busy
             && x.next
                 .is_some_and(|n| self.core.charge(cx, d, n) <= self.core.ent(d).left())
     }
-    /// Who may serve a request in place of the empty queue `q`.
+    /// `bfq_select_queue` (its injection): who may serve a request in place of the empty queue `q`.
     pub(super) fn donor(&mut self, cx: &mut Cx, q: QId) -> Option<QId> {
-        let x = self.q(q);
+        let x = self.queue(q);
         if let Some(owner) = x.owner
             && let Some(a) = self.core.procs[owner].queues[0]
-            && let Some(next) = self.q(a).next
+            && let Some(next) = self.queue(a).next
             && cx.rqs[next].ioc == owner
             && self.fits(cx, a)
         {
             return Some(a);
         }
-        if let Some(w) = x.x.waker
+        if let Some(w) = x.own.waker
             && self.fits(cx, w)
         {
             return Some(w);
         }
-        if let Some(w) = x.x.woken.first()
+        if let Some(w) = x.own.woken.first()
             && self.fits(cx, w)
         {
             return Some(w);
@@ -46,15 +46,15 @@ impl Bfq {
             !self.boosts(q) && (!self.core.raised(q) || self.core.wr_busy > 1 || !x.short_think);
         if may { self.injector(cx, q) } else { None }
     }
-    /// Rules 4.8.2 and 4.8.3.
+    /// `bfq_choose_bfqq_for_injection`: any queue, within the limit that the one in service bears.
     fn injector(&mut self, cx: &Cx, q: QId) -> Option<QId> {
-        let x = self.q(q);
-        if self.core.in_driver >= x.x.inject_limit {
+        let x = self.queue(q);
+        if self.core.in_driver >= x.own.inject_limit {
             return None;
         }
         let free = !self.core.raised(q) || !x.short_think;
         let found = self.core.wf.active_queues().find(|&d| {
-            let Some(next) = self.q(d).next else {
+            let Some(next) = self.queue(d).next else {
                 return false;
             };
             let large = self.flash && cx.rqs[next].sectors.0 >= LARGE && self.core.in_driver >= 1;
@@ -66,14 +66,15 @@ impl Bfq {
         Some(found)
     }
 
-    /// Rules 4.8.5, 4.8.6, 4.8.8: the only request of its process arrives.
+    /// `bfq_add_request`: the only request of its process arrives: time to measure what injection
+    /// costs.
     pub(super) fn first_of_process(&mut self, cx: &mut Cx, q: QId) {
         let (j, now) = (cx.jiffies(), cx.now().0);
         self.look_for_waker(cx, q);
-        if self.q(q).x.decrease_j + self.spans.inject_reset <= j {
+        if self.queue(q).own.decrease_j + self.spans.inject_reset <= j {
             self.reset_inject_limit(cx, q);
         }
-        let x = &self.q(q).x;
+        let x = &self.queue(q).own;
         let idle = self.core.in_driver == 0;
         let occasion = idle || (x.last_serv > 0 && self.injected);
         if self.core.serving == Some(q) && occasion && x.decrease_j + self.spans.inject <= j {
@@ -84,20 +85,21 @@ impl Bfq {
             }
         }
     }
+    /// `bfq_reset_inject_limit`: what is known of the harm of injection is forgotten.
     pub(super) fn reset_inject_limit(&mut self, cx: &Cx, q: QId) {
         let j = cx.jiffies();
         self.waited = None;
-        let x = self.qm(q);
-        x.x.last_serv = 0;
-        x.x.inject_limit = u32::from(!x.short_think);
-        x.x.decrease_j = j;
+        let x = self.queue_mut(q);
+        x.own.last_serv = 0;
+        x.own.inject_limit = u32::from(!x.short_think);
+        x.own.decrease_j = j;
     }
-    /// Rule 4.8.7: the measured request is done.
+    /// `bfq_update_inject_limit`: the measured request is done.
     pub(super) fn update_inject_limit(&mut self, cx: &mut Cx, q: QId) {
         let t = cx.now().0 - self.measured_since;
         let (alone, injected) = (self.core.in_driver == 1, self.injected);
         let (most, j) = (self.core.max_in_driver, cx.jiffies());
-        let x = &mut self.qm(q).x;
+        let x = &mut self.queue_mut(q).own;
         let old = x.inject_limit;
         if x.last_serv > 0 && injected {
             if t >= (3 * x.last_serv) >> 1 {
@@ -128,16 +130,17 @@ impl Bfq {
         self.injected = false;
     }
 
+    /// `bfq_check_waker`: does the queue served last wake `q`?
     fn look_for_waker(&mut self, cx: &mut Cx, q: QId) {
         let now = cx.now().0;
         let Some(last) = self.last_completed else {
             return;
         };
-        if last == q || self.q(q).short_think || now - self.last_completion >= WAKE_GAP {
+        if last == q || self.queue(q).short_think || now - self.last_completion >= WAKE_GAP {
             return;
         }
         let window = WAKE_WINDOW * self.set.slice_idle.0;
-        let x = &mut self.qm(q).x;
+        let x = &mut self.queue_mut(q).own;
         if x.tentative != Some(last) || now > x.detecting_since.saturating_add(window) {
             x.tentative = Some(last);
             x.detections = 1;
@@ -155,21 +158,21 @@ impl Bfq {
     }
     /// `q` is on the list of those its waker wakes.
     pub(super) fn set_waker(&mut self, q: QId, waker: Option<QId>) {
-        let old = std::mem::replace(&mut self.qm(q).x.waker, waker);
+        let old = std::mem::replace(&mut self.queue_mut(q).own.waker, waker);
         if let Some(o) = old
             && self.woken_links.linked(q)
         {
-            let list = &mut self.core.queues[o as usize].x.woken;
+            let list = &mut self.core.queues[o as usize].own.woken;
             self.woken_links.remove(list, q);
         }
         if let Some(w) = waker {
-            let list = &mut self.core.queues[w as usize].x.woken;
+            let list = &mut self.core.queues[w as usize].own.woken;
             self.woken_links.push_front(list, q);
         }
     }
     pub(super) fn move_to_front_of_woken(&mut self, q: QId) {
-        if let Some(w) = self.q(q).x.waker {
-            let list = &mut self.core.queues[w as usize].x.woken;
+        if let Some(w) = self.queue(q).own.waker {
+            let list = &mut self.core.queues[w as usize].own.woken;
             if list.first() != Some(q) {
                 self.woken_links.remove(list, q);
                 self.woken_links.push_front(list, q);

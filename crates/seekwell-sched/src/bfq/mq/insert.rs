@@ -1,4 +1,4 @@
-//! A request comes in (rules 4.1, 4.2, 4.4, 4.10).
+//! A request comes in: statistics, from idle to busy, preemption, bursts.
 
 use super::{BURST_LARGE, Bfq, IDLE_TIMER, LARGE, SEEK_FAR, WR_COEFF, WR_WEIGHT};
 use crate::bfq::core::{QId, Reason, SOFTRT_RATE};
@@ -12,6 +12,7 @@ const ENOUGH: u64 = 80;
 const IO_WINDOW: u64 = 200 * NSEC_PER_MSEC;
 
 impl Bfq {
+    /// `__bfq_insert_request`: a request comes in.
     pub(super) fn insert_request(&mut self, cx: &mut Cx, q: QId, rq: RqId) {
         let ioc = cx.rqs[rq].ioc;
         let q = self.place(cx, q, rq, ioc);
@@ -25,37 +26,37 @@ impl Bfq {
         self.enqueued(cx, q, rq);
     }
 
-    /// Rule 4.2.1.
+    /// `bfq_update_io_thinktime`: how long after a completion the next request comes.
     fn think_time(&mut self, cx: &Cx, q: QId) {
         let limit = 2 * self.set.slice_idle.0;
-        let x = self.qm(q);
+        let x = self.queue_mut(q);
         if x.dispatched > 0 || x.busy {
             return;
         }
-        let t = &mut x.x.think;
+        let t = &mut x.own.think;
         // Unsigned: a queue made at this instant completed "last" a nanosecond later.
         let e = cx.now().0.wrapping_sub(t.last_end).min(limit);
         t.samples = (7 * t.samples + 256) / 8;
         t.total = (7 * t.total + 256 * e) / 8;
         t.mean = (t.total + 128) / t.samples;
     }
-    /// Rule 4.2.2.
+    /// `bfq_update_has_short_ttime`: does the process come back soon?
     fn short_think(&mut self, cx: &Cx, q: QId, ioc: IocId) {
         let j = cx.jiffies();
-        let x = self.q(q);
+        let x = self.queue(q);
         if !x.sync || self.idle_class(q) || self.set.slice_idle.0 == 0 {
             return;
         }
-        if x.x.split_j + self.spans.min_idle >= j {
+        if x.own.split_j + self.spans.min_idle >= j {
             return;
         }
-        let t = &x.x.think;
+        let t = &x.own.think;
         let long = t.samples > ENOUGH && t.mean > self.set.slice_idle.0 / 2;
         let short = cx.alive(ioc) && !long;
         let changed = short != x.short_think;
-        let due = x.x.decrease_j + self.spans.inject_flip <= j || !short;
-        let unmeasured = x.x.last_serv == 0;
-        self.qm(q).short_think = short;
+        let due = x.own.decrease_j + self.spans.inject_flip <= j || !short;
+        let unmeasured = x.own.last_serv == 0;
+        self.queue_mut(q).short_think = short;
         if changed && unmeasured && due {
             self.reset_inject_limit(cx, q);
         }
@@ -67,14 +68,15 @@ impl Bfq {
             && r.sector.0.abs_diff(last.0) > SEEK_FAR
             && (!self.flash || r.sectors.0 < LARGE)
     }
-    /// Rule 4.2.3.
+    /// `bfq_update_io_seektime`: one bit a request: was it a seek? A soft real-time queue of
+    /// nothing else is raised no more.
     fn seek_history(&mut self, cx: &mut Cx, q: QId, rq: RqId) {
-        let seek = self.is_seek(cx, self.q(q).last_request_pos, rq);
-        let x = self.qm(q);
-        x.x.history = (x.x.history << 1) | u32::from(seek);
-        let softrt = self.core.raised(q) && self.q(q).wr_max_j == self.spans.wr_rt;
+        let seek = self.is_seek(cx, self.queue(q).last_request_pos, rq);
+        let x = self.queue_mut(q);
+        x.own.history = (x.own.history << 1) | u32::from(seek);
+        let softrt = self.core.raised(q) && self.queue(q).wr_max_j == self.spans.wr_rt;
         if softrt && self.totally_seeky(q) {
-            if self.q(q).wr_switch_j + self.wr_duration_j() < cx.jiffies() {
+            if self.queue(q).wr_switch_j + self.wr_duration_j() < cx.jiffies() {
                 cx.why(rules::SEEKY_LOWERED, || {
                     format!("seeky queue {q} is raised no more")
                 });
@@ -85,11 +87,11 @@ impl Bfq {
             }
         }
     }
-    /// Rule 4.2.4.
+    /// `bfq_update_io_intensity`: does the queue spend most of its time waiting for its own I/O?
     fn io_intensity(&mut self, now: u64, q: QId) {
-        let x = self.qm(q);
+        let x = self.queue_mut(q);
         let quiet = x.sort.is_empty() && x.dispatched == 0;
-        let m = &mut x.x;
+        let m = &mut x.own;
         if quiet {
             m.tot_idle = m.tot_idle.wrapping_add(now.wrapping_sub(m.think.last_end));
         }
@@ -105,12 +107,12 @@ impl Bfq {
         x.io_bound = bound;
     }
 
-    /// Rules 4.1.5 to 4.1.7.
+    /// `bfq_add_request`: order, activation, raising.
     fn add(&mut self, cx: &mut Cx, q: QId, rq: RqId, ioc: IocId) {
         let (j, now) = (cx.jiffies(), cx.now().0);
         let was = self.core.ent(q).coeff;
-        if self.q(q).sync {
-            if self.core.procs[ioc].x.requests <= 1 {
+        if self.queue(q).sync {
+            if self.core.procs[ioc].own.requests <= 1 {
                 self.first_of_process(cx, q);
             }
             self.io_intensity(now, q);
@@ -120,16 +122,16 @@ impl Bfq {
             self.core.pos_place(cx, q);
         }
         let mut interactive = false;
-        if !self.q(q).busy {
+        if !self.queue(q).busy {
             interactive = self.awake(cx, q, rq, ioc, was);
         } else {
-            let apart = self.q(q).last_wr_j + self.spans.inter_arr_async;
+            let apart = self.queue(q).last_wr_j + self.spans.inter_arr_async;
             if self.core.low_latency && was == 1 && !cx.rqs[rq].sync && j > apart {
                 cx.why(rules::ASYNC_RAISED, || {
                     "an async queue is raised".to_owned()
                 });
                 self.core.set_coeff(q, WR_COEFF);
-                self.qm(q).wr_max_j = self.wr_duration_j();
+                self.queue_mut(q).wr_max_j = self.wr_duration_j();
                 self.core.wr_busy += 1;
             }
             if new_next {
@@ -137,17 +139,17 @@ impl Bfq {
             }
         }
         if self.core.low_latency && (was == 1 || !self.core.raised(q) || interactive) {
-            self.qm(q).last_wr_j = j;
+            self.queue_mut(q).last_wr_j = j;
         }
     }
 
-    /// Rule 4.4: from idle to busy. True if it counts as interactive.
+    /// `bfq_bfqq_handle_idle_busy_switch`: from idle to busy. True if it counts as interactive.
     fn awake(&mut self, cx: &mut Cx, q: QId, rq: RqId, ioc: IocId, was: u64) -> bool {
         let j = cx.jiffies();
-        let x = self.q(q);
+        let x = self.queue(q);
         let rests = x.dispatched == 0;
         let long_idle = rests && j > x.budget_timeout_j + self.spans.min_idle;
-        let in_time = cx.now().0 <= x.x.think.last_end + 3 * self.set.slice_idle.0;
+        let in_time = cx.now().0 <= x.own.think.last_end + 3 * self.set.slice_idle.0;
         let in_burst = x.in_large_burst;
         let common = self.core.ent(q).new_weight == WR_WEIGHT;
         let soft_rt = SOFTRT_RATE > 0
@@ -157,51 +159,53 @@ impl Bfq {
             && rests
             && common;
         let interactive = !in_burst && long_idle && common;
-        let own = x.owner.is_some() || self.core.procs[ioc].x.stably_merged;
+        let own = x.owner.is_some() || self.core.procs[ioc].own.stably_merged;
         let deserves =
             self.core.low_latency && (was > 1 || (x.sync && own && (interactive || soft_rt)));
         let wants = self.activation_budget(cx, q, rq, in_time);
-        let x = self.q(q);
-        if !x.x.just_created && long_idle && j > x.budget_timeout_j + self.spans.burst_leave {
+        let x = self.queue(q);
+        if !x.own.just_created && long_idle && j > x.budget_timeout_j + self.spans.burst_leave {
             self.core.burst_remove(q);
-            self.qm(q).in_large_burst = false;
+            self.queue_mut(q).in_large_burst = false;
         }
-        self.qm(q).x.just_created = false;
-        let split_j = self.q(q).x.split_j;
+        self.queue_mut(q).own.just_created = false;
+        let split_j = self.queue(q).own.split_j;
         if self.core.low_latency && j > split_j + self.spans.min_idle {
             self.raise(cx, q, was, deserves, interactive, in_burst, soft_rt);
             if was != self.core.ent(q).coeff {
                 self.core.ent_mut(q).changed = true;
             }
         }
-        let x = self.qm(q);
+        let x = self.queue_mut(q);
         x.last_idle_backlogged_j = j;
         x.service_from_backlogged = 0;
         x.softrt_update = false;
-        let backshift = std::mem::take(&mut x.x.non_blocking);
+        let backshift = std::mem::take(&mut x.own.non_blocking);
         self.core.add_busy(q, backshift, j);
         self.move_to_front_of_woken(q);
         self.preempt(cx, q, wants);
         interactive
     }
-    /// Rule 4.4.3: B for the new slot; true if the queue goes on with what it had left.
+    /// `bfq_bfqq_update_budg_for_activation`: the budget of the new slot; true if the queue goes on
+    /// with what it had left.
     fn activation_budget(&mut self, cx: &Cx, q: QId, rq: RqId, in_time: bool) -> bool {
         let e = self.core.ent(q);
         let left = e.left();
-        if self.q(q).x.non_blocking && in_time && left > 0 {
-            let b = left.min(self.q(q).max_budget);
+        if self.queue(q).own.non_blocking && in_time && left > 0 {
+            let b = left.min(self.queue(q).max_budget);
             let e = self.core.ent_mut(q);
             (e.budget, e.service) = (b, 0);
             return true;
         }
-        let next = self.q(q).next.unwrap_or(rq);
-        let b = self.q(q).max_budget.max(self.core.charge(cx, q, next));
+        let next = self.queue(q).next.unwrap_or(rq);
+        let b = self.queue(q).max_budget.max(self.core.charge(cx, q, next));
         let e = self.core.ent_mut(q);
         (e.budget, e.service) = (b, 0);
-        self.qm(q).x.non_blocking = false;
+        self.queue_mut(q).own.non_blocking = false;
         false
     }
-    /// Rule 4.4.8.
+    /// `bfq_bfqq_handle_idle_busy_switch` (its end): the queue in service gives way if `q` deserves
+    /// it.
     fn preempt(&mut self, cx: &mut Cx, q: QId, wants: bool) {
         let Some(p) = self.core.serving else { return };
         let more = (wants && self.core.ent(q).coeff >= self.core.ent(p).coeff)
@@ -214,7 +218,8 @@ impl Bfq {
             self.expire(cx, p, false, Reason::Preempted);
         }
     }
-    /// Higher class, or larger weight of the queue (of its group, if they differ).
+    /// `bfq_bfqq_higher_class_or_weight`: higher class, or larger weight of the queue (of its
+    /// group, if they differ).
     fn higher(&self, q: QId, p: QId) -> bool {
         let (a, b) = (self.core.ent(q), self.core.ent(p));
         if a.class < b.class {
@@ -224,15 +229,18 @@ impl Bfq {
             return a.weight > b.weight;
         }
         let wf = &self.core.wf;
-        let weight = |e: u32| wf.parent(e).map_or(wf.e(e).weight, |g| wf.e(g).weight);
-        weight(self.q(q).ent) > weight(self.q(p).ent)
+        let weight = |e: u32| {
+            wf.parent(e)
+                .map_or(wf.entity(e).weight, |g| wf.entity(g).weight)
+        };
+        weight(self.queue(q).ent) > weight(self.queue(p).ent)
     }
 
-    /// Rule 4.10.
+    /// `bfq_handle_burst`: a queue was created: alone, in a burst, in a large one?
     pub(super) fn handle_burst(&mut self, cx: &mut Cx, q: QId) {
         let j = cx.jiffies();
-        let x = self.q(q);
-        let split_lately = x.x.split_j + self.spans.split_burst >= j;
+        let x = self.queue(q);
+        let split_lately = x.own.split_j + self.spans.split_burst >= j;
         if self.core.in_burst_list(q) || x.in_large_burst || split_lately {
             return;
         }
@@ -240,22 +248,22 @@ impl Bfq {
             let alone = self.core.busy_total() == 0;
             self.core.burst_restart(q, alone);
         } else if self.core.large_burst {
-            self.qm(q).in_large_burst = true;
+            self.queue_mut(q).in_large_burst = true;
         } else {
             self.core.burst_grow(cx, q, BURST_LARGE);
         }
         self.core.last_in_burst_j = j;
     }
 
-    /// Rule 4.1.9.
+    /// `bfq_rq_enqueued`: what the new request means for an idle wait.
     fn enqueued(&mut self, cx: &mut Cx, q: QId, rq: RqId) {
         let r = &cx.rqs[rq];
         let (sync, sectors, end) = (r.sync, r.sectors.0, r.end());
-        self.qm(q).last_request_pos = end;
-        if self.core.serving != Some(q) || !self.q(q).waiting {
+        self.queue_mut(q).last_request_pos = end;
+        if self.core.serving != Some(q) || !self.queue(q).waiting {
             return;
         }
-        let small = self.q(q).queued[usize::from(sync)] == 1 && sectors < 32;
+        let small = self.queue(q).queued[usize::from(sync)] == 1 && sectors < 32;
         let late = self.budget_timeout(cx, q);
         if small && self.boosts(q) && !late {
             cx.why(rules::AWAITED_IS_SMALL, || {
@@ -263,7 +271,7 @@ impl Bfq {
             });
             return;
         }
-        self.qm(q).waiting = false;
+        self.queue_mut(q).waiting = false;
         cx.disarm(IDLE_TIMER);
         if late {
             self.expire(cx, q, false, Reason::Timeout);

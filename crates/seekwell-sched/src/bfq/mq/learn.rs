@@ -1,4 +1,4 @@
-//! What the device is like: does it queue, and how fast is it (rule 4.11).
+//! What the device is like: does it queue, and how fast is it.
 
 use super::{Bfq, MIN_TT};
 use crate::bfq::core::{QId, RATE_SHIFT, sectors_in};
@@ -23,7 +23,7 @@ const RATE_MAX: u64 = 20 << RATE_SHIFT;
 const RATE_LATE: u64 = 1 << (RATE_SHIFT - 10);
 
 impl Bfq {
-    /// Rule 4.11.1, before the completed request leaves the counts.
+    /// `bfq_update_hw_tag`: does the device queue? Before the completed request leaves the counts.
     pub(super) fn learn_depth(&mut self, q: QId) {
         let c = &mut self.core;
         c.max_in_driver = c.max_in_driver.max(c.in_driver);
@@ -46,7 +46,7 @@ impl Bfq {
         self.core.use_pos = !self.flash_queueing;
     }
 
-    /// Rule 4.11.2, at each dispatch.
+    /// `bfq_update_peak_rate`: the observation at each dispatch.
     pub(super) fn learn_rate(&mut self, cx: &Cx, q: QId, rq: RqId) {
         let (now, n) = (cx.now().0, cx.rqs[rq].sectors.0);
         if self.window.samples == 0 {
@@ -76,6 +76,7 @@ impl Bfq {
         }
         self.window.last_dispatch = now;
     }
+    /// `bfq_reset_rate_computation`: a new observation begins.
     fn restart_window(&mut self, now: u64, first: Option<u32>) {
         let w = &mut self.window;
         let Some(n) = first else {
@@ -89,6 +90,7 @@ impl Bfq {
         w.sectors = u64::from(n);
         w.largest = n;
     }
+    /// `bfq_update_rate_reset`: an observation ends, and tells something if it is long enough.
     fn close_window(&mut self, cx: &Cx, next: Option<u32>) {
         let w = &mut self.window;
         if w.samples >= SAMPLES_MIN && w.span >= WINDOW_MIN {
@@ -113,7 +115,7 @@ impl Bfq {
             self.core.tuned_budget = self.estimated_budget(cx);
         }
     }
-    /// M as the peak rate has it.
+    /// `bfq_calc_max_budget`: the maximum budget as the peak rate has it.
     pub(super) fn estimated_budget(&self, cx: &Cx) -> u64 {
         sectors_in(self.peak_rate, cx.clock().to_ms(self.set.timeout_j))
     }

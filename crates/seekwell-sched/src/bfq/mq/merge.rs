@@ -1,4 +1,4 @@
-//! Queues that become one: for closeness, and for starting together (rule 4.12).
+//! Queues that become one: for closeness, and for starting together.
 
 use super::{Bfq, Saved, WR_COEFF};
 use crate::bfq::core::{CLOSE, QId};
@@ -7,7 +7,7 @@ use crate::cx::Cx;
 use seekwell_core::{Bio, IocId, RqId, Sector};
 
 impl Bfq {
-    /// Rule 4.12, for bios: only requests of the process's own queue, as it is after a possible
+    /// `bfq_allow_bio_merge`: only requests of the process's own queue, as it is after a possible
     /// merge; never sync into async.
     pub(super) fn may_merge(&mut self, cx: &mut Cx, rq: RqId, bio: &Bio, ioc: IocId) -> bool {
         let sync = bio.is_sync(cx.queue.era);
@@ -33,7 +33,7 @@ impl Bfq {
         if self.core.procs[ioc].queues[1] == Some(q) {
             self.follow(cx, ioc, q, to);
         }
-        self.qm(q).x.just_created = false;
+        self.queue_mut(q).own.just_created = false;
         self.core.unbind_from(q);
         self.bury();
         to
@@ -45,24 +45,25 @@ impl Bfq {
         }
     }
 
+    /// `bfq_too_late_for_merging`: a queue in full swing is not merged.
     fn too_late(&self, cx: &Cx, q: QId) -> bool {
-        let x = self.q(q);
-        x.service_from_backlogged > 0 && x.x.first_io_j + self.spans.merge_limit < cx.jiffies()
+        let x = self.queue(q);
+        x.service_from_backlogged > 0 && x.own.first_io_j + self.spans.merge_limit < cx.jiffies()
     }
-    /// Rule 4.12.4.
+    /// `bfq_may_be_close_cooperator`: may two queues be one?
     fn compatible(&self, cx: &Cx, q: QId, with: QId) -> bool {
         !self.too_late(cx, with)
             && !self.idle_class(q)
             && self.core.class(q) == self.core.class(with)
             && !self.seeky(q)
             && !self.seeky(with)
-            && self.q(q).sync
-            && self.q(with).sync
+            && self.queue(q).sync
+            && self.queue(with).sync
     }
-    /// Rules 4.12.1 to 4.12.4: a queue that works around `at`.
+    /// `bfq_setup_cooperator`: a queue that works around `at`.
     fn partner(&mut self, cx: &mut Cx, q: QId, at: Sector, ioc: IocId) -> Option<QId> {
-        if let Some(mut to) = self.q(q).redirect {
-            while let Some(further) = self.q(to).redirect {
+        if let Some(mut to) = self.queue(q).redirect {
+            while let Some(further) = self.queue(to).redirect {
                 to = further;
             }
             return Some(to);
@@ -70,15 +71,15 @@ impl Bfq {
         if self.flash_queueing {
             return None;
         }
-        let x = self.q(q);
+        let x = self.queue(q);
         let j = cx.jiffies();
         // Not for a queue that was merged meanwhile.
         if x.sync
             && x.owner.is_some()
-            && !x.x.just_created
-            && self.core.procs[ioc].x.stable_with.is_some()
-            && x.x.split_j + self.spans.stable < j
-            && x.x.created_j + self.spans.stable < j
+            && !x.own.just_created
+            && self.core.procs[ioc].own.stable_with.is_some()
+            && x.own.split_j + self.spans.stable < j
+            && x.own.created_j + self.spans.stable < j
         {
             return self.late_stable_merge(q, ioc);
         }
@@ -88,7 +89,7 @@ impl Bfq {
         if let Some(p) = self.core.serving
             && p != q
             && at.0.abs_diff(self.serving_last_pos.0) <= CLOSE
-            && self.q(p).group == self.q(q).group
+            && self.queue(p).group == self.queue(q).group
             && self.compatible(cx, q, p)
             && let Some(to) = self.core.arrange(q, p)
         {
@@ -101,14 +102,14 @@ impl Bfq {
         self.core.arrange(q, other)
     }
 
-    /// Rule 4.12.6: a new sync queue against the one created last.
+    /// `bfq_do_or_sched_stable_merge`: a new sync queue against the one created last.
     pub(super) fn adopt_or_merge(&mut self, cx: &mut Cx, ioc: IocId, q: QId) -> QId {
-        let g = self.q(q).group as usize;
-        let born = self.q(q).x.created_j;
+        let g = self.queue(q).group as usize;
+        let born = self.queue(q).own.created_j;
         let last = self.core.groups[g].last_created.filter(|l| {
             let (a, b) = (self.core.ent(q), self.core.ent(*l));
-            self.q(*l).x.created_j + self.spans.stable >= born
-                && self.q(*l).group as usize == g
+            self.queue(*l).own.created_j + self.spans.stable >= born
+                && self.queue(*l).group as usize == g
                 && a.new_weight == b.new_weight
                 && a.new_class == b.new_class
         });
@@ -116,12 +117,12 @@ impl Bfq {
             self.core.groups[g].last_created = Some(q);
             return q;
         };
-        if self.q(last).x.created_j + self.spans.burst < born {
+        if self.queue(last).own.created_j + self.spans.burst < born {
             return q;
         }
         if !self.flash_queueing {
-            self.qm(last).stable_refs += 1;
-            self.core.procs[ioc].x.stable_with = Some(last);
+            self.queue_mut(last).stable_refs += 1;
+            self.core.procs[ioc].own.stable_with = Some(last);
             return q;
         }
         let Some(into) = self.core.arrange(q, last) else {
@@ -131,18 +132,19 @@ impl Bfq {
             format!("queue {q} joins queue {into} for good")
         });
         self.mark_stable(ioc, into);
-        self.qm(q).owner = Some(ioc);
+        self.queue_mut(q).owner = Some(ioc);
         self.merge_queues(cx, ioc, q)
     }
     fn mark_stable(&mut self, ioc: IocId, into: QId) {
-        if let Some(owner) = self.q(into).owner {
-            self.core.procs[owner].x.stably_merged = true;
+        if let Some(owner) = self.queue(into).owner {
+            self.core.procs[owner].own.stably_merged = true;
         }
-        self.core.procs[ioc].x.stably_merged = true;
+        self.core.procs[ioc].own.stably_merged = true;
     }
+    /// `bfq_setup_stable_merge`: the merge that was put off when the queue was created.
     fn late_stable_merge(&mut self, q: QId, ioc: IocId) -> Option<QId> {
-        let with = self.core.procs[ioc].x.stable_with.take()?;
-        let nobody = self.q(q).procs == 0 || self.q(with).procs == 0;
+        let with = self.core.procs[ioc].own.stable_with.take()?;
+        let nobody = self.queue(q).procs == 0 || self.queue(with).procs == 0;
         let into = if nobody || self.boosts(q) {
             None
         } else {
@@ -151,15 +153,15 @@ impl Bfq {
         if let Some(into) = into {
             self.mark_stable(ioc, into);
         }
-        self.qm(with).stable_refs -= 1;
+        self.queue_mut(with).stable_refs -= 1;
         self.core.free_if_unused(with);
         self.bury();
         into
     }
 
-    /// The process goes over to the queue its own is redirected to.
+    /// `bfq_merge_bfqqs`: the process goes over to the queue its own is redirected to.
     fn merge_queues(&mut self, cx: &mut Cx, ioc: IocId, q: QId) -> QId {
-        let Some(into) = self.q(q).redirect else {
+        let Some(into) = self.queue(q).redirect else {
             return q;
         };
         cx.why(rules::QUEUES_MERGED, || {
@@ -167,19 +169,19 @@ impl Bfq {
         });
         self.save(cx, q);
         self.save(cx, into);
-        let bound = std::mem::take(&mut self.qm(q).io_bound);
-        self.qm(into).io_bound |= bound;
-        let waker = self.q(q).x.waker;
-        if waker.is_some() && self.q(into).x.waker.is_none() && waker != Some(into) {
-            self.qm(into).x.tentative = None;
+        let bound = std::mem::take(&mut self.queue_mut(q).io_bound);
+        self.queue_mut(into).io_bound |= bound;
+        let waker = self.queue(q).own.waker;
+        if waker.is_some() && self.queue(into).own.waker.is_none() && waker != Some(into) {
+            self.queue_mut(into).own.tentative = None;
             self.set_waker(into, waker);
         }
         self.hand_over_raising(q, into);
         self.core.adopt(ioc, into);
-        let t = self.qm(into);
+        let t = self.queue_mut(into);
         t.shared = true;
         t.owner = None;
-        self.qm(q).owner = None;
+        self.queue_mut(q).owner = None;
         self.reassign_created(q, Some(into));
         self.release(cx, q);
         into
@@ -190,49 +192,54 @@ impl Bfq {
             return;
         }
         if !self.core.raised(into) {
-            let x = self.q(q);
+            let x = self.queue(q);
             let (max, last, switch) = (x.wr_max_j, x.last_wr_j, x.wr_switch_j);
-            let t = self.qm(into);
+            let t = self.queue_mut(into);
             (t.wr_max_j, t.last_wr_j, t.wr_switch_j) = (max, last, switch);
             let busy = t.busy;
             self.core.set_coeff(into, coeff);
             self.core.wr_busy += i64::from(busy);
         }
-        self.core.wr_busy -= i64::from(self.q(q).busy);
+        self.core.wr_busy -= i64::from(self.queue(q).busy);
         self.core.set_coeff(q, 1);
     }
     /// `q` is no longer the queue created last.
     pub(super) fn reassign_created(&mut self, q: QId, to: Option<QId>) {
-        let g = self.q(q).group as usize;
+        let g = self.queue(q).group as usize;
         let last = &mut self.core.groups[g].last_created;
         if *last == Some(q) {
             *last = to;
         }
     }
 
+    /// `bfq_bfqq_save_state`: what a process gets back at a split.
     fn save(&mut self, cx: &Cx, q: QId) {
-        let Some(owner) = self.q(q).owner else { return };
-        let fresh = self.q(q).x.just_created && !self.q(q).in_large_burst && self.core.low_latency;
+        let Some(owner) = self.queue(q).owner else {
+            return;
+        };
+        let fresh = self.queue(q).own.just_created
+            && !self.queue(q).in_large_burst
+            && self.core.low_latency;
         let e = self.core.ent(q);
-        let x = self.q(q);
-        let old = &self.core.procs[owner].x.saved;
+        let x = self.queue(q);
+        let old = &self.core.procs[owner].own.saved;
         let mut s = Saved {
             short_think: x.short_think,
             io_bound: x.io_bound,
             in_large_burst: x.in_large_burst,
             in_burst_list: self.core.in_burst_list(q),
             weight: e.orig_weight,
-            think: x.x.think,
-            io_start: x.x.io_start,
-            tot_idle: x.x.tot_idle,
-            inject_limit: x.x.inject_limit,
-            last_serv: x.x.last_serv,
-            decrease_j: x.x.decrease_j,
+            think: x.own.think,
+            io_start: x.own.io_start,
+            tot_idle: x.own.tot_idle,
+            inject_limit: x.own.inject_limit,
+            last_serv: x.own.last_serv,
+            decrease_j: x.own.decrease_j,
             coeff: e.coeff,
             wr_max_j: x.wr_max_j,
             last_wr_j: x.last_wr_j,
             wr_switch_j: x.wr_switch_j,
-            service_from_wr: x.x.service_from_wr,
+            service_from_wr: x.own.service_from_wr,
         };
         if fresh {
             // It would have been raised, had it not been merged before its first request.
@@ -242,17 +249,17 @@ impl Bfq {
             s.last_wr_j = cx.jiffies();
             s.service_from_wr = old.service_from_wr;
         }
-        self.core.procs[owner].x.saved = s;
+        self.core.procs[owner].own.saved = s;
     }
-    /// Rule 4.12.5: the last user keeps a seeky shared queue, others get a new one (`None`).
+    /// `bfq_split_bfqq`: the last user keeps a seeky shared queue, others get a new one (`None`).
     pub(super) fn split(&mut self, cx: &mut Cx, ioc: IocId, q: QId) -> Option<QId> {
         cx.why(rules::QUEUE_SPLIT, || {
             format!("a process leaves the seeky queue {q}")
         });
-        if self.q(q).in_large_burst {
-            self.core.procs[ioc].x.saved.in_large_burst = true;
+        if self.queue(q).in_large_burst {
+            self.core.procs[ioc].own.saved.in_large_burst = true;
         }
-        let x = self.qm(q);
+        let x = self.queue_mut(q);
         if x.procs == 1 {
             x.shared = false;
             x.split = false;
@@ -263,22 +270,22 @@ impl Bfq {
         self.release(cx, q);
         None
     }
-    /// The state of before the merge, as far as it still makes sense.
+    /// `bfq_bfqq_resume_state`: the state of before the merge, as far as it still makes sense.
     pub(super) fn resume(&mut self, cx: &Cx, ioc: IocId, q: QId, existed: bool) {
-        let s = self.core.procs[ioc].x.saved.clone();
-        let busy = existed && self.q(q).busy;
+        let s = self.core.procs[ioc].own.saved.clone();
+        let busy = existed && self.queue(q).busy;
         let was = self.core.ent(q).coeff;
         let j = cx.jiffies();
-        let x = self.core.qm(q);
+        let x = self.core.queue_mut(q);
         x.short_think = s.short_think;
         x.io_bound = s.io_bound;
-        x.x.think = s.think;
-        x.x.io_start = s.io_start;
-        x.x.tot_idle = s.tot_idle;
-        x.x.inject_limit = s.inject_limit;
-        x.x.last_serv = s.last_serv;
-        x.x.decrease_j = s.decrease_j;
-        x.x.service_from_wr = s.service_from_wr;
+        x.own.think = s.think;
+        x.own.io_start = s.io_start;
+        x.own.tot_idle = s.tot_idle;
+        x.own.inject_limit = s.inject_limit;
+        x.own.last_serv = s.last_serv;
+        x.own.decrease_j = s.decrease_j;
+        x.own.service_from_wr = s.service_from_wr;
         x.wr_max_j = s.wr_max_j;
         x.last_wr_j = s.last_wr_j;
         x.wr_switch_j = s.wr_switch_j;

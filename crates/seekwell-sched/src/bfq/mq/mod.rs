@@ -52,7 +52,7 @@ const MIN_TT: Nanos = Nanos::from_ms(2);
 const ASYNC_FACTOR: u64 = 3;
 /// Creations that make a burst large.
 const BURST_LARGE: u32 = 8;
-/// Factor of rule 4.3's weights: level 7 is 10, level 0 is 80.
+/// Weight of a level: level 7 is 10, level 0 is 80.
 const WEIGHT_STEP: u64 = 10;
 
 /// What mq keeps for a queue.
@@ -154,7 +154,7 @@ impl Variant for MqQueue {
     #[inline]
     fn charge(core: &Core<Self>, cx: &Cx, q: QId, rq: RqId) -> u64 {
         let n = u64::from(cx.rqs[rq].sectors.0);
-        if core.q(q).sync || core.raised(q) || decide::asymmetric(core, cx.queue.era, Some(q)) {
+        if core.queue(q).sync || core.raised(q) || decide::asymmetric(core, cx.queue.era, Some(q)) {
             n
         } else {
             ASYNC_FACTOR * n
@@ -301,18 +301,18 @@ impl Bfq {
         b
     }
     #[inline]
-    fn q(&self, q: QId) -> &Queue<MqQueue> {
-        self.core.q(q)
+    fn queue(&self, q: QId) -> &Queue<MqQueue> {
+        self.core.queue(q)
     }
     #[inline]
-    fn qm(&mut self, q: QId) -> &mut Queue<MqQueue> {
-        self.core.qm(q)
+    fn queue_mut(&mut self, q: QId) -> &mut Queue<MqQueue> {
+        self.core.queue_mut(q)
     }
     fn seeky(&self, q: QId) -> bool {
-        self.q(q).x.history.count_ones() > SEEKY_BITS
+        self.queue(q).own.history.count_ones() > SEEKY_BITS
     }
     fn totally_seeky(&self, q: QId) -> bool {
-        self.q(q).x.history == u32::MAX
+        self.queue(q).own.history == u32::MAX
     }
     fn idle_class(&self, q: QId) -> bool {
         self.core.class(q) == IDLE
@@ -327,7 +327,7 @@ impl Bfq {
         self.set.slice_idle.0 * cx.hz() / seekwell_core::NSEC_PER_SEC
     }
 
-    /// Rule 4.1.1: the queue of a request about to come in; it may be new, or split off.
+    /// `bfq_init_rq`: the queue of a request about to come in; it may be new, or split off.
     fn init_request(&mut self, cx: &mut Cx, rq: RqId) -> QId {
         if let Some(q) = self.core.queue_of(rq) {
             return q;
@@ -346,11 +346,11 @@ impl Bfq {
             cgroup,
         };
         let have = self.core.procs.at(ioc.idx()).queues[usize::from(sync)];
-        let for_good = self.core.procs[ioc].x.stably_merged;
+        let for_good = self.core.procs[ioc].own.stably_merged;
         let q = match have {
-            Some(q) if self.q(q).shared && self.q(q).split && !for_good => {
+            Some(q) if self.queue(q).shared && self.queue(q).split && !for_good => {
                 split = true;
-                let waker = self.q(q).x.waker;
+                let waker = self.queue(q).own.waker;
                 match self.split(cx, ioc, q) {
                     Some(q) => q,
                     None => {
@@ -365,21 +365,24 @@ impl Bfq {
             None => self.get_queue(cx, who, false),
         };
         self.core.bind(rq, q);
-        self.core.procs[ioc].x.requests += 1;
-        let x = self.q(q);
+        self.core.procs[ioc].own.requests += 1;
+        let x = self.queue(q);
         if x.redirect.is_none() && x.procs == 1 && !x.pinned {
-            self.qm(q).owner = Some(ioc);
+            self.queue_mut(q).owner = Some(ioc);
             if split {
                 self.resume(cx, ioc, q, kept);
             }
         }
-        if self.q(q).x.just_created && (self.core.burst_size > 0 || self.core.busy_total() == 0) {
+        if self.queue(q).own.just_created
+            && (self.core.burst_size > 0 || self.core.busy_total() == 0)
+        {
             self.handle_burst(cx, q);
         }
         q
     }
 
-    /// A queue for a process: the shared async one, or a new one, which may be merged at once.
+    /// `bfq_get_queue`: a queue for a process: the shared async one, or a new one, which may be
+    /// merged at once.
     fn get_queue(&mut self, cx: &mut Cx, who: Who, after_split: bool) -> QId {
         let Who {
             ioc,
@@ -396,11 +399,11 @@ impl Bfq {
             let fresh = self.fresh(cx);
             self.core.async_queue(group, prio, |core| {
                 let q = core.create(group, prio, false, fresh);
-                Self::date(core.qm(q), cx);
+                Self::date(core.queue_mut(q), cx);
                 q
             })
         };
-        self.qm(q).procs += 1;
+        self.queue_mut(q).procs += 1;
         let q = if sync && !after_split {
             self.adopt_or_merge(cx, ioc, q)
         } else {
@@ -408,14 +411,14 @@ impl Bfq {
         };
         self.core.adopt(ioc, q);
         if after_split && sync {
-            let s = &self.core.procs[ioc].x.saved;
+            let s = &self.core.procs[ioc].own.saved;
             let (listed, large) = (s.in_burst_list, s.in_large_burst);
             if (listed && self.core.large_burst) || large {
-                self.qm(q).in_large_burst = true;
+                self.queue_mut(q).in_large_burst = true;
             } else if listed {
                 self.core.burst_add(q);
             }
-            self.qm(q).x.split_j = cx.jiffies();
+            self.queue_mut(q).own.split_j = cx.jiffies();
         }
         q
     }
@@ -436,17 +439,20 @@ impl Bfq {
         q.last_wr_j = cx.jiffies();
         q.soft_rt_next_start_j = cx.jiffies();
     }
+    /// `bfq_init_bfqq`: a new queue.
     fn make_queue(&mut self, cx: &Cx, group: u32, prio: IoPrio, sync: bool) -> QId {
         let fresh = self.fresh(cx);
         let q = self.core.create(group, prio, sync, fresh);
         let idle = self.idle_class(q);
-        let x = self.core.qm(q);
+        let x = self.core.queue_mut(q);
         x.short_think = sync && !idle;
-        x.x.just_created = sync;
+        x.own.just_created = sync;
         Self::date(x, cx);
         q
     }
 
+    /// `bfq_check_ioprio_change`: a changed priority moves the process to another async queue and
+    /// waits at its sync queue.
     fn follow_prio(&mut self, cx: &mut Cx, ioc: IocId, prio: IoPrio, cgroup: CgroupId) {
         let generation = cx.iocs.get(ioc).prio_gen;
         let p = self.core.procs.at(ioc.idx());
@@ -472,12 +478,12 @@ impl Bfq {
 
     /// A process gives up a queue.
     fn release(&mut self, cx: &Cx, q: QId) {
-        let x = self.q(q);
+        let x = self.queue(q);
         if x.busy && x.sort.is_empty() && self.core.serving != Some(q) {
             self.core.del_busy(q, false, cx.jiffies());
         }
         self.reassign_created(q, None);
-        self.qm(q).procs -= 1;
+        self.queue_mut(q).procs -= 1;
         self.core.free_if_unused(q);
         self.bury();
     }
@@ -486,10 +492,10 @@ impl Bfq {
         while let Some(q) = self.core.freed.pop() {
             self.set_waker(q, None);
             while let Some(w) = {
-                let x = &mut self.core.queues[q as usize].x;
+                let x = &mut self.core.queues[q as usize].own;
                 self.woken_links.pop_front(&mut x.woken)
             } {
-                self.qm(w).x.waker = None;
+                self.queue_mut(w).own.waker = None;
             }
             if self.last_completed == Some(q) {
                 self.last_completed = None;
@@ -502,18 +508,18 @@ impl Bfq {
         self.bury();
     }
 
-    /// Rule 4.15.
+    /// `bfq_exit_bfqq`: the queues of an exiting process lose it; one in service leaves at once.
     fn exit(&mut self, cx: &mut Cx, ioc: IocId) {
-        if let Some(s) = self.core.procs.at(ioc.idx()).x.stable_with.take() {
-            self.qm(s).stable_refs -= 1;
+        if let Some(s) = self.core.procs.at(ioc.idx()).own.stable_with.take() {
+            self.queue_mut(s).stable_refs -= 1;
             self.core.free_if_unused(s);
         }
         for i in [1, 0] {
             let Some(q) = self.core.procs.at(ioc.idx()).queues[i].take() else {
                 continue;
             };
-            if self.q(q).owner == Some(ioc) {
-                self.qm(q).owner = None;
+            if self.queue(q).owner == Some(ioc) {
+                self.queue_mut(q).owner = None;
             }
             if self.core.serving == Some(q) {
                 cx.why(rules::PROCESS_EXITED, || {
@@ -527,7 +533,7 @@ impl Bfq {
         }
         self.tidy();
     }
-    /// A request is over: completed, given back, or merged away.
+    /// `bfq_finish_requeue_request`: a request is over: completed, given back, or merged away.
     fn over(&mut self, cx: &mut Cx, rq: RqId) {
         let Some(q) = self.core.queue_of(rq) else {
             return;
@@ -539,7 +545,7 @@ impl Bfq {
             self.complete(cx, q);
         }
         let ioc = cx.rqs[rq].ioc;
-        self.core.procs.at(ioc.idx()).x.requests -= 1;
+        self.core.procs.at(ioc.idx()).own.requests -= 1;
         self.core.unbind(rq);
         self.tidy();
     }

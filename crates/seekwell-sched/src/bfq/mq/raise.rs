@@ -1,4 +1,4 @@
-//! Weight raising (rule 4.9).
+//! Weight raising: who deserves it, for how long, and what ends it.
 
 use super::{Bfq, WR_COEFF, WR_SOFTRT};
 use crate::bfq::core::{QId, SOFTRT_RATE};
@@ -9,12 +9,13 @@ use crate::cx::Cx;
 const WR_SERVICE: u64 = 120_000;
 
 impl Bfq {
-    /// Rule 4.9.2: how long an interactive queue is raised.
+    /// `bfq_wr_duration`: how long an interactive queue is raised.
     pub(super) fn wr_duration_j(&self) -> u64 {
         let d = self.wr_prod / self.peak_rate.max(1);
         d.clamp(self.spans.wr_shortest, self.spans.wr_longest)
     }
-    /// Rule 4.9.3.
+    /// `bfq_update_bfqq_wr_on_rq_arrival`: a queue becomes busy: is its weight raised, and for how
+    /// long?
     #[allow(clippy::too_many_arguments)]
     pub(super) fn raise(
         &mut self,
@@ -39,9 +40,9 @@ impl Bfq {
             cx.why(rules::QUEUE_RAISED, || {
                 format!("queue {q} is raised: {kind}")
             });
-            let x = self.core.qm(q);
+            let x = self.core.queue_mut(q);
             if interactive {
-                x.x.service_from_wr = 0;
+                x.own.service_from_wr = 0;
                 x.wr_max_j = duration;
                 self.core.set_coeff(q, WR_COEFF);
             } else {
@@ -54,26 +55,26 @@ impl Bfq {
             e.budget = e.budget.min(small);
         } else if interactive {
             self.core.set_coeff(q, WR_COEFF);
-            self.qm(q).wr_max_j = duration;
+            self.queue_mut(q).wr_max_j = duration;
         } else if in_burst {
             cx.why(rules::RAISING_REVOKED, || {
                 format!("queue {q} of a burst is raised no more")
             });
             self.core.set_coeff(q, 1);
         } else if soft_rt {
-            if self.q(q).wr_max_j != rt {
-                let x = self.core.qm(q);
+            if self.queue(q).wr_max_j != rt {
+                let x = self.core.queue_mut(q);
                 x.wr_switch_j = x.last_wr_j;
                 x.wr_max_j = rt;
                 self.core.set_coeff(q, WR_SOFTRT);
             }
-            self.qm(q).last_wr_j = cx.jiffies();
+            self.queue_mut(q).last_wr_j = cx.jiffies();
         }
     }
-    /// Raising ends.
+    /// `bfq_bfqq_end_wr`: raising ends.
     pub(super) fn end_wr(&mut self, cx: &Cx, q: QId) {
         let (j, rt) = (cx.jiffies(), self.spans.wr_rt);
-        let x = self.core.qm(q);
+        let x = self.core.queue_mut(q);
         if x.wr_max_j != rt {
             x.soft_rt_next_start_j = j;
         }
@@ -84,19 +85,20 @@ impl Bfq {
         }
         self.core.set_coeff(q, 1);
     }
-    /// The soft real-time period is over, the interactive one is not.
+    /// `switch_back_to_interactive_wr`: the soft real-time period is over, the interactive one is
+    /// not.
     pub(super) fn back_to_interactive(&mut self, q: QId) {
         let d = self.wr_duration_j();
-        let x = self.core.qm(q);
+        let x = self.core.queue_mut(q);
         x.wr_max_j = d;
         x.last_wr_j = x.wr_switch_j;
         self.core.ent_mut(q).coeff = WR_COEFF;
     }
-    /// Rules 4.9.5 and 2.9, after each dispatch.
+    /// `bfq_update_wr_data`: after each dispatch: the raising may be over; the weight follows.
     pub(super) fn update_raising(&mut self, cx: &mut Cx, q: QId) {
         let (j, rt) = (cx.jiffies(), self.spans.wr_rt);
         if self.core.raised(q) {
-            let x = self.q(q);
+            let x = self.queue(q);
             let in_burst = x.in_large_burst;
             let over = j > x.last_wr_j + x.wr_max_j;
             let still_interactive = x.wr_max_j == rt && j <= x.wr_switch_j + self.wr_duration_j();
@@ -110,8 +112,8 @@ impl Bfq {
                 self.back_to_interactive(q);
                 self.core.ent_mut(q).changed = true;
             }
-            let x = self.q(q);
-            if self.core.raised(q) && x.wr_max_j != rt && x.x.service_from_wr > WR_SERVICE {
+            let x = self.queue(q);
+            if self.core.raised(q) && x.wr_max_j != rt && x.own.service_from_wr > WR_SERVICE {
                 cx.why(rules::ENOUGH_SERVICE, || {
                     format!("queue {q} had enough raised service")
                 });
@@ -120,13 +122,13 @@ impl Bfq {
         }
         let e = self.core.ent(q);
         if (e.weight > e.orig_weight) != e.raised() {
-            let e = self.q(q).ent;
+            let e = self.queue(q).ent;
             self.core.wf.apply_change(e, false);
         }
     }
-    /// Rule 4.9.4.
+    /// `bfq_bfqq_softrt_next_start`: from when on a request makes the queue soft real-time again.
     pub(super) fn softrt_next(&self, cx: &Cx, q: QId) -> u64 {
-        let x = self.q(q);
+        let x = self.queue(q);
         let by_rate = x.last_idle_backlogged_j + cx.hz() * x.service_from_backlogged / SOFTRT_RATE;
         by_rate
             .max(x.soft_rt_next_start_j)

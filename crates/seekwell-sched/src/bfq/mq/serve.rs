@@ -1,4 +1,4 @@
-//! Service: which queue, which request, when a slot ends and what it costs (rules 4.5, 4.7).
+//! Service: which queue, which request, when a slot ends and what it costs.
 
 use super::{Bfq, IDLE_TIMER, MIN_TT};
 use crate::bfq::core::{MIN_ASSIGNED, QId, Reason};
@@ -16,14 +16,14 @@ const SHORT_CHARGE_MS: [u64; 2] = [8, 2];
 const RAISED_IDLE: Nanos = Nanos::from_ms(20);
 
 impl Bfq {
-    /// Rule 4.7: one request, or none.
+    /// `__bfq_dispatch_request`: one request, or none.
     pub(super) fn dispatch_one(&mut self, cx: &mut Cx) -> u32 {
         if let Some(rq) = self.head_links.pop_front(&mut self.heads).map(RqId) {
             cx.why(rules::AT_HEAD, || {
                 "a request at the head goes first".to_owned()
             });
             if let Some(q) = self.core.queue_of(rq) {
-                self.qm(q).dispatched += 1;
+                self.queue_mut(q).dispatched += 1;
                 self.core.in_driver += 1;
                 *self.started.at(rq.idx()) = true;
             }
@@ -40,13 +40,15 @@ impl Bfq {
             return 0;
         }
         let Some(q) = self.select(cx) else { return 0 };
-        let Some(rq) = self.q(q).next else { return 0 };
+        let Some(rq) = self.queue(q).next else {
+            return 0;
+        };
         self.take(cx, q, rq);
         cx.emit(rq, Emit::Tail);
         1
     }
 
-    /// Rules 4.7.2 to 4.7.6: the queue to serve.
+    /// `bfq_select_queue`: the queue to serve, or none if it is to be waited for.
     fn select(&mut self, cx: &mut Cx) -> Option<QId> {
         let mut served = match self.core.serving {
             Some(q) if self.may_expire(cx, q) && !self.must_idle(cx, q) => {
@@ -60,16 +62,17 @@ impl Bfq {
                 Some(q) => q,
                 None => self.take_next(cx)?,
             };
-            let reason = if let Some(next) = self.q(q).next {
+            let reason = if let Some(next) = self.queue(q).next {
                 if self.core.charge(cx, q, next) <= self.core.ent(q).left() {
-                    if self.q(q).waiting {
-                        self.qm(q).waiting = false;
+                    if self.queue(q).waiting {
+                        self.queue_mut(q).waiting = false;
                         cx.disarm(IDLE_TIMER);
                     }
                     return Some(q);
                 }
                 Reason::Exhausted
-            } else if self.q(q).waiting || (self.q(q).dispatched > 0 && self.better_to_idle(cx, q))
+            } else if self.queue(q).waiting
+                || (self.queue(q).dispatched > 0 && self.better_to_idle(cx, q))
             {
                 let donor = self.donor(cx, q);
                 match donor {
@@ -84,19 +87,20 @@ impl Bfq {
             served = None;
         }
     }
+    /// `bfq_set_in_service_queue`: a queue comes into service, its slot begins.
     fn take_next(&mut self, cx: &mut Cx) -> Option<QId> {
         if self.core.busy_total() == 0 {
             return None;
         }
         let j = cx.jiffies();
         let e = self.core.wf.select(j)?;
-        let q = self.core.wf.e(e).queue?;
+        let q = self.core.wf.entity(e).queue?;
         self.core.serving = Some(q);
         self.serving_last_pos = Sector(0);
         self.core.count_assignment();
         let rt = self.spans.wr_rt;
         let raised = self.core.raised(q);
-        let x = self.core.qm(q);
+        let x = self.core.queue_mut(q);
         x.fifo_checked = false;
         if raised && x.wr_max_j == rt && x.last_wr_j < j && x.budget_timeout_j < j {
             // The time a soft real-time queue waited does not count for its raising.
@@ -115,14 +119,14 @@ impl Bfq {
         };
         self.slot_start = cx.now();
         let end = j + self.set.timeout_j.saturating_mul(factor);
-        self.qm(q).budget_timeout_j = end;
+        self.queue_mut(q).budget_timeout_j = end;
         cx.why(rules::IN_SERVICE, || {
             format!("queue {q} comes into service")
         });
         Some(q)
     }
 
-    /// Rule 4.7.7.
+    /// `bfq_dispatch_rq_from_bfqq`: a request of `q` goes to the driver.
     fn take(&mut self, cx: &mut Cx, q: QId, rq: RqId) {
         let cost = self.core.charge(cx, q, rq);
         self.serve(cx, q, cost);
@@ -130,7 +134,7 @@ impl Bfq {
         if serving && std::mem::take(&mut self.wait_dispatch) {
             self.waited = Some(rq);
         }
-        self.qm(q).dispatched += 1;
+        self.queue_mut(q).dispatched += 1;
         self.learn_rate(cx, q, rq);
         self.core.remove(cx, rq);
         self.core.in_driver += 1;
@@ -143,45 +147,46 @@ impl Bfq {
             self.expire(cx, q, false, Reason::Exhausted);
         }
     }
+    /// `bfq_bfqq_served`: `q` got `sectors`.
     fn serve(&mut self, cx: &Cx, q: QId, sectors: u64) {
         let raised = self.core.raised(q);
-        let x = self.qm(q);
+        let x = self.queue_mut(q);
         if x.service_from_backlogged == 0 {
-            x.x.first_io_j = cx.jiffies();
+            x.own.first_io_j = cx.jiffies();
         }
         if raised {
-            x.x.service_from_wr += sectors;
+            x.own.service_from_wr += sectors;
         }
         x.service_from_backlogged += sectors;
         let e = x.ent;
         self.core.wf.serve(e, sectors);
     }
 
-    /// Rule 4.7.8: a request of `q` is done.
+    /// `bfq_completed_request`: a request of `q` is done.
     pub(super) fn complete(&mut self, cx: &mut Cx, q: QId) {
         let now = cx.now().0;
         self.learn_depth(q);
         self.core.in_driver -= 1;
-        let x = self.qm(q);
+        let x = self.queue_mut(q);
         x.dispatched -= 1;
-        x.x.think.last_end = now;
+        x.own.think.last_end = now;
         if x.dispatched == 0 && !x.busy {
             x.budget_timeout_j = cx.jiffies();
             self.core.at_rest(q);
         }
         self.late_completion(cx);
-        self.last_completed = (!self.q(q).shared).then_some(q);
-        let x = self.q(q);
+        self.last_completed = (!self.queue(q).shared).then_some(q);
+        let x = self.queue(q);
         if x.softrt_update
             && x.dispatched == 0
             && x.sort.is_empty()
             && self.core.ent(q).coeff != super::WR_COEFF
         {
-            self.qm(q).soft_rt_next_start_j = self.softrt_next(cx, q);
+            self.queue_mut(q).soft_rt_next_start_j = self.softrt_next(cx, q);
         }
         if self.core.serving == Some(q) {
             if self.must_idle(cx, q) {
-                if self.q(q).dispatched == 0 {
+                if self.queue(q).dispatched == 0 {
                     self.arm(cx, q);
                 }
                 return;
@@ -189,7 +194,7 @@ impl Bfq {
             if self.may_expire(cx, q) {
                 self.expire(cx, q, false, Reason::Timeout);
             } else if self.core.empty(q)
-                && (self.q(q).dispatched == 0 || !self.better_to_idle(cx, q))
+                && (self.queue(q).dispatched == 0 || !self.better_to_idle(cx, q))
             {
                 self.expire(cx, q, false, Reason::NoMore);
             }
@@ -198,9 +203,9 @@ impl Bfq {
             self.schedule(cx);
         }
     }
-    /// Rule 4.7.9.
+    /// `bfq_arm_slice_timer`: the device idles for the empty queue in service.
     fn arm(&mut self, cx: &mut Cx, q: QId) {
-        self.qm(q).waiting = true;
+        self.queue_mut(q).waiting = true;
         let raised = self.core.raised(q);
         let mut wait = self.set.slice_idle;
         if self.seeky(q) && !raised && !self.asymmetric(cx, q) {
@@ -214,10 +219,10 @@ impl Bfq {
         });
         cx.arm(IDLE_TIMER, cx.now() + wait);
     }
-    /// The idle timer fired.
+    /// `bfq_idle_slice_timer_body`: the idle timer fired.
     pub(super) fn idle_over(&mut self, cx: &mut Cx) {
         if let Some(q) = self.core.serving {
-            self.qm(q).waiting = false;
+            self.queue_mut(q).waiting = false;
             if self.budget_timeout(cx, q) {
                 self.expire(cx, q, true, Reason::Timeout);
             } else if self.core.empty(q) {
@@ -227,9 +232,9 @@ impl Bfq {
         self.schedule(cx);
     }
 
-    /// Rule 4.5.1: was the slot slow, and for how many ms is it to be charged?
+    /// `bfq_bfqq_is_slow`: was the slot slow, and for how many ms is it to be charged?
     fn judge(&self, cx: &Cx, q: QId, idled: bool) -> (bool, u64) {
-        if !self.q(q).sync {
+        if !self.queue(q).sync {
             return (false, 0);
         }
         let end = if idled { self.idling_since } else { cx.now() };
@@ -244,7 +249,7 @@ impl Bfq {
         }
         (slow, us / 1000)
     }
-    /// Rule 4.5.2: service in time, for queues that are slow.
+    /// `bfq_bfqq_charge_time`: service in time, for queues that are slow.
     fn charge_time(&mut self, cx: &Cx, q: QId, ms: u64) {
         let timeout_ms = cx.clock().to_ms((cx.hz() / 8).max(1)).max(1);
         let for_time = self.core.tuned_budget * ms.min(timeout_ms) / timeout_ms;
@@ -255,7 +260,7 @@ impl Bfq {
         self.serve(cx, q, more);
     }
 
-    /// Rule 4.5: the end of a slot.
+    /// `bfq_bfqq_expire`: the end of a slot: judgement, charge, budget of the next slot.
     pub(super) fn expire(&mut self, cx: &mut Cx, q: QId, idled: bool, reason: Reason) {
         let (slow, ms) = self.judge(cx, q, idled);
         let e = self.core.ent(q);
@@ -269,13 +274,13 @@ impl Bfq {
         });
         let j = cx.jiffies();
         if self.core.low_latency && !raised {
-            self.qm(q).last_wr_j = j;
+            self.queue_mut(q).last_wr_j = j;
         }
         if self.core.low_latency && self.core.empty(q) {
-            if self.q(q).dispatched == 0 {
-                self.qm(q).soft_rt_next_start_j = self.softrt_next(cx, q);
+            if self.queue(q).dispatched == 0 {
+                self.queue_mut(q).soft_rt_next_start_j = self.softrt_next(cx, q);
             } else {
-                self.qm(q).softrt_update = true;
+                self.queue_mut(q).softrt_update = true;
             }
         }
         self.injected = false;
@@ -283,21 +288,21 @@ impl Bfq {
         self.waited = None;
         self.next_budget(cx, q, reason);
         self.leave(cx, q, reason);
-        let gone = !self.q(q).live;
+        let gone = !self.queue(q).live;
         if gone {
             return;
         }
-        let e = self.q(q).ent;
-        if !self.q(q).busy && !matches!(reason, Reason::Timeout | Reason::Exhausted) {
-            self.qm(q).x.non_blocking = true;
+        let e = self.queue(q).ent;
+        if !self.queue(q).busy && !matches!(reason, Reason::Timeout | Reason::Exhausted) {
+            self.queue_mut(q).own.non_blocking = true;
         } else {
             self.core.ent_mut(q).service = 0;
         }
         self.core.wf.reset_parents(e);
     }
-    /// Rule 4.5.5.
+    /// `__bfq_bfqq_recalc_budget`: the budget of the next slot, by why this one ended.
     fn next_budget(&mut self, cx: &Cx, q: QId, reason: Reason) {
-        let x = self.q(q);
+        let x = self.queue(q);
         let (b, m, top) = (x.max_budget, self.core.min_budget(), self.core.tuned_budget);
         let mut budget = if !x.sync {
             top
@@ -317,18 +322,18 @@ impl Bfq {
         if self.core.budgets_assigned >= MIN_ASSIGNED && self.core.user_budget == 0 {
             budget = budget.min(top);
         }
-        self.qm(q).max_budget = budget;
-        if let Some(next) = self.q(q).next {
+        self.queue_mut(q).max_budget = budget;
+        if let Some(next) = self.queue(q).next {
             let need = self.core.charge(cx, q, next);
             self.core.ent_mut(q).budget = budget.max(need);
         }
     }
-    /// Rule 4.5.7: out of service, requeued or idle.
+    /// `__bfq_bfqq_expire`: out of service, requeued or idle.
     pub(super) fn leave(&mut self, cx: &mut Cx, q: QId, reason: Reason) {
         let j = cx.jiffies();
         let seeky = self.seeky(q);
         let keep = reason == Reason::Preempted && self.needed(cx, q);
-        let x = self.qm(q);
+        let x = self.queue_mut(q);
         x.split |= x.shared && seeky;
         if x.sort.is_empty() && !keep {
             if x.dispatched == 0 {
@@ -341,7 +346,7 @@ impl Bfq {
                 self.core.pos_place(cx, q);
             }
         }
-        let x = self.qm(q);
+        let x = self.queue_mut(q);
         x.waiting = false;
         let e = x.ent;
         cx.disarm(IDLE_TIMER);

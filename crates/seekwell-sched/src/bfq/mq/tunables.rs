@@ -166,11 +166,11 @@ impl Bfq {
         }
         Ok(())
     }
-    /// Rule 4.9.6.
+    /// `bfq_end_wr`: writing 0 to `low_latency` ends all raising.
     fn store_low_latency(&mut self, cx: &mut Cx, on: bool) {
         if !on && self.core.low_latency {
             for q in 0..self.core.queues.len() as u32 {
-                if self.q(q).live && self.core.raised(q) {
+                if self.queue(q).live && self.core.raised(q) {
                     self.end_wr(cx, q);
                 }
             }

@@ -1,4 +1,4 @@
-//! Early queue merge (rule 5.16): processes that work side by side share a queue, until it proves
+//! Early queue merge: processes that work side by side share a queue, until it proves
 //! seeky.
 
 use super::{BfqSq, COOP_FORGIVE, COOP_LIMIT, SlotUser};
@@ -8,8 +8,8 @@ use crate::cx::Cx;
 use seekwell_core::{Bio, IocId, RqId, Sector};
 
 impl BfqSq {
-    /// Rule 5.17: only requests of the process's own queue, as it is after a possible merge; never
-    /// sync into async.
+    /// `bfq_allow_merge`: only requests of the process's own queue, as it is after a possible
+    /// merge; never sync into async.
     pub(super) fn may_merge(&mut self, cx: &mut Cx, rq: RqId, bio: &Bio, ioc: IocId) -> bool {
         let sync = bio.is_sync(cx.queue.era);
         if sync && !cx.rqs[rq].sync {
@@ -56,8 +56,10 @@ impl BfqSq {
     }
 
     fn count_failure(&mut self, q: QId) {
-        let Some(owner) = self.q(q).owner else { return };
-        let p = &mut self.core.procs[owner].x;
+        let Some(owner) = self.queue(q).owner else {
+            return;
+        };
+        let p = &mut self.core.procs[owner].own;
         if p.cooperations >= COOP_LIMIT {
             p.failed += 1;
             if p.failed >= COOP_FORGIVE {
@@ -66,9 +68,9 @@ impl BfqSq {
         }
     }
 
-    /// A queue that works around `at`.
+    /// `bfq_setup_cooperator`: a queue that works around `at`.
     fn partner(&mut self, cx: &Cx, q: QId, at: Sector) -> Option<QId> {
-        if let Some(to) = self.q(q).redirect {
+        if let Some(to) = self.queue(q).redirect {
             return Some(to);
         }
         if let Some(p) = self.core.serving
@@ -78,8 +80,8 @@ impl BfqSq {
             && !self.idle_class(q)
             && (self.class(p) == 0) == (self.class(q) == 0)
             && at.0.abs_diff(self.core.last_position.0) <= CLOSE
-            && self.q(p).sync
-            && self.q(q).sync
+            && self.queue(p).sync
+            && self.queue(q).sync
             && let Some(to) = self.core.arrange(q, p)
         {
             return Some(to);
@@ -87,47 +89,53 @@ impl BfqSq {
         let other = self.close_by(cx, q, at)?;
         self.core.arrange(q, other)
     }
+    /// `bfq_close_cooperator`: a queue whose next request is near.
     fn close_by(&self, _: &Cx, q: QId, at: Sector) -> Option<QId> {
-        if self.idle_class(q) || !self.q(q).sync || self.seeky(q) || self.core.busy_total() == 1 {
+        if self.idle_class(q) || !self.queue(q).sync || self.seeky(q) || self.core.busy_total() == 1
+        {
             return None;
         }
         let other = self.core.nearest(q, at)?;
         let fits = other != q
-            && self.q(other).group == self.q(q).group
-            && self.q(other).sync
+            && self.queue(other).group == self.queue(q).group
+            && self.queue(other).sync
             && !self.seeky(other)
             && (self.class(other) == 0) == (self.class(q) == 0);
         fits.then_some(other)
     }
 
+    /// `bfq_merge_bfqqs`: the process goes over to the queue its own is redirected to.
     fn merge_queues(&mut self, cx: &mut Cx, ioc: IocId, q: QId, into: QId) {
         cx.why(rules::QUEUES_MERGED, || {
             format!("queue {q} joins queue {into}")
         });
         self.save(cx, q);
         self.save(cx, into);
-        let bound = std::mem::take(&mut self.qm(q).io_bound);
-        let t = self.qm(into);
+        let bound = std::mem::take(&mut self.queue_mut(q).io_bound);
+        let t = self.queue_mut(into);
         t.io_bound |= bound;
         t.shared = true;
         t.owner = None;
         self.core.adopt(ioc, into);
-        let x = self.qm(q);
+        let x = self.queue_mut(q);
         x.owner = None;
         x.procs -= 1;
         self.core.free_if_unused(q);
     }
 
-    /// What a process gets back at a split is kept with it, while its queue is still its own.
+    /// `bfq_bfqq_save_state`: what a process gets back at a split is kept with it, while its queue
+    /// is still its own.
     fn save(&mut self, cx: &Cx, q: QId) {
-        let Some(owner) = self.q(q).owner else { return };
-        let x = self.q(q);
+        let Some(owner) = self.queue(q).owner else {
+            return;
+        };
+        let x = self.queue(q);
         let (window, bound, large) = (x.short_think, x.io_bound, x.in_large_burst);
         let spent = cx.jiffies() - x.last_wr_j;
         let (period, listed) = (x.wr_max_j, self.core.in_burst_list(q));
         let raised = self.core.raised(q);
         let full = self.wr_duration_j();
-        let p = &mut self.core.procs[owner].x;
+        let p = &mut self.core.procs[owner].own;
         p.saved_idle_window = window;
         p.saved_io_bound = bound;
         p.saved_large_burst = large;
@@ -142,12 +150,12 @@ impl BfqSq {
         }
     }
 
-    /// A seeky shared queue: its last user keeps it, others get a new one (`None`).
+    /// `bfq_split_bfqq`: the last user keeps a seeky shared queue, others get a new one (`None`).
     pub(super) fn split(&mut self, cx: &mut Cx, ioc: IocId, q: QId) -> Option<QId> {
         cx.why(rules::QUEUE_SPLIT, || {
             format!("a process leaves the seeky queue {q}")
         });
-        let x = self.qm(q);
+        let x = self.queue_mut(q);
         if x.procs == 1 {
             x.shared = false;
             x.split = false;
@@ -155,15 +163,16 @@ impl BfqSq {
         }
         self.core.procs[ioc].queues[1] = None;
         self.core.abandon(q);
-        self.qm(q).procs -= 1;
+        self.queue_mut(q).procs -= 1;
         self.core.free_if_unused(q);
         None
     }
 
+    /// `bfq_bfqq_resume_state`: the state of before the merge, as far as it still makes sense.
     pub(super) fn resume(&mut self, cx: &Cx, ioc: IocId, q: QId) {
-        let p = self.core.procs[ioc].x.clone();
-        self.core.procs[ioc].x.wr_left_j = 0;
-        let x = self.core.qm(q);
+        let p = self.core.procs[ioc].own.clone();
+        self.core.procs[ioc].own.wr_left_j = 0;
+        let x = self.core.queue_mut(q);
         x.short_think = p.saved_idle_window;
         x.io_bound = p.saved_io_bound;
         let (large, busy) = (x.in_large_burst, x.busy);
@@ -174,7 +183,7 @@ impl BfqSq {
             self.core.wr_busy += 1;
         }
         self.core.set_coeff(q, self.set.wr_coeff);
-        let x = self.core.qm(q);
+        let x = self.core.queue_mut(q);
         x.wr_max_j = p.wr_left_j;
         x.last_wr_j = cx.jiffies();
     }

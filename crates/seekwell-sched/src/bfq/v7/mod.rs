@@ -5,8 +5,8 @@
 //! budget, device idling goes by a think time per process and a mean seek distance.
 //!
 //! Two oddities of the original are kept. The test for "slow" is the wrong way round, so fast
-//! queues count as slow (rule 5.11). Writing 0 to `low_latency` takes every busy queue off the
-//! count of raised ones, raised or not (rule 4.9.6).
+//! queues count as slow. Writing 0 to `low_latency` takes every busy queue off the
+//! count of raised ones, raised or not.
 
 mod insert;
 mod merge;
@@ -68,11 +68,11 @@ pub struct V7Proc {
 impl Variant for V7Queue {
     const MQ: bool = false;
     type Proc = V7Proc;
-    /// Rule 5.5: async requests of queues that are not raised cost eleven times their length.
+    /// `bfq_serv_to_charge`: async requests of queues that are not raised cost eleven times their length.
     #[inline]
     fn charge(core: &Core<Self>, cx: &Cx, q: QId, rq: RqId) -> u64 {
         let n = u64::from(cx.rqs[rq].sectors.0);
-        if core.q(q).sync || core.raised(q) {
+        if core.queue(q).sync || core.raised(q) {
             n
         } else {
             11 * n
@@ -189,16 +189,16 @@ impl BfqSq {
         let i = usize::from(slow);
         self.wr_prod = self.device.rate[i] * cx.ms_to_jiffies(self.device.time_ms[i]);
     }
-    fn q(&self, q: QId) -> &Queue<V7Queue> {
-        self.core.q(q)
+    fn queue(&self, q: QId) -> &Queue<V7Queue> {
+        self.core.queue(q)
     }
-    fn qm(&mut self, q: QId) -> &mut Queue<V7Queue> {
-        self.core.qm(q)
+    fn queue_mut(&mut self, q: QId) -> &mut Queue<V7Queue> {
+        self.core.queue_mut(q)
     }
     fn seeky(&self, q: QId) -> bool {
-        self.q(q).x.seek_mean > SEEK_FAR
+        self.queue(q).own.seek_mean > SEEK_FAR
     }
-    /// Rule 5.13: how long an interactive queue is raised.
+    /// `bfq_wr_duration`: how long an interactive queue is raised.
     fn wr_duration_j(&self) -> u64 {
         if self.set.wr_max_time_j > 0 {
             return self.set.wr_max_time_j;
@@ -206,19 +206,20 @@ impl BfqSq {
         self.wr_prod / self.peak_rate.max(1)
     }
     fn cooperations(&self, q: QId) -> u32 {
-        let owner = self.q(q).owner;
-        owner.map_or(0, |o| self.core.procs[o].x.cooperations)
+        let owner = self.queue(q).owner;
+        owner.map_or(0, |o| self.core.procs[o].own.cooperations)
     }
     /// In a large burst, or merged too often: not interactive, not soft real-time.
     fn excluded(&self, q: QId) -> bool {
-        self.q(q).in_large_burst || self.cooperations(q) >= COOP_LIMIT
+        self.queue(q).in_large_burst || self.cooperations(q) >= COOP_LIMIT
     }
+    /// `bfq_bfqq_end_wr`: raising ends.
     fn end_wr(&mut self, q: QId) {
-        if self.q(q).busy {
+        if self.queue(q).busy {
             self.core.wr_busy -= 1;
         }
         self.core.set_coeff(q, 1);
-        self.qm(q).wr_max_j = 0;
+        self.queue_mut(q).wr_max_j = 0;
     }
 
     /// Queue of a process for a request: its own, newly made, or got back after a split.
@@ -227,7 +228,7 @@ impl BfqSq {
         let mut split = false;
         let have = self.core.procs.at(ioc.idx()).queues[usize::from(sync)];
         let q = match have {
-            Some(q) if self.q(q).shared && self.q(q).split => {
+            Some(q) if self.queue(q).shared && self.queue(q).split => {
                 split = true;
                 match self.split(cx, ioc, q) {
                     Some(q) => q,
@@ -238,15 +239,16 @@ impl BfqSq {
             None => self.new_queue(cx, ioc, sync, prio, false),
         };
         // Async queues are kept by their group, so they never have one user only.
-        if self.q(q).procs == 1 && !self.q(q).pinned {
-            self.qm(q).owner = Some(ioc);
+        if self.queue(q).procs == 1 && !self.queue(q).pinned {
+            self.queue_mut(q).owner = Some(ioc);
             if split {
-                self.qm(q).x.just_split = true;
+                self.queue_mut(q).own.just_split = true;
                 self.resume(cx, ioc, q);
             }
         }
         q
     }
+    /// `bfq_get_queue`: a queue for a process: the shared async one, or a new one.
     fn new_queue(
         &mut self,
         cx: &mut Cx,
@@ -260,13 +262,13 @@ impl BfqSq {
         } else {
             self.async_queue(prio)
         };
-        self.qm(q).procs += 1;
+        self.queue_mut(q).procs += 1;
         self.core.adopt(ioc, q);
         if after_split && sync {
-            let p = &self.core.procs[ioc].x;
+            let p = &self.core.procs[ioc].own;
             let (listed, large) = (p.saved_burst_list, p.saved_large_burst);
             if (listed && self.core.large_burst) || large {
-                self.qm(q).in_large_burst = true;
+                self.queue_mut(q).in_large_burst = true;
             } else if listed {
                 self.core.burst_add(q);
             }
@@ -274,9 +276,10 @@ impl BfqSq {
         cx.why(rules::NEW_QUEUE, || format!("a new queue, {q}"));
         q
     }
+    /// `bfq_init_bfqq`: a new queue.
     fn make_queue(&mut self, prio: IoPrio, sync: bool) -> QId {
         let q = self.core.create(0, prio, sync, V7Queue::default());
-        let x = self.core.qm(q);
+        let x = self.core.queue_mut(q);
         x.short_think = sync;
         x.soft_rt_next_start_j = NEVER_J;
         q
@@ -284,11 +287,12 @@ impl BfqSq {
     fn async_queue(&mut self, prio: IoPrio) -> QId {
         self.core.async_queue(0, prio, |core| {
             let q = core.create(0, prio, false, V7Queue::default());
-            core.qm(q).soft_rt_next_start_j = NEVER_J;
+            core.queue_mut(q).soft_rt_next_start_j = NEVER_J;
             q
         })
     }
-    /// A changed priority moves the process to another async queue and waits at its sync queue.
+    /// `bfq_check_ioprio_change`: a changed priority moves the process to another async queue and
+    /// waits at its sync queue.
     fn follow_prio(&mut self, cx: &Cx, ioc: IocId) {
         let c = cx.iocs.get(ioc);
         let p = self.core.procs.at(ioc.idx());
@@ -300,16 +304,16 @@ impl BfqSq {
         let prio = c.effective(cx.queue.era);
         if let Some(old) = old {
             let new = self.async_queue(prio);
-            self.qm(new).procs += 1;
+            self.queue_mut(new).procs += 1;
             self.core.adopt(ioc, new);
-            self.qm(old).procs -= 1;
+            self.queue_mut(old).procs -= 1;
         }
         if let Some(own) = own {
             self.core.set_prio(own, prio);
         }
     }
 
-    /// Rule 5.17: the queues of an exiting process lose it; one in service leaves at once.
+    /// `bfq_exit_bfqq`: the queues of an exiting process lose it; one in service leaves at once.
     fn exit(&mut self, cx: &mut Cx, ioc: IocId) {
         if self.slot_user == SlotUser::Process(ioc) {
             self.slot_user = SlotUser::Gone;
@@ -326,7 +330,7 @@ impl BfqSq {
                 self.schedule(cx);
             }
             self.core.abandon(q);
-            let x = self.qm(q);
+            let x = self.queue_mut(q);
             x.procs -= 1;
             if x.owner == Some(ioc) {
                 x.owner = None;
@@ -398,8 +402,8 @@ impl Scheduler for BfqSq {
         let Some(q) = self.core.procs.at(ioc.idx()).queues[usize::from(sync)] else {
             return MayQueue::May;
         };
-        let x = self.qm(q);
-        if x.waiting && std::mem::take(&mut x.x.may_must) {
+        let x = self.queue_mut(q);
+        if x.waiting && std::mem::take(&mut x.own.may_must) {
             return MayQueue::Must;
         }
         MayQueue::May
@@ -430,9 +434,9 @@ impl Scheduler for BfqSq {
                 let p = self.core.procs.at(ioc.idx());
                 *p = Default::default();
                 p.prio_gen = gen_seen;
-                p.x.last_end_j = cx.jiffies();
+                p.own.last_end_j = cx.jiffies();
                 // A process that just began deserves raising even if its queue is merged before.
-                p.x.wr_left_j = 1;
+                p.own.wr_left_j = 1;
             }
             // A request given back after the exit may have made a queue once more.
             IocEvent::Exit | IocEvent::Release => {

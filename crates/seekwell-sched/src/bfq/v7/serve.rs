@@ -1,4 +1,4 @@
-//! Service: which queue, which request, when a slot ends and what it costs (rules 5.5 to 5.14).
+//! Service: which queue, which request, when a slot ends and what it costs.
 
 use super::insert::enough;
 use super::{BfqSq, IDLE_TIMER, PEAK_SAMPLES, SlotUser};
@@ -20,13 +20,16 @@ const HW_TAG_SAMPLES: u32 = 32;
 const SEEKY_IDLE_MS: u64 = 2;
 
 impl BfqSq {
+    /// `bfq_bfqq_budget_timeout`: the time of the slot is up.
     pub(super) fn budget_timeout(&self, cx: &Cx, q: QId) -> bool {
-        let x = self.q(q);
-        !x.x.budget_new && cx.jiffies() >= x.budget_timeout_j
+        let x = self.queue(q);
+        !x.own.budget_new && cx.jiffies() >= x.budget_timeout_j
     }
+    /// `bfq_may_expire_for_budg_timeout`: a queue that is idled for keeps the device unless most of
+    /// its budget is left.
     fn may_expire(&self, cx: &Cx, q: QId) -> bool {
         let e = self.core.ent(q);
-        (!self.q(q).waiting || e.left() >= e.budget / 3) && self.budget_timeout(cx, q)
+        (!self.queue(q).waiting || e.left() >= e.budget / 3) && self.budget_timeout(cx, q)
     }
     fn queueing(&self) -> bool {
         self.core.hw_tag != 0
@@ -34,48 +37,51 @@ impl BfqSq {
     fn all_engaged_seeky(&self) -> bool {
         self.core.engaged[0] == self.core.engaged[1]
     }
-    /// Rule 5.6: worth keeping in service while empty.
+    /// `bfq_bfqq_may_idle`: worth keeping in service while empty.
     fn must_not_expire(&self, q: QId) -> bool {
-        let x = self.q(q);
+        let x = self.queue(q);
         if !x.sync {
             return false;
         }
         let raised = self.core.raised(q);
         let asymmetric = self.core.wf.weights.varied();
-        let hopeless = x.x.constantly_seeky && self.all_engaged_seeky();
+        let hopeless = x.own.constantly_seeky && self.all_engaged_seeky();
         if self.r5 {
             let idle = x.short_think
                 && !(self.queueing()
                     && (self.core.wr_busy > 0 || (!asymmetric && (self.flash || hopeless))));
             return raised || (x.io_bound && idle);
         }
-        let in_burst = x.in_large_burst && self.queueing() && (self.flash || x.x.constantly_seeky);
+        let in_burst =
+            x.in_large_burst && self.queueing() && (self.flash || x.own.constantly_seeky);
         let boosts = x.io_bound
             && x.short_think
             && !(self.queueing() && (self.core.wr_busy > 0 || self.flash || hopeless));
         !in_burst && (raised || asymmetric || boosts)
     }
+    /// `bfq_bfqq_must_idle`: `q` is empty and worth waiting for.
     fn must_idle(&self, q: QId) -> bool {
         self.core.empty(q) && self.set.slice_idle_j > 0 && self.must_not_expire(q)
     }
 
-    /// Rule 5.7: the queue to serve, or none if it is to be waited for.
+    /// `bfq_select_queue`: the queue to serve, or none if it is to be waited for.
     fn select(&mut self, cx: &mut Cx) -> Option<QId> {
         let Some(q) = self.core.serving else {
             return self.take_next(cx);
         };
         let mut reason = Reason::Timeout;
         if !(self.may_expire(cx, q) && !cx.armed(IDLE_TIMER) && !self.must_idle(q)) {
-            if let Some(next) = self.q(q).next {
+            if let Some(next) = self.queue(q).next {
                 if self.core.charge(cx, q, next) <= self.core.ent(q).left() {
                     if cx.armed(IDLE_TIMER) {
-                        self.qm(q).waiting = false;
+                        self.queue_mut(q).waiting = false;
                         cx.disarm(IDLE_TIMER);
                     }
                     return Some(q);
                 }
                 reason = Reason::Exhausted;
-            } else if cx.armed(IDLE_TIMER) || (self.q(q).dispatched > 0 && self.must_not_expire(q))
+            } else if cx.armed(IDLE_TIMER)
+                || (self.queue(q).dispatched > 0 && self.must_not_expire(q))
             {
                 cx.why(rules::WAITS_FOR_QUEUE, || {
                     format!("the device waits for queue {q}")
@@ -88,17 +94,18 @@ impl BfqSq {
         self.expire(cx, q, false, reason);
         self.take_next(cx)
     }
+    /// `bfq_set_in_service_queue`: a queue comes into service.
     fn take_next(&mut self, cx: &mut Cx) -> Option<QId> {
         if self.core.busy_total() == 0 {
             return None;
         }
         let e = self.core.wf.select(cx.jiffies())?;
-        let q = self.core.wf.e(e).queue?;
+        let q = self.core.wf.entity(e).queue?;
         self.core.serving = Some(q);
         self.core.count_assignment();
-        let x = self.qm(q);
-        x.x.may_must = true;
-        x.x.budget_new = true;
+        let x = self.queue_mut(q);
+        x.own.may_must = true;
+        x.own.budget_new = true;
         x.fifo_checked = false;
         cx.why(rules::IN_SERVICE, || {
             format!("queue {q} comes into service")
@@ -106,12 +113,13 @@ impl BfqSq {
         Some(q)
     }
 
+    /// `bfq_dispatch_requests`: one request, or none.
     pub(super) fn dispatch_one(&mut self, cx: &mut Cx) -> u32 {
         if self.core.busy_total() == 0 {
             return 0;
         }
         let Some(q) = self.select(cx) else { return 0 };
-        let (sync, dispatched) = (self.q(q).sync, self.q(q).dispatched);
+        let (sync, dispatched) = (self.queue(q).sync, self.queue(q).dispatched);
         let others = self.core.busy_total() > 1;
         // v7r5 bounds sync queues as well.
         if !sync || self.r5 {
@@ -133,14 +141,14 @@ impl BfqSq {
             });
             return 0;
         }
-        self.qm(q).waiting = false;
+        self.queue_mut(q).waiting = false;
         self.dispatch_from(cx, q)
     }
 
-    /// Rule 5.8: one request of the chosen queue.
+    /// `bfq_dispatch_request`: one request of the chosen queue.
     fn dispatch_from(&mut self, cx: &mut Cx, q: QId) -> u32 {
         let late = self.core.check_fifo(q, None, cx.jiffies());
-        let Some(rq) = late.or(self.q(q).next) else {
+        let Some(rq) = late.or(self.queue(q).next) else {
             return 0;
         };
         let cost = self.core.charge(cx, q, rq);
@@ -155,47 +163,48 @@ impl BfqSq {
             self.expire(cx, q, false, Reason::Exhausted);
             return 0;
         }
-        let e = self.q(q).ent;
+        let e = self.queue(q).ent;
         self.core.wf.serve(e, cost);
         self.move_out(cx, q, rq);
         self.lower_or_raise(cx, q);
         if self.slot_user == SlotUser::Nobody {
             self.slot_user = SlotUser::Process(cx.rqs[rq].ioc);
         }
-        let one_only = self.idle_class(q) || (!self.q(q).sync && self.set.max_budget_async_rq <= 1);
+        let one_only =
+            self.idle_class(q) || (!self.queue(q).sync && self.set.max_budget_async_rq <= 1);
         if one_only && self.core.busy_total() > 1 {
             self.expire(cx, q, false, Reason::Exhausted);
         }
         1
     }
     fn move_out(&mut self, cx: &mut Cx, q: QId, rq: RqId) {
-        self.qm(q).dispatched += 1;
+        self.queue_mut(q).dispatched += 1;
         self.core.remove(cx, rq);
         cx.emit(rq, Emit::Sorted);
-        if self.q(q).sync {
+        if self.queue(q).sync {
             self.sync_flight += 1;
         }
     }
 
-    /// Rule 5.12 and 2.9: the raising may be over; the weight follows at once.
+    /// `bfq_update_wr_data`: the raising may be over; the weight follows at once.
     fn lower_or_raise(&mut self, cx: &mut Cx, q: QId) {
         let j = cx.jiffies();
         if self.core.raised(q) {
-            let over = j > self.q(q).last_wr_j + self.q(q).wr_max_j;
+            let over = j > self.queue(q).last_wr_j + self.queue(q).wr_max_j;
             if over || self.excluded(q) {
                 cx.why(rules::RAISING_ENDS, || format!("raising of queue {q} ends"));
-                self.qm(q).last_wr_j = j;
+                self.queue_mut(q).last_wr_j = j;
                 self.end_wr(q);
             }
         }
         let e = self.core.ent(q);
         if (e.weight > e.orig_weight) != e.raised() {
-            let e = self.q(q).ent;
+            let e = self.queue(q).ent;
             self.core.wf.apply_change(e, true);
         }
     }
 
-    /// Rule 5.17: everything out, without charge.
+    /// `bfq_forced_dispatch`: everything out, without charge.
     pub(super) fn drain(&mut self, cx: &mut Cx) -> u32 {
         if self.core.busy_total() == 0 {
             return 0;
@@ -206,41 +215,41 @@ impl BfqSq {
         let order: Vec<QId> = self.core.wf.active_queues().collect();
         let mut moved = 0;
         for q in order {
-            while let Some(rq) = self.q(q).next {
+            while let Some(rq) = self.queue(q).next {
                 self.move_out(cx, q, rq);
                 moved += 1;
             }
             let b = self.core.max_budget();
-            self.qm(q).max_budget = b;
-            let e = self.q(q).ent;
+            self.queue_mut(q).max_budget = b;
+            let e = self.queue(q).ent;
             self.core.wf.cleanup_of(e);
         }
         cx.why(rules::DRAIN, || format!("a drain moves {moved} requests"));
         moved
     }
 
-    /// Rule 5.10 and 4.7.8.
+    /// `bfq_completed_request`: a request is done.
     pub(super) fn complete(&mut self, cx: &mut Cx, rq: RqId) {
         let Some(q) = self.core.queue_of(rq) else {
             return;
         };
         self.learn_depth();
         self.core.in_driver -= 1;
-        self.qm(q).dispatched -= 1;
-        if self.q(q).dispatched == 0 && !self.q(q).busy {
+        self.queue_mut(q).dispatched -= 1;
+        if self.queue(q).dispatched == 0 && !self.queue(q).busy {
             self.core.at_rest(q);
         }
-        if self.q(q).sync {
+        if self.queue(q).sync {
             self.sync_flight -= 1;
             let ioc = cx.rqs[rq].ioc;
-            self.core.procs.at(ioc.idx()).x.last_end_j = cx.jiffies();
+            self.core.procs.at(ioc.idx()).own.last_end_j = cx.jiffies();
         }
-        let x = self.q(q);
+        let x = self.queue(q);
         if x.softrt_update && x.dispatched == 0 && x.sort.is_empty() {
-            self.qm(q).soft_rt_next_start_j = self.softrt_next(cx, q);
+            self.queue_mut(q).soft_rt_next_start_j = self.softrt_next(cx, q);
         }
         if self.core.serving == Some(q) {
-            if self.q(q).x.budget_new {
+            if self.queue(q).own.budget_new {
                 self.start_clock(cx, q);
             }
             if self.must_idle(q) {
@@ -248,7 +257,8 @@ impl BfqSq {
                 self.arm(cx, q);
             } else if self.may_expire(cx, q) {
                 self.expire(cx, q, false, Reason::Timeout);
-            } else if self.core.empty(q) && (self.q(q).dispatched == 0 || !self.must_not_expire(q))
+            } else if self.core.empty(q)
+                && (self.queue(q).dispatched == 0 || !self.must_not_expire(q))
             {
                 self.expire(cx, q, false, Reason::NoMore);
             }
@@ -257,29 +267,30 @@ impl BfqSq {
             self.schedule(cx);
         }
     }
-    /// Rule 5.9: a slot's time runs from its first completion.
+    /// `bfq_set_budget_timeout`: a slot's time runs from its first completion.
     fn start_clock(&mut self, cx: &Cx, q: QId) {
         let e = self.core.ent(q);
-        let factor = if self.q(q).wr_max_j == self.set.wr_rt_max_time_j {
+        let factor = if self.queue(q).wr_max_j == self.set.wr_rt_max_time_j {
             1
         } else {
             e.weight / e.orig_weight.max(1)
         };
         self.slot_start = cx.now();
-        let t = self.set.timeout_j[usize::from(self.q(q).sync)];
-        let x = self.qm(q);
-        x.x.budget_new = false;
+        let t = self.set.timeout_j[usize::from(self.queue(q).sync)];
+        let x = self.queue_mut(q);
+        x.own.budget_new = false;
         x.budget_timeout_j = cx.jiffies() + t * factor;
     }
+    /// `bfq_arm_slice_timer`: the device idles for the empty queue in service.
     fn arm(&mut self, cx: &mut Cx, q: QId) {
         match self.slot_user {
             SlotUser::Process(ioc) if cx.alive(ioc) => {}
             _ => return,
         }
-        self.qm(q).waiting = true;
+        self.queue_mut(q).waiting = true;
         let raised = self.core.raised(q);
         let symmetric = !self.core.wf.weights.varied();
-        let x = &self.q(q).x;
+        let x = &self.queue(q).own;
         let hurry = enough(x.seek_samples)
             && ((self.seeky(q) && self.core.ent(q).service > self.core.max_budget() / 8)
                 || x.constantly_seeky)
@@ -297,7 +308,7 @@ impl BfqSq {
         });
         cx.arm_jiffy(IDLE_TIMER, cx.jiffies() + wait_j);
     }
-    /// The idle timer fired.
+    /// `bfq_idle_slice_timer`: the idle timer fired.
     pub(super) fn idle_over(&mut self, cx: &mut Cx) {
         if let Some(q) = self.core.serving {
             if self.budget_timeout(cx, q) {
@@ -309,7 +320,7 @@ impl BfqSq {
         self.schedule(cx);
     }
 
-    /// Rule 5.14.
+    /// `bfq_update_hw_tag`: does the device queue?
     fn learn_depth(&mut self) {
         let c = &mut self.core;
         c.max_in_driver = c.max_in_driver.max(c.in_driver);
@@ -324,10 +335,10 @@ impl BfqSq {
         }
     }
 
-    /// Rule 5.11: the rate of the slot, what it tells of the device, and whether the queue counts
-    /// as slow. `idled`: the slot ended when the idling began.
+    /// `bfq_update_peak_rate`: the rate of the slot, what it tells of the device, and whether the
+    /// queue counts as slow. `idled`: the slot ended when the idling began.
     fn judge(&mut self, cx: &Cx, q: QId, idled: bool, reason: Reason) -> bool {
-        if !self.q(q).sync || self.q(q).x.budget_new {
+        if !self.queue(q).sync || self.queue(q).own.budget_new {
             return false;
         }
         let end = if idled { self.idling_since } else { cx.now() };
@@ -370,7 +381,7 @@ impl BfqSq {
             self.set_speed(cx, false);
         }
     }
-    /// M as it is now, for writes of tunables.
+    /// `bfq_calc_max_budget`: the maximum budget as it is now, for writes of tunables.
     pub(super) fn estimated_budget(&self, cx: &Cx) -> u64 {
         if self.peak_samples < PEAK_SAMPLES {
             return crate::bfq::core::DEFAULT_MAX_BUDGET;
@@ -378,11 +389,11 @@ impl BfqSq {
         sectors_in(self.peak_rate, cx.clock().to_ms(self.set.timeout_j[1]))
     }
 
-    /// The end of a slot: judgement, charge, budget of the next slot.
+    /// `bfq_bfqq_expire`: the end of a slot: judgement, charge, budget of the next slot.
     pub(super) fn expire(&mut self, cx: &mut Cx, q: QId, idled: bool, reason: Reason) {
         let slow = self.judge(cx, q, idled, reason);
         let e = self.core.ent(q);
-        let (ent, left) = (self.q(q).ent, e.left());
+        let (ent, left) = (self.queue(q).ent, e.left());
         if slow || (reason == Reason::Timeout && left >= e.budget / 3) {
             self.core.wf.serve(ent, left);
         }
@@ -391,22 +402,22 @@ impl BfqSq {
             let word = if slow { ", slow" } else { "" };
             format!("queue {q} expires: {}{word}, charged {s}", reason.name())
         });
-        self.qm(q).service_from_backlogged += s;
+        self.queue_mut(q).service_from_backlogged += s;
         if self.seeky(q) && reason == Reason::Timeout {
             self.seeky_for_good(q);
         }
         if reason == Reason::TooIdle && s <= 2 * self.core.ent(q).budget / 10 {
-            self.qm(q).io_bound = false;
+            self.queue_mut(q).io_bound = false;
         }
         let raised = self.core.raised(q);
         if self.core.low_latency && !raised {
-            self.qm(q).last_wr_j = cx.jiffies();
+            self.queue_mut(q).last_wr_j = cx.jiffies();
         }
         if self.core.low_latency && self.set.softrt_rate > 0 && self.core.empty(q) {
-            if self.q(q).dispatched == 0 {
-                self.qm(q).soft_rt_next_start_j = self.softrt_next(cx, q);
+            if self.queue(q).dispatched == 0 {
+                self.queue_mut(q).soft_rt_next_start_j = self.softrt_next(cx, q);
             } else {
-                let x = self.qm(q);
+                let x = self.queue_mut(q);
                 x.soft_rt_next_start_j = NEVER_J;
                 x.softrt_update = true;
             }
@@ -414,25 +425,25 @@ impl BfqSq {
         self.next_budget(cx, q, reason);
         self.leave(cx, q);
     }
-    /// Rule 5.12.
+    /// `bfq_bfqq_softrt_next_start`: from when on a request makes the queue soft real-time again.
     fn softrt_next(&self, cx: &Cx, q: QId) -> u64 {
-        let x = self.q(q);
+        let x = self.queue(q);
         let by_rate = x.last_idle_backlogged_j
             + cx.hz() * x.service_from_backlogged / self.set.softrt_rate.max(1);
         by_rate.max(cx.jiffies() + self.set.slice_idle_j + 4)
     }
-    /// Rule 4.5.5 as v7 has it.
+    /// `__bfq_bfqq_recalc_budget`: the budget of the next slot, by why this one ended.
     fn next_budget(&mut self, cx: &Cx, q: QId, reason: Reason) {
         let (b, m, top) = (
-            self.q(q).max_budget,
+            self.queue(q).max_budget,
             self.core.min_budget(),
             self.core.tuned_budget,
         );
-        let mut budget = if !self.q(q).sync {
+        let mut budget = if !self.queue(q).sync {
             top
         } else {
             match reason {
-                Reason::TooIdle if self.q(q).dispatched > 0 => (2 * b).min(top),
+                Reason::TooIdle if self.queue(q).dispatched > 0 => (2 * b).min(top),
                 Reason::TooIdle if b > 5 * m => b - 4 * m,
                 Reason::TooIdle => m,
                 Reason::Timeout => (2 * b).min(top),
@@ -445,18 +456,18 @@ impl BfqSq {
         {
             budget = budget.min(top);
         }
-        self.qm(q).max_budget = budget;
-        let need = self.q(q).next.map_or(0, |n| self.core.charge(cx, q, n));
+        self.queue_mut(q).max_budget = budget;
+        let need = self.queue(q).next.map_or(0, |n| self.core.charge(cx, q, n));
         self.core.ent_mut(q).budget = budget.max(need);
     }
-    /// Out of service: requeued, or idle.
+    /// `__bfq_bfqq_expire`: out of service: requeued, or idle.
     pub(super) fn leave(&mut self, cx: &mut Cx, q: QId) {
         let j = cx.jiffies();
         self.slot_user = SlotUser::Nobody;
         self.core.serving = None;
         cx.disarm(IDLE_TIMER);
         let seeky = self.seeky(q);
-        let x = self.qm(q);
+        let x = self.queue_mut(q);
         x.waiting = false;
         x.split |= x.shared && seeky;
         if x.sort.is_empty() {

@@ -258,11 +258,11 @@ impl BfqSq {
         Ok(())
     }
 
-    /// Rule 4.9.6, with its oddity: every busy queue leaves the count of raised ones.
+    /// Writing 0 to `low_latency`, with its oddity: every busy queue leaves the count of raised ones.
     fn store_low_latency(&mut self, on: bool) {
         if !on && self.core.low_latency {
             for q in 0..self.core.queues.len() as u32 {
-                if self.q(q).live {
+                if self.queue(q).live {
                     self.end_wr(q);
                 }
             }

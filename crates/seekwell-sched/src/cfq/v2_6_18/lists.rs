@@ -8,15 +8,16 @@ use seekwell_core::Class;
 
 impl Cfq18 {
     pub(super) fn leave_list(&mut self, q: u32) {
-        if let Some(l) = self.f.qm(q).list.take() {
+        if let Some(l) = self.flat.queue_mut(q).list.take() {
             self.links.remove(&mut self.lists[l as usize], q);
         }
     }
 
-    /// 9.2.
+    /// `cfq_resort_rr_list`: onto the list of its class and state, by the time of last service;
+    /// `preempted`: before its last.
     pub(super) fn resort(&mut self, q: u32, preempted: bool) {
         self.leave_list(q);
-        let x = self.f.q(q);
+        let x = self.flat.queue(q);
         let at = match x.class {
             Class::Rt => CUR,
             Class::Idle => IDLE,
@@ -37,7 +38,7 @@ impl Cfq18 {
             // Behind those served before it; one that was never served goes behind its like.
             let mut behind = last;
             while let Some(i) = behind {
-                let theirs = self.f.queues[i as usize].served;
+                let theirs = self.flat.queues[i as usize].served;
                 if theirs == 0 || theirs < served {
                     break;
                 }
@@ -48,10 +49,11 @@ impl Cfq18 {
                 None => self.links.push_front(list, q),
             }
         }
-        self.f.qm(q).list = Some(at);
+        self.flat.queue_mut(q).list = Some(at);
     }
 
-    /// 9.4: moves the list of the next level to the one being served. False: all are empty.
+    /// `cfq_get_next_prio_level`: moves the list of the next level to the one being served. False:
+    /// all are empty.
     pub(super) fn next_level(&mut self) -> bool {
         let mut wrapped = false;
         let found = loop {
@@ -72,7 +74,7 @@ impl Cfq18 {
         let mut list = std::mem::take(&mut self.lists[found]);
         let mut at = list.first();
         while let Some(q) = at {
-            self.f.qm(q).list = Some(CUR);
+            self.flat.queue_mut(q).list = Some(CUR);
             at = self.links.next(q);
         }
         self.links.append(&mut self.lists[CUR as usize], &mut list);
@@ -88,6 +90,8 @@ impl Cfq18 {
         true
     }
 
+    /// `cfq_get_next_queue`: the queue whose turn it is: by level, else a busy one, else IDLE after
+    /// its grace.
     pub(super) fn first_served(&mut self, cx: &mut Cx) -> Option<u32> {
         if !self.lists[CUR as usize].is_empty() || self.next_level() {
             return self.lists[CUR as usize].first();
@@ -96,7 +100,7 @@ impl Cfq18 {
             return Some(q);
         }
         let q = self.lists[IDLE as usize].first()?;
-        let end = self.f.last_end_any + cx.hz() / 10;
+        let end = self.flat.last_end_any + cx.hz() / 10;
         if cx.jiffies() < end {
             cx.arm_jiffy(GRACE_TIMER, end);
             cx.why_text(rules::IDLE_GRACE, "grace: IDLE requests wait");

@@ -27,7 +27,7 @@ const LISTS: usize = 11;
 /// CFQ of 2.6.18.
 #[derive(Debug)]
 pub(super) struct Cfq18 {
-    f: Flat,
+    flat: Flat,
     lists: [List; LISTS],
     links: Links,
     /// Async queues, the newest last.
@@ -44,7 +44,7 @@ impl Cfq18 {
     /// With the kernel's defaults.
     pub fn new(cx: &Cx) -> Self {
         Cfq18 {
-            f: Flat::new(cx, Version::V2_6_18),
+            flat: Flat::new(cx, Version::V2_6_18),
             lists: [List::new(); LISTS],
             links: Links::new(),
             async_queues: Vec::new(),
@@ -55,56 +55,64 @@ impl Cfq18 {
     }
 
     fn remove_request(&mut self, cx: &Cx, rq: RqId) {
-        let q = self.f.queue_of(rq);
-        self.f.remove_request(cx, rq);
-        if self.f.q(q).busy && self.f.q(q).held.is_empty() {
+        let q = self.flat.queue_of(rq);
+        self.flat.remove_request(cx, rq);
+        if self.flat.queue(q).busy && self.flat.queue(q).held.is_empty() {
             self.leave_list(q);
-            self.f.qm(q).busy = false;
-            self.f.busy -= 1;
+            self.flat.queue_mut(q).busy = false;
+            self.flat.busy -= 1;
         }
     }
 
-    /// 9.3: to the dispatch list, whose tail tells where the next search starts.
+    /// `cfq_dispatch_insert`: moves `rq` to the dispatch list, whose tail tells where the next
+    /// search starts.
     fn move_request(&mut self, cx: &mut Cx, rq: RqId) {
-        let q = self.f.queue_of(rq);
-        let next = self.f.find_next(cx, q, rq);
-        self.f.qm(q).held.next = next;
+        let q = self.flat.queue_of(rq);
+        let next = self.flat.find_next(cx, q, rq);
+        self.flat.queue_mut(q).held.next = next;
         self.remove_request(cx, rq);
-        self.f.send(cx, rq);
+        self.flat.send(cx, rq);
         if let Some(tail) = cx.out.last() {
-            self.f.head = cx.rqs[tail].end();
+            self.flat.head = cx.rqs[tail].end();
         }
     }
 
+    /// `cfq_add_rq_rb`: the sorted insertion. A request that starts at the same sector is sent off
+    /// at once.
     fn sort_in(&mut self, cx: &mut Cx, q: u32, rq: RqId) {
         let start = cx.rqs[rq].sector;
-        while let Some(alias) = self.f.t.nodes.find(&self.f.q(q).held.sorted, start) {
+        while let Some(alias) = self
+            .flat
+            .tables
+            .nodes
+            .find(&self.flat.queue(q).held.sorted, start)
+        {
             cx.why_text(
                 rules::ALIAS_EVICTED,
                 "a second request at its start sector sends it off",
             );
             self.move_request(cx, RqId(alias));
         }
-        let held = &mut self.f.queues[q as usize].held;
-        self.f.t.nodes.insert(&mut held.sorted, rq.0, start);
-        if !self.f.q(q).busy {
-            self.f.qm(q).busy = true;
-            self.f.busy += 1;
+        let held = &mut self.flat.queues[q as usize].held;
+        self.flat.tables.nodes.insert(&mut held.sorted, rq.0, start);
+        if !self.flat.queue(q).busy {
+            self.flat.queue_mut(q).busy = true;
+            self.flat.busy += 1;
             self.resort(q, false);
         }
-        let next = self.f.choose(cx, self.f.q(q).held.next, Some(rq));
-        self.f.qm(q).held.next = next;
+        let next = self.flat.choose(cx, self.flat.queue(q).held.next, Some(rq));
+        self.flat.queue_mut(q).held.next = next;
     }
 
     fn apply_prio(&mut self, cx: &Cx, q: u32, ioc: IocId) {
-        if self.f.apply_prio(cx, q, ioc) && self.f.q(q).busy {
+        if self.flat.apply_prio(cx, q, ioc) && self.flat.queue(q).busy {
             self.resort(q, false);
         }
     }
 
     /// Does the queue fit a task's ioprio, as the kernel's table of queues looks it up?
     fn fits(&self, cx: &Cx, q: u32, ioc: IocId) -> bool {
-        let (x, want) = (self.f.q(q), cx.iocs.get(ioc).ioprio);
+        let (x, want) = (self.flat.queue(q), cx.iocs.get(ioc).ioprio);
         want.class == Class::None || (want.class, want.level) == (x.class, x.level)
     }
 
@@ -119,7 +127,7 @@ impl Cfq18 {
         if !sync {
             return self.find_async(cx, ioc);
         }
-        self.f
+        self.flat
             .ctx
             .queue(ioc, true)
             .filter(|q| self.fits(cx, *q, ioc))
@@ -130,24 +138,24 @@ impl Cfq18 {
         let q = match self.find_async(cx, ioc) {
             Some(q) => q,
             None => {
-                let q = self.f.new_queue(cx, false, ioc);
+                let q = self.flat.new_queue(cx, false, ioc);
                 self.async_queues.push(q);
                 q
             }
         };
-        self.f.qm(q).refs += 1;
+        self.flat.queue_mut(q).refs += 1;
         q
     }
 
     fn put(&mut self, cx: &mut Cx, q: u32) {
-        if !self.f.unref(q) {
+        if !self.flat.unref(q) {
             return;
         }
-        if self.f.active == Some(q) {
+        if self.flat.active == Some(q) {
             self.expire(cx, q, false);
         }
         self.async_queues.retain(|i| *i != q);
-        self.f.free(q);
+        self.flat.free(q);
     }
 }
 
@@ -156,18 +164,18 @@ const fn is_sync(op: Op) -> bool {
 }
 
 impl Scheduler for Cfq18 {
-    /// 9.9.
+    /// `cfq_insert_request`: a request comes in.
     fn insert(&mut self, cx: &mut Cx, rq: RqId, _: Insert) {
-        let q = self.f.queue_of(rq);
+        let q = self.flat.queue_of(rq);
         let ioc = cx.rqs[rq].ioc;
         self.apply_prio(cx, q, ioc);
         self.sort_in(cx, q, rq);
-        let held = &mut self.f.queues[q as usize].held;
-        self.f.t.links.push_back(&mut held.fifo, rq.0);
-        let active = self.f.active;
+        let held = &mut self.flat.queues[q as usize].held;
+        self.flat.tables.links.push_back(&mut held.fifo, rq.0);
+        let active = self.flat.active;
         if !is_sync(cx.rqs[rq].op) {
             if let Some(a) = active
-                && self.f.ctx.is_active(ioc)
+                && self.flat.ctx.is_active(ioc)
                 && cx.armed(IDLE_TIMER)
             {
                 cx.why_text(
@@ -180,20 +188,20 @@ impl Scheduler for Cfq18 {
             }
             return;
         }
-        self.f.statistics(cx, rq, ioc);
-        self.f.update_idle_window(cx, q, ioc);
+        self.flat.statistics(cx, rq, ioc);
+        self.flat.update_idle_window(cx, q, ioc);
         let Some(a) = active else { return };
         if a == q {
-            if self.f.q(q).wait_request {
+            if self.flat.queue(q).wait_request {
                 cx.why_text(
                     rules::AWAITED_REQUEST,
                     "the awaited request: the idle wait ends",
                 );
-                self.f.qm(q).must_dispatch = true;
+                self.flat.queue_mut(q).must_dispatch = true;
                 cx.disarm(IDLE_TIMER);
                 cx.run_queue();
             }
-        } else if self.f.q(a).is_idle() && !self.f.q(q).is_idle() {
+        } else if self.flat.queue(a).is_idle() && !self.flat.queue(q).is_idle() {
             cx.why(rules::PREEMPTION, || {
                 format!("queue {q} preempts the IDLE class")
             });
@@ -201,41 +209,45 @@ impl Scheduler for Cfq18 {
         }
     }
     fn dispatch(&mut self, cx: &mut Cx, _: u16, force: bool) -> u32 {
-        match (self.f.busy, force) {
+        match (self.flat.busy, force) {
             (0, _) => 0,
             (_, true) => self.drain(cx),
             (_, false) => self.dispatch_rounds(cx),
         }
     }
     fn has_work(&self, _: &Cx, _: u16) -> bool {
-        self.f.busy > 0
+        self.flat.busy > 0
     }
 
     fn find_front(&mut self, cx: &mut Cx, bio: &Bio, ioc: IocId) -> Option<RqId> {
         let q = self.find_queue(cx, ioc, is_sync(bio.op))?;
-        let found = self.f.t.nodes.find(&self.f.q(q).held.sorted, bio.end())?;
+        let found = self
+            .flat
+            .tables
+            .nodes
+            .find(&self.flat.queue(q).held.sorted, bio.end())?;
         Some(RqId(found))
     }
     fn merged(&mut self, cx: &mut Cx, rq: RqId, kind: MergeKind) {
         if kind == MergeKind::Front {
-            let q = self.f.queue_of(rq);
-            let held = &mut self.f.queues[q as usize].held;
-            self.f.t.nodes.remove(&mut held.sorted, rq.0);
+            let q = self.flat.queue_of(rq);
+            let held = &mut self.flat.queues[q as usize].held;
+            self.flat.tables.nodes.remove(&mut held.sorted, rq.0);
             self.sort_in(cx, q, rq);
         }
     }
     fn joined(&mut self, cx: &mut Cx, kept: RqId, gone: RqId) {
-        let q = self.f.queue_of(kept);
-        if self.f.q(q).held.next == Some(gone) {
-            self.f.qm(q).held.next = Some(kept);
+        let q = self.flat.queue_of(kept);
+        if self.flat.queue(q).held.next == Some(gone) {
+            self.flat.queue_mut(q).held.next = Some(kept);
         }
         self.remove_request(cx, gone);
     }
     fn former(&mut self, _: &Cx, rq: RqId) -> Option<RqId> {
-        self.f.t.nodes.prev(rq.0).map(RqId)
+        self.flat.tables.nodes.prev(rq.0).map(RqId)
     }
     fn latter(&mut self, _: &Cx, rq: RqId) -> Option<RqId> {
-        self.f.t.nodes.next(rq.0).map(RqId)
+        self.flat.tables.nodes.next(rq.0).map(RqId)
     }
 
     fn may_queue(&mut self, cx: &mut Cx, bio: &Bio, ioc: IocId) -> MayQueue {
@@ -243,67 +255,67 @@ impl Scheduler for Cfq18 {
             return MayQueue::May;
         };
         self.apply_prio(cx, q, ioc);
-        self.f.may_queue(q)
+        self.flat.may_queue(q)
     }
     fn prepare(&mut self, cx: &mut Cx, rq: RqId) {
         let (ioc, sync) = (cx.rqs[rq].ioc, is_sync(cx.rqs[rq].op));
-        self.f.meet(cx, ioc);
-        let q = match self.f.ctx.queue(ioc, sync) {
+        self.flat.meet(cx, ioc);
+        let q = match self.flat.ctx.queue(ioc, sync) {
             Some(q) => q,
             None => {
                 let q = if sync {
-                    let q = self.f.new_queue(cx, true, ioc);
-                    self.f.qm(q).refs += 1;
+                    let q = self.flat.new_queue(cx, true, ioc);
+                    self.flat.queue_mut(q).refs += 1;
                     q
                 } else {
                     self.async_queue(cx, ioc)
                 };
-                self.f.ctx.at(ioc).queue[sync as usize] = q;
+                self.flat.ctx.at(ioc).queue[sync as usize] = q;
                 q
             }
         };
-        self.f.own(rq, q);
+        self.flat.own(rq, q);
     }
     fn finish(&mut self, cx: &mut Cx, rq: RqId) {
-        if let Some(q) = self.f.disown(rq) {
+        if let Some(q) = self.flat.disown(rq) {
             self.put(cx, q);
         }
     }
     fn activate(&mut self, _: &mut Cx, _: RqId) {
-        self.f.activate();
+        self.flat.activate();
     }
     fn deactivate(&mut self, _: &mut Cx, _: RqId) {
-        self.f.in_driver -= 1;
+        self.flat.in_driver -= 1;
     }
 
-    /// 9.10.
+    /// `cfq_completed_request`: a request is done.
     fn completed(&mut self, cx: &mut Cx, rq: RqId) {
         let now = cx.jiffies();
-        let q = self.f.queue_of(rq);
+        let q = self.flat.queue_of(rq);
         let (ioc, sync) = (cx.rqs[rq].ioc, is_sync(cx.rqs[rq].op));
-        self.f.in_driver -= 1;
-        let x = self.f.qm(q);
+        self.flat.in_driver -= 1;
+        let x = self.flat.queue_mut(q);
         x.dispatched -= 1;
         let again = x.dispatched == 0 && x.busy;
         if again {
             x.served = now;
         }
         if !x.is_idle() {
-            self.f.last_end_any = now;
+            self.flat.last_end_any = now;
         }
-        self.f.sync_flight -= u32::from(self.f.q(q).sync);
+        self.flat.sync_flight -= u32::from(self.flat.queue(q).sync);
         if again {
             self.resort(q, false);
         }
         if sync {
-            self.f.ctx.at(ioc).think.last_end = now;
+            self.flat.ctx.at(ioc).think.last_end = now;
         }
-        if self.f.active == Some(q) {
-            let x = self.f.q(q);
+        if self.flat.active == Some(q) {
+            let x = self.flat.queue(q);
             if now > x.slice_end {
                 self.expire(cx, q, false);
-            } else if sync && x.held.is_empty() && !self.f.arm(cx, q) {
-                self.f.kick(cx);
+            } else if sync && x.held.is_empty() && !self.flat.arm(cx, q) {
+                self.flat.kick(cx);
             }
         }
     }
@@ -316,25 +328,25 @@ impl Scheduler for Cfq18 {
     }
     fn ioc_event(&mut self, cx: &mut Cx, ioc: IocId, what: IocEvent) {
         match what {
-            IocEvent::Attach => self.f.ctx.attach(ioc),
-            IocEvent::Release => self.f.ctx.release(ioc),
+            IocEvent::Attach => self.flat.ctx.attach(ioc),
+            IocEvent::Release => self.flat.ctx.release(ioc),
             // The async queue is switched at once, the sync queue at its next request.
             IocEvent::Prio => {
-                if let Some(old) = self.f.ctx.queue(ioc, false) {
-                    self.f.ctx.at(ioc).queue[0] = self.async_queue(cx, ioc);
+                if let Some(old) = self.flat.ctx.queue(ioc, false) {
+                    self.flat.ctx.at(ioc).queue[0] = self.async_queue(cx, ioc);
                     self.put(cx, old);
                 }
-                if let Some(q) = self.f.ctx.queue(ioc, true) {
-                    self.f.qm(q).prio_changed = true;
+                if let Some(q) = self.flat.ctx.queue(ioc, true) {
+                    self.flat.queue_mut(q).prio_changed = true;
                 }
             }
             IocEvent::Exit => {
                 for kind in [0, 1] {
-                    let q = std::mem::replace(&mut self.f.ctx.at(ioc).queue[kind], NONE);
+                    let q = std::mem::replace(&mut self.flat.ctx.at(ioc).queue[kind], NONE);
                     if q == NONE {
                         continue;
                     }
-                    if self.f.active == Some(q) {
+                    if self.flat.active == Some(q) {
                         cx.why_text(
                             rules::PROCESS_EXITED,
                             "the process of the active queue has exited",
@@ -349,32 +361,32 @@ impl Scheduler for Cfq18 {
     }
 
     fn tunables(&self) -> &'static [Tunable] {
-        self.f.set.tunables()
+        self.flat.set.tunables()
     }
     fn show(&self, cx: &Cx, name: &str) -> Option<String> {
-        self.f.set.show(cx, name)
+        self.flat.set.show(cx, name)
     }
     fn store(&mut self, cx: &mut Cx, name: &str, text: &str) -> Result<(), StoreError> {
-        self.f.set.store(cx, name, text)
+        self.flat.set.store(cx, name, text)
     }
     fn check(&self, cx: &Cx) {
-        self.f.check(cx);
+        self.flat.check(cx);
         for (l, list) in self.lists.iter().enumerate() {
             for q in self.links.iter(list) {
                 assert_eq!(
-                    self.f.q(q).list,
+                    self.flat.queue(q).list,
                     Some(l as u8),
                     "cfq: queue {q} on list {l}"
                 );
                 assert!(
-                    self.f.q(q).busy,
+                    self.flat.queue(q).busy,
                     "cfq: a queue without requests is on list {l}"
                 );
             }
         }
         let listed: usize = self.lists.iter().map(List::len).sum();
         assert_eq!(
-            listed, self.f.busy as usize,
+            listed, self.flat.busy as usize,
             "cfq: queues with requests are on lists"
         );
         assert!(
@@ -383,6 +395,6 @@ impl Scheduler for Cfq18 {
         );
     }
     fn state(&self, cx: &Cx, out: &mut String) {
-        self.f.describe(cx, out);
+        self.flat.describe(cx, out);
     }
 }

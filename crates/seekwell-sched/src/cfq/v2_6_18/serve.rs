@@ -7,47 +7,49 @@ use crate::cx::Cx;
 use seekwell_core::RqId;
 
 impl Cfq18 {
+    /// `__cfq_set_active_queue`: `q` is active from now on and begins a slice.
     pub(super) fn activate_queue(&mut self, cx: &mut Cx, q: u32) {
         cx.disarm(GRACE_TIMER);
-        let x = self.f.qm(q);
+        let x = self.flat.queue_mut(q);
         x.slice_end = 0;
         x.must_alloc_slice = false;
         x.fifo_checked = false;
-        self.f.active = Some(q);
+        self.flat.active = Some(q);
         cx.why(rules::QUEUE_ACTIVATED, || {
             format!("queue {q} becomes active")
         });
     }
 
-    /// 9.8.
+    /// `__cfq_slice_expired`: the slice of `q` ends.
     pub(super) fn expire(&mut self, cx: &mut Cx, q: u32, preempted: bool) {
-        if self.f.q(q).wait_request {
+        if self.flat.queue(q).wait_request {
             cx.disarm(IDLE_TIMER);
         }
-        if !preempted && self.f.q(q).dispatched == 0 {
-            self.f.qm(q).served = cx.jiffies();
-            self.f.kick(cx);
+        if !preempted && self.flat.queue(q).dispatched == 0 {
+            self.flat.queue_mut(q).served = cx.jiffies();
+            self.flat.kick(cx);
         }
-        let x = self.f.qm(q);
+        let x = self.flat.queue_mut(q);
         x.must_dispatch = false;
         x.wait_request = false;
         cx.why(rules::SLICE_EXPIRED, || {
             format!("the slice of queue {q} ends")
         });
-        if self.f.q(q).busy {
+        if self.flat.queue(q).busy {
             self.resort(q, preempted);
         }
-        if self.f.active == Some(q) {
-            self.f.active = None;
+        if self.flat.active == Some(q) {
+            self.flat.active = None;
         }
-        self.f.ctx.deactivate();
+        self.flat.ctx.deactivate();
         self.dispatch_slice = 0;
     }
 
-    /// 9.6.
+    /// `cfq_select_queue`: the queue to dispatch from, which becomes active. `None`: nothing goes
+    /// now.
     pub(super) fn select(&mut self, cx: &mut Cx) -> Option<u32> {
-        if let Some(a) = self.f.active {
-            let x = self.f.q(a);
+        if let Some(a) = self.flat.active {
+            let x = self.flat.queue(a);
             if !x.must_dispatch && cx.jiffies() > x.slice_end {
                 cx.why(rules::SLICE_USED, || {
                     format!("the slice of queue {a} is used up")
@@ -62,7 +64,7 @@ impl Cfq18 {
                     format!("queue {a} has requests in the driver")
                 });
                 return None;
-            } else if x.sync && self.f.arm(cx, a) {
+            } else if x.sync && self.flat.arm(cx, a) {
                 return None;
             }
             self.expire(cx, a, false);
@@ -70,23 +72,23 @@ impl Cfq18 {
         let q = self.first_served(cx);
         match q {
             Some(q) => self.activate_queue(cx, q),
-            None => self.f.active = None,
+            None => self.flat.active = None,
         }
         q
     }
 
-    /// 9.7: the oldest request, if it has expired; until one was found in this slice.
+    /// `cfq_check_fifo`: the oldest request, if it has expired; until one was found in this slice.
     pub(super) fn expired_head(&mut self, cx: &mut Cx, q: u32) -> Option<RqId> {
-        let x = self.f.q(q);
+        let x = self.flat.queue(q);
         if x.fifo_checked {
             return None;
         }
         let (head, sync) = (RqId(x.held.fifo.first()?), x.sync);
         let start = cx.clock().jiffies(cx.rqs[head].start);
-        if cx.jiffies() <= start + self.f.set.fifo_expire_j[sync as usize] {
+        if cx.jiffies() <= start + self.flat.set.fifo_expire_j[sync as usize] {
             return None;
         }
-        self.f.qm(q).fifo_checked = true;
+        self.flat.queue_mut(q).fifo_checked = true;
         cx.why_text(
             rules::FIFO_EXPIRED,
             "the oldest request of the queue has expired",
@@ -94,23 +96,24 @@ impl Cfq18 {
         Some(head)
     }
 
-    /// 9.7.
+    /// `cfq_dispatch_requests`: rounds of up to quantum requests, until a queue that is idled for
+    /// has had one.
     pub(super) fn dispatch_rounds(&mut self, cx: &mut Cx) -> u32 {
         let (mut moved, mut previous) = (0, None);
         while let Some(q) = self.select(cx) {
             if previous == Some(q) {
                 break;
             }
-            let x = self.f.qm(q);
+            let x = self.flat.queue_mut(q);
             x.must_dispatch = false;
             x.wait_request = false;
             let limit = match x.is_idle() {
                 true => 1,
-                false => self.f.set.quantum,
+                false => self.flat.set.quantum,
             };
             cx.disarm(IDLE_TIMER);
             moved += self.round(cx, q, limit);
-            if self.f.q(q).idle_window && self.f.active.is_some() {
+            if self.flat.queue(q).idle_window && self.flat.active.is_some() {
                 break;
             }
             previous = Some(q);
@@ -118,48 +121,51 @@ impl Cfq18 {
         moved
     }
 
+    /// `__cfq_dispatch_requests`: up to `limit` requests of one queue.
     pub(super) fn round(&mut self, cx: &mut Cx, q: u32, limit: u64) -> u32 {
         let mut moved = 0;
-        while let Some(rq) = self.expired_head(cx, q).or(self.f.q(q).held.next) {
+        while let Some(rq) = self.expired_head(cx, q).or(self.flat.queue(q).held.next) {
             let ioc = cx.rqs[rq].ioc;
             self.move_request(cx, rq);
             self.dispatch_slice += 1;
-            self.f.ctx.activate(ioc);
+            self.flat.ctx.activate(ioc);
             moved += 1;
-            if u64::from(moved) >= limit || self.f.q(q).held.is_empty() {
+            if u64::from(moved) >= limit || self.flat.queue(q).held.is_empty() {
                 break;
             }
         }
-        if self.f.q(q).slice_end == 0 {
-            let end = self.f.slice_end_of(cx, q);
-            self.f.qm(q).slice_end = end;
+        if self.flat.queue(q).slice_end == 0 {
+            let end = self.flat.slice_end_of(cx, q);
+            self.flat.queue_mut(q).slice_end = end;
         }
-        let x = self.f.q(q);
-        let spent = !x.sync && self.dispatch_slice >= self.f.set.max_requests(x.level);
+        let x = self.flat.queue(q);
+        let spent = !x.sync && self.dispatch_slice >= self.flat.set.max_requests(x.level);
         if spent || x.is_idle() || !x.idle_window {
             self.expire(cx, q, false);
         }
         moved
     }
 
+    /// `cfq_forced_dispatch`: everything out, list by list.
     pub(super) fn drain(&mut self, cx: &mut Cx) -> u32 {
         let mut moved = 0;
         let order = (0..LEVELS).chain([BUSY as usize, CUR as usize, IDLE as usize]);
         for list in order {
             // A queue leaves its list with its last request.
             while let Some(q) = self.lists[list].first() {
-                while let Some(rq) = self.f.q(q).held.next {
+                while let Some(rq) = self.flat.queue(q).held.next {
                     self.move_request(cx, rq);
                     moved += 1;
                 }
             }
         }
-        if let Some(a) = self.f.active {
+        if let Some(a) = self.flat.active {
             self.expire(cx, a, false);
         }
         moved
     }
 
+    /// `cfq_preempt_queue`: `q` is active in place of `a`.
     pub(super) fn preempt(&mut self, cx: &mut Cx, a: u32, q: u32) {
         let mut left = self.lists[CUR as usize].len();
         let mut at = self.lists[CUR as usize].first();
@@ -170,20 +176,21 @@ impl Cfq18 {
         }
         self.expire(cx, a, true);
         self.activate_queue(cx, q);
-        self.f.qm(q).must_dispatch = true;
+        self.flat.queue_mut(q).must_dispatch = true;
         cx.run_queue();
     }
 
+    /// `cfq_idle_slice_timer`: the idle timer fired.
     pub(super) fn idle_timer(&mut self, cx: &mut Cx) {
-        if let Some(a) = self.f.active {
-            let x = self.f.q(a);
+        if let Some(a) = self.flat.active {
+            let x = self.flat.queue(a);
             if cx.jiffies() <= x.slice_end {
-                if self.f.busy == 0 {
+                if self.flat.busy == 0 {
                     return;
                 }
                 if !x.held.is_empty() {
-                    self.f.qm(a).must_dispatch = true;
-                    return self.f.kick(cx);
+                    self.flat.queue_mut(a).must_dispatch = true;
+                    return self.flat.kick(cx);
                 }
             }
             cx.why(rules::IDLE_IN_VAIN, || {
@@ -191,15 +198,17 @@ impl Cfq18 {
             });
             self.expire(cx, a, false);
         }
-        self.f.kick(cx);
+        self.flat.kick(cx);
     }
 
+    /// `cfq_idle_class_timer`: the grace of the IDLE class is over, unless others were served
+    /// meanwhile.
     pub(super) fn grace_timer(&mut self, cx: &mut Cx) {
-        let end = self.f.last_end_any + cx.hz() / 10;
+        let end = self.flat.last_end_any + cx.hz() / 10;
         if cx.jiffies() < end {
             cx.arm_jiffy(GRACE_TIMER, end);
         } else {
-            self.f.kick(cx);
+            self.flat.kick(cx);
         }
     }
 }

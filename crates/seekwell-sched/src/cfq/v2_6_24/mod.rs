@@ -21,7 +21,7 @@ type Key = (u8, u64);
 /// CFQ of 2.6.24 and 2.6.25.
 #[derive(Debug)]
 pub(super) struct Cfq24 {
-    f: Flat,
+    flat: Flat,
     version: Version,
     tree: Tree,
     nodes: Nodes<Key>,
@@ -39,10 +39,10 @@ const fn rank(class: Class) -> u8 {
 impl Cfq24 {
     /// With the kernel's defaults.
     pub fn new(cx: &Cx, version: Version) -> Self {
-        let mut f = Flat::new(cx, version);
-        f.last_end_any = cx.jiffies();
+        let mut flat = Flat::new(cx, version);
+        flat.last_end_any = cx.jiffies();
         Cfq24 {
-            f,
+            flat,
             version,
             tree: Tree::new(),
             nodes: Nodes::new(),
@@ -54,9 +54,10 @@ impl Cfq24 {
         self.version == Version::V2_6_24
     }
 
-    /// 8.2: puts a queue with requests where its key says; `front`: before its class.
+    /// `cfq_service_tree_add`: puts a queue with requests where its key says; `front`: before its
+    /// class.
     fn resort(&mut self, cx: &Cx, q: u32, front: bool) {
-        let x = self.f.q(q);
+        let x = self.flat.queue(q);
         let now = cx.jiffies();
         let key = if x.is_idle() && !self.grace() {
             let last = self.nodes.last(&self.tree).filter(|l| *l != q);
@@ -66,13 +67,13 @@ impl Cfq24 {
         } else {
             // 32-bit arithmetic: an async slice above the longest sync slice wraps around and
             // sends its queue to the far end.
-            let longest = self.f.set.prio_slice_j(true, 0) as u32;
-            let own = self.f.set.prio_slice_j(x.sync, x.level) as u32;
-            let offset = (self.f.busy - 1).wrapping_mul(longest.wrapping_sub(own));
-            let resid = std::mem::take(&mut self.f.qm(q).slice_resid);
+            let longest = self.flat.set.prio_slice_j(true, 0) as u32;
+            let own = self.flat.set.prio_slice_j(x.sync, x.level) as u32;
+            let offset = (self.flat.busy - 1).wrapping_mul(longest.wrapping_sub(own));
+            let resid = std::mem::take(&mut self.flat.queue_mut(q).slice_resid);
             (now + u64::from(offset)).wrapping_add_signed(resid)
         };
-        let key = (rank(self.f.q(q).class), key);
+        let key = (rank(self.flat.queue(q).class), key);
         if self.nodes.linked(q) {
             if self.nodes.key(q).1 == key.1 {
                 return;
@@ -82,52 +83,59 @@ impl Cfq24 {
         self.nodes.insert(&mut self.tree, q, key);
     }
 
-    /// A queue without requests leaves the tree.
+    /// `cfq_del_cfqq_rr`: a queue without requests leaves the tree.
     fn rest(&mut self, q: u32) {
         self.nodes.remove(&mut self.tree, q);
-        self.f.qm(q).busy = false;
-        self.f.busy -= 1;
+        self.flat.queue_mut(q).busy = false;
+        self.flat.busy -= 1;
     }
 
     fn remove_request(&mut self, cx: &Cx, rq: RqId) {
-        let q = self.f.queue_of(rq);
-        self.f.remove_request(cx, rq);
-        if self.f.q(q).busy && self.f.q(q).held.is_empty() {
+        let q = self.flat.queue_of(rq);
+        self.flat.remove_request(cx, rq);
+        if self.flat.queue(q).busy && self.flat.queue(q).held.is_empty() {
             self.rest(q);
         }
     }
 
+    /// `cfq_dispatch_insert`: moves `rq` to the dispatch list.
     fn move_request(&mut self, cx: &mut Cx, rq: RqId) {
         self.remove_request(cx, rq);
-        self.f.send(cx, rq);
+        self.flat.send(cx, rq);
     }
 
-    /// 8.3: sorted insertion. A request that starts at the same sector is sent off at once.
+    /// `cfq_add_rq_rb`: the sorted insertion. A request that starts at the same sector is sent off
+    /// at once.
     fn sort_in(&mut self, cx: &mut Cx, q: u32, rq: RqId) {
         let start = cx.rqs[rq].sector;
-        while let Some(alias) = self.f.t.nodes.find(&self.f.q(q).held.sorted, start) {
+        while let Some(alias) = self
+            .flat
+            .tables
+            .nodes
+            .find(&self.flat.queue(q).held.sorted, start)
+        {
             cx.why_text(
                 rules::ALIAS_EVICTED,
                 "a second request at its start sector sends it off",
             );
             self.move_request(cx, RqId(alias));
         }
-        let held = &mut self.f.queues[q as usize].held;
-        self.f.t.nodes.insert(&mut held.sorted, rq.0, start);
-        if !self.f.q(q).busy {
-            self.f.qm(q).busy = true;
-            self.f.busy += 1;
+        let held = &mut self.flat.queues[q as usize].held;
+        self.flat.tables.nodes.insert(&mut held.sorted, rq.0, start);
+        if !self.flat.queue(q).busy {
+            self.flat.queue_mut(q).busy = true;
+            self.flat.busy += 1;
             self.resort(cx, q, false);
         }
-        let next = self.f.choose(cx, self.f.q(q).held.next, Some(rq));
-        self.f.qm(q).held.next = next;
+        let next = self.flat.choose(cx, self.flat.queue(q).held.next, Some(rq));
+        self.flat.queue_mut(q).held.next = next;
     }
 
     /// Class and level may change while the queue is in the tree: it keeps its place.
     fn apply_prio(&mut self, cx: &Cx, q: u32, ioc: IocId) {
-        if self.f.apply_prio(cx, q, ioc) && self.nodes.linked(q) {
+        if self.flat.apply_prio(cx, q, ioc) && self.nodes.linked(q) {
             let key = self.nodes.key(q).1;
-            self.nodes.set_key(q, (rank(self.f.q(q).class), key));
+            self.nodes.set_key(q, (rank(self.flat.queue(q).class), key));
         }
     }
 
@@ -138,83 +146,83 @@ impl Cfq24 {
             p => p,
         };
         let slot = async_slot(prio);
-        let q = match (self.async_queues[slot], self.f.ctx.queue(ioc, false)) {
+        let q = match (self.async_queues[slot], self.flat.ctx.queue(ioc, false)) {
             (Some(q), _) => q,
             // The slot is empty: the queue the context has already is put into it as well.
             (None, Some(old)) => old,
-            (None, None) => self.f.new_queue(cx, false, ioc),
+            (None, None) => self.flat.new_queue(cx, false, ioc),
         };
         if self.async_queues[slot].is_none() {
             self.async_queues[slot] = Some(q);
-            self.f.qm(q).refs += 1;
+            self.flat.queue_mut(q).refs += 1;
         }
-        self.f.qm(q).refs += 1;
+        self.flat.queue_mut(q).refs += 1;
         q
     }
 
     fn notice_prio(&mut self, cx: &mut Cx, ioc: IocId) {
         let prio_gen = cx.iocs.get(ioc).prio_gen;
-        if self.f.ctx.at(ioc).prio_gen == prio_gen {
+        if self.flat.ctx.at(ioc).prio_gen == prio_gen {
             return;
         }
-        self.f.ctx.at(ioc).prio_gen = prio_gen;
-        if let Some(old) = self.f.ctx.queue(ioc, false) {
-            self.f.ctx.at(ioc).queue[0] = self.async_queue(cx, ioc);
+        self.flat.ctx.at(ioc).prio_gen = prio_gen;
+        if let Some(old) = self.flat.ctx.queue(ioc, false) {
+            self.flat.ctx.at(ioc).queue[0] = self.async_queue(cx, ioc);
             self.put(cx, old);
         }
-        if let Some(q) = self.f.ctx.queue(ioc, true) {
-            self.f.qm(q).prio_changed = true;
+        if let Some(q) = self.flat.ctx.queue(ioc, true) {
+            self.flat.queue_mut(q).prio_changed = true;
         }
     }
 
     fn put(&mut self, cx: &mut Cx, q: u32) {
-        if self.f.unref(q) {
-            if self.f.active == Some(q) {
+        if self.flat.unref(q) {
+            if self.flat.active == Some(q) {
                 self.expire(cx, q, false);
-                self.f.kick(cx);
+                self.flat.kick(cx);
             }
-            self.f.free(q);
+            self.flat.free(q);
         }
     }
 
     fn bio_queue(&self, cx: &Cx, bio: &Bio, ioc: IocId) -> Option<u32> {
-        self.f.ctx.queue(ioc, bio.is_sync(cx.queue.era))
+        self.flat.ctx.queue(ioc, bio.is_sync(cx.queue.era))
     }
 }
 
 impl Scheduler for Cfq24 {
     fn insert(&mut self, cx: &mut Cx, rq: RqId, _: Insert) {
-        let q = self.f.queue_of(rq);
+        let q = self.flat.queue_of(rq);
         let ioc = cx.rqs[rq].ioc;
         self.apply_prio(cx, q, ioc);
         self.sort_in(cx, q, rq);
-        let held = &mut self.f.queues[q as usize].held;
-        self.f.t.links.push_back(&mut held.fifo, rq.0);
+        let held = &mut self.flat.queues[q as usize].held;
+        self.flat.tables.links.push_back(&mut held.fifo, rq.0);
         if cx.rqs[rq].flags.contains(Flags::META) {
-            self.f.qm(q).meta_pending += 1;
+            self.flat.queue_mut(q).meta_pending += 1;
         }
-        self.f.statistics(cx, rq, ioc);
-        let x = self.f.q(q);
+        self.flat.statistics(cx, rq, ioc);
+        let x = self.flat.queue(q);
         if x.sync && (self.grace() || !x.is_idle()) {
-            self.f.update_idle_window(cx, q, ioc);
+            self.flat.update_idle_window(cx, q, ioc);
         }
-        if self.f.active == Some(q) {
-            if self.f.q(q).wait_request {
+        if self.flat.active == Some(q) {
+            if self.flat.queue(q).wait_request {
                 cx.why_text(
                     rules::AWAITED_REQUEST,
                     "the awaited request: the idle wait ends",
                 );
-                self.f.qm(q).must_dispatch = true;
+                self.flat.queue_mut(q).must_dispatch = true;
                 cx.disarm(IDLE_TIMER);
                 cx.run_queue();
             }
-        } else if let (Some(reason), Some(a)) = (self.preempts(cx, q, rq), self.f.active) {
+        } else if let (Some(reason), Some(a)) = (self.preempts(cx, q, rq), self.flat.active) {
             cx.why(rules::PREEMPTION, || {
                 format!("queue {q} preempts: {reason}")
             });
             self.expire(cx, a, true);
             self.resort(cx, q, true);
-            let x = self.f.qm(q);
+            let x = self.flat.queue_mut(q);
             x.slice_end = 0;
             x.slice_new = true;
             x.must_dispatch = true;
@@ -222,111 +230,115 @@ impl Scheduler for Cfq24 {
         }
     }
     fn dispatch(&mut self, cx: &mut Cx, _: u16, force: bool) -> u32 {
-        match (self.f.busy, force) {
+        match (self.flat.busy, force) {
             (0, _) => 0,
             (_, true) => self.drain(cx),
             (_, false) => self.dispatch_rounds(cx),
         }
     }
     fn has_work(&self, _: &Cx, _: u16) -> bool {
-        self.f.busy > 0
+        self.flat.busy > 0
     }
 
     fn find_front(&mut self, cx: &mut Cx, bio: &Bio, ioc: IocId) -> Option<RqId> {
         let q = self.bio_queue(cx, bio, ioc)?;
-        let found = self.f.t.nodes.find(&self.f.q(q).held.sorted, bio.end())?;
+        let found = self
+            .flat
+            .tables
+            .nodes
+            .find(&self.flat.queue(q).held.sorted, bio.end())?;
         Some(RqId(found))
     }
     fn allow_merge(&mut self, cx: &mut Cx, rq: RqId, bio: &Bio, ioc: IocId) -> bool {
         if bio.is_sync(cx.queue.era) && !cx.rqs[rq].sync {
             return false;
         }
-        self.bio_queue(cx, bio, ioc) == Some(self.f.queue_of(rq))
+        self.bio_queue(cx, bio, ioc) == Some(self.flat.queue_of(rq))
     }
     fn merged(&mut self, cx: &mut Cx, rq: RqId, kind: MergeKind) {
         if kind == MergeKind::Front {
-            let q = self.f.queue_of(rq);
-            let held = &mut self.f.queues[q as usize].held;
-            self.f.t.nodes.remove(&mut held.sorted, rq.0);
+            let q = self.flat.queue_of(rq);
+            let held = &mut self.flat.queues[q as usize].held;
+            self.flat.tables.nodes.remove(&mut held.sorted, rq.0);
             self.sort_in(cx, q, rq);
         }
     }
     fn joined(&mut self, cx: &mut Cx, kept: RqId, gone: RqId) {
-        let q = self.f.queue_of(kept);
-        if self.f.q(q).held.next == Some(gone) {
-            self.f.qm(q).held.next = Some(kept);
+        let q = self.flat.queue_of(kept);
+        if self.flat.queue(q).held.next == Some(gone) {
+            self.flat.queue_mut(q).held.next = Some(kept);
         }
         self.remove_request(cx, gone);
     }
     fn former(&mut self, _: &Cx, rq: RqId) -> Option<RqId> {
-        self.f.t.nodes.prev(rq.0).map(RqId)
+        self.flat.tables.nodes.prev(rq.0).map(RqId)
     }
     fn latter(&mut self, _: &Cx, rq: RqId) -> Option<RqId> {
-        self.f.t.nodes.next(rq.0).map(RqId)
+        self.flat.tables.nodes.next(rq.0).map(RqId)
     }
 
     fn may_queue(&mut self, cx: &mut Cx, bio: &Bio, ioc: IocId) -> MayQueue {
         // By the SYNC bit: a plain read finds the async queue of its process.
         let sync = bio.flags.contains(Flags::SYNC);
-        let Some(q) = self.f.ctx.queue(ioc, sync) else {
+        let Some(q) = self.flat.ctx.queue(ioc, sync) else {
             return MayQueue::May;
         };
         self.apply_prio(cx, q, ioc);
-        self.f.may_queue(q)
+        self.flat.may_queue(q)
     }
     fn prepare(&mut self, cx: &mut Cx, rq: RqId) {
         let (ioc, sync) = (cx.rqs[rq].ioc, cx.rqs[rq].sync);
-        self.f.meet(cx, ioc);
+        self.flat.meet(cx, ioc);
         self.notice_prio(cx, ioc);
-        let q = match self.f.ctx.queue(ioc, sync) {
+        let q = match self.flat.ctx.queue(ioc, sync) {
             Some(q) => q,
             None => {
                 let q = if sync {
-                    let q = self.f.new_queue(cx, true, ioc);
-                    self.f.qm(q).refs += 1;
+                    let q = self.flat.new_queue(cx, true, ioc);
+                    self.flat.queue_mut(q).refs += 1;
                     q
                 } else {
                     self.async_queue(cx, ioc)
                 };
-                self.f.ctx.at(ioc).queue[sync as usize] = q;
+                self.flat.ctx.at(ioc).queue[sync as usize] = q;
                 q
             }
         };
-        self.f.own(rq, q);
+        self.flat.own(rq, q);
     }
     fn finish(&mut self, cx: &mut Cx, rq: RqId) {
-        if let Some(q) = self.f.disown(rq) {
+        if let Some(q) = self.flat.disown(rq) {
             self.put(cx, q);
         }
     }
     fn activate(&mut self, cx: &mut Cx, rq: RqId) {
-        self.f.activate();
-        self.f.head = cx.rqs[rq].end();
+        self.flat.activate();
+        self.flat.head = cx.rqs[rq].end();
     }
     fn deactivate(&mut self, _: &mut Cx, _: RqId) {
-        self.f.in_driver -= 1;
+        self.flat.in_driver -= 1;
     }
 
-    /// 8.9.
+    /// `cfq_completed_request`: a request is done.
     fn completed(&mut self, cx: &mut Cx, rq: RqId) {
         let now = cx.jiffies();
-        let q = self.f.queue_of(rq);
+        let q = self.flat.queue_of(rq);
         let (ioc, sync) = (cx.rqs[rq].ioc, cx.rqs[rq].sync);
-        self.f.in_driver -= 1;
-        let x = self.f.qm(q);
+        self.flat.in_driver -= 1;
+        let x = self.flat.queue_mut(q);
         x.dispatched -= 1;
         let idle = x.is_idle();
-        self.f.sync_flight -= u32::from(self.f.q(q).sync);
+        self.flat.sync_flight -= u32::from(self.flat.queue(q).sync);
         if !idle {
-            self.f.last_end_any = now;
+            self.flat.last_end_any = now;
         }
         if sync {
-            self.f.ctx.at(ioc).think.last_end = now;
+            self.flat.ctx.at(ioc).think.last_end = now;
         }
-        if self.f.active == Some(q) {
-            if self.f.q(q).slice_new {
-                let end = self.f.slice_end_of(cx, q);
-                let x = self.f.qm(q);
+        if self.flat.active == Some(q) {
+            if self.flat.queue(q).slice_new {
+                let end = self.flat.slice_end_of(cx, q);
+                let x = self.flat.queue_mut(q);
                 x.slice_end = end;
                 x.slice_new = false;
                 cx.why(rules::SLICE_STARTS, || {
@@ -335,12 +347,12 @@ impl Scheduler for Cfq24 {
             }
             if self.slice_used(cx, q) || (idle && !self.grace()) {
                 self.expire(cx, q, true);
-            } else if sync && self.f.q(q).held.is_empty() {
-                self.f.arm(cx, q);
+            } else if sync && self.flat.queue(q).held.is_empty() {
+                self.flat.arm(cx, q);
             }
         }
-        if self.f.in_driver == 0 {
-            self.f.kick(cx);
+        if self.flat.in_driver == 0 {
+            self.flat.kick(cx);
         }
     }
 
@@ -352,21 +364,21 @@ impl Scheduler for Cfq24 {
     }
     fn ioc_event(&mut self, cx: &mut Cx, ioc: IocId, what: IocEvent) {
         match what {
-            IocEvent::Attach => self.f.ctx.attach(ioc),
-            IocEvent::Release => self.f.ctx.release(ioc),
+            IocEvent::Attach => self.flat.ctx.attach(ioc),
+            IocEvent::Release => self.flat.ctx.release(ioc),
             IocEvent::Exit => {
                 for kind in [0, 1] {
-                    let q = std::mem::replace(&mut self.f.ctx.at(ioc).queue[kind], NONE);
+                    let q = std::mem::replace(&mut self.flat.ctx.at(ioc).queue[kind], NONE);
                     if q == NONE {
                         continue;
                     }
-                    if self.f.active == Some(q) {
+                    if self.flat.active == Some(q) {
                         cx.why_text(
                             rules::PROCESS_EXITED,
                             "the process of the active queue has exited",
                         );
                         self.expire(cx, q, false);
-                        self.f.kick(cx);
+                        self.flat.kick(cx);
                     }
                     self.put(cx, q);
                 }
@@ -377,23 +389,26 @@ impl Scheduler for Cfq24 {
     }
 
     fn tunables(&self) -> &'static [Tunable] {
-        self.f.set.tunables()
+        self.flat.set.tunables()
     }
     fn show(&self, cx: &Cx, name: &str) -> Option<String> {
-        self.f.set.show(cx, name)
+        self.flat.set.show(cx, name)
     }
     fn store(&mut self, cx: &mut Cx, name: &str, text: &str) -> Result<(), StoreError> {
-        self.f.set.store(cx, name, text)
+        self.flat.set.store(cx, name, text)
     }
     fn check(&self, cx: &Cx) {
-        self.f.check(cx);
+        self.flat.check(cx);
         assert_eq!(
             self.tree.len(),
-            self.f.busy as usize,
+            self.flat.busy as usize,
             "cfq: busy queues are on the tree"
         );
         for q in self.nodes.iter(&self.tree) {
-            assert!(self.f.q(q).busy, "cfq: a resting queue is on the tree");
+            assert!(
+                self.flat.queue(q).busy,
+                "cfq: a resting queue is on the tree"
+            );
         }
         assert!(
             !cx.armed(GRACE_TIMER) || self.grace(),
@@ -401,6 +416,6 @@ impl Scheduler for Cfq24 {
         );
     }
     fn state(&self, cx: &Cx, out: &mut String) {
-        self.f.describe(cx, out);
+        self.flat.describe(cx, out);
     }
 }

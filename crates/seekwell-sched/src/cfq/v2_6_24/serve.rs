@@ -7,18 +7,20 @@ use crate::cx::Cx;
 use seekwell_core::{Flags, RqId};
 
 impl Cfq24 {
+    /// `cfq_slice_used`: the slice is over.
     pub(super) fn slice_used(&self, cx: &Cx, q: u32) -> bool {
-        let x = self.f.q(q);
+        let x = self.flat.queue(q);
         !x.slice_new && cx.jiffies() >= x.slice_end
     }
 
-    /// 8.6.
+    /// `__cfq_slice_expired`: the slice of `q` ends. `timed_out`: what is left of it, or was
+    /// overrun, is kept.
     pub(super) fn expire(&mut self, cx: &mut Cx, q: u32, timed_out: bool) {
         let now = cx.jiffies();
-        if self.f.q(q).wait_request {
+        if self.flat.queue(q).wait_request {
             cx.disarm(IDLE_TIMER);
         }
-        let x = self.f.qm(q);
+        let x = self.flat.queue_mut(q);
         x.must_dispatch = false;
         x.wait_request = false;
         if timed_out && !x.slice_new {
@@ -28,19 +30,19 @@ impl Cfq24 {
             let how = if timed_out { "in its time" } else { "early" };
             format!("the slice of queue {q} ends {how}")
         });
-        if self.f.q(q).busy {
+        if self.flat.queue(q).busy {
             self.resort(cx, q, false);
         }
-        if self.f.active == Some(q) {
-            self.f.active = None;
+        if self.flat.active == Some(q) {
+            self.flat.active = None;
         }
-        self.f.ctx.deactivate();
+        self.flat.ctx.deactivate();
     }
 
-    /// 8.5: why `q`, with the new request `rq`, takes the disk; first match.
+    /// `cfq_should_preempt`: why `q`, with the new request `rq`, takes the disk; first match.
     pub(super) fn preempts(&self, cx: &Cx, q: u32, rq: RqId) -> Option<&'static str> {
-        let a = self.f.active?;
-        let (new, old) = (self.f.q(q), self.f.q(a));
+        let a = self.flat.active?;
+        let (new, old) = (self.flat.queue(q), self.flat.queue(a));
         if self.slice_used(cx, a) {
             return Some("the active slice is used up");
         }
@@ -56,16 +58,17 @@ impl Cfq24 {
         if cx.rqs[rq].flags.contains(Flags::META) && old.meta_pending == 0 {
             return Some("its request is marked META");
         }
-        let active = self.f.ctx.active().filter(|_| old.wait_request)?;
-        let distance = cx.rqs[rq].sector.distance(self.f.head);
+        let active = self.flat.ctx.active().filter(|_| old.wait_request)?;
+        let distance = cx.rqs[rq].sector.distance(self.flat.head);
         (active.seek.valid() && distance <= active.seek.mean())
             .then_some("its request is within the active process's mean distance")
     }
 
-    /// 8.7.
+    /// `cfq_select_queue`: the queue to dispatch from, which becomes active. `None`: nothing goes
+    /// now.
     pub(super) fn select(&mut self, cx: &mut Cx) -> Option<u32> {
-        if let Some(a) = self.f.active {
-            let x = self.f.q(a);
+        if let Some(a) = self.flat.active {
+            let x = self.flat.queue(a);
             if self.slice_used(cx, a) {
                 cx.why(rules::SLICE_USED, || {
                     format!("the slice of queue {a} is used up")
@@ -83,23 +86,24 @@ impl Cfq24 {
         }
         let q = self.first_served(cx)?;
         cx.disarm(GRACE_TIMER);
-        let x = self.f.qm(q);
+        let x = self.flat.queue_mut(q);
         x.slice_end = 0;
         x.must_alloc_slice = false;
         x.fifo_checked = false;
         x.slice_new = true;
-        self.f.active = Some(q);
+        self.flat.active = Some(q);
         cx.why(rules::QUEUE_ACTIVATED, || {
             format!("queue {q} becomes active")
         });
         Some(q)
     }
 
-    /// Head of the tree, unless it is of the IDLE class and others were served a moment ago.
+    /// `cfq_get_next_queue`: head of the tree, unless it is of the IDLE class and others were
+    /// served a moment ago.
     pub(super) fn first_served(&mut self, cx: &mut Cx) -> Option<u32> {
         let q = self.tree.first()?;
-        if self.grace() && self.f.q(q).is_idle() {
-            let (now, last) = (cx.jiffies(), self.f.last_end_any);
+        if self.grace() && self.flat.queue(q).is_idle() {
+            let (now, last) = (cx.jiffies(), self.flat.last_end_any);
             let end = last + cx.hz() / 10;
             if now < end {
                 cx.arm_jiffy(GRACE_TIMER, end);
@@ -110,16 +114,16 @@ impl Cfq24 {
         Some(q)
     }
 
-    /// 8.3: the oldest request, if it has expired; looked at once per slice.
+    /// `cfq_check_fifo`: the oldest request, if it has expired; looked at once per slice.
     pub(super) fn expired_head(&mut self, cx: &mut Cx, q: u32) -> Option<RqId> {
-        let x = self.f.qm(q);
+        let x = self.flat.queue_mut(q);
         if x.fifo_checked {
             return None;
         }
         x.fifo_checked = true;
         let (head, sync) = (RqId(x.held.fifo.first()?), x.sync);
         let start = cx.clock().jiffies(cx.rqs[head].start);
-        if cx.jiffies() < start + self.f.set.fifo_expire_j[sync as usize] {
+        if cx.jiffies() < start + self.flat.set.fifo_expire_j[sync as usize] {
             return None;
         }
         cx.why_text(
@@ -129,30 +133,31 @@ impl Cfq24 {
         Some(head)
     }
 
-    /// 8.8.
+    /// `cfq_dispatch_requests`: rounds of up to quantum requests, queue after queue, until one must
+    /// wait.
     pub(super) fn dispatch_rounds(&mut self, cx: &mut Cx) -> u32 {
         let mut moved = 0;
         while let Some(q) = self.select(cx) {
-            let x = self.f.q(q);
+            let x = self.flat.queue(q);
             let limit = match x.is_idle() {
                 true => 1,
-                false => self.f.set.quantum,
+                false => self.flat.set.quantum,
             };
             let dispatched = u64::from(x.dispatched);
-            if dispatched >= limit && (self.f.busy > 1 || dispatched >= 4 * limit) {
+            if dispatched >= limit && (self.flat.busy > 1 || dispatched >= 4 * limit) {
                 cx.why(rules::DEPTH_REACHED, || {
                     format!("queue {q} has {dispatched} in flight")
                 });
                 break;
             }
-            if !x.sync && self.f.sync_flight > 0 {
+            if !x.sync && self.flat.sync_flight > 0 {
                 cx.why_text(
                     rules::SYNC_IN_FLIGHT,
                     "sync requests are in flight: async waits",
                 );
                 break;
             }
-            let x = self.f.qm(q);
+            let x = self.flat.queue_mut(q);
             x.must_dispatch = false;
             x.wait_request = false;
             cx.disarm(IDLE_TIMER);
@@ -161,49 +166,52 @@ impl Cfq24 {
         moved
     }
 
+    /// `__cfq_dispatch_requests`: up to `limit` requests of one queue.
     pub(super) fn round(&mut self, cx: &mut Cx, q: u32, limit: u64) -> u32 {
         let mut moved = 0;
-        while let Some(rq) = self.expired_head(cx, q).or(self.f.q(q).held.next) {
+        while let Some(rq) = self.expired_head(cx, q).or(self.flat.queue(q).held.next) {
             let ioc = cx.rqs[rq].ioc;
             self.move_request(cx, rq);
-            self.f.ctx.activate(ioc);
+            self.flat.ctx.activate(ioc);
             moved += 1;
-            if u64::from(moved) >= limit || self.f.q(q).held.is_empty() {
+            if u64::from(moved) >= limit || self.flat.queue(q).held.is_empty() {
                 break;
             }
         }
-        let x = self.f.q(q);
-        let spent = !x.sync && u64::from(moved) >= self.f.set.max_requests(x.level);
-        if self.f.busy > 1 && (spent || x.is_idle()) {
-            self.f.qm(q).slice_end = cx.jiffies() + 1;
+        let x = self.flat.queue(q);
+        let spent = !x.sync && u64::from(moved) >= self.flat.set.max_requests(x.level);
+        if self.flat.busy > 1 && (spent || x.is_idle()) {
+            self.flat.queue_mut(q).slice_end = cx.jiffies() + 1;
             self.expire(cx, q, false);
         }
         moved
     }
 
+    /// `cfq_forced_dispatch`: everything out, queue by queue.
     pub(super) fn drain(&mut self, cx: &mut Cx) -> u32 {
         let mut moved = 0;
         while let Some(q) = self.tree.first() {
-            while let Some(rq) = self.f.q(q).held.next {
+            while let Some(rq) = self.flat.queue(q).held.next {
                 self.move_request(cx, rq);
                 moved += 1;
             }
         }
-        if let Some(a) = self.f.active {
+        if let Some(a) = self.flat.active {
             self.expire(cx, a, false);
         }
         moved
     }
 
+    /// `cfq_idle_slice_timer`: the idle timer fired.
     pub(super) fn idle_timer(&mut self, cx: &mut Cx) {
-        if let Some(a) = self.f.active {
+        if let Some(a) = self.flat.active {
             if !self.slice_used(cx, a) {
-                if self.f.busy == 0 {
+                if self.flat.busy == 0 {
                     return;
                 }
-                if !self.f.q(a).held.is_empty() {
-                    self.f.qm(a).must_dispatch = true;
-                    return self.f.kick(cx);
+                if !self.flat.queue(a).held.is_empty() {
+                    self.flat.queue_mut(a).must_dispatch = true;
+                    return self.flat.kick(cx);
                 }
             }
             cx.why(rules::IDLE_IN_VAIN, || {
@@ -211,15 +219,17 @@ impl Cfq24 {
             });
             self.expire(cx, a, false);
         }
-        self.f.kick(cx);
+        self.flat.kick(cx);
     }
 
+    /// `cfq_idle_class_timer`: the grace of the IDLE class is over, unless others were served
+    /// meanwhile.
     pub(super) fn grace_timer(&mut self, cx: &mut Cx) {
-        let end = self.f.last_end_any + cx.hz() / 10;
+        let end = self.flat.last_end_any + cx.hz() / 10;
         if cx.jiffies() < end {
             cx.arm_jiffy(GRACE_TIMER, end);
         } else {
-            self.f.kick(cx);
+            self.flat.kick(cx);
         }
     }
 }
