@@ -9,7 +9,7 @@ use seekwell_sim::cases::{Case, Step, read_cases, run};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-/// Rules that no case gets to, and why. Their own tests are in the scheduler's crate.
+/// Rules that no case gets to, and why.
 const UNREACHED: &[(&str, &str, &str)] = &[
     ("cfq", "last-of-group", "no case has two groups"),
     ("cfq", "group-idle", "no case has two groups"),
