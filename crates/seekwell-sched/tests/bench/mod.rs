@@ -317,7 +317,7 @@ impl<'a> Run<'a> {
             self.step(next);
             // The invariants are looked at now and then where there are many requests.
             steps += 1;
-            if few || steps % 16 == 0 {
+            if few || steps.is_multiple_of(16) {
                 self.sched.check(&self.cx);
             }
         }
