@@ -162,12 +162,18 @@ pub fn of(b: &Bench, usual: &Usual) -> Result<Vec<Vec<Setup>>, Failure> {
 /// What to know where a scheduler that was named without its version is of another time than the
 /// device it was put on. Nothing where either was not chosen, or both versions run.
 pub fn time_notes(b: &Bench, groups: &[Vec<Setup>]) -> Vec<String> {
-    if b.device.is_empty() || b.schedulers.is_none() {
+    let typed = b.schedulers.as_deref().filter(|_| !b.device.is_empty());
+    let Some(typed) = typed else {
         return Vec::new();
-    }
+    };
+    // `all` and the names of layers ask for no version of any.
+    let parts = typed.split(',');
+    let named: Vec<&str> = parts
+        .map(|p| p.split(':').next().unwrap_or(p).trim())
+        .collect();
     let mut notes = Vec::new();
     for group in groups {
-        for s in group {
+        for s in group.iter().filter(|s| named.contains(&&*s.scheduler)) {
             // By whatever name: bfq-sq is bfq-v7r8.
             let runs = |then: &str| {
                 let meant = find(then).map(|f| (f.0.name, f.1));

@@ -113,8 +113,8 @@ fn once(path: &Path) -> Result<Option<(String, Box<dyn Read + Send>)>, TraceErro
     let Ok(meta) = std::fs::metadata(path) else {
         return Ok(None);
     };
-    let kind = meta.file_type();
-    if !kind.is_fifo() && !kind.is_char_device() {
+    // What is neither a file nor a pipe is refused where it is opened.
+    if !meta.file_type().is_fifo() {
         return Ok(None);
     }
     let name = path.display().to_string();

@@ -221,14 +221,14 @@ fn device_files_that_cannot_be() {
             &preset,
             "value = 195371568",
             "value = 20",
-            &["toml:12:", "cylinders", "check"],
+            &["toml:13:", "cylinders", "check"],
         ),
         (
             "card",
             &card,
             "value = 8, unit = \"KiB\"",
             "value = 3, unit = \"KiB\"",
-            &["toml:25:", "multiple"],
+            &["toml:26:", "multiple"],
         ),
         (
             "kind",

@@ -4,6 +4,7 @@ mod bad_input;
 mod bounds;
 mod calibrate;
 mod compare;
+mod convert;
 mod explain;
 mod golden;
 mod json;
