@@ -146,7 +146,8 @@ pub enum Command {
 /// Where the result goes.
 #[derive(Args, Debug)]
 pub struct Output {
-    /// Write the result to FILE, which appears whole or not at all
+    /// Write the result to FILE, which appears whole or not at all and keeps its owner and mode;
+    /// to a pipe, a terminal or /dev/stdout as it stands; - is standard output
     #[arg(long, short, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub output: Option<PathBuf>,
 }

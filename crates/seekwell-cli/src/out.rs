@@ -62,10 +62,10 @@ impl Late {
 }
 
 impl Out {
-    /// `None` is stdout, in colour if it is a terminal and NO_COLOR is not set. A path is checked
-    /// as by [`Out::check`] and opened later.
+    /// `None` or `-` is stdout, in colour if it is a terminal and NO_COLOR is not set. A path is
+    /// checked as by [`Out::check`] and opened later.
     pub fn open(path: Option<&Path>) -> Result<Self, Failure> {
-        let Some(path) = path else {
+        let Some(path) = named(path) else {
             let stdout = io::stdout();
             let plain = anstream::AutoStream::choice(&stdout) == anstream::ColorChoice::Never;
             return Ok(Out {
@@ -89,7 +89,9 @@ impl Out {
 
     /// Whether a result can be written there, before minutes are spent on it. Changes nothing.
     pub fn check(path: Option<&Path>) -> Result<(), Failure> {
-        let Some(path) = path else { return Ok(()) };
+        let Some(path) = named(path) else {
+            return Ok(());
+        };
         seekwell_files::check(path).map_err(|source| Failure::Output {
             what: format!("{}: cannot be written", path.display()),
             source,
@@ -101,7 +103,9 @@ impl Out {
         output: Option<&Path>,
         inputs: impl IntoIterator<Item = &'a Path>,
     ) -> Result<(), Failure> {
-        let Some(output) = output else { return Ok(()) };
+        let Some(output) = named(output) else {
+            return Ok(());
+        };
         match inputs.into_iter().find(|i| seekwell_files::same(output, i)) {
             None => Ok(()),
             Some(other) => Err(Failure::input(format!(
@@ -153,6 +157,11 @@ impl Out {
         };
         done.map_err(|e| self.failed(e))
     }
+}
+
+/// A path that is one: `-` is standard output.
+fn named(path: Option<&Path>) -> Option<&Path> {
+    path.filter(|p| *p != Path::new("-"))
 }
 
 /// Columns to wrap prose to: those of the terminal, at most 100.

@@ -9,6 +9,7 @@ use crate::notes::Notes;
 use crate::options::Limits;
 use crate::spool::Spool;
 use seekwell_files::{Kind, ReadError, open_stream};
+use std::fs::File;
 use std::io::{self, BufReader, Cursor, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -38,6 +39,29 @@ pub struct Input {
     limits: Limits,
 }
 
+/// Opens a file, a pipe or the terminal; a disk or another device gets told what to do instead.
+pub(crate) fn open_trace(path: &Path) -> Result<File, TraceError> {
+    open_stream(path).map_err(|e| {
+        let remedy = match &e {
+            ReadError::Io(e) if e.kind() == io::ErrorKind::NotFound => "check the name",
+            ReadError::Io(e) if e.kind() == io::ErrorKind::PermissionDenied => {
+                "check its permissions"
+            }
+            ReadError::Io(_) => "name a file that can be read",
+            ReadError::Kind(Kind::BlockDevice) => {
+                "record what is asked of it (blktrace -d), and give that file"
+            }
+            _ => "name a file with a trace, or a pipe",
+        };
+        let what = match &e {
+            ReadError::Io(e) => format!("cannot open: {e}"),
+            other => other.to_string(),
+        };
+        let name = path.display().to_string();
+        TraceError::new(ErrorKind::Io, name, Place::File, what, remedy)
+    })
+}
+
 /// Where a second look comes from.
 enum Again {
     Nowhere,
@@ -61,38 +85,10 @@ impl Input {
     /// Opens a file. A regular file can be looked through twice; see [`Input::again`].
     pub fn open(path: &Path, limits: Limits, allow_cut: bool) -> Result<Input, TraceError> {
         let name = path.display().to_string();
-        let fail = |e: io::Error| {
-            let remedy = match e.kind() {
-                io::ErrorKind::NotFound => "check the name",
-                io::ErrorKind::PermissionDenied => "check its permissions",
-                _ => "name a file that can be read",
-            };
-            TraceError::new(
-                ErrorKind::Io,
-                name.clone(),
-                Place::File,
-                format!("cannot open: {e}"),
-                remedy,
-            )
-        };
-        let file = open_stream(path).map_err(|e| match e {
-            ReadError::Io(e) => fail(e),
-            other => TraceError::new(
-                ErrorKind::Io,
-                name.clone(),
-                Place::File,
-                format!("{other}"),
-                match &other {
-                    ReadError::Kind(Kind::BlockDevice) => {
-                        "record what is asked of it (blktrace -d), and give that file"
-                    }
-                    _ => "name a file with a trace, or a pipe",
-                },
-            ),
-        })?;
-        let meta = file.metadata().map_err(fail)?;
-        let mut input = Input::new(name.clone(), Box::new(file), limits, allow_cut)?;
-        if meta.is_file() {
+        let file = open_trace(path)?;
+        let plain = file.metadata().is_ok_and(|m| m.is_file());
+        let mut input = Input::new(name, Box::new(file), limits, allow_cut)?;
+        if plain {
             input.again = Again::Path(path.to_path_buf());
         }
         Ok(input)

@@ -1,13 +1,12 @@
 //! A trace by the name a user gave it, `-` for standard input, open as often as need be.
 
 use crate::error::{ErrorKind, Place, TraceError};
-use crate::input::Input;
+use crate::input::{Input, open_trace};
 use crate::options::ReadOptions;
 use crate::reader::{self, Reader};
 use crate::registry::{Format, Volumes};
 use crate::spool::Spool;
 use crate::tally::Tally;
-use std::fs::File;
 use std::io::Read;
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
@@ -118,14 +117,5 @@ fn once(path: &Path) -> Result<Option<(String, Box<dyn Read + Send>)>, TraceErro
         return Ok(None);
     }
     let name = path.display().to_string();
-    let file = File::open(path).map_err(|e| {
-        TraceError::new(
-            ErrorKind::Io,
-            &name,
-            Place::File,
-            format!("cannot open: {e}"),
-            "check its permissions",
-        )
-    })?;
-    Ok(Some((name, Box::new(file))))
+    Ok(Some((name, Box::new(open_trace(path)?))))
 }

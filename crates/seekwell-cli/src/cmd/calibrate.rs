@@ -136,7 +136,8 @@ fn finish(a: &Calibrate, quiet: bool, fit: &Fit) -> Result<(), Failure> {
             format!("./{shown}")
         };
         kept = format!("what was known by then is in {shown}");
-        if !a.json {
+        // Not of what went to standard output or into a pipe.
+        if !a.json && path.is_file() {
             out.line(&format!(
                 "\nWrote {shown}. Look at it: seekwell devices {shown}; use it: seekwell compare \
                  --device {shown}"

@@ -119,6 +119,7 @@ fn descriptors_are_written_on_from_where_they_are() {
     }
     // Into a pipe, as with `| less`.
     assert_eq!(good(&["schedulers", "-o", "/dev/stdout"]), list);
+    assert_eq!(good(&["schedulers", "-o", "-"]), list);
     assert_eq!(names(&dir), ["all"]);
 }
 
@@ -191,7 +192,7 @@ fn a_result_that_cannot_be_written_is_told_before_anything_is_measured() {
     let bad = dir.join("none/out").display().to_string();
     let here = dir.display().to_string();
     let image = scratch("safety-image", &[0; 8192]);
-    let commands: [&[&str]; 8] = [
+    let commands: [&[&str]; 9] = [
         &["compare", "-w", "fs-mark:files=1000000", "-o"],
         &["run", "fs-mark:files=1000000", "-o"],
         &["run", "fs-mark:files=100000", "--dir", &here, "-o"],
@@ -200,6 +201,7 @@ fn a_result_that_cannot_be_written_is_told_before_anything_is_measured() {
         &["explain", &trace, "--all", "-o"],
         &["calibrate", "hdd:hitachi-7k500", "-o"],
         &["devices", "--validate", "-o"],
+        &["convert", &trace, "--to", "csv", "-o"],
     ];
     for c in commands {
         let r = limited(&[c, &[&bad]].concat());
@@ -245,6 +247,7 @@ fn a_result_does_not_take_the_place_of_what_it_is_made_from() {
             &at("x"),
         ],
         vec!["calibrate", &at("t.csv"), "-o", &at("hard")],
+        vec!["convert", &at("soft"), "-o", &at("t.csv")],
         vec!["compare", "-w", &at("j.fio"), "-o", &at("j.fio")],
         vec!["run", &at("j.fio"), "-s", "noop", "-o", &at("j.fio")],
     ] {
@@ -274,6 +277,7 @@ fn a_device_named_for_a_file_is_not_read() {
         (vec!["replay", "/dev/zero", "-f", "csv"], zero),
         (vec!["replay", "/dev/zero"], zero),
         (vec!["explain", "/dev/zero"], zero),
+        (vec!["convert", "/dev/zero", "-f", "csv"], zero),
         (vec!["explain", &here], "is a directory, not a file"),
         (vec!["replay", &here], "is a directory, not a file"),
         (vec!["devices", &here], "is a directory, not a file"),
