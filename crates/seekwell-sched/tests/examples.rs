@@ -307,6 +307,14 @@ mod phone {
         let rows = "0 1 1 R 1000; 500 2 1 R 1039; 500 3 1 R 995";
         assert_eq!(b("10").order(rows), "1 3 2");
     }
+    /// Both ways cost 8: the one ahead goes.
+    #[test]
+    fn vr_goes_up_where_both_ways_cost_the_same() {
+        let rows = "0 1 1 R 5000; 500 2 1 R 4000; 500 3 1 R 2992; 1500 4 1 R 4100; 1500 5 1 R 4008";
+        assert_eq!(Bench::serial("vr", 1000).order(rows), "1 2 5 4 3");
+        let rows = rows.replace("2992", "3000");
+        assert_eq!(Bench::serial("vr", 1000).order(&rows), "1 2 3 5 4");
+    }
     #[test]
     fn vr_looks_for_expired_heads_every_other_request() {
         let late = many(600_000, 1, 6, 1, "R", 100, 8);
@@ -433,8 +441,9 @@ mod anticipatory {
         let rows = "0 1 1 R 1000; 100 11 2 R 9000000; @1+20000 2 1 R 1008; @11+1000 12 2 R 9000008; \
                     @12+1000 13 2 R 9000016; @13+1000 14 2 R 9000024; 44000 15 2 R 9000032";
         for v in BOTH {
-            let got = Bench::serial(v, 5000).order(rows);
-            assert_eq!(got, "1 11 12 13 14 2 15", "{v}");
+            let got = Bench::serial(v, 5000).times(rows);
+            let want = "1@0 T@11 11@11 12@17 13@23 14@29 T@40 2@40 15@45";
+            assert!(got.starts_with(want), "{v}: {got}");
         }
     }
     #[test]
@@ -733,6 +742,33 @@ mod bfq {
         assert_eq!(charged(2).as_deref(), Some("10240"), "{expired:?}");
         // Exhausted budgets grow fourfold, up to the maximum of 16384.
         assert_eq!(charged(3).as_deref(), Some("16384"), "{expired:?}");
+    }
+    /// Idling in vain three times leaves 10922 - 3 x 2048 = 4778 sectors, which is 4 requests; an
+    /// exhausted budget is four times as large the next time, up to the maximum.
+    #[test]
+    fn a_small_budget_grows_fourfold() {
+        let mut rows = String::new();
+        for i in 0..3 {
+            rows += &format!(
+                "{} {} 1 R {}+1024;",
+                i * 100_000,
+                i + 1,
+                1_000_000 + 1024 * i
+            );
+        }
+        for (first, task, sector) in [(101, 1, 50_000_000), (201, 2, 900_000_000)] {
+            let burst = many(300_000, first, 40, task, "R", sector, 1024);
+            rows += &burst.replace(';', "+1024;");
+        }
+        let ran = plain("bfq", 1000).taught(10_000_000).run(&rows);
+        let of_first = |r: &&(u64, &str, String)| r.1 == "expired" && r.2.contains("EXHAUSTED");
+        let charged = ran.reasons.iter().filter(of_first);
+        let charged = charged.map(|r| r.2.rsplit(' ').next().unwrap_or_default().to_owned());
+        let charged: Vec<_> = charged.collect();
+        assert!(charged.contains(&"4096".to_owned()), "{:?}", ran.reasons);
+        assert!(!charged.contains(&"9216".to_owned()), "{:?}", ran.reasons);
+        let whole = charged.iter().filter(|c| *c == "16384").count();
+        assert!(whole >= 3, "{:?}", ran.reasons);
     }
     #[test]
     fn a_newcomer_is_raised_and_preempts() {
