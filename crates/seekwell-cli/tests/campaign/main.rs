@@ -114,6 +114,9 @@ fn rounds(kind: usize, what: &str, make: impl Fn(&mut Dice, u64) -> Vec<String>)
             println!("{what} {round}: {why}\n  seekwell {}", args.join(" "));
             bad.push(round);
         }
+        if (round + 1).is_multiple_of(100) && n > 1000 {
+            println!("{what}: to {round}, {} wrong", bad.len());
+        }
     }
     assert!(bad.is_empty(), "{} of {n} {what}: {bad:?}", bad.len());
     println!("{n} {what}, from {from}");
