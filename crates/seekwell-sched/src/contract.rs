@@ -95,6 +95,13 @@ pub trait Scheduler: Send {
     fn bypass(&self) -> bool {
         false
     }
+    /// blk-mq: does it keep lists of its own for each CPU or hardware queue (`none`, kyber)? The
+    /// others have one state under one lock, whichever hardware queue asks: a run of "all" hardware
+    /// queues is then one of the queue at hand and of those with requests that were refused
+    /// (`blk_mq_run_hw_queues` with `QUEUE_FLAG_SQ_SCHED`).
+    fn per_hctx(&self) -> bool {
+        self.bypass()
+    }
     /// blk-mq: may requests that are inserted now become part of ones inside? (ADIOS: not while a
     /// barrier waits.)
     fn insert_merges(&self) -> bool {

@@ -319,6 +319,9 @@ impl Scheduler for Kyber {
         0
     }
 
+    fn per_hctx(&self) -> bool {
+        true
+    }
     fn has_work(&self, _: &Cx, hctx: u16) -> bool {
         self.hctx[hctx as usize].waiting > 0
     }
