@@ -282,3 +282,78 @@ fn i4_what_a_busy_device_refused_keeps_its_order_and_goes_first() {
     let order: Vec<_> = q.device().1.iter().map(|c| c.1).collect();
     assert_eq!(order, [200, 300, 400, 500, 600, 350, 308]);
 }
+
+/// Four CPUs on so many hardware queues of that depth each, over a device that takes everything.
+fn wide<S: Scheduler>(
+    hctxs: u16,
+    depth: u32,
+    make: impl FnOnce(&seekwell_sched::Cx) -> S,
+) -> MqQueue<S, Witness> {
+    let dev = Witness(Constant::parallel(64, Nanos::from_ms(1)), Vec::new());
+    let facts = QueueFacts {
+        hctxs,
+        cpus: 4,
+        ..QueueFacts::example(Era::Mq)
+    };
+    let driver = MqDriver::Tag { depth };
+    MqQueue::new(facts, TickClock::new(1000), driver, true, dev, |cx| {
+        Box::new(make(cx))
+    })
+}
+
+fn from_cpu(id: u64, cpu: u16, sector: u64) -> Bio {
+    Bio {
+        cpu,
+        ..bio(id, Op::Read, Flags::empty(), sector)
+    }
+}
+
+#[test]
+fn objects_5_each_hardware_queue_has_tags_of_its_own() {
+    for (hctxs, asleep, used) in [(1, 3, 1), (2, 2, 2), (4, 0, 4)] {
+        let mut q = wide(hctxs, 1, NoScheduler::new);
+        for cpu in 0..4 {
+            q.submit(
+                Instant::START,
+                from_cpu(u64::from(cpu) + 1, cpu, u64::from(cpu) * 1000),
+            );
+        }
+        assert_eq!(
+            (q.asleep(), q.tags_used()),
+            (asleep, (0, used)),
+            "{hctxs} queues"
+        );
+        assert_eq!(finish(&mut q).len(), 4);
+    }
+}
+
+#[test]
+fn rule_25_without_a_scheduler_only_what_one_cpu_submitted_merges() {
+    // All tags but one are taken; what waits for the driver stands in the list of its CPU, and its
+    // neighbour from another CPU does not find it there.
+    for (cpu, commands) in [(0, 2), (1, 3)] {
+        let mut q = wide(1, 3, NoScheduler::new);
+        q.submit(Instant::START, from_cpu(1, 0, 100));
+        q.control(Instant::START, Control::Plug(TaskId(2)));
+        q.submit(Instant::START, from_cpu(2, 0, 5000));
+        // The task is scheduled out: its requests go into the list, a worker runs the queue.
+        q.control(Instant::START, Control::Sleep(TaskId(2)));
+        q.submit(Instant::START, from_cpu(3, cpu, 5008));
+        assert_eq!(finish(&mut q).len(), 3);
+        assert_eq!(q.device().1.len(), commands, "from CPU {cpu}");
+    }
+}
+
+#[test]
+fn rule_30_one_state_serves_all_hardware_queues_in_its_own_order() {
+    // Requests of four CPUs on four queues leave one sorted state in one order, whoever asks.
+    let mut q = wide(4, 2, |cx| MqDeadline::new(cx, Generation::V6_12));
+    let sectors = [900, 300, 700, 100, 500, 800, 200, 600];
+    for (i, sector) in sectors.into_iter().enumerate() {
+        q.submit(Instant::START, from_cpu(i as u64 + 1, i as u16 % 4, sector));
+    }
+    q.advance(Instant::START, &mut Vec::new());
+    let order: Vec<_> = q.device().1.iter().map(|c| c.1).collect();
+    assert_eq!(order, [100, 200, 300, 500, 600, 700, 800, 900]);
+    finish(&mut q);
+}

@@ -145,6 +145,7 @@ pub fn of(b: &Bench, usual: &Usual) -> Result<Vec<Vec<Setup>>, Failure> {
         depth: b.depth,
         max_sectors_kb: b.max_sectors_kb,
         nomerges: b.nomerges,
+        ..Setup::default()
     };
     let mut groups = Vec::new();
     for device in &usual.devices(b) {

@@ -79,7 +79,8 @@ pub struct DeviceFacts {
     pub capacity: Sector,
     /// Spinning medium: CFQ, BFQ and ADIOS change their ways.
     pub rotational: bool,
-    /// Commands it takes at a time (31 or 32 with NCQ, 1 without).
+    /// Commands it takes at a time through each of its hardware queues (31 or 32 with NCQ, 1
+    /// without).
     pub depth: u32,
     /// Hardware queues it offers (1 for SATA; many for NVMe).
     pub hw_queues: u16,
@@ -119,6 +120,10 @@ impl DeviceFacts {
             io_opt_bytes: 0,
             mmc: None,
         }
+    }
+    /// Commands it takes at a time through all its queues.
+    pub fn commands(&self) -> usize {
+        self.depth as usize * usize::from(self.hw_queues.max(1))
     }
 }
 

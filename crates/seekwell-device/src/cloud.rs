@@ -146,7 +146,7 @@ impl Cloud {
 
 impl Device for Cloud {
     fn accept(&mut self, now: Instant, c: Command) -> Accept {
-        if self.out.len() >= self.facts.depth as usize {
+        if self.out.len() >= self.facts.commands() {
             return Accept::Busy;
         }
         let error = out_of_range(&c, self.facts.capacity);

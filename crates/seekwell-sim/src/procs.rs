@@ -185,6 +185,7 @@ impl Source for Processes {
             }
         };
         let mut bio = Bio::new(0, p.task, p.op, p.flags, sector, p.sectors);
+        bio.cpu = p.task.0 as u16;
         bio.cgroup = p.cgroup;
         Submission::Bio(bio, i as u64)
     }

@@ -106,6 +106,8 @@ impl Placer {
         bio.sector = Sector(sector);
         bio.ioprio = r.ioprio;
         bio.cgroup = r.cgroup;
+        // Where a trace does not say from which CPU, each task keeps to one.
+        bio.cpu = r.cpu.unwrap_or(task.0 as u16);
         Ok(bio)
     }
     fn more(&self) -> bool {

@@ -35,6 +35,9 @@ pub struct Setup {
     pub max_sectors_kb: Option<u32>,
     /// queue/nomerges.
     pub nomerges: u8,
+    /// CPUs that submit: blk-mq has a software context for each, and a hardware context for each as
+    /// far as the device offers queues.
+    pub cpus: u16,
 }
 
 impl Default for Setup {
@@ -49,9 +52,13 @@ impl Default for Setup {
             depth: None,
             max_sectors_kb: None,
             nomerges: 0,
+            cpus: CPUS,
         }
     }
 }
+
+/// CPUs where nobody says how many: those of the modelled machines.
+pub const CPUS: u16 = 4;
 
 /// What is wrong with a setup.
 #[derive(Error, Debug)]
@@ -140,6 +147,7 @@ impl Setup {
         };
         range("hz", u64::from(self.hz), 24, 10_000)?;
         range("nomerges", u64::from(self.nomerges), 0, 2)?;
+        range("cpus", u64::from(self.cpus), 1, 1024)?;
         if let Some(n) = self.nr_requests {
             range("nr_requests", u64::from(n), 4, 10_240)?;
         }
@@ -266,8 +274,12 @@ impl Setup {
             rotational: f.rotational,
             depth,
             nr_requests: self.nr_requests.unwrap_or(128),
-            hctxs: 1,
-            cpus: 1,
+            hctxs: if era.is_mq() {
+                f.hw_queues.clamp(1, self.cpus)
+            } else {
+                1
+            },
+            cpus: self.cpus,
             max_sectors: self.max_sectors(era, &f),
             nomerges: self.nomerges,
             can_stop: f.can_stop,

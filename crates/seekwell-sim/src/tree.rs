@@ -247,6 +247,8 @@ pub(crate) fn device(setup: &Setup, spread: f64) -> Result<AnyDevice, SetupError
     // These are the guest's, not its host's.
     (host.nr_requests, host.depth, host.max_sectors_kb) = (None, None, None);
     host.nomerges = 0;
+    // One I/O thread of the hypervisor submits what the guest sends.
+    host.cpus = 1;
     let mut node = node(&host, 0.0, &mut 0)?;
     if p.format != Format::Raw {
         let covers = match p.format {

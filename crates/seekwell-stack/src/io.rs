@@ -140,7 +140,7 @@ impl World {
             task: TaskId(a),
             ioprio: None,
             cgroup: task.cgroup,
-            cpu: a as u16 % self.cfg.cores.max(1),
+            cpu: self.rt.cpu_of(a),
         };
         self.stats.bio(&bio);
         let held = self.tasks[a as usize].held;

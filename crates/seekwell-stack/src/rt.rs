@@ -103,10 +103,17 @@ pub(crate) struct Rt {
     waits: Vec<Wait>,
     links: Links,
     cores: Vec<CoreState>,
+    /// Cores of the machine; there may be more if CPU time is not to limit.
+    first_cores: u16,
     idle_cores: Vec<u16>,
     runq: List,
     run_links: Links,
     cpu_left: Vec<u64>,
+    /// The core an actor ran on last: it goes there again if that is idle, and what it submits
+    /// comes from there.
+    core_of: Vec<u16>,
+    /// Where an idle core stands in `idle_cores`.
+    idle_at: Vec<u32>,
     /// Nanoseconds of CPU an actor owes for what it did since it last paid.
     pub(crate) debt: Vec<u64>,
     slice_ns: u64,
@@ -128,10 +135,13 @@ impl Rt {
             waits: Vec::new(),
             links: Links::new(),
             cores: vec![CoreState::default(); cores.max(1) as usize],
+            first_cores: cores.max(1),
             idle_cores: (0..cores.max(1)).rev().collect(),
             runq: List::new(),
             run_links: Links::new(),
             cpu_left: Vec::new(),
+            core_of: Vec::new(),
+            idle_at: (0..u32::from(cores.max(1))).rev().collect(),
             debt: Vec::new(),
             slice_ns: slice_ns.max(1),
             unlimited,
@@ -144,6 +154,11 @@ impl Rt {
         let n = self.waits.len().max(a as usize + 1);
         self.waits.resize(n, Wait::default());
         self.cpu_left.resize(n, 0);
+        // Programs that have not computed yet are spread over the cores.
+        let cores = self.first_cores;
+        let known = self.core_of.len() as u32;
+        let spread = |a: u32| (a % u32::from(cores)) as u16;
+        self.core_of.extend((known..n as u32).map(spread));
         self.debt.resize(n, 0);
     }
     pub(crate) fn next_timer(&self) -> Option<Instant> {
@@ -232,11 +247,12 @@ impl Rt {
     pub(crate) fn want_cpu(&mut self, a: Actor, ns: u64) {
         self.cpu_used += ns;
         self.cpu_left[a as usize] = ns;
-        if let Some(core) = self.idle_cores.pop() {
+        if let Some(core) = self.idle_core(self.core_of[a as usize]) {
             return self.start(core, a);
         }
         if self.unlimited && self.cores.len() < usize::from(u16::MAX) {
             self.cores.push(CoreState::default());
+            self.idle_at.push(0);
             return self.start((self.cores.len() - 1) as u16, a);
         }
         let first = self.runq.is_empty();
@@ -250,6 +266,26 @@ impl Rt {
                 }
             }
         }
+    }
+    /// Takes an idle core: the wanted one if it is, else the one that was idle last.
+    #[inline]
+    fn idle_core(&mut self, wanted: u16) -> Option<u16> {
+        let is_idle = self.cores[wanted as usize].runs.is_none();
+        let at = if is_idle {
+            self.idle_at[wanted as usize] as usize
+        } else {
+            self.idle_cores.len().checked_sub(1)?
+        };
+        let core = self.idle_cores.swap_remove(at);
+        if let Some(&moved) = self.idle_cores.get(at) {
+            self.idle_at[moved as usize] = at as u32;
+        }
+        Some(core)
+    }
+    /// The CPU an actor submits from, of those the machine has.
+    #[inline]
+    pub(crate) fn cpu_of(&self, a: Actor) -> u16 {
+        self.core_of[a as usize] % self.first_cores
     }
     fn set_core(&mut self, core: u16, since: Instant, until: Instant) {
         let c = &mut self.cores[core as usize];
@@ -266,6 +302,7 @@ impl Rt {
             left.min(self.slice_ns)
         };
         self.cores[core as usize].runs = Some(a);
+        self.core_of[a as usize] = core;
         self.set_core(core, self.now, self.now + Nanos(run));
     }
     /// A core timer: the actor that has had all its time, if so.
@@ -285,6 +322,7 @@ impl Rt {
             Some(next) => self.start(core, next),
             None => {
                 self.cores[core as usize].runs = None;
+                self.idle_at[core as usize] = self.idle_cores.len() as u32;
                 self.idle_cores.push(core);
             }
         }

@@ -32,6 +32,8 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
 
     fn complete(&mut self, rq: RqId, error: bool, out: &mut Vec<BioDone>) {
         let h = self.cx.rqs[rq].hctx as usize;
+        // A drive interrupts the CPU whose queue the command came through.
+        self.current = h;
         self.left_device(rq);
         let own = self.cx.rqs.first_bio(rq).id == OWN_BIO;
         let (elv, sequenced) = (self.cx.rqs[rq].elv, self.tags[rq].sequenced);

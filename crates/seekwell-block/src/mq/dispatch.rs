@@ -72,6 +72,7 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
 
     /// Runs a hardware queue.
     pub(super) fn run(&mut self, h: usize) {
+        self.current = h;
         let had = !self.hctx[h].dispatch.is_empty();
         if had {
             self.hctx[h].restart = true;
@@ -98,7 +99,7 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
         let n = self.sched.dispatch(&mut self.cx, h as u16, all);
         self.cx.take_run(); // a run is under way
         if self.cx.take_kick() {
-            self.hctx.iter_mut().for_each(|h| h.pending = true);
+            self.kick_all();
         }
         n
     }
@@ -155,7 +156,13 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
             self.batch = batch;
             if nothing {
                 let at = self.cx.now() + RERUN;
-                self.hctx.iter_mut().for_each(|h| h.rerun_at = Some(at));
+                for h in 0..self.hctx.len() {
+                    // One that waits already keeps its time: two queues without luck would else
+                    // put off a third for ever.
+                    if self.meant_by_all(h) {
+                        self.hctx[h].rerun_at.get_or_insert(at);
+                    }
+                }
             }
             return false;
         }

@@ -98,6 +98,8 @@ pub struct MqQueue<S: Scheduler + ?Sized, D: Device> {
     hash: bool,
     acct: Account,
     hctx: Vec<Hctx>,
+    /// The hardware context of the CPU at work: of the last submission, completion or run.
+    current: usize,
     /// Dispatch lists of all hardware contexts.
     links: Links,
     tags: Side<RqTags>,
@@ -152,6 +154,7 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
             hash,
             acct: Account::default(),
             hctx: (0..hctxs).map(hctx).collect(),
+            current: 0,
             links: Links::new(),
             tags: Side::new(),
             budget_used: 0,
@@ -330,14 +333,27 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
         }
     }
 
+    /// Does a run of all hardware queues mean this one?
+    fn meant_by_all(&self, h: usize) -> bool {
+        h == self.current || self.sched.per_hctx() || !self.hctx[h].dispatch.is_empty()
+    }
+    /// A worker runs all hardware queues.
+    fn kick_all(&mut self) {
+        for h in 0..self.hctx.len() {
+            self.hctx[h].pending |= self.meant_by_all(h);
+        }
+    }
+
     /// What a callback asked for: a run at once, or runs from a worker.
     fn after_callback(&mut self) {
         if self.cx.take_kick() {
-            self.hctx.iter_mut().for_each(|h| h.pending = true);
+            self.kick_all();
         }
         if self.cx.take_run() {
             for h in 0..self.hctx.len() {
-                self.run(h);
+                if self.meant_by_all(h) {
+                    self.run(h);
+                }
             }
         }
     }

@@ -174,6 +174,7 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
             let lead = &self.cx.rqs[rqs[lead]];
             let (hctx, cpu) = (lead.hctx, lead.cpu);
             let h = hctx as usize;
+            self.current = h;
             let mut direct = self.sched.bypass() && !from_schedule && self.hctx[h].busy == 0;
             let mut kept = 0;
             for k in 0..rqs.len() {

@@ -93,6 +93,7 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
             return;
         }
         let hctx = self.cx.queue.hctx_of(bio.cpu) as usize;
+        self.current = hctx;
         let limit = if self.owned_by_scheduler(&bio) {
             self.sched.limit_depth(&mut self.cx, &bio, ioc)
         } else {

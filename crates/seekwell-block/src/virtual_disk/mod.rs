@@ -300,7 +300,7 @@ impl<B: BioSink> VirtualDisk<B> {
 
 impl<B: BioSink> Device for VirtualDisk<B> {
     fn accept(&mut self, now: Instant, command: Command) -> Accept {
-        if self.outstanding >= self.facts.depth {
+        if self.outstanding as usize >= self.facts.commands() {
             return Accept::Busy;
         }
         let rests = self.outstanding == 0 && self.write_backs == 0 && self.cache.dirty() == 0;

@@ -22,7 +22,7 @@ pub use disk::{Drive, Watch};
 pub use machine::SimMachine;
 pub use options::{OptionError, WorldSetup};
 
-use crate::setup::SetupError;
+use crate::setup::{Setup, SetupError};
 use disk::Handle;
 use seekwell_core::result::Record;
 use seekwell_stack::{Kernel, Stats, kernel_thread_name};
@@ -120,7 +120,11 @@ where
     F: FnOnce(SimMachine) -> Fut,
     Fut: Future<Output = Outcome> + 'static,
 {
-    let meter = Handle::new(drive.queue(&setup.setup)?, watch);
+    let below = Setup {
+        cpus: setup.config.cores,
+        ..setup.setup.clone()
+    };
+    let meter = Handle::new(drive.queue(&below)?, watch);
     let kernel = Kernel::new(setup.config.clone(), Box::new(meter.clone()));
     let ended = exec::run(kernel, meter.clone(), drive.facts().capacity, setup, script);
     let mut record = setup.setup.record(name);

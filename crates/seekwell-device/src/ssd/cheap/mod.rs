@@ -302,7 +302,7 @@ impl CheapSsd {
 
 impl Device for CheapSsd {
     fn accept(&mut self, now: Instant, command: Command) -> Accept {
-        if self.finishes.len() >= self.facts.depth as usize || self.alone.is_some() {
+        if self.finishes.len() >= self.facts.commands() || self.alone.is_some() {
             return Accept::Busy;
         }
         let t = now.0;

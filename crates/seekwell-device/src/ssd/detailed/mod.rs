@@ -379,8 +379,7 @@ impl DetailedSsd {
 
 impl Device for DetailedSsd {
     fn accept(&mut self, now: Instant, command: Command) -> Accept {
-        if self.open as usize + self.finishes.len() >= self.facts.depth as usize
-            || self.alone.is_some()
+        if self.open as usize + self.finishes.len() >= self.facts.commands() || self.alone.is_some()
         {
             return Accept::Busy;
         }
