@@ -104,8 +104,11 @@ pub fn open_once(
     }
 }
 
+/// What can be read only once: its name, its bytes.
+type Once = (String, Box<dyn Read + Send>);
+
 /// Name and bytes of what can be read only once; `None` for a file.
-fn once(path: &Path) -> Result<Option<(String, Box<dyn Read + Send>)>, TraceError> {
+fn once(path: &Path) -> Result<Option<Once>, TraceError> {
     if path == Path::new("-") {
         return Ok(Some((STDIN_NAME.to_owned(), Box::new(std::io::stdin()))));
     }

@@ -69,9 +69,6 @@ pub fn run(a: &Compare, quiet: bool) -> Result<(), Failure> {
     setups::memory(&a.bench, &USUAL, quiet)?;
     let groups = setups::of(&a.bench, &USUAL)?;
     let labels = setups::labels(&a.bench, &USUAL)?;
-    for n in setups::time_notes(&a.bench, &groups) {
-        note(quiet, &n);
-    }
     // Every device x program x scheduler, in the order of the report.
     let jobs: Vec<(usize, usize, usize)> = (0..groups.len())
         .flat_map(|d| (0..plans.len()).map(move |p| (d, p)))
@@ -90,6 +87,9 @@ pub fn run(a: &Compare, quiet: bool) -> Result<(), Failure> {
             why.map(|w| format!("{} under {}: {w}", record.workload, record.scheduler.spec)),
         );
         records.push(record);
+    }
+    for n in setups::time_notes(&a.bench, &groups) {
+        note(quiet, &n);
     }
     let mut out = Out::open(a.output.output.as_deref())?;
     if a.json {

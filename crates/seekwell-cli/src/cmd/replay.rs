@@ -63,9 +63,6 @@ pub fn run(a: &Replay, quiet: bool) -> Result<(), Failure> {
     setups::memory(&a.bench, &setups::USUAL, quiet)?;
     let groups = setups::of(&a.bench, &setups::USUAL)?;
     let labels = setups::labels(&a.bench, &setups::USUAL)?;
-    for n in setups::time_notes(&a.bench, &groups) {
-        note(quiet, &n);
-    }
     // What is wrong with the file is told once, before any run.
     let trace = &plan.trace;
     trace.one_volume(plan.format, &plan.read).map_err(failed)?;
@@ -89,6 +86,9 @@ pub fn run(a: &Replay, quiet: bool) -> Result<(), Failure> {
     });
     drop(progress);
     let records = done.into_iter().collect::<Result<Vec<_>, _>>()?;
+    for n in setups::time_notes(&a.bench, &groups) {
+        note(quiet, &n);
+    }
     let mut out = Out::open(a.output.output.as_deref())?;
     if a.json {
         out.json(&document("replay", records, labels.len(), a.series))?;

@@ -146,9 +146,6 @@ fn simulated(a: &Run, plan: &Plan, quiet: bool) -> Result<(), Failure> {
     setups::memory(&a.bench, &setups::USUAL, quiet)?;
     let groups = setups::of(&a.bench, &setups::USUAL)?;
     let labels = setups::labels(&a.bench, &setups::USUAL)?;
-    for n in setups::time_notes(&a.bench, &groups) {
-        note(quiet, &n);
-    }
     let jobs: Vec<(usize, usize)> = (0..groups.len())
         .flat_map(|d| (0..labels.len()).map(move |s| (d, s)))
         .collect();
@@ -164,6 +161,9 @@ fn simulated(a: &Run, plan: &Plan, quiet: bool) -> Result<(), Failure> {
         let (record, why) = one?;
         stopped.extend(why.map(|w| format!("{}: {w}", record.scheduler.spec)));
         records.push(record);
+    }
+    for n in setups::time_notes(&a.bench, &groups) {
+        note(quiet, &n);
     }
     let mut out = Out::open(a.output.output.as_deref())?;
     if a.json {

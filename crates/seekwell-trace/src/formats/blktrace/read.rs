@@ -102,7 +102,7 @@ const LISTED: usize = 16;
 /// Says which CPUs' files are missing: recorded on a machine that went on counting behind them, or
 /// one file named alone where others lie beside it.
 fn note_missing(inputs: &[Input], notes: &mut Notes) {
-    let of_name = |name: &str| Some(cpu_of(name.rsplit_once(".blktrace.")?.1)?);
+    let of_name = |name: &str| cpu_of(name.rsplit_once(".blktrace.")?.1);
     let cpus: Vec<u32> = inputs.iter().filter_map(|i| of_name(i.name())).collect();
     let (Some(first), Some(&last)) = (inputs.first(), cpus.last()) else {
         return;
