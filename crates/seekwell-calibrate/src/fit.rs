@@ -167,6 +167,17 @@ pub struct Curve {
     pub log_x: bool,
 }
 
+/// Distances between the measured latency distribution and others, as shares of its mean.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Demerit {
+    /// To the fitted model.
+    pub fitted: f64,
+    /// To a usual disk of this capacity, which knows nothing of this one.
+    pub generic: f64,
+    /// What chance alone makes of so many reads: the fitted model against itself, on average.
+    pub chance: f64,
+}
+
 /// What came of a calibration.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Fit {
@@ -182,9 +193,8 @@ pub struct Fit {
     pub curves: Vec<Curve>,
     /// Things a reader of the preset should know.
     pub notes: Vec<String>,
-    /// Distance between the measured latency distribution and the fitted model's, as a share of the
-    /// mean; and the same for the generic preset, which knows nothing of this device.
-    pub demerit: Option<(f64, f64)>,
+    /// How far the fitted model's latencies are from the measured ones.
+    pub demerit: Option<Demerit>,
     /// I/Os sent.
     pub ios: u64,
     /// Time taken on the probe's clock, s.

@@ -19,7 +19,7 @@ mod sim;
 mod ssd;
 mod stats;
 
-pub use fit::{Curve, Estimate, Fit, Kind, Known, Val, short};
+pub use fit::{Curve, Demerit, Estimate, Fit, Kind, Known, Val, short};
 pub use model::generic_hdd;
 pub use preset::{kind_of, preset};
 pub use probe::{Facts, Io, Probe, Stop, Timed, What};

@@ -2,9 +2,10 @@
 
 use crate::probe::{Io, Probe};
 use crate::sim::SimProbe;
-use seekwell_core::Device;
+use rand::RngCore;
+use seekwell_core::{Device, rng};
 use seekwell_device::hdd::{self, ClosedForms, SeekCurve, SeekForm};
-use seekwell_device::{Hdd, HddParams, ParamError, Preset, read_preset};
+use seekwell_device::{Hdd, HddParams, ParamError, Preset};
 
 fn hdd_params(text: &str) -> Result<HddParams, String> {
     let preset =
@@ -12,40 +13,94 @@ fn hdd_params(text: &str) -> Result<HddParams, String> {
     HddParams::from_preset(&preset).map_err(|e| preset.locate(e, "fitted preset").to_string())
 }
 
-/// Latencies of these reads on a device, one at a time, ms.
-pub(crate) fn latencies<D: Device>(device: D, ios: &[Io], seed: u64) -> Vec<f64> {
-    let mut times = vec![];
-    match SimProbe::new(device, seed, 0.0).run(ios, 1, &mut times) {
-        Ok(()) => times.iter().map(|t| t.ms()).collect(),
-        Err(_) => vec![],
+/// Times that the same reads are made on a model.
+const ROUNDS: u64 = 8;
+
+/// Latencies of these reads on a device, one at a time, ms. Before each passes a time of up to
+/// `turn_ns`, at random.
+fn latencies<D: Device>(device: D, ios: &[Io], turn_ns: u64, seed: u64) -> Vec<f64> {
+    let mut rng = rng::stream(seed, "angles");
+    let mut probe = SimProbe::new(device, seed, 0.0);
+    let (mut times, mut all) = (vec![], Vec::with_capacity(ios.len()));
+    for io in ios {
+        let wait = rng.next_u64() % turn_ns.max(1);
+        let ran = probe
+            .sleep(wait)
+            .and_then(|()| probe.run(&[*io], 1, &mut times));
+        match ran {
+            Ok(()) => all.extend(times.iter().map(|t| t.ms())),
+            Err(_) => break,
+        }
     }
+    all
 }
 
-pub(crate) fn hdd_latencies(text: &str, ios: &[Io], seed: u64) -> Result<Vec<f64>, String> {
-    over_phases(&hdd_params(text)?, ios, seed).map_err(|e| e.what)
+/// Latencies of these reads on the fitted disk, in several rounds.
+pub(crate) fn hdd_latencies(text: &str, ios: &[Io], seed: u64) -> Result<Vec<Vec<f64>>, String> {
+    rounds(&hdd_params(text)?, ios, seed).map_err(|e| e.what)
 }
 
-/// Where the platter stands when a read comes is chance: several drives of one kind have less of
-/// it than one.
-fn over_phases(p: &HddParams, ios: &[Io], seed: u64) -> Result<Vec<f64>, ParamError> {
-    let mut all = vec![];
-    for i in 1..=8 {
+/// The places are the same as the device was asked for, so that the lengths of the seeks are no
+/// matter of chance. Where the platter stands when a read comes is: back to back, the true
+/// parameters would repeat the device to the microsecond, and any others be held against its luck.
+fn rounds(p: &HddParams, ios: &[Io], seed: u64) -> Result<Vec<Vec<f64>>, ParamError> {
+    let turn_ns = (60e9 / p.rpm) as u64;
+    let round = |i: u64| {
         let seed = seed.wrapping_add(i << 32);
-        all.extend(latencies(Hdd::new(p, seed)?, ios, seed));
-    }
-    Ok(all)
+        Ok(latencies(Hdd::new(p, seed)?, ios, turn_ns, seed))
+    };
+    (1..=ROUNDS).map(round).collect()
 }
 
 /// The same of a disk that knows nothing of this one: usual parameters, this capacity.
 pub(crate) fn generic_hdd_latencies(capacity: u64, ios: &[Io], seed: u64) -> Vec<f64> {
-    let generic = generic_hdd(capacity);
-    generic.map_or(vec![], |p| over_phases(&p, ios, seed).unwrap_or_default())
+    let all = generic_hdd(capacity).and_then(|p| rounds(&p, ios, seed).ok());
+    all.unwrap_or_default().concat()
 }
+
+/// A disk that is no preset, so that none is measured against itself: round figures from the middle
+/// of what desktop disks had from 2005 to 2020. What is not here is the model's default.
+const USUAL: &str = r#"
+kind = "hdd"
+name = "usual"
+summary = "round figures of desktop disks"
+
+[params]
+rpm = { value = 7200, unit = "rpm", source = "estimate: most desktop disks" }
+surfaces = { value = 4, unit = "surfaces", source = "estimate: two platters" }
+outer_track = { value = 1500, unit = "sectors", source = "estimate: about 90 MB/s" }
+inner_ratio = { value = 0.5, unit = "ratio", source = "estimate" }
+seek_track = { value = 1, unit = "ms", source = "estimate" }
+seek_settle = { value = 1.5, unit = "ms", source = "estimate" }
+seek_average = { value = 9, unit = "ms", source = "estimate: data sheets say 8 to 10" }
+seek_full = { value = 18, unit = "ms", source = "estimate: twice the average" }
+head_switch = { value = 1, unit = "ms", source = "estimate" }
+overhead = { value = 0.2, unit = "ms", source = "estimate" }
+"#;
 
 /// Usual parameters of a disk, and this capacity.
 pub fn generic_hdd(capacity: u64) -> Option<HddParams> {
-    let preset = read_preset(&format!("hdd:hitachi-7k500,capacity={capacity}")).ok()?;
-    HddParams::from_preset(&preset).ok()
+    let size = format!(
+        "capacity = {{ value = {capacity}, unit = \"sectors\", source = \"estimate: of the device at hand\" }}\n"
+    );
+    let text = format!("{USUAL}{size}");
+    hdd_params(&text).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_usual_disk_is_none_of_the_presets() {
+        let p = generic_hdd(976_773_168).expect("it reads");
+        let all = seekwell_device::catalogue();
+        for entry in all.iter().filter(|e| e.name.starts_with("hdd:")) {
+            let preset = seekwell_device::read_preset(&entry.name).expect("a preset");
+            let other = HddParams::from_preset(&preset).expect("a disk");
+            assert_ne!(p.seek, other.seek, "{}", entry.name);
+        }
+    }
 }
 
 /// Sustained rates at places, MB/s.

@@ -25,11 +25,13 @@ pub fn preset(fit: &Fit, name: &str) -> Option<String> {
             .as_ref()
             .map_or(String::new(), |c| format!("; stopped early: {c}"))
     ));
-    if let Some((fitted, generic)) = fit.demerit {
+    if let Some(d) = fit.demerit {
         about.push(format!(
-            "latencies of random reads against the model: demerit {:.1} % (a generic preset {:.1} %)",
-            fitted * 100.0,
-            generic * 100.0
+            "latencies of random reads against the model: demerit {:.1} % (chance alone {:.1} %, a \
+             usual disk {:.1} %)",
+            d.fitted * 100.0,
+            d.chance * 100.0,
+            d.generic * 100.0
         ));
     }
     about.extend(fit.notes.iter().cloned());

@@ -52,7 +52,7 @@ pub struct Session<'a> {
     curves: Vec<Curve>,
     notes: Vec<String>,
     /// See [`Fit::demerit`].
-    pub(crate) demerit: Option<(f64, f64)>,
+    pub(crate) demerit: Option<crate::fit::Demerit>,
 }
 
 impl<'a> Session<'a> {

@@ -172,11 +172,12 @@ fn ten_unknown_disks_are_recovered() {
         );
         show(&format!("disk {seed}"), &s);
         show("  knows none", &null);
-        let (own, generic) = fit.demerit.expect("a comparison");
+        let d = fit.demerit.expect("a comparison");
         println!(
-            "             demerit {:.1} % (generic {:.1} %), {:.0} s, {} I/Os",
-            own * 100.0,
-            generic * 100.0,
+            "             demerit {:.1} % (chance {:.1} %, knows none {:.1} %), {:.0} s, {} I/Os",
+            d.fitted * 100.0,
+            d.chance * 100.0,
+            d.generic * 100.0,
             fit.seconds,
             fit.ios
         );
@@ -185,4 +186,24 @@ fn ten_unknown_disks_are_recovered() {
         }
     }
     assert!(bad.is_empty(), "disks {bad:?} are not recovered");
+}
+
+/// The fitted disk's latencies are the device's within a few hundredths, most of them chance; those
+/// of a usual disk, which is none of the presets, are not.
+#[test]
+fn a_fit_is_nearer_than_a_usual_disk_by_far() {
+    for name in ["hitachi-7k500", "hitachi-7k200", "exos-x18", "st2000dm006"] {
+        let device = seekwell_device::open(&format!("hdd:{name}"), 1).expect(name);
+        let mut probe = SimProbe::new(device, 1, 3_000.0);
+        let fit = calibrate(&mut probe, Options::default(), &mut |_| {});
+        let d = fit.demerit.expect("a comparison");
+        println!(
+            "{name:<14} demerit {:.2} %, by chance alone {:.2} %, a usual disk {:.2} %",
+            d.fitted * 100.0,
+            d.chance * 100.0,
+            d.generic * 100.0
+        );
+        assert!(d.fitted < 0.03, "{name}: {d:?}");
+        assert!(d.generic > 2.0 * d.fitted, "{name}: {d:?}");
+    }
 }

@@ -2,8 +2,8 @@
 //!
 //! In order of what a preset can least do without, so that a budget that ends early leaves the
 //! most: the turn, tracks and zones, the order of tracks, seek curve and overhead, sequential
-//! rates, cache, queue. At the end the fitted model is given the same random reads as the device,
-//! and the two latency distributions are compared.
+//! rates, cache, queue. At the end the fitted model is given the same random reads as the device, and the
+//! two latency distributions are compared.
 
 mod cache;
 mod period;
@@ -13,10 +13,10 @@ mod track;
 mod write;
 mod zones;
 
-use crate::fit::{Curve, Estimate, Val};
+use crate::fit::{Curve, Demerit, Estimate, Val};
 use crate::probe::{Io, Stop};
 use crate::session::{SMALL, Session};
-use crate::stats::{line, quantile};
+use crate::stats::{demerit, line, mean, quantile};
 use crate::{model, preset};
 pub(crate) use period::Period;
 use track::{Grid, Pattern, Spindle};
@@ -71,7 +71,7 @@ pub(crate) fn fit(
     if s.facts().may_write {
         write::measure(s, spindle, hits)?;
     }
-    validate(s, &rates)?;
+    validate(s, &rates, p.mean_ms)?;
     Ok(Ok(()))
 }
 
@@ -497,25 +497,30 @@ fn found_queue(s: &mut Session<'_>, hit_ms: f64, each_ms: f64) -> Result<(), Sto
     Ok(())
 }
 
-/// The same random reads on the device and on the fitted model; rates beside the fitted ones.
-fn validate(s: &mut Session<'_>, rates: &[(u64, f64)]) -> Result<(), Stop> {
+/// The same random reads on the device, the fitted model and a usual disk; rates beside the fitted
+/// ones.
+fn validate(s: &mut Session<'_>, rates: &[(u64, f64)], mean_ms: f64) -> Result<(), Stop> {
     s.stage("comparison with the fit");
-    let n = s.count(300, 120);
+    // A seek, half a turn and the rest: what is left of the budget is for this.
+    let n = s.within(s.count(1000, 120), mean_ms, 0.8);
     let ios: Vec<Io> = (0..n).map(|_| Io::read(s.anywhere(), SMALL)).collect();
     let measured: Vec<f64> = s.run(&ios, 1)?.iter().map(|t| t.ms()).collect();
     let text = preset::text(s.facts(), "hdd", s.estimates(), &[], "");
-    let fitted = match model::hdd_latencies(&text, &ios, s.seed()) {
+    let rounds = match model::hdd_latencies(&text, &ios, s.seed()) {
         Ok(f) => f,
         Err(e) => {
             s.note(format!("the fitted preset does not run: {e}"));
             return Ok(());
         }
     };
+    let fitted = rounds.concat();
     let generic = model::generic_hdd_latencies(s.capacity(), &ios, s.seed());
-    s.demerit = Some((
-        crate::stats::demerit(&measured, &fitted),
-        crate::stats::demerit(&measured, &generic),
-    ));
+    let alone: Vec<f64> = rounds.iter().map(|r| demerit(r, &fitted)).collect();
+    s.demerit = Some(Demerit {
+        fitted: demerit(&measured, &fitted),
+        generic: demerit(&measured, &generic),
+        chance: mean(&alone),
+    });
     let points = (1..100)
         .map(|i| {
             let q = f64::from(i) / 100.0;

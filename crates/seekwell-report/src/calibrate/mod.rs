@@ -41,12 +41,13 @@ pub fn text(fit: &Fit, width: usize) -> String {
         out.push('\n');
         out.push_str(&table(fit, width));
     }
-    if let Some((own, generic)) = fit.demerit {
+    if let Some(d) = fit.demerit {
         let text = format!(
-            "Latencies of random reads, model against device: demerit {:.1} %; a preset that knows \
-             nothing of this device: {:.1} %.",
-            own * 100.0,
-            generic * 100.0
+            "Latencies of random reads, model against device: demerit {:.1} %; by chance alone, \
+             with so many reads: {:.1} %; a usual disk that knows nothing of this one: {:.1} %.",
+            d.fitted * 100.0,
+            d.chance * 100.0,
+            d.generic * 100.0
         );
         out.push('\n');
         out.push_str(&wrap(&text, 0, width));
@@ -214,7 +215,9 @@ pub fn json(fit: &Fit, preset: Option<&str>) -> Value {
         "schema": 1, "command": "calibrate", "device": fit.facts.name,
         "kind": fit.kind.to_string(), "because": fit.because, "identity": fit.facts.identity,
         "parameters": parameters, "curves": curves, "notes": fit.notes,
-        "demerit": fit.demerit.map(|d| json!({ "fitted": d.0, "generic": d.1 })),
+        "demerit": fit.demerit.map(|d| {
+            json!({ "fitted": d.fitted, "generic": d.generic, "chance": d.chance })
+        }),
         "ios": fit.ios, "seconds": fit.seconds,
         "stopped_early": fit.cut.as_ref().map(ToString::to_string),
         "preset": preset,
@@ -224,7 +227,7 @@ pub fn json(fit: &Fit, preset: Option<&str>) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use seekwell_calibrate::{Facts, Kind};
+    use seekwell_calibrate::{Demerit, Facts, Kind};
 
     fn fit() -> Fit {
         Fit {
@@ -252,7 +255,11 @@ mod tests {
                 log_x: false,
             }],
             notes: vec!["mind the gap".into()],
-            demerit: Some((0.02, 0.4)),
+            demerit: Some(Demerit {
+                fitted: 0.02,
+                generic: 0.4,
+                chance: 0.019,
+            }),
             ios: 10,
             seconds: 1.0,
             cut: None,
