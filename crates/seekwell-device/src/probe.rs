@@ -1,5 +1,8 @@
 //! A client that keeps a device busy, for validation, tests and speed measurements.
 
+use crate::error::DeviceError;
+use rand::RngCore;
+use seekwell_core::rng;
 use seekwell_core::{Accept, Command, Device, Done, Instant, Nanos, Op, Sector, Sectors};
 
 /// What a run measured.
@@ -124,5 +127,43 @@ impl<D: Device> Client<D> {
     /// One command, waited for; its latency.
     pub fn one(&mut self, c: Command) -> Nanos {
         Nanos(self.run(1, 1, Nanos::ZERO, |_| c).latency_ns[0])
+    }
+}
+
+/// Commands of 4 KiB that [`best_rate`] sends for each place in the device's queue, and at least.
+const ROUNDS: usize = 16;
+const LEAST: usize = 2048;
+
+/// Commands a second that a fresh device of this name does at best: random reads or random writes
+/// of 4 KiB, as many outstanding as it takes, whichever are faster.
+pub fn best_rate(spec: &str, seed: u64) -> Result<f64, DeviceError> {
+    let mut best = 0.0f64;
+    for op in [Op::Read, Op::Write] {
+        let device = crate::open(spec, seed)?;
+        let facts = device.facts();
+        let (places, depth) = ((facts.capacity.0 / 8).max(1), facts.depth.max(1) as usize);
+        let mut rng = rng::stream(seed, "best rate");
+        let next = |_| command(op, rng.next_u64() % places * 8, 8);
+        let run = Client::new(device).run((ROUNDS * depth).max(LEAST), depth, Nanos::ZERO, next);
+        best = best.max(run.iops());
+    }
+    Ok(best)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_best_rate_is_what_the_model_does() {
+        let rate = |spec| best_rate(spec, 1).expect(spec);
+        // Four at a time of 100 us each; one at a time.
+        let four = rate("constant:service_us=100,depth=4,servers=parallel");
+        assert!((four / 40_000.0 - 1.0).abs() < 0.01, "{four}");
+        let one = rate("constant:service_us=100,depth=4");
+        assert!((one / 10_000.0 - 1.0).abs() < 0.01, "{one}");
+        assert!(rate("hdd:hitachi-7k200") < 2_000.0);
+        let nvme = rate("ssd:nvme-dc-2t");
+        assert!((300_000.0..1_500_000.0).contains(&nvme), "{nvme}");
     }
 }

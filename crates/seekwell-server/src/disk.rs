@@ -68,6 +68,8 @@ pub struct DiskOptions {
     /// Write every command here, in order of arrival: a CSV that `seekwell replay` reads, with
     /// the model's completion times.
     pub log: Option<PathBuf>,
+    /// Commands a second the model does at best; 0: not known, and then nothing is refused for it.
+    pub rate: u64,
     /// Serve it even if it is too fast.
     pub force: bool,
 }
@@ -94,7 +96,7 @@ impl Disk {
         options: &DiskOptions,
     ) -> Result<Self, ServeError> {
         let facts = device.facts().clone();
-        check_rate(&facts.name, device_rate(&facts), options.force)?;
+        check_rate(&facts.name, options.rate, options.force)?;
         let size = disk_size(options.size, facts.capacity.0 * SECTOR_BYTES)?;
         let (mount, took_over) = check_mount(&options.mount)?;
         check_files(&mount, options)?;
@@ -344,15 +346,6 @@ fn hear(session: Session<DiskFs>) -> Result<JoinHandle<io::Result<()>>, ServeErr
     })
 }
 
-/// Commands a second the device could do, as far as its facts tell: what many queues are for.
-fn device_rate(facts: &seekwell_core::DeviceFacts) -> u64 {
-    if facts.hw_queues > 1 {
-        u64::from(facts.hw_queues) * RATE_MAX
-    } else {
-        0
-    }
-}
-
 fn check_rate(device: &str, rate: u64, force: bool) -> Result<(), ServeError> {
     if rate > RATE_MAX && !force {
         return Err(ServeError::TooFast {
@@ -525,14 +518,19 @@ mod tests {
     }
 
     #[test]
-    fn devices_of_many_queues_are_refused_unless_forced() {
-        let mut facts = seekwell_core::DeviceFacts::plain("nvme", seekwell_core::Sector(8), 1024);
-        facts.hw_queues = 8;
-        let e = check_rate("nvme", device_rate(&facts), false).expect_err("too fast");
-        assert!(e.to_string().contains("--force"), "{e}");
-        assert!(check_rate("nvme", device_rate(&facts), true).is_ok());
-        facts.hw_queues = 1;
-        assert!(check_rate("sata", device_rate(&facts), false).is_ok());
+    fn what_is_too_fast_is_refused_with_its_own_figure_unless_forced() {
+        let rate = |spec| seekwell_device::probe::best_rate(spec, 1).expect(spec) as u64;
+        let nvme = rate("ssd:nvme-dc-2t");
+        let e = check_rate("nvme", nvme, false).expect_err("too fast");
+        let e = e.to_string();
+        assert!(
+            e.contains("--force") && e.contains(&nvme.to_string()),
+            "{e}"
+        );
+        assert!(check_rate("nvme", nvme, true).is_ok());
+        for spec in ["ssd:s3700-100", "hdd:exos-x18", "emmc:motog"] {
+            assert!(check_rate(spec, rate(spec), false).is_ok(), "{spec}");
+        }
     }
 
     #[test]

@@ -13,9 +13,9 @@
 //! arrival up to the device's depth), and other ways in than FUSE.
 //!
 //! How precise it is depends on the device: a hard disk's milliseconds come out to a percent or
-//! so, a SATA flash disk's 100 us come out 10 to 25 % late at depth 1, and NVMe devices are
-//! refused beyond [`RATE_MAX`] commands a second, because no file system in user space can
-//! deliver them; those belong to the simulator.
+//! so, a SATA flash disk's 100 us come out 10 to 25 % late at depth 1, and devices whose model
+//! does more than [`RATE_MAX`] commands a second are refused, because no file system in user space
+//! can deliver them; those belong to the simulator.
 
 mod account;
 mod disk;

@@ -18,6 +18,8 @@ fn failed(e: ServeError) -> Failure {
 
 /// Serves until a signal comes, then tells how it went.
 pub fn run(a: &Serve, quiet: bool) -> Result<(), Failure> {
+    let rate = seekwell_device::probe::best_rate(&a.device, a.seed);
+    let rate = rate.map_err(|e| Failure::input(e.to_string()))?;
     let device = seekwell_device::open(&a.device, a.seed);
     let device = device.map_err(|e| Failure::input(e.to_string()))?;
     let output = a.output.output.as_deref();
@@ -40,6 +42,7 @@ pub fn run(a: &Serve, quiet: bool) -> Result<(), Failure> {
         backing: a.backing.clone(),
         floor,
         log: a.log.clone(),
+        rate: rate as u64,
         force: a.force,
     };
     let disk = Disk::start(device, &options).map_err(failed)?;
