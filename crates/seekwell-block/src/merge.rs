@@ -84,7 +84,7 @@ fn refuse(cx: &mut Cx, rq: RqId) {
     }
 }
 
-/// Puts `bio` into `rq`, which [`find`] gave. False if that would exceed the size limit.
+/// Puts `bio` into `rq`, which [`find`] gave. False if that would exceed a limit of size.
 pub fn merge_bio<S: Scheduler + ?Sized>(
     cx: &mut Cx,
     sched: &mut S,
@@ -93,7 +93,7 @@ pub fn merge_bio<S: Scheduler + ?Sized>(
     bio: &Bio,
     kind: MergeKind,
 ) -> bool {
-    if cx.rqs[rq].sectors.0 + bio.sectors.0 > cx.queue.max_sectors.0 {
+    if !cx.fits(rq, bio) {
         refuse(cx, rq);
         return false;
     }
@@ -147,6 +147,7 @@ pub fn joinable(cx: &Cx, a: RqId, b: RqId) -> bool {
         && x.mergeable()
         && y.mergeable()
         && x.sectors.0 + y.sectors.0 <= cx.queue.max_sectors.0
+        && cx.lists_fit(x.segments, y.segments)
         && (!cx.queue.era.is_mq() || (x.ioprio == y.ioprio && x.cgroup == y.cgroup))
 }
 

@@ -482,7 +482,7 @@ fn bytes(text: &str) -> Result<u64, String> {
 /// Arguments of `check-worlds`.
 #[derive(Args, Debug)]
 pub struct CheckWorlds {
-    /// Workloads with their parameters (fs-mark:files=100,size=16KiB) [default: five, two minutes]
+    /// Workloads with their parameters (fs-mark:files=100,size=16KiB) [default: seven, two minutes]
     pub workloads: Vec<String>,
     /// Modelled device
     #[arg(

@@ -144,6 +144,7 @@ pub fn of(b: &Bench, usual: &Usual) -> Result<Vec<Vec<Setup>>, Failure> {
         nr_requests: b.nr_requests,
         depth: b.depth,
         max_sectors_kb: b.max_sectors_kb,
+        max_segments: None,
         nomerges: b.nomerges,
         ..Setup::default()
     };

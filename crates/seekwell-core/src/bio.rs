@@ -57,6 +57,11 @@ bitflags::bitflags! {
     }
 }
 
+/// Most sectors that one entry of a scatter list holds (`max_segment_size`, 64 KiB).
+pub const SEGMENT_SECTORS: u16 = 128;
+/// Sectors of a page: an entry of a scatter list where every page lies by itself.
+pub const PAGE_SECTORS: u16 = 8;
+
 /// The submitter's name for a bio; it comes back with the completion. Not an index.
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct BioId(pub u64);
@@ -82,6 +87,10 @@ pub struct Bio {
     pub cgroup: CgroupId,
     /// CPU it is submitted on (software context of blk-mq).
     pub cpu: u16,
+    /// Sectors of it that lie together in memory, on average: what one entry of a scatter list
+    /// holds. From [`PAGE_SECTORS`], single pages, to [`SEGMENT_SECTORS`], large folios and what a
+    /// trace says nothing about.
+    pub segment: u16,
 }
 
 impl Bio {
@@ -97,7 +106,13 @@ impl Bio {
             ioprio: None,
             cgroup: CgroupId::ROOT,
             cpu: 0,
+            segment: SEGMENT_SECTORS,
         }
+    }
+    /// Entries of a scatter list it takes.
+    #[inline]
+    pub fn segments(&self) -> u32 {
+        self.sectors.0.div_ceil(u32::from(self.segment.max(1)))
     }
     /// First sector behind it.
     pub fn end(&self) -> Sector {

@@ -22,7 +22,7 @@ pub mod sys;
 pub mod time;
 pub mod units;
 
-pub use bio::{Bio, BioId, Flags, Op};
+pub use bio::{Bio, BioId, Flags, Op, PAGE_SECTORS, SEGMENT_SECTORS};
 pub use device::{Accept, Command, Device, DeviceFacts, DeviceStats, Done, MmcHost, Packing};
 pub use event::{Action, Event, EventLog};
 pub use ioc::{CgroupId, Class, Contexts, Era, IoContext, IoPrio, IocId, Policy, TaskId};

@@ -53,6 +53,8 @@ pub struct Request {
     pub sector: Sector,
     /// Length.
     pub sectors: Sectors,
+    /// Entries of a scatter list, summed over its bios.
+    pub segments: u32,
     /// Io context of the first bio.
     pub ioc: IocId,
     /// Priority in force when it was made (never class `None`).
@@ -195,6 +197,7 @@ impl Requests {
             elv: true,
             sector: bio.sector,
             sectors: bio.sectors,
+            segments: bio.segments(),
             ioc,
             ioprio,
             cgroup: bio.cgroup,
@@ -224,6 +227,7 @@ impl Requests {
         let r = &mut self.rqs[rq.idx()];
         debug_assert_eq!(r.end(), bio.sector);
         r.sectors = r.sectors + bio.sectors;
+        r.segments += bio.segments();
         r.bios += 1;
         self.bios[r.bio_last as usize].next = b;
         r.bio_last = b;
@@ -235,6 +239,7 @@ impl Requests {
         debug_assert_eq!(r.sector, bio.end());
         r.sector = bio.sector;
         r.sectors = r.sectors + bio.sectors;
+        r.segments += bio.segments();
         r.bios += 1;
         self.bios[b as usize].next = r.bio_first;
         r.bio_first = b;
@@ -246,6 +251,7 @@ impl Requests {
         let k = &mut self.rqs[kept.idx()];
         debug_assert_eq!(k.end(), g.sector);
         k.sectors = k.sectors + g.sectors;
+        k.segments += g.segments;
         k.bios += g.bios;
         k.start = k.start.min(g.start);
         self.bios[k.bio_last as usize].next = g.bio_first;

@@ -3,7 +3,7 @@
 
 use crate::contract::{BioMerge, MergeKind};
 use crate::cx::Cx;
-use seekwell_core::{Bio, Class, Flags, IoPrio, IocId, Links, List, Op, RqId, Sectors};
+use seekwell_core::{Bio, Class, Flags, IoPrio, IocId, Links, List, Op, RqId};
 
 /// Entries of a per-CPU list that a bio is held against, newest first.
 pub const SCAN_LIMIT: usize = 8;
@@ -48,10 +48,16 @@ impl Cx {
             None
         }
     }
-    /// Would the request stay within max_sectors?
-    pub fn fits(&self, rq: RqId, more: Sectors) -> bool {
-        let sum = u64::from(self.rqs[rq].sectors.0) + u64::from(more.0);
-        sum <= u64::from(self.queue.max_sectors.0)
+    /// Would the request stay within max_sectors and max_segments?
+    pub fn fits(&self, rq: RqId, bio: &Bio) -> bool {
+        let r = &self.rqs[rq];
+        let sectors = u64::from(r.sectors.0) + u64::from(bio.sectors.0);
+        sectors <= u64::from(self.queue.max_sectors.0) && self.lists_fit(r.segments, bio.segments())
+    }
+    /// Do two scatter lists fit into one?
+    #[inline]
+    pub fn lists_fit(&self, entries: u32, more: u32) -> bool {
+        entries.saturating_add(more) <= self.queue.max_segments
     }
     /// Walks a list from its newest entry, at most [`SCAN_LIMIT`] of them. A request that touches
     /// the bio but would grow too large ends the walk.
@@ -65,7 +71,7 @@ impl Cx {
                 continue;
             }
             if let Some(kind) = self.merge_kind(rq, bio) {
-                return if self.fits(rq, bio.sectors) {
+                return if self.fits(rq, bio) {
                     BioMerge::Found(rq, kind)
                 } else {
                     BioMerge::No

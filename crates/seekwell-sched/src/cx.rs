@@ -43,6 +43,9 @@ pub struct QueueFacts {
     pub cpus: u16,
     /// queue/max_sectors_kb, in sectors.
     pub max_sectors: Sectors,
+    /// queue/max_segments: entries of the driver's scatter list; `u32::MAX` where the list is as
+    /// long as the largest request, or `max_sectors` allows for it already.
+    pub max_segments: u32,
     /// queue/nomerges: 0, 1, 2.
     pub nomerges: u8,
     /// The driver can stop a write and give it back (urgent requests make sense).
@@ -73,6 +76,7 @@ impl QueueFacts {
             hctxs: 1,
             cpus: 1,
             max_sectors: Sectors(1024),
+            max_segments: u32::MAX,
             nomerges: 0,
             can_stop: false,
             name: "example".to_owned(),

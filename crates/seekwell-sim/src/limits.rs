@@ -5,9 +5,10 @@
 //! cap out, 4.3 brought it back as 1280 KiB, 6.17 raised it to 4 MiB. And a request has to fit into
 //! the controller's scatter list: 168 entries for AHCI (AHCI_MAX_SG), 128 where the driver says
 //! nothing (BLK_MAX_SEGMENTS); NVMe's list is as long as its largest command. An entry holds memory
-//! that lies together. Until ext4 kept its cache in large folios (6.16) that is taken to be one
-//! page of 4 KiB, the case of a machine that has run for a while; from then on entries of up to
-//! 64 KiB leave no list too short. Left out: pages that lie together by luck.
+//! that lies together, up to 64 KiB. Until ext4 kept its cache in large folios (6.16) that is one
+//! page of 4 KiB, so the list is a number of sectors like the other limit; from then on each bio
+//! says how its memory lies, and the queue counts entries. Left out: pages that lie together by
+//! luck, as most do on a machine just started.
 
 use seekwell_core::{DeviceFacts, Era, Sectors};
 
@@ -29,6 +30,14 @@ fn segments(f: &DeviceFacts) -> Option<u32> {
         None
     } else {
         Some(USUAL_SEGMENTS)
+    }
+}
+
+/// Entries of the scatter list, where they are counted.
+pub fn list_entries(era: Era, f: &DeviceFacts) -> u32 {
+    match era {
+        Era::Mq => segments(f).unwrap_or(u32::MAX),
+        _ => u32::MAX,
     }
 }
 
@@ -78,5 +87,10 @@ mod tests {
         assert_eq!(eras.map(|e| kib(e, &sata)), [512, 512, 672, 672, 4096]);
         assert_eq!(eras.map(|e| kib(e, &nvme)), [512, 512, 32_767, 1280, 4096]);
         assert_eq!(eras.map(|e| kib(e, &small)), [128; 5]);
+        // With single pages 6.18 sends SATA no more than 6.1 does.
+        assert_eq!(list_entries(Era::Mq, &sata), 168);
+        for (era, f) in [(Era::Mq6_1, &sata), (Era::Mq, &nvme)] {
+            assert_eq!(list_entries(era, f), u32::MAX);
+        }
     }
 }

@@ -1,6 +1,6 @@
 //! What to run on: device, scheduler, tunables, kernel tick, seed; checked before anything runs.
 
-use crate::limits::largest_request;
+use crate::limits::{largest_request, list_entries};
 use crate::tree::{self, Top};
 use seekwell_block::host::MqDriver;
 use seekwell_block::mq::MqQueue;
@@ -33,6 +33,8 @@ pub struct Setup {
     pub depth: Option<u32>,
     /// queue/max_sectors_kb; `None`: the kernel's default.
     pub max_sectors_kb: Option<u32>,
+    /// queue/max_segments, entries of the driver's scatter list; `None`: the usual driver's.
+    pub max_segments: Option<u32>,
     /// queue/nomerges.
     pub nomerges: u8,
     /// CPUs that submit: blk-mq has a software context for each, and a hardware context for each as
@@ -51,6 +53,7 @@ impl Default for Setup {
             nr_requests: None,
             depth: None,
             max_sectors_kb: None,
+            max_segments: None,
             nomerges: 0,
             cpus: CPUS,
         }
@@ -158,6 +161,9 @@ impl Setup {
             range("max_sectors_kb", u64::from(n), 4, 32_767)?;
         }
         seekwell_device::footprint(&self.device)?;
+        if let Some(n) = self.max_segments {
+            range("max_segments", u64::from(n), 1, 65_535)?;
+        }
         tree::check(self)?;
         let (info, version, _) = self.info()?;
         let tunables = (info.tunables)(version);
@@ -281,6 +287,7 @@ impl Setup {
             },
             cpus: self.cpus,
             max_sectors: self.max_sectors(era, &f),
+            max_segments: self.max_segments.unwrap_or_else(|| list_entries(era, &f)),
             nomerges: self.nomerges,
             can_stop: f.can_stop,
             name: f.name.clone(),

@@ -245,7 +245,8 @@ pub(crate) fn device(setup: &Setup, spread: f64) -> Result<AnyDevice, SetupError
     let p = GuestParams::from_preset(&preset).map_err(at)?;
     let mut host = under(setup, &p.over, p.host_scheduler.as_deref(), setup.seed)?;
     // These are the guest's, not its host's.
-    (host.nr_requests, host.depth, host.max_sectors_kb) = (None, None, None);
+    (host.nr_requests, host.depth) = (None, None);
+    (host.max_sectors_kb, host.max_segments) = (None, None);
     host.nomerges = 0;
     // One I/O thread of the hypervisor submits what the guest sends.
     host.cpus = 1;

@@ -22,14 +22,6 @@ const COMMIT_SLACK: u64 = 16;
 /// Facts the model is known not to reproduce, with the reason.
 const KNOWN: &[(&str, &str)] = &[
     (
-        "write-16m-fsync",
-        "large folios let the kernel fill bios of 8 MiB, the model's hold 4",
-    ),
-    (
-        "read-sequential-1m",
-        "the kernel split the first window by segments, the model knows sectors only",
-    ),
-    (
         "read-sequential-4k",
         "6.x splits a window where the size of its folios changes",
     ),
@@ -130,9 +122,33 @@ async fn prepare(m: &mut SimMachine, name: &str) -> Outcome {
         }
         m.close(fd).await.doing(|| "close")?;
     }
+    if let Some(what) = name.strip_prefix("rewrite") {
+        pieces(m, what).await?;
+    }
     m.sleep(Nanos::from_secs(7)).await.doing(|| "wait")?;
     m.syncfs().await.doing(|| "sync")?;
     m.sleep(Nanos::from_ms(200)).await.doing(|| "wait")
+}
+
+/// A file written piece by piece and synced: `-ALL-by-PIECE-fsync`.
+async fn pieces(m: &mut SimMachine, what: &str) -> Outcome {
+    let parts: Vec<&str> = what.split('-').collect();
+    let bytes = |n: &str| -> u64 {
+        let digits: String = n.chars().filter(char::is_ascii_digit).collect();
+        let unit = if n.ends_with('m') { 1 << 20 } else { 1 << 10 };
+        digits.parse::<u64>().expect("a length") * unit
+    };
+    let [_, all, "by", piece, _] = parts[..] else {
+        panic!("not -ALL-by-PIECE-fsync: {what}");
+    };
+    let create = W | OpenFlags::CREATE;
+    let fd = m.open("d/new", create).await.doing(|| "open")?;
+    for i in 0..bytes(all) / bytes(piece) {
+        let n = bytes(piece);
+        m.write(fd, i * n, n as u32).await.doing(|| "write")?;
+    }
+    m.fsync(fd).await.doing(|| "fsync")?;
+    m.close(fd).await.doing(|| "close")
 }
 
 async fn act(m: &mut SimMachine, name: &str) -> Outcome {
@@ -158,6 +174,11 @@ async fn act(m: &mut SimMachine, name: &str) -> Outcome {
             m.syncfs().await.doing(|| "sync")
         }
         "write-16m-fsync" => synced(m, "d/new", 0, 16 << 20, false).await,
+        by if by.contains("-by-") && by.ends_with("-fsync") => {
+            let at = by.find('-').unwrap_or_default();
+            pieces(m, &by[at..]).await
+        }
+        "direct-overwrite-1m" => write(m, "d/med", 0, 1 << 20, direct).await,
         "direct-overwrite-4k" => write(m, "d/med", 0, 4096, direct).await,
         "direct-dsync-overwrite-4k" => write(m, "d/med", 0, 4096, direct | OpenFlags::DSYNC).await,
         "direct-append-4k" => write(m, "d/med", 4 << 20, 4096, direct).await,
@@ -169,6 +190,8 @@ async fn act(m: &mut SimMachine, name: &str) -> Outcome {
         }
         "read-sequential-4k" => read(m, 0, 4096, 256, false).await,
         "read-sequential-64k" => read(m, 0, 65_536, 16, false).await,
+        "read-sequential-256k" => read(m, 0, 256 << 10, 16, false).await,
+        "read-sequential-512k" => read(m, 0, 512 << 10, 16, false).await,
         "read-sequential-1m" => read(m, 0, 1 << 20, 2, false).await,
         "read-sequential-4k-from-the-middle" => read(m, 8 << 20, 4096, 128, false).await,
         "read-random-4k" => read(m, 0, 4096, 10, true).await,
@@ -234,6 +257,7 @@ fn simulate(name: &'static str, seconds: f64) -> Seen {
         device: DISK.to_owned(),
         scheduler: "none".to_owned(),
         max_sectors_kb: Some(1280),
+        max_segments: Some(128),
         ..Setup::default()
     };
     let world = WorldSetup::new(setup).expect("a world");

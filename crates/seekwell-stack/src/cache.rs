@@ -35,11 +35,18 @@ pub(crate) struct Page {
     /// The metadata block it holds, if it does.
     pub(crate) meta: u32,
     pub(crate) flags: u8,
+    /// Pages of its folio, as a power of two.
+    pub(crate) order: u8,
 }
 
 impl Page {
     pub(crate) fn is(&self, f: u8) -> bool {
         self.flags & f != 0
+    }
+    /// Does a folio begin here, if the page before is one of a folio of this order?
+    #[inline]
+    pub(crate) fn begins_folio(&self, before: u8) -> bool {
+        self.order != before || self.idx.trailing_zeros() >= u32::from(self.order)
     }
 }
 
@@ -204,8 +211,8 @@ impl Cache {
         node.present |= 1 << (n % NODE);
         leaf
     }
-    /// Puts a page, in no state at all and on no list, into a file.
-    pub(crate) fn insert(&mut self, t: &mut Tree, ino: u32, idx: u32) -> u32 {
+    /// Puts a page of a folio of `order`, in no state at all and on no list, into a file.
+    pub(crate) fn insert(&mut self, t: &mut Tree, ino: u32, idx: u32, order: u8) -> u32 {
         let leaf = self.leaf_make(t, idx);
         let page = Page {
             ino,
@@ -213,6 +220,7 @@ impl Cache {
             bio: NONE,
             meta: NONE,
             flags: 0,
+            order,
         };
         let p = put(&mut self.pages, &mut self.free, page);
         let l = &mut self.leaves[leaf as usize];
@@ -456,7 +464,7 @@ mod tests {
                 let page = c.lookup(&t, idx);
                 prop_assert_eq!(page.is_some(), model.contains_key(&idx));
                 match (op, page, model.get(&idx).copied()) {
-                    (0, None, _) => { let p = c.insert(&mut t, 1, idx); c.settle(p); model.insert(idx, (false, false)); }
+                    (0, None, _) => { let p = c.insert(&mut t, 1, idx, 0); c.settle(p); model.insert(idx, (false, false)); }
                     (1, Some(p), Some(m)) => { c.set_dirty(&mut t, p); model.insert(idx, (true, m.1)); }
                     (2, Some(p), Some((true, false))) => {
                         c.clear_dirty(&mut t, p);

@@ -74,10 +74,17 @@ constants! {
     readahead_pages: [32, 32, 32, 32], Source("read_ahead_kb, default 128");
     /// A request above the window is read whole, up to this many pages.
     readahead_request_pages: [32, 32, 32, 320], Source("bdi io_pages, since 4.10");
+    /// A window whose first page is its mark and the next one are read as one.
+    readahead_joined: [1, 1, 1, 0], Source("3.4 text; not on 6.18: reads of 256 KiB, tests/facts");
     /// Largest bio of file data read, pages.
     read_bio_pages: [128, 128, 256, 256], Source("max_sectors_kb 512; BIO_MAX_PAGES 256; 6.18: bios of 1 MiB counted");
-    /// Largest bio of file data written, pages.
-    bio_pages: [128, 128, 256, 2048], Source("the same; 6.18: bios of 8 MiB counted (large folios)");
+    /// Folios in a bio of file data written, at most.
+    bio_vecs: [128, 128, 256, 256], Source("the same; BIO_MAX_VECS 256");
+    /// Largest folio of a file's cache, pages: write() makes as large ones as a call fills, reading
+    /// ahead four times as large ones with each window.
+    folio_pages: [1, 1, 1, 512], Source("ext4 large folios, 6.16; requests of 6.18 by size of the call: tests/facts");
+    /// Order by which folios grow from one window of read-ahead to the next.
+    folio_growth_order: [0, 0, 0, 2], Source("large folios for readahead, LWN 893512; 6.18: tests/facts");
     /// write() waits for a page under writeback.
     stable_pages: [0, 1, 0, 0], Source("3.0 to 3.8; LWN 528031");
     /// Logged blocks stay blocked until: 1 their log writes ended; 2 ordered data and log writes
@@ -199,6 +206,9 @@ impl Constants {
             Era::K4_0 => 2,
             Era::Mq6_1 | Era::Mq => 3,
         });
+        if era == Era::Mq6_1 {
+            (c.folio_pages, c.readahead_joined) = (1, 1);
+        }
         if era == Era::K2_6_18 {
             (c.dirty_background_percent, c.dirty_limit_percent) = RATIOS_2_6_18;
         }
@@ -329,6 +339,9 @@ mod tests {
         assert_eq!(of(Era::K2_6_24).dirty_limit_percent, 10);
         assert_eq!(of(Era::K3_4).stable_pages, 1);
         assert_eq!(of(Era::K4_0).stable_pages, 0);
-        assert_eq!(of(Era::Mq6_1), of(Era::Mq));
+        // Between the two of today folios grew, and windows came apart.
+        let mut before = of(Era::Mq);
+        (before.folio_pages, before.readahead_joined) = (1, 1);
+        assert_eq!(of(Era::Mq6_1), before);
     }
 }

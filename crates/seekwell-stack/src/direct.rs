@@ -10,7 +10,7 @@ use crate::rt::{Actor, K};
 use crate::wait::{lock, wait_group};
 use crate::write::touch_times;
 use crate::writeback::{Fresh, Pass, allocate_in, inode_changed, wait_written, write_inode};
-use seekwell_core::{Errno, Flags, Op};
+use seekwell_core::{Errno, Flags, Op, PAGE_SECTORS};
 
 /// Alignment of direct transfers, bytes: the logical sector.
 const ALIGN: u64 = 512;
@@ -170,6 +170,7 @@ async fn submit(k: &K, a: Actor, ino: u32, op: Op, off: u64, len: u64) -> u32 {
                         sectors: n as u32,
                         target: Target::Plain,
                         group,
+                        segment: PAGE_SECTORS,
                     },
                 );
                 let cost = w.cfg.constants.bio_ns;

@@ -116,6 +116,8 @@ pub(crate) struct Want {
     pub(crate) sectors: u32,
     pub(crate) target: Target,
     pub(crate) group: u32,
+    /// Sectors that lie together in memory.
+    pub(crate) segment: u16,
 }
 
 impl World {
@@ -141,6 +143,7 @@ impl World {
             ioprio: None,
             cgroup: task.cgroup,
             cpu: self.rt.cpu_of(a),
+            segment: want.segment,
         };
         self.stats.bio(&bio);
         let held = self.tasks[a as usize].held;

@@ -21,6 +21,7 @@ mod convert;
 mod direct;
 mod files;
 mod flusher;
+mod folio;
 mod fs;
 mod io;
 mod journal;

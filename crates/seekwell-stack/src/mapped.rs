@@ -180,6 +180,7 @@ async fn miss(k: &K, a: Actor, m: Map, idx: u32) {
             start: idx,
             size: 1,
             mark: None,
+            round: 0,
         };
         let window = if f.ra.advice == Advice::Random || max == 0 {
             alone

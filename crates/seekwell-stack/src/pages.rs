@@ -6,8 +6,8 @@ use crate::world::World;
 use seekwell_core::Instant;
 
 impl World {
-    /// A new page, on no list; clean old ones go if memory is full.
-    pub(crate) fn new_page(&mut self, ino: u32, idx: u32) -> u32 {
+    /// A new page of a folio of `order`, on no list; clean old ones go if memory is full.
+    pub(crate) fn new_page(&mut self, ino: u32, idx: u32, order: u8) -> u32 {
         let kept = self.cfg.constants.kept_pages as usize;
         while self.cache.count >= self.cache.limit && self.cache.lru.len() > kept {
             let Some(p) = self.cache.victim() else { break };
@@ -15,7 +15,7 @@ impl World {
             self.stats.evicted += 1;
         }
         let tree = &mut self.fs.inodes[ino as usize].tree;
-        self.cache.insert(tree, ino, idx)
+        self.cache.insert(tree, ino, idx, order)
     }
     /// Takes a clean idle page out.
     pub(crate) fn drop_page(&mut self, p: u32) {

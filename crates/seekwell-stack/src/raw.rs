@@ -5,7 +5,7 @@ use crate::call::Ret;
 use crate::io::{Target, Want, after_submit};
 use crate::rt::{Actor, K};
 use crate::wait::wait_group;
-use seekwell_core::{Errno, Flags, Op};
+use seekwell_core::{Errno, Flags, Op, PAGE_SECTORS};
 
 /// Empties the drive's cache and waits for it.
 pub(crate) async fn flush(k: &K, a: Actor) -> Result<(), Errno> {
@@ -22,6 +22,7 @@ pub(crate) async fn flush(k: &K, a: Actor) -> Result<(), Errno> {
                 sectors: 0,
                 target: Target::Plain,
                 group,
+                segment: PAGE_SECTORS,
             },
         );
         group
@@ -52,6 +53,7 @@ pub(crate) async fn discard(k: &K, a: Actor, off: u64, len: u64) -> Ret {
                     sectors: n as u32,
                     target: Target::Plain,
                     group,
+                    segment: PAGE_SECTORS,
                 },
             );
             at += n;

@@ -3,9 +3,10 @@
 use crate::cache::{Tree, flag};
 use crate::call::Ret;
 use crate::files::{File, Map};
+use crate::folio::{Fill, Scatter};
 use crate::fs::{BDEV, Inode, Kind};
 use crate::io::{NIL, Target, Want, after_submit};
-use crate::readahead::{Cached, Window};
+use crate::readahead::{Cached, Most, Window};
 use crate::rt::{Actor, K};
 use crate::wait::{Q, wait};
 use crate::world::World;
@@ -67,18 +68,18 @@ impl World {
         };
         let i = &self.fs.inodes[file.ino as usize];
         let req = last - idx + 1;
-        let bounded = |w: u32, req: u32| {
+        let bounded = |w: u32, req: u32| Most {
             // From 4.10 on a large request is read whole.
-            if w > 0 && req > w {
-                w.max(req.min(c.readahead_request_pages as u32))
-            } else {
-                w
-            }
+            pages: match w > 0 && req > w {
+                true => w.max(req.min(c.readahead_request_pages as u32)),
+                false => w,
+            },
+            joined: c.readahead_joined != 0,
         };
         match self.cache.lookup(&i.tree, idx) {
             None => {
                 let max = bounded(window, req);
-                let req = if max == 0 {
+                let req = if max.pages == 0 {
                     req
                 } else {
                     req.min(if file.ra.advice == seekwell_core::Advice::Random {
@@ -94,6 +95,7 @@ impl World {
                     start: idx,
                     size: 1,
                     mark: None,
+                    round: 0,
                 }))
             }
             Some(p) => {
@@ -122,6 +124,7 @@ impl World {
                         start: idx,
                         size: 1,
                         mark: None,
+                        round: 0,
                     })
                 }
             }
@@ -130,7 +133,11 @@ impl World {
 
     /// A mapped access touched a mark.
     pub(crate) fn mapped_mark(&mut self, m: Map, idx: u32) -> Option<Window> {
-        let max = self.cfg.constants.readahead_pages as u32;
+        let c = &self.cfg.constants;
+        let max = Most {
+            pages: c.readahead_pages as u32,
+            joined: c.readahead_joined != 0,
+        };
         let i = &self.fs.inodes[m.ino as usize];
         let ra = &mut self.files[m.fd as usize].ra;
         ra.step(&Pages(&self.cache, &i.tree), idx, 1, max, true)
@@ -145,7 +152,9 @@ impl World {
         from: u32,
         end: u32,
         mark: Option<u32>,
+        folios: &mut Fill,
     ) -> (u32, bool) {
+        let mut list = Scatter::default();
         let most = self.cfg.constants.read_bio_pages as u32;
         let mut n = 0;
         let mut start = 0;
@@ -168,8 +177,10 @@ impl World {
                     if n == 0 {
                         start = phys;
                     }
-                    let p = old.unwrap_or_else(|| self.new_page(ino, idx));
+                    let order = folios.order(idx);
+                    let p = old.unwrap_or_else(|| self.new_page(ino, idx, order));
                     let page = &mut self.cache.pages[p as usize];
+                    list.add(page);
                     page.flags |= flag::READING;
                     if mark == Some(idx) {
                         page.flags |= flag::MARK;
@@ -182,7 +193,7 @@ impl World {
                 None if n > 0 => break,
                 None => {
                     // A hole: zeroes.
-                    let p = old.unwrap_or_else(|| self.new_page(ino, idx));
+                    let p = old.unwrap_or_else(|| self.new_page(ino, idx, 0));
                     let page = &mut self.cache.pages[p as usize];
                     page.flags |= flag::UPTODATE;
                     if mark == Some(idx) {
@@ -211,6 +222,7 @@ impl World {
                 sectors: n * 8,
                 target,
                 group: NIL,
+                segment: list.segment(),
             },
         );
         for k in first..idx {
@@ -240,9 +252,10 @@ pub(crate) async fn bring(k: &K, a: Actor, ino: u32, w: Window) {
     if at >= end {
         return;
     }
+    let mut folios = Fill::of_window(&k.w().cfg.constants, w.round, end);
     k.w().plug(a, true);
     while at < end {
-        let (next, sent) = k.w().bring_step(a, ino, at, end, w.mark);
+        let (next, sent) = k.w().bring_step(a, ino, at, end, w.mark, &mut folios);
         at = next;
         if sent {
             after_submit(k, a).await;

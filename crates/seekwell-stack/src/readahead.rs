@@ -14,6 +14,8 @@ pub(crate) struct ReadAhead {
     /// The page read last; `u32::MAX` before the first.
     pub(crate) prev: u32,
     pub(crate) advice: Advice,
+    /// Windows that marks started since the stream began.
+    round: u8,
     /// Misses of mapped reads less hits: far above 0 the accesses are random.
     pub(crate) mapped_miss: u32,
 }
@@ -26,6 +28,7 @@ impl Default for ReadAhead {
             async_size: 0,
             prev: u32::MAX,
             advice: Advice::Normal,
+            round: 0,
             mapped_miss: 0,
         }
     }
@@ -37,6 +40,16 @@ pub(crate) struct Window {
     pub(crate) start: u32,
     pub(crate) size: u32,
     pub(crate) mark: Option<u32>,
+    /// How many marks the stream has met: its folios grow with it.
+    pub(crate) round: u8,
+}
+
+/// How large a window may be.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Most {
+    pub(crate) pages: u32,
+    /// Two that follow each other at once are one.
+    pub(crate) joined: bool,
 }
 
 /// What the state machine asks of the cache.
@@ -74,19 +87,21 @@ impl ReadAhead {
             start: self.start,
             size: self.size,
             mark,
+            round: self.round,
         }
     }
     /// A read needs `req` pages from `idx` on, of which the first is absent, or (`marked`) present
-    /// and marked. `max`: window in pages. What is to be read now; nothing if a marked page
+    /// and marked. `max`: the window. What is to be read now; nothing if a marked page
     /// belongs to nobody's window and everything ahead is present.
     pub(crate) fn step(
         &mut self,
         cache: &impl Cached,
         idx: u32,
         req: u32,
-        max: u32,
+        max: Most,
         marked: bool,
     ) -> Option<Window> {
+        let (max, joined) = (max.pages, max.joined);
         let max = match self.advice {
             Advice::Sequential => max * 2,
             _ => max,
@@ -97,10 +112,15 @@ impl ReadAhead {
                 start: idx,
                 size: req,
                 mark: None,
+                round: 0,
             });
         }
-        if idx == 0 {
-            return Some(self.begin(idx, req, max));
+        self.round = match marked {
+            true => self.round.saturating_add(1),
+            false => 0,
+        };
+        if idx == 0 && !marked {
+            return Some(self.begin(idx, req, max, joined));
         }
         let expected = idx == self.start.wrapping_add(self.size)
             || idx
@@ -112,7 +132,7 @@ impl ReadAhead {
             self.start += self.size;
             self.size = next(self.size, max);
             self.async_size = self.size;
-            return Some(self.ready(idx, max));
+            return Some(self.ready(idx, max, joined));
         }
         if marked {
             // Several streams in one open file: the cache tells how far this one was read ahead.
@@ -120,11 +140,11 @@ impl ReadAhead {
             self.start = hole;
             self.size = next(hole - idx + req, max);
             self.async_size = self.size;
-            return Some(self.ready(idx, max));
+            return Some(self.ready(idx, max, joined));
         }
         let follows = self.prev != u32::MAX && (idx == self.prev || idx == self.prev + 1);
         if req > max || follows {
-            return Some(self.begin(idx, req, max));
+            return Some(self.begin(idx, req, max, joined));
         }
         let run = cache.run_before(idx, max);
         if run > 0 && run >= req {
@@ -132,15 +152,16 @@ impl ReadAhead {
             self.start = idx;
             self.size = init(history + req, max);
             self.async_size = self.size;
-            return Some(self.ready(idx, max));
+            return Some(self.ready(idx, max, joined));
         }
         Some(Window {
             start: idx,
             size: req,
             mark: None,
+            round: 0,
         })
     }
-    fn begin(&mut self, idx: u32, req: u32, max: u32) -> Window {
+    fn begin(&mut self, idx: u32, req: u32, max: u32, joined: bool) -> Window {
         self.start = idx;
         self.size = init(req, max);
         self.async_size = if self.size > req {
@@ -148,11 +169,12 @@ impl ReadAhead {
         } else {
             self.size
         };
-        self.ready(idx, max)
+        self.ready(idx, max, joined)
     }
-    /// A window whose first page is its mark would be followed by the next at once: both in one.
-    fn ready(&mut self, idx: u32, max: u32) -> Window {
-        if idx == self.start && self.size == self.async_size {
+    /// A window whose first page is its mark is followed by the next at once: both in one, where
+    /// the kernel joins them.
+    fn ready(&mut self, idx: u32, max: u32, joined: bool) -> Window {
+        if joined && idx == self.start && self.size == self.async_size {
             self.async_size = next(self.size, max);
             self.size += self.async_size;
         }
@@ -163,6 +185,7 @@ impl ReadAhead {
         self.start = idx.saturating_sub(max / 2);
         self.size = max;
         self.async_size = max / 4;
+        self.round = 0;
         self.window()
     }
 }
@@ -170,6 +193,11 @@ impl ReadAhead {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const W32: Most = Most {
+        pages: 32,
+        joined: true,
+    };
 
     struct None_;
     impl Cached for None_ {
@@ -204,9 +232,9 @@ mod tests {
         let mut end = 0;
         for idx in 0..200 {
             let w = if idx >= end {
-                ra.step(&None_, idx, 1, 32, false)
+                ra.step(&None_, idx, 1, W32, false)
             } else if mark == Some(idx) {
-                ra.step(&None_, idx, 1, 32, true)
+                ra.step(&None_, idx, 1, W32, true)
             } else {
                 None
             };
@@ -227,21 +255,22 @@ mod tests {
             ..ReadAhead::default()
         };
         let before = ra.window();
-        let w = ra.step(&None_, 1000, 4, 32, false);
+        let w = ra.step(&None_, 1000, 4, W32, false);
         assert_eq!(
             w,
             Some(Window {
                 start: 1000,
                 size: 4,
-                mark: None
+                mark: None,
+                round: 0,
             })
         );
         assert_eq!(ra.window(), before);
         // With a run of cached pages before it, it is a stream.
-        let w = ra.step(&Run(6), 2000, 2, 32, false).expect("reads");
+        let w = ra.step(&Run(6), 2000, 2, W32, false).expect("reads");
         assert_eq!((w.start, w.size), (2000, 16 + 32));
         // A mark nobody knows: on from the hole.
-        let w = ra.step(&Run(5), 5000, 1, 32, true).expect("reads");
+        let w = ra.step(&Run(5), 5000, 1, W32, true).expect("reads");
         assert_eq!((w.start, w.size), (5006, 14));
     }
 
@@ -249,15 +278,28 @@ mod tests {
     fn large_requests_and_advice() {
         let mut ra = ReadAhead::default();
         // 64 KiB at the start: 128 KiB, mark in the middle.
-        let w = ra.step(&None_, 0, 16, 32, false).expect("reads");
+        let w = ra.step(&None_, 0, 16, W32, false).expect("reads");
         assert_eq!((w.size, w.mark), (32, Some(16)));
         let advised = |advice| ReadAhead {
             advice,
             ..ReadAhead::default()
         };
         ra = advised(Advice::Random);
-        assert_eq!(ra.step(&None_, 7, 3, 32, false).map(|w| w.size), Some(3));
+        assert_eq!(ra.step(&None_, 7, 3, W32, false).map(|w| w.size), Some(3));
         ra = advised(Advice::Sequential);
-        assert_eq!(ra.step(&None_, 0, 40, 32, false).map(|w| w.size), Some(64));
+        assert_eq!(ra.step(&None_, 0, 40, W32, false).map(|w| w.size), Some(64));
+    }
+
+    #[test]
+    fn a_window_that_is_its_own_mark_is_two_in_one_or_alone() {
+        for (joined, size, mark) in [(true, 64, 32), (false, 32, 0)] {
+            let most = Most { pages: 32, joined };
+            let mut ra = ReadAhead::default();
+            let w = ra.step(&None_, 0, 32, most, false);
+            assert_eq!(w.map(|w| (w.size, w.mark)), Some((size, Some(mark))));
+            // The mark's own window has larger folios.
+            let w = ra.step(&None_, mark, 32, most, true).expect("the next");
+            assert_eq!((w.start, w.size, w.round), (size, 32, 1));
+        }
     }
 }

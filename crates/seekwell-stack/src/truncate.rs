@@ -262,6 +262,7 @@ pub(crate) async fn fadvise(k: &K, a: Actor, fd: u32, off: u64, len: u64, advice
                 start: from,
                 size: to.saturating_sub(from).saturating_add(1),
                 mark: None,
+                round: 0,
             };
             bring(k, a, ino, window).await;
         }

@@ -4,6 +4,7 @@ use crate::cache::flag;
 use crate::call::Ret;
 use crate::config::Fs;
 use crate::files::DEVICE_FD;
+use crate::folio::Fill;
 use crate::fs::{BDEV, Kind};
 use crate::io::NIL;
 use crate::journal::handle_start;
@@ -36,8 +37,9 @@ impl World {
     fn stable(&self) -> bool {
         self.cfg.constants.stable_pages != 0 && !self.cfg.ablations.no_stable_pages
     }
-    /// Dirties one page. `whole`: all of it is overwritten, or nothing of it was there before.
-    fn write_page(&mut self, a: Actor, ino: u32, idx: u32, whole: bool) -> Need {
+    /// Dirties one page, making it part of a folio of `order` if it is not there yet. `whole`: all
+    /// of it is overwritten, or nothing of it was there before.
+    fn write_page(&mut self, a: Actor, ino: u32, idx: u32, whole: bool, order: u8) -> Need {
         let i = &self.fs.inodes[ino as usize];
         let found = self.cache.lookup(&i.tree, idx);
         if let Some(p) = found {
@@ -67,7 +69,7 @@ impl World {
         if !mapped && !delayed && self.fs.available() == 0 {
             return Need::Full;
         }
-        let p = found.unwrap_or_else(|| self.new_page(ino, idx));
+        let p = found.unwrap_or_else(|| self.new_page(ino, idx, order));
         if !mapped && !delayed {
             self.cache.pages[p as usize].flags |= flag::DELAYED;
             self.fs.inodes[ino as usize].delayed += 1;
@@ -108,10 +110,12 @@ impl World {
         if self.fs.available() < need {
             return None;
         }
+        let mut folios = Fill::of_write(&self.cfg.constants, off, len);
         for idx in first..=last {
             let i = &self.fs.inodes[f.ino as usize];
             let whole = covers(off, len, idx, i.len);
-            if !matches!(self.write_page(a, f.ino, idx, whole), Need::Done) {
+            let order = folios.order(idx);
+            if !matches!(self.write_page(a, f.ino, idx, whole, order), Need::Done) {
                 // What is dirty already stays so: the long way does the rest.
                 return None;
             }
@@ -172,12 +176,16 @@ async fn write_locked(k: &K, a: Actor, ino: u32, off: u64, len: u64) -> Ret {
         touch_times(k, a, ino).await;
     }
     let (first, last) = ((off / 4096) as u32, ((off + len - 1) / 4096) as u32);
+    // Whoever writes through the device's own cache has single pages.
+    let filled = if device { 1 } else { len };
+    let mut folios = Fill::of_write(&k.w().cfg.constants, off, filled);
     let mut idx = first;
     while idx <= last {
+        let order = folios.order(idx);
         let need = {
             let mut w = k.w();
             let size = w.fs.inodes[ino as usize].len;
-            let need = w.write_page(a, ino, idx, covers(off, len, idx, size));
+            let need = w.write_page(a, ino, idx, covers(off, len, idx, size), order);
             if matches!(need, Need::Done) {
                 let cost = w.cfg.constants.copy_page_ns;
                 w.spend(a, cost);
@@ -257,6 +265,7 @@ async fn read_one(k: &K, a: Actor, ino: u32, idx: u32) -> Result<(), Errno> {
         start: idx,
         size: 1,
         mark: None,
+        round: 0,
     };
     k.w().stats.partial_reads += 1;
     crate::read::bring(k, a, ino, w).await;
@@ -266,7 +275,7 @@ async fn read_one(k: &K, a: Actor, ino: u32, idx: u32) -> Result<(), Errno> {
         let p = match w.page(ino, idx) {
             Some(p) => p,
             None => {
-                let p = w.new_page(ino, idx);
+                let p = w.new_page(ino, idx, 0);
                 w.cache.pages[p as usize].flags |= flag::UPTODATE;
                 w.cache.settle(p);
                 p

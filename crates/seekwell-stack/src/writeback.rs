@@ -1,6 +1,7 @@
 //! Writing a file's dirty pages: allocation of delayed ones, contiguous runs as bios.
 
 use crate::cache::{Find, flag};
+use crate::folio::Scatter;
 use crate::fs::{BDEV, Kind};
 use crate::io::{NIL, Target, Want, after_submit};
 use crate::journal::{handle_start, modify, read_meta};
@@ -73,11 +74,17 @@ impl World {
         let most = match mapped {
             None => self.cfg.constants.alloc_blocks as u32,
             Some(_) if single => 1,
-            Some((_, run)) => run.min(self.cfg.constants.bio_pages as u32),
+            Some((_, run)) => run,
+        };
+        let vecs = match mapped {
+            None => u32::MAX,
+            Some(_) => self.cfg.constants.bio_vecs as u32,
         };
         let most = most
             .min(to.saturating_sub(idx).saturating_add(1))
             .min(room.max(1));
+        let mut list = Scatter::default();
+        list.add(page);
         let mut n = 1;
         while n < most {
             let Some(q) = self.cache.lookup(&i.tree, idx + n) else {
@@ -85,9 +92,11 @@ impl World {
             };
             let page = &self.cache.pages[q as usize];
             let same = page.is(flag::DELAYED) == delayed;
-            if !page.is(flag::DIRTY) || page.is(flag::WRITEBACK) || !same {
+            let full = list.vecs == vecs && list.begins(page);
+            if !page.is(flag::DIRTY) || page.is(flag::WRITEBACK) || !same || full {
                 break;
             }
+            list.add(page);
             n += 1;
         }
         let Some((phys, _)) = mapped else {
@@ -111,6 +120,7 @@ impl World {
                 sectors: n * 8,
                 target,
                 group: NIL,
+                segment: list.segment(),
             },
         );
         for k in idx..idx + n {

@@ -270,7 +270,7 @@ impl<S: Scheduler + ?Sized, D: Device> LegacyQueue<S, D> {
                 continue;
             };
             let now = self.cx.now();
-            if r.sectors.0 + bio.sectors.0 > self.cx.queue.max_sectors.0 {
+            if !self.cx.fits(rq, bio) {
                 self.cx.rqs[rq].flags |= Flags::NOMERGE;
                 continue;
             }

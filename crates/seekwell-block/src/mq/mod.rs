@@ -307,9 +307,9 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
         assert!(listed <= self.cx.rqs.len(), "a request is in one place");
         assert!(self.cx.out.is_empty(), "the transit list is empty");
         for (_, r) in self.cx.rqs.iter() {
-            let limit = self.cx.queue.max_sectors;
+            let q = &self.cx.queue;
             assert!(
-                r.bios <= 1 || r.sectors <= limit,
+                r.bios <= 1 || (r.sectors <= q.max_sectors && r.segments <= q.max_segments),
                 "I5: a merged request within limits"
             );
         }

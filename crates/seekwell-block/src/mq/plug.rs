@@ -86,7 +86,7 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
         let Some(kind) = self.cx.merge_kind(rq, bio) else {
             return false;
         };
-        if !self.cx.fits(rq, bio.sectors) {
+        if !self.cx.fits(rq, bio) {
             self.cx.rqs[rq].flags |= Flags::NOMERGE;
             return false;
         }

@@ -7,8 +7,8 @@ use super::sleepers::{Need, Sleeper};
 use super::{MqQueue, RqTags};
 use crate::merge::{self, bio_mergeable};
 use seekwell_core::{
-    Action, Bio, BioDone, Device, Era, Event, Flags, Instant, IocId, Op, RqId, Sectors, State,
-    TaskId,
+    Action, Bio, BioDone, Device, Era, Event, Flags, Instant, IocId, Op, PAGE_SECTORS, RqId,
+    Sectors, State, TaskId,
 };
 use seekwell_sched::{Cx, Insert, Scheduler};
 use std::collections::VecDeque;
@@ -34,7 +34,7 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
         };
         self.acct.stats.bios += 1;
         queue_event(&mut self.cx, &bio);
-        let max = self.cx.queue.max_sectors.0.max(1);
+        let max = self.largest_piece(&bio);
         let splits = matches!(bio.op, Op::Read | Op::Write) && bio.sectors.0 > max;
         if !splits {
             return self.act_one(task, deed);
@@ -49,6 +49,16 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
             rest.sectors = Sectors(rest.sectors.0 - piece.sectors.0);
             self.act_one(task, Deed::Bio(piece));
         }
+    }
+
+    /// Sectors up to which a bio is not split: as many as `max_sectors` and the scatter list let
+    /// through. The list ends between pages.
+    fn largest_piece(&self, bio: &Bio) -> u32 {
+        let page = u32::from(PAGE_SECTORS);
+        let q = &self.cx.queue;
+        let listed = q.max_segments.saturating_mul(u32::from(bio.segment));
+        let listed = (listed / page * page).max(page);
+        q.max_sectors.0.min(listed).max(1)
     }
 
     fn act_one(&mut self, task: TaskId, deed: Deed) {

@@ -89,6 +89,8 @@ fn both_worlds_ask_the_disk_for_the_same() {
         "fs-mark:files=60,size=16KiB",
         "postmark:files=4000,transactions=4000,high=16KiB,low=512,sync=2000",
         "tiobench:size=4MiB,threads=2,random=50",
+        "fs-mark:files=20",
+        "iozone:size=32MiB,flush=yes",
     ])
     .output()
     .expect("the binary runs");
@@ -98,7 +100,7 @@ fn both_worlds_ask_the_disk_for_the_same() {
     let all: Value = serde_json::from_slice(&out.stdout).expect("JSON");
     assert_eq!(all["missed"].as_array().map(Vec::len), Some(0), "{err}");
     let workloads = all["workloads"].as_array().expect("workloads");
-    assert_eq!(workloads.len(), 3);
+    assert_eq!(workloads.len(), 5);
     for workload in workloads {
         let name = &workload["verdict"]["workload"];
         let (bad, limited) = counts(workload);

@@ -10,7 +10,7 @@ use crate::stats::Mark;
 use crate::wait::{Q, wait, wait_group};
 use crate::world::World;
 use crate::writeback::{Pass, wait_written, write_inode};
-use seekwell_core::{Flags, Nanos, Op};
+use seekwell_core::{Flags, Nanos, Op, PAGE_SECTORS};
 
 impl Journal {
     /// A block of a committed transaction is at home.
@@ -181,6 +181,7 @@ impl World {
                 sectors: 8,
                 target,
                 group,
+                segment: PAGE_SECTORS,
             },
         )
     }
@@ -302,6 +303,7 @@ async fn free_superblock(k: &K, a: Actor) {
                 sectors: 8,
                 target: Target::Plain,
                 group: g,
+                segment: PAGE_SECTORS,
             },
         );
         g
@@ -406,6 +408,7 @@ impl World {
                 sectors: 8,
                 target,
                 group,
+                segment: PAGE_SECTORS,
             },
         );
         self.writeback_page(BDEV, m.page, bio);

@@ -6,7 +6,7 @@ use crate::io::{NIL, Target, Want, after_submit};
 use crate::rt::{Actor, K};
 use crate::wait::{Q, wait};
 use crate::world::World;
-use seekwell_core::{Flags, List, Op};
+use seekwell_core::{Flags, List, Op, PAGE_SECTORS};
 use std::ops::Range;
 
 /// A block of metadata with something to do for the journal.
@@ -106,7 +106,7 @@ impl World {
         let tree = &self.fs.inodes[BDEV as usize].tree;
         match self.cache.lookup(tree, block) {
             Some(p) => p,
-            None => self.new_page(BDEV, block),
+            None => self.new_page(BDEV, block, 0),
         }
     }
     /// The block was freed: nobody needs to write it any more.
@@ -189,6 +189,7 @@ async fn read_block(k: &K, a: Actor, block: u32, flags: Flags) {
                 sectors: 8,
                 target,
                 group: NIL,
+                segment: PAGE_SECTORS,
             },
         );
         let page = &mut w.cache.pages[p as usize];

@@ -19,7 +19,7 @@ struct Got {
     flush: u64,
 }
 
-/// Bios as a queue would merge them in their plugs, cut at 1280 KiB.
+/// Bios as a queue would merge them in their plugs, cut at 1280 KiB and at 128 entries of a list.
 fn count(log: &[Line], meta_end: u64) -> Got {
     let mut g = Got::default();
     let mut last: Option<(&Line, u64)> = None;
@@ -42,14 +42,15 @@ fn count(log: &[Line], meta_end: u64) -> Got {
             _ => &mut g.data_async,
         };
         let n = u64::from(b.sectors.0);
+        let most = 2560.min(128 * u64::from(b.segment));
         let joins = last.is_some_and(|(p, sum)| {
             let same = p.bio.task == b.task && p.at == l.at && p.bio.flags == b.flags;
-            same && p.bio.end() == b.sector && sum + n <= 2560
+            same && p.bio.end() == b.sector && sum + n <= most
         });
         if joins {
             last = last.map(|(_, sum)| (l, sum + n));
         } else {
-            kind.0 += n.div_ceil(2560);
+            kind.0 += n.div_ceil(most);
             last = Some((l, n));
         }
         kind.1 += n;
@@ -204,7 +205,15 @@ fn perform(name: &str, m: &mut Machine, t: TaskId) {
             flags.set(OpenFlags::DSYNC, name.contains("dsync"));
             flags.set(OpenFlags::SYNC, name.contains("direct-sync"));
             let fd = open(m, t, "/d/old", flags);
-            write(m, fd, if what == "append" { 4 << 20 } else { 0 }, 4096);
+            let n = len(parts[parts.len() - 1]);
+            write(m, fd, if what == "append" { 4 << 20 } else { 0 }, n);
+        }
+        [_, all, "by", piece, _] => {
+            let fd = open(m, t, "/d/new", none);
+            for i in 0..len(all) / len(piece) {
+                write(m, fd, i * len(piece), len(piece));
+            }
+            m.call(t, Call::Fsync { fd }).expect("syncs");
         }
         ["truncate", _] => {
             let fd = open(m, t, "/d/old", none);
@@ -216,6 +225,7 @@ fn perform(name: &str, m: &mut Machine, t: TaskId) {
             let (from, times) = match (how, n, rest.len()) {
                 ("random", ..) => (0, 10),
                 (_, _, 4) => (8 << 20, 128),
+                (_, 262_144 | 524_288, _) => (0, 16),
                 (_, n, _) if n == 1 << 20 => (0, 2),
                 _ => (0, (1 << 20) / n),
             };
@@ -259,8 +269,11 @@ fn elementary_operations_ask_for_what_a_6_18_kernel_asks_for() {
                 m.call(t, Call::Write { fd, off, len }).expect("writes");
             }
         }
+        if name.starts_with("rewrite") {
+            perform(name, &mut m, t);
+        }
         m.call(t, Call::Syncfs).expect("syncs");
-        if name.starts_with("read") {
+        if name.starts_with("read-") {
             let fd = open(&mut m, t, "/d/big", OpenFlags::empty());
             let advice = seekwell_core::Advice::DontNeed;
             m.call(

@@ -54,8 +54,10 @@ pub struct Host {
     pub scheduler: String,
     /// Its `nr_requests`, where a scheduler holds requests.
     pub nr_requests: Option<u32>,
-    /// Largest request, KiB: by size, and by segments when every page is one.
+    /// Largest request, KiB.
     pub max_sectors_kb: Option<u32>,
+    /// Entries of the longest scatter list.
+    pub max_segments: Option<u32>,
     /// Share of the run in which something waited for a CPU, %.
     pub pressure: f64,
     /// The kernel flushes a cache below. A loop device says so of itself, whatever it stands on.
@@ -124,12 +126,9 @@ pub fn real(
     };
     device.settle(&queue).map_err(failed)?;
     let number = |name: &str| device.queue(name).ok().and_then(|n| n.parse::<u32>().ok());
-    let by_segments = number("max_segments").map(|n| n * 4);
     let mut host = Host {
-        max_sectors_kb: number("max_sectors_kb")
-            .into_iter()
-            .chain(by_segments)
-            .min(),
+        max_sectors_kb: number("max_sectors_kb"),
+        max_segments: number("max_segments"),
         pressure: 0.0,
         scheduler: device.scheduler().map_err(failed)?,
         nr_requests: number("nr_requests"),
@@ -141,8 +140,7 @@ pub fn real(
     let at = dir.join("mnt");
     std::fs::create_dir_all(&at).map_err(failed)?;
     let mounted = fs.mount(&at).map_err(failed)?;
-    // What mounting wrote is committed before anything is counted.
-    rustix::fs::sync();
+    settle(&at)?;
     let mut trace = BlockTrace::open(device.number()).map_err(failed)?;
     let options = seekwell_host::Options::new(mounted.path(), a.seed);
     let (began, waited) = (std::time::Instant::now(), waited_us());
@@ -151,6 +149,8 @@ pub fn real(
     let offset = std::sync::OnceLock::new();
     let script = plan.clone();
     let ran = seekwell_host::run_script(plan.name(), &options, |m| {
+        // Nor is the directory of our own, in which the script makes its own.
+        rustix::fs::sync();
         let _ = offset.set((monotonic_ns(), m.now().since_start()));
         script.run(m)
     });
@@ -181,6 +181,18 @@ pub fn real(
     drop(mounted);
     fs.check().map_err(failed)?;
     Ok((side, host))
+}
+
+/// Commits what mounting brings with it before anything is counted: the first file that is opened
+/// has the place of the mount written into the superblock, and the first commit changes the
+/// journal's own.
+fn settle(mounted: &Path) -> Result<(), Failure> {
+    let first = mounted.join("first");
+    std::fs::write(&first, "").map_err(failed)?;
+    rustix::fs::sync();
+    std::fs::remove_file(&first).map_err(failed)?;
+    rustix::fs::sync();
+    Ok(())
 }
 
 fn memory_bytes() -> u64 {
@@ -226,6 +238,7 @@ pub fn world(a: &CheckWorlds, host: &Host, device: &str) -> Result<WorldSetup, F
         seed: a.seed,
         nr_requests: host.nr_requests.filter(|_| scheduler != "none"),
         max_sectors_kb: host.max_sectors_kb,
+        max_segments: host.max_segments,
         scheduler,
         ..Setup::default()
     };

@@ -276,7 +276,7 @@ impl<S: Scheduler + ?Sized> Queue<'_, S> {
             let last = self.plugs.get(&r.task).and_then(|p| p.last()).copied();
             if let Some(rq) = last
                 && self.cx.merge_ok(rq, &bio, ioc)
-                && self.cx.fits(rq, bio.sectors)
+                && self.cx.fits(rq, &bio)
                 && let Some(kind) = self.cx.merge_kind(rq, &bio)
             {
                 match kind {

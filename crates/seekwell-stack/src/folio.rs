@@ -1,0 +1,168 @@
+//! Folios: pages of a file's cache that lie together in memory. They decide how long a scatter list
+//! gets, and so where large requests are cut.
+//!
+//! write() asks for a folio as large as the call fills and the index is aligned to. Reading ahead
+//! starts a stream with single pages and asks for four times as much with each window that a mark
+//! starts. A page keeps the size of its folio until it is evicted. Left out: single pages that lie
+//! together by luck (on a machine just started most do), memory too torn for large folios, and that
+//! storing through a mapping dirties a whole folio.
+
+use crate::cache::Page;
+use crate::constants::Constants;
+use seekwell_core::{PAGE_SECTORS, SEGMENT_SECTORS};
+
+/// Folios that one call or one window makes, front to back.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Fill {
+    /// Where the call or the window ends, bytes.
+    end: u64,
+    /// Pages of the largest.
+    largest: u64,
+    order: u8,
+    /// Behind the folio begun last.
+    next: u32,
+}
+
+impl Fill {
+    /// Of a write of `len` bytes from `off`. What lies before the first whole page counts for it.
+    pub(crate) fn of_write(c: &Constants, off: u64, len: u64) -> Self {
+        Fill::new(off / 4096 * 4096 + len, c.folio_pages)
+    }
+    /// Of a window of read-ahead that ends before page `end`, the `round`th after the one its
+    /// stream began with.
+    pub(crate) fn of_window(c: &Constants, round: u8, end: u32) -> Self {
+        let order = (u64::from(round) * c.folio_growth_order).min(31);
+        Fill::new(u64::from(end) * 4096, c.folio_pages.min(1 << order))
+    }
+    fn new(end: u64, largest: u64) -> Self {
+        let (order, next) = (0, 0);
+        Fill {
+            end,
+            largest,
+            order,
+            next,
+        }
+    }
+    /// Order of the folio of page `idx`; pages come in order.
+    #[inline]
+    pub(crate) fn order(&mut self, idx: u32) -> u8 {
+        if idx >= self.next && self.largest > 1 {
+            self.begin(idx);
+        }
+        self.order
+    }
+    fn begin(&mut self, idx: u32) {
+        let pages = (self.end.saturating_sub(u64::from(idx) * 4096) / 4096).max(1);
+        let pages = pages.min(self.largest);
+        self.order = pages.ilog2().min(idx.trailing_zeros()) as u8;
+        self.next = idx.saturating_add(1 << self.order);
+    }
+}
+
+/// The scatter list of a bio, page after page.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Scatter {
+    /// Folios.
+    pub(crate) vecs: u32,
+    entries: u32,
+    pages: u32,
+    order: u8,
+}
+
+impl Scatter {
+    /// One page more.
+    #[inline]
+    pub(crate) fn add(&mut self, page: &Page) {
+        let segment = u32::from(SEGMENT_SECTORS / PAGE_SECTORS);
+        let begins = self.pages == 0 || page.begins_folio(self.order);
+        self.vecs += u32::from(begins);
+        self.entries += u32::from(begins || page.idx.is_multiple_of(segment));
+        self.pages += 1;
+        self.order = page.order;
+    }
+    /// Would this page be the first of a further folio?
+    #[inline]
+    pub(crate) fn begins(&self, page: &Page) -> bool {
+        page.begins_folio(self.order)
+    }
+    /// Sectors of an entry, on average.
+    pub(crate) fn segment(&self) -> u16 {
+        let sectors = self.pages * u32::from(PAGE_SECTORS);
+        let mean = sectors.div_ceil(self.entries.max(1));
+        mean.clamp(u32::from(PAGE_SECTORS), u32::from(SEGMENT_SECTORS)) as u16
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cache::NONE;
+    use seekwell_core::Era;
+
+    fn orders(off: u64, len: u64) -> Vec<u8> {
+        let mut f = Fill::of_write(&Constants::of(Era::Mq), off, len);
+        let pages = off / 4096..(off + len).div_ceil(4096);
+        pages.map(|i| f.order(i as u32)).collect()
+    }
+
+    #[test]
+    fn a_call_makes_folios_as_large_as_it_fills_and_as_the_index_is_aligned() {
+        assert_eq!(orders(0, 4096), [0]);
+        assert_eq!(orders(16_384, 16_384), [2; 4]);
+        // 100 KiB: 64, 32 and 4; and behind them 4, 8, 16 ...
+        let of = |off, len| {
+            let mut o = orders(off, len);
+            o.dedup();
+            o
+        };
+        assert_eq!(of(0, 100 << 10), [4, 3, 0]);
+        assert_eq!(of(100 << 10, 28 << 10), [0, 1, 2]);
+        // No larger than 2 MiB.
+        assert_eq!(of(0, 16 << 20), [9]);
+        // Before 6.16 there were none.
+        let mut f = Fill::of_write(&Constants::of(Era::Mq6_1), 0, 1 << 20);
+        assert_eq!(f.order(0), 0);
+    }
+
+    #[test]
+    fn windows_begin_with_single_pages_and_take_four_times_as_much_each() {
+        let orders = |round, from: u32, end| {
+            let mut f = Fill::of_window(&Constants::of(Era::Mq), round, end);
+            let mut o: Vec<u8> = (from..end).map(|i| f.order(i)).collect();
+            o.dedup();
+            o
+        };
+        assert_eq!(orders(0, 0, 256), [0]);
+        assert_eq!(orders(1, 256, 512), [2]);
+        assert_eq!(orders(2, 512, 768), [4]);
+        // As large as the window, and as its ends let them be.
+        assert_eq!(orders(9, 32, 64), [5]);
+        assert_eq!(orders(9, 33, 64), [0, 1, 2, 3, 4]);
+        assert_eq!(orders(9, 64, 67), [1, 0]);
+    }
+
+    #[test]
+    fn entries_hold_64_kib_and_never_two_folios() {
+        let bio = |orders: &[u8]| {
+            let mut s = Scatter::default();
+            for (idx, order) in (0u32..).zip(orders) {
+                let (ino, bio, meta) = (1, NONE, NONE);
+                let order = *order;
+                s.add(&Page {
+                    ino,
+                    idx,
+                    bio,
+                    meta,
+                    flags: 0,
+                    order,
+                });
+            }
+            (s.vecs, s.entries, s.segment())
+        };
+        assert_eq!(bio(&[0; 32]), (32, 32, 8), "single pages");
+        assert_eq!(bio(&[2; 32]), (8, 8, 32), "16 KiB");
+        assert_eq!(bio(&[4; 32]), (2, 2, 128), "64 KiB");
+        assert_eq!(bio(&[9; 512]), (1, 32, 128), "2 MiB are 32 entries");
+        assert_eq!(bio(&[2, 2, 2, 2, 0, 0]), (3, 3, 16), "mixed");
+    }
+}
