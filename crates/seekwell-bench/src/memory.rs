@@ -61,7 +61,7 @@ fn replayed(records: u64) -> Result<u64, String> {
         scheduler: "deadline".to_owned(),
         ..Setup::default()
     };
-    let r = replay(&setup, reader, &ReplayOptions::default(), &mut |_| true)
+    let r = replay(&setup, reader, &ReplayOptions::default(), &mut |_, _| true)
         .map_err(|e| e.to_string())?;
     Ok(r.read.ios + r.write.ios)
 }

@@ -214,6 +214,9 @@ pub struct Compare {
     /// All tables: rates, requests, latencies, shares, operations
     #[arg(long, conflicts_with = "json")]
     pub details: bool,
+    /// Draw the comparison to FILE as SVG, too
+    #[arg(long, value_name = "FILE.svg", value_hint = ValueHint::FilePath)]
+    pub plot: Option<PathBuf>,
     /// Print one JSON document
     #[arg(long)]
     pub json: bool,
@@ -345,6 +348,9 @@ pub struct DemoArgs {
     /// Run with so many seeds, from --seed on, and give figures as mean (least..most)
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=1000))]
     pub seeds: u64,
+    /// Draw its numbers to FILE as SVG, too
+    #[arg(long, value_name = "FILE.svg", requires = "name", value_hint = ValueHint::FilePath)]
+    pub plot: Option<PathBuf>,
     /// Print one JSON document
     #[arg(long)]
     pub json: bool,
@@ -387,6 +393,10 @@ pub struct Explain {
     /// what it says
     #[arg(long, conflicts_with_all = ["csv", "json"])]
     pub legend: bool,
+    /// Draw one case to FILE as SVG, too: sectors against time, the order of dispatch, the queue
+    #[arg(long, value_name = "FILE.svg", conflicts_with_all = ["all", "csv", "json"],
+        value_hint = ValueHint::FilePath)]
+    pub plot: Option<PathBuf>,
     /// Print the decision log as `id,t_ns,event`: dispatch, dispatch+ (further bios of the same
     /// request) and timer (without id); times in ns since the start
     #[arg(long, conflicts_with = "json")]

@@ -13,7 +13,7 @@ Exit codes:
   1    a difference was found (explain --strict, check-worlds), or a claim does not hold (demo)
   2    bad usage or bad input: the message names file, line or record, and the remedy
   3    the result could not be written
-  4    a workload ended early: what it had measured until then was given
+  4    a run ended early or failed, what it had measured until then and the others were given
   5    nothing differs, but the machine was too busy for all to be judged (check-worlds)
   128+N  stopped by signal N (SIGINT: 130, SIGTERM: 143, SIGHUP: 129): as 4; but serve, which
          works until then, ends with 0";

@@ -63,10 +63,18 @@ fn put(out: &mut String, v: &Value, indent: usize) {
     }
 }
 
+/// Takes a record's seconds out, unless they are wanted.
+pub fn trim(r: &mut Record, series: bool) {
+    if !series {
+        r.seconds.clear();
+        r.operations.iter_mut().for_each(|o| o.seconds.clear());
+    }
+}
+
 /// The document of `run`, `compare` and `replay`. `groups`: runs of the same work on one device,
 /// under all schedulers. `series`: with every second of every run.
-pub fn document(command: &str, mut records: Vec<Record>, group: usize, series: bool) -> Value {
-    let of = |records: &[Record]| {
+pub fn document(command: &str, groups: Vec<Vec<Record>>, series: bool) -> Value {
+    let of = |records: &Vec<Record>| {
         let told = verdict::of(records)?.told(records);
         let mut v = serde_json::to_value(told).ok()?;
         v["device"] = json!(records[0].device.spec);
@@ -74,13 +82,9 @@ pub fn document(command: &str, mut records: Vec<Record>, group: usize, series: b
         v["params"] = json!(records[0].params);
         Some(v)
     };
-    let verdicts: Vec<Value> = records.chunks(group.max(1)).filter_map(of).collect();
-    if !series {
-        for r in &mut records {
-            r.seconds.clear();
-            r.operations.iter_mut().for_each(|o| o.seconds.clear());
-        }
-    }
+    let verdicts: Vec<Value> = groups.iter().filter_map(of).collect();
+    let mut records: Vec<Record> = groups.into_iter().flatten().collect();
+    records.iter_mut().for_each(|r| trim(r, series));
     json!({ "schema": 1, "command": command, "verdicts": verdicts, "records": records })
 }
 

@@ -1,5 +1,6 @@
 //! `seekwell`: which I/O scheduler, with which settings, is best for this device and this workload?
 
+mod cells;
 mod choose;
 mod cli;
 mod cmd;

@@ -116,6 +116,13 @@ impl Out {
         }
     }
 
+    /// Writes a text to a file of its own.
+    pub fn whole(path: &Path, text: &str) -> Result<(), Failure> {
+        let mut out = Out::open(Some(path))?;
+        out.text(text)?;
+        out.done()
+    }
+
     fn failed(&self, source: io::Error) -> Failure {
         Failure::Output {
             what: format!("{}: cannot be written", self.name),

@@ -1,52 +1,181 @@
-//! A sign of life on stderr while many runs go on: only on a terminal, never with `--quiet`.
+//! How far a command is: a bar on stderr with what is done, the time it took and the time left.
+//!
+//! Only where stderr is a terminal, never with `--quiet`, and gone when the command prints or
+//! fails. Without a bar everything here only asks whether a signal came.
 
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::{ProgressBar, ProgressState, ProgressStyle};
+use seekwell_core::Nanos;
+use seekwell_host::Pulse;
+use seekwell_host::stop::signal;
+use std::fmt::Write;
 use std::io::IsTerminal;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// Counts runs and I/Os over all threads.
+/// Steps of the bar that a run takes.
+const WHOLE: u64 = 1000;
+/// From one redraw to the next.
+const TICK: Duration = Duration::from_millis(150);
+/// Least share and time of which the time left is estimated.
+const KNOWN: (f64, f64) = (0.005, 0.7);
+
+/// `0:07`, `12:34`, `1:02:03`.
+fn clock(seconds: f64) -> String {
+    let s = seconds.clamp(0.0, 359_999.0) as u64;
+    match s / 3600 {
+        0 => format!("{}:{:02}", s / 60, s % 60),
+        h => format!("{h}:{:02}:{:02}", s / 60 % 60, s % 60),
+    }
+}
+
+/// Time left, if all goes on as it went on average.
+fn eta(state: &ProgressState, w: &mut dyn Write) {
+    let (share, took) = (f64::from(state.fraction()), state.elapsed().as_secs_f64());
+    let text = if share >= KNOWN.0 && took >= KNOWN.1 {
+        format!("ETA {}", clock(took * (1.0 - share) / share))
+    } else {
+        "ETA -:--".to_owned()
+    };
+    // A line that cannot be drawn is not worth an error.
+    let _ = w.write_str(&text);
+}
+
+fn elapsed(state: &ProgressState, w: &mut dyn Write) {
+    let _ = w.write_str(&clock(state.elapsed().as_secs_f64()));
+}
+
+/// Whether somebody looks.
+fn visible(quiet: bool) -> bool {
+    let dumb = std::env::var_os("TERM").is_some_and(|t| t == "dumb");
+    !quiet && !dumb && std::io::stderr().is_terminal()
+}
+
+/// A bar of so many steps; hidden where nobody looks.
+fn bar(quiet: bool, steps: u64) -> ProgressBar {
+    if !visible(quiet) {
+        return ProgressBar::hidden();
+    }
+    let template = "{bar:20} {percent:>3} %  {prefix}  {took}  {left}  {wide_msg}";
+    styled(ProgressBar::new(steps.max(1)), template)
+}
+
+/// For work whose end is not known.
+fn counter(quiet: bool) -> ProgressBar {
+    if !visible(quiet) {
+        return ProgressBar::hidden();
+    }
+    styled(ProgressBar::new_spinner(), "{spinner} {prefix}  {took}")
+}
+
+fn styled(bar: ProgressBar, template: &str) -> ProgressBar {
+    if let Ok(style) = ProgressStyle::with_template(template) {
+        bar.set_style(
+            style
+                .with_key("took", elapsed)
+                .with_key("left", eta)
+                .progress_chars("█▉▊▋▌▍▎▏░"),
+        );
+    }
+    bar.enable_steady_tick(TICK);
+    bar
+}
+
+/// Counts runs, and how far each is, over all threads.
 pub struct Progress {
     bar: ProgressBar,
-    runs: u64,
+    /// What is counted: "runs".
+    what: &'static str,
+    all: u64,
+    done: AtomicU64,
+    /// What a finished run of each kind counted, for those of the same kind that cannot tell their
+    /// end. 0: none has finished.
+    counted: Vec<AtomicU64>,
 }
 
 impl Progress {
-    /// For so many runs.
-    pub fn new(quiet: bool, runs: usize) -> Self {
-        let visible = !quiet && std::io::stderr().is_terminal();
-        let bar = if visible {
-            let bar = ProgressBar::new_spinner();
-            let style = ProgressStyle::with_template("{spinner} {elapsed} {human_pos} I/Os {msg}");
-            if let Ok(style) = style {
-                bar.set_style(style);
-            }
-            bar.enable_steady_tick(Duration::from_millis(200));
-            bar
-        } else {
-            ProgressBar::hidden()
+    /// For so many runs (or whatever they are called), of so many kinds that do the same work.
+    pub fn new(quiet: bool, what: &'static str, runs: usize, kinds: usize) -> Self {
+        let p = Progress {
+            bar: bar(quiet, runs as u64 * WHOLE),
+            what,
+            all: runs as u64,
+            done: AtomicU64::new(0),
+            counted: (0..kinds.max(1)).map(|_| AtomicU64::new(0)).collect(),
         };
-        Progress {
-            bar,
-            runs: runs as u64,
+        p.show();
+        p
+    }
+    fn show(&self) {
+        let done = self.done.load(Ordering::Relaxed);
+        self.bar
+            .set_prefix(format!("{done} of {} {}", self.all, self.what));
+    }
+    /// One run of a kind begins. It is done when what is given here is dropped.
+    pub fn task(&self, kind: usize, name: &str) -> Task<'_> {
+        self.bar.set_message(name.to_owned());
+        Task {
+            of: self,
+            kind: kind.min(self.counted.len() - 1),
+            steps: 0,
+            count: 0,
+            refused: false,
         }
     }
-    /// A counter for one run; what it is given is the number of completions so far.
-    pub fn one(&self, name: &str) -> impl FnMut(u64) -> bool + use<> {
-        self.bar
-            .set_message(format!("({name}, {} runs)", self.runs));
-        let bar = self.bar.clone();
-        let mut last = 0;
-        move |n| {
-            bar.inc(n.saturating_sub(last));
-            last = n;
-            true
-        }
+    /// Does something that writes to the terminal, without the bar in its way.
+    pub fn aside<T>(&self, act: impl FnOnce() -> T) -> T {
+        self.bar.suspend(act)
     }
 }
 
 impl Drop for Progress {
     fn drop(&mut self) {
         self.bar.finish_and_clear();
+    }
+}
+
+/// A run under way.
+pub struct Task<'a> {
+    of: &'a Progress,
+    kind: usize,
+    steps: u64,
+    count: u64,
+    refused: bool,
+}
+
+impl Task<'_> {
+    /// So much is done of so much (0: not known). False: a signal came, stop.
+    pub fn at(&mut self, done: u64, total: u64) -> bool {
+        self.count = done;
+        let total = match total {
+            0 => self.of.counted[self.kind].load(Ordering::Relaxed),
+            known => known,
+        };
+        if let Some(share) = (u128::from(done) * u128::from(WHOLE)).checked_div(total.into()) {
+            // The last step is that the run is there.
+            let steps = u64::try_from(share).unwrap_or(WHOLE).min(WHOLE - 1);
+            self.of.bar.inc(steps.saturating_sub(self.steps));
+            self.steps = self.steps.max(steps);
+        }
+        self.refused |= signal().is_some();
+        !self.refused
+    }
+    /// Was it told to stop?
+    pub fn refused(&self) -> bool {
+        self.refused
+    }
+}
+
+impl Drop for Task<'_> {
+    fn drop(&mut self) {
+        if self.refused {
+            return;
+        }
+        self.of.bar.inc(WHOLE - self.steps);
+        self.of.counted[self.kind].fetch_max(self.count, Ordering::Relaxed);
+        self.of.done.fetch_add(1, Ordering::Relaxed);
+        self.of.show();
     }
 }
 
@@ -58,19 +187,9 @@ pub struct Budget {
 impl Budget {
     /// Of so many seconds.
     pub fn new(quiet: bool, budget_s: f64) -> Self {
-        let visible = !quiet && std::io::stderr().is_terminal();
-        let bar = if visible {
-            let bar = ProgressBar::new((budget_s * 1e3) as u64);
-            let style = ProgressStyle::with_template("{spinner} [{bar:30}] {elapsed} {msg}");
-            if let Ok(style) = style {
-                bar.set_style(style);
-            }
-            bar.enable_steady_tick(Duration::from_millis(200));
-            bar
-        } else {
-            ProgressBar::hidden()
-        };
-        Budget { bar }
+        Budget {
+            bar: bar(quiet, (budget_s * 1e3) as u64),
+        }
     }
     /// Where it stands.
     pub fn at(&self, stage: &'static str, used_s: f64) {
@@ -82,5 +201,82 @@ impl Budget {
 impl Drop for Budget {
     fn drop(&mut self) {
         self.bar.finish_and_clear();
+    }
+}
+
+/// A run for real, watched from beside: of one with a duration how much is over, of any other the
+/// operations done.
+pub struct Watched {
+    bar: ProgressBar,
+    over: Arc<AtomicBool>,
+    watch: Option<JoinHandle<()>>,
+}
+
+impl Watched {
+    /// Begins to watch.
+    pub fn new(quiet: bool, pulse: Arc<Pulse>, span: Option<Nanos>) -> Self {
+        let bar = match span {
+            Some(span) => bar(quiet, span.0),
+            None => counter(quiet),
+        };
+        let over = Arc::new(AtomicBool::new(false));
+        let mut watched = Watched {
+            bar: bar.clone(),
+            over: Arc::clone(&over),
+            watch: None,
+        };
+        if !bar.is_hidden() {
+            watched.watch = Some(std::thread::spawn(move || {
+                while !over.load(Ordering::Acquire) {
+                    let ns = pulse.clock().map_or(0, |t| t.as_nanos());
+                    bar.set_prefix(format!("{} operations", pulse.operations()));
+                    if span.is_some() {
+                        bar.set_position(u64::try_from(ns).unwrap_or(u64::MAX));
+                    }
+                    std::thread::park_timeout(TICK);
+                }
+            }));
+        }
+        watched
+    }
+}
+
+impl Drop for Watched {
+    fn drop(&mut self) {
+        self.over.store(true, Ordering::Release);
+        if let Some(w) = self.watch.take() {
+            w.thread().unpark();
+            // It only draws: if it panicked the run is none the worse.
+            let _ = w.join();
+        }
+        self.bar.finish_and_clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_clock_shows_hours_only_when_there_are_some() {
+        assert_eq!(clock(0.4), "0:00");
+        assert_eq!(clock(67.0), "1:07");
+        assert_eq!(clock(3723.9), "1:02:03");
+        assert_eq!(clock(f64::INFINITY), "99:59:59");
+        assert_eq!(clock(f64::NAN), "0:00");
+    }
+
+    #[test]
+    fn steps_never_go_back_and_a_sibling_lends_its_end() {
+        let p = Progress::new(true, "runs", 2, 1);
+        let mut first = p.task(0, "a");
+        assert!(first.at(300, 0) && first.steps == 0, "its end is not known");
+        drop(first);
+        let mut second = p.task(0, "b");
+        assert!(second.at(150, 0) && second.steps == 500);
+        assert!(second.at(100, 0) && second.steps == 500);
+        assert!(second.at(900, 300) && second.steps == WHOLE - 1);
+        drop(second);
+        assert_eq!(p.done.load(Ordering::Relaxed), 2);
     }
 }

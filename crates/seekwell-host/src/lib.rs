@@ -25,7 +25,7 @@ pub mod watch;
 pub use inforce::{InForce, in_force};
 pub use machine::HostMachine;
 pub use place::{Leftover, PlaceError, leftovers};
-pub use run::{HostError, Options, Ran, check, run_real, run_script};
+pub use run::{HostError, Options, Pulse, Ran, check, run_real, run_script};
 
 #[cfg(test)]
 mod tests;

@@ -411,6 +411,9 @@ impl Machine for HostMachine {
 
     fn note(&mut self, note: Note) {
         let clock = matches!(note, Note::Mark(_, Mark::ClockStart | Mark::ClockStop));
+        if let Some(pulse) = &self.shared.pulse {
+            pulse.note(&note);
+        }
         self.notes.push(note);
         if clock || self.notes.len() >= NOTES {
             self.flush_notes();

@@ -8,11 +8,12 @@ use crate::sqlite;
 use crate::stop::{Signals, Stop};
 use crate::tasks;
 use seekwell_core::result::{BUILD, DeviceInfo, Record, SCHEMA, SchedulerUsed};
-use seekwell_workload::{Fail, Needs, Outcome, Plan};
+use seekwell_workload::{Fail, Mark, Needs, Note, Outcome, Plan};
 use std::future::Future;
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use thiserror::Error;
 
@@ -29,6 +30,39 @@ pub struct Options {
     pub limit: Option<Duration>,
     /// SIGINT, SIGTERM and SIGHUP stop the run.
     pub signals: bool,
+    /// Who watches it.
+    pub pulse: Option<Arc<Pulse>>,
+}
+
+/// What a run has done so far, for whoever watches it from another thread.
+#[derive(Debug, Default)]
+pub struct Pulse {
+    operations: AtomicU64,
+    /// When the workload's clock started; none yet.
+    clock: OnceLock<std::time::Instant>,
+}
+
+impl Pulse {
+    /// Operations that ended.
+    pub fn operations(&self) -> u64 {
+        self.operations.load(Ordering::Relaxed)
+    }
+    /// For how long the workload's clock has been running; `None` before it started.
+    pub fn clock(&self) -> Option<Duration> {
+        self.clock.get().map(std::time::Instant::elapsed)
+    }
+    /// Sees what a script notes.
+    pub(crate) fn note(&self, note: &Note) {
+        match note {
+            Note::Op { .. } => {
+                self.operations.fetch_add(1, Ordering::Relaxed);
+            }
+            Note::Mark(_, Mark::ClockStart) => {
+                self.clock.get_or_init(std::time::Instant::now);
+            }
+            _ => {}
+        }
+    }
 }
 
 impl Options {
@@ -40,6 +74,7 @@ impl Options {
             seed,
             limit: None,
             signals: true,
+            pulse: None,
         }
     }
 }
@@ -196,7 +231,9 @@ where
     let place = Scratch::new(&o.dir, name)?;
     let force = in_force(o.place());
     let shared = Shared::new(place.path(), o.seed, o.device.clone(), stop);
-    let shared = Arc::new(shared.map_err(host("open our directory"))?);
+    let mut shared = shared.map_err(host("open our directory"))?;
+    shared.pulse.clone_from(&o.pulse);
+    let shared = Arc::new(shared);
 
     let main = HostMachine::new(Arc::clone(&shared), "main".to_owned());
     let outcome = tasks::run(main, script);

@@ -2,6 +2,7 @@
 
 use crate::files::{Files, raw};
 use crate::ring::Ring;
+use crate::run::Pulse;
 use crate::stop::Stop;
 use crate::sync::Syncs;
 use crate::sys::drop_pages;
@@ -63,6 +64,8 @@ pub struct Shared {
     pub rings: Slab<Mutex<Ring>>,
     /// Locks, barriers, channels.
     pub syncs: Syncs,
+    /// Who watches the run.
+    pub pulse: Option<Arc<Pulse>>,
     /// Tasks that were started, by number.
     pub tasks: Mutex<Vec<Option<Started>>>,
     path: PathBuf,
@@ -95,6 +98,7 @@ impl Shared {
             maps: Slab::default(),
             rings: Slab::default(),
             syncs: Syncs::default(),
+            pulse: None,
             tasks: Mutex::default(),
             path: path.to_owned(),
             dir,

@@ -25,7 +25,7 @@ const PENS: [Style; 4] = [
 const ROWS: usize = 12;
 
 /// Round numbers from 0 to `top` or just above: `about` steps of 1, 2 or 5 times a power of ten.
-fn ticks(top: f64, about: usize) -> Vec<f64> {
+pub(crate) fn ticks(top: f64, about: usize) -> Vec<f64> {
     let raw = (top / about as f64).max(f64::MIN_POSITIVE);
     let power = 10f64.powf(raw.log10().floor());
     let step = [1.0, 2.0, 5.0, 10.0]
@@ -38,7 +38,7 @@ fn ticks(top: f64, about: usize) -> Vec<f64> {
 }
 
 /// A tick's number: as many digits as its step needs.
-fn number(x: f64) -> String {
+pub(crate) fn number(x: f64) -> String {
     if x != 0.0 && x.abs() < 1.0 {
         let text = format!("{x:.4}");
         text.trim_end_matches('0').to_owned()

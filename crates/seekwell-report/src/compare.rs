@@ -294,6 +294,9 @@ pub fn comparison(title: &str, records: &[Record], width: usize) -> String {
     let verdict = verdict::of(records);
     let mut out = String::new();
     paint(&mut out, &hang(title, 2, width), HEAD);
+    if records.is_empty() {
+        return out;
+    }
     if let Some(v) = &verdict {
         paint(&mut out, "  Verdict: ", HEAD);
         out += wrap(&v.words(records), 11, prose).trim_start();

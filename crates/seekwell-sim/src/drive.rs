@@ -27,6 +27,10 @@ pub trait Source {
     fn done(&mut self, token: u64, at: Instant);
     /// Nothing more will come: what is still queued may finish, but the source is through.
     fn finished(&self) -> bool;
+    /// How far it is, in a unit of its own, and where its end is; `None` if it cannot tell.
+    fn far(&self) -> Option<(u64, u64)> {
+        None
+    }
 }
 
 /// What to do about a record beyond the device.
@@ -94,7 +98,7 @@ pub enum RunError {
     /// The combination asked for does not work.
     #[error("{0}")]
     Unusable(String),
-    /// The caller's progress function asked to stop.
+    /// The caller's progress function asked to stop; the record holds what was measured until then.
     #[error("stopped after {0} completions")]
     Stopped(u64),
 }
@@ -115,8 +119,13 @@ struct Share {
     latency_ns: u128,
 }
 
-/// Called now and then with the number of completions; false stops the run.
-pub type Progress<'a> = &'a mut dyn FnMut(u64) -> bool;
+/// Called now and then during a run: how much is done, and of how much, or 0 if that is not known
+/// (then what is done is still comparable between runs of the same work). The unit is the run's
+/// own. False stops the run, which keeps what it measured.
+pub type Progress<'a> = &'a mut dyn FnMut(u64, u64) -> bool;
+
+/// Completions from one call of [`Progress`] to the next.
+const TELL_EACH: u64 = 1024;
 
 /// Runs `source` against `sink` until nothing happens any more, and fills the parts of `record`
 /// that can be seen from above the queue.
@@ -133,7 +142,12 @@ pub fn drive<B: BioSink, S: Source>(
     let (mut completed, mut outstanding, mut peak) = (0u64, 0u64, 0u64);
     let (mut area, mut since) = (0u128, Instant::START);
     let (mut first, mut last) = (None, Instant::START);
-    loop {
+    let mut stopped = false;
+    let mut tell = |completed: u64, source: &S| {
+        let (done, total) = source.far().unwrap_or((completed, 0));
+        progress(done, total)
+    };
+    while !stopped {
         let own = sink.next_event();
         let next = source.next()?;
         match (own, next) {
@@ -155,9 +169,7 @@ pub fn drive<B: BioSink, S: Source>(
                     s.latency_ns += u128::from(d.at.since(o.submitted).0);
                     source.done(o.token, d.at);
                     completed += 1;
-                    if completed.is_multiple_of(4096) && !progress(completed) {
-                        return Err(RunError::Stopped(completed));
-                    }
+                    stopped |= completed.is_multiple_of(TELL_EACH) && !tell(completed, source);
                 }
             }
             _ => {
@@ -199,14 +211,14 @@ pub fn drive<B: BioSink, S: Source>(
             }
         }
     }
-    if outstanding > 0 {
+    if outstanding > 0 && !stopped {
         let scheduler = record.scheduler.spec.clone();
         return Err(RunError::Stuck {
             scheduler,
             waiting: outstanding,
         });
     }
-    progress(completed);
+    tell(completed, source);
     record.duration_ns = last.since(first.unwrap_or(Instant::START)).0;
     record.outstanding_max = peak;
     if record.duration_ns > 0 {
@@ -225,5 +237,8 @@ pub fn drive<B: BioSink, S: Source>(
     record
         .processes
         .sort_by_key(|p| (std::cmp::Reverse(p.bytes), p.task));
+    if stopped {
+        return Err(RunError::Stopped(completed));
+    }
     Ok(())
 }

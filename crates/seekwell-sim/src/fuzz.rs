@@ -81,7 +81,7 @@ pub fn fuzz_one(bytes: &[u8]) {
         },
         limit: None,
     };
-    match replay(&setup, reader, &options, &mut |_| true) {
+    match replay(&setup, reader, &options, &mut |_, _| true) {
         Ok(r) => {
             let done = r.read.ios + r.write.ios;
             assert!(done <= RECORDS_MAX as u64, "{done} of {setup:?}");

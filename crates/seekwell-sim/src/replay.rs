@@ -56,6 +56,9 @@ pub enum ReplayError {
     /// The trace.
     #[error(transparent)]
     Trace(#[from] TraceError),
+    /// The caller's progress function stopped it: what was measured until then.
+    #[error("stopped after {:.3} s of the replay", .0.duration_ns as f64 / 1e9)]
+    Stopped(Box<RunRecord>),
 }
 
 /// Sectors of a bio, at most: its length is 32 bits of bytes.
@@ -112,6 +115,14 @@ impl Placer {
     }
     fn more(&self) -> bool {
         self.count < self.limit
+    }
+    /// Records of those asked for, or bytes of the file: of both, what is further.
+    fn far(&self, reader: &Reader) -> Option<(u64, u64)> {
+        let records = (self.limit < u64::MAX).then_some((self.count, self.limit.max(1)));
+        let further = |a: &(u64, u64), b: &(u64, u64)| {
+            (u128::from(a.0) * u128::from(b.1)).cmp(&(u128::from(b.0) * u128::from(a.1)))
+        };
+        records.into_iter().chain(reader.far()).max_by(further)
     }
 }
 
@@ -182,6 +193,9 @@ impl Source for InOrder<'_> {
     }
     fn finished(&self) -> bool {
         self.over
+    }
+    fn far(&self) -> Option<(u64, u64)> {
+        self.placer.far(self.reader)
     }
 }
 
@@ -266,9 +280,12 @@ impl Source for Closed {
     fn finished(&self) -> bool {
         self.over && self.bios.is_empty()
     }
+    fn far(&self) -> Option<(u64, u64)> {
+        self.placer.far(self.steps.inner())
+    }
 }
 
-/// Replays a trace on a setup.
+/// Replays a trace on a setup. Stopped by `progress`, it is [`ReplayError::Stopped`].
 pub fn replay(
     setup: &Setup,
     mut reader: Reader,
@@ -292,7 +309,7 @@ pub fn replay(
         named: false,
     };
     let format = reader.format().name;
-    let (count, folded, named, last_ns, mut warnings, names);
+    let (count, folded, named, last_ns, mut warnings, names, stopped);
     if opts.mode == ReplayMode::ClosedLoop {
         let mut source = Closed {
             steps: ClosedLoop::of(reader)?,
@@ -305,7 +322,7 @@ pub fn replay(
             now: Instant::START,
             over: false,
         };
-        drive(&mut queue, &mut source, &mut r, progress)?;
+        stopped = halted(drive(&mut queue, &mut source, &mut r, progress))?;
         let inner = source.steps.inner();
         (warnings, names) = (inner.warnings(), inner.tasks().cloned());
         let p = &source.placer;
@@ -326,7 +343,7 @@ pub fn replay(
             last_ns: 0,
             over: false,
         };
-        drive(&mut queue, &mut source, &mut r, progress)?;
+        stopped = halted(drive(&mut queue, &mut source, &mut r, progress))?;
         let timed = depth == u32::MAX;
         let p = &source.placer;
         (count, folded, named) = (p.count, p.folded, p.named);
@@ -339,7 +356,7 @@ pub fn replay(
         return Err(RunError::Unusable(format!("no record to replay{why}")).into());
     }
     queue.fill(&mut r);
-    if let Some(last_ns) = last_ns {
+    if let Some(last_ns) = last_ns.filter(|_| !stopped) {
         overload_warning(&mut r, opts.mode, last_ns);
     }
     if folded > 0 {
@@ -360,7 +377,19 @@ pub fn replay(
             p.name = n.clone();
         }
     }
+    if stopped {
+        return Err(ReplayError::Stopped(Box::new(r)));
+    }
     Ok(r)
+}
+
+/// Whether a run was stopped by the one who is told its progress.
+fn halted(ran: Result<(), RunError>) -> Result<bool, RunError> {
+    match ran {
+        Ok(()) => Ok(false),
+        Err(RunError::Stopped(_)) => Ok(true),
+        Err(e) => Err(e),
+    }
 }
 
 /// An open loop that the device cannot keep up with measures the queue.

@@ -4,7 +4,13 @@ use libtest_mimic::{Arguments, Trial};
 use seekwell_sim::demo::{Demo, demos};
 
 fn check(d: &Demo) -> Result<(), libtest_mimic::Failed> {
-    let shown = (d.run)(1)?;
+    let mut told = (0, 0);
+    let shown = d.show(1, &mut |done, of| {
+        assert!(done >= told.0, "never back");
+        told = (done, of);
+        true
+    })?;
+    assert_eq!(told.0, told.1, "the number of its runs");
     for row in std::iter::once(&shown.columns).chain(&shown.rows) {
         println!("{}", row.join(" | "));
     }

@@ -67,7 +67,7 @@ fn run(scheduler: &str, opts: &ReplayOptions, bytes: &[u8]) -> Result<Record, Re
         seed: 3,
         ..Setup::default()
     };
-    replay(&setup, reader(bytes), opts, &mut |_| true)
+    replay(&setup, reader(bytes), opts, &mut |_, _| true)
 }
 
 #[test]
@@ -106,7 +106,7 @@ fn the_seed_reaches_the_device() {
             seed,
             ..Setup::default()
         };
-        replay(&setup, reader(&bytes), &mode("depth:1"), &mut |_| true)
+        replay(&setup, reader(&bytes), &mode("depth:1"), &mut |_, _| true)
             .unwrap()
             .duration_ns
     };
@@ -156,24 +156,36 @@ fn a_closed_loop_keeps_think_times_and_a_slow_device_stretches_it() {
 }
 
 #[test]
-fn a_stop_from_outside_ends_the_run() {
-    let bytes = trace(9_000);
-    let setup = Setup {
-        scheduler: "noop".to_owned(),
-        ..Setup::default()
-    };
-    let e = replay(&setup, reader(&bytes), &mode("depth:4"), &mut |_| false).unwrap_err();
-    assert!(
-        matches!(e, ReplayError::Run(RunError::Stopped(4096))),
-        "{e}"
-    );
-}
-
-#[test]
 fn a_lone_flush_and_ids_survive() {
     let text = "8,0 0 1 0.000000000 5 Q FN 0 + 0 [p]\n8,0 0 2 0.001000000 5 Q R 8 + 8 [p]\n";
     let r = run("mq-deadline", &mode("timed"), text.as_bytes()).unwrap();
     assert_eq!((r.read.ios, r.write.ios), (1, 1));
     assert_eq!(r.processes[0].task, TaskId(5).0);
     assert!(Op::Flush.is_write());
+}
+
+#[test]
+fn progress_is_told_and_a_refusal_keeps_what_was_measured() {
+    let (bytes, setup) = (trace(6000), Setup::default());
+    let opts = ReplayOptions {
+        limit: Some(5000),
+        ..mode("depth:4")
+    };
+    let mut told = Vec::new();
+    let whole = replay(&setup, reader(&bytes), &opts, &mut |done, of| {
+        told.push((done, of));
+        true
+    });
+    let whole = whole.expect("it runs");
+    assert!(told.len() > 3 && told.is_sorted(), "{told:?}");
+    assert!(told.iter().all(|t| t.1 == 5000) && told[told.len() - 1].0 == 5000);
+    let cut = replay(&setup, reader(&bytes), &opts, &mut |done, _| done < 2000);
+    let Err(ReplayError::Stopped(cut)) = cut else {
+        panic!("it was stopped: {cut:?}");
+    };
+    let ios = |r: &Record| r.read.ios + r.write.ios;
+    assert_eq!(ios(&whole), 5000);
+    assert!((2000..4000).contains(&ios(&cut)), "{}", ios(&cut));
+    assert!(cut.duration_ns > 0 && cut.duration_ns < whole.duration_ns);
+    assert!(cut.requests > 0, "the queue's part, too");
 }

@@ -22,7 +22,7 @@ fn run(device: &str, scheduler: &str, mode: &str, text: &str) -> Result<Record, 
         mode: mode.parse().expect("a mode"),
         ..ReplayOptions::default()
     };
-    replay(&setup, reader, &options, &mut |_| true)
+    replay(&setup, reader, &options, &mut |_, _| true)
 }
 
 const HEADER: &str = "t_ns,op,sector,sectors,pid\n";

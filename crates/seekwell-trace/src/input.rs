@@ -37,6 +37,10 @@ pub struct Input {
     /// The last line given had no end.
     open_line: bool,
     limits: Limits,
+    /// Bytes of the file, as it lies there, that were read so far.
+    count: Arc<AtomicU64>,
+    /// Of how many, for a regular file.
+    bytes: Option<u64>,
 }
 
 /// Opens a file, a pipe or the terminal; a disk or another device gets told what to do instead.
@@ -90,6 +94,7 @@ impl Input {
         let mut input = Input::new(name, Box::new(file), limits, allow_cut)?;
         if plain {
             input.again = Again::Path(path.to_path_buf());
+            input.bytes = Some(meta.len());
         }
         Ok(input)
     }
@@ -110,6 +115,7 @@ impl Input {
             src: Cursor::new(head).take(n as u64).chain(raw),
             count: count.clone(),
         };
+        let far = count.clone();
         let src: Box<dyn Read + Send> = match packed {
             Packing::None => Box::new(raw),
             Packing::Gzip => Box::new(Guard::new(
@@ -148,6 +154,8 @@ impl Input {
             allow_cut,
             open_line: false,
             limits,
+            count: far,
+            bytes: None,
         })
     }
 
@@ -161,6 +169,11 @@ impl Input {
         }
     }
 
+    /// How far it is read: the counter of bytes as they lie in the file, and their number, if it
+    /// is a regular file.
+    pub(crate) fn far(&self) -> Option<(Arc<AtomicU64>, u64)> {
+        Some((self.count.clone(), self.bytes?))
+    }
     /// What messages call it.
     pub fn name(&self) -> &str {
         &self.name

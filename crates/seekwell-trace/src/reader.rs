@@ -16,6 +16,8 @@ use seekwell_core::{Op, Sector, Sectors};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// One format at work. Times are in ns on the trace's own clock; the reader makes them relative.
 pub trait Source: Send {
@@ -67,6 +69,8 @@ pub struct Reader {
     /// Processes of the records that were passed over for it.
     other_pids: Tally,
     done: bool,
+    /// Of each file: the bytes read so far, and all.
+    far: Vec<(Arc<AtomicU64>, u64)>,
 }
 
 /// Opens a trace by its path; `None` detects the format by the first (decompressed) bytes.
@@ -192,6 +196,8 @@ impl Reader {
             return refuse(what, "leave --pid out");
         }
         let mut notes = Notes::default();
+        // Without the size of one of several files the share of all is not known.
+        let far: Option<Vec<_>> = inputs.iter().map(Input::far).collect();
         let src = (format.open)(inputs, options, &mut notes)?;
         Ok(Reader {
             format,
@@ -209,6 +215,7 @@ impl Reader {
             pids: options.pids.clone(),
             other_pids: Tally::default(),
             done: false,
+            far: far.unwrap_or_default(),
         })
     }
 
@@ -231,6 +238,13 @@ impl Reader {
     /// Records given so far.
     pub fn records(&self) -> u64 {
         self.records
+    }
+    /// Bytes read of the trace's files as they lie there, and their size; `None` for a pipe. A
+    /// buffer ahead of the records given.
+    pub fn far(&self) -> Option<(u64, u64)> {
+        let read = self.far.iter().map(|f| f.0.load(Ordering::Relaxed)).sum();
+        let all = self.far.iter().map(|f| f.1).sum();
+        (all > 0).then_some((read, all))
     }
     /// Process names met so far, by pid.
     pub fn tasks(&self) -> Option<&BTreeMap<u32, String>> {

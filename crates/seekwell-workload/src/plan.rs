@@ -6,7 +6,7 @@ use crate::machine::Machine;
 use crate::note::Mark;
 use crate::params::{ParamError, Params};
 use crate::registry::{self, Needs, Workload};
-use seekwell_core::Errno;
+use seekwell_core::{Errno, Nanos};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -80,6 +80,20 @@ impl Plan {
         match &self.0 {
             Kind::Script(_, p) | Kind::Fio(_, _, p) => p,
         }
+    }
+    /// How long it measures, from the start of its clock, if that is given: by its parameter
+    /// `seconds`, or by `time_based` and `runtime` of every job.
+    pub fn span(&self) -> Option<Nanos> {
+        let ns = match &self.0 {
+            Kind::Script(w, p) if w.params.iter().any(|q| q.name == "seconds") => p.time("seconds"),
+            Kind::Script(..) => return None,
+            Kind::Fio(file, ..) => {
+                let of = |j: &fio::Job| j.runtime.filter(|_| j.time_based);
+                let all: Option<Vec<Nanos>> = file.jobs.iter().map(of).collect();
+                all?.into_iter().max()?
+            }
+        };
+        (ns.0 > 0).then_some(ns)
     }
     /// What to keep in mind: options of a job file that change nothing here.
     pub fn warnings(&self) -> &[String] {

@@ -1,10 +1,13 @@
 //! `seekwell demo [NAME]`: the behaviours that made schedulers famous, with numbers.
 
+use crate::cells::{catching, interrupted};
 use crate::cli::DemoArgs;
 use crate::fail::Failure;
 use crate::out::{Out, width};
-use seekwell_report::demo as report;
-use seekwell_sim::compare::run_all;
+use crate::progress::Progress;
+use seekwell_host::stop::signal;
+use seekwell_report::{demo as report, plot};
+use seekwell_sim::compare;
 use seekwell_sim::demo::{Demo, Shown, demos, find, unknown};
 use serde_json::{Value, json};
 
@@ -20,7 +23,7 @@ fn as_json(d: &Demo, s: &Shown) -> Value {
 }
 
 /// Lists the demos, or runs one or all.
-pub fn run(a: &DemoArgs) -> Result<(), Failure> {
+pub fn run(a: &DemoArgs, quiet: bool) -> Result<(), Failure> {
     let chosen: Vec<&Demo> = match a.name.as_deref() {
         None => {
             let mut out = Out::open(a.output.output.as_deref())?;
@@ -28,30 +31,44 @@ pub fn run(a: &DemoArgs) -> Result<(), Failure> {
             out.line("\nRun one: seekwell demo NAME; all of them: seekwell demo all")?;
             return out.done();
         }
+        Some("all") if a.plot.is_some() => {
+            return Err(Failure::input(
+                "--plot draws one demo: name it instead of `all`",
+            ));
+        }
         Some("all") => demos().collect(),
         Some(name) => vec![find(name).ok_or_else(|| {
             Failure::input(format!("there is no demo `{name}`; {}", unknown(name)))
         })?],
     };
     Out::check(a.output.output.as_deref())?;
-    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    Out::check(a.plot.as_deref())?;
     let each = a.seeds as usize;
-    let runs = run_all(chosen.len() * each, threads, |i| {
-        (chosen[i / each].run)(a.seed.wrapping_add((i % each) as u64))
-    });
-    let runs = runs.into_iter().collect::<Result<Vec<Shown>, _>>();
-    let runs = runs.map_err(|e| Failure::input(e.to_string()))?;
-    let shown: Vec<Shown> = runs.chunks(each).filter_map(Shown::over).collect();
+    let runs = run_all(&chosen, each, a.seed, quiet)?;
+    // Of each demo the seeds that are through, if any; and what became of the others.
+    let (mut shown, mut missing) = (Vec::new(), Vec::new());
+    for (d, runs) in chosen.iter().zip(runs.chunks(each)) {
+        let whole: Vec<Shown> = runs
+            .iter()
+            .filter_map(|r| r.as_ref().ok().cloned())
+            .collect();
+        shown.extend(Shown::over(&whole).map(|s| (*d, s)));
+        if let Some(Err(why)) = runs.iter().find(|r| r.is_err()) {
+            missing.push(format!("{}: {why}", d.name));
+        }
+    }
+    if let (true, Some(first), None) = (shown.is_empty(), missing.first(), signal()) {
+        return Err(Failure::input(first));
+    }
+    if let (Some(file), [(d, s)]) = (&a.plot, &shown[..]) {
+        Out::whole(file, &plot::demo(d, s))?;
+    }
     let mut out = Out::open(a.output.output.as_deref())?;
     if a.json {
-        let list: Vec<_> = chosen
-            .iter()
-            .zip(&shown)
-            .map(|(d, s)| as_json(d, s))
-            .collect();
+        let list: Vec<_> = shown.iter().map(|(d, s)| as_json(d, s)).collect();
         out.json(&json!({ "schema": 1, "seed": a.seed, "seeds": a.seeds, "demos": list }))?;
     } else {
-        for (i, (d, s)) in chosen.iter().zip(&shown).enumerate() {
+        for (i, (d, s)) in shown.iter().enumerate() {
             if i > 0 {
                 out.line("")?;
             }
@@ -59,9 +76,46 @@ pub fn run(a: &DemoArgs) -> Result<(), Failure> {
         }
     }
     out.done()?;
-    if shown.iter().all(Shown::holds) {
+    if !missing.is_empty() {
+        let (all, n) = (chosen.len(), chosen.len() - missing.len());
+        return Err(match signal() {
+            Some(signal) => interrupted(signal, n, all, "demos"),
+            None => Failure::Early(format!(
+                "{n} of {all} demos are given, of the others: {}",
+                missing.join("; ")
+            )),
+        });
+    }
+    if shown.iter().all(|s| s.1.holds()) {
         Ok(())
     } else {
         Err(Failure::Difference)
     }
+}
+
+/// Each demo with each seed; of one that was stopped or failed, why.
+fn run_all(
+    chosen: &[&Demo],
+    each: usize,
+    seed: u64,
+    quiet: bool,
+) -> Result<Vec<Result<Shown, String>>, Failure> {
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    let n = chosen.len() * each;
+    let progress = Progress::new(quiet, "demos", n, 1);
+    catching(|| {
+        compare::run_all(n, threads, |i| {
+            if signal().is_some() {
+                return Err("not begun".to_owned());
+            }
+            let demo = chosen[i / each];
+            let mut task = progress.task(0, demo.name);
+            let seed = seed.wrapping_add((i % each) as u64);
+            let shown = demo.show(seed, &mut |done, of| task.at(done, of));
+            match task.refused() {
+                true => Err("stopped".to_owned()),
+                false => shown.map_err(|e| e.to_string()),
+            }
+        })
+    })
 }

@@ -1,11 +1,14 @@
 //! `seekwell devices [NAME]`
 
+use crate::cells::{catching, interrupted};
 use crate::cli::Devices;
 use crate::fail::Failure;
 use crate::out::{Out, width};
+use crate::progress::Progress;
 use crate::setups;
 use seekwell_device::picture::{Axis, Plot};
 use seekwell_device::{Preset, catalogue, describe};
+use seekwell_host::stop::signal;
 use seekwell_report::{catalog, chart, validation};
 use serde_json::{Value, json};
 
@@ -40,9 +43,24 @@ fn rows_as_json(tables: &[validation::Measurements]) -> Value {
     rows.collect()
 }
 
-fn validate(a: &Devices) -> Result<(), Failure> {
+fn validate(a: &Devices, quiet: bool) -> Result<(), Failure> {
     Out::check(a.output.output.as_deref())?;
-    let tables = seekwell_sim::validation::run().map_err(|e| Failure::input(e.to_string()))?;
+    let figures = seekwell_sim::validation::groups().map(|g| g.figures.len());
+    let figures: usize = figures.sum();
+    let progress = Progress::new(quiet, "figures", figures, 1);
+    let tables = catching(|| {
+        // One figure after the other: the bar counts them itself.
+        let mut under_way = None;
+        seekwell_sim::validation::run(&mut |done, all| {
+            drop(under_way.take());
+            let next = (done < all).then(|| progress.task(0, ""));
+            let going = signal().is_none();
+            under_way = next;
+            going
+        })
+    })?;
+    drop(progress);
+    let tables = tables.map_err(|e| Failure::input(e.to_string()))?;
     let mut out = Out::open(a.output.output.as_deref())?;
     if a.json {
         out.json(&rows_as_json(&tables))?;
@@ -51,7 +69,12 @@ fn validate(a: &Devices) -> Result<(), Failure> {
     } else {
         out.text(&validation::text(&tables, width()))?;
     }
-    out.done()
+    out.done()?;
+    let measured: usize = tables.iter().map(|t| t.1.len()).sum();
+    match signal().filter(|_| measured < figures) {
+        None => Ok(()),
+        Some(signal) => Err(interrupted(signal, measured, figures, "figures")),
+    }
 }
 
 fn plots_as_json(plots: &[Plot]) -> Value {
@@ -100,9 +123,9 @@ fn one(a: &Devices, name: &str) -> Result<(), Failure> {
 }
 
 /// Lists them, or tells all about one.
-pub fn run(a: &Devices) -> Result<(), Failure> {
+pub fn run(a: &Devices, quiet: bool) -> Result<(), Failure> {
     if a.validate {
-        return validate(a);
+        return validate(a, quiet);
     }
     if let Some(name) = &a.name {
         return one(a, name);

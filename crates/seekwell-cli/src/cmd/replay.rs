@@ -1,17 +1,15 @@
 //! `seekwell replay FILE`: a recorded trace on a modelled disk, under several schedulers.
 
+use crate::cells::{Job, Ran, run_cells};
 use crate::cli::Replay;
 use crate::fail::Failure;
-use crate::json::document;
 use crate::out::{Out, columns, note, width};
-use crate::progress::Progress;
 use crate::setups;
 use crate::traces::{failed, reading};
-use seekwell_core::result::Record;
 use seekwell_report::compare as report;
 use seekwell_report::table::wrap;
-use seekwell_sim::compare::run_all;
-use seekwell_sim::{ReplayOptions, Setup, replay};
+use seekwell_report::unfinished::unfinished;
+use seekwell_sim::{Progress, ReplayError, ReplayOptions, Setup, replay};
 use seekwell_trace::{Format, Intake, ReadOptions, ReplayMode};
 
 struct Plan {
@@ -36,14 +34,26 @@ fn plan(a: &Replay) -> Result<Plan, Failure> {
     })
 }
 
-fn run_one(plan: &Plan, setup: &Setup, label: &str, p: &Progress) -> Result<Record, Failure> {
+fn run_one(
+    plan: &Plan,
+    setup: &Setup,
+    label: &str,
+    progress: Progress<'_>,
+) -> Result<Ran, Failure> {
     let fail = |e: String| Failure::input(e);
     let reader = plan.trace.open(plan.format, &plan.read).map_err(failed)?;
-    let ran = replay(setup, reader, &plan.replay, &mut p.one(label));
-    let mut record = ran.map_err(|e| match &e {
+    let ran = replay(setup, reader, &plan.replay, progress);
+    let why = ran.as_ref().err().map(ToString::to_string);
+    let ran = match ran {
+        Ok(r) => Ok((r, None)),
+        Err(ReplayError::Stopped(r)) => Ok((*r, why)),
+        Err(e) => Err(e),
+    };
+    let (mut record, stopped) = ran.map_err(|e| match &e {
         // Only errors of the trace name the file themselves.
-        seekwell_sim::ReplayError::Run(seekwell_sim::RunError::Trace(_))
-        | seekwell_sim::ReplayError::Trace(_) => fail(e.to_string()),
+        ReplayError::Run(seekwell_sim::RunError::Trace(_)) | ReplayError::Trace(_) => {
+            fail(e.to_string())
+        }
         _ => fail(format!(
             "{}: {label} on {}: {e}",
             plan.trace.name(),
@@ -51,7 +61,7 @@ fn run_one(plan: &Plan, setup: &Setup, label: &str, p: &Progress) -> Result<Reco
         )),
     })?;
     label.clone_into(&mut record.scheduler.spec);
-    Ok(record)
+    Ok((record, stopped))
 }
 
 /// Replays and prints the comparison.
@@ -79,25 +89,39 @@ pub fn run(a: &Replay, quiet: bool) -> Result<(), Failure> {
     let jobs: Vec<(usize, usize)> = (0..groups.len())
         .flat_map(|d| (0..labels.len()).map(move |s| (d, s)))
         .collect();
-    let progress = Progress::new(quiet, jobs.len());
-    let done = run_all(jobs.len(), setups::threads(&a.bench), |i| {
-        let (d, s) = jobs[i];
-        run_one(&plan, &groups[d][s], &labels[s], &progress)
+    let cells = jobs.iter().map(|&(d, s)| Job {
+        label: labels[s].clone(),
+        device: groups[d][s].device.clone(),
+        kind: 0,
     });
-    drop(progress);
-    let records = done.into_iter().collect::<Result<Vec<_>, _>>()?;
+    let cells = run_cells(
+        quiet,
+        setups::threads(&a.bench),
+        cells.collect(),
+        |i, progress| {
+            let (d, s) = jobs[i];
+            run_one(&plan, &groups[d][s], &labels[s], progress)
+        },
+    )?;
     for n in setups::time_notes(&a.bench, &groups) {
         note(quiet, &n);
     }
     let mut out = Out::open(a.output.output.as_deref())?;
     if a.json {
-        out.json(&document("replay", records, labels.len(), a.series))?;
-        return out.done();
+        out.json(&cells.document("replay", labels.len(), a.series))?;
+        out.done()?;
+        return cells.outcome();
     }
-    for of_device in records.chunks(labels.len()) {
-        out.text(&report::modelled(&of_device[0], width()))?;
-        out.text(&report::comparison(&title, of_device, columns()))?;
+    let mut records = Vec::new();
+    for d in 0..groups.len() {
+        let group = cells.group(d * labels.len()..(d + 1) * labels.len());
+        if let Some(r) = group.any() {
+            out.text(&report::modelled(r, width()))?;
+        }
+        out.text(&report::comparison(&title, &group.records, columns()))?;
+        out.text(&unfinished(&group.rest, width()))?;
         out.line("")?;
+        records.extend(group.records);
     }
     if !quiet {
         out.text(&wrap(
@@ -108,5 +132,6 @@ pub fn run(a: &Replay, quiet: bool) -> Result<(), Failure> {
         out.text(&report::legend(width()))?;
     }
     out.text(&report::eras(&records, width()))?;
-    out.done()
+    out.done()?;
+    cells.outcome()
 }

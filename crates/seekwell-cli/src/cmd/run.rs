@@ -1,21 +1,23 @@
 //! `seekwell run WORKLOAD`: one program, in simulation under several schedulers, or for real.
 
+use crate::cells::{Job, Ran, run_cells};
 use crate::cli::Run;
 use crate::fail::Failure;
 use crate::json::document;
 use crate::out::{Out, columns, note, width};
-use crate::progress::Progress;
+use crate::progress::Watched;
 use crate::setups;
 use seekwell_core::result::Record;
 use seekwell_files::read_text;
-use seekwell_host::{InForce, Leftover};
+use seekwell_host::{InForce, Leftover, Pulse};
+use seekwell_report::unfinished::unfinished;
 use seekwell_report::units::bytes;
 use seekwell_report::{compare, workload as report};
-use seekwell_sim::Setup;
-use seekwell_sim::compare::run_all;
-use seekwell_sim::world::{WorldSetup, run_simulated};
+use seekwell_sim::world::{self, Drive, WorldSetup, run_beside};
+use seekwell_sim::{Progress, Setup};
 use seekwell_workload::Plan;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Largest fio job file read, and each that it includes.
@@ -85,8 +87,8 @@ pub fn simulate(
     setup: &Setup,
     machine: &str,
     label: &str,
-    p: &Progress,
-) -> Result<(Record, Option<String>), Failure> {
+    progress: Progress<'_>,
+) -> Result<Ran, Failure> {
     let fail = |e: String| {
         Failure::input(format!(
             "{} under {label} on {}: {e}",
@@ -94,14 +96,17 @@ pub fn simulate(
             setup.device
         ))
     };
-    let mut count = p.one(label);
     let mut world = WorldSetup::new(setup.clone()).map_err(|e| fail(e.to_string()))?;
     world
         .apply(machine)
         .map_err(|e| Failure::input(format!("--machine: {e}")))?;
-    let ran = run_simulated(plan, &world).map_err(|e| fail(e.to_string()))?;
+    let mut drive = Drive::open(&world.setup).map_err(|e| fail(e.to_string()))?;
+    let beside = world::Beside {
+        progress: Some(progress),
+        ..world::Beside::default()
+    };
+    let ran = run_beside(plan, &world, &mut drive, beside).map_err(|e| fail(e.to_string()))?;
     let mut record = ran.record;
-    count(record.read.ios + record.write.ios);
     label.clone_into(&mut record.scheduler.spec);
     Ok((record, ran.stopped))
 }
@@ -135,7 +140,7 @@ pub fn run(a: &Run, quiet: bool) -> Result<(), Failure> {
 }
 
 /// What a run that ended early makes of the command.
-pub fn early(stopped: &[String]) -> Result<(), Failure> {
+fn early(stopped: &[String]) -> Result<(), Failure> {
     match stopped.first() {
         None => Ok(()),
         Some(s) => Err(Failure::Early(s.clone())),
@@ -149,42 +154,62 @@ fn simulated(a: &Run, plan: &Plan, quiet: bool) -> Result<(), Failure> {
     let jobs: Vec<(usize, usize)> = (0..groups.len())
         .flat_map(|d| (0..labels.len()).map(move |s| (d, s)))
         .collect();
-    let progress = Progress::new(quiet, jobs.len());
-    let done = run_all(jobs.len(), setups::threads(&a.bench), |i| {
-        let (d, s) = jobs[i];
-        simulate(plan, &groups[d][s], &a.machine, &labels[s], &progress)
+    let cells = jobs.iter().map(|&(d, s)| Job {
+        label: labels[s].clone(),
+        device: groups[d][s].device.clone(),
+        kind: 0,
     });
-    drop(progress);
-    let mut records = Vec::new();
-    let mut stopped = Vec::new();
-    for one in done {
-        let (record, why) = one?;
-        stopped.extend(why.map(|w| format!("{}: {w}", record.scheduler.spec)));
-        records.push(record);
-    }
+    let cells = run_cells(
+        quiet,
+        setups::threads(&a.bench),
+        cells.collect(),
+        |i, progress| {
+            let (d, s) = jobs[i];
+            simulate(plan, &groups[d][s], &a.machine, &labels[s], progress)
+        },
+    )?;
     for n in setups::time_notes(&a.bench, &groups) {
         note(quiet, &n);
     }
     let mut out = Out::open(a.output.output.as_deref())?;
     if a.json {
-        out.json(&document("run", records, labels.len(), a.series))?;
-    } else {
-        for of_device in records.chunks(labels.len()) {
-            out.text(&compare::modelled(&of_device[0], width()))?;
-            out.text(&compare::comparison(&plan.title(), of_device, columns()))?;
-            out.text(&report::metrics(of_device, columns()))?;
-            out.text(&report::operations(of_device, columns()))?;
-            out.text(&report::tasks(of_device, columns()))?;
-            out.text(&report::marks(of_device, width()))?;
-            out.line("")?;
-        }
-        if !quiet {
-            out.text(&compare::legend(width()))?;
-        }
-        out.text(&compare::eras(&records, width()))?;
+        out.json(&cells.document("run", labels.len(), a.series))?;
+        out.done()?;
+        return cells.outcome();
     }
+    let mut records = Vec::new();
+    for d in 0..groups.len() {
+        let group = cells.group(d * labels.len()..(d + 1) * labels.len());
+        if let Some(r) = group.any() {
+            out.text(&compare::modelled(r, width()))?;
+        }
+        let of_device = &group.records;
+        out.text(&compare::comparison(&plan.title(), of_device, columns()))?;
+        if !of_device.is_empty() {
+            measured(&mut out, of_device)?;
+        }
+        if !group.rest.is_empty() {
+            out.text(&unfinished(&group.rest, width()))?;
+            let cut = group.rest.into_iter().filter_map(|u| u.record);
+            measured(&mut out, &cut.collect::<Vec<_>>())?;
+        }
+        out.line("")?;
+        records.extend(group.records);
+    }
+    if !quiet {
+        out.text(&compare::legend(width()))?;
+    }
+    out.text(&compare::eras(&records, width()))?;
     out.done()?;
-    early(&stopped)
+    cells.outcome()
+}
+
+/// What the program itself saw.
+fn measured(out: &mut Out, records: &[Record]) -> Result<(), Failure> {
+    out.text(&report::metrics(records, columns()))?;
+    out.text(&report::operations(records, columns()))?;
+    out.text(&report::tasks(records, columns()))?;
+    out.text(&report::marks(records, width()))
 }
 
 fn real(a: &Run, plan: &Plan, dir: &Path, quiet: bool) -> Result<(), Failure> {
@@ -205,7 +230,12 @@ fn real(a: &Run, plan: &Plan, dir: &Path, quiet: bool) -> Result<(), Failure> {
         quiet,
         &format!("scheduler in force, left as it is: {force}"),
     );
-    let ran = seekwell_host::run_real(plan, &options).map_err(failed)?;
+    let pulse = Arc::new(Pulse::default());
+    options.pulse = Some(Arc::clone(&pulse));
+    let bar = Watched::new(quiet, pulse, plan.span());
+    let ran = seekwell_host::run_real(plan, &options);
+    drop(bar);
+    let ran = ran.map_err(failed)?;
     let mut record = ran.record;
     if record.scheduler.spec.is_empty() {
         record.scheduler.spec.clone_from(&record.scheduler.name);
@@ -268,7 +298,7 @@ fn clean_up(dir: &Path, alone: bool, quiet: bool) -> Result<(), Failure> {
 fn tell(a: &Run, plan: &Plan, force: &InForce, r: &Record, mut out: Out) -> Result<(), Failure> {
     let records = std::slice::from_ref(r);
     if a.json {
-        out.json(&document("run", records.to_vec(), 1, a.series))?;
+        out.json(&document("run", vec![records.to_vec()], a.series))?;
     } else {
         out.line(&format!(
             "For real, {} {}: {force}, {} s",
@@ -277,10 +307,7 @@ fn tell(a: &Run, plan: &Plan, force: &InForce, r: &Record, mut out: Out) -> Resu
             seekwell_report::units::three(r.duration_ns as f64 / 1e9)
         ))?;
         out.line(&plan.title())?;
-        out.text(&report::metrics(records, columns()))?;
-        out.text(&report::operations(records, columns()))?;
-        out.text(&report::tasks(records, columns()))?;
-        out.text(&report::marks(records, width()))?;
+        measured(&mut out, records)?;
         for w in &r.warnings {
             out.text(&seekwell_report::table::wrap(&format!("! {w}"), 2, width()))?;
         }

@@ -9,12 +9,15 @@ mod explain;
 mod golden;
 mod json;
 mod names;
+mod plot;
 mod plumbing;
+mod readme;
 mod real;
 mod registries;
 mod replay;
 mod safety;
 mod screen;
+mod stopped;
 mod workloads;
 
 use std::io::Write;

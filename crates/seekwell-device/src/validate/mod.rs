@@ -218,24 +218,28 @@ impl Row {
     }
 }
 
+impl Figure {
+    /// Runs the measurement, on the model and on the null model.
+    pub fn run(&'static self) -> Measured<Row> {
+        let value = |null| {
+            let bench = Bench {
+                null,
+                ..Bench::model(self.device)
+            };
+            (self.measure)(&bench)
+        };
+        Ok(Row {
+            figure: self,
+            model: value(false)?,
+            null: value(true)?,
+        })
+    }
+}
+
 impl Group {
     /// Runs every measurement of the table.
     pub fn run(&'static self) -> Measured<Vec<Row>> {
-        let row = |figure: &'static Figure| {
-            let value = |null| {
-                let bench = Bench {
-                    null,
-                    ..Bench::model(figure.device)
-                };
-                (figure.measure)(&bench)
-            };
-            Ok(Row {
-                figure,
-                model: value(false)?,
-                null: value(true)?,
-            })
-        };
-        self.figures.iter().map(row).collect()
+        self.figures.iter().map(Figure::run).collect()
     }
 }
 

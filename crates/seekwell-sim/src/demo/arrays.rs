@@ -1,7 +1,6 @@
 //! Demos of arrays, controllers and guests: where a scheduler can act, and where it cannot.
 
-use super::{Demo, DemoError, Shown, bytes, ios, latency_ms, mb_s};
-use crate::drive::drive;
+use super::{Demo, DemoError, Lab, Shown, bytes, ios, latency_ms, mb_s};
 use crate::procs::{Pattern, Process, Processes};
 use crate::setup::Setup;
 use seekwell_core::result::Record;
@@ -13,54 +12,63 @@ pub(super) const DEMOS: &[Demo] = &[
         name: "array-backlog",
         claim: "A scheduler above an array has something to choose from only while more requests \
                 are outstanding than the array takes.",
+        runs: 12,
         run: backlog,
     },
     Demo {
         name: "array-idling",
         claim: "Idling for one process leaves the other disks of an array without work: with \
                 slice_idle=0 CFQ gets more out of it, the more disks there are.",
+        runs: 6,
         run: idling,
     },
     Demo {
         name: "controller-read-ahead",
         claim: "Behind a controller that reads ahead, waiting for the next request of a stream \
                 gains less than on a bare disk.",
+        runs: 4,
         run: read_ahead,
     },
     Demo {
         name: "controller-cache",
         claim: "While a battery-backed cache absorbs writes, no scheduler matters to them; when it \
                 is full, sorting does.",
+        runs: 4,
         run: cache,
     },
     Demo {
         name: "guest-priorities",
         claim: "Priorities in a guest work only while the backlog stands in the guest: a deep ring \
                 moves it to the host.",
+        runs: 2,
         run: priorities,
     },
     Demo {
         name: "aged-image",
         claim: "A guest's sorting keeps its worth on a plain volume and loses it on an aged thin \
                 one, where only the host knows the disk's order.",
+        runs: 12,
         run: aged,
     },
     Demo {
         name: "idling-twice",
         claim: "The host sees one process for a whole guest: its CFQ idles for all of it, beside a \
                 neighbour.",
+        runs: 4,
         run: idling_twice,
     },
     Demo {
         name: "guest-merging",
         claim: "A request through a ring costs the same whatever its length: merging small writes \
                 is worth it even on flash.",
+        runs: 2,
         run: merging,
     },
     Demo {
         name: "flush-path",
         claim: "A program that waits for flushes runs as fast as the flush path lets it, whatever \
                 the scheduler.",
+        runs: 15,
         run: flush_path,
     },
 ];
@@ -69,7 +77,7 @@ pub(super) const DEMOS: &[Demo] = &[
 fn on(
     device: &str,
     scheduler: &str,
-    seed: u64,
+    lab: &Lab<'_>,
     change: impl FnOnce(&mut Setup),
     processes: impl FnOnce(u64) -> Vec<Process>,
 ) -> Result<Record, DemoError> {
@@ -80,14 +88,14 @@ fn on(
         scheduler: name.to_owned(),
         tunables: pairs.map(|(k, v)| (k.to_owned(), v.to_owned())).collect(),
         hz: 1000,
-        seed,
+        seed: lab.seed,
         ..Setup::default()
     };
     change(&mut setup);
     let mut queue = setup.build()?;
     let mut record = setup.record("demo");
-    let mut source = Processes::new(processes(queue.capacity().0), seed);
-    drive(&mut queue, &mut source, &mut record, &mut |_| true)?;
+    let mut source = Processes::new(processes(queue.capacity().0), lab.seed);
+    lab.drive(&mut queue, &mut source, &mut record)?;
     queue.fill(&mut record);
     Ok(record)
 }
@@ -107,7 +115,7 @@ fn ratio(a: f64, b: f64) -> f64 {
     if b > 0.0 { a / b } else { 0.0 }
 }
 
-fn backlog(seed: u64) -> Result<Shown, DemoError> {
+fn backlog(lab: &Lab<'_>) -> Result<Shown, DemoError> {
     let mut shown = Shown::new(
         "random 4 KiB reads for 20 s on a RAID 0 of four 7200 rpm disks behind a controller that \
          takes 4 commands (no command queueing) or 31",
@@ -128,7 +136,7 @@ fn backlog(seed: u64) -> Result<Shown, DemoError> {
             );
             let run = |s| {
                 let some = |end| vec![random(1, end, outstanding, 20)];
-                on(&device, s, seed, |_| {}, some)
+                on(&device, s, lab, |_| {}, some)
             };
             let (noop, sorted) = (run("noop")?.iops(), run("deadline")?.iops());
             let gain = ratio(sorted, noop);
@@ -153,7 +161,7 @@ fn backlog(seed: u64) -> Result<Shown, DemoError> {
     Ok(shown)
 }
 
-fn idling(seed: u64) -> Result<Shown, DemoError> {
+fn idling(lab: &Lab<'_>) -> Result<Shown, DemoError> {
     let mut shown = Shown::new(
         "eight processes read 16 KiB after 16 KiB, each a file of its own, thinking 2 ms, for 10 s, \
          on a RAID 0 that looks like one disk of depth 31",
@@ -173,7 +181,7 @@ fn idling(seed: u64) -> Result<Shown, DemoError> {
             };
             (0..8).map(one).collect()
         };
-        let run = |s: &str| on(&device, s, seed, |_| {}, readers);
+        let run = |s: &str| on(&device, s, lab, |_| {}, readers);
         let (idle, busy) = (
             run("cfq")?.iops(),
             run("cfq:slice_idle=0,group_idle=0")?.iops(),
@@ -196,7 +204,7 @@ fn idling(seed: u64) -> Result<Shown, DemoError> {
     Ok(shown)
 }
 
-fn read_ahead(seed: u64) -> Result<Shown, DemoError> {
+fn read_ahead(lab: &Lab<'_>) -> Result<Shown, DemoError> {
     let mut shown = Shown::new(
         "four processes read 16 KiB after 16 KiB far apart, thinking 0.2 ms, for 10 s, on one disk \
          behind a controller",
@@ -221,7 +229,7 @@ fn read_ahead(seed: u64) -> Result<Shown, DemoError> {
             };
             (0..4).map(one).collect()
         };
-        let run = |s| on(&device, s, seed, |_| {}, readers);
+        let run = |s| on(&device, s, lab, |_| {}, readers);
         let (d, c) = (run("deadline")?, run("cfq")?);
         let (d, c) = (mb_s(&d, d.read.bytes as f64), mb_s(&c, c.read.bytes as f64));
         gains.push(ratio(c, d));
@@ -240,7 +248,7 @@ fn read_ahead(seed: u64) -> Result<Shown, DemoError> {
     Ok(shown)
 }
 
-fn cache(seed: u64) -> Result<Shown, DemoError> {
+fn cache(lab: &Lab<'_>) -> Result<Shown, DemoError> {
     let mut shown = Shown::new(
         "100 random 4 KiB writes outstanding on a RAID 0 of two disks, 8 MB of cache with a \
          battery, depth 16: a burst that fits, and one of four times the cache",
@@ -257,7 +265,7 @@ fn cache(seed: u64) -> Result<Shown, DemoError> {
                 ..Process::writer(1, end, 100)
             }]
         };
-        let run = |s| on(device, s, seed, |_| {}, writer);
+        let run = |s| on(device, s, lab, |_| {}, writer);
         let (n, d) = (run("noop")?, run("deadline")?);
         let (n, d) = (n.duration_ns as f64 / 1e6, d.duration_ns as f64 / 1e6);
         gains.push(ratio(n, d));
@@ -278,7 +286,7 @@ fn cache(seed: u64) -> Result<Shown, DemoError> {
     Ok(shown)
 }
 
-fn priorities(seed: u64) -> Result<Shown, DemoError> {
+fn priorities(lab: &Lab<'_>) -> Result<Shown, DemoError> {
     let mut shown = Shown::new(
         "two processes in a guest keep 16 random reads outstanding each for 20 s, ioprio 0 and 7, \
          guest cfq over host deadline, ring of 2 or 128",
@@ -294,7 +302,7 @@ fn priorities(seed: u64) -> Result<Shown, DemoError> {
             };
             vec![one(1, 0), one(2, 7)]
         };
-        let r = on(&device, "cfq:slice_idle=0", seed, |_| {}, two)?;
+        let r = on(&device, "cfq:slice_idle=0", lab, |_| {}, two)?;
         let (a, b) = (r.rate(ios(&r, 1)), r.rate(ios(&r, 2)));
         ratios.push(ratio(a, b));
         shown.row(vec![
@@ -312,7 +320,7 @@ fn priorities(seed: u64) -> Result<Shown, DemoError> {
     Ok(shown)
 }
 
-fn aged(seed: u64) -> Result<Shown, DemoError> {
+fn aged(lab: &Lab<'_>) -> Result<Shown, DemoError> {
     let mut shown = Shown::new(
         "64 random reads outstanding in a guest for 20 s, thin volume, ring of 1 over a host that \
          does not sort; and a host that sorts below a deep ring",
@@ -333,7 +341,7 @@ fn aged(seed: u64) -> Result<Shown, DemoError> {
             )
         };
         let some = |end| vec![random(1, end, 64, 20)];
-        let run = |s, host, depth| on(&device(host, depth), s, seed, |_| {}, some);
+        let run = |s, host, depth| on(&device(host, depth), s, lab, |_| {}, some);
         let (n, d) = (
             run("noop", "noop", 1)?.iops(),
             run("deadline", "noop", 1)?.iops(),
@@ -362,7 +370,7 @@ fn aged(seed: u64) -> Result<Shown, DemoError> {
     Ok(shown)
 }
 
-fn idling_twice(seed: u64) -> Result<Shown, DemoError> {
+fn idling_twice(lab: &Lab<'_>) -> Result<Shown, DemoError> {
     let mut shown = Shown::new(
         "in a guest two sequential readers of 16 KiB far apart, thinking 0.2 ms, for 10 s; on its \
          host a neighbour that reads at random, one outstanding",
@@ -383,7 +391,7 @@ fn idling_twice(seed: u64) -> Result<Shown, DemoError> {
                 };
                 vec![one(1, 0), one(2, end / 4 / 8 * 8)]
             };
-            let r = on(&device, guest, seed, |_| {}, two)?;
+            let r = on(&device, guest, lab, |_| {}, two)?;
             let v = mb_s(&r, r.read.bytes as f64);
             rate.push(v);
             shown.row(vec![
@@ -410,7 +418,7 @@ fn idling_twice(seed: u64) -> Result<Shown, DemoError> {
     Ok(shown)
 }
 
-fn merging(seed: u64) -> Result<Shown, DemoError> {
+fn merging(lab: &Lab<'_>) -> Result<Shown, DemoError> {
     let mut shown = Shown::new(
         "4000 sequential 4 KiB writes in a guest, 64 outstanding, on a data-centre NVMe behind one \
          ring, noop, nomerges 0 and 2",
@@ -428,7 +436,7 @@ fn merging(seed: u64) -> Result<Shown, DemoError> {
             }]
         };
         let device = "virtual:vm-virtio-nvme,queues=1,depth=8";
-        let r = on(device, "noop", seed, |s| s.nomerges = nomerges, writer)?;
+        let r = on(device, "noop", lab, |s| s.nomerges = nomerges, writer)?;
         let v = mb_s(&r, bytes(&r, 1));
         rate.push(v);
         shown.row(vec![
@@ -445,7 +453,7 @@ fn merging(seed: u64) -> Result<Shown, DemoError> {
     Ok(shown)
 }
 
-fn flush_path(seed: u64) -> Result<Shown, DemoError> {
+fn flush_path(lab: &Lab<'_>) -> Result<Shown, DemoError> {
     let mut shown = Shown::new(
         "one process writes 8 KiB and has it on the medium before it goes on, for 10 s",
         &["device", "noop commits/s", "deadline", "cfq"],
@@ -468,7 +476,7 @@ fn flush_path(seed: u64) -> Result<Shown, DemoError> {
         };
         let mut row = Vec::new();
         for s in ["noop", "deadline", "cfq"] {
-            row.push(on(device, s, seed, |_| {}, commits)?.iops());
+            row.push(on(device, s, lab, |_| {}, commits)?.iops());
         }
         let mut cells = vec![device.to_owned()];
         cells.extend(row.iter().map(|v| format!("{v:.0}")));

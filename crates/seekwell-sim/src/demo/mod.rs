@@ -11,11 +11,12 @@ mod share;
 mod single_queue;
 mod worlds;
 
-use crate::drive::{RunError, drive};
+use crate::drive::{Progress, RunError, drive};
 use crate::procs::{Process, Processes};
-use crate::setup::{Setup, SetupError};
+use crate::setup::{Queue, Setup, SetupError};
 use seekwell_core::result::Record;
 use seekwell_core::suggest;
+use std::cell::{Cell, RefCell};
 use thiserror::Error;
 
 /// One demo.
@@ -24,8 +25,55 @@ pub struct Demo {
     pub name: &'static str,
     /// What it shows, in a sentence.
     pub claim: &'static str,
-    /// Runs it.
-    pub run: fn(seed: u64) -> Result<Shown, DemoError>,
+    /// Of how many runs it is made.
+    pub runs: u64,
+    /// Makes them.
+    run: fn(&Lab<'_>) -> Result<Shown, DemoError>,
+}
+
+impl Demo {
+    /// Runs it, and tells after each of its runs how many are done. Stopped by `progress`, it
+    /// gives an error: half a demo shows nothing.
+    pub fn show(&self, seed: u64, progress: Progress<'_>) -> Result<Shown, DemoError> {
+        let lab = Lab {
+            seed,
+            done: Cell::new(0),
+            runs: self.runs,
+            progress: RefCell::new(progress),
+        };
+        (self.run)(&lab)
+    }
+}
+
+/// What a demo works with: a seed, and whom to tell how far it is.
+struct Lab<'a> {
+    seed: u64,
+    done: Cell<u64>,
+    runs: u64,
+    progress: RefCell<Progress<'a>>,
+}
+
+impl Lab<'_> {
+    /// Whether to go on.
+    fn going(&self) -> bool {
+        (self.progress.borrow_mut())(self.done.get(), self.runs)
+    }
+    /// One more run is done.
+    fn count(&self) {
+        self.done.set(self.done.get() + 1);
+        self.going();
+    }
+    /// Drives a source of bios against a queue.
+    fn drive(
+        &self,
+        queue: &mut Queue,
+        source: &mut Processes,
+        record: &mut Record,
+    ) -> Result<(), RunError> {
+        drive(queue, source, record, &mut |_, _| self.going())?;
+        self.count();
+        Ok(())
+    }
 }
 
 /// All demos, in the order they are listed.
@@ -125,7 +173,7 @@ fn scheduler_spec(text: &str) -> (String, Vec<(String, String)>) {
 fn run(
     on: On,
     scheduler: &str,
-    seed: u64,
+    lab: &Lab<'_>,
     processes: Vec<Process>,
     weights: &[(u32, u32)],
 ) -> Result<Record, DemoError> {
@@ -136,13 +184,13 @@ fn run(
         scheduler: name,
         tunables,
         hz: 1000,
-        seed,
+        seed: lab.seed,
         ..Setup::default()
     };
     let mut queue = setup.build()?;
     let mut record = setup.record("demo");
-    let mut source = Processes::new(processes, seed).with_weights(weights);
-    drive(&mut queue, &mut source, &mut record, &mut |_| true)?;
+    let mut source = Processes::new(processes, lab.seed).with_weights(weights);
+    lab.drive(&mut queue, &mut source, &mut record)?;
     queue.fill(&mut record);
     for p in &mut record.processes {
         p.name = source.name(p.task).to_owned();

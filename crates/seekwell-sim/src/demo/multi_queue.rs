@@ -1,6 +1,6 @@
 //! Demos of the blk-mq schedulers.
 
-use super::{DISK, Demo, DemoError, On, Shown, bytes, ios, latency_ms, mb_s, run};
+use super::{DISK, Demo, DemoError, Lab, On, Shown, bytes, ios, latency_ms, mb_s, run};
 use crate::procs::{Pattern, Process};
 use seekwell_core::{Class, Instant, IoPrio, Nanos, Sector};
 
@@ -9,37 +9,44 @@ pub(super) const DEMOS: &[Demo] = &[
     Demo {
         name: "kyber-target",
         claim: "kyber holds its read target under a write flood by shrinking the writers' pool.",
+        runs: 3,
         run: kyber_target,
     },
     Demo {
         name: "mq-deadline-classes",
         claim: "mq-deadline serves the RT class first and lets the others through when they age.",
+        runs: 2,
         run: mq_deadline_classes,
     },
     Demo {
         name: "bfq-startup",
         claim: "BFQ starts an application quickly under ten readers, at some cost in throughput.",
+        runs: 4,
         run: bfq_startup,
     },
     Demo {
         name: "bfq-weights",
         claim: "BFQ shares equal streams by ioprio level within 5 %.",
+        runs: 1,
         run: bfq_weights,
     },
     Demo {
         name: "bfq-groups",
         claim: "BFQ shares between cgroups by weight within 5 %.",
+        runs: 1,
         run: bfq_groups,
     },
     Demo {
         name: "adios-window",
         claim: "ADIOS keeps what it has in a disk to a window of predicted latency.",
+        runs: 9,
         run: adios_window,
     },
     Demo {
         name: "none-fast",
         claim: "On a fast device BFQ pays for unequal shares with throughput, and only then; none pays \
                 nothing.",
+        runs: 12,
         run: none_fast,
     },
 ];
@@ -70,7 +77,7 @@ fn random(task: u32, depth: u32) -> Process {
     }
 }
 
-fn kyber_target(seed: u64) -> Result<Shown, DemoError> {
+fn kyber_target(lab: &Lab<'_>) -> Result<Shown, DemoError> {
     let mut shown = Shown::new(
         "a device with one server of 60 us behind 256 tags; 4 random reads outstanding beside 64 \
          sync writes, 10 s; kyber's targets: 2 ms for reads, 10 ms for writes",
@@ -89,7 +96,7 @@ fn kyber_target(seed: u64) -> Result<Shown, DemoError> {
             flags: seekwell_core::Flags::SYNC,
             ..Process::writer(2, SPAN, 64)
         };
-        let r = run(SERIAL, s, seed, vec![random(1, 4), writer], &[])?;
+        let r = run(SERIAL, s, lab, vec![random(1, 4), writer], &[])?;
         let l = &r.read.latency;
         p90.push(l.percentile_ns(90.0) as f64 / 1e6);
         shown.row(vec![
@@ -113,7 +120,7 @@ fn kyber_target(seed: u64) -> Result<Shown, DemoError> {
     Ok(shown)
 }
 
-fn mq_deadline_classes(seed: u64) -> Result<Shown, DemoError> {
+fn mq_deadline_classes(lab: &Lab<'_>) -> Result<Shown, DemoError> {
     let mut shown = Shown::new(
         "three processes with 16 random reads outstanding each, in classes RT, BE and IDLE, on a \
          disk without command queueing, 30 s",
@@ -135,7 +142,7 @@ fn mq_deadline_classes(seed: u64) -> Result<Shown, DemoError> {
         };
         let list = vec![of(1, Class::Rt), of(2, Class::Be), of(3, Class::Idle)];
         let s = format!("mq-deadline:prio_aging_expire={aging}");
-        let r = run(DISK, &s, seed, list, &[])?;
+        let r = run(DISK, &s, lab, list, &[])?;
         let n = [1, 2, 3].map(|t| ios(&r, t));
         seen.push(n);
         shown.row(vec![
@@ -168,7 +175,7 @@ fn mq_deadline_classes(seed: u64) -> Result<Shown, DemoError> {
     Ok(shown)
 }
 
-fn bfq_startup(seed: u64) -> Result<Shown, DemoError> {
+fn bfq_startup(lab: &Lab<'_>) -> Result<Shown, DemoError> {
     let mut shown = Shown::new(
         "after 5 s of ten sequential readers an application starts: 200 random reads of 16 KiB, one \
          after the other; disk with command queueing",
@@ -191,7 +198,7 @@ fn bfq_startup(seed: u64) -> Result<Shown, DemoError> {
             stop: Instant::FAR,
             ..random(99, 1)
         });
-        let r = run(NCQ, s, seed, list, &[])?;
+        let r = run(NCQ, s, lab, list, &[])?;
         let took = latency_ms(&r, 99) * ios(&r, 99) / 1e3;
         let rest: f64 = (1..11).map(|t| bytes(&r, t)).sum();
         times.push(took);
@@ -231,7 +238,7 @@ fn shares(shown: &mut Shown, r: &seekwell_core::result::Record, rows: &[(u32, St
     }
 }
 
-fn bfq_weights(seed: u64) -> Result<Shown, DemoError> {
+fn bfq_weights(lab: &Lab<'_>) -> Result<Shown, DemoError> {
     let mut shown = Shown::new(
         "three sequential readers of 128 KiB at levels 0, 4 and 6, 60 s, low_latency off, disk \
          without command queueing",
@@ -248,7 +255,7 @@ fn bfq_weights(seed: u64) -> Result<Shown, DemoError> {
             ..Process::reader(i as u32 + 1, i as u64 * 12_000_000)
         })
         .collect();
-    let r = run(DISK, "bfq:low_latency=0", seed, list, &[])?;
+    let r = run(DISK, "bfq:low_latency=0", lab, list, &[])?;
     let rows: Vec<_> = levels
         .iter()
         .enumerate()
@@ -264,7 +271,7 @@ fn bfq_weights(seed: u64) -> Result<Shown, DemoError> {
     Ok(shown)
 }
 
-fn bfq_groups(seed: u64) -> Result<Shown, DemoError> {
+fn bfq_groups(lab: &Lab<'_>) -> Result<Shown, DemoError> {
     let mut shown = Shown::new(
         "two sequential readers of 128 KiB in cgroups of weight 300 and 100, 60 s, low_latency off, \
          disk without command queueing",
@@ -280,7 +287,7 @@ fn bfq_groups(seed: u64) -> Result<Shown, DemoError> {
     let r = run(
         DISK,
         "bfq:low_latency=0",
-        seed,
+        lab,
         vec![of(1, 1), of(2, 2)],
         &weights,
     )?;
@@ -292,7 +299,7 @@ fn bfq_groups(seed: u64) -> Result<Shown, DemoError> {
     Ok(shown)
 }
 
-fn adios_window(seed: u64) -> Result<Shown, DemoError> {
+fn adios_window(lab: &Lab<'_>) -> Result<Shown, DemoError> {
     let mut shown = Shown::new(
         "4 random reads outstanding beside 60 random writes of 4 KiB; 30 s on a disk without \
          command queueing (window 22 ms by default) and 3 s on a flash device (16 ms)",
@@ -326,7 +333,7 @@ fn adios_window(seed: u64) -> Result<Shown, DemoError> {
                     ..Process::writer(2, SPAN, 60)
                 },
             ];
-            let r = run(on, s, seed, list, &[])?;
+            let r = run(on, s, lab, list, &[])?;
             let mean = r.read.latency.mean_ns() / 1e6;
             seen.push((name, *s, mean, r.iops()));
             shown.row(vec![
@@ -372,7 +379,7 @@ fn adios_window(seed: u64) -> Result<Shown, DemoError> {
 
 /// What a scheduler costs a fast device in throughput, whatever it is good for. CPU time would be
 /// another cost, and is not modelled.
-fn none_fast(seed: u64) -> Result<Shown, DemoError> {
+fn none_fast(lab: &Lab<'_>) -> Result<Shown, DemoError> {
     let mut shown = Shown::new(
         "two random readers with 4 outstanding each, on a device that serves 32 side by side in \
          0.4 ms, 5 s; at equal priority, and at levels 0 and 7 of the best-effort class. The model \
@@ -403,7 +410,7 @@ fn none_fast(seed: u64) -> Result<Shown, DemoError> {
                 ..random(task, 4)
             };
             let list = [(1, levels[0]), (2, levels[1])].map(reader);
-            let r = run(FLASH, s, seed, list.to_vec(), &[])?;
+            let r = run(FLASH, s, lab, list.to_vec(), &[])?;
             let share = ios(&r, 1) / (ios(&r, 1) + ios(&r, 2)) * 100.0;
             seen.push((name, s, r.iops(), share));
             shown.row(vec![

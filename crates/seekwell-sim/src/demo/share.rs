@@ -7,7 +7,7 @@
 //! and with them the growth that makes reads miss.
 
 use super::worlds::{SSD, play, put, world};
-use super::{Demo, DemoError, Shown};
+use super::{Demo, DemoError, Lab, Shown};
 use crate::world::{Ran, SimMachine};
 use rand::Rng;
 use seekwell_core::{Nanos, OpenFlags};
@@ -19,6 +19,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 pub(super) const DEMOS: &[Demo] = &[Demo {
     name: "async-share",
     claim: "On an SSD, CFQ's favour for readers starves those who write new files.",
+    runs: 6,
     run: async_share,
 }];
 
@@ -91,7 +92,7 @@ fn seconds(r: &Ran, kind: &str) -> Vec<u64> {
     all.skip_while(|n| *n == 0).collect()
 }
 
-fn async_share(seed: u64) -> Result<Shown, DemoError> {
+fn async_share(lab: &Lab<'_>) -> Result<Shown, DemoError> {
     let mut shown = Shown::new(
         "SSD of 2009, kernel 3.4, 2 cores; 12 programs read 16 KiB of random files (100 MiB at \
          first), 4 write new files of 64 KiB, 6 s; page cache 128 MiB, and 2 GiB, where all reads hit",
@@ -106,7 +107,7 @@ fn async_share(seed: u64) -> Result<Shown, DemoError> {
     );
     let (mut small, mut late, mut reads, mut large) = (vec![], vec![], vec![], vec![]);
     for s in ["noop-3.4", "deadline-3.4", "cfq-3.4"] {
-        let of = |options| play(&world(SSD, s, options, seed)?, readers_and_creators);
+        let of = |options| play(&world(SSD, s, options, lab)?, readers_and_creators);
         let tight = of("cores=2,cache=128M")?;
         let ample = of("cores=2,cache=2G")?;
         let n = |r: &Ran, kind| r.record.operation(kind).map_or(0, |o| o.latency.count());

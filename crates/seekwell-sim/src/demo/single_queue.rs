@@ -1,6 +1,6 @@
 //! Demos of the single-queue era.
 
-use super::{DISK, Demo, DemoError, Shown, bytes, ios, latency_ms, mb_s, run};
+use super::{DISK, Demo, DemoError, Lab, Shown, bytes, ios, latency_ms, mb_s, run};
 use crate::procs::{Pattern, Process};
 use seekwell_core::{Class, Instant, IoPrio, Nanos, Sector};
 
@@ -10,56 +10,67 @@ pub(super) const DEMOS: &[Demo] = &[
         name: "deceptive-idleness",
         claim: "Two sequential readers far apart: schedulers that wait for the next request of a \
                 reader are several times faster than those that seek away at once.",
+        runs: 4,
         run: deceptive_idleness,
     },
     Demo {
         name: "deadline-reads",
         claim: "deadline bounds how long a reader waits behind a heavy writer.",
+        runs: 3,
         run: deadline_reads,
     },
     Demo {
         name: "cfq-ioprio",
         claim: "CFQ shares the disk by ioprio level in the ratios of its slices.",
+        runs: 1,
         run: cfq_ioprio,
     },
     Demo {
         name: "cfq-idle-class",
         claim: "The IDLE class yields: it gets next to nothing while others are busy.",
+        runs: 2,
         run: cfq_idle_class,
     },
     Demo {
         name: "cfq-async",
         claim: "Under CFQ async writers cannot starve a sync reader.",
+        runs: 3,
         run: cfq_async,
     },
     Demo {
         name: "bfq-v7r8-weights",
         claim: "BFQ gives equal streams shares by weight within 5 %.",
+        runs: 1,
         run: bfq_weights,
     },
     Demo {
         name: "bfq-v7r8-startup",
         claim: "BFQ starts an application quickly though readers keep the disk busy.",
+        runs: 4,
         run: bfq_startup,
     },
     Demo {
         name: "fiops-iops",
         claim: "FIOPS equalises requests per second, not time or bytes.",
+        runs: 2,
         run: fiops_iops,
     },
     Demo {
         name: "row-reads",
         claim: "ROW favours reads and still serves writes in a fixed share.",
+        runs: 2,
         run: row_reads,
     },
     Demo {
         name: "sio-order",
         claim: "SIO never orders by sector: it seeks as far as noop.",
+        runs: 3,
         run: sio_order,
     },
     Demo {
         name: "vr-penalty",
         claim: "VR prefers to go on in one direction, as rev_penalty tells it.",
+        runs: 6,
         run: vr_penalty,
     },
 ];
@@ -83,7 +94,7 @@ fn two_readers() -> Vec<Process> {
     ]
 }
 
-fn deceptive_idleness(seed: u64) -> Result<Shown, DemoError> {
+fn deceptive_idleness(lab: &Lab<'_>) -> Result<Shown, DemoError> {
     let mut shown = Shown::new(
         "two processes read 16 KiB after 16 KiB, 40 GB apart, thinking 0.2 ms, for 10 s on a 7200 \
          rpm laptop disk without command queueing",
@@ -91,7 +102,7 @@ fn deceptive_idleness(seed: u64) -> Result<Shown, DemoError> {
     );
     let mut rate = Vec::new();
     for s in ["noop", "deadline", "anticipatory", "cfq"] {
-        let r = run(DISK, s, seed, two_readers(), &[])?;
+        let r = run(DISK, s, lab, two_readers(), &[])?;
         let v = mb_s(&r, (r.read.bytes) as f64);
         rate.push(v);
         shown.row(vec![
@@ -110,7 +121,7 @@ fn deceptive_idleness(seed: u64) -> Result<Shown, DemoError> {
     Ok(shown)
 }
 
-fn deadline_reads(seed: u64) -> Result<Shown, DemoError> {
+fn deadline_reads(lab: &Lab<'_>) -> Result<Shown, DemoError> {
     let mut shown = Shown::new(
         "one process reads 4 KiB at random places every 20 ms while another keeps 120 random \
          writes outstanding, 10 s",
@@ -133,7 +144,7 @@ fn deadline_reads(seed: u64) -> Result<Shown, DemoError> {
         let r = run(
             DISK,
             s,
-            seed,
+            lab,
             vec![reader, Process::writer(2, SPAN, 120)],
             &[],
         )?;
@@ -155,7 +166,7 @@ fn deadline_reads(seed: u64) -> Result<Shown, DemoError> {
     Ok(shown)
 }
 
-fn cfq_ioprio(seed: u64) -> Result<Shown, DemoError> {
+fn cfq_ioprio(lab: &Lab<'_>) -> Result<Shown, DemoError> {
     let mut shown = Shown::new(
         "three sequential readers of 128 KiB at best-effort levels 0, 4 and 7, 30 s; CFQ's slices \
          for them are 180, 100 and 40 ms",
@@ -169,7 +180,7 @@ fn cfq_ioprio(seed: u64) -> Result<Shown, DemoError> {
         ..Process::reader(i as u32 + 1, i as u64 * 12_000_000)
     };
     let list = levels.iter().enumerate().map(reader).collect();
-    let r = run(DISK, "cfq", seed, list, &[])?;
+    let r = run(DISK, "cfq", lab, list, &[])?;
     let all: f64 = r.read.bytes as f64;
     let want = [180.0 / 320.0, 100.0 / 320.0, 40.0 / 320.0];
     for (i, level) in levels.iter().enumerate() {
@@ -190,7 +201,7 @@ fn cfq_ioprio(seed: u64) -> Result<Shown, DemoError> {
     Ok(shown)
 }
 
-fn idle_pair(seed: u64, scheduler: &str) -> Result<(f64, f64), DemoError> {
+fn idle_pair(lab: &Lab<'_>, scheduler: &str) -> Result<(f64, f64), DemoError> {
     let idle = IoPrio {
         class: Class::Idle,
         level: 7,
@@ -202,11 +213,11 @@ fn idle_pair(seed: u64, scheduler: &str) -> Result<(f64, f64), DemoError> {
             ..Process::reader(2, SPAN)
         },
     ];
-    let r = run(DISK, scheduler, seed, list, &[])?;
+    let r = run(DISK, scheduler, lab, list, &[])?;
     Ok((mb_s(&r, bytes(&r, 1)), mb_s(&r, bytes(&r, 2))))
 }
 
-fn cfq_idle_class(seed: u64) -> Result<Shown, DemoError> {
+fn cfq_idle_class(lab: &Lab<'_>) -> Result<Shown, DemoError> {
     let mut shown = Shown::new(
         "two sequential readers, the second in the IDLE class, 10 s",
         &[
@@ -217,7 +228,7 @@ fn cfq_idle_class(seed: u64) -> Result<Shown, DemoError> {
         ],
     );
     for s in ["noop", "cfq"] {
-        let (a, b) = idle_pair(seed, s)?;
+        let (a, b) = idle_pair(lab, s)?;
         let share = b / (a + b) * 100.0;
         shown.row(vec![
             s.to_owned(),
@@ -235,13 +246,13 @@ fn cfq_idle_class(seed: u64) -> Result<Shown, DemoError> {
     Ok(shown)
 }
 
-fn cfq_async(seed: u64) -> Result<Shown, DemoError> {
+fn cfq_async(lab: &Lab<'_>) -> Result<Shown, DemoError> {
     let mut shown = Shown::new(
         "one sequential reader of 128 KiB beside a process with 120 random async writes \
          outstanding, 10 s",
         &["scheduler", "reader MB/s", "read latency ms", "writes/s"],
     );
-    let alone = run(DISK, "cfq", seed, vec![Process::reader(1, 0)], &[])?;
+    let alone = run(DISK, "cfq", lab, vec![Process::reader(1, 0)], &[])?;
     let alone = mb_s(&alone, alone.read.bytes as f64);
     shown.row(vec![
         "cfq, alone".to_owned(),
@@ -252,7 +263,7 @@ fn cfq_async(seed: u64) -> Result<Shown, DemoError> {
     let mut rate = Vec::new();
     for s in ["noop", "cfq"] {
         let list = vec![Process::reader(1, 0), Process::writer(2, SPAN, 120)];
-        let r = run(DISK, s, seed, list, &[])?;
+        let r = run(DISK, s, lab, list, &[])?;
         rate.push(mb_s(&r, bytes(&r, 1)));
         shown.row(vec![
             s.to_owned(),
@@ -274,7 +285,7 @@ fn cfq_async(seed: u64) -> Result<Shown, DemoError> {
     Ok(shown)
 }
 
-fn bfq_weights(seed: u64) -> Result<Shown, DemoError> {
+fn bfq_weights(lab: &Lab<'_>) -> Result<Shown, DemoError> {
     let mut shown = Shown::new(
         "two sequential readers of 128 KiB at levels 0 (weight 8) and 4 (weight 4), 30 s, no \
          low_latency",
@@ -293,7 +304,7 @@ fn bfq_weights(seed: u64) -> Result<Shown, DemoError> {
             ..Process::reader(2, SPAN / 8)
         },
     ];
-    let r = run(DISK, "bfq-v7r8:low_latency=0", seed, list, &[])?;
+    let r = run(DISK, "bfq-v7r8:low_latency=0", lab, list, &[])?;
     let all = r.read.bytes as f64;
     for (task, level, weight) in [(1, 0, 8.0), (2, 4, 4.0)] {
         let (b, want) = (bytes(&r, task), weight / 12.0);
@@ -314,7 +325,7 @@ fn bfq_weights(seed: u64) -> Result<Shown, DemoError> {
     Ok(shown)
 }
 
-fn bfq_startup(seed: u64) -> Result<Shown, DemoError> {
+fn bfq_startup(lab: &Lab<'_>) -> Result<Shown, DemoError> {
     let mut shown = Shown::new(
         "after 5 s of four sequential readers an application starts: 200 random reads of 16 KiB, \
          one after the other",
@@ -338,7 +349,7 @@ fn bfq_startup(seed: u64) -> Result<Shown, DemoError> {
             stop: Instant::FAR,
             ..Process::reader(9, 0)
         });
-        let r = run(DISK, s, seed, list, &[])?;
+        let r = run(DISK, s, lab, list, &[])?;
         // It never thinks, so its start-up time is the sum of its latencies.
         let took = latency_ms(&r, 9) * ios(&r, 9) / 1e3;
         let rest: f64 = (1..5).map(|t| bytes(&r, t)).sum();
@@ -359,7 +370,7 @@ fn bfq_startup(seed: u64) -> Result<Shown, DemoError> {
     Ok(shown)
 }
 
-fn fiops_iops(seed: u64) -> Result<Shown, DemoError> {
+fn fiops_iops(lab: &Lab<'_>) -> Result<Shown, DemoError> {
     let mut shown = Shown::new(
         "two processes with 16 random reads outstanding each, one of 4 KiB and one of 256 KiB, 10 s",
         &[
@@ -378,7 +389,7 @@ fn fiops_iops(seed: u64) -> Result<Shown, DemoError> {
             depth: 16,
             ..Process::reader(task, 0)
         };
-        let r = run(DISK, s, seed, vec![random(1, 8), random(2, 512)], &[])?;
+        let r = run(DISK, s, lab, vec![random(1, 8), random(2, 512)], &[])?;
         let (a, b) = (ios(&r, 1), ios(&r, 2));
         ratios.push(a / b);
         shown.row(vec![
@@ -402,7 +413,7 @@ fn fiops_iops(seed: u64) -> Result<Shown, DemoError> {
     Ok(shown)
 }
 
-fn row_reads(seed: u64) -> Result<Shown, DemoError> {
+fn row_reads(lab: &Lab<'_>) -> Result<Shown, DemoError> {
     let mut shown = Shown::new(
         "a process keeps 16 random reads outstanding, another 32 random async writes, 120 s",
         &[
@@ -427,7 +438,7 @@ fn row_reads(seed: u64) -> Result<Shown, DemoError> {
             stop,
             ..Process::writer(2, SPAN, 32)
         };
-        let r = run(DISK, s, seed, vec![reader, writer], &[])?;
+        let r = run(DISK, s, lab, vec![reader, writer], &[])?;
         let per = ios(&r, 2) / ios(&r, 1) * 100.0;
         shares.push(per);
         shown.row(vec![
@@ -452,7 +463,7 @@ fn row_reads(seed: u64) -> Result<Shown, DemoError> {
     Ok(shown)
 }
 
-fn sio_order(seed: u64) -> Result<Shown, DemoError> {
+fn sio_order(lab: &Lab<'_>) -> Result<Shown, DemoError> {
     let mut shown = Shown::new(
         "one process keeps 32 random reads of 4 KiB outstanding, 10 s",
         &["scheduler", "mean seek sectors", "IOPS"],
@@ -465,7 +476,7 @@ fn sio_order(seed: u64) -> Result<Shown, DemoError> {
             depth: 32,
             ..Process::reader(1, 0)
         };
-        let r = run(DISK, s, seed, vec![reader], &[])?;
+        let r = run(DISK, s, lab, vec![reader], &[])?;
         seeks.push(r.mean_seek_sectors);
         shown.row(vec![
             s.to_owned(),
@@ -486,7 +497,7 @@ fn sio_order(seed: u64) -> Result<Shown, DemoError> {
     Ok(shown)
 }
 
-fn vr_penalty(seed: u64) -> Result<Shown, DemoError> {
+fn vr_penalty(lab: &Lab<'_>) -> Result<Shown, DemoError> {
     let mut shown = Shown::new(
         "one process keeps 32 random reads of 4 KiB outstanding, 10 s; deadlines out of the way. \
          The kernels shipped the remainder of a division where the documentation promises its \
@@ -513,7 +524,7 @@ fn vr_penalty(seed: u64) -> Result<Shown, DemoError> {
             depth: 32,
             ..Process::reader(1, 0)
         };
-        let r = run(DISK, &s, seed, vec![reader], &[])?;
+        let r = run(DISK, &s, lab, vec![reader], &[])?;
         let p99 = r.read.latency.percentile_ns(99.0) as f64 / 1e6;
         seen.push((r.mean_seek_sectors, p99));
         shown.row(vec![

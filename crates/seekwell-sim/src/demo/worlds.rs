@@ -3,77 +3,120 @@
 //! Each shows an effect of published comparisons and the same run with its cause taken out, where
 //! the effect must be gone. They are small: the sign is claimed, not the published size.
 
-use super::{Demo, DemoError, Shown, scheduler_spec};
+use super::{Demo, DemoError, Lab, Shown, scheduler_spec};
 use crate::setup::Setup;
-use crate::world::{Drive, Ran, SimMachine, WorldSetup, run_on, run_script};
+use crate::world::{Beside, Drive, Ran, SimMachine, WorldSetup, run_beside, script_beside};
 use rand::Rng;
 use seekwell_core::{Nanos, OpenFlags};
 use seekwell_workload::{Context, How, Machine, Outcome, Plan};
 use std::future::Future;
+use std::ops::{Deref, DerefMut};
 
 /// The demos.
 pub(super) const DEMOS: &[Demo] = &[
     Demo {
         name: "sorted-writeback",
         claim: "On a disk, a sorted queue writes scattered dirty files back faster than a FIFO.",
+        runs: 6,
         run: sorted_writeback,
     },
     Demo {
         name: "left-over-writeback",
         claim: "CFQ pushes an earlier phase's writeback past the clock of a timed reader.",
+        runs: 6,
         run: left_over,
     },
     Demo {
         name: "wal-overtakes-writeback",
         claim: "On a fast SSD, CFQ lets commits and reads overtake steady writeback.",
+        runs: 6,
         run: wal_overtakes,
     },
     Demo {
         name: "scan-and-intruder",
         claim: "Idling keeps a table scan whole when a second program reads now and then.",
+        runs: 8,
         run: scan_and_intruder,
     },
     Demo {
         name: "raised-at-start",
         claim: "BFQ raises a phase's first seconds, and idles at each hand-over to the journal.",
+        runs: 3,
         run: raised_at_start,
     },
 ];
 
+/// The machine of a run, and whom to tell of it.
+pub(super) struct Stage<'s, 'p> {
+    world: WorldSetup,
+    lab: &'s Lab<'p>,
+}
+
+impl Deref for Stage<'_, '_> {
+    type Target = WorldSetup;
+    fn deref(&self) -> &WorldSetup {
+        &self.world
+    }
+}
+
+impl DerefMut for Stage<'_, '_> {
+    fn deref_mut(&mut self) -> &mut WorldSetup {
+        &mut self.world
+    }
+}
+
 /// A machine over a device under a scheduler ("cfq:slice_idle=0").
-pub(super) fn world(
+pub(super) fn world<'s, 'p>(
     device: &str,
     scheduler: &str,
     options: &str,
-    seed: u64,
-) -> Result<WorldSetup, DemoError> {
+    lab: &'s Lab<'p>,
+) -> Result<Stage<'s, 'p>, DemoError> {
     let (name, tunables) = scheduler_spec(scheduler);
     let mut w = WorldSetup::new(Setup {
         device: device.to_owned(),
         scheduler: name,
         tunables,
-        seed,
+        seed: lab.seed,
         ..Setup::default()
     })?;
     w.apply(options)
         .map_err(|e| DemoError::Text(e.to_string()))?;
-    Ok(w)
+    Ok(Stage { world: w, lab })
 }
 
-pub(super) fn play<F, Fut>(w: &WorldSetup, script: F) -> Result<Ran, DemoError>
+pub(super) fn play<F, Fut>(w: &Stage<'_, '_>, script: F) -> Result<Ran, DemoError>
 where
     F: FnOnce(SimMachine) -> Fut,
     Fut: Future<Output = Outcome> + 'static,
 {
-    ended(run_script("demo", w, &mut Drive::open(&w.setup)?, script)?)
+    let mut going = |_, _| w.lab.going();
+    let beside = Beside {
+        progress: Some(&mut going),
+        ..Beside::default()
+    };
+    let mut drive = Drive::open(&w.setup)?;
+    ended(
+        w,
+        script_beside("demo", w, &mut drive, beside, None, script)?,
+    )
 }
 
-fn workload(w: &WorldSetup, text: &str) -> Result<Ran, DemoError> {
+fn workload(w: &Stage<'_, '_>, text: &str) -> Result<Ran, DemoError> {
     let plan = Plan::new(text, &[]).map_err(|e| DemoError::Text(e.to_string()))?;
-    ended(run_on(&plan, w, &mut Drive::open(&w.setup)?)?)
+    let mut going = |_, _| w.lab.going();
+    let beside = Beside {
+        progress: Some(&mut going),
+        ..Beside::default()
+    };
+    ended(
+        w,
+        run_beside(&plan, w, &mut Drive::open(&w.setup)?, beside)?,
+    )
 }
 
-fn ended(ran: Ran) -> Result<Ran, DemoError> {
+fn ended(w: &Stage<'_, '_>, ran: Ran) -> Result<Ran, DemoError> {
+    w.lab.count();
     match ran.stopped {
         None => Ok(ran),
         Some(why) => Err(DemoError::Text(why)),
@@ -129,7 +172,7 @@ async fn dirty_and_sync(mut m: SimMachine, shuffled: bool) -> Outcome {
     Ok(())
 }
 
-fn sorted_writeback(seed: u64) -> Result<Shown, DemoError> {
+fn sorted_writeback(lab: &Lab<'_>) -> Result<Shown, DemoError> {
     let mut shown = Shown::new(
         "disk without command queueing and write cache; 750 of 3000 files of 16 KiB are \
          overwritten, in random order and in the order they lie in, then synced",
@@ -137,7 +180,7 @@ fn sorted_writeback(seed: u64) -> Result<Shown, DemoError> {
     );
     let mut times = Vec::new();
     for s in ["noop-3.4", "cfq-3.4", "deadline-3.4"] {
-        let mut w = world("hdd:hitachi-7k200,write_cache=no", s, "", seed)?;
+        let mut w = world("hdd:hitachi-7k200,write_cache=no", s, "", lab)?;
         w.setup.depth = Some(1);
         let random = metric(&play(&w, |m| dirty_and_sync(m, true))?);
         let ordered = metric(&play(&w, |m| dirty_and_sync(m, false))?);
@@ -197,7 +240,7 @@ async fn timed_read(mut m: SimMachine, sync: bool) -> Outcome {
     Ok(())
 }
 
-fn left_over(seed: u64) -> Result<Shown, DemoError> {
+fn left_over(lab: &Lab<'_>) -> Result<Shown, DemoError> {
     let mut shown = Shown::new(
         "laptop disk, 4 GiB of memory; 425 MiB of new files are written, then 64 MiB of an old \
          file read at once, and the same with a sync between",
@@ -205,7 +248,7 @@ fn left_over(seed: u64) -> Result<Shown, DemoError> {
     );
     let mut rates = Vec::new();
     for s in ["noop", "deadline", "cfq"] {
-        let w = world(DISK, s, "memory=4G", seed)?;
+        let w = world(DISK, s, "memory=4G", lab)?;
         let at_once = metric(&play(&w, |m| timed_read(m, false))?);
         let synced = metric(&play(&w, |m| timed_read(m, true))?);
         rates.push((at_once, synced));
@@ -237,7 +280,7 @@ fn left_over(seed: u64) -> Result<Shown, DemoError> {
     Ok(shown)
 }
 
-fn wal_overtakes(seed: u64) -> Result<Shown, DemoError> {
+fn wal_overtakes(lab: &Lab<'_>) -> Result<Shown, DemoError> {
     let mut shown = Shown::new(
         "DC SSD with power-loss protection in its steady state, 8 cores; pgbench of scale 30 for \
          10 s with 16 clients, written back every second in requests of up to 32 MiB; and \
@@ -246,7 +289,7 @@ fn wal_overtakes(seed: u64) -> Result<Shown, DemoError> {
     );
     let mut tps = Vec::new();
     for s in ["noop", "deadline", "cfq"] {
-        let mut w = world("ssd:s3700-100,state=steady", s, "cores=8,memory=2G", seed)?;
+        let mut w = world("ssd:s3700-100,state=steady", s, "cores=8,memory=2G", lab)?;
         // What queue/max_sectors_kb of 4.0 lets through, as if memory lay together. With a request
         // of 168 single pages (672 KiB), or over 40 s instead of 10, the three agree within 2 %:
         // this shows what long requests in front of a commit do, not what a busy server gains.
@@ -329,7 +372,7 @@ async fn scan(mut m: SimMachine, span: Nanos) -> Outcome {
     m.join(j).await
 }
 
-fn scan_and_intruder(seed: u64) -> Result<Shown, DemoError> {
+fn scan_and_intruder(lab: &Lab<'_>) -> Result<Shown, DemoError> {
     let mut shown = Shown::new(
         "SATA disk of 2006, kernel 2.6.24, no command queueing; a scan in pieces of 1 MiB beside \
          a program that reads 16 KiB anywhere and thinks for 30 ms, 20 s; then with idling off",
@@ -345,7 +388,7 @@ fn scan_and_intruder(seed: u64) -> Result<Shown, DemoError> {
     for (on, off) in cells {
         let mut pair = [0.0; 2];
         for (to, s) in pair.iter_mut().zip([on, off]) {
-            let mut w = world("hdd:sata320-2006", s, "", seed)?;
+            let mut w = world("hdd:sata320-2006", s, "", lab)?;
             w.setup.depth = Some(1);
             *to = metric(&play(&w, |m| scan(m, Nanos::from_secs(20)))?);
         }
@@ -378,7 +421,7 @@ fn scan_and_intruder(seed: u64) -> Result<Shown, DemoError> {
     Ok(shown)
 }
 
-fn raised_at_start(seed: u64) -> Result<Shown, DemoError> {
+fn raised_at_start(lab: &Lab<'_>) -> Result<Shown, DemoError> {
     let mut shown = Shown::new(
         "a phone's eMMC, kernel 3.4, HZ 100; SQLite inserts, updates, deletes, 300 of each after \
          a pause of 3 s, journal kept (Android)",
@@ -392,7 +435,7 @@ fn raised_at_start(seed: u64) -> Result<Shown, DemoError> {
     );
     let mut seconds = Vec::new();
     for s in ["noop-3.4", "bfq-sq", "bfq-sq:low_latency=0"] {
-        let mut w = world("emmc:motog-sandisk8", s, "memory=1G", seed)?;
+        let mut w = world("emmc:motog-sandisk8", s, "memory=1G", lab)?;
         w.setup.hz = 100;
         let r = workload(&w, "sqlite:profile=android,pause=3s")?;
         let rates = [metric(&r), more(&r, "update"), more(&r, "delete")];

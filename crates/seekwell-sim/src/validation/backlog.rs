@@ -87,7 +87,7 @@ pub fn run(
     };
     let mut record = Record::default();
     let mut source = Processes::new(vec![reader], SEED);
-    drive(&mut queue, &mut source, &mut record, &mut |_| true)?;
+    drive(&mut queue, &mut source, &mut record, &mut |_, _| true)?;
     Ok(record)
 }
 

@@ -60,7 +60,7 @@ fn run(b: &Bench, scheduler: &str, list: Vec<Process>) -> Measured<Record> {
     let mut queue = setup.build_over(b.open("")?)?;
     let mut record = setup.record("validation");
     let mut source = Processes::new(list, SEED);
-    drive(&mut queue, &mut source, &mut record, &mut |_| true)?;
+    drive(&mut queue, &mut source, &mut record, &mut |_, _| true)?;
     queue.fill(&mut record);
     Ok(record)
 }

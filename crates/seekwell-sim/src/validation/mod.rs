@@ -9,6 +9,7 @@ pub mod backlog;
 pub mod clook;
 pub mod raid;
 
+use crate::drive::Progress;
 use seekwell_device::validate::{Group, Measured, Row};
 
 /// One line a crate that declares tables.
@@ -22,7 +23,25 @@ pub fn groups() -> impl Iterator<Item = &'static Group> {
     TABLES.iter().flat_map(|t| t.iter().copied())
 }
 
-/// Runs every measurement.
-pub fn run() -> Measured<Vec<(&'static Group, Vec<Row>)>> {
-    groups().map(|g| Ok((g, g.run()?))).collect()
+/// Runs every measurement, and tells how many are done. Stopped by `progress`, it gives the rows
+/// measured until then.
+pub fn run(progress: Progress<'_>) -> Measured<Vec<(&'static Group, Vec<Row>)>> {
+    let all = groups().map(|g| g.figures.len() as u64).sum();
+    let mut done = 0;
+    let mut tables = Vec::new();
+    for g in groups() {
+        let mut rows = Vec::new();
+        for f in g.figures {
+            if !progress(done, all) {
+                break;
+            }
+            rows.push(f.run()?);
+            done += 1;
+        }
+        if !rows.is_empty() {
+            tables.push((g, rows));
+        }
+    }
+    progress(done, all);
+    Ok(tables)
 }

@@ -94,7 +94,7 @@ fn array(bench: &Bench, op: Op, depth: u32, think: Nanos) -> Measured<Record> {
     };
     let mut record = Record::default();
     let mut source = Processes::new(vec![client], SEED);
-    drive(&mut queue, &mut source, &mut record, &mut |_| true)?;
+    drive(&mut queue, &mut source, &mut record, &mut |_, _| true)?;
     Ok(record)
 }
 

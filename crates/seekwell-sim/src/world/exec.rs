@@ -8,6 +8,7 @@ use super::disk::Handle;
 use super::machine::SimMachine;
 use super::options::WorldSetup;
 use super::sync::{Answer, Syncs, Task};
+use crate::drive::Progress;
 use seekwell_core::result::MarkAt;
 use seekwell_core::{CgroupId, Errno, Instant, Nanos, Sector, TaskId};
 use seekwell_stack::{Call, Kernel, Ret, Stats, TaskConfig};
@@ -66,6 +67,8 @@ pub(super) struct World {
     in_kernel: u32,
     /// Why the run was stopped; empty: the script came to its end.
     stop: Option<String>,
+    /// When the workload's own clock started.
+    pub(super) clock_start: Option<Instant>,
     cgroups: u32,
     /// Tasks that have not ended.
     alive: u32,
@@ -126,6 +129,7 @@ pub(super) fn run<F, Fut>(
     meter: Handle,
     capacity: Sector,
     setup: &WorldSetup,
+    tell: Tell<'_>,
     script: F,
 ) -> Ended
 where
@@ -150,6 +154,7 @@ where
         spawned: Vec::new(),
         in_kernel: 0,
         stop: None,
+        clock_start: None,
         cgroups: 0,
         alive: 0,
         capacity,
@@ -161,7 +166,7 @@ where
         .start("main".to_owned(), TaskConfig::default());
     let main = script(SimMachine::new(&world, first));
     world.borrow_mut().spawned.push(Box::pin(main));
-    let error = drive(&world, setup);
+    let error = drive(&world, setup, tell);
     let mut w = world.borrow_mut();
     let marks = w.kernel.take_marks();
     let mark = |(at, m): (Instant, seekwell_stack::Mark)| {
@@ -182,7 +187,35 @@ where
     }
 }
 
-fn drive(world: &Shared, setup: &WorldSetup) -> Result<(), WorldError> {
+/// Whom to tell how far a run is.
+pub(super) struct Tell<'a> {
+    pub(super) progress: Option<Progress<'a>>,
+    /// How long the workload's clock runs, if that is given.
+    pub(super) span: Option<Nanos>,
+}
+
+/// Calls that returned, from one report to the next.
+const TELL_EACH: u64 = 256;
+
+impl Tell<'_> {
+    /// Of a span the time since the workload's clock started, else the calls that returned. False:
+    /// stop.
+    fn told(&mut self, w: &World, calls: u64) -> bool {
+        let Some(progress) = &mut self.progress else {
+            return true;
+        };
+        match self.span {
+            Some(span) => {
+                let since = w.clock_start.map_or(Nanos::ZERO, |c| w.now.since(c));
+                progress(since.0.min(span.0), span.0)
+            }
+            None => progress(calls, 0),
+        }
+    }
+}
+
+fn drive(world: &Shared, setup: &WorldSetup, mut tell: Tell<'_>) -> Result<(), WorldError> {
+    let (mut calls, mut tell_at) = (0u64, TELL_EACH);
     let mut cx = Context::from_waker(Waker::noop());
     let mut scripts: Vec<Option<Script>> = Vec::new();
     let mut ended: Vec<(TaskId, Ret)> = Vec::new();
@@ -224,6 +257,15 @@ fn drive(world: &Shared, setup: &WorldSetup) -> Result<(), WorldError> {
             let s = limit.since(Instant::START).as_secs_f64();
             w.halt(format!("stopped at the time limit of {s} s"));
             limit = Instant::FAR;
+        }
+        calls += ended.len() as u64;
+        if calls >= tell_at {
+            tell_at = calls + TELL_EACH;
+            if !tell.told(w, calls) {
+                let s = w.now.since(Instant::START).as_secs_f64();
+                w.stop = Some(format!("stopped after {s:.3} s of simulated time"));
+                return Ok(());
+            }
         }
         for (tid, ret) in ended.drain(..) {
             let t = w.by_tid[tid.0 as usize];
@@ -294,7 +336,10 @@ impl World {
     /// A task notes something.
     pub(super) fn note(&mut self, part: usize, note: &Note) {
         match *note {
-            Note::Mark(at, Mark::ClockStart) => self.meter.clock_starts(at),
+            Note::Mark(at, Mark::ClockStart) => {
+                self.clock_start = Some(at);
+                self.meter.clock_starts(at);
+            }
             Note::Mark(at, Mark::ClockStop) => self.meter.clock_stops(at),
             _ => {}
         }

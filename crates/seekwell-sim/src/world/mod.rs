@@ -22,8 +22,10 @@ pub use disk::{Drive, Watch};
 pub use machine::SimMachine;
 pub use options::{OptionError, WorldSetup};
 
+use crate::drive::Progress;
 use crate::setup::{Setup, SetupError};
 use disk::Handle;
+use seekwell_core::Nanos;
 use seekwell_core::result::Record;
 use seekwell_stack::{Kernel, Stats, kernel_thread_name};
 use seekwell_workload::{Outcome, Plan};
@@ -54,6 +56,16 @@ pub enum WorldError {
     },
 }
 
+/// Whom a run tells what it does; nobody by default.
+#[derive(Default)]
+pub struct Beside<'a> {
+    /// Sees every event of the block layer, in order of time.
+    pub watch: Option<Watch>,
+    /// Hears how far the run is, and may stop it: of a workload with a duration the time since its
+    /// clock started, of any other the calls that returned.
+    pub progress: Option<Progress<'a>>,
+}
+
 /// A run that ended. Its record holds what was measured, however it ended.
 #[derive(Debug)]
 pub struct Ran {
@@ -73,8 +85,21 @@ pub fn run_simulated(plan: &Plan, setup: &WorldSetup) -> Result<Ran, WorldError>
 
 /// Runs a workload on a drive as earlier runs left it.
 pub fn run_on(plan: &Plan, setup: &WorldSetup, drive: &mut Drive) -> Result<Ran, WorldError> {
+    run_beside(plan, setup, drive, Beside::default())
+}
+
+/// The same, and tells somebody.
+pub fn run_beside(
+    plan: &Plan,
+    setup: &WorldSetup,
+    drive: &mut Drive,
+    beside: Beside<'_>,
+) -> Result<Ran, WorldError> {
     let script = plan.clone();
-    let mut ran = run_script(plan.name(), setup, drive, move |m| script.run(m))?;
+    let name = plan.name();
+    let mut ran = script_beside(name, setup, drive, beside, plan.span(), move |m| {
+        script.run(m)
+    })?;
     ran.record.params = plan.params();
     Ok(ran)
 }
@@ -86,12 +111,11 @@ pub fn run_watched(
     drive: &mut Drive,
     watch: Watch,
 ) -> Result<Ran, WorldError> {
-    let script = plan.clone();
-    let mut ran = run_script_watched(plan.name(), setup, drive, Some(watch), move |m| {
-        script.run(m)
-    })?;
-    ran.record.params = plan.params();
-    Ok(ran)
+    let beside = Beside {
+        watch: Some(watch),
+        ..Beside::default()
+    };
+    run_beside(plan, setup, drive, beside)
 }
 
 /// Runs a script as the first task, `main`.
@@ -105,7 +129,7 @@ where
     F: FnOnce(SimMachine) -> Fut,
     Fut: Future<Output = Outcome> + 'static,
 {
-    run_script_watched(name, setup, drive, None, script)
+    script_beside(name, setup, drive, Beside::default(), None, script)
 }
 
 /// The same, with somebody who sees every event of the block layer.
@@ -120,13 +144,39 @@ where
     F: FnOnce(SimMachine) -> Fut,
     Fut: Future<Output = Outcome> + 'static,
 {
+    let beside = Beside {
+        watch,
+        ..Beside::default()
+    };
+    script_beside(name, setup, drive, beside, None, script)
+}
+
+/// The same, with somebody who is told; `span` is how long the script's clock runs, if it has a
+/// given end.
+pub fn script_beside<F, Fut>(
+    name: &str,
+    setup: &WorldSetup,
+    drive: &mut Drive,
+    beside: Beside<'_>,
+    span: Option<Nanos>,
+    script: F,
+) -> Result<Ran, WorldError>
+where
+    F: FnOnce(SimMachine) -> Fut,
+    Fut: Future<Output = Outcome> + 'static,
+{
     let below = Setup {
         cpus: setup.config.cores,
         ..setup.setup.clone()
     };
-    let meter = Handle::new(drive.queue(&below)?, watch);
+    let meter = Handle::new(drive.queue(&below)?, beside.watch);
     let kernel = Kernel::new(setup.config.clone(), Box::new(meter.clone()));
-    let ended = exec::run(kernel, meter.clone(), drive.facts().capacity, setup, script);
+    let tell = exec::Tell {
+        progress: beside.progress,
+        span,
+    };
+    let (capacity, below) = (drive.facts().capacity, meter.clone());
+    let ended = exec::run(kernel, below, capacity, setup, tell, script);
     let mut record = setup.setup.record(name);
     record.duration_ns = ended.duration.0;
     ended.measures.fill(&mut record);

@@ -322,3 +322,39 @@ fn files_are_made_read_listed_and_removed() {
     assert!(ran.stats.flushes > 0 && ran.stats.sync_writes.bytes > 100_000);
     assert!(ran.record.processes.iter().any(|p| p.name == "journal"));
 }
+
+#[test]
+fn progress_is_told_in_time_or_calls_and_a_refusal_keeps_what_was_measured() {
+    let w = world(DISK, "noop");
+    let run = |spec: &str, stop: u64| {
+        let plan = Plan::new(spec, &[]).expect("good parameters");
+        let mut told = Vec::new();
+        let mut tell = |done, of| {
+            told.push((done, of));
+            done < stop
+        };
+        let beside = Beside {
+            progress: Some(&mut tell),
+            ..Beside::default()
+        };
+        let mut drive = Drive::open(&w.setup).expect("a disk");
+        let ran = run_beside(&plan, &w, &mut drive, beside).expect("it runs");
+        (ran, told)
+    };
+    let (whole, told) = run("random-read:size=64m,seconds=8s", u64::MAX);
+    assert_eq!(whole.stopped, None);
+    let second = 1_000_000_000;
+    assert!(told.is_sorted() && told.iter().all(|t| t.1 == 8 * second));
+    assert!(told.last().is_some_and(|t| t.0 > 4 * second), "{told:?}");
+    let (cut, _) = run("random-read:size=64m,seconds=8s", 4 * second);
+    assert!(cut.stopped.is_some_and(|w| w.starts_with("stopped after")));
+    assert!(cut.record.read.ios > 0 && cut.record.read.ios < whole.record.read.ios);
+    // The script saw them, too, though it was not asked to end.
+    assert!(
+        cut.record
+            .operation("read")
+            .is_some_and(|o| o.latency.count() > 0)
+    );
+    let (_, told) = run("fs-mark:files=300,size=4k", u64::MAX);
+    assert!(told.len() > 1 && told.iter().all(|t| t.1 == 0), "{told:?}");
+}

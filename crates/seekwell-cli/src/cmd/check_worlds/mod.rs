@@ -11,6 +11,7 @@ mod tally;
 use crate::cli::CheckWorlds;
 use crate::fail::Failure;
 use crate::out::{Out, note};
+use crate::progress::Progress;
 use judge::{Grounds, Null, Score, Verdict};
 use seekwell_core::Device;
 use seekwell_host::stop::{Signals, signal};
@@ -227,12 +228,13 @@ pub fn run(a: &CheckWorlds, quiet: bool) -> Result<(), Failure> {
     let mut out = Out::open(a.output.output.as_deref())?;
     let scratch = Scratch::new()?;
     let (mut all, mut missed) = (Vec::new(), Vec::new());
+    let progress = Progress::new(quiet, "workloads", plans.len(), 1);
     for (name, plan) in &plans {
-        note(
-            quiet,
-            &format!("{name}: on the running kernel, then simulated"),
-        );
+        let say = format!("{name}: on the running kernel, then simulated");
+        progress.aside(|| note(quiet, &say));
+        let task = progress.task(0, name);
         let checked = check(a, plan, name, &scratch.0);
+        drop(task);
         if signal().is_some() {
             break;
         }
@@ -241,16 +243,17 @@ pub fn run(a: &CheckWorlds, quiet: bool) -> Result<(), Failure> {
             // One that cannot be run in one world is no reason not to run the others.
             Err(Failure::Input(why)) => {
                 missed.push(json!({ "workload": name, "why": why }));
-                note(false, &format!("{name} could not be compared: {why}"));
+                progress.aside(|| note(false, &format!("{name} could not be compared: {why}")));
                 continue;
             }
             Err(e) => return Err(e),
         };
         if !a.json {
-            out.text(&show::text(&checked))?;
+            progress.aside(|| out.text(&show::text(&checked)))?;
         }
         all.push(checked);
     }
+    drop(progress);
     drop(scratch);
     if a.json {
         out.json(&show::json(a, &all, &missed))?;

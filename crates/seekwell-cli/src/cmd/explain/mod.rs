@@ -6,13 +6,15 @@ use crate::choose;
 use crate::cli::Explain;
 use crate::fail::Failure;
 use crate::out::{Out, note, width};
-use seekwell_report::explain as report;
+use crate::progress::Progress;
+use seekwell_report::{explain as report, plot};
 use seekwell_sim::cases::agree::{Beside, Tally, beside};
 use seekwell_sim::cases::format::CsvOptions;
 use seekwell_sim::cases::rounds::{self, NullScores, Replay, Round, RoundAgreement, Verdict};
 use seekwell_sim::cases::{self, Agreement, Case, CaseError, Outcome, read_cases};
 use seekwell_sim::compare::run_all;
 use serde_json::Value;
+use std::path::Path;
 
 /// What one case gave.
 enum Done {
@@ -124,16 +126,26 @@ fn select(a: &Explain) -> Result<Vec<Case>, Failure> {
 }
 
 /// Runs all cases on all cores; the results are in the order of the cases.
-fn run_many(cases: &[Case], null_models: bool) -> Result<Vec<Done>, Failure> {
+fn run_many(cases: &[Case], null_models: bool, quiet: bool) -> Result<Vec<Done>, Failure> {
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    let progress = Progress::new(quiet, "cases", cases.len(), 1);
     let done = run_all(cases.len(), threads, |i| {
+        let _task = progress.task(0, &cases[i].case);
         run_case(&cases[i], false, null_models)
     });
+    drop(progress);
     Ok(done.into_iter().collect::<Result<_, _>>()?)
 }
 
-fn one(out: &mut Out, case: &Case, legend: bool) -> Result<Done, Failure> {
+fn one(out: &mut Out, case: &Case, legend: bool, plot: Option<&Path>) -> Result<Done, Failure> {
     let done = run_case(case, true, true)?;
+    if let Some(file) = plot {
+        let svg = match &done {
+            Done::List { out, .. } => plot::explain(case, &out.events, &out.left),
+            Done::Round { replay, .. } => plot::explain(case, &replay.steps, &[]),
+        };
+        Out::whole(file, &svg)?;
+    }
     out.text(&report::heading(case))?;
     out.line("")?;
     match &done {
@@ -253,20 +265,29 @@ fn summary(out: &mut Out, a: &Explain, cases: &[Case], all: &[Done]) -> Result<(
 pub fn run(a: &Explain, quiet: bool) -> Result<(), Failure> {
     let mut out = Out::open(a.output.output.as_deref())?;
     Out::apart(a.output.output.as_deref(), [&*a.file])?;
+    Out::apart(a.plot.as_deref(), [&*a.file])?;
     let cases = select(a)?;
+    if let (Some(_), [first, _, ..]) = (&a.plot, &cases[..]) {
+        return Err(Failure::input(format!(
+            "--plot draws one case, and {} has {}: choose one by --case NAME ({}, ...)",
+            a.file.display(),
+            cases.len(),
+            first.case
+        )));
+    }
     let mut all = Vec::new();
     if a.csv {
-        all = run_many(&cases, false)?;
+        all = run_many(&cases, false, quiet)?;
         for d in &all {
             out.text(&d.csv())?;
         }
     } else if a.json {
-        all = run_many(&cases, true)?;
+        all = run_many(&cases, true, quiet)?;
         out.json(&json::document(a, &cases, &all))?;
     } else if let ([case], false) = (&cases[..], a.all) {
-        all.push(one(&mut out, case, a.legend)?);
+        all.push(one(&mut out, case, a.legend, a.plot.as_deref())?);
     } else {
-        all = run_many(&cases, true)?;
+        all = run_many(&cases, true, quiet)?;
         summary(&mut out, a, &cases, &all)?;
         if a.legend {
             out.text(&report::legends(&cases, width()))?;

@@ -1,0 +1,315 @@
+//! README.md shows what the program prints: every pasted block is run and compared, or written anew
+//! by `scripts/readme.sh`.
+//!
+//! A block is fenced as `console`; a line `$ seekwell ...` in it is a command (a backslash carries it
+//! on), what follows is its output, stderr first as a terminal shows it. A line of three dots stands
+//! for any lines left out. Behind `console` may stand:
+//!
+//! - `live`: the output depends on the machine, or takes root; only the options are checked.
+//! - `traces`: needs a trace that is not in the repository; run if the directory it lies in is
+//!   named by `SEEKWELL_TRACES`, else skipped with a word.
+
+use crate::{command, project, seekwell};
+use std::path::PathBuf;
+use std::process::Command;
+
+#[derive(Clone, Copy, PartialEq, Debug)]
+enum Kind {
+    Fixed,
+    Live,
+    Traces,
+}
+
+/// A command of a block, and the lines of its output in the file.
+struct Shown {
+    kind: Kind,
+    words: Vec<String>,
+    /// Line numbers, from 0.
+    lines: std::ops::Range<usize>,
+}
+
+fn kind(fence: &str) -> Option<Kind> {
+    match fence.strip_prefix("```console")?.trim() {
+        "" => Some(Kind::Fixed),
+        "live" => Some(Kind::Live),
+        "traces" => Some(Kind::Traces),
+        other => panic!("README.md: a block cannot be `{other}`"),
+    }
+}
+
+/// The commands of the file, in order.
+fn commands(text: &str) -> Vec<Shown> {
+    let lines: Vec<&str> = text.lines().collect();
+    let mut out: Vec<Shown> = Vec::new();
+    let (mut i, mut inside) = (0, None);
+    while i < lines.len() {
+        if inside.is_some() && lines[i] == "```" {
+            inside = None;
+        } else if lines[i].starts_with("```") {
+            inside = kind(lines[i]);
+            if inside.is_none() {
+                i += 1 + lines[i + 1..].iter().take_while(|l| **l != "```").count();
+            }
+        } else if let (Some(kind), Some(first)) = (inside, lines[i].strip_prefix("$ ")) {
+            let mut line = first.to_owned();
+            while let Some(head) = line.strip_suffix('\\') {
+                i += 1;
+                line = format!("{head} {}", lines[i].trim());
+            }
+            let from = i + 1;
+            let out_of = |l: &&&str| !l.starts_with("$ ") && **l != "```";
+            let n = lines[from..].iter().take_while(out_of).count();
+            out.push(Shown {
+                kind,
+                words: line.split_whitespace().map(str::to_owned).collect(),
+                lines: from..from + n,
+            });
+            i += n;
+        }
+        i += 1;
+    }
+    out
+}
+
+/// What the command prints, as a terminal shows it.
+fn printed(c: &mut Command) -> Vec<String> {
+    let o = c.output().expect("the binary runs");
+    let text = [o.stderr, o.stdout].concat();
+    let text = String::from_utf8(text).expect("UTF-8");
+    text.lines().map(|l| l.trim_end().to_owned()).collect()
+}
+
+fn elided(line: &str) -> bool {
+    line.trim() == "..."
+}
+
+/// The pieces between elisions, and whether the first and the last are bound to the ends.
+fn pieces(shown: &[String]) -> Vec<Vec<String>> {
+    shown.split(|l| elided(l)).map(<[String]>::to_vec).collect()
+}
+
+/// Where `piece` lies in `all`, from `from` on.
+fn find(all: &[String], piece: &[String], from: usize) -> Option<usize> {
+    let last = all.len().checked_sub(piece.len())?;
+    (from..=last).find(|i| all[*i..*i + piece.len()] == *piece)
+}
+
+/// Does the output agree with what is shown, elisions aside? Else the first piece that does not.
+fn agrees(shown: &[String], all: &[String]) -> Result<(), String> {
+    let pieces = pieces(shown);
+    let mut at = 0;
+    for (i, piece) in pieces.iter().enumerate() {
+        let found = match (i == 0, i + 1 == pieces.len()) {
+            (true, true) => (all == piece).then_some(0),
+            (true, _) => all.starts_with(piece).then_some(0),
+            (_, true) => all.ends_with(piece).then(|| all.len() - piece.len()),
+            _ => find(all, piece, at),
+        };
+        match found.filter(|f| *f >= at) {
+            Some(f) => at = f + piece.len(),
+            None => return Err(difference(piece, all)),
+        }
+    }
+    Ok(())
+}
+
+/// The first line of a piece that the output does not have.
+fn difference(piece: &[String], all: &[String]) -> String {
+    match piece.iter().find(|l| !all.contains(l)) {
+        Some(l) => format!("the output has no line\n    {l}"),
+        None => format!(
+            "the output has the lines in another order:\n    {}",
+            piece[0]
+        ),
+    }
+}
+
+/// A line without what changes from run to run.
+fn bare(line: &str) -> String {
+    let mut out = String::new();
+    for c in line.chars() {
+        match c {
+            '0'..='9' => {
+                if !out.ends_with('#') {
+                    out.push('#');
+                }
+            }
+            ' ' | ',' | '.' => {}
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+/// What is to be shown of a new output: as much as before, between lines that look the same but for
+/// their numbers. `None` where they cannot be found: that takes a hand.
+fn anew(shown: &[String], all: &[String]) -> Option<Vec<String>> {
+    let pieces = pieces(shown);
+    if pieces.len() == 1 {
+        return Some(all.to_vec());
+    }
+    let (mut out, mut at) = (Vec::new(), 0);
+    let dots = |before: usize| shown.iter().filter(|l| elided(l)).nth(before).cloned();
+    for (i, piece) in pieces.iter().enumerate() {
+        let look = |l: &String, from: usize| {
+            let k = all[from..].iter().position(|a| bare(a) == bare(l));
+            k.map(|k| k + from)
+        };
+        let (first, last) = match (piece.first(), piece.last()) {
+            (Some(a), Some(b)) => {
+                let first = if i == 0 { Some(0) } else { look(a, at) }?;
+                let end = i + 1 == pieces.len();
+                let last = match piece.len() {
+                    _ if end => all.len() - 1,
+                    1 => first,
+                    _ => look(b, first)?,
+                };
+                (first, last + 1)
+            }
+            _ => (at, at),
+        };
+        out.extend(all.get(first..last)?.iter().cloned());
+        at = last;
+        out.extend(dots(i));
+    }
+    Some(out)
+}
+
+/// The command as it is run here; `None` with the reason where it is not.
+fn runnable(s: &Shown) -> Result<Command, String> {
+    let words: Vec<&str> = s.words.iter().map(String::as_str).collect();
+    let args = match words[..] {
+        ["seekwell", ref args @ ..] => args,
+        _ => return Err("not a plain command".to_owned()),
+    };
+    let mut c = command(args);
+    c.env_remove("COLUMNS").current_dir(project("."));
+    match s.kind {
+        Kind::Fixed => Ok(c),
+        Kind::Live => Err("depends on the machine".to_owned()),
+        Kind::Traces => match std::env::var_os("SEEKWELL_TRACES") {
+            Some(dir) => {
+                c.current_dir(dir);
+                Ok(c)
+            }
+            None => Err("SEEKWELL_TRACES does not name a directory with the trace".to_owned()),
+        },
+    }
+}
+
+/// Of a command that is not run: every option it is given is one.
+fn options_exist(s: &Shown) {
+    let words: Vec<&str> = s.words.iter().map(String::as_str).collect();
+    let words: &[&str] = words.strip_prefix(&["sudo"]).unwrap_or(&words);
+    let words = words.strip_suffix(&["&"]).unwrap_or(words);
+    let Some(args) = words.strip_prefix(&["seekwell"]) else {
+        return;
+    };
+    let r = seekwell(&[args, &["--help"]].concat());
+    assert_eq!(r.code, 0, "{words:?}: {}", r.err);
+}
+
+#[test]
+fn the_readme_shows_what_the_program_prints() {
+    let path = PathBuf::from(project("README.md"));
+    let text = std::fs::read_to_string(&path).expect("README.md");
+    let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
+    let write = std::env::var_os("SEEKWELL_README").is_some_and(|v| v == "write");
+    let (mut wrong, mut run) = (Vec::new(), 0);
+    // From the end, so that line numbers before stay right.
+    for s in commands(&text).iter().rev() {
+        let name = s.words.join(" ");
+        let mut c = match runnable(s) {
+            Ok(c) => c,
+            Err(why) => {
+                println!("not run: {name}: {why}");
+                options_exist(s);
+                continue;
+            }
+        };
+        run += 1;
+        let all = printed(&mut c);
+        let shown = lines[s.lines.clone()].to_vec();
+        let Err(why) = agrees(&shown, &all) else {
+            continue;
+        };
+        let line = s.lines.start;
+        match write.then(|| anew(&shown, &all)) {
+            Some(Some(new)) => drop(lines.splice(s.lines.clone(), new)),
+            Some(None) => wrong.push(format!(
+                "README.md:{line}: {name}\n  cannot be written anew, since {why}"
+            )),
+            None => wrong.push(format!("README.md:{line}: {name}\n  {why}")),
+        }
+    }
+    if write {
+        std::fs::write(&path, lines.join("\n") + "\n").expect("README.md");
+    }
+    assert!(run >= 5, "the blocks were not found");
+    assert!(
+        wrong.is_empty(),
+        "{}\nRun scripts/readme.sh, and look at what changed.",
+        wrong.join("\n")
+    );
+}
+
+mod rules {
+    use super::*;
+
+    fn lines(text: &str) -> Vec<String> {
+        text.lines().map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn dots_stand_for_lines_left_out_and_nothing_else() {
+        let all = lines("a 1\nb\nc\nd\ne");
+        for good in [
+            "a 1\nb\nc\nd\ne",
+            "a 1\n...\ne",
+            "...\nc\n...",
+            "a 1\n...\nc\n...\ne",
+            "...",
+        ] {
+            assert_eq!(agrees(&lines(good), &all), Ok(()), "{good}");
+        }
+        for bad in [
+            "a 1\nb",
+            "a 2\n...\ne",
+            "...\nx\n...",
+            "a 1\n...\nc\n...\nb\n...\ne",
+            "...\nd",
+        ] {
+            assert!(agrees(&lines(bad), &all).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_new_output_keeps_the_dots() {
+        let shown = lines("Took 12.5 s\n...\n  noop  1.1\n  cfq   9.0\n  ...\nend 4");
+        let all = lines("Took 9 s\nx\n  noop  2.25\n  sio   7.0\n  cfq   10.0\ny\nz\nend 77");
+        let new = anew(&shown, &all).expect("its places are found");
+        let expected = "Took 9 s\n...\n  noop  2.25\n  sio   7.0\n  cfq   10.0\n  ...\nend 77";
+        assert_eq!(new, lines(expected));
+        assert_eq!(agrees(&new, &all), Ok(()));
+        assert_eq!(anew(&lines("...\nnowhere\n..."), &all), None);
+    }
+
+    #[test]
+    fn commands_are_found_with_their_kind() {
+        let text = "```\n$ seekwell no\n```\n```console live\n$ sudo seekwell a \\\n    -b\nout\n$ x\n\
+                    ```\n```console\n$ seekwell c\n```\n";
+        let all = commands(text);
+        let seen: Vec<_> = all
+            .iter()
+            .map(|s| (s.kind, s.words.join(" "), s.lines.clone()))
+            .collect();
+        assert_eq!(
+            seen,
+            [
+                (Kind::Live, "sudo seekwell a -b".to_owned(), 6..7),
+                (Kind::Live, "x".to_owned(), 8..8),
+                (Kind::Fixed, "seekwell c".to_owned(), 11..11),
+            ]
+        );
+    }
+}

@@ -1,0 +1,11 @@
+#!/bin/sh
+# Runs the commands of README.md and writes what they print into it; with --check only compares. The
+# directory of traces that are not in the repository is named by SEEKWELL_TRACES.
+set -eu
+cd "$(dirname "$0")/.."
+case ${1:-} in
+"") SEEKWELL_README=write && export SEEKWELL_README ;;
+--check) ;;
+*) echo "usage: scripts/readme.sh [--check]" >&2 && exit 2 ;;
+esac
+exec cargo test --quiet --locked -p seekwell-cli --test run readme:: -- --nocapture
