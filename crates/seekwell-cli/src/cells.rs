@@ -203,7 +203,8 @@ impl Cells {
     /// The whole as one JSON document; so many cells stand side by side.
     pub fn document(&self, command: &str, side_by_side: usize, series: bool) -> Value {
         let n = side_by_side.max(1);
-        let groups = (0..self.cells.len().div_ceil(n)).map(|g| self.group(g * n..(g + 1) * n).records);
+        let groups =
+            (0..self.cells.len().div_ceil(n)).map(|g| self.group(g * n..(g + 1) * n).records);
         let mut doc = document(command, groups.collect(), series);
         let rest = self.cells.iter().zip(&self.jobs).filter_map(|(c, job)| {
             let (record, why) = match c {

@@ -187,7 +187,9 @@ fn draw(file: &Path, cells: &Cells, plans: &[Plan], groups: &[Vec<Setup>]) -> Re
     let mut devices = Vec::new();
     for (setups, own) in groups.iter().zip(all.chunks(plans.len())) {
         let first = own.iter().find_map(Group::any);
-        let heading = first.map_or(setups[0].device.clone(), |r| report::modelled(r, usize::MAX));
+        let heading = first.map_or(setups[0].device.clone(), |r| {
+            report::modelled(r, usize::MAX)
+        });
         let sides = own.iter().zip(&titles).map(|(g, title)| plot::Side {
             title,
             records: &g.records,

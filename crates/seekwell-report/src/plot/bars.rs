@@ -1,6 +1,6 @@
 //! Bars: named rows, and beside each other the columns with a value a row.
 
-use super::{Anchor, LEFT, PLAIN, Picture, SMALL, WIDE, cut, lines, width};
+use super::{Anchor, LEFT, PLAIN, Picture, SMALL, WIDE, lines, width};
 
 /// A value, what it is written as, and the least and most of it where there were several runs.
 #[derive(Clone, Debug)]
@@ -30,9 +30,20 @@ const BESIDE: usize = 3;
 /// Letters of a row's name at most.
 const NAME: usize = 34;
 
+/// A name with its middle left out, if it is too long: schedulers differ at both ends.
+fn shorter(name: &str) -> String {
+    let n = name.chars().count();
+    if n <= NAME {
+        return name.to_owned();
+    }
+    let head = name.chars().take(NAME / 2);
+    let tail = name.chars().skip(n - (NAME - NAME / 2 - 1));
+    head.chain(['…']).chain(tail).collect()
+}
+
 /// Draws rows of bars below what is there; more columns than fit follow below.
 pub fn bars(p: &mut Picture, rows: &[String], columns: &[Column]) {
-    let rows: Vec<String> = rows.iter().map(|r| cut(r, NAME)).collect();
+    let rows: Vec<String> = rows.iter().map(|r| shorter(r)).collect();
     let names = rows.iter().map(|r| width(r, PLAIN)).fold(40.0, f64::max);
     for some in columns.chunks(BESIDE) {
         let all = WIDE - 2.0 * LEFT - names - 10.0;

@@ -70,7 +70,9 @@ pub fn compare(heading: &str, devices: &[(String, Vec<Side<'_>>)]) -> String {
 }
 
 fn one(p: &mut Picture, records: &[Record]) {
-    let best = verdict::of(records).map(|v| v.leaders()).unwrap_or_default();
+    let best = verdict::of(records)
+        .map(|v| v.leaders())
+        .unwrap_or_default();
     let rows: Vec<String> = records.iter().map(|r| r.scheduler.spec.clone()).collect();
     let bar = |(i, r): (usize, &Record)| {
         let (value, text) = figure(r, records)?;
@@ -102,6 +104,8 @@ mod tests {
             unit: "files/s".to_owned(),
             value,
             higher_is_better: true,
+            n: 1000,
+            ..Metric::default()
         });
         r
     }

@@ -80,7 +80,13 @@ fn ways(steps: &[Step]) -> Vec<Way> {
             }
             // The driver took it back: it waits again.
             Action::Requeue => each(&mut |w| w.dispatched = None),
-            Action::Complete => each(&mut |w| w.completed = Some(e.at)),
+            Action::Complete => {
+                let mut done = 0;
+                each(&mut |w| done = done.max(w.order));
+                // With a request all its bios are done, also where only the first is named.
+                let same = all.iter_mut().filter(|w| w.order == done && done > 0);
+                same.for_each(|w| w.completed = w.completed.or(Some(e.at)));
+            }
             _ => {}
         }
     }
@@ -147,7 +153,7 @@ pub fn explain(case: &Case, steps: &[Step], left: &[BioId]) -> String {
     let low = all.iter().map(|w| of(w).0).fold(f64::INFINITY, f64::min);
     let high = all.iter().map(|w| of(w).0 + of(w).1).fold(0.0, f64::max);
     let (marks, sectors) = Axes::around(low, high);
-    p.y += 26.0;
+    p.y += 36.0;
     let axes = Axes {
         end_ms: last * 1.02,
         sectors,
@@ -256,56 +262,65 @@ fn requests(p: &mut Picture, axes: &Axes, all: &[Way]) {
     if sent.len() > 1 {
         p.line(path, "path", 1.0);
     }
-    let mut taken: Vec<(f64, f64, f64)> = Vec::new();
     for w in all {
-        let (x, y) = place(w);
-        let from = axes.x(ms(w.arrives));
-        let class = class(w.event.op);
-        let who = format!(
-            "{} {} {}+{} from process {}",
-            w.id.0,
-            letter(w.event.op, w.event.flags),
-            w.event.sector,
-            w.event.sectors,
-            w.event.task.0
-        );
+        let ((x, y), from) = (place(w), axes.x(ms(w.arrives)));
         if x > from {
-            let dashes = "stroke-dasharray=\"2 3\"";
             p.push(format_args!(
-                "<path d=\"M{from:.1} {y:.1}H{x:.1}\" class=\"wait\" stroke-width=\"1.5\" {dashes}/>"
+                "<path d=\"M{from:.1} {y:.1}H{x:.1}\" class=\"wait\" stroke-width=\"1.5\" \
+                 stroke-dasharray=\"2 3\"/>"
             ));
         }
-        p.push(format_args!(
-            "<circle cx=\"{from:.1}\" cy=\"{y:.1}\" r=\"4\" class=\"{class} hollow\" \
-             stroke-width=\"1.5\">"
-        ));
-        p.title(&format!("{} ms: {who} arrives", w.arrives));
-        p.push(format_args!("</circle>"));
-        let Some(at) = w.dispatched else { continue };
+    }
+    let (mut taken, mut told) = (Vec::new(), 0);
+    for w in &sent {
+        let (x, y) = place(w);
         let end = w.completed.map_or(x + 3.0, |t| axes.x(ms(t)));
+        let at = w.dispatched.unwrap_or(w.arrives);
         p.push(format_args!(
-            "<rect x=\"{x:.1}\" y=\"{:.1}\" width=\"{:.1}\" height=\"5\" class=\"{class}\" \
+            "<rect x=\"{x:.1}\" y=\"{:.1}\" width=\"{:.1}\" height=\"5\" class=\"{}\" \
              stroke-width=\"0\" data-order=\"{}\" data-sector=\"{}\" data-ms=\"{at}\">",
             y - 2.5,
             (end - x).max(2.0),
+            class(w.event.op),
             w.order,
             w.event.sector
         ));
-        let done = w
-            .completed
-            .map_or(String::new(), |t| format!(", done at {t} ms"));
-        let why = if w.why.is_empty() {
-            String::new()
-        } else {
-            format!(", because {}", w.why)
+        let done = w.completed;
+        let done = done.map_or(String::new(), |t| format!(", done at {t} ms"));
+        let why = match w.why.as_str() {
+            "" => String::new(),
+            why => format!(", because {why}"),
         };
         p.title(&format!(
-            "{at} ms: {who} dispatched as {}{done}{why}",
+            "{at} ms: {} dispatched as {}{done}{why}",
+            who(w),
             w.order
         ));
         p.push(format_args!("</rect>"));
-        label(p, &mut taken, x, y, w.order);
+        if w.order > told {
+            told = w.order;
+            label(p, &mut taken, x, y, w.order);
+        }
     }
+    for w in all {
+        let (y, from) = (place(w).1, axes.x(ms(w.arrives)));
+        p.push(format_args!(
+            "<circle cx=\"{from:.1}\" cy=\"{y:.1}\" r=\"4\" class=\"{} hollow\" \
+             stroke-width=\"1.5\">",
+            class(w.event.op)
+        ));
+        p.title(&format!("{} ms: {} arrives", w.arrives, who(w)));
+        p.push(format_args!("</circle>"));
+    }
+}
+
+/// "3 R 200+8 from process 1".
+fn who(w: &Way) -> String {
+    let (e, letter) = (&w.event, letter(w.event.op, w.event.flags));
+    format!(
+        "{} {letter} {}+{} from process {}",
+        w.id.0, e.sector, e.sectors, e.task.0
+    )
 }
 
 /// The number in the order of dispatch, where there is room for it.
@@ -358,7 +373,7 @@ fn waiting(p: &mut Picture, axes: &Axes, all: &[Way], last: f64) {
         AXES.0,
         top - 10.0,
         Anchor::Start,
-        "waiting (line), in the device (area)",
+        "bios: waiting (line), in the device (area)",
     );
     for m in marks {
         p.line(format!("M{} {:.1}H{}", AXES.0, y(m), AXES.1), "grid", 1.0);
