@@ -90,11 +90,12 @@ impl Input {
     pub fn open(path: &Path, limits: Limits, allow_cut: bool) -> Result<Input, TraceError> {
         let name = path.display().to_string();
         let file = open_trace(path)?;
-        let plain = file.metadata().is_ok_and(|m| m.is_file());
+        let bytes = file.metadata().ok().filter(std::fs::Metadata::is_file);
+        let bytes = bytes.map(|m| m.len());
         let mut input = Input::new(name, Box::new(file), limits, allow_cut)?;
-        if plain {
+        input.bytes = bytes;
+        if bytes.is_some() {
             input.again = Again::Path(path.to_path_buf());
-            input.bytes = Some(meta.len());
         }
         Ok(input)
     }

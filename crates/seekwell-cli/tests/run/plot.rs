@@ -91,8 +91,9 @@ fn a_case_is_drawn_and_its_name_does_no_harm() {
     let r = seekwell(&["explain", &many, "--plot", &path]);
     assert_eq!(r.code, 2);
     assert!(r.err.contains("--case NAME"), "{}", r.err);
+    let one = project("cases/noop.jsonl");
     good(&[
-        "explain", &many, "--case", "noop-N-1", "--plot", &path, "--quiet",
+        "explain", &one, "--case", "noop-N-1", "--plot", &path, "--quiet",
     ]);
     assert!(drawn(&path).contains("data-order=\"4\""));
 }
