@@ -222,6 +222,13 @@ fn place_error(path: &Path, source: io::Error) -> PlaceError {
     }
 }
 
+/// Entries of a test's directory beside its own marker.
+#[cfg(test)]
+pub(crate) fn held(dir: &Path) -> usize {
+    let entries = fs::read_dir(dir).expect("still there").flatten();
+    entries.filter(|e| e.file_name() != MARKER).count()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

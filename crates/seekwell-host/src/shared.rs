@@ -1,6 +1,7 @@
 //! What all tasks of a run share.
 
 use crate::files::{Files, raw};
+use crate::place::MARKER;
 use crate::ring::Ring;
 use crate::run::Pulse;
 use crate::stop::Stop;
@@ -159,7 +160,7 @@ impl Shared {
                 let kind = e.file_type().map_err(crate::errno)?;
                 if kind.is_dir() {
                     dirs.push(e.path());
-                } else if kind.is_file() {
+                } else if kind.is_file() && e.file_name() != MARKER {
                     drop_pages(std::fs::File::open(e.path()).map_err(crate::errno)?)?;
                 }
             }

@@ -137,7 +137,7 @@ async fn transactions(m: &mut HostMachine, p: &Params) -> Outcome {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::place::Scratch;
+    use crate::place::{Scratch, held};
     use std::collections::BTreeMap;
     use std::path::Path;
     use std::process::Command;
@@ -185,7 +185,7 @@ mod tests {
         let kind = if kinds == "all" { "delete" } else { kinds };
         let done = ran.record.operation(kind).map(|o| o.latency.count());
         assert_eq!(done, Some(n));
-        assert_eq!(std::fs::read_dir(t.path()).expect("there").count(), 0);
+        assert_eq!(held(t.path()), 0);
     }
 
     /// Calls by kind and file, as strace sees them.

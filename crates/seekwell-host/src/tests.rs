@@ -1,6 +1,6 @@
 //! Scripts on real files of a temporary directory.
 
-use crate::place::Scratch;
+use crate::place::{Scratch, held};
 use crate::{HostMachine, Options, Ran, run_real, run_script};
 use seekwell_core::{Access, Advice, Errno, IoPrio, Nanos, OpenFlags, SyncRange};
 use seekwell_workload::{
@@ -24,7 +24,7 @@ where
 {
     let t = Scratch::new(&std::env::temp_dir(), name).expect("a directory");
     let ran = run_script(name, &options(t.path()), script).expect("it begins");
-    let left = std::fs::read_dir(t.path()).expect("still there").count();
+    let left = held(t.path());
     assert_eq!(left, 0, "files are left");
     ran
 }
@@ -287,7 +287,7 @@ fn a_panic_and_a_limit_end_the_run_cleanly() {
             .operation("write")
             .is_some_and(|w| w.latency.count() > 5)
     );
-    assert_eq!(std::fs::read_dir(t.path()).expect("there").count(), 0);
+    assert_eq!(held(t.path()), 0);
 }
 
 #[test]
@@ -382,5 +382,5 @@ fn a_workload_of_the_registry_runs_unchanged() {
     );
     assert!(!r.scheduler.name.is_empty() && !r.device.name.is_empty());
     println!("{} on {}", r.scheduler.name, r.device.name);
-    assert_eq!(std::fs::read_dir(t.path()).expect("there").count(), 0);
+    assert_eq!(held(t.path()), 0);
 }
