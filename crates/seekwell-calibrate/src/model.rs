@@ -87,22 +87,6 @@ pub fn generic_hdd(capacity: u64) -> Option<HddParams> {
     hdd_params(&text).ok()
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_usual_disk_is_none_of_the_presets() {
-        let p = generic_hdd(976_773_168).expect("it reads");
-        let all = seekwell_device::catalogue();
-        for entry in all.iter().filter(|e| e.name.starts_with("hdd:")) {
-            let preset = seekwell_device::read_preset(&entry.name).expect("a preset");
-            let other = HddParams::from_preset(&preset).expect("a disk");
-            assert_ne!(p.seek, other.seek, "{}", entry.name);
-        }
-    }
-}
-
 /// Sustained rates at places, MB/s.
 pub(crate) fn hdd_rates(text: &str, at: &[(u64, f64)]) -> Result<Vec<f64>, String> {
     let forms = ClosedForms::new(&hdd_params(text)?).map_err(|e| e.what)?;
@@ -131,4 +115,20 @@ pub(crate) fn hdd_seek(text: &str) -> Result<Vec<(f64, f64, f64)>, String> {
         .iter()
         .map(|r| (r.0, r.1, curve.ms(r.0 as u32)))
         .collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_usual_disk_is_none_of_the_presets() {
+        let p = generic_hdd(976_773_168).expect("it reads");
+        let all = seekwell_device::catalogue();
+        for entry in all.iter().filter(|e| e.name.starts_with("hdd:")) {
+            let preset = seekwell_device::read_preset(&entry.name).expect("a preset");
+            let other = HddParams::from_preset(&preset).expect("a disk");
+            assert_ne!(p.seek, other.seek, "{}", entry.name);
+        }
+    }
 }
