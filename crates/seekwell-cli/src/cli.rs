@@ -320,11 +320,11 @@ pub enum Fit {
     Wrap,
 }
 
-impl From<Fit> for seekwell_sim::Fit {
+impl From<Fit> for seekwell::Fit {
     fn from(f: Fit) -> Self {
         match f {
-            Fit::Strict => seekwell_sim::Fit::Strict,
-            Fit::Wrap => seekwell_sim::Fit::Wrap,
+            Fit::Strict => seekwell::Fit::Strict,
+            Fit::Wrap => seekwell::Fit::Wrap,
         }
     }
 }

@@ -1,5 +1,6 @@
 //! How a command ends when it does not end well: one message, one exit code.
 
+use seekwell::SpecErrors;
 use seekwell_report::style::BAD;
 use seekwell_sim::cases::CaseError;
 use std::io::{self, Write};
@@ -55,6 +56,16 @@ impl Failure {
     /// Bad input.
     pub fn input(why: impl Into<String>) -> Self {
         Failure::Input(why.into())
+    }
+    /// Words that were typed and are wrong: each on a line of its own. Their fields are not said,
+    /// for nobody typed those.
+    pub fn words(prefix: &str, errors: &SpecErrors) -> Self {
+        let lines: Vec<String> = errors
+            .0
+            .iter()
+            .map(|e| format!("{prefix}{}", e.what))
+            .collect();
+        Failure::Input(lines.join("\n"))
     }
     /// Says it on stderr and gives the exit code.
     pub fn report(&self) -> ExitCode {

@@ -1,7 +1,6 @@
 //! `seekwell`: which I/O scheduler, with which settings, is best for this device and this workload?
 
 mod cells;
-mod choose;
 mod cli;
 mod cmd;
 mod fail;
@@ -9,6 +8,7 @@ mod json;
 mod memory;
 mod out;
 mod progress;
+mod runs;
 mod setups;
 mod traces;
 

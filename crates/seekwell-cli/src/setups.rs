@@ -1,11 +1,13 @@
-//! From options to setups: devices x schedulers, tunables where they belong.
+//! From options to runs: devices x workloads x schedulers, tunables where they belong.
 
-use crate::choose;
+use crate::cells::Job;
 use crate::cli::Bench;
 use crate::fail::Failure;
-use seekwell_core::suggest;
-use seekwell_sched::{Layer, find, registry};
+use seekwell::words::{self, TypedScheduler};
+use seekwell::{QueueSpec, RunSpec, WorkloadSpec, aligned, checked};
+use seekwell_sched::find;
 use seekwell_sim::Setup;
+use std::ops::Range;
 use std::path::Path;
 
 /// What runs on what when nothing is said.
@@ -35,135 +37,97 @@ impl Usual {
     pub fn schedulers<'a>(&self, b: &'a Bench) -> &'a str {
         b.schedulers.as_deref().unwrap_or(self.schedulers)
     }
+    /// The same, taken apart, with what --tunable sets.
+    fn typed(&self, b: &Bench) -> Result<Vec<TypedScheduler>, Failure> {
+        let typed = words::schedulers(self.schedulers(b));
+        let mut typed = typed.map_err(|e| Failure::words("", &e))?;
+        for t in &b.tunable {
+            let prefix = format!("--tunable {t}: ");
+            words::spread(t, &mut typed).map_err(|e| Failure::words(&prefix, &e))?;
+        }
+        Ok(typed)
+    }
 }
 
-/// A scheduler as typed: `NAME[-VERSION][:TUNABLE=VALUE]...`.
-struct Typed {
-    text: String,
-    scheduler: String,
-    tunables: Vec<(String, String)>,
+/// What a command runs: each device with each workload under each scheduler, in this order.
+pub struct Runs {
+    /// All of them, checked.
+    pub specs: Vec<RunSpec>,
+    /// Devices.
+    pub devices: usize,
+    /// Workloads.
+    pub workloads: usize,
+    /// Schedulers.
+    pub schedulers: usize,
 }
 
-fn typed(text: &str) -> Result<Typed, Failure> {
-    let mut parts = text.split(':');
-    let scheduler = parts.next().unwrap_or_default().trim().to_owned();
-    let chosen = choose::scheduler(&scheduler)?;
-    let tunables = parts.map(|t| choose::tunable(&chosen, t));
-    Ok(Typed {
-        text: text.trim().to_owned(),
-        scheduler,
-        tunables: tunables.collect::<Result<_, _>>()?,
+impl Runs {
+    /// Those of a device and workload, by their common number.
+    pub fn group(&self, n: usize) -> Range<usize> {
+        n * self.schedulers..(n + 1) * self.schedulers
+    }
+    /// A device, as it was asked for.
+    pub fn device(&self, n: usize) -> &str {
+        &self.specs[n * self.workloads * self.schedulers].device.spec
+    }
+    /// What each is called; runs of one workload do the same work.
+    pub fn jobs(&self) -> Vec<Job> {
+        let job = |(i, s): (usize, &RunSpec)| Job {
+            label: s.scheduler_label(),
+            device: s.device.spec.clone(),
+            kind: i / self.schedulers % self.workloads,
+        };
+        self.specs.iter().enumerate().map(job).collect()
+    }
+}
+
+/// Every device with every workload under every scheduler, on a machine (`memory=2G,cores=2`).
+pub fn of(
+    b: &Bench,
+    usual: &Usual,
+    machine: &str,
+    workloads: &[WorkloadSpec],
+) -> Result<Runs, Failure> {
+    let typed = usual.typed(b)?;
+    let machine = words::machine(machine);
+    let machine = machine.map_err(|e| Failure::input(format!("--machine: {e}")))?;
+    let devices = usual.devices(b);
+    let mut specs = Vec::new();
+    for device in &devices {
+        let device = words::device(device).map_err(|e| Failure::words("", &e))?;
+        for workload in workloads {
+            let spec = |t: &TypedScheduler| {
+                let mut s = RunSpec::new(device.clone(), t.spec.clone(), workload.clone());
+                s.queue = QueueSpec {
+                    hz: b.hz,
+                    nr_requests: b.nr_requests,
+                    depth: b.depth,
+                    max_sectors_kb: b.max_sectors_kb,
+                    max_segments: None,
+                    nomerges: b.nomerges,
+                };
+                s.machine = s.machine.map(|_| machine.spec.clone());
+                s.limit_s = machine.limit_s;
+                s.seed = b.seed;
+                s.label = Some(t.text.clone());
+                checked(&s).map_err(|e| Failure::input(e.to_string()))
+            };
+            let mut group = typed.iter().map(spec).collect::<Result<Vec<_>, _>>()?;
+            aligned(&mut group).map_err(|e| Failure::input(e.to_string()))?;
+            specs.extend(group);
+        }
+    }
+    Ok(Runs {
+        specs,
+        devices: devices.len(),
+        workloads: workloads.len(),
+        schedulers: typed.len(),
     })
-}
-
-/// `all`, `single-queue`, `blk-mq`, or names.
-fn schedulers(list: &str) -> Result<Vec<Typed>, Failure> {
-    let mut out: Vec<Typed> = Vec::new();
-    for part in list.split(',').map(str::trim).filter(|p| !p.is_empty()) {
-        let of = |layer: Option<Layer>| {
-            let all = registry()
-                .iter()
-                .filter(|s| layer.is_none_or(|l| s.layer == l));
-            all.map(|s| s.name.to_owned()).collect()
-        };
-        let names: Vec<String> = match part {
-            "all" => of(None),
-            "single-queue" => of(Some(Layer::Legacy)),
-            "blk-mq" => of(Some(Layer::Mq)),
-            one => vec![one.to_owned()],
-        };
-        for name in names {
-            if out.iter().all(|t| t.text != name) {
-                out.push(typed(&name)?);
-            }
-        }
-    }
-    if out.is_empty() {
-        return Err(Failure::input("--schedulers: name at least one, or all"));
-    }
-    Ok(out)
-}
-
-/// Gives `[SCHEDULER.]NAME=VALUE` to every scheduler it means.
-fn spread(text: &str, all: &mut [Typed]) -> Result<(), Failure> {
-    let name = text.split('=').next().unwrap_or_default().trim();
-    let (whose, name) = match name.rsplit_once('.') {
-        Some((s, n)) => (Some(s), n),
-        None => (None, name),
-    };
-    let bare = text
-        .split_once('=')
-        .map_or(name.to_owned(), |(_, v)| format!("{name}={v}"));
-    let (mut taken, mut all_names) = (false, Vec::new());
-    for t in all.iter_mut() {
-        let chosen = choose::scheduler(&t.scheduler)?;
-        all_names.extend(
-            (chosen.info.tunables)(chosen.version)
-                .iter()
-                .map(|t| t.name),
-        );
-        let meant = match whose {
-            Some(s) => s == t.scheduler || s == chosen.info.name,
-            None => (chosen.info.tunables)(chosen.version)
-                .iter()
-                .any(|x| x.name == name),
-        };
-        if meant {
-            t.tunables.push(choose::tunable(&chosen, &bare)?);
-            taken = true;
-        }
-    }
-    match (taken, whose) {
-        (true, _) => Ok(()),
-        (false, Some(s)) => Err(Failure::input(format!(
-            "--tunable {text}: {s} is not among the schedulers to run"
-        ))),
-        (false, None) => {
-            let question = suggest::did_you_mean(name, all_names, &[]);
-            let question = question.map_or(String::new(), |q| format!("{q} "));
-            Err(Failure::input(format!(
-                "--tunable {text}: none of the schedulers has a tunable `{name}`; {question}\
-                 `seekwell schedulers NAME` lists them"
-            )))
-        }
-    }
-}
-
-/// Every device with every scheduler; grouped by device.
-pub fn of(b: &Bench, usual: &Usual) -> Result<Vec<Vec<Setup>>, Failure> {
-    let mut typed = schedulers(usual.schedulers(b))?;
-    for t in &b.tunable {
-        spread(t, &mut typed)?;
-    }
-    let setup = |device: &String, t: &Typed| Setup {
-        device: device.clone(),
-        scheduler: t.scheduler.clone(),
-        tunables: t.tunables.clone(),
-        hz: b.hz,
-        seed: b.seed,
-        nr_requests: b.nr_requests,
-        depth: b.depth,
-        max_sectors_kb: b.max_sectors_kb,
-        max_segments: None,
-        nomerges: b.nomerges,
-        ..Setup::default()
-    };
-    let mut groups = Vec::new();
-    for device in &usual.devices(b) {
-        seekwell_device::describe(device).map_err(|e| Failure::input(e.to_string()))?;
-        let mut group: Vec<Setup> = typed.iter().map(|t| setup(device, t)).collect();
-        for s in &group {
-            s.validate().map_err(|e| Failure::input(e.to_string()))?;
-        }
-        Setup::align_requests(&mut group).map_err(|e| Failure::input(e.to_string()))?;
-        groups.push(group);
-    }
-    Ok(groups)
 }
 
 /// What to know where a scheduler that was named without its version is of another time than the
 /// device it was put on. Nothing where either was not chosen, or both versions run.
-pub fn time_notes(b: &Bench, groups: &[Vec<Setup>]) -> Vec<String> {
+pub fn time_notes(b: &Bench, runs: &Runs) -> Vec<String> {
     let typed = b.schedulers.as_deref().filter(|_| !b.device.is_empty());
     let Some(typed) = typed else {
         return Vec::new();
@@ -174,27 +138,31 @@ pub fn time_notes(b: &Bench, groups: &[Vec<Setup>]) -> Vec<String> {
         .map(|p| p.split(':').next().unwrap_or(p).trim())
         .collect();
     let mut notes = Vec::new();
-    for group in groups {
-        for s in group.iter().filter(|s| named.contains(&&*s.scheduler)) {
+    for of_device in runs.specs.chunks(runs.workloads * runs.schedulers) {
+        let group = &of_device[..runs.schedulers];
+        for s in group.iter().filter(|s| named.contains(&&*typed_name(s))) {
             // By whatever name: bfq-sq is bfq-v7r8.
-            let runs = |then: &str| {
+            let is_run = |then: &str| {
                 let meant = find(then).map(|f| (f.0.name, f.1));
-                let of = |o: &Setup| find(&o.scheduler).map(|f| (f.0.name, f.1));
+                let of = |o: &RunSpec| find(&o.scheduler.versioned()).map(|f| (f.0.name, f.1));
                 group.iter().any(|o| of(o) == meant)
             };
-            let noted = s.time_note().filter(|(then, _)| !runs(then));
+            let setup = Setup {
+                device: s.device.spec.clone(),
+                scheduler: typed_name(s),
+                ..Setup::default()
+            };
+            let noted = setup.time_note().filter(|(then, _)| !is_run(then));
             notes.extend(noted.map(|n| n.1));
         }
     }
     notes
 }
 
-/// How each scheduler was typed, in the order of a group of [`of`].
-pub fn labels(b: &Bench, usual: &Usual) -> Result<Vec<String>, Failure> {
-    Ok(schedulers(usual.schedulers(b))?
-        .into_iter()
-        .map(|t| t.text)
-        .collect())
+/// The name a scheduler was asked for with, without what was set.
+fn typed_name(s: &RunSpec) -> String {
+    let label = s.scheduler_label();
+    label.split(':').next().unwrap_or_default().to_owned()
 }
 
 /// The preset file that a device is, if it is one: what `-d` takes for a path.
@@ -209,10 +177,13 @@ pub fn files(b: &Bench) -> impl Iterator<Item = &Path> {
     b.device.iter().filter_map(|d| preset_file(d))
 }
 
-/// Says what memory the devices take, or refuses to begin. Before [`of`], which opens some.
+/// Says what memory the devices take, or refuses to begin; also where one of them cannot be. Before [`of`], which opens some.
 pub fn memory(b: &Bench, usual: &Usual, quiet: bool) -> Result<(), Failure> {
     let devices = usual.devices(b);
-    let runs = devices.len() * schedulers(usual.schedulers(b))?.len();
+    let runs = devices.len() * usual.typed(b)?.len();
+    for d in &devices {
+        seekwell_device::footprint(d).map_err(|e| Failure::input(e.to_string()))?;
+    }
     let devices = devices.iter().map(String::as_str);
     crate::memory::check(devices, threads(b).min(runs), b.force_memory, quiet)
 }

@@ -16,7 +16,7 @@ fn root() -> PathBuf {
 fn dependencies() -> BTreeMap<String, BTreeSet<String>> {
     let mut all = all_dependencies();
     for of in all.values_mut() {
-        of.retain(|n| n.starts_with("seekwell-"));
+        of.retain(|n| n == "seekwell" || n.starts_with("seekwell-"));
     }
     all
 }
@@ -89,6 +89,7 @@ const FLOORS: &[(&str, u32)] = &[
     ("seekwell-sim", 30),
     ("seekwell-server", 30),
     ("seekwell-host", 30),
+    ("seekwell", 35),
     ("seekwell-lab", 40),
     ("seekwell-lab", 40),
     ("seekwell-report", 50),
@@ -287,5 +288,70 @@ fn manifests_say_what_and_under_which_licence() {
         "CHANGELOG.md",
     ] {
         assert!(root().join(f).is_file(), "{f} is missing");
+    }
+}
+
+/// What a crate takes into itself when it is built lies inside its folder: it can be packaged.
+/// (Tests may look around: they run in the tree.)
+#[test]
+fn what_is_built_in_lies_inside_its_crate() {
+    let mut bad = Vec::new();
+    for (name, text) in texts() {
+        let Some(inside) = name.strip_prefix("crates/").filter(|n| n.contains("/src/")) else {
+            continue;
+        };
+        // Folders between the file and its crate's own.
+        let depth = inside.matches('/').count() - 1;
+        let code = text.split("#[cfg(test)]").next().unwrap_or_default();
+        for macro_name in ["include_str!(\"", "include_bytes!(\"", "include!(\""] {
+            for part in code.split(macro_name).skip(1) {
+                if part
+                    .split('"')
+                    .next()
+                    .unwrap_or_default()
+                    .matches("../")
+                    .count()
+                    > depth
+                {
+                    bad.push(name.clone());
+                }
+            }
+        }
+    }
+    assert!(bad.is_empty(), "{}", bad.join("\n"));
+}
+
+/// Cargo agrees: every crate lists what it would ship, licences and sources, nothing of a test's
+/// leavings; and what it depends on in the tree has a version for those who have no tree.
+#[test]
+fn every_crate_can_be_packaged() {
+    let manifest = std::fs::read_to_string(root().join("Cargo.toml")).expect("the workspace");
+    for line in manifest.lines().filter(|l| l.contains("path = \"crates/")) {
+        assert!(line.contains("version = "), "{line}");
+    }
+    for name in dependencies().keys().filter(|n| *n != "outside") {
+        let out = Command::new(env!("CARGO"))
+            .args([
+                "package",
+                "--list",
+                "--allow-dirty",
+                "--offline",
+                "-p",
+                name,
+            ])
+            .current_dir(root())
+            .output()
+            .expect("cargo runs");
+        let list = String::from_utf8_lossy(&out.stdout);
+        assert!(
+            out.status.success(),
+            "{name}: {}",
+            String::from_utf8_lossy(&out.stderr)
+        );
+        for file in ["LICENSE-MIT", "LICENSE-APACHE", "Cargo.toml"] {
+            assert!(list.lines().any(|l| l == file), "{name} ships no {file}");
+        }
+        let lib = |l: &str| matches!(l, "src/lib.rs" | "src/main.rs");
+        assert!(list.lines().any(lib), "{name} ships no sources: {list}");
     }
 }

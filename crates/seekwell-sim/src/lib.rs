@@ -1,6 +1,7 @@
 //! The virtual clock.
 //!
-//! Puts schedulers, layers and device models together on simulated time: `cases` holds a scheduler
+//! Puts schedulers, layers and device models together on simulated time: `spec` turns words into
+//! runs, `cases` holds a scheduler
 //! under the microscope, `replay` runs recorded traces, `workload` small built-in programs, `world`
 //! workload scripts over the modelled kernel, `compare` many runs side by side. Deterministic by
 //! seed, on any number of threads.
@@ -15,6 +16,8 @@ pub mod picture;
 pub mod procs;
 pub mod replay;
 pub mod setup;
+pub mod spec;
+mod told;
 mod tree;
 pub mod validation;
 pub mod workload;

@@ -7,6 +7,7 @@
 
 use crate::drive::{Progress, RunError, Source, Submission, drive};
 use crate::setup::{Setup, SetupError};
+use crate::told::{Told, Watch};
 use seekwell_core::result::Record as RunRecord;
 use seekwell_core::{Bio, BioSink, Instant, NSEC_PER_SEC, Nanos, Op, Sector, TaskId};
 use seekwell_trace::{ClosedLoop, Reader, Record, ReplayMode, Step, TIME_MAX_NS, TraceError};
@@ -288,11 +289,22 @@ impl Source for Closed {
 /// Replays a trace on a setup. Stopped by `progress`, it is [`ReplayError::Stopped`].
 pub fn replay(
     setup: &Setup,
-    mut reader: Reader,
+    reader: Reader,
     opts: &ReplayOptions,
     progress: Progress<'_>,
 ) -> Result<RunRecord, ReplayError> {
-    let mut queue = setup.build()?;
+    replay_watched(setup, reader, opts, progress, None)
+}
+
+/// The same, and hands every event of the block layer to `watch`, in order of time.
+pub fn replay_watched(
+    setup: &Setup,
+    mut reader: Reader,
+    opts: &ReplayOptions,
+    progress: Progress<'_>,
+    watch: Option<Watch>,
+) -> Result<RunRecord, ReplayError> {
+    let mut queue = Told::new(setup.build()?, watch);
     let name = reader.name().to_owned();
     opts.mode.check(reader.format(), &name)?;
     let mut r = setup.record("replay");
@@ -355,7 +367,7 @@ pub fn replay(
         let why: String = why.collect();
         return Err(RunError::Unusable(format!("no record to replay{why}")).into());
     }
-    queue.fill(&mut r);
+    queue.queue.fill(&mut r);
     if let Some(last_ns) = last_ns.filter(|_| !stopped) {
         overload_warning(&mut r, opts.mode, last_ns);
     }

@@ -1,6 +1,7 @@
 //! What to run on: device, scheduler, tunables, kernel tick, seed; checked before anything runs.
 
 use crate::limits::{largest_request, list_entries};
+use crate::spec::{QueueSpec, SchedulerSpec, SpecErrors, check, scheduler};
 use crate::tree::{self, Top};
 use seekwell_block::host::MqDriver;
 use seekwell_block::mq::MqQueue;
@@ -11,7 +12,7 @@ use seekwell_core::{
     Sectors, TickClock,
 };
 use seekwell_device::DeviceError;
-use seekwell_sched::{Cx, Layer, QueueFacts, Scheduler, SchedulerInfo, StoreError, find};
+use seekwell_sched::{Cx, Layer, QueueFacts, Scheduler, SchedulerInfo, StoreError};
 use thiserror::Error;
 
 /// One device under one scheduler.
@@ -66,39 +67,20 @@ pub const CPUS: u16 = 4;
 /// What is wrong with a setup.
 #[derive(Error, Debug)]
 pub enum SetupError {
-    /// No such scheduler.
-    #[error("no scheduler `{name}`; {remedy}")]
-    Scheduler {
-        /// As asked for.
-        name: String,
-        /// The names that may be meant, or all.
-        remedy: String,
-    },
-    /// A tunable.
-    #[error("{scheduler}: {source}; its tunables: {known}")]
+    /// Scheduler, tunables, settings of the queue: all that is wrong.
+    #[error(transparent)]
+    Spec(#[from] SpecErrors),
+    /// A tunable that the scheduler itself refused.
+    #[error("{scheduler}: {source}")]
     Tunable {
         /// Whose.
         scheduler: String,
         /// What is wrong.
         source: Box<StoreError>,
-        /// Names it has.
-        known: String,
     },
     /// A device.
     #[error(transparent)]
     Device(#[from] DeviceError),
-    /// A number out of range.
-    #[error("{name} {value} is outside {min}..={max}")]
-    Range {
-        /// Which.
-        name: &'static str,
-        /// As given.
-        value: u64,
-        /// Lowest.
-        min: u64,
-        /// Highest.
-        max: u64,
-    },
 }
 
 /// A single-queue or blk-mq queue over a modelled device.
@@ -129,67 +111,33 @@ macro_rules! either {
 
 impl Setup {
     fn info(&self) -> Result<(&'static SchedulerInfo, &'static str, Era), SetupError> {
-        find(&self.scheduler).ok_or_else(|| SetupError::Scheduler {
-            name: self.scheduler.clone(),
-            remedy: seekwell_sched::unknown_scheduler(&self.scheduler),
-        })
+        let found = scheduler::named(&self.scheduler)?;
+        Ok((found.info, found.version, found.era))
     }
     /// Checks everything that can be checked without building.
     pub fn validate(&self) -> Result<(), SetupError> {
-        let range = |name, value: u64, min, max| {
-            if (min..=max).contains(&value) {
-                Ok(())
-            } else {
-                Err(SetupError::Range {
-                    name,
-                    value,
-                    min,
-                    max,
-                })
-            }
+        let mut errors = SpecErrors::default();
+        let queue = QueueSpec {
+            hz: self.hz,
+            nr_requests: self.nr_requests,
+            depth: self.depth,
+            max_sectors_kb: self.max_sectors_kb,
+            max_segments: self.max_segments,
+            nomerges: self.nomerges,
         };
-        range("hz", u64::from(self.hz), 24, 10_000)?;
-        range("nomerges", u64::from(self.nomerges), 0, 2)?;
-        range("cpus", u64::from(self.cpus), 1, 1024)?;
-        if let Some(n) = self.nr_requests {
-            range("nr_requests", u64::from(n), 4, 10_240)?;
+        errors.take("", check::queue(&queue));
+        let asked = SchedulerSpec {
+            name: self.scheduler.clone(),
+            version: None,
+            tunables: self.tunables.iter().cloned().collect(),
+        };
+        errors.take("", scheduler::checked(&asked));
+        if !(1..=1024).contains(&self.cpus) {
+            errors.push("cpus", format!("cpus {} is outside 1..=1024", self.cpus));
         }
-        if let Some(n) = self.depth {
-            range("depth", u64::from(n), 1, 65_536)?;
-        }
-        if let Some(n) = self.max_sectors_kb {
-            range("max_sectors_kb", u64::from(n), 4, 32_767)?;
-        }
+        errors.or(())?;
         seekwell_device::footprint(&self.device)?;
-        if let Some(n) = self.max_segments {
-            range("max_segments", u64::from(n), 1, 65_535)?;
-        }
-        tree::check(self)?;
-        let (info, version, _) = self.info()?;
-        let tunables = (info.tunables)(version);
-        for (name, text) in &self.tunables {
-            let known = || {
-                tunables
-                    .iter()
-                    .map(|t| t.name)
-                    .collect::<Vec<_>>()
-                    .join(", ")
-            };
-            let fail = |source| SetupError::Tunable {
-                scheduler: self.scheduler.clone(),
-                source: Box::new(source),
-                known: if tunables.is_empty() {
-                    "none".to_owned()
-                } else {
-                    known()
-                },
-            };
-            match tunables.iter().find(|t| t.name == name) {
-                Some(t) => t.validate(text).map_err(fail)?,
-                None => return Err(fail(StoreError::unknown(name))),
-            }
-        }
-        Ok(())
+        tree::check(self)
     }
 
     /// What to say where the device is of another time than the version that a scheduler's name
@@ -299,7 +247,6 @@ impl Setup {
         let tunable = |source| SetupError::Tunable {
             scheduler: self.scheduler.clone(),
             source: Box::new(source),
-            known: String::new(),
         };
         let mut queue = if era.is_mq() {
             // SATA and SCSI count against a budget of the device; drivers with several queues

@@ -5,6 +5,7 @@
 //! test is the one that the members of an array have, or the guest's own queue.
 
 use crate::setup::{Queue, Setup, SetupError};
+use crate::spec::{SpecErrors, scheduler};
 use seekwell_block::raid::{BitmapOptions, ParityOptions, ReadPolicy, RemapOptions};
 use seekwell_block::{Linear, Mirror, Parity, QueueStats, Remapped, Stripe, VirtualDisk};
 use seekwell_core::{
@@ -12,7 +13,7 @@ use seekwell_core::{
 };
 use seekwell_device::guest::Format;
 use seekwell_device::raid::{self, ArrayParams, Combined, LeafOptions, Level};
-use seekwell_device::{DeviceError, GuestParams, ParamError, Preset, read_preset};
+use seekwell_device::{GuestParams, ParamError, Preset, read_preset};
 
 type AnyDevice = Box<dyn Device + Send>;
 
@@ -213,21 +214,13 @@ fn under(
     let Some(text) = scheduler else {
         return Ok(inner);
     };
-    let mut parts = text.split(':');
-    inner.scheduler = parts.next().unwrap_or_default().trim().to_owned();
-    inner.tunables.clear();
-    for t in parts {
-        let (name, value) = t.split_once('=').ok_or_else(|| {
-            SetupError::Device(DeviceError::Spec {
-                spec: setup.device.clone(),
-                what: format!("scheduler \"{text}\": `{t}` sets nothing"),
-                remedy: "write NAME:tunable=value".to_owned(),
-            })
-        })?;
-        inner
-            .tunables
-            .push((name.trim().to_owned(), value.trim().to_owned()));
-    }
+    let typed = scheduler::typed(text).map_err(|e| {
+        let mut all = SpecErrors::default();
+        all.under(&format!("scheduler \"{text}\" of {}", setup.device), e);
+        all
+    })?;
+    inner.scheduler = typed.spec.versioned();
+    inner.tunables = typed.spec.tunables.into_iter().collect();
     Ok(inner)
 }
 

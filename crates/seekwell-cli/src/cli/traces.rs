@@ -56,6 +56,15 @@ impl From<Stream> for seekwell_trace::Stream {
     }
 }
 
+impl From<Stream> for seekwell::Stream {
+    fn from(s: Stream) -> Self {
+        match s {
+            Stream::Queue => seekwell::Stream::Queue,
+            Stream::Issue => seekwell::Stream::Issue,
+        }
+    }
+}
+
 /// A unit of time.
 #[derive(ValueEnum, Clone, Copy, Debug)]
 pub enum Unit {
@@ -65,6 +74,17 @@ pub enum Unit {
     Us,
     /// Milliseconds.
     Ms,
+}
+
+impl Unit {
+    /// As it is typed.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Unit::Ns => "ns",
+            Unit::Us => "us",
+            Unit::Ms => "ms",
+        }
+    }
 }
 
 impl From<Unit> for seekwell_trace::TimeUnit {

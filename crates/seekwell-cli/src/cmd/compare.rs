@@ -1,14 +1,14 @@
 //! `seekwell compare`: workloads on modelled disks, under several schedulers.
 
-use super::run::{job_file, plan, simulate};
-use crate::cells::{Cells, Group, Job, run_cells};
+use super::run::job_file;
+use crate::cells::{Cells, Group, run_cells};
 use crate::cli::Compare;
 use crate::fail::Failure;
 use crate::out::{Out, columns, note, width};
-use crate::setups::{self, Usual};
+use crate::runs::{Asked, asked, one};
+use crate::setups::{self, Runs, Usual};
 use seekwell_report::unfinished::unfinished;
 use seekwell_report::{compare as report, plot, workload};
-use seekwell_sim::Setup;
 use seekwell_workload::Plan;
 use std::path::Path;
 
@@ -23,22 +23,22 @@ const WORKLOADS: &[&str] = &[
     "fs-mark:files=60",
 ];
 
-fn plans(a: &Compare) -> Result<Vec<Plan>, Failure> {
+fn workloads(a: &Compare) -> Result<Vec<Asked>, Failure> {
     let mut out = Vec::new();
     if a.workload.is_empty() {
         for w in WORKLOADS {
-            out.push(plan(w, &[])?);
+            out.push(asked(w, &[])?);
         }
         return Ok(out);
     }
     for spec in &a.workload {
         // A colon begins parameters, which have commas of their own.
         if spec.contains(':') {
-            out.push(plan(spec, &[])?);
+            out.push(asked(spec, &[])?);
             continue;
         }
         for name in spec.split(',').map(str::trim).filter(|n| !n.is_empty()) {
-            out.push(plan(name, &[])?);
+            out.push(asked(name, &[])?);
         }
     }
     if out.is_empty() {
@@ -63,53 +63,39 @@ pub fn run(a: &Compare, quiet: bool) -> Result<(), Failure> {
     Out::check(output)?;
     let jobs = a.workload.iter().filter_map(|w| job_file(w));
     Out::apart(output, setups::files(&a.bench).chain(jobs))?;
-    let plans = plans(a)?;
+    let (specs, plans): (Vec<_>, Vec<_>) =
+        workloads(a)?.into_iter().map(|w| (w.spec, w.plan)).unzip();
     for w in plans.iter().flat_map(Plan::warnings) {
         note(quiet, w);
     }
     Out::check(a.plot.as_deref())?;
     setups::memory(&a.bench, &USUAL, quiet)?;
-    let groups = setups::of(&a.bench, &USUAL)?;
-    let labels = setups::labels(&a.bench, &USUAL)?;
     // Every device x program x scheduler, in the order of the report.
-    let jobs: Vec<(usize, usize, usize)> = (0..groups.len())
-        .flat_map(|d| (0..plans.len()).map(move |p| (d, p)))
-        .flat_map(|(d, p)| (0..labels.len()).map(move |s| (d, p, s)))
-        .collect();
-    let cells = jobs.iter().map(|&(d, p, s)| Job {
-        label: labels[s].clone(),
-        device: groups[d][s].device.clone(),
-        kind: p,
-    });
-    let cells = run_cells(
-        quiet,
-        setups::threads(&a.bench),
-        cells.collect(),
-        |i, progress| {
-            let (d, p, s) = jobs[i];
-            simulate(&plans[p], &groups[d][s], &a.machine, &labels[s], progress)
-        },
-    )?;
+    let runs = setups::of(&a.bench, &USUAL, &a.machine, &specs)?;
+    let threads = setups::threads(&a.bench);
+    let cells = run_cells(quiet, threads, runs.jobs(), |i, progress| {
+        one(&runs.specs[i], None, progress)
+    })?;
     if let Some(file) = &a.plot {
-        draw(file, &cells, &plans, &groups)?;
+        draw(file, &cells, &plans, &runs)?;
     }
-    for n in setups::time_notes(&a.bench, &groups) {
+    for n in setups::time_notes(&a.bench, &runs) {
         note(quiet, &n);
     }
     let mut out = Out::open(a.output.output.as_deref())?;
     if a.json {
-        out.json(&cells.document("compare", labels.len(), a.series))?;
+        out.json(&cells.document("compare", runs.schedulers, a.series))?;
         out.done()?;
         return cells.outcome();
     }
     let names = names(&plans);
     let mut records = Vec::new();
-    for (d, on_device) in groups.iter().enumerate() {
+    for d in 0..runs.devices {
         let first = d * plans.len();
         let rows: Vec<Group> = (first..first + plans.len())
-            .map(|g| cells.group(g * labels.len()..(g + 1) * labels.len()))
+            .map(|g| cells.group(runs.group(g)))
             .collect();
-        tables(&mut out, a, &plans, &names, &on_device[0].device, &rows)?;
+        tables(&mut out, a, &plans, &names, runs.device(d), &rows)?;
         records.extend(rows.into_iter().flat_map(|g| g.records));
     }
     if !a.details {
@@ -178,16 +164,15 @@ fn tables(
 }
 
 /// The same as a picture.
-fn draw(file: &Path, cells: &Cells, plans: &[Plan], groups: &[Vec<Setup>]) -> Result<(), Failure> {
-    let each = groups[0].len();
+fn draw(file: &Path, cells: &Cells, plans: &[Plan], runs: &Runs) -> Result<(), Failure> {
     let titles: Vec<String> = plans.iter().map(Plan::title).collect();
-    let all: Vec<Group> = (0..groups.len() * plans.len())
-        .map(|g| cells.group(g * each..(g + 1) * each))
+    let all: Vec<Group> = (0..runs.devices * plans.len())
+        .map(|g| cells.group(runs.group(g)))
         .collect();
     let mut devices = Vec::new();
-    for (setups, own) in groups.iter().zip(all.chunks(plans.len())) {
+    for (d, own) in all.chunks(plans.len()).enumerate() {
         let first = own.iter().find_map(Group::any);
-        let heading = first.map_or(setups[0].device.clone(), |r| {
+        let heading = first.map_or(runs.device(d).to_owned(), |r| {
             report::modelled(r, usize::MAX)
         });
         let sides = own.iter().zip(&titles).map(|(g, title)| plot::Side {

@@ -1,114 +1,28 @@
 //! `seekwell run WORKLOAD`: one program, in simulation under several schedulers, or for real.
 
-use crate::cells::{Job, Ran, run_cells};
+use crate::cells::run_cells;
 use crate::cli::Run;
 use crate::fail::Failure;
 use crate::json::document;
 use crate::out::{Out, columns, note, width};
 use crate::progress::Watched;
+use crate::runs::{Asked, asked, one};
 use crate::setups;
 use seekwell_core::result::Record;
-use seekwell_files::read_text;
 use seekwell_host::{InForce, Leftover, Pulse};
 use seekwell_report::unfinished::unfinished;
 use seekwell_report::units::bytes;
 use seekwell_report::{compare, workload as report};
-use seekwell_sim::world::{self, Drive, WorldSetup, run_beside};
-use seekwell_sim::{Progress, Setup};
 use seekwell_workload::Plan;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
-
-/// Largest fio job file read, and each that it includes.
-const JOB_BYTES_MAX: u64 = 1 << 20;
-
-/// What a job file takes from its surroundings: the environment, and files beside it.
-struct Beside<'a>(&'a Path);
-
-impl seekwell_workload::fio::Outside for Beside<'_> {
-    fn variable(&self, name: &str) -> Option<String> {
-        std::env::var(name).ok()
-    }
-    fn include(&self, file: &str) -> Result<String, String> {
-        let path = self.0.parent().unwrap_or(Path::new("")).join(file);
-        read_text(&path, JOB_BYTES_MAX)
-            .map_err(|e| format!("{}: {e}; name a fio job file", path.display()))
-    }
-}
-
-/// The parts of `a=1,b=2`, as behind a workload's colon. A comma that begins no NAME=VALUE belongs
-/// to the value before it.
-fn parts(text: &str) -> Vec<&str> {
-    let all: Vec<&str> = text.split(',').collect();
-    if all.iter().all(|p| p.contains('=')) {
-        all
-    } else {
-        vec![text]
-    }
-}
 
 /// The file behind a workload's name, if it is that of a fio job file.
 pub fn job_file(name: &str) -> Option<&Path> {
     let file = Path::new(name);
     let suffix = file.extension().and_then(|e| e.to_str());
     matches!(suffix, Some("fio" | "ini" | "job")).then_some(file)
-}
-
-/// A workload as it was asked for: a name, or a fio job file.
-pub fn plan(name: &str, params: &[String]) -> Result<Plan, Failure> {
-    if let Some(file) = job_file(name) {
-        if let Some(p) = params.first() {
-            return Err(Failure::input(format!(
-                "--param {p}: a fio job file has its parameters in the file"
-            )));
-        }
-        let text = read_text(file, JOB_BYTES_MAX);
-        let text = text.map_err(|e| Failure::input(format!("{name}: {e}; name a fio job file")))?;
-        let plan = Plan::fio(name, &text, &Beside(file));
-        return plan.map_err(|e| Failure::input(e.to_string()));
-    }
-    let mut given = Vec::new();
-    for p in params.iter().flat_map(|p| parts(p)) {
-        let (k, v) = p.split_once('=').ok_or_else(|| {
-            Failure::input(format!(
-                "--param {p}: write NAME=VALUE, as in --param files=100"
-            ))
-        })?;
-        given.push((k.trim().to_owned(), v.trim().to_owned()));
-    }
-    let plan = Plan::new(name, &given);
-    plan.map_err(|e| Failure::input(e.to_string()))
-}
-
-/// One run in simulation. Beside the record: how it ended early, if it did.
-pub fn simulate(
-    plan: &Plan,
-    setup: &Setup,
-    machine: &str,
-    label: &str,
-    progress: Progress<'_>,
-) -> Result<Ran, Failure> {
-    let fail = |e: String| {
-        Failure::input(format!(
-            "{} under {label} on {}: {e}",
-            plan.name(),
-            setup.device
-        ))
-    };
-    let mut world = WorldSetup::new(setup.clone()).map_err(|e| fail(e.to_string()))?;
-    world
-        .apply(machine)
-        .map_err(|e| Failure::input(format!("--machine: {e}")))?;
-    let mut drive = Drive::open(&world.setup).map_err(|e| fail(e.to_string()))?;
-    let beside = world::Beside {
-        progress: Some(progress),
-        ..world::Beside::default()
-    };
-    let ran = run_beside(plan, &world, &mut drive, beside).map_err(|e| fail(e.to_string()))?;
-    let mut record = ran.record;
-    label.clone_into(&mut record.scheduler.spec);
-    Ok((record, ran.stopped))
 }
 
 /// Runs and prints.
@@ -129,13 +43,14 @@ pub fn run(a: &Run, quiet: bool) -> Result<(), Failure> {
     let Some(workload) = &a.workload else {
         return Ok(());
     };
-    let plan = plan(workload, &a.param)?;
+    let asked = asked(workload, &a.param)?;
+    let plan = &asked.plan;
     for w in plan.warnings() {
         note(quiet, w);
     }
     match &a.dir {
-        Some(dir) => real(a, &plan, dir, quiet),
-        None => simulated(a, &plan, quiet),
+        Some(dir) => real(a, plan, dir, quiet),
+        None => simulated(a, &asked, quiet),
     }
 }
 
@@ -147,39 +62,24 @@ fn early(stopped: &[String]) -> Result<(), Failure> {
     }
 }
 
-fn simulated(a: &Run, plan: &Plan, quiet: bool) -> Result<(), Failure> {
-    setups::memory(&a.bench, &setups::USUAL, quiet)?;
-    let groups = setups::of(&a.bench, &setups::USUAL)?;
-    let labels = setups::labels(&a.bench, &setups::USUAL)?;
-    let jobs: Vec<(usize, usize)> = (0..groups.len())
-        .flat_map(|d| (0..labels.len()).map(move |s| (d, s)))
-        .collect();
-    let cells = jobs.iter().map(|&(d, s)| Job {
-        label: labels[s].clone(),
-        device: groups[d][s].device.clone(),
-        kind: 0,
-    });
-    let cells = run_cells(
-        quiet,
-        setups::threads(&a.bench),
-        cells.collect(),
-        |i, progress| {
-            let (d, s) = jobs[i];
-            simulate(plan, &groups[d][s], &a.machine, &labels[s], progress)
-        },
-    )?;
-    for n in setups::time_notes(&a.bench, &groups) {
-        note(quiet, &n);
-    }
+fn simulated(a: &Run, asked: &Asked, quiet: bool) -> Result<(), Failure> {
+    let (b, plan) = (&a.bench, &asked.plan);
+    setups::memory(b, &setups::USUAL, quiet)?;
+    let workloads = std::slice::from_ref(&asked.spec);
+    let runs = setups::of(b, &setups::USUAL, &a.machine, workloads)?;
+    let jobs = runs.jobs();
+    let cells = run_cells(quiet, setups::threads(b), jobs, |i, progress| {
+        one(&runs.specs[i], None, progress)
+    })?;
     let mut out = Out::open(a.output.output.as_deref())?;
     if a.json {
-        out.json(&cells.document("run", labels.len(), a.series))?;
+        out.json(&cells.document("run", runs.schedulers, a.series))?;
         out.done()?;
         return cells.outcome();
     }
     let mut records = Vec::new();
-    for d in 0..groups.len() {
-        let group = cells.group(d * labels.len()..(d + 1) * labels.len());
+    for d in 0..runs.devices {
+        let group = cells.group(runs.group(d));
         if let Some(r) = group.any() {
             out.text(&compare::modelled(r, width()))?;
         }

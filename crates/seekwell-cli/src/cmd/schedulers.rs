@@ -1,9 +1,9 @@
 //! `seekwell schedulers [NAME]`
 
-use crate::choose::{self, Chosen};
 use crate::cli::Schedulers;
 use crate::fail::Failure;
 use crate::out::{Out, width};
+use seekwell::words::{Found, named};
 use seekwell_core::Rule;
 use seekwell_report::catalog;
 use seekwell_sched::registry;
@@ -13,7 +13,7 @@ fn rule_json(r: &Rule) -> Value {
     json!({ "id": r.id, "kernel": r.kernel, "says": r.says })
 }
 
-fn as_json(c: &Chosen) -> Value {
+fn as_json(c: &Found) -> Value {
     let s = c.info;
     let tunables = (s.tunables)(c.version).iter().map(|t| {
         json!({
@@ -36,9 +36,13 @@ fn as_json(c: &Chosen) -> Value {
     })
 }
 
+fn scheduler(name: &str) -> Result<Found, Failure> {
+    named(name).map_err(|e| Failure::words("", &e))
+}
+
 /// Lists them, or tells all about one.
 pub fn run(a: &Schedulers) -> Result<(), Failure> {
-    let chosen = a.name.as_deref().map(choose::scheduler).transpose()?;
+    let chosen = a.name.as_deref().map(scheduler).transpose()?;
     let mut out = Out::open(a.output.output.as_deref())?;
     match chosen {
         Some(c) if a.json => out.json(&as_json(&c))?,
@@ -47,7 +51,7 @@ pub fn run(a: &Schedulers) -> Result<(), Failure> {
         None if a.json => {
             let all: Result<Vec<_>, _> = registry()
                 .iter()
-                .map(|s| choose::scheduler(s.name).map(|c| as_json(&c)))
+                .map(|s| scheduler(s.name).map(|c| as_json(&c)))
                 .collect();
             out.json(&Value::from(all?))?;
         }

@@ -42,7 +42,7 @@ fn every_machine_option_has_its_range() {
         ("limit=99999999999", "a number of seconds, 1..=1000000000"),
         ("barriers=2", "yes or no"),
         ("fs=btrfs", "ext3 or ext4"),
-        ("without=everything", "one of plugging"),
+        ("without=everything", "there are plugging"),
     ] {
         let args = [
             "compare",

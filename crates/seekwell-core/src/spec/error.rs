@@ -1,5 +1,6 @@
 //! What is wrong with a specification: all of it at once, each with its field and a remedy.
 
+use crate::suggest;
 use std::fmt;
 
 /// One fault.
@@ -7,9 +8,9 @@ use std::fmt;
 pub struct SpecError {
     /// The field, from the top: `scheduler.tunables.fifo_batch`, `machine.cores`.
     pub field: String,
-    /// The fault, and the remedy where it is not the nearest word.
+    /// The fault and the remedy.
     pub what: String,
-    /// The word that was probably meant.
+    /// The word that was probably meant, for programs: the remedy names it.
     pub nearest: Option<String>,
 }
 
@@ -18,11 +19,7 @@ impl fmt::Display for SpecError {
         if !self.field.is_empty() {
             write!(f, "{}: ", self.field)?;
         }
-        f.write_str(&self.what)?;
-        match &self.nearest {
-            Some(word) => write!(f, "; did you mean {word}?"),
-            None => Ok(()),
-        }
+        f.write_str(&self.what)
     }
 }
 
@@ -36,20 +33,30 @@ impl SpecErrors {
     /// One fault.
     pub fn one(field: impl Into<String>, what: impl Into<String>) -> Self {
         let mut all = SpecErrors::default();
-        all.push(field, what, None);
+        all.push(field, what);
         all
     }
     /// Adds a fault.
-    pub fn push(
-        &mut self,
-        field: impl Into<String>,
-        what: impl Into<String>,
-        nearest: Option<String>,
-    ) {
+    pub fn push(&mut self, field: impl Into<String>, what: impl Into<String>) {
         self.0.push(SpecError {
             field: field.into(),
             what: what.into(),
-            nearest,
+            nearest: None,
+        });
+    }
+    /// Adds a word that is none of the known ones: `what` says so, and what may have been meant, or
+    /// all there is, is added.
+    pub fn unknown(&mut self, field: impl Into<String>, what: &str, word: &str, known: &[&str]) {
+        let near = suggest::nearest(word, known.iter().copied(), &[]);
+        let remedy = match suggest::question(&near) {
+            Some(question) => question,
+            None if known.is_empty() => "there are none".to_owned(),
+            None => format!("there are {}", known.join(", ")),
+        };
+        self.0.push(SpecError {
+            field: field.into(),
+            what: format!("{what}; {remedy}"),
+            nearest: near.first().map(|n| (*n).to_owned()),
         });
     }
     /// Adds those of a part, whose fields stand under `prefix`.

@@ -5,6 +5,10 @@ use std::collections::BTreeSet;
 
 /// Least memory of a modelled machine, bytes.
 pub const MIN_MEMORY_BYTES: u64 = 16 << 20;
+/// Largest memory and cache, bytes: 4 TiB, 2^30 pages.
+pub const MAX_MEMORY_BYTES: u64 = 4 << 40;
+/// Longest mean run of an aged file system, blocks: no run is longer than a group.
+pub const MAX_AGED_RUN_BLOCKS: u32 = 32_768;
 /// Least page cache, bytes.
 pub const MIN_CACHE_BYTES: u64 = 1 << 20;
 
@@ -19,10 +23,10 @@ pub struct MachineSpec {
     /// Cores, 1 to 1024.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cores: Option<u16>,
-    /// Memory, bytes; at least [`MIN_MEMORY_BYTES`].
+    /// Memory, bytes; [`MIN_MEMORY_BYTES`] to [`MAX_MEMORY_BYTES`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory_bytes: Option<u64>,
-    /// Page cache, bytes, at least [`MIN_CACHE_BYTES`]; absent: what the memory leaves.
+    /// Page cache, bytes, [`MIN_CACHE_BYTES`] to [`MAX_MEMORY_BYTES`]; absent: what the memory leaves.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cache_bytes: Option<u64>,
     /// File system: ext3 or ext4.
@@ -31,7 +35,8 @@ pub struct MachineSpec {
     /// Mounted with barriers (flushes).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub barriers: Option<bool>,
-    /// Blocks of files lie scattered: mean length of a run, blocks; 0: a fresh file system.
+    /// Blocks of files lie scattered: mean length of a run, blocks, at most
+    /// [`MAX_AGED_RUN_BLOCKS`]; 0: a fresh file system.
     #[serde(default)]
     pub aged_run_blocks: u32,
     /// queue/read_ahead_kb, 0 to 65,536; absent: the kernel's default.

@@ -12,16 +12,19 @@
 mod canonical;
 mod error;
 mod machine;
-mod nearest;
 mod read;
 
 pub use canonical::content_hash;
 pub use error::{SpecError, SpecErrors};
-pub use machine::{MIN_CACHE_BYTES, MIN_MEMORY_BYTES, MachineSpec};
-pub use nearest::nearest;
+pub use machine::{
+    MAX_AGED_RUN_BLOCKS, MAX_MEMORY_BYTES, MIN_CACHE_BYTES, MIN_MEMORY_BYTES, MachineSpec,
+};
 
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Longest limit of a run, seconds: 31 years.
+pub const MAX_LIMIT_S: u64 = 1_000_000_000;
 
 /// Version of this layout; raised when a field changes its meaning.
 pub const SPEC_VERSION: u32 = 1;
@@ -78,7 +81,7 @@ pub struct RunSpec {
     /// Which repetition, from 0; it runs with [`RunSpec::run_seed`].
     #[serde(default)]
     pub repeat: u32,
-    /// Stop after so much time of the run's own clock, seconds.
+    /// Stop after so much time of the run's own clock, seconds, at most [`MAX_LIMIT_S`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit_s: Option<u64>,
     /// What tables call it; decides nothing and is not hashed.
@@ -144,6 +147,10 @@ pub struct QueueSpec {
     /// queue/max_sectors_kb, 4 to 32,767; absent: the kernel's default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_sectors_kb: Option<u32>,
+    /// queue/max_segments, entries of the driver's scatter list, 1 to 65,535; absent: the usual
+    /// driver's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_segments: Option<u32>,
     /// queue/nomerges, 0 to 2.
     #[serde(default)]
     pub nomerges: u8,
@@ -160,6 +167,7 @@ impl Default for QueueSpec {
             nr_requests: None,
             depth: None,
             max_sectors_kb: None,
+            max_segments: None,
             nomerges: 0,
         }
     }
@@ -211,9 +219,21 @@ pub enum WorkloadSpec {
         /// Which event of a block trace is replayed.
         #[serde(default)]
         stream: Stream,
-        /// Only records of this device, by its number in the trace.
+        /// Only records of this device (`8,16`) or volume, as the trace names it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        device: Option<u32>,
+        volume: Option<String>,
+        /// Only records from so long after the first one on, ns; times then count from here.
+        #[serde(default)]
+        from_ns: u64,
+        /// Only records before so long after the first one, ns.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        until_ns: Option<u64>,
+        /// Only records of these processes; empty: of all.
+        #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+        pids: BTreeSet<u32>,
+        /// Unit of response times that the format does not tell: ns, us or ms.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        response_unit: Option<String>,
         /// A trace that was cut off ends with a warning, not an error.
         #[serde(default)]
         allow_truncated: bool,

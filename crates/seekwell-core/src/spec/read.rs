@@ -1,6 +1,5 @@
 //! Reading a specification: every field nobody knows, and every value of the wrong kind, at once.
 
-use super::nearest::nearest;
 use super::{
     DeviceSpec, MachineSpec, QueueSpec, RunSpec, SPEC_VERSION, SchedulerSpec, SpecErrors,
     WorkloadSpec,
@@ -30,7 +29,7 @@ const FIELDS: &[(&str, &[&str])] = &[
     ("scheduler", &["name", "version", "tunables"]),
     (
         "queue",
-        &["hz", "nr_requests", "depth", "max_sectors_kb", "nomerges"],
+        &["hz", "nr_requests", "depth", "max_sectors_kb", "max_segments", "nomerges"],
     ),
     (
         "machine",
@@ -63,7 +62,11 @@ const WORKLOADS: &[(&str, &[&str])] = &[
             "fit",
             "limit",
             "stream",
-            "device",
+            "volume",
+            "from_ns",
+            "until_ns",
+            "pids",
+            "response_unit",
             "allow_truncated",
         ],
     ),
@@ -81,12 +84,7 @@ fn unknown(part: &str, map: &mut Map<String, Value>, known: &[&str], errors: &mu
             "" => name.clone(),
             part => format!("{part}.{name}"),
         };
-        let near = nearest(&name, known.iter().copied()).map(str::to_owned);
-        let what = match near {
-            Some(_) => "there is no such field".to_owned(),
-            None => format!("there is no such field; there are {}", known.join(", ")),
-        };
-        errors.push(field, what, near);
+        errors.unknown(field, "there is no such field", &name, known);
     }
 }
 
@@ -108,7 +106,7 @@ fn part<T: DeserializeOwned>(path: &str, value: Value, errors: &mut SpecErrors) 
     match serde_json::from_value(value) {
         Ok(v) => Some(v),
         Err(e) => {
-            errors.push(path, e.to_string(), None);
+            errors.push(path, e.to_string());
             None
         }
     }
@@ -185,7 +183,7 @@ impl RunSpec {
         let mut required = |path: &str, e: &mut SpecErrors| match top.remove(path) {
             Some(v) => Some(table(path, v, e)),
             None => {
-                e.push(path, "is missing", None);
+                e.push(path, "is missing");
                 None
             }
         };

@@ -25,6 +25,7 @@ fn full(workload: WorkloadSpec) -> RunSpec {
             nr_requests: Some(64),
             depth: Some(8),
             max_sectors_kb: Some(512),
+            max_segments: Some(168),
             nomerges: 2,
         },
         machine: Some(MachineSpec {
@@ -65,7 +66,11 @@ fn workloads() -> [WorkloadSpec; 3] {
             fit: Fit::Wrap,
             limit: Some(9),
             stream: Stream::Issue,
-            device: Some(8),
+            volume: Some("8,16".into()),
+            from_ns: 5,
+            until_ns: Some(7),
+            pids: [1, 2].into(),
+            response_unit: Some("us".into()),
             allow_truncated: true,
         },
     ]
@@ -178,12 +183,12 @@ fn every_fault_is_told_at_once_with_the_nearest_word() {
     });
     let said = RunSpec::from_value(bad).expect_err("faults").to_string();
     for words in [
-        "schedular: there is no such field; did you mean scheduler?",
+        "schedular: there is no such field; did you mean `scheduler`?",
         "device.path: there is no such field; there are spec, files",
-        "scheduler.tunabels: there is no such field; did you mean tunables?",
+        "scheduler.tunabels: there is no such field; did you mean `tunables`?",
         "queue: invalid type: string \"fast\", expected u32",
-        "machine.core: there is no such field; did you mean cores?",
-        "workload.nam: there is no such field; did you mean name?",
+        "machine.core: there is no such field; did you mean `cores`?",
+        "workload.nam: there is no such field; did you mean `name`?",
         "seed: invalid value: integer `-1`, expected u64",
     ] {
         assert!(said.lines().any(|l| l == words), "{words}\n--\n{said}");

@@ -6,7 +6,7 @@ use seekwell_block::QueueStats;
 use seekwell_core::result::{Direction, ProcessShare, Record};
 use seekwell_core::{
     Accept, Bio, BioDone, BioId, BioSink, Command, Control, Device, DeviceFacts, DeviceStats, Done,
-    Event, Instant, Nanos, Sector, Sectors, TaskId,
+    Instant, Nanos, Sector, Sectors, TaskId,
 };
 use seekwell_device::Constant;
 use std::cell::RefCell;
@@ -256,8 +256,7 @@ struct Counters {
     area: u128,
 }
 
-/// Sees every event of a run's block layer.
-pub type Watch = Box<dyn FnMut(&Event)>;
+pub use crate::told::Watch;
 
 /// The kernel's end of the meter; the run keeps the other.
 #[derive(Clone)]

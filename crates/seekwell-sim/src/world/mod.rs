@@ -20,7 +20,7 @@ mod tests;
 
 pub use disk::{Drive, Watch};
 pub use machine::SimMachine;
-pub use options::{OptionError, WorldSetup};
+pub use options::WorldSetup;
 
 use crate::drive::Progress;
 use crate::setup::{Setup, SetupError};

@@ -184,7 +184,7 @@ fn a_limit_and_the_end_of_the_first_task_stop_the_rest() {
             m.sleep(Nanos::from_ms(1)).await.doing(|| "sleep")?;
         }
     };
-    w.set("limit", "2").expect("good");
+    w.apply("limit=2").expect("good");
     let ran = run(&w, endless);
     assert_eq!(
         ran.stopped.as_deref(),
@@ -205,7 +205,7 @@ fn a_limit_and_the_end_of_the_first_task_stop_the_rest() {
 fn cores_are_shared() {
     let mut w = world(FAST, "noop");
     let mut took = |cores: &str| {
-        w.set("cores", cores).expect("good");
+        w.apply(&format!("cores={cores}")).expect("good");
         let ran = run(&w, async |mut m: SimMachine| {
             let mut joins = Vec::new();
             for k in 0..4 {

@@ -2,11 +2,11 @@
 
 mod json;
 
-use crate::choose;
 use crate::cli::Explain;
 use crate::fail::Failure;
 use crate::out::{Out, note, width};
 use crate::progress::Progress;
+use seekwell::words::{assignment, named};
 use seekwell_report::{explain as report, plot};
 use seekwell_sim::cases::agree::{Beside, Tally, beside};
 use seekwell_sim::cases::format::CsvOptions;
@@ -83,7 +83,7 @@ fn run_case(case: &Case, steps: bool, with_null_models: bool) -> Result<Done, Ca
 fn select(a: &Explain) -> Result<Vec<Case>, Failure> {
     let mut csv = CsvOptions::default();
     if let Some(s) = &a.scheduler {
-        choose::scheduler(s)?;
+        named(s).map_err(|e| Failure::words("", &e))?;
         csv.elevator.clone_from(s);
     }
     let mut all = read_cases(&a.file, &csv)?;
@@ -116,9 +116,10 @@ fn select(a: &Explain) -> Result<Vec<Case>, Failure> {
         if let Some(us) = a.service_us {
             case.device.service_us = us;
         }
-        let chosen = choose::scheduler(&case.elevator)?;
+        let chosen = named(&case.elevator).map_err(|e| Failure::words("", &e))?;
         for t in &a.tunable {
-            let (name, value) = choose::tunable(&chosen, t)?;
+            let set = assignment(&chosen, t);
+            let (name, value) = set.map_err(|e| Failure::words("", &e))?;
             case.tunables.insert(name, Value::from(value));
         }
     }

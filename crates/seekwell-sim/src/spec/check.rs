@@ -1,0 +1,111 @@
+//! Everything that is wrong with a specification, at once; and everything it leaves to defaults.
+
+use super::{
+    QueueSpec, RunSpec, SpecErrors, Substrate, WorkloadSpec, machine, run, scheduler, words,
+    workload,
+};
+use seekwell_core::spec::{MAX_LIMIT_S, SPEC_VERSION};
+use seekwell_device::{describe, files_of, with_files};
+
+/// Settings of the queue within their ranges?
+///
+/// # Errors
+/// All that are not.
+pub fn queue(q: &QueueSpec) -> Result<(), SpecErrors> {
+    let mut errors = SpecErrors::default();
+    let some = |n: Option<u32>| n.map(u64::from);
+    for (name, value, min, max) in [
+        ("hz", Some(q.hz.into()), 24, 10_000),
+        ("nr_requests", some(q.nr_requests), 4, 10_240),
+        ("depth", some(q.depth), 1, 65_536),
+        ("max_sectors_kb", some(q.max_sectors_kb), 4, 32_767),
+        ("max_segments", some(q.max_segments), 1, 65_535),
+        ("nomerges", Some(q.nomerges.into()), 0, 2),
+    ] {
+        if let Some(value) = value.filter(|v| !(min..=max).contains(v)) {
+            let what = format!("{name} {value} is outside {min}..={max}");
+            errors.push(name, what);
+        }
+    }
+    errors.or(())
+}
+
+/// The same run with everything stated that has a default, so that the same run has the same bytes
+/// and the same hash.
+///
+/// # Errors
+/// Everything that is wrong with it, each with its field.
+pub fn checked(spec: &RunSpec) -> Result<RunSpec, SpecErrors> {
+    let mut errors = SpecErrors::default();
+    let mut whole = spec.clone();
+    if spec.version != SPEC_VERSION {
+        let what = format!("this Seekwell runs version {SPEC_VERSION}");
+        errors.push("version", what);
+    }
+    if spec.substrate != Substrate::Sim {
+        let name = spec.substrate.name();
+        let what = format!("`{name}` is not simulated: only sim is run here");
+        errors.push("substrate", what);
+    }
+    errors.take("queue", queue(&spec.queue));
+    if let Some(s) = spec.limit_s.filter(|s| !(1..=MAX_LIMIT_S).contains(s)) {
+        errors.push("limit_s", format!("{s} is outside 1..={MAX_LIMIT_S}"));
+    }
+    whole.device.spec = spec.device.spec.trim().to_owned();
+    let device = with_files(&spec.device.files, || {
+        describe(&whole.device.spec)?;
+        files_of(&whole.device.spec)
+    });
+    let device = errors.take("device", device.map_err(|e| words::fault(&e)));
+    let device_good = device.is_some();
+    whole.device.files = device.unwrap_or_default();
+    let found = errors.take("scheduler", scheduler::checked(&spec.scheduler));
+    if let Some((_, s)) = &found {
+        whole.scheduler = s.clone();
+    }
+    if let Some(w) = errors.take("workload", workload::checked(&spec.workload)) {
+        whole.workload = w;
+    }
+    whole.machine = match (&spec.workload, &spec.machine) {
+        (WorkloadSpec::Trace { .. }, None) => None,
+        (WorkloadSpec::Trace { .. }, Some(_)) => {
+            let what = "a trace was recorded below a machine, and runs on none";
+            errors.push("machine", what);
+            None
+        }
+        (_, m) => {
+            let m = m.clone().unwrap_or_default();
+            let era = found.as_ref().map(|f| f.0.era);
+            let config = machine::config(&m, era.unwrap_or(seekwell_core::Era::Mq), 0);
+            let config = errors.take("machine", config);
+            config.map(|c| machine::stated(&m, &c))
+        }
+    };
+    // Members of arrays and hosts of guests have schedulers, too.
+    if device_good && errors.0.is_empty() {
+        let below = with_files(&whole.device.files, || run::setup(&whole).validate());
+        let below = below.map_err(|e| SpecErrors::one("", e.to_string()));
+        errors.take("device", below);
+    }
+    errors.or(whole)
+}
+
+/// Runs of one device that are compared with each other get the same largest request where nobody
+/// asked for one; see [`crate::Setup::align_requests`].
+///
+/// # Errors
+/// What is wrong with the device or a scheduler.
+pub fn aligned(group: &mut [RunSpec]) -> Result<(), SpecErrors> {
+    let Some(first) = group.first() else {
+        return Ok(());
+    };
+    let files = first.device.files.clone();
+    let mut setups: Vec<crate::Setup> = group.iter().map(run::setup).collect();
+    let done = with_files(&files, || crate::Setup::align_requests(&mut setups));
+    done.map_err(|e| SpecErrors::one("device", e.to_string()))?;
+    for (spec, setup) in group.iter_mut().zip(setups) {
+        spec.queue.max_sectors_kb = setup.max_sectors_kb;
+        spec.queue.max_segments = setup.max_segments;
+    }
+    Ok(())
+}

@@ -1,0 +1,194 @@
+//! A specification runs on virtual time.
+
+use super::workload::STREAM;
+use super::{Fit, RunSpec, SpecErrors, WorkloadSpec, checked, machine, scheduler, workload};
+use crate::drive::Progress;
+use crate::replay::{ReplayError, ReplayOptions, replay_watched};
+use crate::setup::Setup;
+use crate::world::{Beside, Drive, Watch, WorldError, WorldSetup, run_beside};
+use seekwell_core::Nanos;
+use seekwell_core::result::{Early, Record};
+use seekwell_core::spec::content_hash;
+use seekwell_device::with_files;
+use seekwell_trace::Reader;
+use std::fs::File;
+use std::path::Path;
+use thiserror::Error;
+
+/// What somebody wants to see of a run, or to say to it, while it goes on.
+#[derive(Default)]
+pub struct Hooks<'a> {
+    /// Told how far the run is; false ends it, with what was measured until then.
+    pub progress: Option<Progress<'a>>,
+    /// Sees every event of the block layer, in order of time.
+    pub events: Option<Watch>,
+    /// The trace, open already: it is taken to be the one that is meant.
+    pub trace: Option<Reader>,
+    /// The trace was held against its hash already.
+    pub trace_is_known: bool,
+}
+
+/// Why a run gave no record.
+#[derive(Error, Debug)]
+pub enum RunFailure {
+    /// The specification.
+    #[error(transparent)]
+    Spec(#[from] SpecErrors),
+    /// The run of a program.
+    #[error(transparent)]
+    World(#[from] WorldError),
+    /// The replay of a trace.
+    #[error(transparent)]
+    Replay(#[from] ReplayError),
+}
+
+/// What a specification puts below the kernel.
+pub fn setup(spec: &RunSpec) -> Setup {
+    let s = &spec.scheduler;
+    let tunables = s.tunables.iter().map(|(k, v)| (k.clone(), v.clone()));
+    Setup {
+        device: spec.device.spec.clone(),
+        scheduler: s.versioned(),
+        tunables: tunables.collect(),
+        hz: spec.queue.hz,
+        seed: spec.run_seed(),
+        nr_requests: spec.queue.nr_requests,
+        depth: spec.queue.depth,
+        max_sectors_kb: spec.queue.max_sectors_kb,
+        max_segments: spec.queue.max_segments,
+        nomerges: spec.queue.nomerges,
+    }
+}
+
+/// The world of a specification that was checked: what is below, and the machine above.
+///
+/// # Errors
+/// What a checked one cannot have.
+pub fn world(spec: &RunSpec) -> Result<WorldSetup, SpecErrors> {
+    let era = scheduler::named(&spec.scheduler.versioned())?.era;
+    let m = spec.machine.clone().unwrap_or_default();
+    Ok(WorldSetup {
+        setup: setup(spec),
+        config: machine::config(&m, era, spec.run_seed())?,
+        limit: spec.limit_s.map(Nanos::from_secs),
+    })
+}
+
+/// Runs a specification, which is checked before. The record embeds it with everything stated.
+///
+/// # Errors
+/// Everything that is wrong with it; or why the run is worth nothing. A run that ended early is no
+/// error: its record says so.
+pub fn run(spec: &RunSpec, hooks: Hooks<'_>) -> Result<Record, RunFailure> {
+    let spec = checked(spec)?;
+    let files = spec.device.files.clone();
+    with_files(&files, move || run_checked(spec, hooks))
+}
+
+fn run_checked(spec: RunSpec, hooks: Hooks<'_>) -> Result<Record, RunFailure> {
+    let (mut record, early) = match &spec.workload {
+        WorkloadSpec::Trace { .. } => replayed(&spec, hooks)?,
+        _ => programmed(&spec, hooks)?,
+    };
+    record.early = early;
+    record.scheduler.spec = spec.scheduler_label();
+    record.spec_hash = spec.hash();
+    record.spec = Some(spec);
+    Ok(record)
+}
+
+/// A run that did not come to its end was over when its record is.
+fn early(why: String, record: &Record) -> Early {
+    Early {
+        why,
+        at_ns: record.duration_ns,
+    }
+}
+
+type Ended = (Record, Option<Early>);
+
+fn programmed(spec: &RunSpec, hooks: Hooks<'_>) -> Result<Ended, RunFailure> {
+    let Some(plan) = workload::plan(&spec.workload)? else {
+        return Err(SpecErrors::one("workload", "is no program").into());
+    };
+    let world = world(spec)?;
+    let mut drive = Drive::open(&world.setup).map_err(WorldError::from)?;
+    let beside = Beside {
+        watch: hooks.events,
+        progress: hooks.progress,
+    };
+    let ran = run_beside(&plan, &world, &mut drive, beside)?;
+    let early = ran.stopped.map(|why| early(why, &ran.record));
+    Ok((ran.record, early))
+}
+
+fn replayed(spec: &RunSpec, hooks: Hooks<'_>) -> Result<Ended, RunFailure> {
+    let (
+        WorkloadSpec::Trace {
+            file,
+            sha256,
+            fit,
+            limit,
+            ..
+        },
+        Some(how),
+    ) = (&spec.workload, workload::reading(&spec.workload)?)
+    else {
+        return Err(SpecErrors::one("workload", "is no trace").into());
+    };
+    let reader = match hooks.trace {
+        Some(reader) => reader,
+        None => {
+            let path = Path::new(file);
+            if !hooks.trace_is_known {
+                known_trace(path, sha256)?;
+            }
+            let reader = seekwell_trace::open(path, how.format, &how.options);
+            reader.map_err(ReplayError::from)?
+        }
+    };
+    let options = ReplayOptions {
+        mode: how.mode,
+        fit: match fit {
+            Fit::Strict => crate::Fit::Strict,
+            Fit::Wrap => crate::Fit::Wrap,
+        },
+        limit: *limit,
+    };
+    let mut unheard = |_, _| true;
+    let progress: Progress<'_> = match hooks.progress {
+        Some(p) => p,
+        None => &mut unheard,
+    };
+    let ran = replay_watched(&setup(spec), reader, &options, progress, hooks.events);
+    let why = ran.as_ref().err().map(ToString::to_string);
+    match ran {
+        Ok(record) => Ok((record, None)),
+        Err(ReplayError::Stopped(record)) => {
+            let early = early(why.unwrap_or_default(), &record);
+            Ok((*record, Some(early)))
+        }
+        Err(e) => Err(e.into()),
+    }
+}
+
+/// Is the file the one that the specification means?
+///
+/// # Errors
+/// It cannot be read, or is another one.
+pub fn known_trace(path: &Path, sha256: &str) -> Result<(), SpecErrors> {
+    let bad = |what: String| SpecErrors::one("workload.file", what);
+    if path == Path::new(STREAM) {
+        let what = "was read from a stream, which is over: name the trace's file";
+        return Err(bad(what.to_owned()));
+    }
+    let own = File::open(path).and_then(content_hash);
+    let own = own.map_err(|e| bad(format!("{}: {e}", path.display())))?;
+    if own == sha256 {
+        return Ok(());
+    }
+    Err(bad(format!(
+        "{} is not the trace that is meant: its SHA-256 is {own}, not {sha256}",
+        path.display()
+    )))
+}

@@ -1,0 +1,231 @@
+//! Schedulers and tunables: `NAME[-VERSION][:TUNABLE=VALUE]...`, lists of them, and
+//! `[SCHEDULER.]TUNABLE=VALUE` for all that have it.
+
+use super::{SchedulerSpec, SpecErrors};
+use seekwell_core::{Era, suggest};
+use seekwell_sched::{
+    Kind, Layer, SchedulerInfo, Tunable, find, registry, unknown_scheduler, unknown_tunable,
+};
+
+/// A scheduler of the registry, in one of its versions.
+#[derive(Clone, Copy)]
+pub struct Found {
+    /// Its line in the registry.
+    pub info: &'static SchedulerInfo,
+    /// One of its versions.
+    pub version: &'static str,
+    /// Kernel generation of it.
+    pub era: Era,
+}
+
+impl Found {
+    fn tunables(&self) -> &'static [Tunable] {
+        (self.info.tunables)(self.version)
+    }
+}
+
+/// A scheduler of a list, with what was typed for it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Typed {
+    /// As typed, for tables.
+    pub text: String,
+    /// What was meant.
+    pub spec: SchedulerSpec,
+}
+
+/// Finds `NAME` or `NAME-VERSION`.
+///
+/// # Errors
+/// A known name with an unknown version gets the versions, anything else the names.
+pub fn named(name: &str) -> Result<Found, SpecErrors> {
+    if let Some((info, version, era)) = find(name) {
+        return Ok(Found { info, version, era });
+    }
+    let remedy = unknown_scheduler(name);
+    let what = format!("no scheduler is called `{name}`; {remedy}");
+    Err(SpecErrors::one("", what))
+}
+
+/// The value of a tunable as it is written to sysfs: checked, numbers without ornament.
+fn value(of: &Found, t: &Tunable, text: &str) -> Result<String, SpecErrors> {
+    let text = text.trim();
+    t.validate(text).map_err(|e| {
+        let what = format!(
+            "{e}; `seekwell schedulers {}` tells its range",
+            of.info.name
+        );
+        SpecErrors::one("", what)
+    })?;
+    Ok(match (t.kind, text.parse::<i128>()) {
+        (Kind::Text | Kind::ReadOnly, _) | (_, Err(_)) => text.to_owned(),
+        (_, Ok(n)) => n.to_string(),
+    })
+}
+
+/// Checks a tunable of a scheduler.
+///
+/// # Errors
+/// No such tunable, or a value out of its range.
+pub fn tunable(of: &Found, name: &str, text: &str) -> Result<String, SpecErrors> {
+    let all = of.tunables();
+    match all.iter().find(|t| t.name == name) {
+        Some(t) => value(of, t, text),
+        None => {
+            let (who, remedy) = (of.info.name, unknown_tunable(name, all));
+            let what = format!("{who} has no tunable `{name}`; {remedy}");
+            Err(SpecErrors::one("", what))
+        }
+    }
+}
+
+/// A scheduler with everything stated, or all that is wrong with it.
+///
+/// # Errors
+/// Name, version, tunables.
+pub fn checked(spec: &SchedulerSpec) -> Result<(Found, SchedulerSpec), SpecErrors> {
+    let mut errors = SpecErrors::default();
+    let Some(found) = errors.take("name", named(&spec.versioned())) else {
+        return Err(errors);
+    };
+    let mut whole = SchedulerSpec {
+        name: found.info.name.to_owned(),
+        version: Some(found.version.to_owned()),
+        ..SchedulerSpec::default()
+    };
+    for (name, text) in &spec.tunables {
+        if let Some(value) = errors.take(&format!("tunables.{name}"), tunable(&found, name, text)) {
+            whole.tunables.insert(name.clone(), value);
+        }
+    }
+    errors.or((found, whole))
+}
+
+/// Reads `NAME=VALUE`; the name may have the scheduler's before it, with a dot.
+///
+/// # Errors
+/// No `=`, no such tunable, or a value out of its range.
+pub fn assignment(of: &Found, text: &str) -> Result<(String, String), SpecErrors> {
+    let Some((name, value)) = text.split_once('=') else {
+        return Err(SpecErrors::one(
+            "",
+            format!("tunable `{text}`: write NAME=VALUE, for instance fifo_batch=1"),
+        ));
+    };
+    let name = name.trim();
+    let own = name.strip_prefix(of.info.name);
+    let name = own.and_then(|n| n.strip_prefix('.')).unwrap_or(name);
+    Ok((name.to_owned(), tunable(of, name, value)?))
+}
+
+/// Reads `NAME[-VERSION][:TUNABLE=VALUE]...`.
+///
+/// # Errors
+/// All that is wrong with it.
+pub fn typed(text: &str) -> Result<Typed, SpecErrors> {
+    let mut parts = text.split(':');
+    let name = parts.next().unwrap_or_default().trim();
+    let found = named(name)?;
+    let mut errors = SpecErrors::default();
+    let mut spec = SchedulerSpec {
+        name: found.info.name.to_owned(),
+        version: Some(found.version.to_owned()),
+        ..SchedulerSpec::default()
+    };
+    for part in parts {
+        if let Some((name, value)) = errors.take("", assignment(&found, part)) {
+            spec.tunables.insert(name, value);
+        }
+    }
+    errors.or(Typed {
+        text: text.trim().to_owned(),
+        spec,
+    })
+}
+
+/// Reads a list with commas: `all`, `single-queue`, `blk-mq`, or schedulers as [`typed`] reads
+/// them.
+///
+/// # Errors
+/// All that is wrong with all of them.
+pub fn list(text: &str) -> Result<Vec<Typed>, SpecErrors> {
+    let mut errors = SpecErrors::default();
+    let mut out: Vec<Typed> = Vec::new();
+    let mut any = false;
+    for part in text.split(',').map(str::trim).filter(|p| !p.is_empty()) {
+        any = true;
+        let of = |layer: Option<Layer>| {
+            let all = registry()
+                .iter()
+                .filter(|s| layer.is_none_or(|l| s.layer == l));
+            all.map(|s| s.name).collect()
+        };
+        let names: Vec<&str> = match part {
+            "all" => of(None),
+            "single-queue" => of(Some(Layer::Legacy)),
+            "blk-mq" => of(Some(Layer::Mq)),
+            one => vec![one],
+        };
+        for name in names {
+            if out.iter().all(|t| t.text != name) {
+                out.extend(errors.take("", typed(name)));
+            }
+        }
+    }
+    if !any {
+        errors.push("", "no scheduler is named: name at least one, or all");
+    }
+    errors.or(out)
+}
+
+/// Gives `[SCHEDULER.]NAME=VALUE` to every scheduler it means.
+///
+/// # Errors
+/// A value out of range, or a name that none of them has.
+pub fn spread(text: &str, all: &mut [Typed]) -> Result<(), SpecErrors> {
+    let (left, right) = match text.split_once('=') {
+        Some((name, value)) => (name.trim(), Some(value)),
+        None => (text.trim(), None),
+    };
+    let (whose, name) = match left.rsplit_once('.') {
+        Some((s, n)) => (Some(s), n),
+        None => (None, left),
+    };
+    let bare = right.map_or(name.to_owned(), |v| format!("{name}={v}"));
+    let mut taken = false;
+    for t in all.iter_mut() {
+        let found = named(&t.spec.versioned())?;
+        let as_typed = t.text.split(':').next().unwrap_or_default();
+        let meant = match whose {
+            Some(s) => s == as_typed || s == found.info.name || s == t.spec.versioned(),
+            None => found.tunables().iter().any(|x| x.name == name),
+        };
+        if meant {
+            let (name, value) = assignment(&found, &bare)?;
+            t.spec.tunables.insert(name, value);
+            taken = true;
+        }
+    }
+    match (taken, whose) {
+        (true, _) => Ok(()),
+        (false, Some(s)) => Err(SpecErrors::one(
+            "",
+            format!("{s} is not among the schedulers to run"),
+        )),
+        (false, None) => {
+            let known: Vec<&str> = all
+                .iter()
+                .filter_map(|t| named(&t.spec.versioned()).ok())
+                .flat_map(|f| f.tunables().iter().map(|t| t.name))
+                .collect();
+            let question = suggest::did_you_mean(name, known, &[]);
+            let question = question.map_or(String::new(), |q| format!("{q} "));
+            Err(SpecErrors::one(
+                "",
+                format!(
+                    "none of the schedulers has a tunable `{name}`; {question}\
+                     `seekwell schedulers NAME` lists them"
+                ),
+            ))
+        }
+    }
+}

@@ -1,0 +1,345 @@
+use super::*;
+use seekwell_core::{Era, Instant};
+use seekwell_sched::registry;
+use seekwell_workload::workloads;
+use std::collections::BTreeMap;
+
+fn quick() -> RunSpec {
+    words::run("fs-mark:files=2,size=16KiB", "ssd:x25m-g2-160", "deadline").expect("good words")
+}
+
+#[test]
+fn words_become_a_run_with_everything_stated() {
+    let spec = words::run(
+        "fs-mark:files=20",
+        "hdd:hitachi-7k200",
+        "cfq-3.4:slice_idle=0",
+    )
+    .expect("good words");
+    let whole = checked(&spec).expect("good");
+    let machine = whole.machine.clone().expect("stated");
+    assert_eq!(machine.kernel.as_deref(), Some("3.4"));
+    assert_eq!(
+        (machine.cores, machine.memory_bytes),
+        (Some(4), Some(4 << 30))
+    );
+    assert_eq!(
+        (machine.fs.as_deref(), machine.barriers),
+        (Some("ext4"), Some(true))
+    );
+    assert_eq!(machine.read_ahead_kb, Some(128));
+    assert_eq!(whole.scheduler.version.as_deref(), Some("3.4"));
+    let WorkloadSpec::Script { params, .. } = &whole.workload else {
+        panic!("a script");
+    };
+    assert!(params.len() > 3 && params["files"] == "20", "{params:?}");
+    assert_eq!(
+        checked(&whole),
+        Ok(whole.clone()),
+        "once checked, always the same"
+    );
+    // Said in other words, the same run.
+    let mut other = words::run(
+        "fs-mark:files=20,workers=1",
+        " hdd:hitachi-7k200",
+        "cfq-3.4:slice_idle=+0",
+    )
+    .expect("good words");
+    other.machine = machine::typed("memory=4G,cores=4").map(|t| t.spec).ok();
+    let other = checked(&other).expect("good");
+    assert_eq!(other.hash(), whole.hash());
+    assert_ne!(other.label, whole.label);
+}
+
+#[test]
+fn everything_wrong_is_told_at_once() {
+    let mut spec = quick();
+    spec.queue.nomerges = 3;
+    spec.queue.hz = 1;
+    spec.device.spec = "hdd:hitachi-7k200,rmp=1".into();
+    spec.scheduler
+        .tunables
+        .insert("fifo_bach".into(), "1".into());
+    spec.scheduler
+        .tunables
+        .insert("read_expire".into(), "soon".into());
+    spec.machine.get_or_insert_default().cores = Some(0);
+    let WorkloadSpec::Script { params, .. } = &mut spec.workload else {
+        panic!("a script");
+    };
+    params.insert("fils".into(), "3".into());
+    params.insert("size".into(), "big".into());
+    let said = checked(&spec).expect_err("faults").to_string();
+    for words in [
+        "queue.nomerges: nomerges 3 is outside 0..=2",
+        "queue.hz: hz 1 is outside 24..=10000",
+        "device: ",
+        "scheduler.tunables.fifo_bach: deadline has no tunable `fifo_bach`",
+        "did you mean `fifo_batch`?",
+        "scheduler.tunables.read_expire: tunable `read_expire`: `soon` is not a whole number",
+        "machine.cores: 0 is outside 1..=1024",
+        "workload.params.fils: ",
+        "did you mean `files`?",
+        "workload.params.size: ",
+    ] {
+        assert!(said.contains(words), "{words}\n--\n{said}");
+    }
+    let schedulers = scheduler::list("cfg,dedline,all").expect_err("two faults");
+    assert_eq!(schedulers.0.len(), 2, "{schedulers}");
+}
+
+#[test]
+fn lists_of_schedulers_and_tunables_for_all() {
+    let all = scheduler::list("all").expect("all");
+    assert_eq!(all.len(), registry().len());
+    let mut some = scheduler::list("deadline, mq-deadline:fifo_batch=2,noop").expect("good");
+    scheduler::spread("fifo_batch=7", &mut some).expect("two have it");
+    scheduler::spread("deadline.writes_starved=9", &mut some).expect("one is meant");
+    let of = |i: usize| &some[i].spec.tunables;
+    assert_eq!(
+        (of(0)["fifo_batch"].as_str(), of(1)["fifo_batch"].as_str()),
+        ("7", "7")
+    );
+    assert_eq!(of(0)["writes_starved"], "9");
+    assert!(!of(1).contains_key("writes_starved") && of(2).is_empty());
+    for (text, words) in [
+        ("cfq.quantum=1", "cfq is not among the schedulers to run"),
+        ("fifo_bach=1", "did you mean `fifo_batch`?"),
+        ("fifo_batch=x", "is not a whole number"),
+        ("fifo_batch", "write NAME=VALUE"),
+    ] {
+        let said = scheduler::spread(text, &mut some)
+            .expect_err(text)
+            .to_string();
+        assert!(said.contains(words), "{text}: {said}");
+    }
+}
+
+/// Parameters stated in full mean what they meant: for every workload and each of its profiles.
+#[test]
+fn stated_parameters_are_a_fixed_point() {
+    for w in workloads() {
+        let profiles = w.profiles.iter().map(|p| Some(p.name));
+        for profile in profiles.chain([None]) {
+            let params = profile.map(|p| ("profile".to_owned(), p.to_owned()));
+            let spec = WorkloadSpec::Script {
+                name: w.name.to_owned(),
+                params: params.into_iter().collect(),
+            };
+            let whole = workload::checked(&spec).expect(w.name);
+            assert_eq!(workload::checked(&whole), Ok(whole.clone()), "{}", w.name);
+            let title = |s: &WorkloadSpec| plan(s).expect(w.name).expect("a script").title();
+            assert_eq!(title(&whole), title(&spec));
+        }
+    }
+}
+
+/// Tunables are written in the order of their names, not as typed: that makes no difference.
+#[test]
+fn the_order_of_tunables_makes_no_difference() {
+    for info in registry() {
+        for (version, _) in info.versions {
+            let all = (info.tunables)(version);
+            let set: Vec<(String, String)> = all
+                .iter()
+                .filter_map(|t| {
+                    let n: i64 = t.default.parse().ok()?;
+                    let next = if n < t.max { n + 1 } else { n.checked_sub(1)? };
+                    let text = next.clamp(t.min, t.max).to_string();
+                    t.validate(&text).ok().map(|()| (t.name.to_owned(), text))
+                })
+                .collect();
+            let shown = |tunables: Vec<(String, String)>| {
+                let setup = crate::Setup {
+                    scheduler: format!("{}-{version}", info.name),
+                    tunables,
+                    ..crate::Setup::default()
+                };
+                let mut queue = setup.build().expect(info.name);
+                let (scheduler, cx) = queue.parts();
+                all.iter()
+                    .map(|t| (t.name, scheduler.show(cx, t.name)))
+                    .collect::<Vec<_>>()
+            };
+            let mut back = set.clone();
+            back.reverse();
+            assert_eq!(shown(set), shown(back), "{}-{version}", info.name);
+        }
+    }
+}
+
+#[test]
+fn a_run_embeds_what_it_was() {
+    let mut spec = quick();
+    let t = machine::typed("memory=512M,fs=ext3,cores=2").expect("good");
+    spec.machine = Some(t.spec);
+    (spec.queue.nr_requests, spec.queue.nomerges) = (Some(64), 2);
+    let record = run(&spec, Hooks::default()).expect("it runs");
+    let own = record.spec.clone().expect("embedded");
+    let machine = own.machine.clone().expect("stated");
+    assert_eq!(
+        (machine.memory_bytes, machine.cores),
+        (Some(512 << 20), Some(2))
+    );
+    assert_eq!(machine.fs.as_deref(), Some("ext3"));
+    assert_eq!((own.queue.nr_requests, own.queue.nomerges), (Some(64), 2));
+    assert_eq!(record.spec_hash, own.hash());
+    assert_eq!(
+        (record.scheduler.spec.as_str(), record.early.clone()),
+        ("deadline", None)
+    );
+    // Run again from what it embeds: the same bytes.
+    let again = run(&own, Hooks::default()).expect("it runs again");
+    let text = |r: &seekwell_core::result::Record| serde_json::to_string(r).expect("a record");
+    assert_eq!(text(&record), text(&again));
+}
+
+#[test]
+fn a_limit_ends_a_run_early_and_the_record_says_when_and_why() {
+    let mut spec = words::run("fs-mark:files=1000", "hdd:hitachi-7k200", "noop").expect("good");
+    spec.limit_s = Some(1);
+    let record = run(&spec, Hooks::default()).expect("it runs");
+    let early = record.early.expect("it ended early");
+    assert_eq!(early.why, "stopped at the time limit of 1 s");
+    assert!(
+        (1_000_000_000..1_100_000_000).contains(&early.at_ns),
+        "{early:?}"
+    );
+}
+
+#[test]
+fn a_device_file_goes_with_the_run() {
+    let dir = std::env::temp_dir().join(format!("seekwell-spec-{}", std::process::id()));
+    std::fs::create_dir_all(&dir).expect("a directory");
+    let file = dir.join("mine.toml");
+    let text = "kind = \"constant\"\nname = \"mine\"\nsummary = \"x\"\n[params]\n\
+                depth = { value = 3, unit = \"commands\", source = \"estimate\" }\n";
+    std::fs::write(&file, text).expect("written");
+    let device = file.display().to_string();
+    let spec = words::run(
+        "fs-mark:files=1",
+        &format!("{device},service_us=50"),
+        "none",
+    );
+    let spec = checked(&spec.expect("good")).expect("good");
+    assert_eq!(
+        spec.device.files,
+        BTreeMap::from([(device, text.to_owned())])
+    );
+    let record = run(&spec, Hooks::default()).expect("it runs");
+    // The file is gone, the run is the same.
+    std::fs::remove_dir_all(&dir).expect("removed");
+    let again = run(&spec, Hooks::default()).expect("without the file");
+    assert_eq!(
+        (record.device.depth, record.duration_ns),
+        (again.device.depth, again.duration_ns)
+    );
+    assert_eq!(again.device.depth, 3);
+}
+
+#[test]
+fn a_job_file_takes_its_surroundings_along() {
+    let dir = std::env::temp_dir().join(format!("seekwell-job-{}", std::process::id()));
+    std::fs::create_dir_all(&dir).expect("a directory");
+    let file = dir.join("a.fio");
+    std::fs::write(dir.join("b.fio"), "[global]\nsize=64k\n").expect("written");
+    std::fs::write(&file, "include b.fio\n[j]\nrw=write\nbs=${HOME}k\n").expect("written");
+    // HOME is no number, but it is taken in before that is seen.
+    assert!(workload::typed(&file.display().to_string(), &[]).is_err());
+    std::fs::write(&file, "include b.fio\n[j]\nrw=write\nbs=4k\n").expect("written");
+    let typed = workload::typed(&file.display().to_string(), &[]).expect("good");
+    std::fs::remove_dir_all(&dir).expect("removed");
+    let WorkloadSpec::Fio { includes, .. } = &typed else {
+        panic!("a job file");
+    };
+    assert_eq!(includes["b.fio"], "[global]\nsize=64k\n");
+    let mut spec = quick();
+    spec.workload = typed;
+    let record = run(&spec, Hooks::default()).expect("without the files");
+    assert_eq!(record.workload, "fio");
+    let left_out = workload::typed("a.fio", &["size=1".to_owned()]);
+    assert!(
+        left_out
+            .expect_err("no parameters")
+            .to_string()
+            .contains("in the file")
+    );
+}
+
+#[test]
+fn a_trace_is_known_by_its_content() {
+    let file = std::env::temp_dir().join(format!("seekwell-trace-{}.csv", std::process::id()));
+    let rows: String = (0..50)
+        .map(|i| format!("{},1,R,{},8\n", i * 900, i * 64))
+        .collect();
+    std::fs::write(&file, format!("t_us,pid,op,sector,n\n{rows}")).expect("written");
+    let mut spec = quick();
+    spec.workload = workload::trace(&file).expect("read");
+    spec.machine = None;
+    let record = run(&spec, Hooks::default()).expect("it replays");
+    assert_eq!((record.read.ios, record.workload.as_str()), (50, "replay"));
+    assert!(record.spec.as_ref().is_some_and(|s| s.machine.is_none()));
+    let seen = std::rc::Rc::new(std::cell::Cell::new(0u64));
+    let count = std::rc::Rc::clone(&seen);
+    let hooks = Hooks {
+        events: Some(Box::new(move |e: &seekwell_core::Event| {
+            count.set(count.get() + u64::from(e.action.letter() == 'D'));
+        })),
+        ..Hooks::default()
+    };
+    let watched = run(&spec, hooks).expect("it replays");
+    assert_eq!(seen.get(), watched.requests, "each request is issued once");
+    assert_eq!(watched.duration_ns, record.duration_ns);
+    spec.machine = Some(MachineSpec::default());
+    let said = checked(&spec).expect_err("no machine").to_string();
+    assert!(said.contains("machine: a trace"), "{said}");
+    spec.machine = None;
+    std::fs::write(&file, "t_us,pid,op,sector,n\n0,1,R,0,8\n").expect("written");
+    let said = run(&spec, Hooks::default())
+        .expect_err("another trace")
+        .to_string();
+    std::fs::remove_file(&file).expect("removed");
+    assert!(said.contains("is not the trace that is meant"), "{said}");
+}
+
+#[test]
+fn events_are_told_in_order() {
+    use std::cell::RefCell;
+    use std::rc::Rc;
+    let seen = Rc::new(RefCell::new(Vec::new()));
+    let into = Rc::clone(&seen);
+    let hooks = Hooks {
+        events: Some(Box::new(move |e: &seekwell_core::Event| {
+            into.borrow_mut().push((e.at, e.action.letter()));
+        })),
+        ..Hooks::default()
+    };
+    let watched = run(&quick(), hooks).expect("it runs");
+    let seen = seen.borrow();
+    assert!(seen.is_sorted_by_key(|e| e.0) && seen[0].0 >= Instant::START);
+    let letters = |l: char| seen.iter().filter(|e| e.1 == l).count() as u64;
+    assert_eq!(
+        letters('D'),
+        watched.requests,
+        "each request is issued once"
+    );
+    let alone = run(&quick(), Hooks::default()).expect("it runs");
+    assert_eq!(
+        alone.duration_ns, watched.duration_ns,
+        "nobody is disturbed"
+    );
+}
+
+#[test]
+fn kernels_and_versions_go_together() {
+    for era in Era::ALL {
+        let m = machine::typed(&format!("kernel={}", era.name())).expect("known");
+        let mut spec = quick();
+        spec.machine = Some(m.spec);
+        let whole = checked(&spec).expect("good");
+        assert_eq!(
+            whole.machine.and_then(|m| m.kernel).as_deref(),
+            Some(era.name())
+        );
+    }
+}

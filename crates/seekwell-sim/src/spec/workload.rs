@@ -1,0 +1,336 @@
+//! Workloads: `NAME:param=value,...`, fio job files with all they include, recorded traces.
+
+use super::{SpecErrors, WorkloadSpec};
+use seekwell_core::spec::content_hash;
+use seekwell_files::{open_stream, read_text};
+use seekwell_trace::{Format, ReadOptions, ReplayMode, TimeUnit, device_number, find_format};
+use seekwell_workload::fio::Outside;
+use seekwell_workload::{ParamError, Plan};
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// Suffixes of files that are fio job files.
+const JOB_FILES: &[&str] = &["fio", "ini", "job"];
+
+/// Largest job file read, and each that it includes.
+const JOB_BYTES_MAX: u64 = 1 << 20;
+
+/// What a job file took from its surroundings, kept for the specification.
+#[derive(Default)]
+struct Taken {
+    includes: RefCell<BTreeMap<String, String>>,
+    variables: RefCell<BTreeMap<String, String>>,
+}
+
+/// The environment, and files beside the job file.
+struct Beside<'a> {
+    file: &'a Path,
+    taken: &'a Taken,
+}
+
+impl Outside for Beside<'_> {
+    fn variable(&self, name: &str) -> Option<String> {
+        let value = std::env::var(name).ok()?;
+        let mut all = self.taken.variables.borrow_mut();
+        all.insert(name.to_owned(), value.clone());
+        Some(value)
+    }
+    fn include(&self, file: &str) -> Result<String, String> {
+        let path = self.file.parent().unwrap_or(Path::new("")).join(file);
+        let text = read_text(&path, JOB_BYTES_MAX);
+        let text = text.map_err(|e| format!("{}: {e}", path.display()))?;
+        let mut all = self.taken.includes.borrow_mut();
+        all.insert(file.to_owned(), text.clone());
+        Ok(text)
+    }
+}
+
+/// What a specification says of a job file's surroundings, and nothing else.
+struct Stated<'a> {
+    includes: &'a BTreeMap<String, String>,
+    variables: &'a BTreeMap<String, String>,
+}
+
+impl Outside for Stated<'_> {
+    fn variable(&self, name: &str) -> Option<String> {
+        self.variables.get(name).cloned()
+    }
+    fn include(&self, file: &str) -> Result<String, String> {
+        let text = self.includes.get(file).cloned();
+        text.ok_or_else(|| format!("{file}: its text is not in workload.includes"))
+    }
+}
+
+fn param_error(e: &ParamError) -> SpecErrors {
+    let field = match e {
+        ParamError::NoWorkload { .. } => "name".to_owned(),
+        ParamError::Unknown { name, .. } | ParamError::Bad { name, .. } => format!("params.{name}"),
+        ParamError::Clash { .. } => "params".to_owned(),
+    };
+    SpecErrors::one(field, e.to_string())
+}
+
+/// The plan of a script or a job file; a trace has none.
+///
+/// # Errors
+/// Names, parameters, the job file's text.
+pub fn plan(spec: &WorkloadSpec) -> Result<Option<Plan>, SpecErrors> {
+    match spec {
+        WorkloadSpec::Script { name, params } => {
+            if name.contains(':') {
+                return Err(SpecErrors::one("name", "parameters belong into params"));
+            }
+            let given: Vec<(String, String)> =
+                params.iter().map(|(k, v)| (k.clone(), v.clone())).collect();
+            // One at a time first: each that is wrong is told.
+            let mut errors = SpecErrors::default();
+            for one in given.iter().filter(|g| g.0 != "profile") {
+                if let Err(e @ (ParamError::Unknown { .. } | ParamError::Bad { .. })) =
+                    Plan::new(name, std::slice::from_ref(one))
+                {
+                    errors.under("", param_error(&e));
+                }
+            }
+            errors.or(())?;
+            let plan = Plan::new(name, &given);
+            plan.map(Some).map_err(|e| param_error(&e))
+        }
+        WorkloadSpec::Fio {
+            file,
+            text,
+            includes,
+            variables,
+        } => {
+            let outside = Stated {
+                includes,
+                variables,
+            };
+            let plan = Plan::fio(file, text, &outside);
+            plan.map(Some)
+                .map_err(|e| SpecErrors::one("text", e.to_string()))
+        }
+        WorkloadSpec::Trace { .. } => Ok(None),
+    }
+}
+
+/// A workload with every parameter stated.
+///
+/// # Errors
+/// All that is wrong with it.
+pub fn checked(spec: &WorkloadSpec) -> Result<WorkloadSpec, SpecErrors> {
+    match (plan(spec)?, spec) {
+        (Some(plan), WorkloadSpec::Script { name, .. }) => Ok(WorkloadSpec::Script {
+            name: name.clone(),
+            params: plan.params(),
+        }),
+        (None, WorkloadSpec::Trace { .. }) => {
+            reading(spec)?;
+            Ok(spec.clone())
+        }
+        _ => Ok(spec.clone()),
+    }
+}
+
+/// What a trace is called that comes from standard input.
+pub const STREAM: &str = "-";
+
+/// Units of response times.
+const UNITS: &[(&str, TimeUnit)] = &[
+    ("ns", TimeUnit::Ns),
+    ("us", TimeUnit::Us),
+    ("ms", TimeUnit::Ms),
+];
+
+/// `8,16`, as block traces name devices.
+fn major_minor(text: &str) -> Option<u32> {
+    let (major, minor) = text.split_once([',', ':'])?;
+    let (major, minor): (u32, u32) = (major.parse().ok()?, minor.parse().ok()?);
+    (major < 4096 && minor < 1 << 20).then(|| device_number(major, minor))
+}
+
+/// How a trace is opened and replayed.
+#[derive(Debug)]
+pub struct Reading {
+    /// As asked for.
+    pub format: Option<Format>,
+    /// Options of the reader.
+    pub options: ReadOptions,
+    /// Timing.
+    pub mode: ReplayMode,
+}
+
+/// How the trace of a specification is read; `None` for what is none.
+///
+/// # Errors
+/// Format, mode, hash.
+pub fn reading(spec: &WorkloadSpec) -> Result<Option<Reading>, SpecErrors> {
+    let WorkloadSpec::Trace {
+        file,
+        sha256,
+        format,
+        mode,
+        stream,
+        volume,
+        from_ns,
+        until_ns,
+        pids,
+        response_unit,
+        allow_truncated,
+        ..
+    } = spec
+    else {
+        return Ok(None);
+    };
+    let mut errors = SpecErrors::default();
+    let field = |name: &'static str| {
+        move |e: seekwell_trace::TraceError| SpecErrors::one(name, e.to_string())
+    };
+    let format = format
+        .as_deref()
+        .map(find_format)
+        .transpose()
+        .map_err(field("format"));
+    let format = errors.take("", format).flatten();
+    let mode = errors.take("", mode.parse().map_err(field("mode")));
+    let digits = sha256.len() == 64
+        && sha256
+            .bytes()
+            .all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
+    // What came through a pipe has no hash: nobody knows its end before it came.
+    if !digits && !(file == STREAM && sha256.is_empty()) {
+        errors.push(
+            "sha256",
+            "is no SHA-256: 64 hexadecimal digits, as sha256sum prints them",
+        );
+    }
+    let unit = response_unit.as_deref().and_then(|asked| {
+        let found = UNITS.iter().find(|u| u.0 == asked).map(|u| u.1);
+        if found.is_none() {
+            let names: Vec<&str> = UNITS.iter().map(|u| u.0).collect();
+            errors.unknown("response_unit", "no such unit", asked, &names);
+        }
+        found
+    });
+    let Some(mode) = mode else {
+        return Err(errors);
+    };
+    errors.or(Some(Reading {
+        format,
+        options: ReadOptions {
+            stream: match stream {
+                super::Stream::Queue => seekwell_trace::Stream::Queue,
+                super::Stream::Issue => seekwell_trace::Stream::Issue,
+            },
+            device: volume.as_deref().and_then(major_minor),
+            volume: volume.clone(),
+            from_ns: *from_ns,
+            until_ns: *until_ns,
+            pids: pids.clone(),
+            vscsi_response: unit,
+            allow_truncated: *allow_truncated,
+            ..ReadOptions::default()
+        },
+        mode,
+    }))
+}
+
+/// The parts of `a=1,b=2`, as behind a workload's colon. A comma that begins no NAME=VALUE belongs
+/// to the value before it.
+fn parts(text: &str) -> Vec<&str> {
+    let all: Vec<&str> = text.split(',').collect();
+    if all.iter().all(|p| p.contains('=')) {
+        all
+    } else {
+        vec![text]
+    }
+}
+
+/// Reads a workload as it is asked for: `NAME`, `NAME:param=value,...`, or the path of a fio job
+/// file, whose text, includes and variables are taken in; with further `param=value`.
+///
+/// # Errors
+/// All that is wrong with it, or why the file cannot be read.
+pub fn typed(text: &str, params: &[String]) -> Result<WorkloadSpec, SpecErrors> {
+    let file = Path::new(text);
+    let suffix = file.extension().and_then(|e| e.to_str());
+    if suffix.is_some_and(|s| JOB_FILES.contains(&s)) {
+        if let Some(p) = params.first() {
+            let what = format!("--param {p}: a fio job file has its parameters in the file");
+            return Err(SpecErrors::one("", what));
+        }
+        return job_file(text, file);
+    }
+    let (name, inline) = text.split_once(':').unwrap_or((text, ""));
+    let mut errors = SpecErrors::default();
+    let mut given = BTreeMap::new();
+    let inline = inline.split(',').filter(|p| !p.is_empty());
+    for p in inline.chain(params.iter().flat_map(|p| parts(p))) {
+        match p.split_once('=') {
+            Some((k, v)) => {
+                given.insert(k.trim().to_owned(), v.trim().to_owned());
+            }
+            None => errors.push(
+                "",
+                format!("`{p}` is no parameter: write NAME=VALUE, as in files=100"),
+            ),
+        }
+    }
+    errors.or(())?;
+    checked(&WorkloadSpec::Script {
+        name: name.trim().to_owned(),
+        params: given,
+    })
+}
+
+fn job_file(name: &str, file: &Path) -> Result<WorkloadSpec, SpecErrors> {
+    let text = read_text(file, JOB_BYTES_MAX);
+    let text =
+        text.map_err(|e| SpecErrors::one("", format!("{name}: {e}; name a fio job file")))?;
+    let taken = Taken::default();
+    let outside = Beside {
+        file,
+        taken: &taken,
+    };
+    // Parsed once to see what it takes from outside; from then on the specification has it all.
+    Plan::fio(name, &text, &outside).map_err(|e| SpecErrors::one("", e.to_string()))?;
+    Ok(WorkloadSpec::Fio {
+        file: name.to_owned(),
+        text,
+        includes: taken.includes.into_inner(),
+        variables: taken.variables.into_inner(),
+    })
+}
+
+/// A trace as a workload, replayed as timed: its content is hashed.
+///
+/// # Errors
+/// Why the file cannot be read.
+pub fn trace(path: &Path) -> Result<WorkloadSpec, SpecErrors> {
+    let name = path.display().to_string();
+    let bad = |e: String| SpecErrors::one("", format!("{name}: {e}"));
+    // What can be read only once is not read for its hash.
+    let once = path == Path::new(STREAM) || std::fs::metadata(path).is_ok_and(|m| !m.is_file());
+    let (name, sha256) = if once {
+        (STREAM.to_owned(), String::new())
+    } else {
+        let file = open_stream(path).map_err(|e| bad(e.to_string()))?;
+        let sha256 = content_hash(file).map_err(|e| bad(e.to_string()))?;
+        (name, sha256)
+    };
+    Ok(WorkloadSpec::Trace {
+        file: name,
+        sha256,
+        format: None,
+        mode: "timed".to_owned(),
+        fit: super::Fit::Strict,
+        limit: None,
+        stream: super::Stream::Queue,
+        volume: None,
+        from_ns: 0,
+        until_ns: None,
+        pids: Default::default(),
+        response_unit: None,
+        allow_truncated: false,
+    })
+}

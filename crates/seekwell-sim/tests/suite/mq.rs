@@ -1,0 +1,358 @@
+//! What every blk-mq scheduler (and none) owes its layer, and the layer its submitters, whatever
+//! comes: each bio completes exactly once, merges keep bytes and limits, tags come back, nothing
+//! gets stuck, and plugs, requeues, resizes and switches in mid-stream lose nothing.
+
+use proptest::prelude::*;
+use seekwell_block::{MqDriver, MqQueue};
+use seekwell_core::{
+    Accept, Bio, BioDone, BioSink, Command, Control, Device, DeviceFacts, Done, Era, Flags,
+    Instant, IoPrio, Nanos, Op, Sector, Sectors, State, TaskId, TickClock,
+};
+use seekwell_sched::{Cx, Kind, Layer, QueueFacts, Scheduler, SchedulerInfo, StoreError};
+use seekwell_sim::cases::mq::BenchDevice;
+use std::collections::BTreeMap;
+
+const TASKS: u32 = 6;
+
+/// A device that counts what it is given, and keeps what it gives back apart.
+struct Auditor {
+    inner: BenchDevice,
+    max_sectors: u32,
+    inside: BTreeMap<u32, u64>,
+    sectors: u64,
+}
+
+impl Device for Auditor {
+    fn accept(&mut self, now: Instant, c: Command) -> Accept {
+        let a = self.inner.accept(now, c);
+        if a == Accept::Accepted {
+            assert!(c.sectors.0 <= self.max_sectors, "I5: beyond max_sectors");
+            let n = u64::from(c.sectors.0);
+            let twice = self.inside.insert(c.id, n);
+            assert!(twice.is_none(), "I3: dispatched twice");
+            self.sectors += n;
+        }
+        a
+    }
+    fn next_event(&self) -> Option<Instant> {
+        self.inner.next_event()
+    }
+    fn advance(&mut self, to: Instant, out: &mut Vec<Done>) {
+        let before = out.len();
+        self.inner.advance(to, out);
+        for d in &out[before..] {
+            self.inside.remove(&d.id);
+        }
+    }
+    fn facts(&self) -> &DeviceFacts {
+        self.inner.facts()
+    }
+    fn stop(&mut self, now: Instant, id: u32) -> Option<Sectors> {
+        let stopped = self.inner.stop(now, id)?;
+        self.sectors -= self.inside.remove(&id).expect("stops what is inside");
+        Some(stopped)
+    }
+}
+
+#[derive(Clone, Debug)]
+enum Step {
+    Io {
+        task: u32,
+        kind: u8,
+        place: u64,
+        n: u32,
+        cpu: u16,
+        wait_us: u32,
+    },
+    Plug(u32),
+    Unplug(u32),
+    Sleep(u32),
+    Exit(u32),
+    Prio(u32, u64, u64),
+    Switch(usize),
+    Resize(u32),
+    Requeue(usize),
+    Tunable(usize, bool),
+    Pause(u32),
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let task = 0u32..TASKS;
+    let wait = prop_oneof![3 => Just(0u32), 1 => 1u32..3000];
+    prop_oneof![
+        24 => (task.clone(), 0u8..10, 0u64..300, 1u32..6, 0u16..4, wait).prop_map(
+            |(task, kind, place, n, cpu, wait_us)| Step::Io { task, kind, place, n, cpu, wait_us }
+        ),
+        2 => task.clone().prop_map(Step::Plug),
+        2 => task.clone().prop_map(Step::Unplug),
+        1 => task.clone().prop_map(Step::Sleep),
+        1 => task.clone().prop_map(Step::Exit),
+        1 => (task, 0u64..4, 0u64..8).prop_map(|(t, c, l)| Step::Prio(t, c, l)),
+        1 => any::<usize>().prop_map(Step::Switch),
+        1 => (1u32..300).prop_map(Step::Resize),
+        2 => any::<usize>().prop_map(Step::Requeue),
+        2 => (any::<usize>(), any::<bool>()).prop_map(|(i, b)| Step::Tunable(i, b)),
+        2 => (1u32..200_000).prop_map(Step::Pause),
+    ]
+}
+
+type Version = (&'static SchedulerInfo, &'static str, Era);
+
+fn multi_queue() -> Vec<Version> {
+    let of = |s: &'static SchedulerInfo| s.versions.iter().map(move |v| (s, v.0, v.1));
+    let all = crate::registered().iter().filter(|s| s.layer == Layer::Mq);
+    all.flat_map(of).collect()
+}
+
+#[derive(Clone, Debug)]
+struct Setup {
+    which: usize,
+    hz: u32,
+    depth: u32,
+    max_sectors: u32,
+    accepts: usize,
+    budget: bool,
+    hctxs: u16,
+    cache: bool,
+    fua: bool,
+    queueable: bool,
+    nomerges: u8,
+}
+
+fn setup() -> impl Strategy<Value = Setup> {
+    let first = (
+        any::<usize>(),
+        prop::sample::select(vec![100u32, 250, 300, 1000]),
+        prop::sample::select(vec![1u32, 2, 4, 31]),
+        prop::sample::select(vec![16u32, 32, 1024]),
+        prop::sample::select(vec![1usize, 2, usize::MAX]),
+        any::<bool>(),
+    );
+    let second = (
+        prop::sample::select(vec![1u16, 1, 2, 3]),
+        any::<bool>(),
+        any::<bool>(),
+        any::<bool>(),
+        prop::sample::select(vec![0u8, 0, 0, 1, 2]),
+    );
+    (first, second).prop_map(
+        |(
+            (which, hz, depth, max_sectors, accepts, budget),
+            (hctxs, cache, fua, queueable, nomerges),
+        )| {
+            Setup {
+                which,
+                hz,
+                depth,
+                max_sectors,
+                accepts,
+                budget,
+                hctxs,
+                cache,
+                fua,
+                queueable,
+                nomerges,
+            }
+        },
+    )
+}
+
+struct World {
+    q: MqQueue<dyn Scheduler, Auditor>,
+    era: Era,
+    now: Instant,
+    left: BTreeMap<u64, u32>,
+    submitted: u64,
+    out: Vec<BioDone>,
+}
+
+impl World {
+    fn new(s: &Setup) -> Self {
+        let all = multi_queue();
+        let (info, version, era) = all[s.which % all.len()];
+        let mut facts = DeviceFacts::plain("audited", Sector(1 << 40), s.depth);
+        facts.write_cache = s.cache;
+        facts.fua = s.fua;
+        facts.flush_queueable = s.queueable;
+        let queue = QueueFacts {
+            max_sectors: Sectors(s.max_sectors),
+            rotational: s.which.is_multiple_of(2),
+            hctxs: s.hctxs,
+            cpus: 4,
+            nomerges: s.nomerges,
+            ..QueueFacts::example(era)
+        };
+        let parallel = s.which.is_multiple_of(3);
+        let dev = Auditor {
+            inner: BenchDevice::new(facts, Nanos::from_us(700), parallel, s.accepts),
+            max_sectors: s.max_sectors,
+            inside: BTreeMap::new(),
+            sectors: 0,
+        };
+        let driver = if s.budget {
+            MqDriver::Scsi { depth: s.depth }
+        } else {
+            MqDriver::Tag { depth: s.depth }
+        };
+        let make = |cx: &Cx| (info.make)(cx, version);
+        let clock = TickClock::new(s.hz);
+        World {
+            q: MqQueue::new(queue, clock, driver, (info.hash)(version), dev, make),
+            era,
+            now: Instant::START,
+            left: BTreeMap::new(),
+            submitted: 0,
+            out: Vec::new(),
+        }
+    }
+    fn settle(&mut self) {
+        for d in self.out.drain(..) {
+            assert!(!d.error);
+            let once = self.left.remove(&d.id.0).is_some();
+            assert!(once, "I1: bio {} completed twice", d.id.0);
+        }
+        self.q.check();
+    }
+    fn run_to(&mut self, t: Instant) {
+        let mut steps = 0u32;
+        while let Some(e) = self.q.next_event().filter(|e| *e <= t) {
+            self.q.advance(e, &mut self.out);
+            self.settle();
+            steps += 1;
+            assert!(steps < 200_000, "the queue spins");
+        }
+        self.now = self.now.max(t);
+    }
+
+    fn io(&mut self, i: usize, step: &Step) {
+        let Step::Io {
+            task,
+            kind,
+            place,
+            n,
+            cpu,
+            wait_us,
+        } = *step
+        else {
+            return;
+        };
+        let (op, flags) = match kind {
+            0..=2 => (Op::Read, Flags::empty()),
+            3 | 4 => (Op::Write, Flags::empty()),
+            5 => (Op::Write, Flags::SYNC),
+            6 => (Op::Write, Flags::SYNC | Flags::PREFLUSH | Flags::FUA),
+            7 => (Op::Write, Flags::SYNC | Flags::FUA),
+            8 => (Op::Discard, Flags::empty()),
+            _ => (Op::Flush, Flags::PREFLUSH),
+        };
+        let n = if op == Op::Flush { 0 } else { n * 8 };
+        let n = if op == Op::Discard { n.min(16) } else { n };
+        let mut bio = Bio::new(i as u64, TaskId(task), op, flags, place * 8, n);
+        bio.cpu = cpu;
+        self.left.insert(i as u64, n);
+        self.submitted += u64::from(n);
+        self.q.submit(self.now, bio);
+        self.run_to(self.now + Nanos::from_us(u64::from(wait_us)));
+    }
+
+    fn apply(&mut self, i: usize, s: &Step) {
+        let now = self.now;
+        match *s {
+            Step::Io { .. } => self.io(i, s),
+            Step::Plug(t) => self.q.control(now, Control::Plug(TaskId(t))),
+            Step::Unplug(t) => self.q.control(now, Control::Unplug(TaskId(t))),
+            Step::Sleep(t) => self.q.control(now, Control::Sleep(TaskId(t))),
+            Step::Exit(t) => self.q.control(now, Control::Exit(TaskId(t))),
+            Step::Prio(t, c, l) => {
+                let p = IoPrio::from_numbers(c, l).unwrap();
+                self.q.control(now, Control::Prio(TaskId(t), p));
+            }
+            Step::Switch(k) => {
+                let same: Vec<_> = multi_queue()
+                    .into_iter()
+                    .filter(|s| s.2 == self.era)
+                    .collect();
+                let (info, version, _) = same[k % same.len()];
+                let hash = (info.hash)(version);
+                self.q.switch(now, hash, move |cx| (info.make)(cx, version));
+            }
+            Step::Resize(n) => {
+                // Refused where it is more than the driver has and there is no scheduler.
+                let _ = self.q.set_nr_requests(now, n);
+            }
+            Step::Requeue(k) => {
+                let flying: Vec<_> = self.q.cx.rqs.iter().collect();
+                let flying = flying.into_iter().filter(|r| r.1.state == State::InFlight);
+                let flying: Vec<_> = flying.map(|r| r.0).collect();
+                if !flying.is_empty() {
+                    assert!(self.q.requeue(now, flying[k % flying.len()]));
+                }
+            }
+            Step::Tunable(k, high) => self.tune(k, high),
+            Step::Pause(us) => self.run_to(now + Nanos::from_us(u64::from(us))),
+        }
+        self.settle();
+    }
+    fn tune(&mut self, k: usize, high: bool) {
+        let all = self.q.scheduler().tunables().iter();
+        let numbers: Vec<_> = all
+            .filter(|t| !matches!(t.kind, Kind::ReadOnly | Kind::Text))
+            .collect();
+        if numbers.is_empty() {
+            return;
+        }
+        let t = numbers[k % numbers.len()];
+        let v = if high { t.max } else { t.min };
+        // Waits of years would only make the test wait for them.
+        let v = match t.kind {
+            Kind::MsJiffies | Kind::Ms => v.min(2_000),
+            Kind::Us => v.min(2_000_000),
+            _ => v,
+        };
+        match self.q.store(self.now, t.name, &v.to_string()) {
+            // For a reason of the scheduler's own (ADIOS: order by sector on flash).
+            Ok(()) | Err(StoreError::Invalid { .. }) => {}
+            Err(e) => panic!("{e}"),
+        }
+    }
+
+    fn finish(&mut self, name: &str) {
+        for t in 0..TASKS {
+            // Nested plugs: as often as they may have been opened.
+            for _ in 0..130 {
+                self.q.control(self.now, Control::Unplug(TaskId(t)));
+            }
+        }
+        self.run_to(self.now + Nanos::from_secs(3600));
+        let (left, asleep) = (self.left.len(), self.q.asleep());
+        assert_eq!(
+            left, 0,
+            "{name}: stuck with {left} bios, {asleep} tasks asleep"
+        );
+        assert!(self.q.cx.rqs.is_empty(), "{name}: requests left over");
+        assert_eq!(self.q.tags_used(), (0, 0), "{name}: I6: tags come back");
+        assert!(!self.q.switching(), "{name}: a switch ends");
+        assert_eq!(
+            self.q.device().sectors,
+            self.submitted,
+            "{name}: I1: bytes in, bytes out"
+        );
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 600, max_shrink_iters: 20_000, failure_persistence: None, ..ProptestConfig::default() })]
+    #[test]
+    fn every_bio_completes_once_whatever_comes(
+        setup in setup(),
+        steps in prop::collection::vec(step(), 1..120),
+    ) {
+        let all = multi_queue();
+        let (info, version, _) = all[setup.which % all.len()];
+        let mut w = World::new(&setup);
+        for (i, s) in steps.iter().enumerate() {
+            w.apply(i, s);
+        }
+        w.finish(&format!("{}-{version}", info.name));
+    }
+}
