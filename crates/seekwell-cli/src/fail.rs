@@ -2,7 +2,7 @@
 
 use seekwell::SpecErrors;
 use seekwell_report::style::BAD;
-use seekwell_sim::cases::CaseError;
+use seekwell_microscope::CaseError;
 use std::io::{self, Write};
 use std::process::ExitCode;
 use thiserror::Error;

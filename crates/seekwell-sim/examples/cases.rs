@@ -2,8 +2,8 @@
 //!
 //! `cargo run -p seekwell-sim --example cases -- FILE...`
 
-use seekwell_sim::cases::format::CsvOptions;
-use seekwell_sim::cases::{Agreement, read_cases, run};
+use seekwell_microscope::format::CsvOptions;
+use seekwell_microscope::{Agreement, read_cases, run};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     for file in std::env::args().skip(1) {

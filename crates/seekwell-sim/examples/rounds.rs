@@ -2,9 +2,9 @@
 //!
 //! `cargo run -p seekwell-sim --example rounds -- FILE...`
 
-use seekwell_sim::cases::format::CsvOptions;
-use seekwell_sim::cases::read_cases;
-use seekwell_sim::cases::rounds::{Round, agreement};
+use seekwell_microscope::format::CsvOptions;
+use seekwell_microscope::read_cases;
+use seekwell_microscope::rounds::{Round, agreement};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     for file in std::env::args().skip(1) {

@@ -1,12 +1,10 @@
 //! The virtual clock.
 //!
 //! Puts schedulers, layers and device models together on simulated time: `spec` turns words into
-//! runs, `cases` holds a scheduler
-//! under the microscope, `replay` runs recorded traces, `workload` small built-in programs, `world`
-//! workload scripts over the modelled kernel, `compare` many runs side by side. Deterministic by
-//! seed, on any number of threads.
+//! runs, `replay` runs recorded traces, `procs` small closed loops of processes, `world` workload
+//! scripts over the modelled kernel, `compare` many runs side by side. Deterministic by seed, on
+//! any number of threads.
 
-pub mod cases;
 pub mod compare;
 pub mod demo;
 pub mod drive;

@@ -5,8 +5,8 @@
 //! or the log would prove nothing.
 
 use libtest_mimic::{Arguments, Failed, Trial};
-use seekwell_sim::cases::format::CsvOptions;
-use seekwell_sim::cases::{Agreement, Case, read_cases, run};
+use seekwell_microscope::format::CsvOptions;
+use seekwell_microscope::{Agreement, Case, read_cases, run};
 use std::path::Path;
 
 /// Logs, and the scheduler that must be told apart from the recorded one.

@@ -14,7 +14,7 @@ use models::zen::Zen;
 use models::{Model, Plain};
 use proptest::test_runner::{Config, TestCaseError, TestError, TestRunner};
 use seekwell_sched::registry;
-use seekwell_sim::cases::{Case, run};
+use seekwell_microscope::{Case, run};
 use std::cell::Cell;
 
 fn fast(case: &Case) -> Plain {

@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use proptest::test_runner::{Config, TestError, TestRng, TestRunner};
 use seekwell_core::Op;
 use seekwell_sched::registry;
-use seekwell_sim::cases::{Case, Outcome, What, run};
+use seekwell_microscope::{Case, Outcome, What, run};
 use std::collections::BTreeMap;
 
 const HZ: &[u32] = &[100, 250, 300, 1000];
@@ -125,7 +125,7 @@ fn idles_only_so_long(case: &Case, out: &Outcome) -> Result<(), TestCaseError> {
     let arrived: BTreeMap<u64, u64> = inputs
         .iter()
         .filter_map(|i| match (&i.what, i.when) {
-            (What::Bio { id, .. }, seekwell_sim::cases::format::When::At(t)) => Some((*id, t.0)),
+            (What::Bio { id, .. }, seekwell_microscope::format::When::At(t)) => Some((*id, t.0)),
             _ => None,
         })
         .collect();

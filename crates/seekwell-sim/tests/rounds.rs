@@ -1,8 +1,8 @@
 //! Schedulers of the multi-queue layer against what a running kernel decided.
 
-use seekwell_sim::cases::format::CsvOptions;
-use seekwell_sim::cases::rounds::{Event, Round, RoundAgreement, What, agreement};
-use seekwell_sim::cases::{Case, read_cases};
+use seekwell_microscope::format::CsvOptions;
+use seekwell_microscope::rounds::{Event, Round, RoundAgreement, What, agreement};
+use seekwell_microscope::{Case, read_cases};
 use std::path::Path;
 
 fn rounds(name: &str) -> RoundAgreement {

@@ -3,9 +3,9 @@
 
 use seekwell_core::Rule;
 use seekwell_sched::{find, registry};
-use seekwell_sim::cases::format::CsvOptions;
-use seekwell_sim::cases::rounds::{self, Round};
-use seekwell_sim::cases::{Case, Step, read_cases, run};
+use seekwell_microscope::format::CsvOptions;
+use seekwell_microscope::rounds::{self, Round};
+use seekwell_microscope::{Case, Step, read_cases, run};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 

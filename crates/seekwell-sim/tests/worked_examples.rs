@@ -2,8 +2,8 @@
 //! readable by `seekwell explain`.
 
 use libtest_mimic::{Arguments, Failed, Trial};
-use seekwell_sim::cases::format::CsvOptions;
-use seekwell_sim::cases::{Agreement, Case, read_cases, run};
+use seekwell_microscope::format::CsvOptions;
+use seekwell_microscope::{Agreement, Case, read_cases, run};
 use std::path::{Path, PathBuf};
 
 fn check(case: &Case) -> Result<(), Failed> {

@@ -60,6 +60,7 @@ pub mod words {
 pub mod sdk {
     pub use seekwell_core as core;
     pub use seekwell_device as device;
+    pub use seekwell_microscope as microscope;
     pub use seekwell_sched as sched;
     pub use seekwell_sim as sim;
     pub use seekwell_workload as workload;

@@ -2,7 +2,7 @@
 
 use seekwell::sdk::device::catalogue;
 use seekwell::sdk::sched::registry;
-use seekwell::sdk::sim::cases::{format::CsvOptions, read_cases, run};
+use seekwell::sdk::microscope::{format::CsvOptions, read_cases, run};
 use seekwell::sdk::workload::workloads;
 use seekwell::{Hooks, Many, RunSpec, run_all, spec, words};
 

@@ -1,8 +1,8 @@
 //! `explain` as a program reads it: logs, agreement, exit status.
 
 use crate::{good, project, scratch, seekwell};
-use seekwell_sim::cases::format::CsvOptions;
-use seekwell_sim::cases::{read_cases, run};
+use seekwell_microscope::format::CsvOptions;
+use seekwell_microscope::{read_cases, run};
 use serde_json::Value;
 use std::path::Path;
 

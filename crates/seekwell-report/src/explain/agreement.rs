@@ -5,8 +5,8 @@ use crate::style::{BAD, DIM, GOOD, HEAD};
 use crate::table::{Align, Cell, Table, paint, painted, wrap};
 use crate::units::share;
 use seekwell_core::Instant;
-use seekwell_sim::cases::agree::{Beside, Tally};
-use seekwell_sim::cases::{Agreement, Case, CaseError, Dispatched, Outcome};
+use seekwell_microscope::agree::{Beside, Tally};
+use seekwell_microscope::{Agreement, Case, CaseError, Dispatched, Outcome};
 
 /// Decisions shown before and after a difference.
 const AROUND: usize = 4;

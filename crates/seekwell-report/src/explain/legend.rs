@@ -3,7 +3,7 @@
 use crate::catalog;
 use seekwell_core::Rule;
 use seekwell_sched::{SchedulerInfo, find};
-use seekwell_sim::cases::{Case, Step};
+use seekwell_microscope::{Case, Step};
 
 fn info(case: &Case) -> Option<&'static SchedulerInfo> {
     find(&case.elevator).map(|f| f.0)

@@ -11,7 +11,7 @@ pub use rounds::{round, rounds};
 pub use steps::{heading, steps};
 
 use seekwell_core::{BioId, Flags, Instant, Op};
-use seekwell_sim::cases::Dispatched;
+use seekwell_microscope::Dispatched;
 use std::fmt::Write;
 
 /// Letter of an operation, as case files write it.

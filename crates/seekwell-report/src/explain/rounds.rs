@@ -4,7 +4,7 @@ use super::agreement::neighbourhood;
 use crate::style::{BAD, GOOD, HEAD, PLAIN};
 use crate::table::{Align, Table, paint, painted};
 use crate::units::share;
-use seekwell_sim::cases::rounds::{
+use seekwell_microscope::rounds::{
     ClassAgreement, Issued, NullScores, PoolChange, Replay, Round, RoundAgreement, Verdict,
 };
 

@@ -6,8 +6,8 @@ use crate::table::paint;
 use anstyle::Style;
 use seekwell_core::{Action, BioId, Class, Event, Instant};
 use seekwell_sched::find;
-use seekwell_sim::cases::format::When;
-use seekwell_sim::cases::{Case, CaseError, CaseInput, Step, What};
+use seekwell_microscope::format::When;
+use seekwell_microscope::{Case, CaseError, CaseInput, Step, What};
 
 /// What is run and under which conditions.
 pub fn heading(case: &Case) -> String {

@@ -5,7 +5,7 @@ use super::{Anchor, LEFT, Picture, SMALL, WIDE, width};
 use crate::chart::{number, ticks};
 use crate::explain::{letter, names};
 use seekwell_core::{Action, BioId, Event, Instant, Op};
-use seekwell_sim::cases::{Case, Step};
+use seekwell_microscope::{Case, Step};
 use std::collections::BTreeMap;
 
 /// Left and right end of the axes.
@@ -419,8 +419,8 @@ fn whole(most: i64) -> Vec<f64> {
 mod tests {
     use super::super::check;
     use super::*;
-    use seekwell_sim::cases::format::CsvOptions;
-    use seekwell_sim::cases::{self, read_cases};
+    use seekwell_microscope::format::CsvOptions;
+    use seekwell_microscope::{self as cases, read_cases};
 
     fn five(scheduler: &str) -> (Case, cases::Outcome) {
         let dir =

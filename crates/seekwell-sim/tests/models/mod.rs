@@ -14,8 +14,8 @@ pub mod vr;
 pub mod zen;
 
 use seekwell_core::{Flags, IoPrio, Op};
-use seekwell_sim::cases::format::When;
-use seekwell_sim::cases::{Case, What};
+use seekwell_microscope::format::When;
+use seekwell_microscope::{Case, What};
 use std::collections::BTreeMap;
 
 /// Index of a request.

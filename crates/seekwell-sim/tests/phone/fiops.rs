@@ -4,7 +4,7 @@ use super::lists::{Shape, any_case};
 use super::replay::{Replay, run_case, tunable};
 use proptest::prelude::*;
 use seekwell_core::Action;
-use seekwell_sim::cases::Case;
+use seekwell_microscope::Case;
 use serde_json::json;
 use std::collections::BTreeMap;
 

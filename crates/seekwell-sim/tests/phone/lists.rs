@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use seekwell_sched::{Kind, find};
-use seekwell_sim::cases::Case;
+use seekwell_microscope::Case;
 use serde_json::{Value, json};
 
 /// What a list may hold.

@@ -2,7 +2,7 @@
 
 use seekwell_core::{Action, Instant};
 use seekwell_sched::find;
-use seekwell_sim::cases::{Case, Outcome, run};
+use seekwell_microscope::{Case, Outcome, run};
 use std::collections::BTreeMap;
 
 /// Runs a case with all events kept.

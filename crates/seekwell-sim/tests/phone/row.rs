@@ -4,7 +4,7 @@ use super::lists::{Shape, any_case};
 use super::replay::{Replay, Request, gaps, service_ns, tunable};
 use proptest::prelude::*;
 use seekwell_core::Action;
-use seekwell_sim::cases::Case;
+use seekwell_microscope::Case;
 
 const QUANTA: [&str; 7] = [
     "hp_read_quantum",

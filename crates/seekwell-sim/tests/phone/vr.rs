@@ -3,7 +3,7 @@
 use super::lists::{Shape, any_case};
 use super::replay::{Replay, jiffy, ms_j, run_case, tunable};
 use proptest::prelude::*;
-use seekwell_sim::cases::Case;
+use seekwell_microscope::Case;
 use serde_json::json;
 
 const VR: &[&str] = &["vr", "vr-jf"];

@@ -3,7 +3,7 @@
 
 use proptest::prelude::*;
 use seekwell_sched::{Kind, Layer, SchedulerInfo, Tunable};
-use seekwell_sim::cases::Case;
+use seekwell_microscope::Case;
 use serde_json::{Map, Value, json};
 
 #[derive(Clone, Debug)]

@@ -9,7 +9,7 @@ use seekwell_core::{
     Instant, IoPrio, Nanos, Op, Sector, Sectors, State, TaskId, TickClock,
 };
 use seekwell_sched::{Cx, Kind, Layer, QueueFacts, Scheduler, SchedulerInfo, StoreError};
-use seekwell_sim::cases::mq::BenchDevice;
+use seekwell_microscope::mq::BenchDevice;
 use std::collections::BTreeMap;
 
 const TASKS: u32 = 6;

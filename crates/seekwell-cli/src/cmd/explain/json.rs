@@ -3,8 +3,8 @@
 use super::Done;
 use crate::cli::Explain;
 use seekwell_core::Instant;
-use seekwell_sim::cases::rounds::Verdict;
-use seekwell_sim::cases::{Agreement, Case, Dispatched};
+use seekwell_microscope::rounds::Verdict;
+use seekwell_microscope::{Agreement, Case, Dispatched};
 use serde_json::{Value, json};
 
 fn agreement(a: &Agreement) -> Value {
@@ -37,7 +37,7 @@ fn case_json(case: &Case, d: &Done) -> Value {
             v["left"] = out.left.iter().map(|b| b.0).collect::<Vec<_>>().into();
             if let Some((a, null)) = scored {
                 v["agreement"] = agreement(a);
-                let one = |b: &seekwell_sim::cases::agree::Beside| json!({ "elevator": b.elevator, "agreement": agreement(&b.agreement) });
+                let one = |b: &seekwell_microscope::agree::Beside| json!({ "elevator": b.elevator, "agreement": agreement(&b.agreement) });
                 v["beside"] = null.iter().map(one).collect();
             }
         }

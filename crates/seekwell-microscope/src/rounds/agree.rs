@@ -1,7 +1,7 @@
 //! How far a scheduler agrees with the kernel, beside two null models.
 
 use super::{CLook, Replay, Round, replay};
-use crate::cases::CaseError;
+use crate::CaseError;
 use seekwell_sched::kyber::Kyber;
 use seekwell_sched::noop::Noop;
 use seekwell_sched::{Layer, find};

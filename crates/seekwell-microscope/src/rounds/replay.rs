@@ -2,7 +2,7 @@
 //! record.
 
 use super::{Event, Incoming, Issued, PoolChange, Round, What};
-use crate::cases::{CaseError, Dispatched, Step};
+use crate::{CaseError, Dispatched, Step};
 use seekwell_block::merge::{self, Account};
 use seekwell_core::{
     Action, Bio, BioId, Era, Event as Logged, Flags, Instant, IocId, NSEC_PER_USEC, Nanos, Op,
