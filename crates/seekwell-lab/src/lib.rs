@@ -3,5 +3,10 @@
 //! [`stats`] is the method: effects as log ratios within blocks, intervals, tests, corrections,
 //! verdicts, flags, plans. It knows no scheduler and no device; it takes numbers and gives
 //! numbers, and says "cannot tell" where the numbers do not carry more.
+//!
+//! [`demo`] shows the behaviours that made schedulers famous, each claim a check on numbers;
+//! [`validation`] holds the models against published figures. Nothing here prints.
 
+pub mod demo;
 pub mod stats;
+pub mod validation;

@@ -2,7 +2,7 @@
 
 use crate::style::{BAD, GOOD, HEAD, NAME};
 use crate::table::{Align, Table, paint, painted, wrap};
-use seekwell_sim::demo::{Demo, Shown};
+use seekwell_lab::demo::{Demo, Shown};
 
 /// One line a demo.
 pub fn list<'a>(all: impl Iterator<Item = &'a Demo>, width: usize) -> String {

@@ -6,7 +6,6 @@
 //! any number of threads.
 
 pub mod compare;
-pub mod demo;
 pub mod drive;
 pub mod fuzz;
 pub mod limits;
@@ -17,8 +16,6 @@ pub mod setup;
 pub mod spec;
 mod told;
 mod tree;
-pub mod validation;
-pub mod workload;
 pub mod world;
 
 pub use drive::{Progress, RunError, Source, Submission, drive};

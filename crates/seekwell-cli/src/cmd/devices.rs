@@ -45,13 +45,13 @@ fn rows_as_json(tables: &[validation::Measurements]) -> Value {
 
 fn validate(a: &Devices, quiet: bool) -> Result<(), Failure> {
     Out::check(a.output.output.as_deref())?;
-    let figures = seekwell_sim::validation::groups().map(|g| g.figures.len());
+    let figures = seekwell_lab::validation::groups().map(|g| g.figures.len());
     let figures: usize = figures.sum();
     let progress = Progress::new(quiet, "figures", figures, 1);
     let tables = catching(|| {
         // One figure after the other: the bar counts them itself.
         let mut under_way = None;
-        seekwell_sim::validation::run(&mut |done, all| {
+        seekwell_lab::validation::run(&mut |done, all| {
             drop(under_way.take());
             let next = (done < all).then(|| progress.task(0, ""));
             let going = signal().is_none();

@@ -2,7 +2,7 @@
 
 use crate::{good, seekwell};
 use seekwell_sched::{Layer, registry};
-use seekwell_sim::demo::demos;
+use seekwell_lab::demo::demos;
 use serde_json::Value;
 
 fn json(args: &[&str]) -> Value {

@@ -1,7 +1,7 @@
 //! Every demo, each a test of its own name: what it claims must hold.
 
 use libtest_mimic::{Arguments, Trial};
-use seekwell_sim::demo::{Demo, demos};
+use seekwell_lab::demo::{Demo, demos};
 
 fn check(d: &Demo) -> Result<(), libtest_mimic::Failed> {
     let mut told = (0, 0);

@@ -1,8 +1,8 @@
 //! The phone's eMMC under schedulers: what nine of them differ by with one thread, and what ROW is
 //! for.
 
-use crate::procs::{Pattern, Process, Processes};
-use crate::{Setup, drive};
+use seekwell_sim::procs::{Pattern, Process, Processes};
+use seekwell_sim::{Setup, drive};
 use seekwell_core::result::Record;
 use seekwell_core::{Flags, Instant, Nanos, Op, Sector};
 use seekwell_device::validate::Relation::{HeldOut, Indicative};

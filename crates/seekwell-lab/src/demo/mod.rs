@@ -11,9 +11,9 @@ mod share;
 mod single_queue;
 mod worlds;
 
-use crate::drive::{Progress, RunError, drive};
-use crate::procs::{Process, Processes};
-use crate::setup::{Queue, Setup, SetupError};
+use seekwell_sim::drive::{Progress, RunError, drive};
+use seekwell_sim::procs::{Process, Processes};
+use seekwell_sim::setup::{Queue, Setup, SetupError};
 use seekwell_core::result::Record;
 use seekwell_core::suggest;
 use std::cell::{Cell, RefCell};
@@ -131,7 +131,7 @@ pub enum DemoError {
     Run(#[from] RunError),
     /// A simulated world.
     #[error(transparent)]
-    World(#[from] crate::world::WorldError),
+    World(#[from] seekwell_sim::world::WorldError),
     /// A script that came to no end.
     #[error("{0}")]
     Text(String),

@@ -1,9 +1,9 @@
 //! Arrays: closed forms of their laws, and the table of what sorting gains above a stripe.
 
 use super::backlog::{Cell, Policy, run};
-use crate::drive::drive;
-use crate::procs::{Pattern, Process, Processes};
-use crate::setup::Setup;
+use seekwell_sim::drive::drive;
+use seekwell_sim::procs::{Pattern, Process, Processes};
+use seekwell_sim::setup::Setup;
 use seekwell_core::result::Record;
 use seekwell_core::{BioSink, Instant, Nanos, Op, Sector};
 use seekwell_device::open;

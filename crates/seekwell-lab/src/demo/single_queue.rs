@@ -1,7 +1,7 @@
 //! Demos of the single-queue era.
 
 use super::{DISK, Demo, DemoError, Lab, Shown, bytes, ios, latency_ms, mb_s, run};
-use crate::procs::{Pattern, Process};
+use seekwell_sim::procs::{Pattern, Process};
 use seekwell_core::{Class, Instant, IoPrio, Nanos, Sector};
 
 /// The demos.

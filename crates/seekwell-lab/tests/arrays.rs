@@ -4,7 +4,7 @@
 use proptest::prelude::*;
 use seekwell_core::{Bio, BioSink, Flags, Instant, Nanos, Op, TaskId};
 use seekwell_device::{catalogue, describe, over_queues};
-use seekwell_sim::validation::raid::GROUP;
+use seekwell_lab::validation::raid::GROUP;
 use seekwell_sim::{Queue, Setup};
 
 fn setup(device: &str, scheduler: &str, seed: u64) -> Setup {

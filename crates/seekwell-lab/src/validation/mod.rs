@@ -9,7 +9,7 @@ pub mod backlog;
 pub mod clook;
 pub mod raid;
 
-use crate::drive::Progress;
+use seekwell_sim::drive::Progress;
 use seekwell_device::validate::{Group, Measured, Row};
 
 /// One line a crate that declares tables.

@@ -1,7 +1,7 @@
 //! Schedulers over the phone's eMMC and its driver.
 
 use seekwell_device::validate::Bench;
-use seekwell_sim::validation::emmc::{GROUP, Mixed, NINE, mixed};
+use seekwell_lab::validation::emmc::{GROUP, Mixed, NINE, mixed};
 
 fn on(scheduler: &str, options: &str) -> Mixed {
     let bench = Bench::model(&format!("emmc:motog-sandisk8{options}"));

@@ -5,8 +5,8 @@
 //! takes D commands; noop against an ideal elevator on the array's addresses.
 
 use super::clook::Clook;
-use crate::drive::drive;
-use crate::procs::{Pattern, Process, Processes};
+use seekwell_sim::drive::drive;
+use seekwell_sim::procs::{Pattern, Process, Processes};
 use seekwell_block::{HostDriver, LegacyOptions, LegacyQueue};
 use seekwell_core::result::Record;
 use seekwell_core::{BioSink, Device, Era, Instant, Sector, TickClock};

@@ -8,7 +8,7 @@
 
 use super::worlds::{SSD, play, put, world};
 use super::{Demo, DemoError, Lab, Shown};
-use crate::world::{Ran, SimMachine};
+use seekwell_sim::world::{Ran, SimMachine};
 use rand::Rng;
 use seekwell_core::{Nanos, OpenFlags};
 use seekwell_workload::{Context, How, Machine, Outcome};

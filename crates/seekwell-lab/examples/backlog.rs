@@ -1,7 +1,7 @@
 //! The table of what sorting gains above a stripe, with deadline beside the ideal elevator.
 
 use seekwell_device::open;
-use seekwell_sim::validation::backlog::{CELLS, Policy, run};
+use seekwell_lab::validation::backlog::{CELLS, Policy, run};
 
 fn main() -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
     let n = std::env::args().nth(1).map_or(Ok(6_000), |a| a.parse())?;
