@@ -5,8 +5,10 @@
 //! numbers, and says "cannot tell" where the numbers do not carry more.
 //!
 //! [`demo`] shows the behaviours that made schedulers famous, each claim a check on numbers;
-//! [`validation`] holds the models against published figures. Nothing here prints.
+//! [`validation`] holds the models against published figures, [`curves`] measures what a picture of
+//! a device shows. Nothing here prints.
 
+pub mod curves;
 pub mod demo;
 pub mod stats;
 pub mod validation;

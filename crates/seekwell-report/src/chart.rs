@@ -11,7 +11,7 @@ use crate::style::{DIM, HEAD};
 use crate::table::paint;
 use crate::units::three;
 use anstyle::{AnsiColor, Style};
-use seekwell_device::picture::{Axis, Plot};
+use seekwell_lab::curves::{Axis, Plot};
 
 /// Colours of the first, second, ... curve.
 const PENS: [Style; 4] = [
@@ -258,7 +258,7 @@ fn across(plot: &Plot, frame: &Frame, margin: usize, columns: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use seekwell_device::picture::Curve;
+    use seekwell_lab::curves::Curve;
 
     fn plot(points: &[(f64, f64)]) -> Plot {
         let axis = Axis {

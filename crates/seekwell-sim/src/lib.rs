@@ -9,7 +9,6 @@ pub mod compare;
 pub mod drive;
 pub mod fuzz;
 pub mod limits;
-pub mod picture;
 pub mod procs;
 pub mod replay;
 pub mod setup;

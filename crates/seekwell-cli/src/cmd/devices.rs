@@ -6,7 +6,7 @@ use crate::fail::Failure;
 use crate::out::{Out, width};
 use crate::progress::Progress;
 use crate::setups;
-use seekwell_device::picture::{Axis, Plot};
+use seekwell_lab::curves::{Axis, Plot};
 use seekwell_device::{Preset, catalogue, describe};
 use seekwell_host::stop::signal;
 use seekwell_report::{catalog, chart, validation};
@@ -101,7 +101,7 @@ fn one(a: &Devices, name: &str) -> Result<(), Failure> {
     }
     Out::apart(output, plot)?;
     let p = describe(name).map_err(bad)?;
-    let plots = seekwell_sim::picture::pictures(name).map_err(|e| Failure::input(e.to_string()))?;
+    let plots = seekwell_lab::curves::pictures(name).map_err(|e| Failure::input(e.to_string()))?;
     if let Some(file) = &a.plot {
         let mut svg = Out::open(Some(file))?;
         svg.text(&chart::svg(&p.summary, &plots))?;

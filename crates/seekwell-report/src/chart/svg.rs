@@ -1,7 +1,7 @@
 //! The same curves as an SVG: no script, no font, no link.
 
 use super::{Frame, named, number};
-use seekwell_device::picture::Plot;
+use seekwell_lab::curves::Plot;
 use std::fmt::Write;
 
 /// Colours that can be told apart also without colour vision, on white.

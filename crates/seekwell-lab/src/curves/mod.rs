@@ -1,18 +1,21 @@
 //! Pictures of everything that can be named as a device: also of arrays and guests' disks, which
 //! have queues inside.
 
-use crate::setup::{Queue, Setup, SetupError};
-use crate::tree;
 use seekwell_core::{
     Accept, Bio, BioDone, BioId, BioSink, Command, Device, DeviceFacts, Done, Flags, Instant,
     TaskId,
 };
-use seekwell_device::picture::{self, Plot};
+use seekwell_device::read_preset;
+use seekwell_sim::{Queue, Setup, SetupError};
+
+mod device;
+
+pub use device::{Axis, Curve, Plot};
 
 /// The pictures of a device. The members of an array, and a guest's disk that names none, have no
 /// scheduler.
 pub fn pictures(spec: &str) -> Result<Vec<Plot>, SetupError> {
-    if let Some(plots) = picture::curves(spec)? {
+    if let Some(plots) = device::curves(spec)? {
         return Ok(plots);
     }
     let setup = Setup {
@@ -20,11 +23,11 @@ pub fn pictures(spec: &str) -> Result<Vec<Plot>, SetupError> {
         scheduler: "none".to_owned(),
         ..Setup::default()
     };
-    if !tree::is_array(spec)? {
-        return Ok(picture::measured(setup.open_device()?));
+    if read_preset(spec)?.kind != "raid" {
+        return Ok(device::measured(setup.open_device()?));
     }
     let queue = setup.build()?;
-    Ok(picture::measured(Array {
+    Ok(device::measured(Array {
         facts: queue.device_facts().clone(),
         queue,
         done: Vec::new(),

@@ -4,12 +4,11 @@
 //! other device is measured at random places: latency and rate of 4 KiB commands against the number
 //! outstanding, or, where it takes one at a time, of longer and longer commands.
 
-use crate::catalogue::{open, read_preset};
-use crate::error::DeviceError;
-use crate::hdd::{ClosedForms, HddParams, SeekCurve};
-use crate::probe::{Client, Run, command};
-use crate::validate::below;
 use seekwell_core::{Device, Nanos, Op, rng};
+use seekwell_device::hdd::{ClosedForms, HddParams, SeekCurve};
+use seekwell_device::probe::{Client, Run, command};
+use seekwell_device::validate::below;
+use seekwell_device::{DeviceError, ParamError, read_preset};
 
 /// A quantity along one side.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -61,14 +60,6 @@ const DEEPEST: u32 = 256;
 /// Longest command shown, sectors.
 const LARGEST: u32 = 1024;
 
-/// The pictures of a device of this crate, named as [`open`] takes it.
-pub fn pictures(spec: &str) -> Result<Vec<Plot>, DeviceError> {
-    match curves(spec)? {
-        Some(plots) => Ok(plots),
-        None => Ok(measured(open(spec, 1)?)),
-    }
-}
-
 /// The curves that follow from parameters alone: those of a hard disk.
 pub fn curves(spec: &str) -> Result<Option<Vec<Plot>>, DeviceError> {
     let preset = read_preset(spec)?;
@@ -87,7 +78,7 @@ pub fn measured<D: Device>(device: D) -> Vec<Plot> {
     }
 }
 
-fn disk(p: &HddParams) -> Result<Vec<Plot>, crate::ParamError> {
+fn disk(p: &HddParams) -> Result<Vec<Plot>, ParamError> {
     let forms = ClosedForms::new(p)?;
     let cylinders = forms.geometry().cylinders();
     let curve = SeekCurve::new(&p.seek, cylinders)?;
@@ -230,7 +221,7 @@ fn against_size<D: Device>(device: D) -> Vec<Plot> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use crate::curves::pictures;
 
     #[test]
     fn a_disk_shows_its_seeks_and_zones() {
