@@ -169,6 +169,12 @@ impl Roots {
         }
     }
 
+    /// Type and options of the file system that a path lies on.
+    pub fn mounted(&self, path: &Path) -> Option<(String, String)> {
+        let m = self.mount_of(&fs::canonicalize(path).ok()?)?;
+        Some((m.filesystem, m.options))
+    }
+
     /// The mount a path lies on: the longest mount point it starts with; of two on one point, the
     /// later one, which hides the earlier.
     fn mount_of(&self, path: &Path) -> Option<Mount> {
@@ -185,6 +191,8 @@ struct Mount {
     point: PathBuf,
     filesystem: String,
     source: PathBuf,
+    /// Of the mount, then of the file system.
+    options: String,
 }
 
 impl Mount {
@@ -194,12 +202,17 @@ impl Mount {
         let mut left = left.split(' ').skip(2);
         let (major, minor) = left.next()?.split_once(':')?;
         let point = unescape(left.nth(1)?);
+        let own = left.next()?;
         let mut right = right.split(' ');
         Some(Mount {
             device: (major.parse().ok()?, minor.parse().ok()?),
             point: PathBuf::from(point),
             filesystem: right.next()?.to_owned(),
             source: PathBuf::from(unescape(right.next()?)),
+            options: match right.next() {
+                Some(more) => format!("{own},{more}"),
+                None => own.to_owned(),
+            },
         })
     }
 }

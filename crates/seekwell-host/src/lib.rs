@@ -7,6 +7,7 @@
 
 pub mod buffer;
 pub mod files;
+pub mod host;
 pub mod inforce;
 pub mod machine;
 pub mod mapping;

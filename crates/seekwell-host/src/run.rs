@@ -7,7 +7,7 @@ use crate::shared::Shared;
 use crate::sqlite;
 use crate::stop::{Signals, Stop};
 use crate::tasks;
-use seekwell_core::result::{BUILD, DeviceInfo, Record, SCHEMA, SchedulerUsed};
+use seekwell_core::result::{BUILD, DeviceInfo, Early, Record, SCHEMA, SchedulerUsed};
 use seekwell_workload::{Fail, Mark, Needs, Note, Outcome, Plan};
 use std::future::Future;
 use std::os::unix::fs::FileTypeExt;
@@ -259,6 +259,10 @@ where
     record.warnings = shared.warnings();
     let why = shared.stop.why().filter(|w| w != ENDED);
     let stopped = why.or_else(|| failure(outcome));
+    record.early = stopped.clone().map(|why| Early {
+        why,
+        at_ns: duration_ns,
+    });
     let signal = shared.stop.signal();
     // Files first closed, then removed.
     drop(shared);
@@ -284,6 +288,7 @@ fn failure(outcome: Result<(), Fail>) -> Option<String> {
 }
 
 fn describe(r: &mut Record, o: &Options, force: &crate::InForce) {
+    r.host = Some(crate::host::describe(o.place(), o.device.is_some()));
     r.device = DeviceInfo {
         spec: o.place().display().to_string(),
         name: force.to_string(),

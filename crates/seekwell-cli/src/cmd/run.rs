@@ -8,6 +8,7 @@ use crate::out::{Out, columns, note, width};
 use crate::progress::Watched;
 use crate::runs::{Asked, asked, one};
 use crate::setups;
+use seekwell::{DeviceSpec, RunSpec, SchedulerSpec, Substrate};
 use seekwell_core::result::Record;
 use seekwell_host::{InForce, Leftover, Pulse};
 use seekwell_report::unfinished::unfinished;
@@ -49,7 +50,7 @@ pub fn run(a: &Run, quiet: bool) -> Result<(), Failure> {
         note(quiet, w);
     }
     match &a.dir {
-        Some(dir) => real(a, plan, dir, quiet),
+        Some(dir) => real(a, &asked, dir, quiet),
         None => simulated(a, &asked, quiet),
     }
 }
@@ -112,7 +113,8 @@ fn measured(out: &mut Out, records: &[Record]) -> Result<(), Failure> {
     out.text(&report::marks(records, width()))
 }
 
-fn real(a: &Run, plan: &Plan, dir: &Path, quiet: bool) -> Result<(), Failure> {
+fn real(a: &Run, asked: &Asked, dir: &Path, quiet: bool) -> Result<(), Failure> {
+    let plan = &asked.plan;
     let mut options = seekwell_host::Options::new(dir, a.bench.seed);
     options.device = a.raw.clone();
     options.limit = a.limit.map(Duration::from_secs);
@@ -140,6 +142,8 @@ fn real(a: &Run, plan: &Plan, dir: &Path, quiet: bool) -> Result<(), Failure> {
     if record.scheduler.spec.is_empty() {
         record.scheduler.spec.clone_from(&record.scheduler.name);
     }
+    let spec = specification(a, asked, &record);
+    (record.spec_hash, record.spec) = (spec.hash(), Some(spec));
     let written =
         Out::open(a.output.output.as_deref()).and_then(|out| tell(a, plan, &force, &record, out));
     if written.is_err() && a.output.output.is_some() {
@@ -150,6 +154,26 @@ fn real(a: &Run, plan: &Plan, dir: &Path, quiet: bool) -> Result<(), Failure> {
     match (ran.stopped, ran.signal) {
         (Some(what), Some(signal)) => Err(Failure::Interrupted { signal, what }),
         (stopped, _) => early(stopped.as_slice()),
+    }
+}
+
+/// What a run for real was: the place, the scheduler in force, the workload. The machine is told by
+/// the record: it is what it is.
+fn specification(a: &Run, asked: &Asked, r: &Record) -> RunSpec {
+    let device = DeviceSpec {
+        spec: r.device.spec.clone(),
+        ..DeviceSpec::default()
+    };
+    let scheduler = SchedulerSpec {
+        name: r.scheduler.name.clone(),
+        ..SchedulerSpec::default()
+    };
+    RunSpec {
+        substrate: Substrate::Host,
+        machine: None,
+        seed: a.bench.seed,
+        limit_s: a.limit,
+        ..RunSpec::new(device, scheduler, asked.spec.clone())
     }
 }
 

@@ -17,6 +17,7 @@ mod registries;
 mod replay;
 mod safety;
 mod screen;
+mod spec;
 mod stopped;
 mod workloads;
 
