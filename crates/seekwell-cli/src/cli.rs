@@ -208,7 +208,8 @@ pub struct Compare {
     /// one list (hdparm,seeker)
     #[arg(long, short, visible_alias = "workloads", value_name = "WORKLOAD")]
     pub workload: Vec<String>,
-    /// The modelled machine: cores=N, limit=SECONDS
+    /// The modelled machine: kernel, memory, cache, cores, fs, barriers, aged, read_ahead_kb, without,
+    /// limit (memory=512M,fs=ext3,cores=2,without=readahead,limit=30)
     #[arg(long, value_name = "LIST", default_value = "")]
     pub machine: String,
     /// All tables: rates, requests, latencies, shares, operations
@@ -240,7 +241,8 @@ pub struct Run {
     /// What runs on what
     #[command(flatten)]
     pub bench: Bench,
-    /// The modelled machine: cores=N, limit=SECONDS
+    /// The modelled machine: kernel, memory, cache, cores, fs, barriers, aged, read_ahead_kb, without,
+    /// limit (memory=512M,fs=ext3,cores=2,without=readahead,limit=30)
     #[arg(long, value_name = "LIST", default_value = "", conflicts_with = "dir")]
     pub machine: String,
     /// Run for real, in this directory
