@@ -1,8 +1,8 @@
 //! How a command ends when it does not end well: one message, one exit code.
 
 use seekwell::SpecErrors;
-use seekwell_report::style::BAD;
 use seekwell_microscope::CaseError;
+use seekwell_report::style::BAD;
 use std::io::{self, Write};
 use std::process::ExitCode;
 use thiserror::Error;

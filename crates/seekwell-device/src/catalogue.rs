@@ -494,14 +494,14 @@ fn presets() -> Vec<Preset> {
 }
 
 fn embedded(kind: &Kind, name: &str) -> Option<Preset> {
-    let meant = |p: &Preset| {
-        p.kind == kind.name && (p.name == name || p.aliases.iter().any(|a| a == name))
-    };
+    let meant =
+        |p: &Preset| p.kind == kind.name && (p.name == name || p.aliases.iter().any(|a| a == name));
     // The file of that name first: parsing them all takes milliseconds, and every run does it.
     let own = format!("{}-{name}.toml", kind.name);
     let file = FILES.all().iter().find(|f| f.0 == own);
     let own = file.and_then(|(file, text)| parse(file, text).ok());
-    own.filter(meant).or_else(|| presets().into_iter().find(meant))
+    own.filter(meant)
+        .or_else(|| presets().into_iter().find(meant))
 }
 
 /// Makes a device: `hdd:NAME[,key=value...]`, `constant:depth=32,service_us=100`, or the path of a

@@ -52,14 +52,20 @@ mod tests {
         assert_eq!(cpu(intel), "Intel(R) Xeon(R)");
         let arm = "processor\t: 0\nCPU implementer\t: 0x41\nCPU part\t: 0xd08\n";
         assert_eq!(cpu(arm), "implementer 0x41 part 0xd08");
-        assert_eq!(memory_bytes("MemTotal:        3927 kB\nMemFree: 1 kB\n"), 3927 << 10);
+        assert_eq!(
+            memory_bytes("MemTotal:        3927 kB\nMemFree: 1 kB\n"),
+            3927 << 10
+        );
         assert_eq!((cpu(""), memory_bytes("")), (String::new(), 0));
     }
 
     #[test]
     fn this_machine_is_described() {
         let h = describe(Path::new("/"), false);
-        assert!(!h.kernel.is_empty() && h.cores > 0 && h.memory_bytes > 0, "{h:?}");
+        assert!(
+            !h.kernel.is_empty() && h.cores > 0 && h.memory_bytes > 0,
+            "{h:?}"
+        );
         assert!(!h.fs.is_empty() && !h.mount_options.is_empty(), "{h:?}");
         assert_eq!(describe(Path::new("/"), true).fs, "");
     }

@@ -6,9 +6,10 @@
 //!
 //! [`demo`] shows the behaviours that made schedulers famous, each claim a check on numbers;
 //! [`validation`] holds the models against published figures, [`curves`] measures what a picture of
-//! a device shows. Nothing here prints.
+//! a device shows, and [`worlds`] holds the simulation against the running kernel. Nothing here prints.
 
 pub mod curves;
 pub mod demo;
 pub mod stats;
 pub mod validation;
+pub mod worlds;

@@ -13,8 +13,8 @@ use models::vr::Vr;
 use models::zen::Zen;
 use models::{Model, Plain};
 use proptest::test_runner::{Config, TestCaseError, TestError, TestRunner};
-use seekwell_sched::registry;
 use seekwell_microscope::{Case, run};
+use seekwell_sched::registry;
 use std::cell::Cell;
 
 fn fast(case: &Case) -> Plain {

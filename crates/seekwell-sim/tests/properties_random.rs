@@ -7,8 +7,8 @@ mod random;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestError, TestRng, TestRunner};
 use seekwell_core::Op;
-use seekwell_sched::registry;
 use seekwell_microscope::{Case, Outcome, What, run};
+use seekwell_sched::registry;
 use std::collections::BTreeMap;
 
 const HZ: &[u32] = &[100, 250, 300, 1000];

@@ -2,10 +2,10 @@
 //! that nobody can get to see is none.
 
 use seekwell_core::Rule;
-use seekwell_sched::{find, registry};
 use seekwell_microscope::format::CsvOptions;
 use seekwell_microscope::rounds::{self, Round};
 use seekwell_microscope::{Case, Step, read_cases, run};
+use seekwell_sched::{find, registry};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 

@@ -1,8 +1,8 @@
 //! What is registered from outside the tree appears where those of the tree do.
 
 use seekwell::sdk::device::catalogue;
-use seekwell::sdk::sched::registry;
 use seekwell::sdk::microscope::{format::CsvOptions, read_cases, run};
+use seekwell::sdk::sched::registry;
 use seekwell::sdk::workload::workloads;
 use seekwell::{Hooks, Many, RunSpec, run_all, spec, words};
 

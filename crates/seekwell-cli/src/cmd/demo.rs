@@ -6,9 +6,9 @@ use crate::fail::Failure;
 use crate::out::{Out, width};
 use crate::progress::Progress;
 use seekwell_host::stop::signal;
+use seekwell_lab::demo::{Demo, Shown, demos, find, unknown};
 use seekwell_report::{demo as report, plot};
 use seekwell_sim::compare;
-use seekwell_lab::demo::{Demo, Shown, demos, find, unknown};
 use serde_json::{Value, json};
 
 fn as_json(d: &Demo, s: &Shown) -> Value {

@@ -6,9 +6,9 @@ use crate::fail::Failure;
 use crate::out::{Out, width};
 use crate::progress::Progress;
 use crate::setups;
-use seekwell_lab::curves::{Axis, Plot};
 use seekwell_device::{Preset, catalogue, describe};
 use seekwell_host::stop::signal;
+use seekwell_lab::curves::{Axis, Plot};
 use seekwell_report::{catalog, chart, validation};
 use serde_json::{Value, json};
 

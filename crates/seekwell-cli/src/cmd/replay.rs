@@ -69,6 +69,9 @@ pub fn run(a: &Replay, quiet: bool) -> Result<(), Failure> {
         let reader = trace.open(format, &read).map_err(failed)?;
         one(&runs.specs[i], Some(reader), progress)
     })?;
+    for n in setups::time_notes(&a.bench, &runs) {
+        note(quiet, &n);
+    }
     let mut out = Out::open(a.output.output.as_deref())?;
     if a.json {
         out.json(&cells.document("replay", runs.schedulers, a.series))?;

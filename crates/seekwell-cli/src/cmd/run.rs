@@ -72,6 +72,9 @@ fn simulated(a: &Run, asked: &Asked, quiet: bool) -> Result<(), Failure> {
     let cells = run_cells(quiet, setups::threads(b), jobs, |i, progress| {
         one(&runs.specs[i], None, progress)
     })?;
+    for n in setups::time_notes(b, &runs) {
+        note(quiet, &n);
+    }
     let mut out = Out::open(a.output.output.as_deref())?;
     if a.json {
         out.json(&cells.document("run", runs.schedulers, a.series))?;

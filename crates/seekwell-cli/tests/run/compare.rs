@@ -1,8 +1,8 @@
 //! `compare` and `demo`: the main job and the famous behaviours.
 
 use crate::{good, seekwell};
-use seekwell_sched::{Layer, registry};
 use seekwell_lab::demo::demos;
+use seekwell_sched::{Layer, registry};
 use serde_json::Value;
 
 fn json(args: &[&str]) -> Value {

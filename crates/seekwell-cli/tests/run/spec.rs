@@ -1,6 +1,6 @@
 //! A record holds the whole specification of its run.
 
-use crate::{directory, good, scratch};
+use crate::{good, scratch};
 use seekwell_core::result::Record;
 use seekwell_core::spec::{Substrate, WorkloadSpec};
 use serde_json::Value;
@@ -71,9 +71,22 @@ fn everything_asked_for_is_in_the_json() {
 
 #[test]
 fn a_replay_names_its_trace_by_content() {
-    let rows: String = (0..40).map(|i| format!("{},1,R,{},8\n", i * 900, i * 64)).collect();
-    let file = scratch("spec.csv", format!("t_us,pid,op,sector,n\n{rows}").as_bytes());
-    let all = records(&["replay", &file, "-s", "noop,none", "--mode", "depth:4", "--json"]);
+    let rows: String = (0..40)
+        .map(|i| format!("{},1,R,{},8\n", i * 900, i * 64))
+        .collect();
+    let file = scratch(
+        "spec.csv",
+        format!("t_us,pid,op,sector,n\n{rows}").as_bytes(),
+    );
+    let all = records(&[
+        "replay",
+        &file,
+        "-s",
+        "noop,none",
+        "--mode",
+        "depth:4",
+        "--json",
+    ]);
     for r in &all {
         let spec = r.spec.as_ref().expect("embedded");
         assert!(spec.machine.is_none());
@@ -82,17 +95,28 @@ fn a_replay_names_its_trace_by_content() {
         };
         assert_eq!((sha256.len(), mode.as_str()), (64, "depth:4"));
     }
-    let again = seekwell::run(all[0].spec.as_ref().expect("embedded"), seekwell::Hooks::default());
-    assert_eq!(again.expect("it replays again").duration_ns, all[0].duration_ns);
+    let again = seekwell::run(
+        all[0].spec.as_ref().expect("embedded"),
+        seekwell::Hooks::default(),
+    );
+    assert_eq!(
+        again.expect("it replays again").duration_ns,
+        all[0].duration_ns
+    );
 }
 
 #[test]
 fn a_run_for_real_tells_its_host() {
-    let dir = directory("spec-real").display().to_string();
+    let dir = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("spec-real");
+    std::fs::create_dir_all(&dir).expect("a directory");
+    let dir = dir.display().to_string();
     let all = records(&["run", "fs-mark:files=2", "--dir", &dir, "--json", "-q"]);
     let r = &all[0];
     let spec = r.spec.as_ref().expect("embedded");
-    assert_eq!((spec.substrate, &spec.scheduler.name), (Substrate::Host, &r.scheduler.name));
+    assert_eq!(
+        (spec.substrate, &spec.scheduler.name),
+        (Substrate::Host, &r.scheduler.name)
+    );
     let host = r.host.as_ref().expect("told");
     assert!(!host.kernel.is_empty() && host.memory_bytes > 0 && !host.fs.is_empty());
     assert_eq!(r.early, None);

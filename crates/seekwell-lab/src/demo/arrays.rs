@@ -1,10 +1,10 @@
 //! Demos of arrays, controllers and guests: where a scheduler can act, and where it cannot.
 
 use super::{Demo, DemoError, Lab, Shown, bytes, ios, latency_ms, mb_s};
-use seekwell_sim::procs::{Pattern, Process, Processes};
-use seekwell_sim::setup::Setup;
 use seekwell_core::result::Record;
 use seekwell_core::{BioSink, Flags, Instant, IoPrio, Nanos, Op, Sector};
+use seekwell_sim::procs::{Pattern, Process, Processes};
+use seekwell_sim::setup::Setup;
 
 /// The demos.
 pub(super) const DEMOS: &[Demo] = &[

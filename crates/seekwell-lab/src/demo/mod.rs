@@ -11,11 +11,11 @@ mod share;
 mod single_queue;
 mod worlds;
 
+use seekwell_core::result::Record;
+use seekwell_core::suggest;
 use seekwell_sim::drive::{Progress, RunError, drive};
 use seekwell_sim::procs::{Process, Processes};
 use seekwell_sim::setup::{Queue, Setup, SetupError};
-use seekwell_core::result::Record;
-use seekwell_core::suggest;
 use std::cell::{Cell, RefCell};
 use thiserror::Error;
 

@@ -8,9 +8,9 @@
 
 use super::worlds::{SSD, play, put, world};
 use super::{Demo, DemoError, Lab, Shown};
-use seekwell_sim::world::{Ran, SimMachine};
 use rand::Rng;
 use seekwell_core::{Nanos, OpenFlags};
+use seekwell_sim::world::{Ran, SimMachine};
 use seekwell_workload::{Context, How, Machine, Outcome};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -1,8 +1,8 @@
 //! Demos of the single-queue era.
 
 use super::{DISK, Demo, DemoError, Lab, Shown, bytes, ios, latency_ms, mb_s, run};
-use seekwell_sim::procs::{Pattern, Process};
 use seekwell_core::{Class, Instant, IoPrio, Nanos, Sector};
+use seekwell_sim::procs::{Pattern, Process};
 
 /// The demos.
 pub(super) const DEMOS: &[Demo] = &[

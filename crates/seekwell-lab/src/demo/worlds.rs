@@ -4,10 +4,10 @@
 //! the effect must be gone. They are small: the sign is claimed, not the published size.
 
 use super::{Demo, DemoError, Lab, Shown, scheduler_spec};
-use seekwell_sim::setup::Setup;
-use seekwell_sim::world::{Beside, Drive, Ran, SimMachine, WorldSetup, run_beside, script_beside};
 use rand::Rng;
 use seekwell_core::{Nanos, OpenFlags};
+use seekwell_sim::setup::Setup;
+use seekwell_sim::world::{Beside, Drive, Ran, SimMachine, WorldSetup, run_beside, script_beside};
 use seekwell_workload::{Context, How, Machine, Outcome, Plan};
 use std::future::Future;
 use std::ops::{Deref, DerefMut};

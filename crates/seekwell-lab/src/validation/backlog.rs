@@ -5,14 +5,14 @@
 //! takes D commands; noop against an ideal elevator on the array's addresses.
 
 use super::clook::Clook;
-use seekwell_sim::drive::drive;
-use seekwell_sim::procs::{Pattern, Process, Processes};
 use seekwell_block::{HostDriver, LegacyOptions, LegacyQueue};
 use seekwell_core::result::Record;
 use seekwell_core::{BioSink, Device, Era, Instant, Sector, TickClock};
 use seekwell_device::validate::{Measured, SEED};
 use seekwell_sched::noop::Noop;
 use seekwell_sched::{Cx, QueueFacts, Scheduler};
+use seekwell_sim::drive::drive;
+use seekwell_sim::procs::{Pattern, Process, Processes};
 
 /// One cell of the table.
 #[derive(Debug, Clone, Copy)]

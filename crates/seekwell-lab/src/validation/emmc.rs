@@ -1,12 +1,12 @@
 //! The phone's eMMC under schedulers: what nine of them differ by with one thread, and what ROW is
 //! for.
 
-use seekwell_sim::procs::{Pattern, Process, Processes};
-use seekwell_sim::{Setup, drive};
 use seekwell_core::result::Record;
 use seekwell_core::{Flags, Instant, Nanos, Op, Sector};
 use seekwell_device::validate::Relation::{HeldOut, Indicative};
 use seekwell_device::validate::{ANY, Bench, Figure, Group, Measured, SEED, row};
+use seekwell_sim::procs::{Pattern, Process, Processes};
+use seekwell_sim::{Setup, drive};
 
 /// The table.
 pub static GROUP: Group = Group {

@@ -9,8 +9,8 @@ pub mod backlog;
 pub mod clook;
 pub mod raid;
 
-use seekwell_sim::drive::Progress;
 use seekwell_device::validate::{Group, Measured, Row};
+use seekwell_sim::drive::Progress;
 
 /// One line a crate that declares tables.
 static TABLES: &[&[&Group]] = &[seekwell_device::validate::GROUPS, OWN];

@@ -2,8 +2,8 @@
 
 use crate::catalog;
 use seekwell_core::Rule;
-use seekwell_sched::{SchedulerInfo, find};
 use seekwell_microscope::{Case, Step};
+use seekwell_sched::{SchedulerInfo, find};
 
 fn info(case: &Case) -> Option<&'static SchedulerInfo> {
     find(&case.elevator).map(|f| f.0)

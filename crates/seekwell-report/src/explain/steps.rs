@@ -5,9 +5,9 @@ use crate::style::{DIM, GOOD, HEAD, NAME};
 use crate::table::paint;
 use anstyle::Style;
 use seekwell_core::{Action, BioId, Class, Event, Instant};
-use seekwell_sched::find;
 use seekwell_microscope::format::When;
 use seekwell_microscope::{Case, CaseError, CaseInput, Step, What};
+use seekwell_sched::find;
 
 /// What is run and under which conditions.
 pub fn heading(case: &Case) -> String {

@@ -57,6 +57,8 @@ pub fn setup(spec: &RunSpec) -> Setup {
         max_sectors_kb: spec.queue.max_sectors_kb,
         max_segments: spec.queue.max_segments,
         nomerges: spec.queue.nomerges,
+        // The world sets as many as its machine has cores; a trace runs on the usual number.
+        ..Setup::default()
     }
 }
 

@@ -1,8 +1,8 @@
 //! Random request lists.
 
 use proptest::prelude::*;
-use seekwell_sched::{Kind, find};
 use seekwell_microscope::Case;
+use seekwell_sched::{Kind, find};
 use serde_json::{Value, json};
 
 /// What a list may hold.

@@ -1,8 +1,8 @@
 //! A run, seen from outside: what was queued when each request went, and the reasons given.
 
 use seekwell_core::{Action, Instant};
-use seekwell_sched::find;
 use seekwell_microscope::{Case, Outcome, run};
+use seekwell_sched::find;
 use std::collections::BTreeMap;
 
 /// Runs a case with all events kept.

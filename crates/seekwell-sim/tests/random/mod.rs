@@ -2,8 +2,8 @@
 //! silence to expire.
 
 use proptest::prelude::*;
-use seekwell_sched::{Kind, Layer, SchedulerInfo, Tunable};
 use seekwell_microscope::Case;
+use seekwell_sched::{Kind, Layer, SchedulerInfo, Tunable};
 use serde_json::{Map, Value, json};
 
 #[derive(Clone, Debug)]

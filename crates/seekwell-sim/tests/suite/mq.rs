@@ -8,8 +8,8 @@ use seekwell_core::{
     Accept, Bio, BioDone, BioSink, Command, Control, Device, DeviceFacts, Done, Era, Flags,
     Instant, IoPrio, Nanos, Op, Sector, Sectors, State, TaskId, TickClock,
 };
-use seekwell_sched::{Cx, Kind, Layer, QueueFacts, Scheduler, SchedulerInfo, StoreError};
 use seekwell_microscope::mq::BenchDevice;
+use seekwell_sched::{Cx, Kind, Layer, QueueFacts, Scheduler, SchedulerInfo, StoreError};
 use std::collections::BTreeMap;
 
 const TASKS: u32 = 6;
@@ -355,4 +355,57 @@ proptest! {
         }
         w.finish(&format!("{}-{version}", info.name));
     }
+}
+
+/// Two hardware queues that were given nothing looked again every 3 ms and, each time, put off the
+/// third, whose request had been refused: it was never issued.
+#[test]
+fn rule_26_a_queue_that_waits_to_run_again_is_not_put_off() {
+    let all = multi_queue();
+    let found = all
+        .iter()
+        .position(|v| (v.0.name, v.1) == ("adios", "3.0.1"));
+    // Whoever runs the suite over a scheduler of his own has no ADIOS among them.
+    let Some(which) = found else {
+        assert!(
+            all.iter().all(|v| v.0.name != "mq-deadline"),
+            "the tree has it"
+        );
+        return;
+    };
+    let setup = Setup {
+        which,
+        hz: 100,
+        depth: 1,
+        max_sectors: 16,
+        accepts: 1,
+        budget: false,
+        hctxs: 3,
+        cache: true,
+        fua: false,
+        queueable: false,
+        nomerges: 0,
+    };
+    let io = |kind, n, cpu| Step::Io {
+        task: 0,
+        kind,
+        place: 0,
+        n,
+        cpu,
+        wait_us: 0,
+    };
+    let steps = [
+        Step::Tunable(7386849395247543900, false),
+        io(0, 3, 0),
+        io(3, 1, 0),
+        Step::Pause(2100),
+        io(0, 3, 3),
+        io(6, 1, 0),
+        io(0, 1, 2),
+    ];
+    let mut w = World::new(&setup);
+    for (i, s) in steps.iter().enumerate() {
+        w.apply(i, s);
+    }
+    w.finish("adios on three queues");
 }

@@ -1,8 +1,7 @@
 //! The comparison for people, and as JSON.
 
-use super::judge::{Grounds, Row};
-use super::{BUSY, Checked, Score, too_late};
 use crate::cli::CheckWorlds;
+use seekwell_lab::worlds::{BUSY, Checked, Grounds, Row, Score, too_late};
 use seekwell_report::style::{BAD, DIM, GOOD, HEAD, WARN};
 use seekwell_report::table::{Align, Cell, Table, painted};
 use seekwell_report::units;

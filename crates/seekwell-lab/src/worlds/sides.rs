@@ -1,9 +1,9 @@
 //! One workload in one world: what it asked of the disk, and how fast it was.
 
+use super::Options;
+use super::WorldsError;
 use super::server::Server;
 use super::tally::Tally;
-use crate::cli::CheckWorlds;
-use crate::fail::Failure;
 use seekwell_core::result::Record;
 use seekwell_core::units::SECTOR_BYTES;
 use seekwell_core::{
@@ -68,8 +68,8 @@ pub struct Host {
     pub cpus: u16,
 }
 
-fn failed(e: impl std::fmt::Display) -> Failure {
-    Failure::input(e.to_string())
+fn failed(e: impl std::fmt::Display) -> WorldsError {
+    WorldsError::input(e.to_string())
 }
 
 /// When the workload's clock started and stopped, ns since the run began: what is compared. What
@@ -112,12 +112,12 @@ fn monotonic_ns() -> u64 {
 
 /// Runs on the real kernel, on ext4 on a loop device over `file`.
 pub fn real(
-    a: &CheckWorlds,
+    a: &Options,
     plan: &Plan,
     dir: &Path,
     file: &Path,
     depth: Option<u32>,
-) -> Result<(Side, Host), Failure> {
+) -> Result<(Side, Host), WorldsError> {
     let mut device = LoopDevice::attach(file).map_err(failed)?;
     let queue = Queue {
         scheduler: a.scheduler.clone(),
@@ -159,7 +159,7 @@ pub fn real(
     let recorded = trace.stop().map_err(failed)?;
     let ran = ran.map_err(failed)?;
     if let Some(why) = ran.stopped {
-        return Err(Failure::input(format!("{}: {why}", plan.name())));
+        return Err(WorldsError::input(format!("{}: {why}", plan.name())));
     }
     if let Some(dir) = &a.keep {
         keep(dir, plan.name(), &recorded.text)?;
@@ -186,7 +186,7 @@ pub fn real(
 /// Commits what mounting brings with it before anything is counted: the first file that is opened
 /// has the place of the mount written into the superblock, and the first commit changes the
 /// journal's own.
-fn settle(mounted: &Path) -> Result<(), Failure> {
+fn settle(mounted: &Path) -> Result<(), WorldsError> {
     let first = mounted.join("first");
     std::fs::write(&first, "").map_err(failed)?;
     rustix::fs::sync();
@@ -203,7 +203,7 @@ fn memory_bytes() -> u64 {
 }
 
 /// Writes a trace to a file of its own, whose name is numbered if it is taken by this run.
-fn keep(dir: &Path, name: &str, text: &str) -> Result<(), Failure> {
+fn keep(dir: &Path, name: &str, text: &str) -> Result<(), WorldsError> {
     static KEPT: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
     let mut kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
     let names = std::iter::once(format!("{name}.ftrace"))
@@ -214,7 +214,7 @@ fn keep(dir: &Path, name: &str, text: &str) -> Result<(), Failure> {
         file.write_all(text.as_bytes())?;
         file.finish()
     });
-    done.map_err(|source| Failure::Output {
+    done.map_err(|source| WorldsError::Output {
         what: format!("--keep {}: cannot be written", path.display()),
         source,
     })?;
@@ -223,12 +223,12 @@ fn keep(dir: &Path, name: &str, text: &str) -> Result<(), Failure> {
 }
 
 /// The modelled disk.
-pub fn model(a: &CheckWorlds) -> Result<impl Device + use<>, Failure> {
+pub fn model(a: &Options) -> Result<impl Device + use<>, WorldsError> {
     seekwell_device::open(&a.device, a.seed).map_err(failed)
 }
 
 /// The simulated machine, on a device.
-pub fn world(a: &CheckWorlds, host: &Host, device: &str) -> Result<WorldSetup, Failure> {
+pub fn world(a: &Options, host: &Host, device: &str) -> Result<WorldSetup, WorldsError> {
     let scheduler = match host.scheduler.as_str() {
         "" => a.scheduler.clone().unwrap_or_else(|| "none".to_owned()),
         name => name.to_owned(),
@@ -246,13 +246,13 @@ pub fn world(a: &CheckWorlds, host: &Host, device: &str) -> Result<WorldSetup, F
     world.config.memory_bytes = host.memory_bytes;
     world.config.cores = host.cpus;
     let applied = world.apply(&a.machine);
-    applied.map_err(|e| Failure::input(format!("--machine: {e}")))?;
+    applied.map_err(|e| WorldsError::input(format!("--machine: {e}")))?;
     Ok(world)
 }
 
 /// A simulation to be run.
 pub struct Order {
-    world: Result<WorldSetup, Failure>,
+    world: Result<WorldSetup, WorldsError>,
     plan: Plan,
     device: String,
     size: u64,
@@ -262,7 +262,7 @@ pub struct Order {
 
 impl Order {
     /// On the same device model, or on another.
-    pub fn new(a: &CheckWorlds, plan: &Plan, host: &Host, device: &str) -> Self {
+    pub fn new(a: &Options, plan: &Plan, host: &Host, device: &str) -> Self {
         Order {
             world: world(a, host, device),
             plan: plan.clone(),
@@ -274,20 +274,20 @@ impl Order {
     }
 
     /// Runs it on a thread, which is left alone when a signal comes: it holds nothing but memory.
-    pub fn run(self) -> Result<Side, Failure> {
+    pub fn run(self) -> Result<Side, WorldsError> {
         let thread = std::thread::spawn(|| self.simulate());
         while !thread.is_finished() {
             if let Some(signal) = signal() {
                 let what = "in the simulation".to_owned();
-                return Err(Failure::Interrupted { signal, what });
+                return Err(WorldsError::Interrupted { signal, what });
             }
             std::thread::sleep(LOOK);
         }
-        let name = |_| Failure::input("the simulation panicked: please report it");
+        let name = |_| WorldsError::input("the simulation panicked: please report it");
         thread.join().map_err(name)?
     }
 
-    fn simulate(self) -> Result<Side, Failure> {
+    fn simulate(self) -> Result<Side, WorldsError> {
         let (plan, world) = (&self.plan, self.world?);
         let model = seekwell_device::open(&self.device, self.seed).map_err(failed)?;
         let mut drive = Drive::new(Box::new(Cut::new(model, self.size, self.write_back)));
@@ -301,7 +301,7 @@ impl Order {
         let ran = run_watched(plan, &world, &mut drive, watch).map_err(failed)?;
         if let Some(why) = ran.stopped {
             let name = plan.name();
-            return Err(Failure::input(format!("{name} (simulated): {why}")));
+            return Err(WorldsError::input(format!("{name} (simulated): {why}")));
         }
         let (start, stop) = clock(&ran.record);
         let window = Instant::at_ns(start)..=Instant::at_ns(stop);
@@ -366,7 +366,7 @@ impl Below {
         }
     }
     /// Ends it; the account of a modelled one.
-    pub fn stop(self) -> Result<Option<Value>, Failure> {
+    pub fn stop(self) -> Result<Option<Value>, WorldsError> {
         match self {
             Below::Model(s) => s.stop().map(Some),
             Below::File(f) => {

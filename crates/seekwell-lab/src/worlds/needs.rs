@@ -1,7 +1,7 @@
 //! What the command needs of the machine, asked before anything is touched: all that is missing in
 //! one message, each with its remedy.
 
-use crate::fail::Failure;
+use super::WorldsError;
 use seekwell_host::watch::has_program;
 use std::path::Path;
 
@@ -43,9 +43,9 @@ fn missing(raw: bool, there: impl Fn(&str) -> bool, program: impl Fn(&str) -> bo
 }
 
 /// Everything is there, or why not.
-pub fn check(raw: bool) -> Result<(), Failure> {
+pub fn check(raw: bool) -> Result<(), WorldsError> {
     if !rustix::process::geteuid().is_root() {
-        return Err(Failure::input(
+        return Err(WorldsError::input(
             "check-worlds makes a loop device, mounts a file system on it and traces it: run it as \
              root (sudo seekwell check-worlds)",
         ));
@@ -53,7 +53,7 @@ pub fn check(raw: bool) -> Result<(), Failure> {
     let m = missing(raw, |path| Path::new(path).exists(), has_program);
     match m.is_empty() {
         true => Ok(()),
-        false => Err(Failure::input(format!(
+        false => Err(WorldsError::input(format!(
             "check-worlds cannot run here:\n  {}",
             m.join("\n  ")
         ))),
@@ -61,9 +61,9 @@ pub fn check(raw: bool) -> Result<(), Failure> {
 }
 
 /// The directory for traces, made if it is not there, and known to be writable.
-pub fn directory(dir: &Path) -> Result<(), Failure> {
+pub fn directory(dir: &Path) -> Result<(), WorldsError> {
     let failed = |e: std::io::Error| {
-        Failure::input(format!(
+        WorldsError::input(format!(
             "--keep {}: {e}; name a directory that can be made or written",
             dir.display()
         ))

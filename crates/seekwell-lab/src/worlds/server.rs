@@ -1,8 +1,8 @@
 //! The modelled disk in a process of its own: if this one dies, that one still answers, lets go of
 //! everything above it, and ends.
 
-use crate::cli::CheckWorlds;
-use crate::fail::Failure;
+use super::Options;
+use super::WorldsError;
 use serde_json::Value;
 use std::io::{BufRead, BufReader};
 use std::os::unix::process::CommandExt;
@@ -21,19 +21,18 @@ pub struct Server {
 
 impl Server {
     /// Starts it, with its mount and its account under `dir`.
-    pub fn start(a: &CheckWorlds, dir: &Path) -> Result<Self, Failure> {
+    pub fn start(a: &Options, dir: &Path) -> Result<Self, WorldsError> {
         let mount = dir.join("fuse");
         std::fs::create_dir_all(&mount).map_err(|e| {
             let path = mount.display();
-            Failure::input(format!("{path}: {e}; name another directory by TMPDIR"))
+            WorldsError::input(format!("{path}: {e}; name another directory by TMPDIR"))
         })?;
         let failed = |e: std::io::Error| {
-            Failure::input(format!(
+            WorldsError::input(format!(
                 "the modelled disk's process cannot be started: {e}; allow more processes (ulimit -u)"
             ))
         };
-        let exe = std::env::current_exe().map_err(failed)?;
-        let mut child = Command::new(exe)
+        let mut child = Command::new(&a.program)
             .args(["--quiet", "serve", "--json", "--until-eof", "--fuse"])
             .arg(&mount)
             .args(["--device", &a.device])
@@ -60,7 +59,7 @@ impl Server {
                 .unwrap_or_default();
             let words = String::from_utf8_lossy(&words);
             let words = words.trim().trim_start_matches("error: ");
-            return Err(Failure::input(match words {
+            return Err(WorldsError::input(match words {
                 "" => "the modelled disk ended before it served".to_owned(),
                 words => words.to_owned(),
             }));
@@ -75,14 +74,14 @@ impl Server {
         self.dir.join("fuse").join(seekwell_server::FILE_NAME)
     }
     /// Ends it and gives its account.
-    pub fn stop(mut self) -> Result<Value, Failure> {
+    pub fn stop(mut self) -> Result<Value, WorldsError> {
         self.end();
         let path = self.dir.join("account.json");
         let text = std::fs::read_to_string(&path);
         let value = text.ok().and_then(|t| serde_json::from_str(&t).ok());
         value.ok_or_else(|| {
             let path = path.display();
-            Failure::input(format!(
+            WorldsError::input(format!(
                 "the modelled disk ended without its account ({path}): it was killed, or there is no \
                  room there; run it again, or name another directory by TMPDIR"
             ))

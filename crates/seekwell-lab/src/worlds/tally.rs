@@ -100,7 +100,7 @@ mod tests {
 
     #[test]
     fn a_trace_is_counted_by_place_and_letters() {
-        let text = include_str!("../../../../seekwell-trace/tests/data/ftrace-6.18.txt");
+        let text = include_str!("../../../seekwell-trace/tests/data/ftrace-6.18.txt");
         let mut events = Vec::new();
         for line in text.lines() {
             if let Ok(seekwell_trace::formats::ftrace::Line::Event(e, _)) =
