@@ -29,7 +29,14 @@ const FIELDS: &[(&str, &[&str])] = &[
     ("scheduler", &["name", "version", "tunables"]),
     (
         "queue",
-        &["hz", "nr_requests", "depth", "max_sectors_kb", "max_segments", "nomerges"],
+        &[
+            "hz",
+            "nr_requests",
+            "depth",
+            "max_sectors_kb",
+            "max_segments",
+            "nomerges",
+        ],
     ),
     (
         "machine",
