@@ -96,7 +96,7 @@ pub fn folded(records: &[Record]) -> Cow<'_, [Record]> {
     }
     let one = |g: &Vec<usize>| {
         let mut r = records[g[0]].clone();
-        r.scheduler.spec = joined(g, records);
+        r.scheduler.spec = short(g, records);
         r
     };
     Cow::Owned(groups.iter().map(one).collect())
@@ -106,6 +106,32 @@ pub fn folded(records: &[Record]) -> Cow<'_, [Record]> {
 fn joined(group: &[usize], records: &[Record]) -> String {
     let names = group.iter().map(|i| records[*i].scheduler.spec.as_str());
     names.collect::<Vec<_>>().join(" = ")
+}
+
+/// Columns of a label at most, where it names several.
+const LABEL: usize = 28;
+
+/// The same as a label of tables: "noop and 8 more" where it would be long.
+fn short(group: &[usize], records: &[Record]) -> String {
+    match joined(group, records) {
+        all if group.len() < 2 || all.chars().count() <= LABEL => all,
+        _ => format!(
+            "{} and {} more",
+            records[group[0]].scheduler.spec,
+            group.len() - 1
+        ),
+    }
+}
+
+/// Which runs did exactly the same; nothing if none did.
+fn identical(groups: &[Vec<usize>], records: &[Record], width: usize) -> String {
+    let same = groups.iter().filter(|g| g.len() > 1);
+    let same: Vec<String> = same.map(|g| joined(g, records)).collect();
+    if same.is_empty() {
+        return String::new();
+    }
+    let text = format!("Identical in every figure: {}.", same.join("; "));
+    wrap(&text, 2, width.min(PROSE))
 }
 
 /// The name of a run: the scheduler as it was asked for.
@@ -306,12 +332,7 @@ pub fn comparison(title: &str, records: &[Record], width: usize) -> String {
     let best = |g: &Vec<usize>| g.iter().any(|i| leaders.contains(i));
     let best: Vec<bool> = alike(records).iter().map(best).collect();
     let all = folded(records);
-    if all.len() < records.len() {
-        let same = all.iter().map(|r| r.scheduler.spec.as_str());
-        let same: Vec<_> = same.filter(|s| s.contains(" = ")).collect();
-        let text = format!("Identical in every figure: {}.", same.join("; "));
-        out += &wrap(&text, 2, prose);
-    }
+    out += &identical(&alike(records), records, width);
     let left = main_table(&all, &best).render_fit(2, width, 1) + &process_table(&all, width);
     let right = latency_table(&all, |r| &r.read, "READ", width)
         + &latency_table(&all, |r| &r.write, "WRITE", width);

@@ -36,6 +36,9 @@ const PLACED_FLASH: f64 = 1.11;
 /// tenth of a core or more; the model charges none.
 const CPU_MATTERS_IOPS: f64 = 100_000.0;
 
+/// Schedulers named at most of those with too few operations.
+const FEW_NAMED: usize = 3;
+
 /// What runs are compared by.
 #[derive(Clone, PartialEq, Eq, Debug)]
 enum By {
@@ -344,7 +347,12 @@ impl Verdict {
             };
             let few = (0..records.len()).filter(|i| self.counts[*i].is_some_and(|n| n < FEWEST));
             let few = few.map(|i| format!("{} under {}", self.counts[i].unwrap_or(0), name(i)));
-            let few: Vec<String> = few.collect();
+            let mut few: Vec<String> = few.collect();
+            if few.len() > FEW_NAMED {
+                let rest = few.len() - FEW_NAMED;
+                few.truncate(FEW_NAMED);
+                few.push(format!("too few under {rest} more"));
+            }
             return format!(
                 "too few operations to say (of {kind}: {}; {FEWEST} are the least). By {what}, {} \
                  has {}, {} {}. {rests}",

@@ -93,8 +93,14 @@ fn tails_of_bios_rank_schedulers_as_those_of_the_program() {
 /// One direct read at a time: no wait, so nothing but the call lies between bio and operation.
 #[test]
 fn a_lone_read_takes_what_its_bio_takes() {
-    for (device, scheduler) in [(NVME, "kyber"), (DISK, "deadline"), (DISK, "bfq")] {
-        let r = run(device, scheduler, ALONE);
+    // Long enough on the disk for three reads of metadata to move no rank.
+    let long = "random-read:size=64m,seconds=20s";
+    for (device, scheduler, workload) in [
+        (NVME, "kyber", ALONE),
+        (DISK, "deadline", long),
+        (DISK, "bfq", long),
+    ] {
+        let r = run(device, scheduler, workload);
         let own = &r.operation("read").expect("measured").latency;
         assert_eq!(r.read.held_ns, 0);
         for p in [50.0, 99.0] {

@@ -43,7 +43,11 @@ fn the_default_answer_of_compare_fits_a_screen() {
 
 #[test]
 fn the_winner_is_green_where_colours_are_wanted() {
-    let args = ["compare", "-w", "interactive:size=64m,bulk=128m,seconds=5s"];
+    let args = [
+        "compare",
+        "-w",
+        "interactive:size=256m,bulk=512m,seconds=10s",
+    ];
     let args = [&args[..], &["-d", "hdd:hitachi-7k200", "-s", "noop,bfq"]].concat();
     let text = at("100", &[&args[..], &["--color", "always"]].concat());
     let green = text.split("\u{1b}[32m").nth(1).expect("something green");

@@ -1,7 +1,7 @@
 //! The answer on one screen: workloads by schedulers, who is ahead, and how far the others are
 //! behind.
 
-use super::{figures, groups, hang, joined};
+use super::{figures, groups, hang, identical, short};
 use crate::style::{GOOD, HEAD, PLAIN, WARN};
 use crate::table::{Align, Cell, Table, paint, painted};
 use crate::units::{bytes, three};
@@ -30,7 +30,7 @@ pub fn matrix(rows: &[Row], width: usize) -> String {
         let all = rows.iter().filter_map(|r| r.records.get(s));
         all.map(figures).collect::<Vec<_>>()
     }));
-    let names: Vec<String> = alike.iter().map(|g| joined(g, schedulers)).collect();
+    let names: Vec<String> = alike.iter().map(|g| short(g, schedulers)).collect();
     let heads: Vec<String> = rows.iter().map(head).collect();
     let cell = |w: usize, s: usize| match rows[w].records.get(s) {
         Some(r) => cell(r, s, verdicts[w].as_ref()),
@@ -64,6 +64,9 @@ pub fn matrix(rows: &[Row], width: usize) -> String {
         width,
     );
     out += &t.render_fit(2, width, 1);
+    if names.iter().any(|n| n.ends_with(" more")) {
+        out += &identical(&alike, schedulers, width);
+    }
     let words = summary(rows, &verdicts);
     if !words.is_empty() {
         paint(&mut out, "  Verdict: ", HEAD);
