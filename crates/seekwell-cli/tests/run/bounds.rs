@@ -107,7 +107,7 @@ fn a_fio_job_goes_on_where_there_is_no_fallocate() {
     let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(words.contains("goes on without fallocate"), "{text}");
     // Both wrote everything.
-    assert_eq!(words.matches(" 256 ").count(), 2, "{text}");
+    assert_eq!(words.matches("(n 256)").count(), 2, "{text}");
     let job = "[r]\nsize=1m\nbs=4k\nrw=randread:8\n";
     let file = scratch("runs.fio", job.as_bytes());
     good(&["run", &file, "-q", "-s", "noop"]);
