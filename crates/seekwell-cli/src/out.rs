@@ -152,6 +152,16 @@ impl Out {
         self.text(text)?;
         self.text("\n")
     }
+    /// Adds lines of prose, those that are too long for the terminal wrapped.
+    pub fn prose(&mut self, text: &str) -> Result<(), Failure> {
+        for line in text.lines() {
+            match line {
+                "" => self.line("")?,
+                line => self.text(&seekwell_report::table::wrap(line, 0, width()))?,
+            }
+        }
+        Ok(())
+    }
     /// Adds a value as one JSON document.
     pub fn json(&mut self, value: &serde_json::Value) -> Result<(), Failure> {
         self.line(&crate::json::text(value))

@@ -141,7 +141,7 @@ pub fn run(a: &Devices, quiet: bool) -> Result<(), Failure> {
         out.json(&Value::from(list?))?;
     } else {
         out.text(&catalog::devices(&all, width()))?;
-        out.line(
+        out.prose(
             "\nAll about one: seekwell devices NAME. Parameters may be changed \
              (NAME,parameter=value,...),\nand the path of a preset file of your own works \
              wherever a NAME does.",

@@ -35,7 +35,7 @@ pub fn run(a: &Formats) -> Result<(), Failure> {
         None if a.json => out.json(&Value::from_iter(formats().iter().map(as_json)))?,
         None => {
             out.text(&catalog::formats(formats(), width()))?;
-            out.line(
+            out.prose(
                 "\nzstd and gzip are read as they are. Those written: seekwell convert IN -o OUT. \
                  All about one:\nseekwell formats NAME",
             )?;

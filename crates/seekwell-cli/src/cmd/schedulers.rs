@@ -57,7 +57,7 @@ pub fn run(a: &Schedulers) -> Result<(), Failure> {
         }
         None => {
             out.text(&catalog::schedulers(registry(), width()))?;
-            out.line(
+            out.prose(
                 "\nNAME alone means the first version listed, NAME-VERSION another: \
                  --schedulers cfq,cfq-2.6.18,bfq-v7r8\n(bfq is that of today's kernels, bfq-v7r8 \
                  that of 3.x kernels and phones). All about one: seekwell schedulers NAME[-VERSION]",

@@ -52,7 +52,7 @@ pub fn run(a: &Workloads) -> Result<(), Failure> {
         out.json(&Value::from(all))?;
     } else {
         out.text(&report::list(workloads(), width()))?;
-        out.line(
+        out.prose(
             "\nAll about one: seekwell workloads NAME. To run one: seekwell run NAME [--param k=v] \
              --device D --scheduler S,\nor for real: seekwell run NAME --dir DIR. A fio job file \
              (NAME.fio) is a workload, too.",
