@@ -9,7 +9,8 @@
 //! - `traces`: needs a trace that is not in the repository; run if the directory it lies in is
 //!   named by `SEEKWELL_TRACES`, else skipped with a word.
 
-use crate::{command, project, seekwell};
+use crate::{command, good, project, scratch, seekwell};
+use serde_json::Value;
 use std::path::PathBuf;
 use std::process::Command;
 
@@ -210,7 +211,6 @@ fn options_exist(s: &Shown) {
 }
 
 #[test]
-#[ignore = "README.md is about to be written anew"]
 fn the_readme_shows_what_the_program_prints() {
     let path = PathBuf::from(project("README.md"));
     let text = std::fs::read_to_string(&path).expect("README.md");
@@ -243,6 +243,8 @@ fn the_readme_shows_what_the_program_prints() {
             None => wrong.push(format!("README.md:{line}: {name}\n  {why}")),
         }
     }
+    wrong.extend(demos(&mut lines, write));
+    wrong.extend(picture(write));
     if write {
         std::fs::write(&path, lines.join("\n") + "\n").expect("README.md");
     }
@@ -254,8 +256,105 @@ fn the_readme_shows_what_the_program_prints() {
     );
 }
 
+/// The table of demos: the effect, and what is left of it with its cause taken out. `{row.column}`
+/// is a cell of the demo's own table, counted from 0, `{row.column/row.column}` a ratio.
+const DEMOS: &[(&str, &str, &str)] = &[
+    (
+        "async-share",
+        "creators on an SSD: noop {0.1} new files in 6 s, deadline {1.1}, CFQ {2.1} (its readers \
+         get {2.3/0.3} times as much)",
+        "all reads cached: {0.4}, {1.4}, {2.4}",
+    ),
+    (
+        "sorted-writeback",
+        "scattered dirty files: noop {0.1} s, CFQ {1.1}, deadline {2.1}",
+        "dirtied in order: {0.2}, {1.2}, {2.2} s",
+    ),
+    (
+        "left-over-writeback",
+        "timed read: noop {0.1} MB/s, deadline {1.1}, CFQ {2.1}",
+        "sync before it: {0.2}, {1.2}, {2.2} MB/s",
+    ),
+    (
+        "wal-overtakes-writeback",
+        "pgbench on a DC SSD in steady state: noop {0.1} tps, deadline {1.1}, CFQ {2.1}",
+        "read-only: {0.3}, {1.3}, {2.3}",
+    ),
+    (
+        "scan-and-intruder",
+        "scan beside a second reader: noop {0.1} MB/s, anticipatory {2.1}, CFQ {3.1}",
+        "idling off: {0.2}, {2.2}, {3.2} MB/s",
+    ),
+    (
+        "raised-at-start",
+        "SQLite inserts on eMMC after a pause: noop {0.1} a second, BFQ {1.1}",
+        "low_latency off: {2.1}",
+    ),
+];
+
+/// A text with the cells of a demo's table in it.
+fn filled(text: &str, rows: &[Value]) -> String {
+    let cell = |place: &str| {
+        let (row, column) = place.split_once('.').expect("row.column");
+        let at = |n: &str| n.parse::<usize>().expect("a number");
+        rows[at(row)][at(column)].as_str().expect("a cell").to_owned()
+    };
+    let number = |place: &str| cell(place).parse::<f64>().expect("a number");
+    let mut out = String::new();
+    let mut rest = text;
+    while let Some((before, more)) = rest.split_once('{') {
+        let (place, after) = more.split_once('}').expect("a brace");
+        out += before;
+        match place.split_once('/') {
+            Some((a, b)) => out += &format!("{:.1}", number(a) / number(b)),
+            None => out += &cell(place),
+        }
+        rest = after;
+    }
+    out + rest
+}
+
+/// Each row of the table of demos that is not what the demo gives; or none, written anew.
+fn demos(lines: &mut [String], write: bool) -> Vec<String> {
+    let mut wrong = Vec::new();
+    for (name, effect, without) in DEMOS {
+        let doc: Value = serde_json::from_str(&good(&["demo", name, "--json"])).expect("JSON");
+        let rows = doc["demos"][0]["rows"].as_array().expect("rows");
+        let row = format!("| `{name}` | {} | {} |", filled(effect, rows), filled(without, rows));
+        let start = format!("| `{name}` |");
+        match lines.iter_mut().find(|l| l.starts_with(&start)) {
+            Some(l) if *l == row => {}
+            Some(l) if write => *l = row,
+            _ => wrong.push(format!("README.md: the table of demos should have\n  {row}")),
+        }
+    }
+    wrong
+}
+
+/// The picture at the top is the demo's own.
+fn picture(write: bool) -> Option<String> {
+    let path = project("docs/deceptive-idleness.svg");
+    let fresh = scratch("picture.svg", b"");
+    good(&["demo", "deceptive-idleness", "--plot", &fresh]);
+    let fresh = std::fs::read_to_string(fresh).expect("just drawn");
+    if std::fs::read_to_string(&path).is_ok_and(|old| old == fresh) {
+        return None;
+    }
+    if write {
+        std::fs::write(&path, fresh).expect("docs");
+        return None;
+    }
+    Some("docs/deceptive-idleness.svg is not what the demo draws".to_owned())
+}
+
 mod rules {
     use super::*;
+
+    #[test]
+    fn cells_and_ratios_are_filled_in() {
+        let rows = [serde_json::json!(["noop", "2.0"]), serde_json::json!(["cfq", "5.0"])];
+        assert_eq!(filled("{0.0} {0.1}, {1.1/0.1} times", &rows), "noop 2.0, 2.5 times");
+    }
 
     fn lines(text: &str) -> Vec<String> {
         text.lines().map(str::to_owned).collect()
