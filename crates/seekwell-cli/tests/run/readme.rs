@@ -297,7 +297,10 @@ fn filled(text: &str, rows: &[Value]) -> String {
     let cell = |place: &str| {
         let (row, column) = place.split_once('.').expect("row.column");
         let at = |n: &str| n.parse::<usize>().expect("a number");
-        rows[at(row)][at(column)].as_str().expect("a cell").to_owned()
+        rows[at(row)][at(column)]
+            .as_str()
+            .expect("a cell")
+            .to_owned()
     };
     let number = |place: &str| cell(place).parse::<f64>().expect("a number");
     let mut out = String::new();
@@ -320,12 +323,18 @@ fn demos(lines: &mut [String], write: bool) -> Vec<String> {
     for (name, effect, without) in DEMOS {
         let doc: Value = serde_json::from_str(&good(&["demo", name, "--json"])).expect("JSON");
         let rows = doc["demos"][0]["rows"].as_array().expect("rows");
-        let row = format!("| `{name}` | {} | {} |", filled(effect, rows), filled(without, rows));
+        let row = format!(
+            "| `{name}` | {} | {} |",
+            filled(effect, rows),
+            filled(without, rows)
+        );
         let start = format!("| `{name}` |");
         match lines.iter_mut().find(|l| l.starts_with(&start)) {
             Some(l) if *l == row => {}
             Some(l) if write => *l = row,
-            _ => wrong.push(format!("README.md: the table of demos should have\n  {row}")),
+            _ => wrong.push(format!(
+                "README.md: the table of demos should have\n  {row}"
+            )),
         }
     }
     wrong
@@ -352,8 +361,14 @@ mod rules {
 
     #[test]
     fn cells_and_ratios_are_filled_in() {
-        let rows = [serde_json::json!(["noop", "2.0"]), serde_json::json!(["cfq", "5.0"])];
-        assert_eq!(filled("{0.0} {0.1}, {1.1/0.1} times", &rows), "noop 2.0, 2.5 times");
+        let rows = [
+            serde_json::json!(["noop", "2.0"]),
+            serde_json::json!(["cfq", "5.0"]),
+        ];
+        assert_eq!(
+            filled("{0.0} {0.1}, {1.1/0.1} times", &rows),
+            "noop 2.0, 2.5 times"
+        );
     }
 
     fn lines(text: &str) -> Vec<String> {
