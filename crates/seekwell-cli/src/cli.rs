@@ -452,6 +452,13 @@ pub struct Serve {
     /// `seekwell replay` reads
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub log: Option<PathBuf>,
+    /// Put a scheduler and its block layer in front of the device, with version and tunables where
+    /// wanted (cfq-3.4:slice_idle=0) [default: none; commands go to the device as they come]
+    #[arg(long, short, value_name = "SCHEDULER")]
+    pub scheduler: Option<String>,
+    /// Requests the block layer holds [default: the layer's own]
+    #[arg(long, value_name = "N", requires = "scheduler")]
+    pub nr_requests: Option<u32>,
     /// Serve a device that is too fast to be delivered in time
     #[arg(long)]
     pub force: bool,

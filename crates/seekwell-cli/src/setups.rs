@@ -165,6 +165,22 @@ fn typed_name(s: &RunSpec) -> String {
     label.split(':').next().unwrap_or_default().to_owned()
 }
 
+/// One device under one scheduler, as typed.
+pub fn one(device: &str, scheduler: &str, seed: u64) -> Result<Setup, Failure> {
+    let typed = words::schedulers(scheduler).map_err(|e| Failure::words("", &e))?;
+    let [one] = &typed[..] else {
+        let what = format!("--scheduler {scheduler}: one disk has one scheduler; name it");
+        return Err(Failure::input(what));
+    };
+    Ok(Setup {
+        device: device.to_owned(),
+        scheduler: one.spec.versioned(),
+        tunables: one.spec.tunables.clone().into_iter().collect(),
+        seed,
+        ..Setup::default()
+    })
+}
+
 /// The preset file that a device is, if it is one: what `-d` takes for a path.
 pub fn preset_file(device: &str) -> Option<&Path> {
     let base = device.split(',').next()?;

@@ -6,10 +6,11 @@
 
 use crate::account::Account;
 use crate::error::ServeError;
-use crate::fs::DiskFs;
+use crate::fs::{DiskFs, FuseReply, Spares};
 use crate::inbox::{Clock, Inbox};
-use crate::model::{Logged, Model, Spares};
+use crate::model::{Logged, Model};
 use crate::mount;
+use crate::served::Served;
 use crate::stale::{FS_TYPE, dead_mount};
 use crate::store::Store;
 use crate::syncer::Syncer;
@@ -18,7 +19,7 @@ use crate::wait::{Margin, Waiter, punctual};
 use fuser::Session;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use seekwell_core::units::SECTOR_BYTES;
-use seekwell_core::{Device, Nanos, result::Latency};
+use seekwell_core::{Nanos, result::Latency};
 use seekwell_trace::{TraceError, WriteOptions};
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -77,7 +78,7 @@ pub struct DiskOptions {
 /// A modelled disk at work. Ends with [`Disk::stop`]; dropped, it unmounts as well as it can.
 pub struct Disk {
     mount: PathBuf,
-    inbox: Arc<Inbox>,
+    inbox: Arc<Inbox<FuseReply>>,
     store: Arc<Store>,
     hearing: Option<JoinHandle<io::Result<()>>>,
     model: Option<JoinHandle<Account>>,
@@ -91,11 +92,8 @@ pub struct Disk {
 
 impl Disk {
     /// Mounts and serves. On an error nothing is left mounted.
-    pub fn start(
-        device: Box<dyn Device + Send>,
-        options: &DiskOptions,
-    ) -> Result<Self, ServeError> {
-        let facts = device.facts().clone();
+    pub fn start(served: Served, options: &DiskOptions) -> Result<Self, ServeError> {
+        let facts = served.facts.clone();
         check_rate(&facts.name, options.rate, options.force)?;
         let size = disk_size(options.size, facts.capacity.0 * SECTOR_BYTES)?;
         let (mount, took_over) = check_mount(&options.mount)?;
@@ -105,13 +103,12 @@ impl Disk {
             None => Store::memory(size)?,
         });
         let inbox = Arc::new(Inbox::new(Clock::start()));
-        let spares = Spares::default();
         let (uid, gid) = (rustix::process::geteuid(), rustix::process::getegid());
         let owner = (uid.as_raw(), gid.as_raw());
         let fs = DiskFs {
             inbox: inbox.clone(),
             store: store.clone(),
-            spares: spares.clone(),
+            spares: Spares::default(),
             size,
             name: FILE_NAME,
             write_cache: facts.write_cache,
@@ -166,7 +163,7 @@ impl Disk {
             let _ = told.send(margin.clone());
             let floor = floor_known.recv().unwrap_or_default();
             let account = Account::new(&name, margin, floor);
-            Model::new(device, inbox, spares, logged, sync, account).run(waiter)
+            Model::new(served, inbox, logged, sync, account).run(waiter)
         });
         disk.model = Some(model.map_err(|source| ServeError::System {
             what: "cannot start a thread",

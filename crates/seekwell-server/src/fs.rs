@@ -10,7 +10,6 @@
 //! an input/output error to whoever waits for it.
 
 use crate::inbox::{Inbox, Reply, Request as Arrival};
-use crate::model::Spares;
 use crate::store::Store;
 use fuser::{
     AccessFlags, Errno, FileAttr, FileHandle, FileType, Filesystem, FopenFlags, Generation,
@@ -22,7 +21,7 @@ use seekwell_core::{Op, Sector, Sectors};
 use std::ffi::OsStr;
 use std::io;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
 const ROOT: INodeNo = INodeNo(1);
@@ -36,9 +35,40 @@ const SPARES_MAX: usize = 256;
 /// The kernel may remember what it was told: nothing ever changes.
 const VALID: Duration = Duration::from_secs(3600);
 
+/// Spare buffers for the data of reads.
+pub type Spares = Arc<Mutex<Vec<Vec<u8>>>>;
+
+/// What to tell the kernel once the model's time has come.
+pub enum FuseReply {
+    /// These bytes; the buffer is spare then.
+    Data(ReplyData, Vec<u8>, Spares),
+    /// So many bytes are written.
+    Written(ReplyWrite, u32),
+    /// It is done.
+    Empty(ReplyEmpty),
+}
+
+impl Reply for FuseReply {
+    fn answer(self, failed: bool) {
+        let error = failed.then_some(Errno::EIO);
+        match (self, error) {
+            (FuseReply::Data(r, ..), Some(e)) => r.error(e),
+            (FuseReply::Written(r, _), Some(e)) => r.error(e),
+            (FuseReply::Empty(r), Some(e)) => r.error(e),
+            (FuseReply::Data(r, buf, spares), None) => {
+                r.data(&buf);
+                let mut spares = spares.lock().unwrap_or_else(PoisonError::into_inner);
+                spares.push(buf);
+            }
+            (FuseReply::Written(r, n), None) => r.written(n),
+            (FuseReply::Empty(r), None) => r.ok(),
+        }
+    }
+}
+
 /// The file system.
 pub struct DiskFs {
-    pub inbox: Arc<Inbox>,
+    pub inbox: Arc<Inbox<FuseReply>>,
     pub store: Arc<Store>,
     pub spares: Spares,
     pub size: u64,
@@ -220,7 +250,7 @@ impl Filesystem for DiskFs {
             sectors,
             durable: false,
             pid: asked.pid(),
-            reply: Reply::Data(reply, buf),
+            reply: FuseReply::Data(reply, buf, Arc::clone(&self.spares)),
         });
     }
 
@@ -257,7 +287,7 @@ impl Filesystem for DiskFs {
             sectors,
             durable: flags.0 & libc::O_DSYNC != 0,
             pid: asked.pid(),
-            reply: Reply::Written(reply, len as u32),
+            reply: FuseReply::Written(reply, len as u32),
         });
     }
 
@@ -274,7 +304,7 @@ impl Filesystem for DiskFs {
             sectors: Sectors(0),
             durable: false,
             pid: asked.pid(),
-            reply: Reply::Empty(reply),
+            reply: FuseReply::Empty(reply),
         });
     }
 
@@ -316,7 +346,7 @@ impl Filesystem for DiskFs {
             sectors,
             durable: false,
             pid: asked.pid(),
-            reply: Reply::Empty(reply),
+            reply: FuseReply::Empty(reply),
         });
     }
 }

@@ -4,7 +4,6 @@
 //! and hand-over the model may not run past the stamp: [`Inbox::drain`] says how far it may go.
 
 use crate::syncer::Synced;
-use fuser::{ReplyData, ReplyEmpty, ReplyWrite};
 use seekwell_core::{Instant, Nanos, Op, Sector, Sectors};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
@@ -25,18 +24,15 @@ impl Clock {
     }
 }
 
-/// What to tell the kernel once the model's time has come.
-pub enum Reply {
-    /// These bytes.
-    Data(ReplyData, Vec<u8>),
-    /// So many bytes are written.
-    Written(ReplyWrite, u32),
-    /// It is done.
-    Empty(ReplyEmpty),
+/// The answer to a request, in the words of the way it came by. The model's thread knows only when
+/// its time has come, and whether it failed.
+pub trait Reply: Send + 'static {
+    /// Sends it.
+    fn answer(self, failed: bool);
 }
 
 /// A request with its data moved.
-pub struct Request {
+pub struct Request<R> {
     /// When it was seen.
     pub at: Instant,
     /// What the model is to do.
@@ -50,12 +46,11 @@ pub struct Request {
     /// Thread that asked, as the kernel names it (a worker's under a loop device); 0 if unknown.
     pub pid: u32,
     /// The answer.
-    pub reply: Reply,
+    pub reply: R,
 }
 
-#[derive(Default)]
-struct State {
-    batch: Vec<Request>,
+struct State<R> {
+    batch: Vec<Request<R>>,
     /// Stamps given and not handed over yet; one a listening thread, so there are few.
     open: Vec<Instant>,
     /// Jobs whose promise is kept by now, or broken.
@@ -64,9 +59,9 @@ struct State {
 }
 
 /// The box itself.
-pub struct Inbox {
+pub struct Inbox<R> {
     clock: Clock,
-    state: Mutex<State>,
+    state: Mutex<State<R>>,
     /// Something is in it: looked at while spinning.
     pending: AtomicBool,
     /// Reads are answered where they are heard, without the model: for measuring the way itself.
@@ -74,12 +69,17 @@ pub struct Inbox {
     model: OnceLock<Thread>,
 }
 
-impl Inbox {
+impl<R: Reply> Inbox<R> {
     /// Empty.
     pub fn new(clock: Clock) -> Self {
         Inbox {
             clock,
-            state: Mutex::default(),
+            state: Mutex::new(State {
+                batch: Vec::new(),
+                open: Vec::new(),
+                synced: Vec::new(),
+                closed: false,
+            }),
             pending: AtomicBool::new(false),
             null: AtomicBool::new(false),
             model: OnceLock::new(),
@@ -93,7 +93,7 @@ impl Inbox {
     pub fn owned_by_this_thread(&self) {
         let _ = self.model.set(std::thread::current());
     }
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, State<R>> {
         // What is inside stays whole at every step, so a panicking thread leaves it usable.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -111,7 +111,7 @@ impl Inbox {
         now
     }
     /// Hands a stamped request over.
-    pub fn push(&self, request: Request) {
+    pub fn push(&self, request: Request<R>) {
         let mut s = self.state();
         forget(&mut s.open, request.at);
         s.batch.push(request);
@@ -138,7 +138,7 @@ impl Inbox {
     }
     /// Takes everything, in order of stamps; says until when nothing else can have arrived, and
     /// whether the box is closed.
-    pub fn drain(&self, into: &mut Vec<Request>, synced: &mut Vec<Synced>) -> (Instant, bool) {
+    pub fn drain(&self, into: &mut Vec<Request<R>>, synced: &mut Vec<Synced>) -> (Instant, bool) {
         let mut s = self.state();
         synced.append(&mut s.synced);
         self.pending.store(false, Ordering::Release);

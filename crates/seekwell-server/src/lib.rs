@@ -9,8 +9,12 @@
 //! - [`Disk`]: the file system, its threads, their priorities, start and end.
 //! - [`Account`]: how late completions were, and whether the run may be believed.
 //!
-//! Left out: a scheduler between the program and the model (everything is served in order of
-//! arrival up to the device's depth), and other ways in than FUSE.
+//! - [`Served`]: a device alone, served in order of arrival up to its depth, or behind a block layer
+//!   with a scheduler, whose decisions are then those of the simulator for the same arrivals.
+//!
+//! Left out: other ways in than FUSE, and what FUSE does not tell of a request: its I/O priority,
+//! its cgroup, whether a flusher sent it (every write counts as sync), and the process, where a loop
+//! device's workers ask for it.
 //!
 //! How precise it is depends on the device: a hard disk's milliseconds come out to a percent or
 //! so, a SATA flash disk's 100 us come out 10 to 25 % late at depth 1, and devices whose model
@@ -18,6 +22,7 @@
 //! can deliver them; those belong to the simulator.
 
 mod account;
+mod direct;
 mod disk;
 mod end;
 mod engine;
@@ -26,6 +31,7 @@ mod fs;
 mod inbox;
 mod model;
 mod mount;
+mod served;
 mod stale;
 mod store;
 mod syncer;
@@ -33,8 +39,10 @@ mod sys;
 mod wait;
 
 pub use account::{Account, Verdict};
+pub use direct::Direct;
 pub use disk::{Disk, DiskOptions, FILE_NAME, Floor, RATE_MAX};
 pub use end::{End, Ends};
 pub use engine::Engine;
 pub use error::ServeError;
+pub use served::{AnyDevice, Served};
 pub use wait::Margin;

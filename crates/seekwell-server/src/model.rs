@@ -3,22 +3,23 @@
 use crate::account::Account;
 use crate::engine::Engine;
 use crate::inbox::{Inbox, Reply, Request};
+use crate::served::Served;
 use crate::syncer::Synced;
 use crate::sys;
 use crate::wait::Waiter;
-use fuser::Errno;
-use seekwell_core::{CgroupId, Command, Device, Done, Flags, Instant, Nanos, Op, Sectors, TaskId};
+use seekwell_core::{Bio, BioDone, BioId, BioSink, CgroupId, Flags, Instant, Nanos, Op, TaskId};
 use seekwell_trace::Record;
 use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::Sender;
-use std::sync::{Arc, Mutex, PoisonError};
 
 /// Completions due within this are posted together.
 const BATCH: Nanos = Nanos(2_000);
 
 /// A command on its way.
-struct Job {
-    request: Request,
+struct Job<R> {
+    request: Request<R>,
     /// Number of the arrival, for the log; `None` for what the device does not see.
     number: Option<u64>,
     /// When the write of a durable write was done and its flush began.
@@ -44,24 +45,21 @@ enum Backing {
 /// A completion to be posted.
 struct Due {
     at: Instant,
-    done: Done,
+    done: BioDone,
 }
 
 /// A finished command for the log: number of its arrival, and the record.
 pub type Logged = (u64, Record);
 
-/// Spare buffers for the data of reads.
-pub type Spares = Arc<Mutex<Vec<Vec<u8>>>>;
-
 /// The model at work.
-pub struct Model<D> {
-    engine: Engine<D>,
-    inbox: Arc<Inbox>,
-    spares: Spares,
+pub struct Model<R> {
+    engine: Engine<Box<dyn BioSink + Send>>,
+    depth_max: Arc<AtomicU32>,
+    inbox: Arc<Inbox<R>>,
     log: Option<Sender<Logged>>,
     sync: Option<Sender<u32>>,
     account: Account,
-    jobs: Vec<Option<Job>>,
+    jobs: Vec<Option<Job<R>>>,
     free: Vec<u32>,
     due: VecDeque<Due>,
     floor: Nanos,
@@ -70,22 +68,21 @@ pub struct Model<D> {
     write_cache: bool,
 }
 
-impl<D: Device> Model<D> {
-    /// Of a device at rest. `sync` takes the numbers of jobs that promise durability.
+impl<R: Reply> Model<R> {
+    /// Of a disk at rest. `sync` takes the numbers of jobs that promise durability.
     pub fn new(
-        device: D,
-        inbox: Arc<Inbox>,
-        spares: Spares,
+        disk: Served,
+        inbox: Arc<Inbox<R>>,
         log: Option<Sender<Logged>>,
         sync: Option<Sender<u32>>,
         mut account: Account,
     ) -> Self {
         account.backed = sync.as_ref().map(|_| 0);
         Model {
-            write_cache: device.facts().write_cache,
-            engine: Engine::new(device),
+            write_cache: disk.facts.write_cache,
+            engine: Engine::new(disk.sink),
+            depth_max: disk.depth_max,
             inbox,
-            spares,
             log,
             sync,
             floor: Nanos(account.floor_ns),
@@ -135,7 +132,7 @@ impl<D: Device> Model<D> {
             waiter.wait(&self.inbox, until);
         }
         let a = &mut self.account;
-        a.depth_max = self.engine.depth_max();
+        a.depth_max = self.depth_max.load(Ordering::Relaxed);
         (a.raised, a.raised_max_ns) = (self.engine.raised().0, self.engine.raised().1.0);
         a.overslept_max_ns = waiter.overslept.0;
         a.involuntary_switches = sys::involuntary_switches().saturating_sub(switches);
@@ -147,7 +144,7 @@ impl<D: Device> Model<D> {
         self.account
     }
 
-    fn arrive(&mut self, request: Request) {
+    fn arrive(&mut self, request: Request<R>) {
         self.outstanding += 1;
         self.account.outstanding_max = self.account.outstanding_max.max(self.outstanding);
         let flush = request.op == Op::Flush;
@@ -174,26 +171,29 @@ impl<D: Device> Model<D> {
         }
         let at = job.request.at;
         if unseen {
-            let error = false;
-            let done = Done { id, at, error };
+            let done = BioDone {
+                id: BioId(u64::from(id)),
+                at,
+                error: false,
+            };
             self.jobs[id as usize] = Some(job);
             return self.post(Due { at, done }, at);
         }
         let r = &job.request;
-        let command = Command {
-            id,
-            op: r.op,
-            sector: r.sector,
-            sectors: r.sectors,
-            fua: false,
+        // Direct I/O is waited for; what a flusher above sent does not say so on this way.
+        let flags = match r.op {
+            Op::Write => Flags::SYNC,
+            _ => Flags::empty(),
         };
-        self.engine.arrive(r.at, command);
+        let (sector, n) = (r.sector.0, r.sectors.0);
+        let bio = Bio::new(u64::from(id), TaskId(r.pid), r.op, flags, sector, n);
+        self.engine.arrive(r.at, bio);
         self.jobs[id as usize] = Some(job);
     }
 
     /// The model is done with a command: when is that to be posted?
-    fn schedule(&mut self, done: Done) {
-        let Some(job) = &self.jobs[done.id as usize] else {
+    fn schedule(&mut self, done: BioDone) {
+        let Some(job) = &self.jobs[done.id.0 as usize] else {
             return;
         };
         let arrived = job.request.at;
@@ -212,7 +212,7 @@ impl<D: Device> Model<D> {
     }
 
     fn post(&mut self, due: Due, now: Instant) {
-        let id = due.done.id;
+        let id = due.done.id.0 as u32;
         let Some(mut job) = self.jobs[id as usize].take() else {
             return;
         };
@@ -220,13 +220,8 @@ impl<D: Device> Model<D> {
         if durable && self.write_cache && !due.done.error {
             // A write through the cache is a write and a flush behind it.
             job.written = Some(due.done.at);
-            let flush = Command {
-                id,
-                op: Op::Flush,
-                sector: seekwell_core::Sector(0),
-                sectors: Sectors(0),
-                fua: false,
-            };
+            let (number, task) = (u64::from(id), TaskId(job.request.pid));
+            let flush = Bio::new(number, task, Op::Flush, Flags::empty(), 0, 0);
             self.engine.arrive(now + self.floor, flush);
             self.jobs[id as usize] = Some(job);
             return;
@@ -256,10 +251,9 @@ impl<D: Device> Model<D> {
         }
     }
 
-    fn finish(&mut self, job: Job, due: &Due, now: Instant) {
+    fn finish(&mut self, job: Job<R>, due: &Due, now: Instant) {
         let (request, number) = (job.request, job.number);
         let failed = due.done.error || job.backing == Backing::Failed;
-        let error = failed.then_some(Errno::EIO);
         let (at, op, bytes) = (request.at, request.op, request.sectors.bytes());
         let a = &mut self.account;
         a.errors += u64::from(failed);
@@ -293,22 +287,7 @@ impl<D: Device> Model<D> {
             // The log's thread ends only after this one.
             let _ = log.send((number, record));
         }
-        self.answer(request.reply, error);
-    }
-
-    fn answer(&self, reply: Reply, error: Option<Errno>) {
-        match (reply, error) {
-            (Reply::Data(r, _), Some(e)) => r.error(e),
-            (Reply::Written(r, _), Some(e)) => r.error(e),
-            (Reply::Empty(r), Some(e)) => r.error(e),
-            (Reply::Data(r, buf), None) => {
-                r.data(&buf);
-                let mut spares = self.spares.lock().unwrap_or_else(PoisonError::into_inner);
-                spares.push(buf);
-            }
-            (Reply::Written(r, n), None) => r.written(n),
-            (Reply::Empty(r), None) => r.ok(),
-        }
+        request.reply.answer(failed);
     }
 }
 

@@ -4,7 +4,7 @@
 //! the flush is answered when both are done. Flushes that come while one call runs share the next,
 //! since every write before them is in the file by then.
 
-use crate::inbox::Inbox;
+use crate::inbox::{Inbox, Reply};
 use crate::store::Store;
 use crate::sys;
 use std::io;
@@ -31,7 +31,7 @@ pub struct Synced {
 
 impl Syncer {
     /// Starts the thread.
-    pub fn start(store: Arc<Store>, inbox: Arc<Inbox>) -> io::Result<Self> {
+    pub fn start<R: Reply>(store: Arc<Store>, inbox: Arc<Inbox<R>>) -> io::Result<Self> {
         let (ask, asked) = mpsc::channel();
         let work = move || {
             sys::io_flusher();
@@ -53,10 +53,14 @@ mod tests {
     use super::*;
     use crate::inbox::Clock;
 
+    impl Reply for () {
+        fn answer(self, _: bool) {}
+    }
+
     #[test]
     fn each_job_comes_back_after_a_call_that_began_behind_it() {
         let store = Arc::new(Store::memory(4096).expect("memory"));
-        let inbox = Arc::new(Inbox::new(Clock::start()));
+        let inbox = Arc::new(Inbox::<()>::new(Clock::start()));
         let Syncer { ask, thread } = Syncer::start(store.clone(), inbox.clone()).expect("a thread");
         for id in 0..100 {
             ask.send(id).expect("heard");

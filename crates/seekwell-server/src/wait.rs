@@ -5,7 +5,7 @@
 //! within a microsecond. With real-time priority a sleep ends 30 to 150 us late at the worst on a
 //! loaded machine, without it now and then by milliseconds: then the widest margin is taken.
 
-use crate::inbox::{Clock, Inbox};
+use crate::inbox::{Clock, Inbox, Reply};
 use crate::sys;
 use seekwell_core::result::Latency;
 use seekwell_core::{Instant, Nanos};
@@ -79,7 +79,7 @@ impl Waiter {
     }
 
     /// Returns at `until`, or as soon as the inbox has something.
-    pub fn wait(&mut self, inbox: &Inbox, until: Option<Instant>) {
+    pub fn wait<R: Reply>(&mut self, inbox: &Inbox<R>, until: Option<Instant>) {
         loop {
             if inbox.pending() {
                 break;

@@ -9,11 +9,31 @@ use seekwell_core::result::Latency;
 use seekwell_report::style::{BAD, GOOD, WARN};
 use seekwell_report::table::{Align, Table};
 use seekwell_report::units;
-use seekwell_server::{Account, Disk, DiskOptions, End, Ends, Floor, ServeError, Verdict};
+use seekwell_server::{
+    Account, AnyDevice, Disk, DiskOptions, End, Ends, Floor, ServeError, Served, Verdict,
+};
+use seekwell_sim::Setup;
 use std::io::Write;
 
 fn failed(e: ServeError) -> Failure {
     Failure::input(e.to_string())
+}
+
+/// The device, behind a scheduler if one is asked for.
+fn behind(a: &Serve, device: AnyDevice) -> Result<Served, Failure> {
+    let Some(scheduler) = &a.scheduler else {
+        return Ok(Served::device(device));
+    };
+    let setup = Setup {
+        nr_requests: a.nr_requests,
+        ..setups::one(&a.device, scheduler, a.seed)?
+    };
+    let wrong = |e: seekwell_sim::SetupError| Failure::input(e.to_string());
+    setup.validate().map_err(wrong)?;
+    Served::behind(device, |d| {
+        setup.build_over(d).map(|q| Box::new(q) as Box<_>)
+    })
+    .map_err(wrong)
 }
 
 /// Serves until a signal comes, then tells how it went.
@@ -22,6 +42,7 @@ pub fn run(a: &Serve, quiet: bool) -> Result<(), Failure> {
     let rate = rate.map_err(|e| Failure::input(e.to_string()))?;
     let device = seekwell_device::open(&a.device, a.seed);
     let device = device.map_err(|e| Failure::input(e.to_string()))?;
+    let served = behind(a, device)?;
     let output = a.output.output.as_deref();
     let out = Out::open(output)?;
     let (backing, log) = (a.backing.as_deref(), a.log.as_deref());
@@ -45,7 +66,7 @@ pub fn run(a: &Serve, quiet: bool) -> Result<(), Failure> {
         rate: rate as u64,
         force: a.force,
     };
-    let disk = Disk::start(device, &options).map_err(failed)?;
+    let disk = Disk::start(served, &options).map_err(failed)?;
     if let Some(loops) = disk.took_over() {
         note(quiet, &took_over(loops));
     }
@@ -55,8 +76,11 @@ pub fn run(a: &Serve, quiet: bool) -> Result<(), Failure> {
     }
     // Said at once and past any buffer: whoever started this waits for the line.
     let ready = format!(
-        "serving {} on {} ({}); Ctrl-C ends it\n",
+        "serving {}{} on {} ({}); Ctrl-C ends it\n",
         a.device,
+        a.scheduler
+            .as_ref()
+            .map_or(String::new(), |s| format!(" under {s}")),
         disk.file().display(),
         units::bytes(disk.size() as f64)
     );

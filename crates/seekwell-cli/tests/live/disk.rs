@@ -133,6 +133,9 @@ impl Served {
         if options.contains(&"--log") {
             command.arg("--log").arg(dir.join("log.csv"));
         }
+        if let Some(i) = options.iter().position(|o| *o == "--scheduler") {
+            command.args(&options[i..i + 2]);
+        }
         if options.contains(&"--backing") {
             command.arg("--backing").arg(dir.join("backing.img"));
         }

@@ -11,13 +11,29 @@ mod real;
 mod worlds;
 
 use disk::{Served, have, turn};
-use seekwell_core::{Command, Instant, Nanos, Op, Sectors};
-use seekwell_server::Engine;
+use seekwell_core::{Bio, Flags, Instant, Nanos, Op, TaskId};
+use seekwell_server::{Engine, Served as Disk};
+use seekwell_sim::Setup;
 use std::path::Path;
+
+/// The disk, under a scheduler if one is named.
+fn model(device: &str, scheduler: Option<&str>) -> Disk {
+    let opened = seekwell_device::open(device, 1).expect("a device");
+    let Some(name) = scheduler else {
+        return Disk::device(opened);
+    };
+    let setup = Setup {
+        device: device.to_owned(),
+        scheduler: name.to_owned(),
+        ..Setup::default()
+    };
+    let queue = |d| setup.build_over(d).map(|q| Box::new(q) as Box<_>);
+    Disk::behind(opened, queue).expect("a queue")
+}
 
 /// Every completion time in the log, and what the same model says on a virtual clock when fed with
 /// the logged arrivals: (agree to the ns, all).
-fn replayed(device: &str, log: &Path) -> (usize, usize) {
+fn replayed(disk: Disk, log: &Path) -> (usize, usize) {
     let options = seekwell_trace::ReadOptions::default();
     let records: Vec<_> = seekwell_trace::open(log, None, &options)
         .expect("a log")
@@ -31,25 +47,24 @@ fn replayed(device: &str, log: &Path) -> (usize, usize) {
         .and_then(|l| l.split(',').next())
         .map(str::parse::<u64>);
     let first = first.expect("a record").expect("a time");
-    let mut engine = Engine::new(seekwell_device::open(device, 1).expect("a device"));
+    let mut engine = Engine::new(disk.into_sink());
     for (id, r) in records.iter().enumerate() {
-        let command = Command {
-            id: id as u32,
-            op: r.op,
-            sector: r.sector,
-            sectors: if r.op == Op::Flush {
-                Sectors(0)
-            } else {
-                r.sectors
-            },
-            fua: false,
+        let n = match r.op {
+            Op::Flush => 0,
+            _ => r.sectors.0,
         };
-        engine.arrive(Instant::at_ns(first + r.t_ns), command);
+        let flags = match r.op {
+            Op::Write => Flags::SYNC,
+            _ => Flags::empty(),
+        };
+        let task = r.task.unwrap_or(TaskId(0));
+        let bio = Bio::new(id as u64, task, r.op, flags, r.sector.0, n);
+        engine.arrive(Instant::at_ns(first + r.t_ns), bio);
     }
     let mut done = Vec::new();
     engine.run_to(Instant::at_ns(first) + Nanos::from_secs(3600), &mut done);
     let same = done.iter().filter(|d| {
-        let logged = records[d.id as usize].complete_ns;
+        let logged = records[d.id.0 as usize].complete_ns;
         logged.map(|t| first + t) == Some(d.at.since_start())
     });
     (same.count(), records.len())
@@ -98,7 +113,7 @@ fn the_wall_clock_gives_the_models_times() {
         assert!(out.contains("\"error\" : 0"), "{out}");
     }
     let (log, account) = served.stop_with_log();
-    let (same, all) = replayed(device, &log);
+    let (same, all) = replayed(model(device, None), &log);
     std::fs::remove_file(&log).expect("ours");
     println!("{same} of {all} completion times are the model's on a virtual clock");
     // A disk that takes the mean time for everything would have been right about none.
@@ -116,6 +131,49 @@ fn the_wall_clock_gives_the_models_times() {
     disk::believe(&account, |error| {
         assert!(error.abs() < 0.10, "delivered {error:+.3} off the model");
     });
+}
+
+/// A scheduler of another time on the wall clock: what it decides is what the simulator predicts
+/// for the same arrivals, and nothing like what the device alone would have done.
+#[test]
+fn a_scheduler_in_the_path_decides_as_the_simulator_predicts() {
+    let _turn = turn();
+    if let Some(skip) = have(&["losetup", "fio"]) {
+        println!("skipped: a scheduler in the path: {skip}");
+        return;
+    }
+    let device = "hdd:hitachi-7k200,depth=1";
+    for scheduler in ["deadline", "mq-deadline"] {
+        let served = Served::start(device, "2G", &["--log", "--scheduler", scheduler]);
+        let loop_device = served.attach();
+        let out = disk::run(
+            "fio",
+            &[
+                "--name=r",
+                &format!("--filename={}", loop_device.path().display()),
+                "--direct=1",
+                "--rw=randrw",
+                "--bs=4k",
+                "--ioengine=libaio",
+                "--iodepth=24",
+                "--runtime=3",
+                "--time_based",
+                "--output-format=json",
+            ],
+        );
+        assert!(out.contains("\"error\" : 0"), "{out}");
+        drop(loop_device);
+        let (log, account) = served.stop_with_log();
+        let (same, all) = replayed(model(device, Some(scheduler)), &log);
+        let (null, _) = replayed(model(device, None), &log);
+        std::fs::remove_file(&log).expect("ours");
+        println!("{scheduler}: {same} of {all} completion times as predicted, {null} without it");
+        assert_eq!(same, all, "{scheduler}");
+        assert!(all > 100 && null < all / 4, "{scheduler}: {null} of {all}");
+        assert_eq!(account["errors"], 0);
+        assert_eq!(account["depth_max"], 1, "the backlog is the scheduler's");
+        assert!(account["outstanding_max"].as_u64() > Some(8));
+    }
 }
 
 #[test]

@@ -1,0 +1,112 @@
+//! What is served: a device model, alone or behind what takes bios for it.
+
+use crate::direct::Direct;
+use seekwell_core::{
+    Accept, BioSink, Command, Device, DeviceFacts, DeviceStats, Done, Instant, Sectors,
+};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// A device model that can change threads.
+pub type AnyDevice = Box<dyn Device + Send>;
+
+/// A modelled disk, ready to take bios.
+pub struct Served {
+    pub(crate) facts: DeviceFacts,
+    pub(crate) sink: Box<dyn BioSink + Send>,
+    pub(crate) depth_max: Arc<AtomicU32>,
+}
+
+impl Served {
+    /// The device alone: first in, first out, as many at a time as it takes.
+    pub fn device(device: AnyDevice) -> Self {
+        let (facts, device, depth_max) = Gauge::over(device);
+        let sink = Box::new(Direct::new(device));
+        Served {
+            facts,
+            sink,
+            depth_max,
+        }
+    }
+    /// The device behind what `put_in_front` makes of it: a block layer with its scheduler.
+    ///
+    /// # Errors
+    /// Those of `put_in_front`.
+    pub fn behind<E>(
+        device: AnyDevice,
+        put_in_front: impl FnOnce(AnyDevice) -> Result<Box<dyn BioSink + Send>, E>,
+    ) -> Result<Self, E> {
+        let (facts, device, depth_max) = Gauge::over(device);
+        let sink = put_in_front(device)?;
+        Ok(Served {
+            facts,
+            sink,
+            depth_max,
+        })
+    }
+    /// What takes bios, for a clock of one's own.
+    pub fn into_sink(self) -> Box<dyn BioSink + Send> {
+        self.sink
+    }
+}
+
+/// Counts how many commands a device holds.
+struct Gauge {
+    device: AnyDevice,
+    inside: u32,
+    most: Arc<AtomicU32>,
+}
+
+impl Gauge {
+    fn over(device: AnyDevice) -> (DeviceFacts, AnyDevice, Arc<AtomicU32>) {
+        let (facts, most) = (device.facts().clone(), Arc::default());
+        let gauge = Gauge {
+            device,
+            inside: 0,
+            most: Arc::clone(&most),
+        };
+        (facts, Box::new(gauge), most)
+    }
+    fn took(&mut self, accept: &Accept, n: u32) {
+        if *accept != Accept::Busy {
+            self.inside += n;
+            self.most.fetch_max(self.inside, Ordering::Relaxed);
+        }
+    }
+}
+
+impl Device for Gauge {
+    fn accept(&mut self, now: Instant, command: Command) -> Accept {
+        let accept = self.device.accept(now, command);
+        self.took(&accept, 1);
+        accept
+    }
+    fn accept_packed(&mut self, now: Instant, group: &[Command]) -> Accept {
+        let accept = self.device.accept_packed(now, group);
+        self.took(&accept, group.len() as u32);
+        accept
+    }
+    fn next_event(&self) -> Option<Instant> {
+        self.device.next_event()
+    }
+    fn advance(&mut self, to: Instant, out: &mut Vec<Done>) {
+        let before = out.len();
+        self.device.advance(to, out);
+        let done = (out.len() - before) as u32;
+        self.inside -= done.min(self.inside);
+    }
+    fn facts(&self) -> &DeviceFacts {
+        self.device.facts()
+    }
+    fn stats(&self) -> DeviceStats {
+        self.device.stats()
+    }
+    fn stop(&mut self, now: Instant, id: u32) -> Option<Sectors> {
+        let left = self.device.stop(now, id);
+        self.inside -= u32::from(left.is_some()).min(self.inside);
+        left
+    }
+    fn state(&self, out: &mut String) {
+        self.device.state(out);
+    }
+}
