@@ -356,3 +356,144 @@ fn every_crate_can_be_packaged() {
         assert!(list.lines().any(lib), "{name} ships no sources: {list}");
     }
 }
+
+/// Crates whose rooms, the modules of the first level, know those below them only, with the type
+/// they share and the name its values go by: what a room adds to that type the others can call.
+const ROOMED: &[(&str, &str, &str)] = &[("seekwell-stack", "World", "w")];
+
+/// (room, text) of a crate's sources, tests left out.
+fn rooms(name: &str) -> Vec<(String, String)> {
+    let src = root().join("crates").join(name).join("src");
+    let lib = std::fs::read_to_string(src.join("lib.rs")).expect("lib.rs");
+    let (mut all, mut out) = (Vec::new(), Vec::new());
+    files(&src, &mut all);
+    for path in all {
+        let rest = path.strip_prefix(&src).expect("below it");
+        let first = rest.iter().next().expect("a name").to_string_lossy();
+        let room = first.trim_end_matches(".rs").to_owned();
+        let test = lib.contains(&format!("#[cfg(test)]\nmod {room};"));
+        if room != "lib" && !test {
+            let text = std::fs::read_to_string(&path).expect("a source");
+            let code = text.split("#[cfg(test)]\nmod tests").next();
+            out.push((room, code.unwrap_or_default().to_owned()));
+        }
+    }
+    out
+}
+
+/// The word at the start of a text.
+fn word(text: &str) -> &str {
+    let end = text.find(|c: char| !c.is_alphanumeric() && c != '_');
+    &text[..end.unwrap_or(text.len())]
+}
+
+/// Who knows whom: by path, and by methods added to the shared type.
+fn knowledge(sources: &[(String, String)], shared: &str, value: &str) -> Graph {
+    let names: BTreeSet<&str> = sources.iter().map(|s| &*s.0).collect();
+    let own = format!("\nimpl {shared} {{\n");
+    let mut methods = BTreeMap::new();
+    for (room, text) in sources {
+        for block in text.split(&own).skip(1) {
+            let block = block.split("\n}\n").next().unwrap_or_default();
+            for line in block.lines().filter(|l| l.starts_with("    pub(crate) ")) {
+                if let Some((_, rest)) = line.split_once("fn ") {
+                    methods.insert(word(rest), room.as_str());
+                }
+            }
+        }
+    }
+    let mut graph = Graph::new();
+    for (room, text) in sources {
+        let knows = graph.entry(room.clone()).or_default();
+        let paths = text.split("crate::").skip(1).map(word);
+        let listed = text.split("use crate::{").skip(1);
+        let listed = listed.flat_map(|l| l.split('}').next().unwrap_or_default().split(','));
+        let paths = paths.chain(listed.map(|l| word(l.trim())));
+        knows.extend(paths.filter(|p| names.contains(p)).map(str::to_owned));
+        let mut callers = vec![
+            format!(" {value}."),
+            format!("({value}."),
+            ".w().".to_owned(),
+        ];
+        if text.contains(&own) {
+            callers.push("self.".to_owned());
+        }
+        for caller in &callers {
+            let called = text.split(caller.as_str()).skip(1);
+            let called = called.filter(|c| c[word(c).len()..].starts_with('('));
+            knows.extend(called.filter_map(|c| methods.get(word(c)).map(|r| (*r).to_owned())));
+        }
+        knows.remove(room);
+    }
+    graph
+}
+
+/// Rooms that know each other, directly or through others.
+fn circle(graph: &Graph) -> Vec<String> {
+    let back = |room: &&String| graph[*room].iter().any(|d| below(graph, d).contains(*room));
+    graph.keys().filter(back).cloned().collect()
+}
+
+#[test]
+fn rooms_know_those_below_them_only() {
+    for (name, shared, value) in ROOMED {
+        let sources = rooms(name);
+        let graph = knowledge(&sources, shared, value);
+        for (room, knows) in &graph {
+            println!("{name}: {room} knows {knows:?}");
+        }
+        assert_eq!(circle(&graph), [""; 0], "{name}: these know each other");
+        // And a step upward is seen: from the ground to the room that knows most.
+        let lowest = graph
+            .keys()
+            .find(|r| graph[*r].is_empty())
+            .expect("a ground");
+        let top = graph.keys().max_by_key(|r| below(&graph, r).len());
+        let mut planted = graph.clone();
+        let ground = planted.get_mut(lowest).expect("there");
+        ground.insert(top.expect("a top").clone());
+        if below(&graph, top.expect("a top")).contains(lowest) {
+            assert!(circle(&planted).contains(lowest), "{lowest}");
+        }
+    }
+}
+
+#[test]
+fn rooms_have_one_door_each() {
+    for (name, ..) in ROOMED {
+        let src = root().join("crates").join(name).join("src");
+        let mut doors = 0;
+        for e in std::fs::read_dir(src).expect("sources").flatten() {
+            let door = e.path().join("mod.rs");
+            if e.file_name() == "tests" || !door.is_file() {
+                continue;
+            }
+            let text = std::fs::read_to_string(&door).expect("a door");
+            let open = text
+                .lines()
+                .filter(|l| l.starts_with("pub") && l.contains(" mod "));
+            assert_eq!(open.count(), 0, "{}: a module is open", door.display());
+            assert!(
+                text.starts_with("//! "),
+                "{}: what is inside",
+                door.display()
+            );
+            doors += 1;
+        }
+        assert!(doors >= 5, "{name}: {doors} rooms");
+    }
+}
+
+#[test]
+fn a_method_on_what_is_shared_is_knowledge_too() {
+    let source = |room: &str, text: &str| (room.to_owned(), format!("\n{text}\n"));
+    let sources = [
+        source("low", "fn f(w: &mut World) {\n    w.high_one();\n}"),
+        source(
+            "high",
+            "impl World {\n    pub(crate) fn high_one(&mut self) {}\n}\nuse crate::low::f;",
+        ),
+    ];
+    let graph = knowledge(&sources, "World", "w");
+    assert_eq!(circle(&graph), ["high", "low"]);
+}

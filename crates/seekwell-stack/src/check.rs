@@ -1,9 +1,9 @@
 //! Recounts, for tests: what the model believes beside what is there.
 
-use crate::cache::{Find, flag};
-use crate::call::Fd;
+use crate::calls::Kernel;
 use crate::fs::Kind;
-use crate::kernel::Kernel;
+use crate::machine::Fd;
+use crate::memory::{Find, flag};
 
 impl Kernel {
     /// Panics if a count is not what a recount says.
@@ -67,7 +67,7 @@ impl Kernel {
         let on_lru = w.cache.lru.len() as u64;
         assert!(on_lru <= pages);
         for c in &w.journal.checkpoints {
-            let of = |m: &&crate::journal::Meta| m.checkpoint == c.tid;
+            let of = |m: &&crate::machine::Meta| m.checkpoint == c.tid;
             let n = w.journal.meta.iter().filter(of).count();
             assert_eq!(
                 n as u32, c.left,

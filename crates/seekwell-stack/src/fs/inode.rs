@@ -1,8 +1,8 @@
 //! Inodes, their extents, directories.
 
-use crate::cache::Tree;
 use crate::fs::Window;
 use crate::fs::unwritten::Unwritten;
+use crate::memory::Tree;
 use seekwell_core::{Instant, List};
 use std::collections::BTreeMap;
 

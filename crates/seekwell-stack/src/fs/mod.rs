@@ -6,7 +6,7 @@
 
 mod alloc;
 mod bits;
-pub(crate) mod inode;
+mod inode;
 mod unwritten;
 
 pub(crate) use alloc::{Alloc, Window};

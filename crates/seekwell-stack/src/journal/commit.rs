@@ -1,48 +1,25 @@
 //! One commit, and the checkpoint when the journal is full.
 
-use super::{Checkpoint, Journal, Txn};
-use crate::cache::flag;
+use crate::executor::{Actor, idle};
 use crate::fs::BDEV;
-use crate::io::{NIL, Target, Want, after_submit};
-use crate::kernel::JOURNAL;
-use crate::rt::{Actor, K, idle};
+use crate::machine::{
+    Checkpoint, JOURNAL, K, NIL, Q, Target, Txn, Want, World, after_submit, wait, wait_group,
+};
+use crate::memory::flag;
 use crate::stats::Mark;
-use crate::wait::{Q, wait, wait_group};
-use crate::world::World;
-use crate::writeback::{Pass, wait_written, write_inode};
 use seekwell_core::{Flags, Nanos, Op, PAGE_SECTORS};
 
-impl Journal {
-    /// A block of a committed transaction is at home.
-    pub(super) fn checkpointed(&mut self, tid: u64) {
-        let i = self.checkpoints.partition_point(|c| c.tid < tid);
-        if let Some(c) = self.checkpoints.get_mut(i)
-            && c.tid == tid
-        {
-            c.left -= 1;
-            if c.left == 0 {
-                // One before it may keep it in the queue for long: its blocks are of no use there.
-                let mut blocks = std::mem::take(&mut c.blocks);
-                blocks.clear();
-                self.spare.push(blocks);
-            }
-        }
-        self.drop_old();
-    }
-    fn drop_old(&mut self) {
-        while let Some(c) = self.checkpoints.front().filter(|c| c.left == 0) {
-            self.tail += u64::from(c.log_blocks);
-            self.checkpoint_blocks -= u64::from(c.log_blocks);
-            let c = self.checkpoints.pop_front();
-            // Given back already, unless there never was one in it.
-            let blocks = c.map(|c| c.blocks).filter(|b| b.capacity() > 0);
-            self.spare.extend(blocks);
-        }
-    }
+/// What a commit asks of whoever keeps the data of inodes: jbd2 has callbacks for it,
+/// `j_submit_inode_data_buffers` and `j_finish_inode_data_buffers`.
+pub(crate) trait InodeData {
+    /// Sends an inode's data that have blocks (in ext3 all).
+    async fn submit(&self, k: &K, a: Actor, ino: u32, ext3: bool);
+    /// Waits for what of them is under way.
+    async fn finish(&self, k: &K, a: Actor, ino: u32);
 }
 
 /// The journal thread.
-pub(crate) async fn thread(k: K) {
+pub(crate) async fn thread(k: K, data: impl InodeData) {
     let a = JOURNAL;
     loop {
         let due = {
@@ -57,12 +34,12 @@ pub(crate) async fn thread(k: K) {
         match due {
             None => idle(&k, a, None).await,
             Some(t) if t > k.w().now() => idle(&k, a, Some(t)).await,
-            Some(_) => commit(&k, a).await,
+            Some(_) => commit(&k, a, &data).await,
         }
     }
 }
 
-async fn commit(k: &K, a: Actor) {
+async fn commit(k: &K, a: Actor, data: &impl InodeData) {
     k.w().mark(Mark::CommitBegin);
     free_superblock(k, a).await;
     // 1. No new handles; those open end.
@@ -90,18 +67,17 @@ async fn commit(k: &K, a: Actor) {
     let ordered = !k.w().cfg.ablations.no_ordered_data;
     if ordered {
         for ino in &inodes {
-            let pass = Pass::Ordered { ext3 };
-            write_inode(k, a, *ino, 0, u32::MAX, pass, u64::MAX).await;
+            data.submit(k, a, *ino, ext3).await;
         }
     }
     // In jbd data are waited for before anything is logged.
     if ext3 && ordered {
-        wait_data(k, a, &inodes).await;
+        wait_data(k, a, &inodes, data).await;
     }
     // 3. The blocks into the journal.
     let group = log_blocks(k, a).await;
     if !ext3 && ordered {
-        wait_data(k, a, &inodes).await;
+        wait_data(k, a, &inodes, data).await;
     }
     lift_shadows(k, a).await;
     let failed = wait_group(k, a, group).await.is_err();
@@ -125,9 +101,9 @@ fn committing(w: &mut World) -> &mut Txn {
 
 /// In order of index, as filemap_fdatawait goes: behind a writer that appends all the time it finds
 /// new pages under writeback for as long as somebody writes them back.
-async fn wait_data(k: &K, a: Actor, inodes: &[u32]) {
+async fn wait_data(k: &K, a: Actor, inodes: &[u32], data: &impl InodeData) {
     for ino in inodes {
-        wait_written(k, a, *ino, 0, u32::MAX).await;
+        data.finish(k, a, *ino).await;
     }
 }
 
@@ -184,16 +160,6 @@ impl World {
                 segment: PAGE_SECTORS,
             },
         )
-    }
-    /// A log write ended: 4.0 lifts its shadow here.
-    pub(crate) fn logged(&mut self, id: u32) {
-        let own = self.cfg.constants.shadow_rule == 3;
-        let m = &mut self.journal.meta[id as usize];
-        m.log_bio = NIL;
-        if own {
-            m.shadow = false;
-            self.rt.wake_all(&mut m.wait);
-        }
     }
     fn finish(&mut self, mut inodes: Vec<u32>) {
         let mut t = self.journal.committing.take().expect("a commit ends");
@@ -375,7 +341,7 @@ pub(super) async fn make_room(k: &K, a: Actor) {
         w.rt.wake_all(&mut w.journal.checkpoint_wait);
     }
     if let Some(tid) = stuck {
-        super::wait_commit_or_home(k, a, tid, oldest).await;
+        super::handle::wait_commit_or_home(k, a, tid, oldest).await;
     }
 }
 

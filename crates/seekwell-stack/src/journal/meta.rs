@@ -1,30 +1,11 @@
 //! Metadata blocks: pages of the block device that a transaction changes.
 
-use crate::cache::{NONE, flag};
+use crate::executor::Actor;
 use crate::fs::BDEV;
-use crate::io::{NIL, Target, Want, after_submit};
-use crate::rt::{Actor, K};
-use crate::wait::{Q, wait};
-use crate::world::World;
-use seekwell_core::{Flags, List, Op, PAGE_SECTORS};
+use crate::machine::{K, Meta, NIL, Q, Target, Want, World, after_submit, wait};
+use crate::memory::{NONE, flag};
+use seekwell_core::{Flags, Op, PAGE_SECTORS};
 use std::ops::Range;
-
-/// A block of metadata with something to do for the journal.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Meta {
-    pub(crate) page: u32,
-    pub(crate) block: u32,
-    pub(crate) running: bool,
-    pub(crate) committing: bool,
-    /// Being logged: whoever wants to change it waits.
-    pub(crate) shadow: bool,
-    /// Transaction whose journal space its home write frees; 0 for none.
-    pub(crate) checkpoint: u64,
-    pub(crate) wait: List,
-    /// Its log write.
-    pub(crate) log_bio: u32,
-    used: bool,
-}
 
 impl World {
     fn meta_of(&mut self, page: u32, block: u32) -> u32 {
@@ -53,61 +34,6 @@ impl World {
         self.cache.pages[page as usize].meta = id;
         self.cache.pin(page);
         id
-    }
-    /// Lets a block go that the journal has no business with any more.
-    pub(crate) fn meta_settle(&mut self, id: u32) {
-        let m = self.journal.meta[id as usize];
-        if m.running || m.committing || m.checkpoint != 0 {
-            return;
-        }
-        debug_assert!(m.used);
-        self.journal.meta[id as usize].used = false;
-        self.journal.free_meta.push(id);
-        self.cache.pages[m.page as usize].meta = NONE;
-        self.cache.settle(m.page);
-    }
-    /// A block of the device that is at home now.
-    pub(crate) fn meta_home(&mut self, page: u32) {
-        let id = self.cache.pages[page as usize].meta;
-        if id == NONE || self.cache.pages[page as usize].is(flag::DIRTY) {
-            return;
-        }
-        let tid = std::mem::take(&mut self.journal.meta[id as usize].checkpoint);
-        if tid != 0 {
-            self.journal.checkpointed(tid);
-        }
-        self.meta_settle(id);
-    }
-    /// Is a block of the device in memory? It counts as used then.
-    pub(crate) fn in_memory(&mut self, block: u32) -> bool {
-        let tree = &self.fs.inodes[BDEV as usize].tree;
-        let Some(p) = self.cache.lookup(tree, block) else {
-            return false;
-        };
-        let page = &mut self.cache.pages[p as usize];
-        let there = page.is(flag::UPTODATE);
-        if there {
-            page.flags |= flag::REFERENCED;
-        }
-        there
-    }
-    /// Is a block part of the running transaction?
-    pub(crate) fn in_running(&self, block: u32) -> bool {
-        let tree = &self.fs.inodes[BDEV as usize].tree;
-        let page = self.cache.lookup(tree, block);
-        let id = page.map_or(NONE, |p| self.cache.pages[p as usize].meta);
-        self.journal
-            .meta
-            .get(id as usize)
-            .is_some_and(|m| m.running)
-    }
-    /// Takes a page of the device without reading it.
-    pub(crate) fn meta_page(&mut self, block: u32) -> u32 {
-        let tree = &self.fs.inodes[BDEV as usize].tree;
-        match self.cache.lookup(tree, block) {
-            Some(p) => p,
-            None => self.new_page(BDEV, block, 0),
-        }
     }
     /// The block was freed: nobody needs to write it any more.
     pub(crate) fn meta_forget(&mut self, block: u32) {

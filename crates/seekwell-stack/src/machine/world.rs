@@ -1,17 +1,16 @@
 //! All state of one modelled machine above its block layer.
 
-use crate::cache::Cache;
-use crate::call::{Call, Outcome, Ret, TaskConfig};
+use super::call::{Call, Outcome, Ret, TaskConfig};
+use super::dirty::{Account, Bandwidth, Flusher};
+use super::files::{Aio, File, Map};
+use super::io::{Bios, Groups};
+use super::landed::Conversions;
+use super::log::Journal;
 use crate::config::Config;
-use crate::convert::Conversions;
-use crate::files::{Aio, File, Map};
-use crate::flusher::Flusher;
+use crate::executor::{Actor, Rt, Runs};
 use crate::fs::FileSystem;
-use crate::io::{Bios, Groups};
-use crate::journal::Journal;
-use crate::rt::{Actor, Rt};
+use crate::memory::Cache;
 use crate::stats::{Mark, Sample, Stats};
-use crate::throttle::{Account, Bandwidth};
 use seekwell_core::{BioDone, BioSink, CgroupId, Control, Instant, Nanos, OpenFlags, TaskId};
 
 /// One task: a program's or the kernel's own.
@@ -66,6 +65,13 @@ pub(crate) struct World {
     pub(crate) next_sample: Instant,
 }
 
+impl Runs for World {
+    #[inline]
+    fn rt(&mut self) -> &mut Rt {
+        &mut self.rt
+    }
+}
+
 impl World {
     pub(crate) fn new(cfg: Config, sink: Box<dyn BioSink>) -> Self {
         let c = &cfg.constants;
@@ -102,9 +108,9 @@ impl World {
             cfg,
         };
         let device = w.file_new(crate::fs::BDEV, OpenFlags::empty());
-        debug_assert_eq!(device, crate::files::DEVICE_FD);
+        debug_assert_eq!(device, super::files::DEVICE_FD);
         let direct = w.file_new(crate::fs::BDEV, OpenFlags::DIRECT);
-        debug_assert_eq!(direct, crate::files::DEVICE_DIRECT_FD);
+        debug_assert_eq!(direct, super::files::DEVICE_DIRECT_FD);
         w.mounted();
         w
     }
@@ -118,7 +124,7 @@ impl World {
         blocks.extend(root.map(0).map(|m| m.0));
         for b in blocks {
             let p = self.meta_page(b);
-            self.cache.pages[p as usize].flags |= crate::cache::flag::UPTODATE;
+            self.cache.pages[p as usize].flags |= crate::memory::flag::UPTODATE;
             self.cache.settle(p);
         }
     }
@@ -129,7 +135,7 @@ impl World {
     /// spend none: their work is small beside what they wait for.
     #[inline]
     pub(crate) fn spend(&mut self, a: Actor, ns: u64) {
-        if a >= crate::FIRST_USER_TASK {
+        if a >= super::threads::FIRST_USER_TASK {
             self.rt.debt[a as usize] += ns;
         }
     }

@@ -1,18 +1,17 @@
 //! Taking away: truncation, the end of an unlinked file, preallocation, advice, dropped caches.
 
-use crate::cache::{Find, flag};
-use crate::call::Ret;
+use super::names::{SUPERBLOCK, inode_bitmap_changed};
+use super::read::bring;
+use super::write::touch_times;
 use crate::config::Fs;
-use crate::convert::wait_converted;
+use crate::executor::Actor;
 use crate::fs::Kind;
 use crate::journal::{handle_start, modify};
-use crate::names::{SUPERBLOCK, inode_bitmap_changed};
-use crate::read::bring;
-use crate::readahead::Window;
-use crate::rt::{Actor, K};
-use crate::wait::{Q, lock, wait};
-use crate::write::touch_times;
-use crate::writeback::{Fresh, Pass, allocate_in, blocks_changed, inode_changed, write_inode};
+use crate::machine::{K, Q, Ret, lock, wait};
+use crate::memory::{Find, Window, flag};
+use crate::writeback::{
+    Fresh, Pass, allocate_in, blocks_changed, inode_changed, wait_converted, write_inode,
+};
 use seekwell_core::{Advice, Errno};
 
 /// Drops all pages from `from` on, dirty ones too; waits for those under I/O.
@@ -282,7 +281,7 @@ pub(crate) async fn fadvise(k: &K, a: Actor, fd: u32, off: u64, len: u64, advice
                 }
                 let page = w.cache.pages[p as usize];
                 let busy = flag::DIRTY | flag::WRITEBACK | flag::READING;
-                if !page.is(busy) && page.meta == crate::cache::NONE {
+                if !page.is(busy) && page.meta == crate::memory::NONE {
                     w.drop_page(p);
                 }
                 match idx.checked_add(1) {

@@ -1,10 +1,8 @@
 //! The block device itself: flush and discard. Reads and writes go through its cache (as files do)
 //! or directly.
 
-use crate::call::Ret;
-use crate::io::{Target, Want, after_submit};
-use crate::rt::{Actor, K};
-use crate::wait::wait_group;
+use crate::executor::Actor;
+use crate::machine::{K, Ret, Target, Want, after_submit, wait_group};
 use seekwell_core::{Errno, Flags, Op, PAGE_SECTORS};
 
 /// Empties the drive's cache and waits for it.

@@ -1,37 +1,10 @@
 //! Asynchronous I/O: direct operations run on, buffered ones block in the submission.
 
-use crate::call::Ret;
-use crate::direct;
-use crate::files::Aio;
+use super::direct;
+use crate::executor::Actor;
 use crate::fs::BDEV;
-use crate::rt::{Actor, K};
-use crate::wait::{Q, lock, wait};
-use crate::world::World;
+use crate::machine::{Aio, K, Notify, Q, Ret, lock, wait};
 use seekwell_core::{Errno, Op};
-
-/// Tells an AIO context when a group of bios has ended.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Notify {
-    pub(crate) aio: u32,
-    pub(crate) tag: u64,
-    pub(crate) len: u64,
-    /// Pinned meanwhile.
-    pub(crate) ino: u32,
-}
-
-impl World {
-    /// The bios of an operation have ended.
-    pub(crate) fn aio_ended(&mut self, n: Notify, error: bool) {
-        let ret = if error { Err(Errno::EIO) } else { Ok(n.len) };
-        self.aio_done(n.aio, n.tag, ret);
-        self.unpin_inode(n.ino);
-    }
-    fn aio_done(&mut self, aio: u32, tag: u64, ret: Ret) {
-        let c = &mut self.aios[aio as usize];
-        c.done.push_back((tag, ret));
-        self.rt.wake_all(&mut c.wait);
-    }
-}
 
 /// A new context.
 pub(crate) fn new(k: &K, depth: u32) -> Ret {
@@ -70,9 +43,9 @@ pub(crate) async fn submit(k: &K, a: Actor, aio: u32, o: Operation) -> Ret {
     if !f.is_direct() {
         // Buffered: done in the submission.
         let ret = if o.write {
-            crate::write::write(k, a, o.fd, o.off, o.len, false).await
+            super::write::write(k, a, o.fd, o.off, o.len, false).await
         } else {
-            crate::read::read(k, a, o.fd, o.off, o.len).await
+            super::read::read(k, a, o.fd, o.off, o.len).await
         };
         k.w().aio_done(aio, o.tag, ret);
         return Ok(0);

@@ -1,55 +1,11 @@
 //! Holding dirtiers: 3.2 and later slow them so that dirty memory stays near a setpoint; in 2.6
 //! they write themselves.
 
-use crate::flusher;
-use crate::rt::{Actor, K, pay, sleep_until};
+use super::flusher;
+use crate::executor::{Actor, pay, sleep_until};
+use crate::machine::{K, World};
 use crate::stats::Mark;
-use crate::world::World;
 use seekwell_core::{Instant, Nanos};
-
-/// Rates of the device and of its dirtiers, pages a second.
-#[derive(Clone, Debug)]
-pub(crate) struct Bandwidth {
-    /// Pages whose write ended, and pages dirtied, since the beginning.
-    pub(crate) written: u64,
-    pub(crate) dirtied: u64,
-    at: Instant,
-    written_at: u64,
-    dirtied_at: u64,
-    /// Averages of the device's rate.
-    write: f64,
-    /// What each dirtier may do at the setpoint.
-    limit: f64,
-}
-
-impl Bandwidth {
-    pub(crate) fn new(first_pages: u64) -> Self {
-        Bandwidth {
-            written: 0,
-            dirtied: 0,
-            at: Instant::START,
-            written_at: 0,
-            dirtied_at: 0,
-            write: first_pages as f64,
-            limit: first_pages as f64,
-        }
-    }
-    /// Pages a second the device is believed to write.
-    pub(crate) fn bandwidth(&self) -> u64 {
-        self.write as u64
-    }
-}
-
-/// A task's account with the throttle.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Account {
-    /// Pages dirtied since it last paused.
-    pub(crate) dirtied: u32,
-    /// It looks at the limits after so many.
-    pub(crate) check_after: u32,
-    /// When its last pause should have ended: earlier than now is credit.
-    paused_until: Instant,
-}
 
 impl World {
     fn dirty_total(&self) -> u64 {

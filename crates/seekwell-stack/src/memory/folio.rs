@@ -7,7 +7,7 @@
 //! together by luck (on a machine just started most do), memory too torn for large folios, and that
 //! storing through a mapping dirties a whole folio.
 
-use crate::cache::Page;
+use super::cache::Page;
 use crate::constants::Constants;
 use seekwell_core::{PAGE_SECTORS, SEGMENT_SECTORS};
 
@@ -96,7 +96,7 @@ impl Scatter {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cache::NONE;
+    use crate::memory::NONE;
     use seekwell_core::Era;
 
     fn orders(off: u64, len: u64) -> Vec<u8> {

@@ -1,45 +1,20 @@
 //! The kernel as an executor of programs sees it: calls in, results out, on the virtual clock.
 
-use crate::aio::Operation;
-use crate::call::{AioId, Call, Outcome, Ret, TaskConfig};
+use super::aio::Operation;
+use super::{aio, direct, mapped, names, raw, read, sync, truncate, write};
 use crate::config::Config;
-use crate::files::DEVICE_FD;
+use crate::executor::{Actor, Sleep, Timer, pay, sleep_until};
 use crate::fs::BDEV;
-use crate::rt::{Actor, K, Sleep, Timer, pay, sleep_until};
-use crate::stats::{Mark, Sample, Stats};
-use crate::world::World;
-use crate::{
-    aio, convert, direct, flusher, journal, mapped, names, raw, read, sync, truncate, write,
+use crate::machine::{
+    AioId, CONVERTER, Call, DEVICE_FD, FIRST_USER_TASK, FLUSHER, JOURNAL, K, Outcome, PDFLUSH,
+    PDFLUSH_PERIODIC, Ret, TaskConfig, World, kernel_thread_name,
 };
+use crate::stats::{Mark, Sample, Stats};
+use crate::{journal, writeback};
 use seekwell_core::{BioSink, CgroupId, Control, Instant, IoPrio, Nanos, Op, TaskId};
 use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Waker};
-
-/// Task numbers below this are the kernel's own.
-pub const FIRST_USER_TASK: u32 = 32;
-/// The flusher of the device.
-pub(crate) const FLUSHER: Actor = 1;
-/// The journal thread.
-pub(crate) const JOURNAL: Actor = 2;
-/// Converts unwritten blocks.
-pub(crate) const CONVERTER: Actor = 5;
-/// pdflush in the background.
-pub(crate) const PDFLUSH: Actor = 3;
-/// pdflush on its timer.
-const PDFLUSH_PERIODIC: Actor = PDFLUSH + 1;
-
-/// What the kernel's own threads are called; `None` for the task of a program.
-pub fn kernel_thread_name(task: TaskId) -> Option<&'static str> {
-    match task.0 {
-        FLUSHER => Some("flusher"),
-        JOURNAL => Some("journal"),
-        PDFLUSH => Some("pdflush background"),
-        PDFLUSH_PERIODIC => Some("pdflush periodic"),
-        CONVERTER => Some("conversion"),
-        _ => None,
-    }
-}
 
 type Program = Pin<Box<dyn Future<Output = ()>>>;
 
@@ -62,16 +37,20 @@ impl Kernel {
             programs: (0..FIRST_USER_TASK).map(|_| None).collect(),
         };
         let k = kernel.k.clone();
-        kernel.thread(JOURNAL, journal_prio, journal::thread(k.clone()));
+        kernel.thread(
+            JOURNAL,
+            journal_prio,
+            journal::thread(k.clone(), writeback::OrderedData),
+        );
         if old {
             for a in [PDFLUSH, PDFLUSH_PERIODIC] {
-                kernel.thread(a, IoPrio::NONE, flusher::pdflush(k.clone(), a));
+                kernel.thread(a, IoPrio::NONE, writeback::pdflush(k.clone(), a));
             }
         } else {
-            kernel.thread(FLUSHER, IoPrio::NONE, flusher::thread(k));
+            kernel.thread(FLUSHER, IoPrio::NONE, writeback::flusher_thread(k));
         }
         let k = kernel.k.clone();
-        kernel.thread(CONVERTER, IoPrio::NONE, convert::thread(k));
+        kernel.thread(CONVERTER, IoPrio::NONE, writeback::conversion_thread(k));
         kernel.run_ready();
         kernel
     }

@@ -1,9 +1,10 @@
 //! Bios on their way: who waits for them and what their end changes.
 
-use crate::aio::Notify;
-use crate::kernel::FIRST_USER_TASK;
-use crate::rt::{Actor, K, Sleep, parked};
-use crate::world::World;
+use super::K;
+use super::files::Notify;
+use super::threads::FIRST_USER_TASK;
+use super::world::World;
+use crate::executor::{Actor, Sleep, parked};
 use seekwell_core::{
     Bio, BioDone, BioId, Control, Flags, Instant, List, Op, Sector, Sectors, TaskId,
 };
@@ -121,6 +122,33 @@ pub(crate) struct Want {
 }
 
 impl World {
+    /// Flags of a write somebody waits for.
+    pub(crate) fn sync_flags(&self) -> Flags {
+        let c = &self.cfg.constants;
+        let mut f = Flags::empty();
+        f.set(Flags::SYNC, c.sync_marked != 0);
+        f.set(
+            Flags::NOIDLE,
+            c.noidle_marked != 0 && !self.cfg.ablations.no_noidle,
+        );
+        f
+    }
+    /// Flags of reads of directories and inodes.
+    pub(crate) fn meta_flags(&self) -> Flags {
+        let c = &self.cfg.constants;
+        let mut f = Flags::empty();
+        f.set(Flags::META, c.meta_marked != 0);
+        f.set(Flags::PRIO, c.prio_marked != 0);
+        f
+    }
+    /// ... and of bitmaps.
+    pub(crate) fn bitmap_flags(&self) -> Flags {
+        if self.cfg.constants.bitmaps_marked != 0 {
+            self.meta_flags()
+        } else {
+            Flags::empty()
+        }
+    }
     /// Hands a bio to the block layer. The submitter has to await [`after_submit`] next.
     pub(crate) fn submit(&mut self, a: Actor, want: Want) -> u32 {
         let (slot, id) = self.bios.alloc(BioSlot {

@@ -6,53 +6,10 @@
 //! Left out: page writeback of 3.11 and later ends with the conversion, here with the write itself,
 //! a handle earlier.
 
+use super::inode::inode_changed;
+use crate::executor::{Actor, idle};
 use crate::journal::handle_reserved;
-use crate::kernel::CONVERTER;
-use crate::rt::{K, Sleep, idle};
-use crate::wait::{Q, wait};
-use crate::world::World;
-use crate::writeback::inode_changed;
-use seekwell_core::List;
-use std::collections::VecDeque;
-
-/// Pages of an inode whose data are there.
-#[derive(Clone, Copy, Debug)]
-struct Written {
-    ino: u32,
-    idx: u32,
-    n: u32,
-}
-
-/// Work for the worker, and who waits for it.
-#[derive(Default)]
-pub(crate) struct Conversions {
-    queue: VecDeque<Written>,
-    /// Queued, and being done.
-    pub(crate) pending: u32,
-    pub(crate) wait: List,
-}
-
-impl World {
-    /// Data of pages of a file have reached the disk: were any of them unwritten?
-    pub(crate) fn data_landed(&mut self, ino: u32, idx: u32, n: u32) {
-        let i = &self.fs.inodes[ino as usize];
-        if i.unwritten.is_empty() || !i.unwritten.overlaps(idx, n) {
-            return;
-        }
-        // The inode's block is in the running transaction already, as after an append that is
-        // synced: a handle would change nothing else.
-        if i.index.is_empty() && self.in_running(self.fs.inode_block(ino)) {
-            self.fs.inodes[ino as usize].unwritten.take(idx, n);
-            return self.inode_in_txn(ino, true);
-        }
-        let i = &mut self.fs.inodes[ino as usize];
-        i.converting += 1;
-        i.pins += 1;
-        self.conversions.pending += 1;
-        self.conversions.queue.push_back(Written { ino, idx, n });
-        self.rt.wake(CONVERTER, Sleep::Idle);
-    }
-}
+use crate::machine::{CONVERTER, K, Q, Written, wait};
 
 /// The worker.
 pub(crate) async fn thread(k: K) {
@@ -97,7 +54,7 @@ async fn convert(k: &K, first: Written) {
 }
 
 /// Waits until nothing of an inode is to be converted any more.
-pub(crate) async fn wait_converted(k: &K, a: crate::rt::Actor, ino: u32) {
+pub(crate) async fn wait_converted(k: &K, a: Actor, ino: u32) {
     wait(k, a, |w| {
         (w.fs.inodes[ino as usize].converting > 0).then_some(Q::Convert)
     })
@@ -105,6 +62,6 @@ pub(crate) async fn wait_converted(k: &K, a: crate::rt::Actor, ino: u32) {
 }
 
 /// The same for all inodes.
-pub(crate) async fn wait_all_converted(k: &K, a: crate::rt::Actor) {
+pub(crate) async fn wait_all_converted(k: &K, a: Actor) {
     wait(k, a, |w| (w.conversions.pending > 0).then_some(Q::Convert)).await;
 }

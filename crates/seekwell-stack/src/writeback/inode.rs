@@ -1,13 +1,10 @@
 //! Writing a file's dirty pages: allocation of delayed ones, contiguous runs as bios.
 
-use crate::cache::{Find, flag};
-use crate::folio::Scatter;
+use crate::executor::Actor;
 use crate::fs::{BDEV, Kind};
-use crate::io::{NIL, Target, Want, after_submit};
-use crate::journal::{handle_start, modify, read_meta};
-use crate::rt::{Actor, K};
-use crate::wait::{Q, wait};
-use crate::world::World;
+use crate::journal::{InodeData, handle_start, modify, read_meta};
+use crate::machine::{K, NIL, Q, Target, Want, World, after_submit, wait};
+use crate::memory::{Find, Scatter, flag};
 use seekwell_core::{Flags, Op};
 
 /// Why pages are written.
@@ -35,17 +32,6 @@ enum Step {
 }
 
 impl World {
-    /// Flags of a write somebody waits for.
-    pub(crate) fn sync_flags(&self) -> Flags {
-        let c = &self.cfg.constants;
-        let mut f = Flags::empty();
-        f.set(Flags::SYNC, c.sync_marked != 0);
-        f.set(
-            Flags::NOIDLE,
-            c.noidle_marked != 0 && !self.cfg.ablations.no_noidle,
-        );
-        f
-    }
     fn write_step(&mut self, a: Actor, ino: u32, pos: u32, to: u32, pass: Pass, room: u32) -> Step {
         let i = &self.fs.inodes[ino as usize];
         let Some((idx, p)) = self.cache.next(&i.tree, pos, Find::Dirty) else {
@@ -130,7 +116,7 @@ impl World {
             self.cache.set_wb(tree, p, bio);
         }
         let cost = self.cfg.constants.bio_ns;
-        if a >= crate::FIRST_USER_TASK {
+        if a >= crate::machine::FIRST_USER_TASK {
             self.spend(a, cost);
         }
         Step::Submitted { next: idx + n, n }
@@ -371,23 +357,6 @@ pub(crate) async fn inode_changed(k: &K, a: Actor, ino: u32) {
     }
 }
 
-impl World {
-    pub(crate) fn meta_flags(&self) -> Flags {
-        let c = &self.cfg.constants;
-        let mut f = Flags::empty();
-        f.set(Flags::META, c.meta_marked != 0);
-        f.set(Flags::PRIO, c.prio_marked != 0);
-        f
-    }
-    pub(crate) fn bitmap_flags(&self) -> Flags {
-        if self.cfg.constants.bitmaps_marked != 0 {
-            self.meta_flags()
-        } else {
-            Flags::empty()
-        }
-    }
-}
-
 /// Brings an inode's table block into memory.
 pub(crate) async fn read_inode(k: &K, a: Actor, ino: u32) {
     let (block, read, near, flags) = {
@@ -411,6 +380,19 @@ pub(crate) async fn read_inode(k: &K, a: Actor, ino: u32) {
     let mut w = k.w();
     let epoch = w.fs.epoch;
     w.fs.inodes[ino as usize].epoch = epoch;
+}
+
+/// Data that a commit has written first.
+pub(crate) struct OrderedData;
+
+impl InodeData for OrderedData {
+    async fn submit(&self, k: &K, a: Actor, ino: u32, ext3: bool) {
+        let pass = Pass::Ordered { ext3 };
+        write_inode(k, a, ino, 0, u32::MAX, pass, u64::MAX).await;
+    }
+    async fn finish(&self, k: &K, a: Actor, ino: u32) {
+        wait_written(k, a, ino, 0, u32::MAX).await;
+    }
 }
 
 /// Waits until no page in `from..=to` is under writeback any more (those found on the way).

@@ -1,14 +1,12 @@
 //! O_DIRECT: past the cache, straight between program and disk.
 
-use crate::cache::{Find, flag};
-use crate::call::Ret;
+use super::names::SUPERBLOCK;
+use super::write::touch_times;
+use crate::executor::Actor;
 use crate::fs::{BDEV, Kind};
-use crate::io::{Target, Want, after_submit};
 use crate::journal::{handle_start, modify};
-use crate::names::SUPERBLOCK;
-use crate::rt::{Actor, K};
-use crate::wait::{lock, wait_group};
-use crate::write::touch_times;
+use crate::machine::{K, Ret, Target, Want, after_submit, lock, wait_group};
+use crate::memory::{Find, flag};
 use crate::writeback::{Fresh, Pass, allocate_in, inode_changed, wait_written, write_inode};
 use seekwell_core::{Errno, Flags, Op, PAGE_SECTORS};
 
@@ -84,7 +82,7 @@ fn invalidate(k: &K, ino: u32, first: u32, last: u32) {
         }
         let page = w.cache.pages[p as usize];
         let busy = flag::DIRTY | flag::WRITEBACK | flag::READING;
-        if !page.is(busy) && page.meta == crate::cache::NONE {
+        if !page.is(busy) && page.meta == crate::memory::NONE {
             w.drop_page(p);
         }
         at = idx + 1;

@@ -1,8 +1,8 @@
 //! Pages of inodes: made, dirtied, cleaned, evicted, and what the end of a bio does to them.
 
-use crate::cache::{NONE, flag};
+use super::world::World;
 use crate::fs::{BDEV, Kind, WbList};
-use crate::world::World;
+use crate::memory::{NONE, flag};
 use seekwell_core::Instant;
 
 impl World {

@@ -10,9 +10,9 @@ pub struct Fd(pub u32);
 
 impl Fd {
     /// The block device through its page cache; always open.
-    pub const DEVICE: Fd = Fd(crate::files::DEVICE_FD);
+    pub const DEVICE: Fd = Fd(super::files::DEVICE_FD);
     /// The block device past its page cache; always open.
-    pub const DEVICE_DIRECT: Fd = Fd(crate::files::DEVICE_DIRECT_FD);
+    pub const DEVICE_DIRECT: Fd = Fd(super::files::DEVICE_DIRECT_FD);
 }
 
 /// A mapping of a file.

@@ -1,9 +1,9 @@
 //! Open files, mappings, AIO contexts: the tables behind descriptors.
 
-use crate::call::Ret;
-use crate::io::NIL;
-use crate::readahead::ReadAhead;
-use crate::world::World;
+use super::call::Ret;
+use super::io::NIL;
+use super::world::World;
+use crate::memory::ReadAhead;
 use seekwell_core::{Errno, List, OpenFlags};
 use std::collections::VecDeque;
 
@@ -66,5 +66,30 @@ impl World {
                 (self.files.len() - 1) as u32
             }
         }
+    }
+}
+
+/// Tells an AIO context when a group of bios has ended.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Notify {
+    pub(crate) aio: u32,
+    pub(crate) tag: u64,
+    pub(crate) len: u64,
+    /// Pinned meanwhile.
+    pub(crate) ino: u32,
+}
+
+impl World {
+    /// The bios of an operation have ended.
+    pub(crate) fn aio_ended(&mut self, n: Notify, error: bool) {
+        let ret = if error { Err(Errno::EIO) } else { Ok(n.len) };
+        self.aio_done(n.aio, n.tag, ret);
+        self.unpin_inode(n.ino);
+    }
+    /// An operation has ended: its context is told.
+    pub(crate) fn aio_done(&mut self, aio: u32, tag: u64, ret: Ret) {
+        let c = &mut self.aios[aio as usize];
+        c.done.push_back((tag, ret));
+        self.rt.wake_all(&mut c.wait);
     }
 }

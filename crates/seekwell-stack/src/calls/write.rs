@@ -1,19 +1,13 @@
 //! Writing through the page cache: dirty pages, blocks promised or taken, times of the inode.
 
-use crate::cache::flag;
-use crate::call::Ret;
+use super::sync;
 use crate::config::Fs;
-use crate::files::DEVICE_FD;
-use crate::folio::Fill;
+use crate::executor::Actor;
 use crate::fs::{BDEV, Kind};
-use crate::io::NIL;
 use crate::journal::handle_start;
-use crate::readahead::Window;
-use crate::rt::{Actor, K};
-use crate::sync;
-use crate::throttle;
-use crate::wait::{Q, lock, wait};
-use crate::world::World;
+use crate::machine::{DEVICE_FD, K, NIL, Q, Ret, World, lock, wait};
+use crate::memory::{Fill, Window, flag};
+use crate::writeback;
 use crate::writeback::{Fresh, allocate_in, inode_changed};
 use seekwell_core::{Errno, OpenFlags};
 
@@ -200,7 +194,7 @@ async fn write_locked(k: &K, a: Actor, ino: u32, off: u64, len: u64) -> Ret {
                 idx += 1;
                 let look = k.w().should_balance(a);
                 if look {
-                    throttle::balance(k, a).await;
+                    writeback::balance(k, a).await;
                 }
             }
             Need::Read => read_one(k, a, ino, idx).await?,
@@ -213,7 +207,7 @@ async fn write_locked(k: &K, a: Actor, ino: u32, off: u64, len: u64) -> Ret {
                 })
                 .await;
             }
-            Need::Reading(bio) => crate::read::wait_page(k, a, ino, idx, bio).await,
+            Need::Reading(bio) => super::read::wait_page(k, a, ino, idx, bio).await,
             Need::Block => {
                 if !block_now(k, a, ino, idx, last).await {
                     return short(first, idx, off, len);
@@ -268,7 +262,7 @@ async fn read_one(k: &K, a: Actor, ino: u32, idx: u32) -> Result<(), Errno> {
         round: 0,
     };
     k.w().stats.partial_reads += 1;
-    crate::read::bring(k, a, ino, w).await;
+    super::read::bring(k, a, ino, w).await;
     let bio = {
         let mut w = k.w();
         // Behind the end of the file there is nothing to read.
@@ -283,7 +277,7 @@ async fn read_one(k: &K, a: Actor, ino: u32, idx: u32) -> Result<(), Errno> {
         };
         w.cache.pages[p as usize].bio
     };
-    crate::read::wait_page(k, a, ino, idx, bio).await;
+    super::read::wait_page(k, a, ino, idx, bio).await;
     let w = k.w();
     match w.page(ino, idx) {
         Some(p) if !w.cache.pages[p as usize].is(flag::UPTODATE) => Err(Errno::EIO),

@@ -1,7 +1,8 @@
 //! Waiting for something of the world.
 
-use crate::rt::{Actor, K, parked, pay};
-use crate::world::World;
+use super::K;
+use super::world::World;
+use crate::executor::{Actor, parked, pay};
 use seekwell_core::{Control, Errno, Nanos, TaskId};
 
 /// What an actor can wait for: a queue that is woken when it may have changed.

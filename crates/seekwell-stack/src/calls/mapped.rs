@@ -1,17 +1,13 @@
 //! Mapped files: faults bring pages in and make them dirty.
 
-use crate::cache::flag;
-use crate::call::Ret;
+use super::read::{bring, wait_page};
+use super::write::touch_times;
 use crate::config::Fs;
-use crate::files::Map;
+use crate::executor::Actor;
 use crate::fs::Kind;
-use crate::io::NIL;
-use crate::read::{bring, wait_page};
-use crate::rt::{Actor, K};
-use crate::throttle;
-use crate::wait::{Q, wait};
-use crate::world::World;
-use crate::write::touch_times;
+use crate::machine::{K, Map, NIL, Q, Ret, World, wait};
+use crate::memory::flag;
+use crate::writeback;
 use crate::writeback::allocate;
 use seekwell_core::{Access, Advice, Errno};
 
@@ -51,7 +47,7 @@ pub(crate) fn map(k: &K, fd: u32, off: u64, len: u64) -> Ret {
 pub(crate) async fn unmap(k: &K, a: Actor, map: u32) -> Ret {
     let m = k.w().map(map)?;
     k.w().maps[map as usize].ino = NIL;
-    crate::names::close(k, a, m.fd).await
+    super::names::close(k, a, m.fd).await
 }
 
 enum Fault {
@@ -136,7 +132,7 @@ pub(crate) async fn touch(k: &K, a: Actor, map: u32, off: u64, len: u64, access:
                 missed = 0;
                 let look = k.w().should_balance(a);
                 if look {
-                    throttle::balance(k, a).await;
+                    writeback::balance(k, a).await;
                 }
             }
             Fault::Miss if missed > 1 => return Err(Errno::EIO),
@@ -176,7 +172,7 @@ async fn miss(k: &K, a: Actor, m: Map, idx: u32) {
         };
         let misses = w.cfg.constants.mapped_misses as u32;
         let mut f = w.files[m.fd as usize];
-        let alone = crate::readahead::Window {
+        let alone = crate::memory::Window {
             start: idx,
             size: 1,
             mark: None,
@@ -226,6 +222,6 @@ pub(crate) async fn msync(k: &K, a: Actor, map: u32, off: u64, len: u64) -> Ret 
     }
     let first = ((m.off + off) / 4096) as u32;
     let last = ((m.off + off.saturating_add(len) - 1) / 4096) as u32;
-    crate::sync::sync_range_file(k, a, m.ino, first, last, true).await?;
+    super::sync::sync_range_file(k, a, m.ino, first, last, true).await?;
     Ok(0)
 }

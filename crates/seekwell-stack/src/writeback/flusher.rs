@@ -5,41 +5,11 @@
 //! one visit each, and queue again at the back if pages are left. Nothing is waited for but a
 //! request, except in a sync.
 
+use super::inode::{Pass, wait_written, write_inode};
+use crate::executor::{Actor, Sleep, idle, sleep_until};
 use crate::fs::WbList;
-use crate::kernel::{FLUSHER, PDFLUSH};
-use crate::rt::{Actor, K, Sleep, idle, sleep_until};
-use crate::wait::{Q, wait};
-use crate::world::World;
-use crate::writeback::{Pass, wait_written, write_inode};
-use seekwell_core::{Instant, Links, List, Nanos};
-use std::collections::VecDeque;
-
-/// Work for the flusher: write everything that is dirty now.
-#[derive(Clone, Copy, Debug)]
-struct Work {
-    number: u64,
-    /// Sync writes, each inode waited for.
-    wait: bool,
-}
-
-#[derive(Default)]
-pub(crate) struct Flusher {
-    pub(crate) links: Links,
-    /// By time of first dirtying.
-    pub(crate) dirty: List,
-    io: List,
-    more: List,
-    work: VecDeque<Work>,
-    next_work: u64,
-    done: u64,
-    pub(crate) work_wait: List,
-    /// Dirtiers found the background threshold exceeded.
-    kicked: bool,
-    /// A timid pass met a congested queue.
-    pub(crate) congested: bool,
-    /// A periodic thread and a background thread do not work at once (2.6: one per device).
-    busy: bool,
-}
+use crate::machine::{FLUSHER, K, PDFLUSH, Q, Work, World, wait};
+use seekwell_core::{Instant, Nanos};
 
 impl World {
     /// Dirty pages above which writing starts, and at which dirtiers are held.
@@ -65,27 +35,6 @@ impl World {
             };
             self.rt.wake(a, Sleep::Idle);
         }
-    }
-    fn move_inode(&mut self, ino: u32, to: WbList) {
-        let f = &mut self.flusher;
-        let i = &mut self.fs.inodes[ino as usize];
-        match i.on {
-            WbList::None => {}
-            WbList::Dirty => f.links.remove(&mut f.dirty, ino),
-            WbList::Io => f.links.remove(&mut f.io, ino),
-            WbList::More => f.links.remove(&mut f.more, ino),
-        }
-        i.on = to;
-        match to {
-            WbList::None => {}
-            WbList::Dirty => f.links.push_back(&mut f.dirty, ino),
-            WbList::Io => f.links.push_back(&mut f.io, ino),
-            WbList::More => f.links.push_back(&mut f.more, ino),
-        }
-    }
-    /// An inode goes away.
-    pub(crate) fn flusher_forget(&mut self, ino: u32) {
-        self.move_inode(ino, WbList::None);
     }
     /// Fills the list of the pass: what was left over first, then inodes dirty since before.
     fn queue_io(&mut self, before: Instant) {

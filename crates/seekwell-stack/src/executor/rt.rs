@@ -6,7 +6,6 @@
 //! allocated for a wait: queues are index-linked lists over actor numbers, and an actor is on at
 //! most one. Wake-ups are served first come, first served, at the instant they happen.
 
-use crate::world::World;
 use seekwell_core::{Instant, Links, List, Nanos};
 use std::cell::{RefCell, RefMut};
 use std::cmp::Reverse;
@@ -18,21 +17,38 @@ use std::task::Poll;
 /// An actor: the number of its task.
 pub(crate) type Actor = u32;
 
-/// The world, shared by all actors of one kernel; borrowed only between waits.
-#[derive(Clone)]
-pub(crate) struct K(Rc<RefCell<World>>);
+/// What actors share has a runtime inside.
+pub(crate) trait Runs {
+    /// It.
+    fn rt(&mut self) -> &mut Rt;
+}
 
-impl K {
-    pub(crate) fn new(w: World) -> Self {
-        K(Rc::new(RefCell::new(w)))
+/// The world `W`, shared by all actors of one kernel; borrowed only between waits.
+pub(crate) struct Shared<W>(Rc<RefCell<W>>);
+
+impl<W> Clone for Shared<W> {
+    fn clone(&self) -> Self {
+        Shared(Rc::clone(&self.0))
+    }
+}
+
+impl<W: Runs> Shared<W> {
+    pub(crate) fn new(w: W) -> Self {
+        Shared(Rc::new(RefCell::new(w)))
     }
     #[inline]
-    pub(crate) fn w(&self) -> RefMut<'_, World> {
+    pub(crate) fn w(&self) -> RefMut<'_, W> {
         let w = self.0.borrow_mut();
         #[cfg(test)]
-        w.rt.watch();
+        let w = watched(w);
         w
     }
+}
+
+#[cfg(test)]
+fn watched<W: Runs>(mut w: RefMut<'_, W>) -> RefMut<'_, W> {
+    w.rt().watch();
+    w
 }
 
 /// What happens by itself at a time.
@@ -347,9 +363,10 @@ impl Rt {
 }
 
 /// Waits for the wake-up that was arranged before.
-pub(crate) async fn parked(k: &K, a: Actor) {
+pub(crate) async fn parked<W: Runs>(k: &Shared<W>, a: Actor) {
     poll_fn(|_| {
-        let woken = &mut k.w().rt.waits[a as usize].woken;
+        let mut w = k.w();
+        let woken = &mut w.rt().waits[a as usize].woken;
         if std::mem::take(woken) {
             Poll::Ready(())
         } else {
@@ -360,30 +377,30 @@ pub(crate) async fn parked(k: &K, a: Actor) {
 }
 
 /// Sleeps until `at`.
-pub(crate) async fn sleep_until(k: &K, a: Actor, at: Instant) {
-    k.w().rt.sleep_until(at, a, Sleep::Timed);
+pub(crate) async fn sleep_until<W: Runs>(k: &Shared<W>, a: Actor, at: Instant) {
+    k.w().rt().sleep_until(at, a, Sleep::Timed);
     parked(k, a).await;
 }
 
 /// A kernel thread has nothing to do before `at`, if that is given, unless it is called.
-pub(crate) async fn idle(k: &K, a: Actor, at: Option<Instant>) {
+pub(crate) async fn idle<W: Runs>(k: &Shared<W>, a: Actor, at: Option<Instant>) {
     match at {
-        Some(at) => k.w().rt.sleep_until(at, a, Sleep::Idle),
-        None => k.w().rt.sleep(a, Sleep::Idle),
+        Some(at) => k.w().rt().sleep_until(at, a, Sleep::Idle),
+        None => k.w().rt().sleep(a, Sleep::Idle),
     }
     parked(k, a).await;
 }
 
 /// Pays the CPU time an actor owes, on a core; nothing if it owes nothing.
-pub(crate) async fn pay(k: &K, a: Actor) {
+pub(crate) async fn pay<W: Runs>(k: &Shared<W>, a: Actor) {
     {
         let mut w = k.w();
-        let owed = std::mem::take(&mut w.rt.debt[a as usize]);
+        let owed = std::mem::take(&mut w.rt().debt[a as usize]);
         if owed == 0 {
             return;
         }
-        w.rt.sleep(a, Sleep::Cpu);
-        w.rt.want_cpu(a, owed);
+        w.rt().sleep(a, Sleep::Cpu);
+        w.rt().want_cpu(a, owed);
     }
     parked(k, a).await;
 }

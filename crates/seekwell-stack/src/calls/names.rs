@@ -1,15 +1,11 @@
 //! Names: opening, making, removing, renaming, listing.
 
-use crate::call::Ret;
+use super::truncate;
 use crate::config::Fs;
-use crate::files::File;
+use crate::executor::Actor;
 use crate::fs::{Dir, Kind, Walk, last_name};
-use crate::io::NIL;
 use crate::journal::{handle_start, modify, read_meta};
-use crate::rt::{Actor, K};
-use crate::truncate;
-use crate::wait::lock;
-use crate::world::World;
+use crate::machine::{File, K, NIL, Ret, World, lock};
 use crate::writeback::{Fresh, Pass, allocate_in, inode_changed, read_inode, write_inode};
 use seekwell_core::{Errno, OpenFlags, Stat};
 
@@ -213,7 +209,7 @@ async fn enter_room(k: &K, a: Actor, dir: u32, name: &str) -> Result<u32, Errno>
         w.fs.inodes[dir as usize].len += 4096;
         if let Some(b) = w.dir_block(dir, block) {
             let p = w.meta_page(b);
-            w.cache.pages[p as usize].flags |= crate::cache::flag::UPTODATE;
+            w.cache.pages[p as usize].flags |= crate::memory::flag::UPTODATE;
             w.cache.settle(p);
         }
     }
@@ -499,5 +495,5 @@ fn facts(k: &K, a: Actor, ino: u32) -> u64 {
 /// fsync of a directory: a commit, if it changed.
 pub(crate) async fn fsync_dir(k: &K, a: Actor, path: &str) -> Ret {
     let ino = lookup(k, a, path).await?.ino.ok_or(Errno::ENOENT)?;
-    crate::sync::fsync(k, a, ino, false).await.map(|()| 0)
+    super::sync::fsync(k, a, ino, false).await.map(|()| 0)
 }

@@ -1,18 +1,12 @@
 //! Reading through the page cache.
 
-use crate::cache::{Tree, flag};
-use crate::call::Ret;
-use crate::files::{File, Map};
-use crate::folio::{Fill, Scatter};
+use crate::executor::Actor;
 use crate::fs::{BDEV, Inode, Kind};
-use crate::io::{NIL, Target, Want, after_submit};
-use crate::readahead::{Cached, Most, Window};
-use crate::rt::{Actor, K};
-use crate::wait::{Q, wait};
-use crate::world::World;
+use crate::machine::{File, K, Map, NIL, Q, Ret, Target, Want, World, after_submit, wait};
+use crate::memory::{Cached, Fill, Most, Scatter, Tree, Window, flag};
 use seekwell_core::{Errno, Flags, Op};
 
-struct Pages<'a>(&'a crate::cache::Cache, &'a Tree);
+struct Pages<'a>(&'a crate::memory::Cache, &'a Tree);
 
 impl Cached for Pages<'_> {
     fn hole(&self, from: u32, end: u32) -> Option<u32> {

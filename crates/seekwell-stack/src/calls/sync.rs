@@ -1,15 +1,15 @@
 //! fsync, fdatasync, sync_file_range, sync.
 
-use crate::cache::Find;
+use super::raw;
 use crate::config::Fs;
-use crate::convert::{wait_all_converted, wait_converted};
-use crate::flusher::have_all_written;
+use crate::executor::Actor;
 use crate::fs::BDEV;
 use crate::journal::wait_commit;
-use crate::raw;
-use crate::rt::{Actor, K};
-use crate::wait::lock;
-use crate::writeback::{Pass, wait_written, write_inode};
+use crate::machine::{K, lock};
+use crate::memory::Find;
+use crate::writeback::{
+    Pass, have_all_written, wait_all_converted, wait_converted, wait_written, write_inode,
+};
 use seekwell_core::{Era, Errno, SyncRange};
 
 /// Writes a range of a file and waits; `data_only` leaves times alone (fdatasync).

@@ -1,0 +1,14 @@
+//! System calls: each from its entry to its return, and the kernel that takes them.
+
+mod aio;
+mod direct;
+mod kernel;
+mod mapped;
+mod names;
+mod raw;
+mod read;
+mod sync;
+mod truncate;
+mod write;
+
+pub use kernel::Kernel;

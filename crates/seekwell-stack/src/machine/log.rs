@@ -1,0 +1,261 @@
+//! What the journal remembers: transactions, checkpoints, metadata blocks with something to do for
+//! it, and where its own blocks lie.
+
+use super::io::NIL;
+use super::world::World;
+use crate::fs::BDEV;
+use crate::memory::{NONE, flag};
+use seekwell_core::{Instant, List};
+use std::collections::VecDeque;
+
+/// A transaction.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Txn {
+    pub(crate) tid: u64,
+    /// Metadata blocks, as numbers of [`Meta`].
+    pub(crate) blocks: Vec<u32>,
+    /// Inodes with data to be written first.
+    pub(crate) inodes: Vec<u32>,
+    /// Handles open.
+    pub(crate) updates: u32,
+    /// Takes no new handles: its commit has begun.
+    pub(crate) locked: bool,
+    pub(crate) started: Instant,
+}
+
+/// Journal space of a committed transaction whose blocks are not all at home.
+#[derive(Clone, Debug)]
+pub(crate) struct Checkpoint {
+    pub(crate) tid: u64,
+    pub(crate) log_blocks: u32,
+    pub(crate) left: u32,
+    pub(crate) blocks: Vec<u32>,
+}
+
+pub(crate) struct Journal {
+    /// Where it lies.
+    pub(crate) runs: Vec<(u32, u32)>,
+    pub(crate) len: u32,
+    /// Blocks written since the beginning, and of these no longer needed.
+    pub(crate) head: u64,
+    pub(crate) tail: u64,
+    pub(crate) tail_on_disk: u64,
+    pub(crate) running: Option<Txn>,
+    pub(crate) committing: Option<Txn>,
+    pub(crate) next_tid: u64,
+    pub(crate) committed: u64,
+    pub(crate) requested: u64,
+    pub(crate) meta: Vec<Meta>,
+    pub(crate) free_meta: Vec<u32>,
+    pub(crate) checkpoints: VecDeque<Checkpoint>,
+    /// Log blocks of all of these.
+    pub(crate) checkpoint_blocks: u64,
+    pub(crate) checkpointing: bool,
+    pub(crate) commit_wait: List,
+    pub(crate) handle_wait: List,
+    pub(crate) update_wait: List,
+    pub(crate) checkpoint_wait: List,
+    /// The running commit is before its commit record.
+    pub(crate) before_record: bool,
+    /// Runs of blocks that the running and the committing transaction freed: others may have them
+    /// when the commit is on the disk.
+    pub(crate) freed: Vec<(u32, u32)>,
+    pub(crate) freed_committing: Vec<(u32, u32)>,
+    /// Spare vectors, so that a transaction allocates nothing once warm.
+    pub(crate) spare: Vec<Vec<u32>>,
+}
+
+impl Journal {
+    pub(crate) fn new(runs: Vec<(u32, u32)>) -> Self {
+        let len = runs.iter().map(|r| r.1).sum::<u32>();
+        Journal {
+            runs,
+            len: len.max(8),
+            head: 0,
+            tail: 0,
+            tail_on_disk: 0,
+            running: None,
+            committing: None,
+            next_tid: 0,
+            committed: 0,
+            requested: 0,
+            meta: Vec::new(),
+            free_meta: Vec::new(),
+            checkpoints: VecDeque::new(),
+            checkpoint_blocks: 0,
+            checkpointing: false,
+            commit_wait: List::new(),
+            handle_wait: List::new(),
+            update_wait: List::new(),
+            checkpoint_wait: List::new(),
+            before_record: false,
+            freed: Vec::new(),
+            freed_committing: Vec::new(),
+            spare: Vec::new(),
+        }
+    }
+    pub(crate) fn free_blocks(&self) -> u64 {
+        u64::from(self.len).saturating_sub(self.head - self.tail)
+    }
+    /// Blocks a transaction may hold.
+    pub(crate) fn max_txn(&self) -> usize {
+        (self.len / 4) as usize
+    }
+    /// Where log block number `n` lies.
+    pub(crate) fn place(&self, n: u64) -> u32 {
+        // The first block is the journal's own superblock.
+        let mut at = 1 + (n % u64::from(self.len - 1)) as u32;
+        for (start, len) in &self.runs {
+            if at < *len {
+                return start + at;
+            }
+            at -= len;
+        }
+        self.superblock()
+    }
+    pub(crate) fn superblock(&self) -> u32 {
+        self.runs.first().map_or(0, |r| r.0)
+    }
+    /// Number of the running transaction, if there is one.
+    pub(crate) fn running_tid(&self) -> Option<u64> {
+        self.running.as_ref().map(|t| t.tid)
+    }
+    /// Will the commit of `tid` still send a cache flush?
+    pub(crate) fn will_flush(&self, tid: u64) -> bool {
+        match (&self.committing, &self.running) {
+            (Some(c), _) if c.tid == tid => self.before_record,
+            (_, Some(r)) if r.tid == tid => true,
+            _ => false,
+        }
+    }
+    /// Free space is short of what running and committing transactions may need.
+    pub(crate) fn short(&self) -> bool {
+        let committing = self.committing.as_ref().map_or(0, |t| t.blocks.len());
+        let need = self.max_txn() + committing + committing / 16 + 4;
+        self.free_blocks() < (need as u64).min(u64::from(self.len) / 2)
+    }
+    /// A block of a committed transaction is at home.
+    pub(crate) fn checkpointed(&mut self, tid: u64) {
+        let i = self.checkpoints.partition_point(|c| c.tid < tid);
+        if let Some(c) = self.checkpoints.get_mut(i)
+            && c.tid == tid
+        {
+            c.left -= 1;
+            if c.left == 0 {
+                // One before it may keep it in the queue for long: its blocks are of no use there.
+                let mut blocks = std::mem::take(&mut c.blocks);
+                blocks.clear();
+                self.spare.push(blocks);
+            }
+        }
+        self.drop_old();
+    }
+    pub(crate) fn drop_old(&mut self) {
+        while let Some(c) = self.checkpoints.front().filter(|c| c.left == 0) {
+            self.tail += u64::from(c.log_blocks);
+            self.checkpoint_blocks -= u64::from(c.log_blocks);
+            let c = self.checkpoints.pop_front();
+            // Given back already, unless there never was one in it.
+            let blocks = c.map(|c| c.blocks).filter(|b| b.capacity() > 0);
+            self.spare.extend(blocks);
+        }
+    }
+    /// The newest transaction there ever was.
+    pub(crate) fn last_tid(&self) -> u64 {
+        self.next_tid
+    }
+}
+
+/// A block of metadata with something to do for the journal.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Meta {
+    pub(crate) page: u32,
+    pub(crate) block: u32,
+    pub(crate) running: bool,
+    pub(crate) committing: bool,
+    /// Being logged: whoever wants to change it waits.
+    pub(crate) shadow: bool,
+    /// Transaction whose journal space its home write frees; 0 for none.
+    pub(crate) checkpoint: u64,
+    pub(crate) wait: List,
+    /// Its log write.
+    pub(crate) log_bio: u32,
+    pub(crate) used: bool,
+}
+
+impl World {
+    /// Lets a block go that the journal has no business with any more.
+    pub(crate) fn meta_settle(&mut self, id: u32) {
+        let m = self.journal.meta[id as usize];
+        if m.running || m.committing || m.checkpoint != 0 {
+            return;
+        }
+        debug_assert!(m.used);
+        self.journal.meta[id as usize].used = false;
+        self.journal.free_meta.push(id);
+        self.cache.pages[m.page as usize].meta = NONE;
+        self.cache.settle(m.page);
+    }
+    /// A block of the device that is at home now.
+    pub(crate) fn meta_home(&mut self, page: u32) {
+        let id = self.cache.pages[page as usize].meta;
+        if id == NONE || self.cache.pages[page as usize].is(flag::DIRTY) {
+            return;
+        }
+        let tid = std::mem::take(&mut self.journal.meta[id as usize].checkpoint);
+        if tid != 0 {
+            self.journal.checkpointed(tid);
+        }
+        self.meta_settle(id);
+    }
+    /// Is a block of the device in memory? It counts as used then.
+    pub(crate) fn in_memory(&mut self, block: u32) -> bool {
+        let tree = &self.fs.inodes[BDEV as usize].tree;
+        let Some(p) = self.cache.lookup(tree, block) else {
+            return false;
+        };
+        let page = &mut self.cache.pages[p as usize];
+        let there = page.is(flag::UPTODATE);
+        if there {
+            page.flags |= flag::REFERENCED;
+        }
+        there
+    }
+    /// Is a block part of the running transaction?
+    pub(crate) fn in_running(&self, block: u32) -> bool {
+        let tree = &self.fs.inodes[BDEV as usize].tree;
+        let page = self.cache.lookup(tree, block);
+        let id = page.map_or(NONE, |p| self.cache.pages[p as usize].meta);
+        self.journal
+            .meta
+            .get(id as usize)
+            .is_some_and(|m| m.running)
+    }
+    /// Takes a page of the device without reading it.
+    pub(crate) fn meta_page(&mut self, block: u32) -> u32 {
+        let tree = &self.fs.inodes[BDEV as usize].tree;
+        match self.cache.lookup(tree, block) {
+            Some(p) => p,
+            None => self.new_page(BDEV, block, 0),
+        }
+    }
+    /// A log write ended: 4.0 lifts its shadow here.
+    pub(crate) fn logged(&mut self, id: u32) {
+        let own = self.cfg.constants.shadow_rule == 3;
+        let m = &mut self.journal.meta[id as usize];
+        m.log_bio = NIL;
+        if own {
+            m.shadow = false;
+            self.rt.wake_all(&mut m.wait);
+        }
+    }
+    /// The inode changed in the running transaction; `data`: its data cannot be found without.
+    pub(crate) fn inode_in_txn(&mut self, ino: u32, data: bool) {
+        let tid = self.journal.running_tid().expect("under a handle");
+        let i = &mut self.fs.inodes[ino as usize];
+        i.sync_tid = tid;
+        if data {
+            i.data_tid = tid;
+        }
+    }
+}

@@ -1,0 +1,10 @@
+//! Memory: the page cache as a structure, folios, and what read-ahead makes of a sequence of reads.
+//! Nothing here waits or reads; whoever does owns the structures.
+
+mod cache;
+mod folio;
+mod readahead;
+
+pub(crate) use cache::{Cache, Find, NONE, Tree, flag};
+pub(crate) use folio::{Fill, Scatter};
+pub(crate) use readahead::{Cached, Most, ReadAhead, Window};

@@ -1,0 +1,15 @@
+//! Writing back: which pages of an inode go out and where they are put, who sees to it and when, who
+//! is held meanwhile, and what becomes of the blocks when the data are there.
+
+mod convert;
+mod flusher;
+mod inode;
+mod throttle;
+
+pub(crate) use convert::{thread as conversion_thread, wait_all_converted, wait_converted};
+pub(crate) use flusher::{have_all_written, pdflush, thread as flusher_thread};
+pub(crate) use inode::{
+    Fresh, OrderedData, Pass, allocate, allocate_in, blocks_changed, inode_changed, read_inode,
+    wait_written, write_inode,
+};
+pub(crate) use throttle::balance;
