@@ -453,7 +453,7 @@ pub struct Serve {
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub log: Option<PathBuf>,
     /// Put a scheduler and its block layer in front of the device, with version and tunables where
-    /// wanted (cfq-3.4:slice_idle=0) [default: none; commands go to the device as they come]
+    /// wanted (cfq-3.4:slice_idle=0) [default: no layer; commands go to the device as they come]
     #[arg(long, short, value_name = "SCHEDULER")]
     pub scheduler: Option<String>,
     /// Requests the block layer holds [default: the layer's own]

@@ -118,6 +118,8 @@ mod tests {
         let setup = Setup {
             device: spec.to_owned(),
             scheduler: name.to_owned(),
+            // Twice the depth would be few.
+            nr_requests: (name != "none").then_some(64),
             ..Setup::default()
         };
         let queue = |d| setup.build_over(d).map(|q| Box::new(q) as Box<_>);
