@@ -193,7 +193,8 @@ pub fn files(b: &Bench) -> impl Iterator<Item = &Path> {
     b.device.iter().filter_map(|d| preset_file(d))
 }
 
-/// Says what memory the devices take, or refuses to begin; also where one of them cannot be. Before [`of`], which opens some.
+/// Says what memory the devices take, or refuses to begin; also where one of them cannot be. Before
+/// [`of`], which opens some.
 pub fn memory(b: &Bench, usual: &Usual, quiet: bool) -> Result<(), Failure> {
     let devices = usual.devices(b);
     let runs = devices.len() * usual.typed(b)?.len();

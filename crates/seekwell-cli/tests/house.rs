@@ -86,7 +86,7 @@ const FLOORS: &[(&str, u32)] = &[
     ("seekwell-workload", 20),
     ("seekwell-stack", 20),
     ("seekwell-calibrate", 25),
-    ("seekwell-microscope", 20),
+    ("seekwell-microscope", 25),
     ("seekwell-sim", 30),
     ("seekwell-server", 30),
     ("seekwell-host", 30),

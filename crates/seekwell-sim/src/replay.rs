@@ -5,7 +5,7 @@
 //! process waited for and its think times; it looks up to 65,536 records ahead, so that a process
 //! which pauses for longer than that may start its next record late, never early.
 
-use crate::drive::{Progress, RunError, Source, Submission, drive};
+use crate::drive::{Progress, RunError, Source, Submission};
 use crate::setup::{Setup, SetupError};
 use crate::told::{Told, Watch};
 use seekwell_core::result::Record as RunRecord;
@@ -334,7 +334,7 @@ pub fn replay_watched(
             now: Instant::START,
             over: false,
         };
-        stopped = halted(drive(&mut queue, &mut source, &mut r, progress))?;
+        stopped = halted(queue.drive(&mut source, &mut r, progress))?;
         let inner = source.steps.inner();
         (warnings, names) = (inner.warnings(), inner.tasks().cloned());
         let p = &source.placer;
@@ -355,7 +355,7 @@ pub fn replay_watched(
             last_ns: 0,
             over: false,
         };
-        stopped = halted(drive(&mut queue, &mut source, &mut r, progress))?;
+        stopped = halted(queue.drive(&mut source, &mut r, progress))?;
         let timed = depth == u32::MAX;
         let p = &source.placer;
         (count, folded, named) = (p.count, p.folded, p.named);

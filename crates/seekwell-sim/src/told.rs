@@ -1,12 +1,14 @@
 //! A queue that tells somebody what happens in it.
 
+use crate::drive::{Progress, RunError, Source, drive};
 use crate::setup::Queue;
+use seekwell_core::result::Record;
 use seekwell_core::{Bio, BioDone, BioSink, Control, Event, Instant, Sector, TaskId};
 
 /// Sees every event of a run's block layer.
 pub type Watch = Box<dyn FnMut(&Event)>;
 
-/// The queue. Without a watcher a call costs one test of a pointer more.
+/// The queue. Without a watcher it is driven as if this were not here.
 pub(crate) struct Told {
     pub(crate) queue: Queue,
     watch: Option<Watch>,
@@ -17,6 +19,18 @@ impl Told {
     pub(crate) fn new(mut queue: Queue, watch: Option<Watch>) -> Self {
         queue.parts().1.log.listen(watch.is_some());
         Told { queue, watch }
+    }
+    /// Drives `source` against the queue.
+    pub(crate) fn drive<S: Source>(
+        &mut self,
+        source: &mut S,
+        record: &mut Record,
+        progress: Progress<'_>,
+    ) -> Result<(), RunError> {
+        match self.watch {
+            None => drive(&mut self.queue, source, record, progress),
+            Some(_) => drive(self, source, record, progress),
+        }
     }
     /// What happened since the watcher was last told.
     #[inline]

@@ -100,7 +100,12 @@ fn progress_and_events_are_told() {
     let hooks = Hooks::default().progress(&mut told).events(move |_| {
         count.fetch_add(1, Ordering::Relaxed);
     });
-    let record = run(&small("mq-deadline"), hooks).expect("it runs");
+    let more = spec(
+        "fs-mark:files=200,size=16KiB",
+        "ssd:x25m-g2-160",
+        "mq-deadline",
+    );
+    let record = run(&more.expect("good words"), hooks).expect("it runs");
     assert!(last > 0);
     assert!(events.load(Ordering::Relaxed) > record.requests);
 }
@@ -112,4 +117,17 @@ fn a_specification_from_a_file_is_the_run_it_came_from() {
     let toml = own.to_toml().expect("TOML");
     let read = RunSpec::from_toml(&toml).expect("its own text");
     assert_eq!(read.hash(), record.spec_hash);
+}
+
+#[test]
+fn a_run_cancelled_in_the_middle_keeps_what_it_measured() {
+    let long = spec("fs-mark:files=5000", "ssd:x25m-g2-160", "noop").expect("good words");
+    let cancel = Cancel::new();
+    let token = cancel.clone();
+    let mut told = |_: seekwell::Progress| token.set();
+    let hooks = Hooks::default().progress(&mut told).cancel(&cancel);
+    let record = run(&long, hooks).expect("what was measured");
+    let early = record.early.expect("it ended early");
+    assert!(early.why.contains("stopped"), "{early:?}");
+    assert!(early.at_ns > 0 && early.at_ns == record.duration_ns);
 }

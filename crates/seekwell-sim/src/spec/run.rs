@@ -46,9 +46,14 @@ pub enum RunFailure {
 pub fn setup(spec: &RunSpec) -> Setup {
     let s = &spec.scheduler;
     let tunables = s.tunables.iter().map(|(k, v)| (k.clone(), v.clone()));
+    // The default version goes by the scheduler's name alone, also in messages.
+    let default = scheduler::named(&s.name).is_ok_and(|f| s.version.as_deref() == Some(f.version));
     Setup {
         device: spec.device.spec.clone(),
-        scheduler: s.versioned(),
+        scheduler: match default {
+            true => s.name.clone(),
+            false => s.versioned(),
+        },
         tunables: tunables.collect(),
         hz: spec.queue.hz,
         seed: spec.run_seed(),

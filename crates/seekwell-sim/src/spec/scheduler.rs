@@ -97,6 +97,14 @@ pub fn checked(spec: &SchedulerSpec) -> Result<(Found, SchedulerSpec), SpecError
             whole.tunables.insert(name.clone(), value);
         }
     }
+    // In whatever order they are written, the last one would win: said, not swallowed.
+    for name in whole.tunables.keys() {
+        let other = name.strip_suffix("_us").unwrap_or_default();
+        if whole.tunables.contains_key(other) {
+            let what = format!("{other} and {name} are one value in two units: set one of them");
+            errors.push(format!("tunables.{name}"), what);
+        }
+    }
     errors.or((found, whole))
 }
 

@@ -39,7 +39,7 @@ impl Outside for Beside<'_> {
     fn include(&self, file: &str) -> Result<String, String> {
         let path = self.file.parent().unwrap_or(Path::new("")).join(file);
         let text = read_text(&path, JOB_BYTES_MAX);
-        let text = text.map_err(|e| format!("{}: {e}", path.display()))?;
+        let text = text.map_err(|e| format!("{}: {e}; name a fio job file", path.display()))?;
         let mut all = self.taken.includes.borrow_mut();
         all.insert(file.to_owned(), text.clone());
         Ok(text)
