@@ -11,7 +11,7 @@ run:
 
 # Installs whatever the tests need (as far as it may) and runs them all.
 test: test-tools
-	cargo test --workspace --locked
+	cargo test --workspace --locked --no-fail-fast
 	$(MAKE) --no-print-directory bench-gate
 
 # What the tests need beside cargo. Without root and without sudo it says what is skipped.
