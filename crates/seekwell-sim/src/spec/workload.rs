@@ -198,7 +198,8 @@ pub fn reading(spec: &WorkloadSpec) -> Result<Option<Reading>, SpecErrors> {
             .bytes()
             .all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
     // What came through a pipe has no hash: nobody knows its end before it came.
-    if !digits && !(file == STREAM && sha256.is_empty()) {
+    let from_a_pipe = file == STREAM && sha256.is_empty();
+    if !digits && !from_a_pipe {
         errors.push(
             "sha256",
             "is no SHA-256: 64 hexadecimal digits, as sha256sum prints them",
