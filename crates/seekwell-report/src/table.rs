@@ -37,6 +37,9 @@ pub fn painted(text: impl Into<String>, style: Style) -> Cell {
     }
 }
 
+/// Columns that a wrapped column of words should have.
+const WORDS: usize = 24;
+
 /// A table: column heads, then rows of as many cells.
 #[derive(Clone, Debug, Default)]
 pub struct Table {
@@ -61,35 +64,37 @@ impl Table {
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }
-    /// The text with its last column wrapped so that lines end within `width` columns, as far as
-    /// the other columns leave room for words.
+    /// The text with its last column wrapped so that lines end within `width` columns; where that
+    /// leaves it no room for words, the widest of the others but the first is wrapped, too.
     pub fn render_within(&self, indent: usize, width: usize) -> String {
         let last = self.columns.len().saturating_sub(1);
-        let mut used = indent;
-        for i in 0..last {
-            let cells = self.rows.iter().filter_map(|r| r.get(i));
-            let widest = cells.map(|c| c.text.chars().count()).max().unwrap_or(0);
-            used += 2 + widest.max(self.columns[i].0.chars().count());
+        let mut caps = self.widths();
+        caps.truncate(last);
+        let used = |caps: &[usize]| indent + caps.iter().map(|w| w + 2).sum::<usize>();
+        let over = (used(&caps) + WORDS).saturating_sub(width);
+        let widest = (1..last).max_by_key(|i| caps[*i]);
+        if let Some(i) = widest.filter(|_| over > 0) {
+            let name = self.columns[i].0.chars().count();
+            caps[i] = caps[i].saturating_sub(over).max(WORDS / 2).max(name);
         }
-        let room = width.saturating_sub(used).max(24);
+        caps.push(width.saturating_sub(used(&caps)).max(WORDS));
         let mut t = Table {
             columns: self.columns.clone(),
             rows: Vec::new(),
         };
         for row in &self.rows {
-            let Some(cell) = row.get(last) else {
-                t.rows.push(row.clone());
-                continue;
-            };
-            let lines = wrap(&cell.text, 0, room);
-            for (i, line) in lines.lines().enumerate() {
-                let mut part = if i == 0 {
-                    row[..last].to_vec()
-                } else {
-                    vec!["".into(); last]
-                };
-                part.push(painted(line, cell.style));
-                t.rows.push(part);
+            let cells = row.iter().zip(&caps);
+            let cells = cells.map(|(cell, cap)| match cell.text.chars().count() > *cap {
+                true => wrap(&cell.text, 0, *cap),
+                false => cell.text.clone(),
+            });
+            let cells: Vec<String> = cells.collect();
+            let high = cells.iter().map(|c| c.lines().count()).max().unwrap_or(0);
+            for n in 0..high.max(1) {
+                let part = cells.iter().zip(row);
+                let part =
+                    part.map(|(c, cell)| painted(c.lines().nth(n).unwrap_or(""), cell.style));
+                t.rows.push(part.collect());
             }
         }
         t.render(indent)
@@ -299,6 +304,26 @@ mod tests {
             rest = &rest[end..];
         }
         out + rest
+    }
+
+    #[test]
+    fn words_of_two_columns_wrap_where_one_leaves_no_room() {
+        let mut t = Table::new(&[
+            ("NAME", Align::Left),
+            ("VERSIONS", Align::Left),
+            ("WHAT", Align::Left),
+        ]);
+        let words = "one two three four five six seven eight nine ten";
+        t.row(vec!["a".into(), words.into(), words.into()]);
+        let whole = anstyle_free(&t.render_within(0, 110));
+        assert_eq!(whole.lines().count(), 2, "{whole}");
+        for width in [50, 60, 80] {
+            let text = anstyle_free(&t.render_within(0, width));
+            assert!(text.lines().all(|l| l.len() <= width), "{width}\n{text}");
+            for word in words.split(' ') {
+                assert_eq!(text.matches(word).count(), 2, "{word} {width}\n{text}");
+            }
+        }
     }
 
     #[test]
