@@ -31,6 +31,7 @@ docs:
 	cargo run --locked --quiet -p seekwell-cli -- schedulers --markdown -o docs/schedulers.md
 	cargo run --locked --quiet -p seekwell-cli -- formats --markdown -o docs/formats.md
 	cargo run --locked --quiet -p seekwell-cli -- devices --validate --markdown -o docs/devices-validation.md
+	scripts/readme.sh
 
 # The binary, its manual pages and completions, under PREFIX.
 PREFIX ?= $(HOME)/.local
