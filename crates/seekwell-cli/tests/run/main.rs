@@ -34,12 +34,17 @@ struct Ran {
 
 /// The binary, ready to run with these arguments and a settled environment.
 fn command(args: &[&str]) -> Command {
-    let mut c = Command::new(env!("CARGO_BIN_EXE_seekwell"));
-    c.args(args)
-        .env_remove("NO_COLOR")
-        .env_remove("CLICOLOR_FORCE")
-        .env("COLUMNS", "100")
-        .stdin(Stdio::null());
+    // Whoever runs the tests in the background has SIGINT ignored, and so has what they start.
+    let mut c = Command::new("env");
+    c.args([
+        "--default-signal=INT,TERM,HUP",
+        env!("CARGO_BIN_EXE_seekwell"),
+    ])
+    .args(args)
+    .env_remove("NO_COLOR")
+    .env_remove("CLICOLOR_FORCE")
+    .env("COLUMNS", "100")
+    .stdin(Stdio::null());
     c
 }
 

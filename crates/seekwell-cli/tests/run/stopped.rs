@@ -1,6 +1,6 @@
 //! A bar on a terminal and nothing elsewhere; a signal, or a run that fails, in the middle.
 
-use crate::{Ran, good, ran, scratch, seekwell};
+use crate::{Ran, command, good, ran, scratch, seekwell};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use std::process::{Command, Stdio};
@@ -24,13 +24,7 @@ const LONG: &[&str] = &[
 /// Runs, sends a signal after so long, and waits for the end. `None` if it came before the program
 /// had begun to catch signals.
 fn stopped(args: &[&str], after: Duration, signal: Signal) -> Option<Ran> {
-    // Whoever runs the tests in the background has SIGINT ignored, and so has what they start.
-    let mut c = Command::new("env");
-    c.args(["--default-signal=INT,TERM", env!("CARGO_BIN_EXE_seekwell")])
-        .args(args)
-        .env("COLUMNS", "100")
-        .env_remove("CLICOLOR_FORCE")
-        .stdin(Stdio::null());
+    let mut c = command(args);
     c.stdout(Stdio::piped()).stderr(Stdio::piped());
     let child = c.spawn().expect("the binary runs");
     std::thread::sleep(after);
