@@ -112,7 +112,8 @@ impl CheapSsd {
             regions,
             buffer: Buffer {
                 free: p.buffer,
-                ends: BinaryHeap::with_capacity((p.buffer + 1) as usize),
+                // Room for the buffers that there are; a larger one grows as it fills.
+                ends: BinaryHeap::with_capacity((p.buffer + 1).min(1 << 18) as usize),
                 pending: Vec::with_capacity(p.k as usize),
                 random: 0,
                 partial: 0,
