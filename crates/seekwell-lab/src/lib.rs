@@ -4,12 +4,20 @@
 //! verdicts, flags, plans. It knows no scheduler and no device; it takes numbers and gives
 //! numbers, and says "cannot tell" where the numbers do not carry more.
 //!
+//! [`experiment`] says what is compared, [`conduct`] carries it out, [`results`] is what it gave and
+//! keeps it, [`import`] reads what was measured elsewhere, and [`analysis`] says what may be said.
+//!
 //! [`demo`] shows the behaviours that made schedulers famous, each claim a check on numbers;
 //! [`validation`] holds the models against published figures, [`curves`] measures what a picture of
 //! a device shows, and [`worlds`] holds the simulation against the running kernel. Nothing here prints.
 
+pub mod analysis;
+pub mod conduct;
 pub mod curves;
 pub mod demo;
+pub mod experiment;
+pub mod import;
+pub mod results;
 pub mod stats;
 pub mod validation;
 pub mod worlds;
