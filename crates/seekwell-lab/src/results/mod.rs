@@ -287,6 +287,12 @@ pub struct Summary {
     pub sd: Option<f64>,
     /// Runs behind it.
     pub n: Option<u32>,
+    /// Unit of the last digit that the mean was published with (0.01), where it was rounded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mean_step: Option<f64>,
+    /// The same of its error.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error_step: Option<f64>,
 }
 
 impl From<&Metric> for MetricInfo {
