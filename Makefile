@@ -3,7 +3,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := run
-.PHONY: run test test-tools bench bench-gate docs install clean
+.PHONY: run test test-tools properties bench bench-gate docs install clean
 
 # Builds and runs the main job: every two of the built-in workloads under four schedulers.
 run:
@@ -17,6 +17,13 @@ test: test-tools
 # What the tests need beside cargo. Without root and without sudo it says what is skipped.
 test-tools:
 	@scripts/test-tools.sh
+
+# The property tests with cases drawn by chance, four times as many. A failure is drawn again with
+# `make properties SEED=...`.
+SEED ?= $(shell od -An -N4 -tu4 /dev/urandom | tr -d ' ')
+properties:
+	@echo "PROPTEST_RNG_SEED=$(SEED) PROPTEST_CASES=1024"
+	PROPTEST_RNG_SEED=$(SEED) PROPTEST_CASES=1024 cargo test --workspace --locked --no-fail-fast
 
 # Wall time per I/O, best and median of ten, beside a yardstick in the same process.
 bench:

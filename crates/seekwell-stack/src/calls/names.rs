@@ -159,6 +159,10 @@ async fn make_in(k: &K, a: Actor, dir: u32, name: &str, kind: Kind) -> Result<u3
     let block = enter_room(k, a, dir, name).await?;
     let (ino, group) = {
         let mut w = k.w();
+        // Others may have had what there was while this one waited for its handle.
+        if is_dir && w.fs.available() == 0 {
+            return Err(Errno::ENOSPC);
+        }
         let near = w.fs.inodes[dir as usize].group;
         let top = dir == crate::fs::ROOT;
         let near = w.fs.alloc.inode_group(is_dir, near, top, name);

@@ -230,8 +230,7 @@ async fn fallocate_locked(k: &K, a: Actor, ino: u32, from: u32, to: u32) -> Ret 
             return Err(Errno::ENOSPC);
         }
         handle_start(k, a).await;
-        let room = k.w().fs.available().max(1).min(u64::from(to - at)) as u32;
-        let n = allocate_in(k, a, ino, at, room, Fresh::Unwritten).await;
+        let n = allocate_in(k, a, ino, at, to - at, Fresh::Unwritten).await;
         k.w().handle_stop();
         if n == 0 {
             return Err(Errno::ENOSPC);

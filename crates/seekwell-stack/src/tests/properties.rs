@@ -270,7 +270,7 @@ fn era(n: u8) -> Era {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, max_shrink_iters: 300, ..ProptestConfig::with_cases(100) })]
+    #![proptest_config(ProptestConfig { failure_persistence: None, max_shrink_iters: 20_000, ..ProptestConfig::default() })]
     /// Every call of every program returns, whatever the kernel, the memory and the disk's queue;
     /// and afterwards the counts are what a recount says.
     #[test]
@@ -375,4 +375,35 @@ proptest! {
             prop_assert!(covered, "page {} changed at {} is not on the disk", page, when);
         }
     }
+}
+
+/// Found by `a_full_disk_is_an_error_and_nothing_worse`: a direct write looked whether there was
+/// one block left and then took all that it wanted, those promised to dirty pages as well.
+#[test]
+fn a_direct_write_takes_no_block_that_is_promised_to_a_dirty_page() {
+    let mut c = Config::new(Era::K3_4);
+    c.cache_bytes = Some(3000 * 4096);
+    let mut disk = Disk::ssd();
+    disk.capacity = 160 << 11;
+    let mut m = Machine::new(c, disk);
+    let t = m.task("program");
+    let open = |m: &mut Machine, path: &str, direct: bool| {
+        let mut flags = OpenFlags::CREATE;
+        flags.set(OpenFlags::DIRECT, direct);
+        let path = path.into();
+        Fd(m.call(t, Call::Open { path, flags }).expect("opens") as u32)
+    };
+    let fds = ["/filler", "/buffered", "/direct"].map(|path| open(&mut m, path, path == "/direct"));
+    let len = m.kernel.available_bytes() - 40 * 4096;
+    let (fd, off) = (fds[0], 0);
+    assert_eq!(m.call(t, Call::Fallocate { fd, off, len }), Ok(0));
+    let (fd, len) = (fds[1], 30 * 4096);
+    assert_eq!(m.call(t, Call::Write { fd, off, len }), Ok(len));
+    let (fd, len) = (fds[2], 20 * 4096);
+    let r = m.call(t, Call::Write { fd, off, len });
+    assert_eq!(r, Err(Errno::ENOSPC), "ten are left");
+    m.kernel.check();
+    m.call(t, Call::Syncfs).expect("syncs");
+    m.kernel.check();
+    assert_eq!(m.kernel.stats().lost_pages, 0);
 }

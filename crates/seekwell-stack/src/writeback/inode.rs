@@ -226,6 +226,29 @@ impl World {
             self.fs.reserved -= 1;
         }
     }
+    /// How many of `n` pages from `idx` on may have a block now: each that was promised one, and of
+    /// the others as many as there are blocks promised to nobody. Whoever asked before may have
+    /// waited for a handle since.
+    fn unpromised(&self, ino: u32, idx: u32, n: u32) -> u32 {
+        let mut spare = self.fs.available();
+        if spare >= u64::from(n) {
+            return n;
+        }
+        let delayed = |idx| {
+            let p = self.page(ino, idx);
+            p.is_some_and(|p| self.cache.pages[p as usize].is(flag::DELAYED))
+        };
+        for i in idx..idx + n {
+            if delayed(i) {
+                continue;
+            }
+            match spare.checked_sub(1) {
+                Some(left) => spare = left,
+                None => return i - idx,
+            }
+        }
+        n
+    }
     /// Blocks for pages from `idx` on: start and how many.
     pub(crate) fn take_blocks(
         &mut self,
@@ -288,6 +311,10 @@ pub(crate) async fn allocate_in(k: &K, a: Actor, ino: u32, idx: u32, n: u32, fre
         }
         let next = i.ext[i.ext.partition_point(|e| e.log <= idx)..].first();
         let n = next.map_or(n, |e| n.min(e.log - idx));
+        let n = w.unpromised(ino, idx, n);
+        if n == 0 {
+            return 0;
+        }
         let Some((start, len)) = w.take_blocks(a, ino, idx, n) else {
             return 0;
         };
@@ -338,7 +365,11 @@ pub(crate) async fn inode_changed(k: &K, a: Actor, ino: u32) {
         let goal = i.ext.last().map_or(0, |e| e.phys + e.len);
         if w.fs.kind == crate::config::Fs::Ext4 && ino != BDEV {
             while i.index.len() < i.index_needed() {
-                // Full disks: the tree's blocks come out of what mke2fs keeps for root.
+                // Full disks: the tree's blocks come out of what mke2fs keeps for root, which is
+                // not modelled; out of what is promised to data they do not.
+                if w.fs.alloc.available() <= w.fs.reserved {
+                    break;
+                }
                 match w.fs.alloc.run(goal, 1) {
                     Some((b, _)) => i.index.push(b),
                     None => break,
