@@ -6,6 +6,7 @@
 //! [`Note`]s that scripts leave, in [`Measures`]. [`workloads`] lists the scripts; a [`Plan`] is
 //! one of them with checked parameters, ready to run on any machine.
 
+pub mod declared;
 pub mod fail;
 pub mod fio;
 pub mod machine;

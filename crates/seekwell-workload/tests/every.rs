@@ -1,6 +1,7 @@
 //! What holds for every workload of the registry.
 
 use seekwell_core::{Errno, Instant, Nanos};
+use seekwell_workload::declared::declared;
 use seekwell_workload::testing::{Fault, Trial, World};
 use seekwell_workload::{Kind, Needs, ParamError, Plan, workloads};
 
@@ -300,4 +301,115 @@ fn the_least_of_every_parameter_runs_to_its_end() {
             assert!(metrics.iter().all(|m| m.value.is_finite()), "{metrics:?}");
         }
     }
+}
+
+/// Runs that together show every metric and operation of a workload.
+const SIDES: &[(&str, &[(&str, &str)])] = &[
+    (
+        "iozone",
+        &[("size", "1m"), ("test", "write"), ("flush", "yes")],
+    ),
+    ("mysql-scan", &[("size", "8m"), ("order", "sequential")]),
+    ("mysql-scan", &[("size", "8m"), ("engine", "myisam")]),
+    (
+        "pgbench",
+        &[
+            ("scale", "1"),
+            ("transactions", "0"),
+            ("seconds", "5s"),
+            ("checkpoint_timeout", "1s"),
+            ("segments", "1"),
+            ("shared_buffers", "128k"),
+        ],
+    ),
+    (
+        "sqlite",
+        &[
+            ("transactions", "20"),
+            ("journal", "wal"),
+            ("checkpoint", "5"),
+        ],
+    ),
+    (
+        "streams",
+        &[("size", "1m"), ("seconds", "10ms"), ("kind", "write")],
+    ),
+    (
+        "postmark",
+        &[("files", "20"), ("transactions", "50"), ("sync", "10")],
+    ),
+    ("sqlite", &[("transactions", "20"), ("services", "1ms")]),
+    (
+        "androbench-io",
+        &[("size", "1m"), ("write_size", "1m"), ("services", "1ms")],
+    ),
+    (
+        "compilebench",
+        &[
+            ("trees", "2"),
+            ("sources", "50"),
+            ("objects", "20"),
+            ("sync", "yes"),
+        ],
+    ),
+];
+
+/// What workloads are said to give before they run is what they give: name, unit, direction, and
+/// which metric comes first.
+#[test]
+fn what_is_declared_is_given_and_nothing_else() {
+    let mut bad = Vec::new();
+    for w in workloads() {
+        let d = declared(w.name).unwrap_or_else(|| panic!("{} is not declared", w.name));
+        let (mut metrics, mut kinds) = (Vec::new(), Vec::new());
+        let sides = SIDES.iter().filter(|s| s.0 == w.name).map(|s| s.1);
+        for given in sides.chain([short(w.name)]) {
+            let t = Trial::run(w.name, given);
+            let of_run = t.world.measures();
+            let plan: Vec<(String, String)> =
+                given.iter().map(|g| (g.0.into(), g.1.into())).collect();
+            let params = Plan::new(w.name, &plan).expect("it ran").params();
+            let first = d.named_by.map_or("all", |p| &params[p]);
+            let first = if first == "all" {
+                d.metrics[0].name
+            } else {
+                first
+            };
+            if of_run.metrics()[0].name != first {
+                bad.push(format!("{}: first is {}", w.name, of_run.metrics()[0].name));
+            }
+            for m in of_run.metrics() {
+                let same = |g: &&seekwell_workload::declared::Given| {
+                    (g.name, g.unit, g.higher_is_better) == (&*m.name, &*m.unit, m.higher_is_better)
+                };
+                match d.metrics.iter().find(same) {
+                    Some(g) => {
+                        metrics.push(g.name);
+                        let steps = g.step.map_or(0.0, |s| m.value / s);
+                        if (steps - steps.round()).abs() > 1e-6 {
+                            bad.push(format!("{}: {} is {}", w.name, m.name, m.value));
+                        }
+                    }
+                    None => bad.push(format!("{}: metric {m:?}", w.name)),
+                }
+            }
+            let mut record = seekwell_core::result::Record::default();
+            of_run.clone().fill(&mut record);
+            for o in record.operations {
+                match d.operations.iter().find(|k| **k == o.kind) {
+                    Some(k) => kinds.push(*k),
+                    None => bad.push(format!("{}: operation {}", w.name, o.kind)),
+                }
+            }
+        }
+        let missing = d
+            .metrics
+            .iter()
+            .map(|m| m.name)
+            .filter(|m| !metrics.contains(m));
+        bad.extend(missing.map(|m| format!("{}: no metric {m}", w.name)));
+        let missing = d.operations.iter().filter(|k| !kinds.contains(k));
+        bad.extend(missing.map(|k| format!("{}: no operation {k}", w.name)));
+    }
+    assert!(bad.is_empty(), "{}", bad.join("\n"));
 }

@@ -1,0 +1,332 @@
+//! The number that decides: the workload's own metric, another that it gives, what one of its
+//! operations took, or what the block layer below it did.
+
+use crate::results::{MetricInfo, Value};
+use seekwell::{SpecErrors, WorkloadSpec};
+use seekwell_core::NSEC_PER_SEC;
+use seekwell_core::result::{Latency, Metric, Record};
+use seekwell_workload::declared::{Declared, declared};
+
+/// What is said of latencies.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Statistic {
+    /// How many a second.
+    Rate,
+    /// Their mean.
+    Mean,
+    /// A percentile of 0 to 100.
+    Percentile(f64),
+    /// The largest.
+    Max,
+}
+
+/// Whose latencies below the workload.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Bios {
+    /// Of reads and writes.
+    All,
+    /// Of reads.
+    Reads,
+    /// Of writes.
+    Writes,
+}
+
+/// The number that decides.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub enum Primary {
+    /// The first metric that the workload gives.
+    #[default]
+    Own,
+    /// The metric of that name.
+    Metric(String),
+    /// A figure of the workload's operations of a kind.
+    Operation(String, Statistic),
+    /// A figure of bios.
+    Block(Bios, Statistic),
+    /// MiB a second that bios moved.
+    Throughput,
+    /// Seconds from the start of the workload's clock to its stop.
+    Duration,
+}
+
+/// Words that a statistic is asked for with.
+const STATISTICS: &str = "rate, mean, max, p50, p90, p95, p99, p99.9";
+
+impl Statistic {
+    fn parse(word: &str) -> Option<Statistic> {
+        match word {
+            "rate" => Some(Statistic::Rate),
+            "mean" => Some(Statistic::Mean),
+            "max" => Some(Statistic::Max),
+            _ => {
+                let digits = word.strip_prefix('p')?;
+                if !digits.starts_with(|c: char| c.is_ascii_digit()) {
+                    return None;
+                }
+                let p: f64 = digits.parse().ok()?;
+                (p > 0.0 && p < 100.0).then_some(Statistic::Percentile(p))
+            }
+        }
+    }
+    fn word(self) -> String {
+        match self {
+            Statistic::Rate => "rate".to_owned(),
+            Statistic::Mean => "mean".to_owned(),
+            Statistic::Max => "max".to_owned(),
+            Statistic::Percentile(p) => format!("p{p}"),
+        }
+    }
+    /// Of latencies, ms; a rate is not of theirs.
+    fn of(self, latency: &Latency) -> f64 {
+        let ms = |ns: f64| ns / 1e6;
+        match self {
+            Statistic::Rate => latency.count() as f64,
+            Statistic::Mean => ms(latency.mean_ns()),
+            Statistic::Max => ms(latency.max_ns() as f64),
+            Statistic::Percentile(p) => ms(latency.percentile_ns(p) as f64),
+        }
+    }
+    fn info(self, name: String, of: &str) -> MetricInfo {
+        let rate = self == Statistic::Rate;
+        MetricInfo {
+            name,
+            unit: if rate {
+                format!("{of}/s")
+            } else {
+                "ms".to_owned()
+            },
+            higher_is_better: rate,
+            step: None,
+        }
+    }
+}
+
+impl Bios {
+    fn word(self) -> &'static str {
+        match self {
+            Bios::All => "io",
+            Bios::Reads => "read",
+            Bios::Writes => "write",
+        }
+    }
+}
+
+impl Primary {
+    /// Reads what decides, of a workload: `transactions` (a metric it gives), `fsync p99` (its
+    /// operations: rate, mean, max or a percentile), `duration`, or, below any workload, `block
+    /// throughput`, `block io rate`, `block read p99`, `block write mean`.
+    ///
+    /// # Errors
+    /// What the workload gives nothing of, as far as that can be known before it ran.
+    pub fn parse(text: &str, of: &WorkloadSpec) -> Result<Primary, SpecErrors> {
+        let text = text.trim();
+        let split = text
+            .rsplit_once(' ')
+            .map(|(kind, word)| (kind.trim(), word));
+        let statistic = split.and_then(|(kind, word)| Some((kind, Statistic::parse(word)?)));
+        if text == "duration" {
+            return Ok(Primary::Duration);
+        }
+        if let Some(below) = text.strip_prefix("block ") {
+            let of = |word: &str| match word {
+                "io" => Some(Bios::All),
+                "read" => Some(Bios::Reads),
+                "write" => Some(Bios::Writes),
+                _ => None,
+            };
+            let found = below.rsplit_once(' ');
+            let found = found.and_then(|(kind, s)| Some((of(kind)?, Statistic::parse(s)?)));
+            return match (below, found) {
+                ("throughput", _) => Ok(Primary::Throughput),
+                (_, Some((bios, s))) => Ok(Primary::Block(bios, s)),
+                _ => Err(SpecErrors::one(
+                    "",
+                    format!(
+                        "`{text}` is nothing of the block layer: write block throughput, or block \
+                         io, block read or block write with one of {STATISTICS}"
+                    ),
+                )),
+            };
+        }
+        let given = gives(of);
+        let metric = given.is_some_and(|g| g.metrics.iter().any(|m| m.name == text));
+        if metric {
+            return Ok(Primary::Metric(text.to_owned()));
+        }
+        match (statistic, given) {
+            (Some((kind, s)), Some(g)) if g.operations.contains(&kind) => {
+                Ok(Primary::Operation(kind.to_owned(), s))
+            }
+            (_, Some(g)) => Err(unknown(text, split, of, g)),
+            // A workload from outside, or a job file: its own word is taken.
+            (Some((kind, s)), None) => Ok(Primary::Operation(kind.to_owned(), s)),
+            (None, None) if text.is_empty() => Err(SpecErrors::one(
+                "",
+                "no metric is named; leave it out for the workload's own",
+            )),
+            (None, None) => match of {
+                WorkloadSpec::Trace { .. } => Err(SpecErrors::one(
+                    "",
+                    format!(
+                        "a trace gives no `{text}`: write block throughput, or block io, block \
+                         read or block write with one of {STATISTICS}"
+                    ),
+                )),
+                _ => Ok(Primary::Metric(text.to_owned())),
+            },
+        }
+    }
+
+    /// What decides when nothing is said: the workload's own metric; of a trace, which has none,
+    /// throughput where its records do not wait for their times, else the mean latency.
+    pub fn usual(of: &WorkloadSpec) -> Primary {
+        match of {
+            WorkloadSpec::Trace { mode, .. } => match mode.as_str() {
+                m if m == "closed" || m.starts_with("depth") => Primary::Throughput,
+                _ => Primary::Block(Bios::All, Statistic::Mean),
+            },
+            _ => Primary::Own,
+        }
+    }
+
+    /// Name, unit and direction, as far as they are known before a run; the name is empty where
+    /// they are not.
+    pub fn info(&self, of: &WorkloadSpec) -> MetricInfo {
+        let given = gives(of);
+        let known = |name: &str| given.and_then(|g| g.metrics.iter().find(|m| m.name == name));
+        match self {
+            Primary::Own => match given.and_then(|g| first(g, of)) {
+                Some(name) => Primary::Metric(name.to_owned()).info(of),
+                None => MetricInfo::default(),
+            },
+            Primary::Metric(name) => match known(name) {
+                Some(m) => MetricInfo {
+                    name: m.name.to_owned(),
+                    unit: m.unit.to_owned(),
+                    higher_is_better: m.higher_is_better,
+                    step: m.step,
+                },
+                // Unit and direction come with the first run.
+                None => MetricInfo::default(),
+            },
+            Primary::Operation(kind, s) => s.info(format!("{kind} {}", s.word()), kind),
+            Primary::Block(bios, s) => {
+                let name = format!("block {} {}", bios.word(), s.word());
+                s.info(name, "I/Os")
+            }
+            Primary::Throughput => MetricInfo {
+                name: "block throughput".to_owned(),
+                unit: "MiB/s".to_owned(),
+                higher_is_better: true,
+                step: None,
+            },
+            Primary::Duration => MetricInfo {
+                name: "duration".to_owned(),
+                unit: "s".to_owned(),
+                higher_is_better: false,
+                step: None,
+            },
+        }
+    }
+
+    /// Its value in a record; `None`: the run did nothing of the kind.
+    pub fn value(&self, record: &Record, of: &WorkloadSpec) -> Option<Value> {
+        let own = |m: &Metric| {
+            let known = Primary::Metric(m.name.clone()).info(of);
+            Value {
+                metric: MetricInfo {
+                    step: known.step,
+                    ..m.into()
+                },
+                value: m.value,
+                n: m.n,
+            }
+        };
+        let info = || self.info(of);
+        match self {
+            Primary::Own => record.metric.as_ref().map(own),
+            Primary::Metric(name) => {
+                let mut all = record.metric.iter().chain(&record.more_metrics);
+                all.find(|m| m.name == *name).map(own)
+            }
+            Primary::Operation(kind, s) => {
+                let o = record.operation(kind)?;
+                let n = o.latency.count();
+                let value = match s {
+                    Statistic::Rate => record.rate(n as f64),
+                    s => s.of(&o.latency),
+                };
+                let metric = info();
+                (n > 0).then_some(Value { metric, value, n })
+            }
+            Primary::Block(bios, s) => {
+                let mut latency = Latency::default();
+                if *bios != Bios::Writes {
+                    latency.merge(&record.read.latency);
+                }
+                if *bios != Bios::Reads {
+                    latency.merge(&record.write.latency);
+                }
+                let n = latency.count();
+                let value = match s {
+                    Statistic::Rate => record.rate(n as f64),
+                    s => s.of(&latency),
+                };
+                let metric = info();
+                (n > 0).then_some(Value { metric, value, n })
+            }
+            Primary::Throughput => Some(Value {
+                metric: info(),
+                value: record.bytes_per_sec() / f64::from(1 << 20),
+                n: record.read.ios + record.write.ios,
+            }),
+            Primary::Duration => Some(Value {
+                metric: info(),
+                value: record.span_ns() as f64 / NSEC_PER_SEC as f64,
+                n: 0,
+            }),
+        }
+    }
+}
+
+/// What a workload is known to give.
+fn gives(of: &WorkloadSpec) -> Option<&'static Declared> {
+    match of {
+        WorkloadSpec::Script { name, .. } => declared(name),
+        WorkloadSpec::Fio { .. } | WorkloadSpec::Trace { .. } => None,
+    }
+}
+
+/// The metric that comes first, with these parameters (all of them stated).
+fn first(g: &'static Declared, of: &WorkloadSpec) -> Option<&'static str> {
+    let usual = g.metrics.first().map(|m| m.name);
+    let (Some(param), WorkloadSpec::Script { params, .. }) = (g.named_by, of) else {
+        return usual;
+    };
+    match params.get(param)?.as_str() {
+        "all" => usual,
+        name => g.metrics.iter().map(|m| m.name).find(|m| *m == name),
+    }
+}
+
+/// Neither a metric nor an operation of that workload.
+fn unknown(text: &str, split: Option<(&str, &str)>, of: &WorkloadSpec, g: &Declared) -> SpecErrors {
+    let mut errors = SpecErrors::default();
+    if let Some((kind, word)) = split
+        && g.operations.contains(&kind)
+    {
+        let what = format!("`{word}` is nothing that is said of operations: one of {STATISTICS}");
+        errors.push("", what);
+        return errors;
+    }
+    let metrics = g.metrics.iter().map(|m| m.name.to_owned());
+    // With the statistic that was asked for, or one that could have been.
+    let word = split.map_or("p99", |s| s.1);
+    let word = Statistic::parse(word).map_or("p99", |_| word);
+    let operations = g.operations.iter().map(|o| format!("{o} {word}"));
+    let all: Vec<String> = metrics.chain(operations).collect();
+    let all: Vec<&str> = all.iter().map(String::as_str).collect();
+    let what = format!("{} gives no `{text}`", of.name());
+    errors.unknown("", &what, text, &all);
+    errors
+}

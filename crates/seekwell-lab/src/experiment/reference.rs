@@ -1,0 +1,129 @@
+//! Which treatment the others are compared with when nobody says so: the kernel's default for that
+//! class of device, if it is among them.
+//!
+//! Single-queue kernels from 2.6.18 on took CFQ for every disk; blk-mq takes mq-deadline where the
+//! device has one hardware queue, and none where it has several (block/elevator.c,
+//! `elevator_get_default`). What distributions set by udev rules is left out.
+
+use seekwell::{DeviceSpec, SchedulerSpec, words};
+use seekwell_core::suggest;
+use seekwell_device::{describe, with_files};
+
+/// Has the device several hardware queues?
+pub(super) fn several_queues(device: &DeviceSpec) -> bool {
+    let preset = with_files(&device.files, || describe(&device.spec));
+    preset.is_ok_and(|p| p.num_opt("hw_queues").is_some_and(|n| n > 1.0))
+}
+
+/// A treatment of a cell: label and scheduler.
+pub(super) type Candidate<'a> = (&'a str, &'a SchedulerSpec);
+
+/// The one that kernels take by themselves, else the first: by place in `all`.
+pub(super) fn usual(all: &[Candidate<'_>], several_queues: bool) -> usize {
+    let blk_mq = if several_queues {
+        "none"
+    } else {
+        "mq-deadline"
+    };
+    // The newest layer that is compared decides: its default is what somebody has today.
+    let order = [blk_mq, "cfq"];
+    for name in order {
+        let version = |s: &SchedulerSpec| {
+            let found = words::named(name);
+            found.is_ok_and(|f| s.version.as_deref().is_none_or(|v| v == f.version))
+        };
+        let of_name = |c: &&Candidate<'_>| c.1.name == name;
+        let plain = |c: &&Candidate<'_>| of_name(c) && c.1.tunables.is_empty();
+        let best = all.iter().find(|c| plain(c) && version(c.1));
+        let best = best.or_else(|| all.iter().find(plain));
+        if let Some(found) = best.or_else(|| all.iter().find(of_name)) {
+            let same = |c: &Candidate<'_>| std::ptr::eq(c.1, found.1);
+            return all.iter().position(same).unwrap_or_default();
+        }
+    }
+    0
+}
+
+/// The one that was named: by its label, else by its scheduler's name if that means one only.
+pub(super) fn named(all: &[Candidate<'_>], name: &str) -> Option<usize> {
+    if let Some(at) = all.iter().position(|c| c.0 == name) {
+        return Some(at);
+    }
+    let mut of = (0..all.len()).filter(|i| {
+        let s = all[*i].1;
+        s.name == name || s.versioned() == name
+    });
+    let plain = |i: &usize| all[*i].1.tunables.is_empty();
+    match (of.clone().find(plain), of.next(), of.next()) {
+        (Some(plain), ..) => Some(plain),
+        (None, Some(one), None) => Some(one),
+        _ => None,
+    }
+}
+
+/// What to say where nothing is called so.
+pub(super) fn unknown(all: &[Candidate<'_>], name: &str) -> (String, Option<String>) {
+    let labels: Vec<&str> = all.iter().map(|c| c.0).collect();
+    let near = suggest::nearest(name, labels.iter().copied(), &[]);
+    let remedy = match suggest::question(&near) {
+        Some(question) => question,
+        None => format!("there are {}", labels.join(", ")),
+    };
+    let what = format!("no scheduler of the experiment is called `{name}`; {remedy}");
+    (what, near.first().map(|n| (*n).to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn all(texts: &[&str]) -> Vec<(String, SchedulerSpec)> {
+        let typed = |t: &&str| words::scheduler(t).expect("a scheduler");
+        let pair = |t: &&str| ((*t).to_owned(), typed(t).spec);
+        texts.iter().map(pair).collect()
+    }
+
+    #[test]
+    fn the_default_of_today_then_that_of_then_then_the_first() {
+        for (texts, several, reference) in [
+            (&["noop", "cfq", "mq-deadline"][..], false, 2),
+            (&["noop", "cfq", "mq-deadline", "none"], true, 3),
+            (&["noop", "cfq", "none"], false, 1),
+            (&["noop", "deadline"], false, 0),
+            (
+                &["mq-deadline:fifo_batch=1", "mq-deadline", "kyber"],
+                false,
+                1,
+            ),
+            (&["cfq-3.4", "cfq"], false, 1),
+        ] {
+            let own = all(texts);
+            let own: Vec<Candidate<'_>> = own.iter().map(|(t, s)| (&**t, s)).collect();
+            assert_eq!(usual(&own, several), reference, "{texts:?}");
+        }
+    }
+
+    #[test]
+    fn a_name_means_a_label_or_one_scheduler() {
+        let own = all(&[
+            "cfq:slice_idle=0",
+            "cfq",
+            "bfq:low_latency=0",
+            "noop-2.6.18",
+        ]);
+        let own: Vec<Candidate<'_>> = own.iter().map(|(t, s)| (&**t, s)).collect();
+        assert_eq!(named(&own, "cfq:slice_idle=0"), Some(0));
+        assert_eq!(named(&own, "cfq"), Some(1));
+        assert_eq!(named(&own, "bfq"), Some(2));
+        assert_eq!(named(&own, "noop"), Some(3));
+        assert_eq!(named(&own, "kyber"), None);
+        let (said, near) = unknown(&own, "cfg");
+        assert_eq!(near.as_deref(), Some("cfq"), "{said}");
+    }
+
+    #[test]
+    fn devices_tell_how_many_queues_they_have() {
+        let of = |d: &str| several_queues(&words::device(d).expect("a device"));
+        assert!(of("ssd:nvme-dc-2t") && !of("hdd:hitachi-7k200") && !of("ssd:sata3-256-2011"));
+    }
+}

@@ -1,0 +1,247 @@
+//! What the workloads of the tree give, known before they run: metrics and kinds of operations. An
+//! experiment that asks for one of them by a wrong name is refused at once, not after an hour.
+//!
+//! A test runs every workload and holds what it gave against this list. Of workloads from outside
+//! the tree, and of fio job files, nothing is known.
+
+/// A metric that a workload gives.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Given {
+    /// Name.
+    pub name: &'static str,
+    /// Unit.
+    pub unit: &'static str,
+    /// Larger is better.
+    pub higher_is_better: bool,
+    /// It comes in whole steps of that size, as its original prints it.
+    pub step: Option<f64>,
+}
+
+/// What a workload gives.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Declared {
+    /// Its name.
+    pub workload: &'static str,
+    /// Metrics, in the order they are given; which of them a run gives may depend on parameters.
+    pub metrics: &'static [Given],
+    /// A parameter whose value is the name of the first metric; `all`, as without one: the first of
+    /// the list.
+    pub named_by: Option<&'static str>,
+    /// Kinds of operations; which of them a run has may depend on parameters.
+    pub operations: &'static [&'static str],
+}
+
+const fn more(name: &'static str, unit: &'static str) -> Given {
+    Given {
+        name,
+        unit,
+        higher_is_better: true,
+        step: None,
+    }
+}
+
+const fn less(name: &'static str, unit: &'static str) -> Given {
+    Given {
+        name,
+        unit,
+        higher_is_better: false,
+        step: None,
+    }
+}
+
+const fn whole(name: &'static str, unit: &'static str, step: f64) -> Given {
+    Given {
+        name,
+        unit,
+        higher_is_better: true,
+        step: Some(step),
+    }
+}
+
+const fn of(
+    workload: &'static str,
+    metrics: &'static [Given],
+    operations: &'static [&'static str],
+) -> Declared {
+    Declared {
+        workload,
+        metrics,
+        named_by: None,
+        operations,
+    }
+}
+
+/// A metric's name is the value of a parameter.
+const fn by(mut d: Declared, param: &'static str) -> Declared {
+    d.named_by = Some(param);
+    d
+}
+
+const ALL: &[Declared] = &[
+    of(
+        "fs-mark",
+        &[whole("files", "files/s", 0.1)],
+        &["file", "create", "fsync", "close", "write"],
+    ),
+    of(
+        "blogbench",
+        &[
+            whole("final score for writes", "blogs", 1.0),
+            whole("final score for reads", "blogs", 1.0),
+        ],
+        &["create", "write blog", "read blog", "read", "write"],
+    ),
+    of(
+        "compilebench",
+        &[
+            more("initial create", "MB/s"),
+            more("compile", "MB/s"),
+            more("read compiled tree", "MB/s"),
+            less("delete compiled tree", "s"),
+        ],
+        &["create", "read file", "unlink", "read", "write"],
+    ),
+    by(
+        of(
+            "iozone",
+            &[
+                more("write", "MB/s"),
+                more("rewrite", "MB/s"),
+                more("read", "MB/s"),
+                more("reread", "MB/s"),
+            ],
+            &["write", "read", "fsync"],
+        ),
+        "test",
+    ),
+    of(
+        "tiobench",
+        &[more("random write", "MB/s"), more("write", "MB/s")],
+        &["random write", "write", "fsync"],
+    ),
+    of(
+        "postmark",
+        &[
+            whole("transactions", "transactions/s", 1.0),
+            more("transactions, unrounded", "transactions/s"),
+        ],
+        &[
+            "transaction",
+            "create",
+            "delete",
+            "read",
+            "append",
+            "sync",
+            "write",
+        ],
+    ),
+    of(
+        "pgbench",
+        &[
+            more("transactions", "transactions/s"),
+            less("mean latency", "ms"),
+        ],
+        &[
+            "transaction",
+            "commit",
+            "log write",
+            "page read",
+            "page write",
+            "checkpoint",
+            "checkpoint fsync",
+            "fdatasync",
+        ],
+    ),
+    by(
+        of(
+            "sqlite",
+            &[
+                more("insert", "transactions/s"),
+                more("update", "transactions/s"),
+                more("delete", "transactions/s"),
+            ],
+            &[
+                "insert",
+                "update",
+                "delete",
+                "sync journal",
+                "sync log",
+                "sync database",
+                "sync directory",
+                "service fsync",
+            ],
+        ),
+        "kinds",
+    ),
+    of(
+        "androbench-io",
+        &[
+            more("sequential read", "MB/s"),
+            more("sequential write", "MB/s"),
+            more("random read", "IOPS"),
+            more("random write", "IOPS"),
+        ],
+        &[
+            "sequential read",
+            "sequential write",
+            "random read",
+            "random write",
+            "service fsync",
+        ],
+    ),
+    of(
+        "mysql-scan",
+        &[more("scan", "MiB/s"), less("runtime", "s")],
+        &["extent read", "page read", "intruder read", "read"],
+    ),
+    of("hdparm", &[whole("buffered read", "MB/s", 0.01)], &["read"]),
+    of(
+        "seeker",
+        &[whole("seeks", "seeks/s", 1.0), less("seek time", "ms")],
+        &["seek"],
+    ),
+    of("random-read", &[more("random reads", "reads/s")], &["read"]),
+    of(
+        "web",
+        &[whole("requests", "requests/s", 0.01)],
+        &["request"],
+    ),
+    of(
+        "compile",
+        &[less("build", "s")],
+        &["compile", "read", "write"],
+    ),
+    of(
+        "app-start",
+        &[less("start-up", "s")],
+        &["start", "step", "read", "bulk read", "bulk write"],
+    ),
+    of(
+        "interactive",
+        &[
+            less("read", "ms"),
+            less("99th percentile", "ms"),
+            more("bulk write", "MB/s"),
+        ],
+        &["read", "bulk write"],
+    ),
+    of(
+        "streams",
+        &[more("streams", "MB/s"), more("fairness", "Jain's index")],
+        &["read", "write"],
+    ),
+    of(
+        "fsync-latency",
+        &[
+            less("fsync", "ms"),
+            less("99th percentile", "ms"),
+            more("bulk write", "MB/s"),
+        ],
+        &["fsync", "bulk write"],
+    ),
+];
+
+/// What the workload of a name gives; `None`: nobody knows before it ran.
+pub fn declared(workload: &str) -> Option<&'static Declared> {
+    ALL.iter().find(|d| d.workload == workload)
+}
