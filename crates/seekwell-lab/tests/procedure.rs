@@ -5,94 +5,24 @@
 //!
 //! Bounds are those of 1,000 experiments (three standard errors of chance are 2.1 points at 5 %).
 
+mod noise;
+
+use noise::{ALL, Machine, Noise};
 use rand::Rng;
-use rand_pcg::Pcg64Mcg;
 use seekwell_lab::stats::*;
 
 /// Experiments a figure.
 const EXPERIMENTS: usize = 1_000;
 
-/// How runs scatter.
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum Noise {
-    /// CV 3 %.
-    Normal,
-    /// CV 20 %, lognormal.
-    Lognormal,
-    /// Heavy tails, and one run in twenty loses up to 30 %.
-    Heavy,
-    /// Three runs in ten are 8 % slower.
-    TwoModes,
-    /// Autocorrelated drift of 3 %, falling by 0.2 % a run.
-    Drift,
-}
+/// Blocks made here: what the lab's conductor does is in `conducted.rs`.
+struct Blocks(Machine);
 
-const ALL: [Noise; 5] = [
-    Noise::Normal,
-    Noise::Lognormal,
-    Noise::Heavy,
-    Noise::TwoModes,
-    Noise::Drift,
-];
-
-/// Runs in the order in which they are made: drift knows the time.
-struct Machine {
-    noise: Noise,
-    rng: Pcg64Mcg,
-    level: f64,
-    runs: f64,
-}
-
-impl Machine {
-    fn new(noise: Noise, seed: u64) -> Self {
-        let mut m = Machine {
-            noise,
-            rng: Pcg64Mcg::new(u128::from(seed) * 0x9e37_79b9_7f4a_7c15 + 77),
-            level: 0.0,
-            runs: 0.0,
-        };
-        m.level = 0.03 * m.normal();
-        m
-    }
-    fn uniform(&mut self) -> f64 {
-        self.rng.random_range(f64::EPSILON..1.0)
-    }
-    fn normal(&mut self) -> f64 {
-        let (a, b) = (self.uniform(), self.uniform());
-        libm::sqrt(-2.0 * libm::log(a)) * libm::cos(std::f64::consts::TAU * b)
-    }
-    /// One run whose true value is 100 exp(effect).
-    fn run(&mut self, effect: f64) -> f64 {
-        let log = match self.noise {
-            Noise::Normal => libm::log((1.0 + 0.03 * self.normal()).max(0.01)),
-            Noise::Lognormal => 0.198 * self.normal(),
-            Noise::Heavy => {
-                let chi2: f64 = (0..3).map(|_| self.normal()).map(|z| z * z).sum();
-                let t = self.normal() / libm::sqrt(chi2 / 3.0);
-                let slow = if self.uniform() < 0.05 {
-                    0.3 * self.uniform()
-                } else {
-                    0.0
-                };
-                (0.02 * t).clamp(-0.5, 0.5) + libm::log(1.0 - slow)
-            }
-            Noise::TwoModes => {
-                let slow = if self.uniform() < 0.3 { -0.083 } else { 0.0 };
-                slow + 0.005 * self.normal()
-            }
-            Noise::Drift => {
-                self.level = 0.95 * self.level + 0.03 * libm::sqrt(1.0 - 0.9025) * self.normal();
-                self.runs += 1.0;
-                self.level - 0.002 * self.runs + 0.002 * self.normal()
-            }
-        };
-        100.0 * libm::exp(effect + log)
-    }
+impl Blocks {
     fn order(&mut self, k: usize, random: bool) -> Vec<usize> {
         let mut order: Vec<usize> = (0..k).collect();
         if random {
             for i in (1..k).rev() {
-                order.swap(i, self.rng.random_range(0..=i));
+                order.swap(i, self.0.rng.random_range(0..=i));
             }
         }
         order
@@ -102,7 +32,7 @@ impl Machine {
         let mut all = vec![Vec::with_capacity(n); k];
         for _ in 0..n {
             for t in self.order(k, random) {
-                let value = self.run(if t == 1 { effect } else { 0.0 });
+                let value = self.0.run(if t == 1 { effect } else { 0.0 });
                 all[t].push(Some(value));
             }
         }
@@ -128,7 +58,7 @@ struct Rates {
 fn experiments(noise: Noise, k: usize, effect: f64, random: bool, rule: Stopping) -> Rates {
     let mut r = Rates::default();
     for e in 0..EXPERIMENTS {
-        let mut machine = Machine::new(noise, (e + 1) as u64);
+        let mut machine = Blocks(Machine::new(noise, (e + 1) as u64));
         let all = machine.blocks(k, rule.n_max, effect, random);
         let rest: Vec<&[Option<f64>]> = all[1..].iter().map(|t| &t[..]).collect();
         let stopped = rule.walk(&rest, &all[0], Better::Higher, None);
@@ -251,7 +181,7 @@ fn what_is_usually_done_fails_the_same_test() {
     );
     // Without correction three comparisons claim more than one does.
     let plain = (0..EXPERIMENTS).filter(|e| {
-        let mut machine = Machine::new(Noise::Normal, (e + 1) as u64);
+        let mut machine = Blocks(Machine::new(Noise::Normal, (e + 1) as u64));
         let all = machine.blocks(7, 6, 0.0, true);
         let p = |t: &Vec<Option<f64>>| paired(t, &all[0], Better::Higher, false, None).p;
         all[1..].iter().any(|t| p(t).is_some_and(|p| p < 0.05))
@@ -265,7 +195,7 @@ fn what_is_usually_done_fails_the_same_test() {
 fn intervals_that_are_watched_after_every_block_hold_all_the_same() {
     let (mut ever, mut plain) = (0, 0);
     for e in 0..EXPERIMENTS {
-        let mut machine = Machine::new(Noise::Normal, (e + 1) as u64);
+        let mut machine = Blocks(Machine::new(Noise::Normal, (e + 1) as u64));
         let all = machine.blocks(2, 40, 0.0, true);
         let outside = |n: usize, multiplier: f64| {
             let p = paired(&all[1][..n], &all[0][..n], Better::Higher, false, None);
@@ -288,14 +218,14 @@ fn intervals_that_are_watched_after_every_block_hold_all_the_same() {
 /// Cells of four treatments and eight blocks in which the run after treatment 0 loses so much.
 fn carried(loss: f64) -> f64 {
     let found = (0..EXPERIMENTS).filter(|e| {
-        let mut machine = Machine::new(Noise::Normal, (e + 1) as u64);
+        let mut machine = Blocks(Machine::new(Noise::Normal, (e + 1) as u64));
         let mut before = None;
         let mut runs = Vec::new();
         for block in 0..8 {
             for treatment in machine.order(4, true) {
                 let lost = if before == Some(0) { loss } else { 0.0 };
                 // CV 1 %: the spread of a third of the noise's.
-                let log = (libm::log(machine.run(0.0)) - libm::log(100.0)) / 3.0 - lost;
+                let log = (libm::log(machine.0.run(0.0)) - libm::log(100.0)) / 3.0 - lost;
                 runs.extend(before.map(|before| Followed {
                     block,
                     treatment,

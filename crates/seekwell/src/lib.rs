@@ -29,7 +29,7 @@
 mod many;
 mod one;
 
-pub use many::{Cancel, Many, run_all, run_each};
+pub use many::{Cancel, Many, Traces, run_all, run_each};
 pub use one::{Error, Hooks, Progress, run};
 
 pub use seekwell_core::result::Record;

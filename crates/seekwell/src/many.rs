@@ -52,7 +52,7 @@ impl Many<'_> {
 /// Traces that were held against their hashes, with what came of it: a trace of a hundred cells is
 /// read for it once.
 #[derive(Default)]
-struct Traces(Mutex<BTreeMap<(String, String), Result<(), crate::SpecErrors>>>);
+pub struct Traces(Mutex<BTreeMap<(String, String), Result<(), crate::SpecErrors>>>);
 
 impl Traces {
     fn check(&self, spec: &RunSpec) -> Result<(), Error> {
@@ -64,6 +64,16 @@ impl Traces {
         let key = (file.clone(), sha256.clone());
         let check = || known_trace(Path::new(file), sha256);
         Ok(known.entry(key).or_insert_with(check).clone()?)
+    }
+    /// Runs one specification of many, as [`run`] does; its trace is read for its hash once, however
+    /// many runs replay it.
+    ///
+    /// # Errors
+    /// As [`run`].
+    pub fn run(&self, spec: &RunSpec, mut hooks: Hooks<'_>) -> Result<Record, Error> {
+        self.check(spec)?;
+        hooks.trace_is_known = true;
+        run(spec, hooks)
     }
 }
 
@@ -116,13 +126,13 @@ fn one(i: usize, spec: &RunSpec, how: &Many<'_>, traces: &Traces) -> Result<Reco
     if how.cancel.is_set() {
         return Err(Error::NotBegun);
     }
-    traces.check(spec)?;
     let mut told = |p: Progress| {
         if let Some(progress) = how.progress {
             progress(i, p);
         }
     };
-    let mut hooks = Hooks::default().progress(&mut told).cancel(&how.cancel);
-    hooks.trace_is_known = true;
-    run(spec, hooks)
+    traces.run(
+        spec,
+        Hooks::default().progress(&mut told).cancel(&how.cancel),
+    )
 }

@@ -1,2 +1,212 @@
 //! From results to what may be said of them: per cell and comparison the effect, its interval and
 //! the verdict; flags; the overview of an experiment.
+//!
+//! The primary comparisons are those with the reference, corrected over all of the experiment. All
+//! pairs are computed from the same data, corrected over all pairs of the experiment: who is ahead
+//! of everybody is a question that looks at all of them. Other metrics are a family of their own.
+//! The numbers are rounded to 12 digits, so that equal results give equal bytes on every machine.
+
+mod cells;
+mod comparison;
+mod flags;
+mod overview;
+mod words;
+
+pub use comparison::{Comparison, Test};
+pub use flags::Flag;
+pub use overview::{Group, Score};
+pub use words::{effect, half_width, may_still_happen, percent, size};
+
+use crate::results::{CellEnd, Method, MetricInfo, Results};
+use crate::stats::{self, Better};
+use serde::{Deserialize, Serialize};
+
+/// Version of the analysis as it is written; raised when a field changes its meaning.
+pub const ANALYSIS_VERSION: u32 = 1;
+
+/// What may be said of an experiment.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Analysis {
+    /// [`ANALYSIS_VERSION`].
+    pub version: u32,
+    /// How it was repeated and is judged.
+    pub method: Method,
+    /// Labels of the treatments, by place.
+    pub treatments: Vec<String>,
+    /// Primary comparisons that were tested, over all cells.
+    pub comparisons: usize,
+    /// By cell.
+    pub cells: Vec<CellAnalysis>,
+    /// Cells of one device and machine together.
+    pub groups: Vec<Group>,
+}
+
+/// What may be said of a cell.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CellAnalysis {
+    /// Its name.
+    pub name: String,
+    /// Device, as tables call it.
+    pub device: String,
+    /// Workload, as tables call it.
+    pub workload: String,
+    /// Machine; empty: the usual one.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub machine: String,
+    /// The metric that decides.
+    pub metric: MetricInfo,
+    /// The reference, by place of the treatment.
+    pub reference: usize,
+    /// Blocks with at least one run.
+    pub blocks: usize,
+    /// How it ended.
+    pub ended: CellEnd,
+    /// No run depends on its seed: one number each, exactly.
+    pub exact: bool,
+    /// Each treatment on its own.
+    pub sides: Vec<Side>,
+    /// Each with the reference.
+    pub comparisons: Vec<Comparison>,
+    /// Each with each other, in the order of the cell's treatments.
+    pub pairs: Vec<Comparison>,
+    /// The treatment with the best mean, by place.
+    pub best: Option<usize>,
+    /// The one that is shown to be ahead of every other.
+    pub winner: Option<usize>,
+    /// Those that none is shown to be ahead of.
+    pub not_beaten: Vec<usize>,
+    /// All pairs are shown to differ by less than the margin.
+    pub level: bool,
+    /// Least relative difference from the reference that so many blocks see in four cases of five.
+    pub visible: Option<f64>,
+    /// Signs of noise.
+    pub flags: Vec<Flag>,
+    /// Other metrics, each treatment with the reference.
+    pub secondary: Vec<Secondary>,
+    /// The answer in a sentence.
+    pub sentence: String,
+}
+
+/// A treatment in a cell.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Side {
+    /// Which, by place.
+    pub treatment: usize,
+    /// Runs with a value.
+    pub n: usize,
+    /// Runs that failed.
+    pub failed: usize,
+    /// Arithmetic mean.
+    pub mean: Option<f64>,
+    /// Geometric mean, where all values are positive.
+    pub geometric_mean: Option<f64>,
+    /// Median.
+    pub median: Option<f64>,
+    /// Standard deviation of the runs.
+    pub sd: Option<f64>,
+    /// Standard error of the mean.
+    pub se: Option<f64>,
+    /// 95 % interval of the mean.
+    pub interval95: Option<(f64, f64)>,
+    /// Operations behind a value, at least; `None`: not known.
+    pub operations: Option<u64>,
+    /// Value of each block.
+    pub values: Vec<Option<f64>>,
+}
+
+/// Another metric of a cell.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Secondary {
+    /// Which.
+    pub metric: MetricInfo,
+    /// Each treatment with the reference, corrected over all secondary comparisons.
+    pub comparisons: Vec<Comparison>,
+}
+
+impl CellAnalysis {
+    /// Which direction of its metric is good.
+    pub fn better(&self) -> Better {
+        better(&self.metric)
+    }
+    /// The comparison of two of its treatments, as it was made; the second is true where `one` is
+    /// the other of it.
+    pub fn pair(&self, one: usize, other: usize) -> Option<(&Comparison, bool)> {
+        self.pairs.iter().find_map(|p| match (p.one, p.other) {
+            pair if pair == (one, other) => Some((p, false)),
+            pair if pair == (other, one) => Some((p, true)),
+            _ => None,
+        })
+    }
+    /// How many times better `one` is than `other`, with the interval.
+    pub fn times(&self, one: usize, other: usize) -> Option<(f64, Option<(f64, f64)>)> {
+        let (pair, turned) = self.pair(one, other)?;
+        let better = self.better();
+        let (times, ends) = (pair.times_better(better)?, pair.better95(better));
+        Some(match turned {
+            false => (times, ends),
+            true => (1.0 / times, ends.map(|(l, h)| (1.0 / h, 1.0 / l))),
+        })
+    }
+    /// Is `one` shown to be ahead of `other`?
+    pub fn beats(&self, one: usize, other: usize) -> bool {
+        self.pair(one, other).is_some_and(|(p, turned)| {
+            let ahead = p.mean * self.better().sign() > 0.0;
+            p.verdict.claims() && !p.level() && ahead != turned
+        })
+    }
+}
+
+fn better(metric: &MetricInfo) -> Better {
+    match metric.higher_is_better {
+        true => Better::Higher,
+        false => Better::Lower,
+    }
+}
+
+/// Analyses results.
+pub fn analyse(results: &Results) -> Analysis {
+    let method = &results.about.method;
+    let mut cells = cells::all(results);
+    let primary = corrected(cells.iter_mut().map(|c| &mut c.comparisons).collect());
+    let pairs = corrected(cells.iter_mut().map(|c| &mut c.pairs).collect());
+    let second: Vec<&mut Vec<Comparison>> = cells
+        .iter_mut()
+        .flat_map(|c| c.secondary.iter_mut().map(|s| &mut s.comparisons))
+        .collect();
+    let secondary = corrected(second);
+    let names: Vec<String> = results.treatments.iter().map(|t| t.label.clone()).collect();
+    for cell in &mut cells {
+        cells::judge(cell, method, (primary, pairs, secondary));
+        cells::conclude(cell, method, primary);
+        flags::find(cell, results);
+        cell.sentence = overview::sentence(cell, &names);
+    }
+    Analysis {
+        version: ANALYSIS_VERSION,
+        method: method.clone(),
+        treatments: names,
+        comparisons: primary,
+        groups: overview::groups(&cells, results),
+        cells,
+    }
+}
+
+/// Corrects p over all of them and within each; gives the size of the family.
+fn corrected(mut families: Vec<&mut Vec<Comparison>>) -> usize {
+    let all: Vec<Option<f64>> = families
+        .iter()
+        .flat_map(|f| f.iter().map(|c| c.p))
+        .collect();
+    let mut adjusted = stats::holm(&all).into_iter();
+    for family in &mut families {
+        let own = stats::holm(&family.iter().map(|c| c.p).collect::<Vec<_>>());
+        for (c, p) in family.iter_mut().zip(own) {
+            c.p_cell = p.map(stats::stored);
+            c.p_adjusted = adjusted.next().flatten().map(stats::stored);
+        }
+    }
+    all.iter().flatten().count()
+}
+
+#[cfg(test)]
+mod tests;

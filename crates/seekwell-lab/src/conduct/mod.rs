@@ -1,2 +1,432 @@
 //! Carries an experiment out: in blocks, on all cores, until the stopping rule, the budget or a
 //! signal ends it; hands every run that ended to a store, and goes on where a store left off.
+//!
+//! A block is one run of every treatment of a cell with one seed, in an order that is drawn; blocks
+//! of all cells are interleaved, round after round. A cell leaves when its rule says so. Which runs
+//! are made follows from the experiment and from what whole blocks gave, never from the clock, the
+//! number of threads or an interruption; only a budget, which is time, can end an experiment
+//! earlier, and then with whole blocks.
+//!
+//! A run that fails is a row with a reason and costs its pair, nothing else. In memory is one
+//! number a run; all else goes to the store.
+//!
+//! Left out: preparing a host between runs (dropping caches, trimming), which is for what runs them.
+
+mod cell;
+mod measured;
+mod order;
+mod queue;
+mod runner;
+mod store;
+
+pub use cell::{EXACT_BLOCKS, stopping};
+pub use measured::{DURATION, fingerprint, kind_of, values, work_is_given};
+pub use runner::{Measured, NoRun, Runner, Simulated, ended};
+pub use store::{Memory, Store, StoreError};
+
+use crate::experiment::Experiment;
+use crate::results::{
+    CellEnd, Ended, Method, MetricInfo, Order, Outcome, Results, Run, RunKey, StopRule,
+};
+use cell::{Next, State};
+use queue::{Queue, Turn};
+use seekwell::{Cancel, Progress, Record, RunSpec};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::time::{Duration, Instant};
+
+/// A run that is to be made.
+#[derive(Clone, Debug)]
+pub struct Job {
+    /// Which.
+    pub key: RunKey,
+    /// Its treatment's place among those of the cell.
+    pub treatment: usize,
+    /// Its place in the block, as drawn.
+    pub place: u32,
+    /// What runs; its repeat is the block.
+    pub spec: RunSpec,
+}
+
+/// Told what happens. From any thread, so that nobody waits for whoever draws a bar.
+pub trait Told: Sync {
+    /// So many runs more are to be made; fewer, if it is negative.
+    fn planned(&self, _runs: i64) {}
+    /// A run began.
+    fn began(&self, _job: &Job) {}
+    /// It goes on.
+    fn progress(&self, _job: &Job, _progress: Progress) {}
+    /// It ended, and is kept.
+    fn ended(&self, _job: &Job, _run: &Run, _record: Option<&Record>) {}
+    /// It was stopped, or never begun, and is not kept: why, and what it had measured.
+    fn cut(&self, _job: &Job, _why: &str, _record: Option<&Record>) {}
+}
+
+/// Tells nobody.
+impl Told for () {}
+
+/// How an experiment is carried out. Nothing of it changes what a run gives.
+pub struct How<'a> {
+    /// Runs at a time; `None`: one a core.
+    pub threads: Option<usize>,
+    /// Ends it.
+    pub cancel: Cancel,
+    /// Is told of it.
+    pub told: &'a dyn Told,
+}
+
+impl Default for How<'_> {
+    fn default() -> Self {
+        How {
+            threads: None,
+            cancel: Cancel::new(),
+            told: &(),
+        }
+    }
+}
+
+/// What became of an experiment.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Conducted {
+    /// How each cell ended.
+    pub ended: Vec<CellEnd>,
+    /// The primary metric of each cell, as its first block told it.
+    pub primary: Vec<MetricInfo>,
+    /// Runs that were made now.
+    pub made: u64,
+    /// Runs that were there already.
+    pub found: u64,
+    /// Of all, failed.
+    pub failed: u64,
+    /// It was cancelled before its end.
+    pub cancelled: bool,
+    /// The budget ended it.
+    pub out_of_budget: bool,
+}
+
+impl Conducted {
+    /// Is there nothing left to do?
+    pub fn finished(&self) -> bool {
+        let open = |e: &CellEnd| matches!(e, CellEnd::Open | CellEnd::Cut(_));
+        !self.ended.iter().any(open)
+    }
+    /// The results of the experiment, with these runs.
+    pub fn results(&self, experiment: &Experiment, mut runs: Vec<Run>) -> Results {
+        runs.sort_by_key(|r| r.key);
+        let cells = experiment.cells.iter().enumerate().map(|(i, plan)| {
+            let mut cell = plan.cell.clone();
+            if let Some(primary) = self.primary.get(i) {
+                cell.primary.clone_from(primary);
+            }
+            if let Some(ended) = self.ended.get(i) {
+                cell.ended.clone_from(ended);
+            }
+            cell
+        });
+        Results {
+            about: experiment.about.clone(),
+            cells: cells.collect(),
+            treatments: experiment.treatments.clone(),
+            runs,
+            summaries: Vec::new(),
+        }
+    }
+}
+
+/// How often the budget and the cancel token are looked at.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// Carries the experiment out.
+///
+/// # Errors
+/// If the store fails: no more runs are made then, and what it took before is in it.
+pub fn conduct(
+    experiment: &Experiment,
+    runner: &dyn Runner,
+    store: &mut dyn Store,
+    how: &How<'_>,
+) -> Result<Conducted, StoreError> {
+    let mut under_way = UnderWay::new(experiment, store.completed()?);
+    let queue = Queue::default();
+    let threads = how.threads.unwrap_or_else(cores).max(1);
+    // A full channel holds the threads back: results wait there, not in memory.
+    let (give, take) = mpsc::sync_channel(threads);
+    std::thread::scope(|scope| {
+        for _ in 0..threads {
+            let (give, queue) = (give.clone(), &queue);
+            scope.spawn(move || {
+                while let Some(job) = queue.take() {
+                    how.told.began(&job);
+                    let mut ran = guarded(runner, &job, how);
+                    if let Ok(m) = &mut ran {
+                        m.first(experiment, &job);
+                    }
+                    // Nobody listens any more: the store failed.
+                    if give.send((job, ran)).is_err() {
+                        return;
+                    }
+                }
+            });
+        }
+        drop(give);
+        let conducted = under_way.drive(&queue, &take, store, how);
+        if conducted.is_err() {
+            // Runs under way have nowhere to go.
+            how.cancel.set();
+            queue.withdraw(false);
+        }
+        queue.close();
+        drop(take);
+        conducted
+    })?;
+    Ok(under_way.done())
+}
+
+fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}
+
+type Ran = Result<Measured, NoRun>;
+
+/// A panic, of a scheduler from outside for instance, fails this run and nothing else.
+fn guarded(runner: &dyn Runner, job: &Job, how: &How<'_>) -> Ran {
+    let mut told = |p: Progress| how.told.progress(job, p);
+    let run = AssertUnwindSafe(|| runner.run(job, &how.cancel, &mut told));
+    catch_unwind(run).unwrap_or_else(|_| {
+        let what = "a fault in the program; please report it with the experiment";
+        Err(NoRun::Failed(what.to_owned()))
+    })
+}
+
+/// An experiment while it goes on.
+struct UnderWay<'a> {
+    experiment: &'a Experiment,
+    cells: Vec<State>,
+    /// Blocks that were handed out, by cell.
+    issued: Vec<u32>,
+    /// Runs that were handed out and have not come back.
+    out: usize,
+    tally: Conducted,
+}
+
+impl<'a> UnderWay<'a> {
+    fn new(experiment: &'a Experiment, mut found: Vec<Run>) -> Self {
+        let cells: Vec<State> = experiment
+            .cells
+            .iter()
+            .map(|plan| {
+                let all = &plan.cell.treatments;
+                let reference = all.iter().position(|t| *t == plan.cell.reference);
+                State::new(plan.cell.primary.clone(), all.len(), reference.unwrap_or(0))
+            })
+            .collect();
+        let mut of = UnderWay {
+            experiment,
+            issued: vec![0; cells.len()],
+            cells,
+            out: 0,
+            tally: Conducted::default(),
+        };
+        found.sort_by_key(|r| r.key);
+        for run in &found {
+            // A store of another experiment is refused by whoever opens it.
+            if let Some(place) = of.place(&run.key) {
+                of.tally.found += 1;
+                of.count(run);
+                of.cells[run.key.cell].take(place, run);
+            }
+        }
+        of
+    }
+
+    /// The place of a run's treatment among those of its cell.
+    fn place(&self, key: &RunKey) -> Option<usize> {
+        let plan = self.experiment.cells.get(key.cell)?;
+        plan.cell
+            .treatments
+            .iter()
+            .position(|t| *t == key.treatment)
+    }
+
+    fn count(&mut self, run: &Run) {
+        self.tally.failed += u64::from(matches!(run.outcome, Outcome::Failed(_)));
+    }
+
+    fn drive(
+        &mut self,
+        queue: &Queue,
+        take: &mpsc::Receiver<(Job, Ran)>,
+        store: &mut dyn Store,
+        how: &How<'_>,
+    ) -> Result<(), StoreError> {
+        let method = &self.experiment.about.method;
+        let began = Instant::now();
+        let budget = method.budget_s.map(Duration::from_secs);
+        for cell in 0..self.cells.len() {
+            self.issue(cell, queue, how);
+        }
+        while self.out > 0 {
+            let came = take.recv_timeout(LOOK);
+            if how.cancel.is_set() && !self.tally.cancelled {
+                self.tally.cancelled = true;
+                self.withdraw(queue, false, how);
+            }
+            let over = budget.is_some_and(|b| began.elapsed() >= b);
+            if over && !self.tally.out_of_budget {
+                self.tally.out_of_budget = true;
+                self.withdraw(queue, true, how);
+            }
+            match came {
+                Ok((job, ran)) => self.came(job, ran, queue, store, how)?,
+                Err(RecvTimeoutError::Timeout) => {}
+                // All threads are gone with runs out: one of them panicked outside of a run.
+                Err(RecvTimeoutError::Disconnected) => break,
+            }
+        }
+        Ok(())
+    }
+
+    fn withdraw(&mut self, queue: &Queue, blocks: bool, how: &How<'_>) {
+        let gone = queue.withdraw(blocks);
+        self.out -= gone.len();
+        how.told.planned(-(gone.len() as i64));
+        if !blocks {
+            gone.iter()
+                .for_each(|job| how.told.cut(job, "not begun", None));
+        }
+    }
+
+    fn came(
+        &mut self,
+        job: Job,
+        ran: Ran,
+        queue: &Queue,
+        store: &mut dyn Store,
+        how: &How<'_>,
+    ) -> Result<(), StoreError> {
+        self.out -= 1;
+        let (run, record) = match ran {
+            Err(NoRun::Cut(why, record)) => {
+                how.told.cut(&job, &why, record.as_deref());
+                return Ok(());
+            }
+            Err(NoRun::Failed(why)) => (failed(&job, why), None),
+            Ok(m) => m.into_run(&job),
+        };
+        let record = record.as_deref();
+        store.add(&Ended {
+            run: &run,
+            spec: &job.spec,
+            record,
+        })?;
+        how.told.ended(&job, &run, record);
+        self.tally.made += 1;
+        self.count(&run);
+        let cell = job.key.cell;
+        self.cells[cell].take(job.treatment, &run);
+        // A look is due when all that was handed out of the cell is back.
+        if self.cells[cell].whole() >= self.issued[cell]
+            && !self.tally.cancelled
+            && !self.tally.out_of_budget
+        {
+            self.issue(cell, queue, how);
+        }
+        Ok(())
+    }
+
+    /// Looks at a cell, and hands out the blocks that come next: of those that were begun before
+    /// an interruption what is missing, in the order that was drawn.
+    fn issue(&mut self, cell: usize, queue: &Queue, how: &How<'_>) {
+        let method = &self.experiment.about.method;
+        let plan = &self.experiment.cells[cell];
+        let state = &mut self.cells[cell];
+        loop {
+            let upto = match (method.order, state.look(method)) {
+                (_, Next::Ended) => return,
+                // Without blocks there is nothing to look at on the way.
+                (Order::Sequential, Next::Upto(_)) => sequential_runs(method),
+                (Order::Interleaved, Next::Upto(n)) => n,
+            };
+            let mut jobs: Vec<(Turn, Job)> = Vec::new();
+            for block in self.issued[cell]..upto {
+                let rank = order::of_cells(method.seed, block, self.experiment.cells.len())[cell];
+                let drawn = match method.order {
+                    Order::Interleaved => {
+                        order::in_block(method.seed, &plan.cell.name, block, plan.specs.len())
+                    }
+                    Order::Sequential => (0..plan.specs.len()).collect(),
+                };
+                for (place, treatment) in drawn.into_iter().enumerate() {
+                    if state.has(treatment, block) {
+                        continue;
+                    }
+                    let turn = match method.order {
+                        Order::Interleaved => (block as usize, rank, place, cell),
+                        Order::Sequential => (treatment, cell, block as usize, 0),
+                    };
+                    let mut spec = plan.specs[treatment].clone();
+                    spec.repeat = block;
+                    let key = RunKey {
+                        cell,
+                        block,
+                        treatment: plan.cell.treatments[treatment],
+                    };
+                    let place = place as u32;
+                    let job = Job {
+                        key,
+                        treatment,
+                        place,
+                        spec,
+                    };
+                    jobs.push((turn, job));
+                }
+            }
+            let none = self.issued[cell] >= upto;
+            self.issued[cell] = upto.max(self.issued[cell]);
+            let added = queue.add(jobs);
+            if added > 0 {
+                self.out += added;
+                how.told.planned(added as i64);
+                return;
+            }
+            // All of it was there already: on to the next look. Where nothing was asked for, the
+            // sequential runs are all made.
+            if none {
+                state.ended = CellEnd::Most(state.whole());
+                return;
+            }
+        }
+    }
+
+    fn done(mut self) -> Conducted {
+        for state in &mut self.cells {
+            if state.ended == CellEnd::Open {
+                state.ended = CellEnd::Cut(state.whole());
+            }
+        }
+        self.tally.ended = self.cells.iter().map(|c| c.ended.clone()).collect();
+        self.tally.primary = self.cells.into_iter().map(|c| c.primary).collect();
+        self.tally
+    }
+}
+
+/// Runs of each treatment where they are made one treatment after the other: no look is possible
+/// before all is done.
+fn sequential_runs(method: &Method) -> u32 {
+    match method.stop {
+        StopRule::Fixed => method.repeats_max,
+        _ => method.repeats_min.min(method.repeats_max),
+    }
+}
+
+/// The row of a run that gave nothing.
+fn failed(job: &Job, why: String) -> Run {
+    Run {
+        key: job.key,
+        place: job.place,
+        seed: job.spec.run_seed(),
+        spec_hash: job.spec.hash(),
+        outcome: Outcome::Failed(why),
+        ..Run::default()
+    }
+}

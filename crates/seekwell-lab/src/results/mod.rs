@@ -164,6 +164,8 @@ pub enum CellEnd {
     Most(u32),
     /// The budget or a signal ended it, after so many whole blocks.
     Cut(u32),
+    /// Every run of its first so many blocks failed: it was given up.
+    Failing(u32),
 }
 
 /// What a metric is.

@@ -2,9 +2,11 @@
 
 use super::dist::t_cdf;
 use super::{Better, EQUAL, t_quantile};
+use serde::{Deserialize, Serialize};
 
 /// What may be said of one comparison.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Verdict {
     /// Equal in every block, and in enough of them.
     Identical,

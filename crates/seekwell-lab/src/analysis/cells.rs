@@ -1,0 +1,364 @@
+//! The comparisons of a cell.
+
+use super::comparison::{Comparison, Judge};
+use super::{CellAnalysis, Secondary, Side, better};
+use crate::conduct::{fingerprint, stopping};
+use crate::results::{CellEnd, Method, MetricInfo, Outcome, Results, Run, StopRule, Summary};
+use crate::stats::{self, Better, Paired, anytime_multiplier, paired, stored, t_quantile, t_tail2};
+use std::collections::BTreeMap;
+
+/// Runs of a cell by treatment (in its order) and block.
+pub(super) struct Table<'a> {
+    pub runs: Vec<Vec<Option<&'a Run>>>,
+}
+
+impl<'a> Table<'a> {
+    fn new(treatments: &[usize], runs: &[&'a Run]) -> Self {
+        let blocks = runs
+            .iter()
+            .map(|r| r.key.block as usize + 1)
+            .max()
+            .unwrap_or(0);
+        let mut table = vec![vec![None; blocks]; treatments.len()];
+        for run in runs {
+            if let Some(t) = treatments.iter().position(|t| *t == run.key.treatment) {
+                table[t][run.key.block as usize] = Some(*run);
+            }
+        }
+        Table { runs: table }
+    }
+    fn blocks(&self) -> usize {
+        self.runs.first().map_or(0, Vec::len)
+    }
+    fn column(&self, treatment: usize, metric: &str) -> Vec<Option<f64>> {
+        let all = self.runs[treatment].iter();
+        all.map(|r| r.and_then(|r| r.value(metric)).filter(|v| v.is_finite()))
+            .collect()
+    }
+    /// Every treatment gave the same in all blocks, to the last bit, and there are enough.
+    fn exact(&self) -> bool {
+        self.blocks() >= crate::conduct::EXACT_BLOCKS as usize
+            && self.runs.iter().all(|column| {
+                let print = |r: &Option<&Run>| r.map(fingerprint);
+                let first = column.first().and_then(print);
+                first.is_some() && column.iter().all(|r| print(r) == first)
+            })
+    }
+}
+
+/// All cells, not judged.
+pub(super) fn all(results: &Results) -> Vec<CellAnalysis> {
+    let mut runs: Vec<Vec<&Run>> = vec![Vec::new(); results.cells.len()];
+    for run in &results.runs {
+        if let Some(of) = runs.get_mut(run.key.cell) {
+            of.push(run);
+        }
+    }
+    let cells = results.cells.iter().enumerate();
+    cells.map(|(i, _)| one(results, i, &runs[i])).collect()
+}
+
+fn one(results: &Results, index: usize, runs: &[&Run]) -> CellAnalysis {
+    let cell = &results.cells[index];
+    let treatments = &cell.treatments;
+    let table = Table::new(treatments, runs);
+    let metric = &cell.primary;
+    let columns: Vec<_> = (0..treatments.len())
+        .map(|t| table.column(t, &metric.name))
+        .collect();
+    let reference = treatments
+        .iter()
+        .position(|t| *t == cell.reference)
+        .unwrap_or(0);
+    let summaries: Vec<&Summary> = results
+        .summaries
+        .iter()
+        .filter(|s| s.cell == index && s.metric.name == metric.name)
+        .collect();
+    let exact = results.about.paired && table.exact();
+    let make = Make {
+        treatments,
+        method: &results.about.method,
+        paired: results.about.paired,
+        exact,
+        ended: &cell.ended,
+        summaries: &summaries,
+    };
+    let (comparisons, pairs) = make.primary(&columns, reference, metric);
+    let secondary = make.secondary(&table, reference, metric);
+    let sides = treatments.iter().enumerate().map(|(t, treatment)| {
+        let summary = summaries.iter().find(|s| s.treatment == *treatment);
+        side(
+            *treatment,
+            &columns[t],
+            &table.runs[t],
+            &metric.name,
+            summary.copied(),
+        )
+    });
+    CellAnalysis {
+        name: cell.name.clone(),
+        device: cell.device.clone(),
+        workload: cell.workload.clone(),
+        machine: cell.machine.clone(),
+        metric: metric.clone(),
+        reference: cell.reference,
+        blocks: table.blocks(),
+        ended: cell.ended.clone(),
+        exact,
+        sides: sides.collect(),
+        comparisons,
+        pairs,
+        best: None,
+        winner: None,
+        not_beaten: Vec::new(),
+        level: false,
+        visible: None,
+        flags: Vec::new(),
+        secondary,
+        sentence: String::new(),
+    }
+}
+
+fn side(
+    treatment: usize,
+    values: &[Option<f64>],
+    runs: &[Option<&Run>],
+    metric: &str,
+    summary: Option<&Summary>,
+) -> Side {
+    let d = stats::describe(values);
+    let failed = |r: &&Option<&Run>| r.is_some_and(|r| matches!(r.outcome, Outcome::Failed(_)));
+    let counted = runs.iter().flatten().flat_map(|r| &r.values);
+    let counted = counted
+        .filter(|v| v.metric.name == metric && v.n > 0)
+        .map(|v| v.n);
+    Side {
+        treatment,
+        n: summary.map_or(d.n, |s| s.n.unwrap_or(1) as usize),
+        failed: runs.iter().filter(failed).count(),
+        mean: summary.map(|s| s.mean).or(d.mean).map(stored),
+        geometric_mean: d.geometric_mean.map(stored),
+        median: d.median.map(stored),
+        sd: summary.map_or(d.sd, |s| s.sd).map(stored),
+        se: summary.map_or(d.se, |s| s.se).map(stored),
+        interval95: d.low.zip(d.high).map(|(l, h)| (stored(l), stored(h))),
+        operations: counted.min(),
+        values: values.to_vec(),
+    }
+}
+
+/// Makes the comparisons of a cell.
+struct Make<'a> {
+    treatments: &'a [usize],
+    method: &'a Method,
+    paired: bool,
+    exact: bool,
+    ended: &'a CellEnd,
+    summaries: &'a [&'a Summary],
+}
+
+type Columns = [Vec<Option<f64>>];
+
+impl Make<'_> {
+    /// Which treatments kept the rule from stopping at the look before the last: their intervals
+    /// are narrow by luck. Those whose interval was narrow enough before are not.
+    fn bound(&self, columns: &Columns, reference: usize, better: Better) -> Vec<bool> {
+        let rule = stopping(self.method);
+        let by_rule = matches!(self.ended, CellEnd::Met(_))
+            && self.method.stop == StopRule::Width
+            && !self.exact;
+        let mut bound = vec![false; columns.len()];
+        if !by_rule {
+            return bound;
+        }
+        let others: Vec<usize> = (0..columns.len()).filter(|t| *t != reference).collect();
+        let slices: Vec<&[Option<f64>]> = others.iter().map(|t| &columns[*t][..]).collect();
+        let stopped = rule.walk(&slices, &columns[reference], better, None);
+        for (t, c) in others.iter().zip(&stopped.comparisons) {
+            bound[*t] = c.corrected;
+        }
+        bound
+    }
+
+    fn primary(
+        &self,
+        columns: &Columns,
+        reference: usize,
+        metric: &MetricInfo,
+    ) -> (Vec<Comparison>, Vec<Comparison>) {
+        let bound = self.bound(columns, reference, better(metric));
+        let compare = |a: usize, b: usize| {
+            // Of a pair without the reference either may have bound the stop.
+            let widened = bound[a] || bound[b];
+            self.compare(&columns[a], &columns[b], (a, b), metric, widened)
+        };
+        let k = columns.len();
+        let with = (0..k).filter(|t| *t != reference);
+        let comparisons = with.filter_map(|t| compare(t, reference)).collect();
+        let pairs = (0..k).flat_map(|a| (a + 1..k).map(move |b| (a, b)));
+        (
+            comparisons,
+            pairs.filter_map(|(a, b)| compare(a, b)).collect(),
+        )
+    }
+
+    fn secondary(
+        &self,
+        table: &Table<'_>,
+        reference: usize,
+        primary: &MetricInfo,
+    ) -> Vec<Secondary> {
+        let mut metrics: BTreeMap<&str, &MetricInfo> = BTreeMap::new();
+        let mut order: Vec<&str> = Vec::new();
+        for v in table
+            .runs
+            .iter()
+            .flatten()
+            .flatten()
+            .flat_map(|r| &r.values)
+        {
+            if v.metric.name != primary.name && metrics.insert(&v.metric.name, &v.metric).is_none()
+            {
+                order.push(&v.metric.name);
+            }
+        }
+        let of = |name: &&str| {
+            let metric = metrics[*name];
+            let columns: Vec<_> = (0..self.treatments.len())
+                .map(|t| table.column(t, name))
+                .collect();
+            let others = (0..columns.len()).filter(|t| *t != reference);
+            let compare = |t: usize| {
+                self.compare(
+                    &columns[t],
+                    &columns[reference],
+                    (t, reference),
+                    metric,
+                    false,
+                )
+            };
+            let comparisons: Vec<Comparison> = others.filter_map(compare).collect();
+            (comparisons.iter().any(|c| c.n > 0)).then(|| Secondary {
+                metric: metric.clone(),
+                comparisons,
+            })
+        };
+        order.iter().filter_map(of).collect()
+    }
+
+    fn compare(
+        &self,
+        x: &[Option<f64>],
+        y: &[Option<f64>],
+        (a, b): (usize, usize),
+        metric: &MetricInfo,
+        widened: bool,
+    ) -> Option<Comparison> {
+        let (one, other) = (self.treatments[a], self.treatments[b]);
+        let have = |v: &[Option<f64>]| v.iter().flatten().copied().collect::<Vec<f64>>();
+        if !self.paired {
+            let of = |t: usize| self.summaries.iter().find(|s| s.treatment == t);
+            return match (of(one), of(other)) {
+                (Some(s), Some(t)) => Some(Comparison::summaries(s, t)),
+                _ => Comparison::welch(one, other, &have(x), &have(y)),
+            };
+        }
+        let mut p = paired(x, y, better(metric), widened, metric.step);
+        if self.method.stop == StopRule::Decided && matches!(self.ended, CellEnd::Met(_)) {
+            watched(&mut p, self.method.alpha);
+        }
+        let both: Vec<(f64, f64)> = x.iter().zip(y).filter_map(|(x, y)| x.zip(*y)).collect();
+        let (s, t): (Vec<f64>, Vec<f64>) = both.into_iter().unzip();
+        let means = stats::mean(&t);
+        let means = (means > 0.0).then(|| stats::mean(&s) / means);
+        Some(Comparison::paired(
+            one, other, &p, widened, self.exact, means,
+        ))
+    }
+}
+
+/// An interval that was looked at after every block, and ended the cell when it had left 0, is as
+/// wide as one that may be looked at.
+fn watched(p: &mut Paired, alpha: f64) {
+    let (Some(se), Some(df)) = (p.se, p.df) else {
+        return;
+    };
+    let Some(multiplier) = anytime_multiplier(p.n, alpha) else {
+        (p.se, p.p, p.interval95, p.interval90, p.ratio95) = (None, None, None, None, None);
+        return;
+    };
+    let wide = se * (multiplier / t_quantile(0.975, df)).max(1.0);
+    let ends = |q: f64| {
+        let half = t_quantile(q, df) * wide + p.step_added;
+        (p.mean - half, p.mean + half)
+    };
+    p.se = Some(wide);
+    if wide > 0.0 {
+        p.p = Some(t_tail2(p.mean / wide, df));
+    }
+    (p.interval95, p.interval90) = (Some(ends(0.975)), Some(ends(0.95)));
+    p.ratio95 = p
+        .ratio
+        .and(p.interval95)
+        .map(|(l, h)| (libm::exp(l), libm::exp(h)));
+}
+
+/// Judges all comparisons of a cell, with the sizes of the three families.
+pub(super) fn judge(cell: &mut CellAnalysis, method: &Method, families: (usize, usize, usize)) {
+    let level: BTreeMap<usize, f64> = cell
+        .sides
+        .iter()
+        .map(|s| (s.treatment, s.mean.unwrap_or(0.0)))
+        .collect();
+    let each = |all: &mut Vec<Comparison>, metric: &MetricInfo, family: usize| {
+        let judge = Judge {
+            better: better(metric),
+            margin: method.margin,
+            alpha: method.alpha,
+            target: method.target,
+            fraction: method.fraction,
+            family,
+            metric,
+        };
+        for c in all {
+            let level = level.get(&c.other).copied().unwrap_or(0.0);
+            c.judge(&judge, level);
+        }
+    };
+    let metric = cell.metric.clone();
+    each(&mut cell.comparisons, &metric, families.0);
+    each(&mut cell.pairs, &metric, families.1);
+    for s in &mut cell.secondary {
+        let metric = s.metric.clone();
+        each(&mut s.comparisons, &metric, families.2);
+    }
+}
+
+/// Who is ahead of whom.
+pub(super) fn conclude(cell: &mut CellAnalysis, method: &Method, family: usize) {
+    let better = cell.better();
+    let value = |s: &Side| s.geometric_mean.or(s.mean).map(|m| m * better.sign());
+    let with = cell
+        .sides
+        .iter()
+        .filter_map(|s| value(s).map(|v| (s.treatment, v)));
+    // The first of equals, in the order they are printed in.
+    let best = with.reduce(|a, b| if b.1 > a.1 { b } else { a });
+    cell.best = best.map(|b| b.0);
+    let all: Vec<usize> = cell.sides.iter().map(|s| s.treatment).collect();
+    let beaten = |t: &usize| all.iter().any(|o| o != t && cell.beats(*o, *t));
+    cell.not_beaten = all.iter().copied().filter(|t| !beaten(t)).collect();
+    let ahead_of_all = |t: &usize| all.iter().all(|o| o == t || cell.beats(*t, *o));
+    cell.winner = all
+        .iter()
+        .copied()
+        .find(|t| all.len() > 1 && ahead_of_all(t));
+    cell.level = !cell.pairs.is_empty() && cell.pairs.iter().all(Comparison::level);
+    let alpha = method.alpha / family.max(1) as f64;
+    let seen = cell.comparisons.iter().filter_map(|c| {
+        let (sd, n) = (c.sd?, c.n as u32);
+        stats::detectable(sd, n, alpha, 0.8)
+    });
+    cell.visible = seen.reduce(f64::max).map(stored);
+}

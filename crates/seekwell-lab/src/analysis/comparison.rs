@@ -1,0 +1,308 @@
+//! Two treatments in a cell: effect, interval, tests, verdict.
+
+use crate::results::{MetricInfo, Summary};
+use crate::stats::{self, Better, Paired, Scale, Verdict, VerdictInput, stored};
+use serde::{Deserialize, Serialize};
+
+/// How two treatments were compared.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Test {
+    /// Paired t on log ratios within blocks.
+    #[default]
+    Paired,
+    /// Paired t on differences: a value was 0 or negative, and has no log.
+    PairedDifferences,
+    /// Welch's t on logs: blocks are not known.
+    Welch,
+    /// Welch's t on means and errors: runs are not known.
+    WelchSummary,
+}
+
+/// A treatment against another in one cell and metric.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Comparison {
+    /// Which treatment, by place in the results.
+    pub one: usize,
+    /// Against which.
+    pub other: usize,
+    /// By what test.
+    pub test: Test,
+    /// Blocks with both, or the runs of the smaller side where there are no blocks.
+    pub n: usize,
+    /// Runs that lost their partner.
+    pub dropped: usize,
+    /// Mean of the logs of one / other, or of the differences.
+    pub mean: f64,
+    /// Their standard deviation.
+    pub sd: Option<f64>,
+    /// Standard error, with the stopping rule's factor where it is due.
+    pub se: Option<f64>,
+    /// Degrees of freedom.
+    pub df: Option<f64>,
+    /// Half-width that a metric in whole steps adds.
+    pub step_added: f64,
+    /// The stopping rule widened the interval.
+    pub corrected: bool,
+    /// one / other.
+    pub ratio: Option<f64>,
+    /// Its 95 % interval.
+    pub ratio95: Option<(f64, f64)>,
+    /// 95 % interval of `mean`.
+    pub interval95: Option<(f64, f64)>,
+    /// Ratio of the arithmetic means over the same blocks.
+    pub ratio_of_means: Option<f64>,
+    /// Two-sided p.
+    pub p: Option<f64>,
+    /// p after Holm over the experiment.
+    pub p_adjusted: Option<f64>,
+    /// p after Holm within the cell.
+    pub p_cell: Option<f64>,
+    /// p of "the difference is as large as the margin".
+    pub p_margin: Option<f64>,
+    /// Verdict over the experiment.
+    pub verdict: Verdict,
+    /// Verdict within the cell.
+    pub verdict_cell: Verdict,
+    /// Blocks in which one is better.
+    pub ahead: usize,
+    /// Blocks in which they are equal.
+    pub equal: usize,
+    /// p of the signed rank test.
+    pub p_rank: Option<f64>,
+    /// Hodges-Lehmann: ratio of the typical run, or difference.
+    pub typical: Option<f64>,
+    /// Its 95 % interval.
+    pub typical95: Option<(f64, f64)>,
+    /// Mean and typical run disagree: a few runs decide.
+    pub tail_decides: bool,
+    /// Blocks that an interval of the wanted width needs, where this one is wider.
+    pub blocks_needed: Option<u32>,
+    /// Verdict in words, of `one`.
+    pub words: String,
+    #[serde(skip)]
+    pub(super) exact: bool,
+}
+
+impl Comparison {
+    /// How many times better `one` is, of the direction that is good; below 1: worse. `None` where
+    /// there is no ratio.
+    pub fn times_better(&self, better: Better) -> Option<f64> {
+        self.ratio
+            .map(|r| if better == Better::Higher { r } else { 1.0 / r })
+    }
+    /// Ends of its interval in the same direction, the lower first.
+    pub fn better95(&self, better: Better) -> Option<(f64, f64)> {
+        let (low, high) = self.ratio95?;
+        Some(match better {
+            Better::Higher => (low, high),
+            Better::Lower => (1.0 / high, 1.0 / low),
+        })
+    }
+    /// Is `one` shown to be better, over the experiment?
+    pub fn wins(&self, better: Better) -> bool {
+        self.verdict.claims() && self.mean * better.sign() > 0.0
+    }
+    /// Is it shown that they differ by less than the margin?
+    pub fn level(&self) -> bool {
+        use Verdict::{Identical, NoDifference, RealButSmall};
+        matches!(self.verdict, Identical | NoDifference | RealButSmall)
+    }
+
+    /// Of paired runs.
+    pub(super) fn paired(
+        one: usize,
+        other: usize,
+        p: &Paired,
+        corrected: bool,
+        exact: bool,
+        means: Option<f64>,
+    ) -> Self {
+        let log = p.scale == Scale::Log;
+        let scaled = |x: f64| stored(if log { libm::exp(x) } else { x });
+        let rank = (p.n >= 2).then(|| stats::signed_rank(&p.differences));
+        let typical = stats::hodges_lehmann(&p.differences);
+        Comparison {
+            test: if log {
+                Test::Paired
+            } else {
+                Test::PairedDifferences
+            },
+            n: p.n,
+            dropped: p.dropped,
+            mean: stored(p.mean),
+            sd: p.sd.map(stored),
+            se: p.se.map(stored),
+            df: p.df,
+            step_added: stored(p.step_added),
+            corrected,
+            ratio: p.ratio.map(stored),
+            ratio95: p.ratio95.map(both),
+            interval95: p.interval95.map(both),
+            ratio_of_means: means.map(stored),
+            p: p.p.map(stored),
+            ahead: p.ahead,
+            equal: p.equal,
+            p_rank: rank.map(|r| stored(r.p)),
+            typical: typical.map(|t| scaled(t.estimate)),
+            typical95: typical
+                .and_then(|t| t.interval95)
+                .map(|(l, h)| (scaled(l), scaled(h))),
+            exact,
+            ..Comparison::empty(one, other)
+        }
+    }
+
+    /// Of two samples whose blocks are not known.
+    pub(super) fn welch(one: usize, other: usize, x: &[f64], y: &[f64]) -> Option<Self> {
+        let w = stats::welch_log(x, y)?;
+        Some(Comparison {
+            test: Test::Welch,
+            n: x.len().min(y.len()),
+            mean: stored(w.mean),
+            se: w.se.map(stored),
+            // Equal numbers on both sides have no spread and no degrees of freedom.
+            df: w.df.or(w.se.map(|_| f64::INFINITY)).map(stored),
+            ratio: Some(stored(w.ratio)),
+            ratio95: w
+                .interval95
+                .map(|(l, h)| (stored(libm::exp(l)), stored(libm::exp(h)))),
+            interval95: w.interval95.map(both),
+            ratio_of_means: Some(stored(stats::mean(x) / stats::mean(y))),
+            p: w.p.map(stored),
+            ..Comparison::empty(one, other)
+        })
+    }
+
+    /// Of published means and errors.
+    pub(super) fn summaries(a: &Summary, b: &Summary) -> Self {
+        let plain = |s: &Summary| stats::Summary {
+            mean: s.mean,
+            se: s.se,
+            sd: s.sd,
+            n: s.n,
+        };
+        let (x, y) = (plain(a), plain(b));
+        let w = stats::welch_summary(&x, &y);
+        let relative = |s: &stats::Summary| s.error().map(|e| e / s.mean);
+        let errors = relative(&x).zip(relative(&y)).filter(|_| w.ratio.is_some());
+        Comparison {
+            test: Test::WelchSummary,
+            n: a.n.unwrap_or(1).min(b.n.unwrap_or(1)) as usize,
+            mean: w.ratio.map_or(w.difference, |r| stored(libm::log(r))),
+            se: errors
+                .map(|(x, y)| stored(libm::sqrt(x * x + y * y)))
+                .or(w.se),
+            df: w.df.or(w.se.map(|_| f64::INFINITY)).map(stored),
+            ratio: w.ratio.map(stored),
+            ratio95: w.ratio95.map(both),
+            interval95: match w.ratio95 {
+                Some((l, h)) => Some((stored(libm::log(l)), stored(libm::log(h)))),
+                None => w.interval95.map(both),
+            },
+            ratio_of_means: w.ratio.map(stored),
+            p: w.p.map(stored),
+            ..Comparison::empty(a.treatment, b.treatment)
+        }
+    }
+
+    fn empty(one: usize, other: usize) -> Self {
+        Comparison {
+            one,
+            other,
+            test: Test::Paired,
+            n: 0,
+            dropped: 0,
+            mean: 0.0,
+            sd: None,
+            se: None,
+            df: None,
+            step_added: 0.0,
+            corrected: false,
+            ratio: None,
+            ratio95: None,
+            interval95: None,
+            ratio_of_means: None,
+            p: None,
+            p_adjusted: None,
+            p_cell: None,
+            p_margin: None,
+            verdict: Verdict::CannotTell,
+            verdict_cell: Verdict::CannotTell,
+            ahead: 0,
+            equal: 0,
+            p_rank: None,
+            typical: None,
+            typical95: None,
+            tail_decides: false,
+            blocks_needed: None,
+            words: String::new(),
+            exact: false,
+        }
+    }
+
+    /// Half the margin's width on the scale of `mean`.
+    fn mu(&self, margin: f64, level: f64) -> f64 {
+        match self.ratio {
+            Some(_) => libm::log1p(margin),
+            None => margin * level.abs(),
+        }
+    }
+
+    /// Judges it, with the p of both families known. `level`: mean of the reference side, for
+    /// what has no ratio.
+    pub(super) fn judge(&mut self, of: &Judge<'_>, level: f64) {
+        let mu = self.mu(of.margin, level);
+        let input = |p_adjusted| VerdictInput {
+            mean: self.mean,
+            se: self.se,
+            df: self.df,
+            p_adjusted,
+            better: of.better,
+            extra: self.step_added,
+            runs_identical: self.exact,
+            margin: libm::expm1(mu),
+            alpha: of.alpha,
+        };
+        let judged = stats::verdict(&input(self.p_adjusted));
+        self.verdict_cell = stats::verdict(&input(self.p_cell)).verdict;
+        (self.verdict, self.p_margin) = (judged.verdict, judged.p_tost.map(stored));
+        let log_typical = match self.ratio {
+            Some(_) => self.typical.map(libm::log),
+            None => self.typical,
+        };
+        let apart = log_typical.is_some_and(|t| (self.mean - t).abs() > mu / 2.0);
+        let disagree = match (self.p, self.p_rank) {
+            (Some(t), Some(r)) => t.min(r) < 0.05 && t.max(r) > 0.2,
+            _ => false,
+        };
+        // Below six blocks no rank test can say 5 %.
+        self.tail_decides = self.n >= 6 && (apart || disagree);
+        if let (Some(sd), Some((low, high))) = (self.sd, self.interval95) {
+            let half = (high - low) / 2.0;
+            if half > of.target.max(of.fraction * self.mean.abs()) && self.ratio.is_some() {
+                self.blocks_needed = Some(stats::blocks_for_width(sd, of.target, 6, BLOCKS_MOST));
+            }
+        }
+        self.words = super::words::of(self, of);
+    }
+}
+
+/// More blocks than that are "many".
+pub(super) const BLOCKS_MOST: u32 = 10_000;
+
+/// What is judged by.
+pub(super) struct Judge<'a> {
+    pub better: Better,
+    pub margin: f64,
+    pub alpha: f64,
+    pub target: f64,
+    pub fraction: f64,
+    /// Comparisons of the experiment's family.
+    pub family: usize,
+    pub metric: &'a MetricInfo,
+}
+
+fn both((low, high): (f64, f64)) -> (f64, f64) {
+    (stored(low), stored(high))
+}

@@ -1,0 +1,226 @@
+//! Signs of noise beside a cell's verdicts. Nothing is dropped for them.
+
+use super::CellAnalysis;
+use crate::results::{Results, Run};
+use crate::stats::{self, Followed};
+use serde::{Deserialize, Serialize};
+use statrs::distribution::{Binomial, DiscreteCDF};
+
+/// A sign of noise.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "flag", rename_all = "snake_case")]
+pub enum Flag {
+    /// Runs scatter by more than 5 %.
+    Spread {
+        /// Whose.
+        treatment: usize,
+        /// SD over mean.
+        cv: f64,
+    },
+    /// Runs far from the others.
+    Outlier {
+        /// Whose.
+        treatment: usize,
+        /// In which blocks.
+        blocks: Vec<usize>,
+    },
+    /// Runs fall into two groups.
+    TwoModes {
+        /// Whose.
+        treatment: usize,
+        /// Distance of the groups, relative.
+        gap: f64,
+        /// Share of the smaller.
+        share: f64,
+    },
+    /// Figures move over the blocks.
+    Trend {
+        /// Relative, per block.
+        slope: f64,
+        /// Of Mann and Kendall.
+        p: f64,
+    },
+    /// A run depends on the one before it.
+    CarryOver {
+        /// Of the F test.
+        p: f64,
+    },
+    /// A few runs decide: mean and typical run disagree.
+    TailDecides {
+        /// Whose comparison with the reference.
+        treatment: usize,
+    },
+    /// The ratio of the arithmetic means is another.
+    MeansDiffer {
+        /// Whose comparison with the reference.
+        treatment: usize,
+        /// That ratio.
+        ratio: f64,
+    },
+    /// The metric comes in steps coarser than its spread.
+    Step {
+        /// Whose comparison with the reference.
+        treatment: usize,
+        /// Half-width added.
+        added: f64,
+    },
+    /// Fewer operations than a value needs.
+    FewOperations {
+        /// Whose.
+        treatment: usize,
+        /// In a run.
+        n: u64,
+    },
+    /// It fails more often than the reference, or in more than a tenth of the blocks.
+    Fails {
+        /// Who.
+        treatment: usize,
+        /// Failed runs.
+        failed: usize,
+        /// Of so many.
+        of: usize,
+    },
+}
+
+/// Spread that is flagged.
+const CV: f64 = 0.05;
+/// Operations behind a mean or a rate, at least: the mean of ten is known to a third.
+pub const FEWEST: u64 = 10;
+
+/// Finds those of a judged cell.
+pub(super) fn find(cell: &mut CellAnalysis, results: &Results) {
+    let margin = results.about.method.margin;
+    let mut flags = Vec::new();
+    let columns: Vec<Vec<Option<f64>>> = cell.sides.iter().map(|s| s.values.clone()).collect();
+    let outliers = stats::outliers(&columns, margin);
+    for (side, blocks) in cell.sides.iter().zip(outliers.flagged) {
+        let treatment = side.treatment;
+        if let (Some(sd), Some(mean)) = (side.sd, side.mean)
+            && mean > 0.0
+            && sd / mean > CV
+        {
+            let cv = stats::stored(sd / mean);
+            flags.push(Flag::Spread { treatment, cv });
+        }
+        if !blocks.is_empty() {
+            flags.push(Flag::Outlier { treatment, blocks });
+        }
+        let have: Vec<f64> = side.values.iter().flatten().copied().collect();
+        let modes = stats::two_modes(&have, margin);
+        if let (true, Some(gap), Some(share)) = (modes.flagged, modes.gap, modes.share) {
+            let gap = stats::stored(libm::expm1(gap));
+            flags.push(Flag::TwoModes {
+                treatment,
+                gap,
+                share,
+            });
+        }
+        if let Some(n) = side.operations.filter(|n| *n < FEWEST) {
+            flags.push(Flag::FewOperations { treatment, n });
+        }
+    }
+    for c in &cell.comparisons {
+        let treatment = c.one;
+        if c.tail_decides {
+            flags.push(Flag::TailDecides { treatment });
+        }
+        let apart = c
+            .ratio
+            .zip(c.ratio_of_means)
+            .map(|(g, a)| libm::log(a / g).abs());
+        if let (Some(apart), Some(ratio)) = (apart, c.ratio_of_means)
+            && apart > libm::log1p(margin) / 2.0
+        {
+            flags.push(Flag::MeansDiffer { treatment, ratio });
+        }
+        if c.step_added > 0.0 {
+            let added = c.step_added;
+            flags.push(Flag::Step { treatment, added });
+        }
+    }
+    failures(cell, results, &mut flags);
+    // A block of a simulation is a seed, and its runs follow on no other: nothing drifts there, and
+    // nothing is carried over, unless the drive is.
+    let index = results.cells.iter().position(|c| c.name == cell.name);
+    let simulated = index.is_some_and(|i| results.cells[i].substrate == "sim");
+    if results.about.paired && (!simulated || results.about.method.carried) {
+        in_time(cell, results, index.unwrap_or(0), &mut flags);
+    }
+    cell.flags = flags;
+}
+
+fn failures(cell: &CellAnalysis, results: &Results, flags: &mut Vec<Flag>) {
+    let index = results.cells.iter().position(|c| c.name == cell.name);
+    let failed = |treatment: usize, block: usize| {
+        let of = |r: &&Run| {
+            Some(r.key.cell) == index
+                && r.key.treatment == treatment
+                && r.key.block as usize == block
+        };
+        let run = results.runs.iter().find(of);
+        run.is_some_and(|r| matches!(r.outcome, crate::results::Outcome::Failed(_)))
+    };
+    for side in cell.sides.iter().filter(|s| s.failed > 0) {
+        let (mut own, mut its) = (0_u64, 0_u64);
+        for block in 0..cell.blocks {
+            match (failed(side.treatment, block), failed(cell.reference, block)) {
+                (true, false) => own += 1,
+                (false, true) => its += 1,
+                _ => {}
+            }
+        }
+        let often = side.failed * 10 > cell.blocks;
+        // P(as many or more of the discordant blocks), each a fair coin.
+        let more = side.treatment != cell.reference && own > 0 && {
+            let coin = Binomial::new(0.5, own + its);
+            coin.is_ok_and(|b| b.sf(own - 1) < 0.05)
+        };
+        if often || more {
+            flags.push(Flag::Fails {
+                treatment: side.treatment,
+                failed: side.failed,
+                of: cell.blocks,
+            });
+        }
+    }
+}
+
+fn in_time(cell: &CellAnalysis, results: &Results, index: usize, flags: &mut Vec<Flag>) {
+    let whole = (0..cell.blocks).filter_map(|b| {
+        let logs = cell
+            .sides
+            .iter()
+            .map(|s| s.values.get(b).copied().flatten());
+        let logs: Option<Vec<f64>> = logs
+            .map(|v| v.filter(|v| *v > 0.0).map(libm::log))
+            .collect();
+        logs.map(|l| libm::exp(stats::mean(&l)))
+    });
+    let means: Vec<f64> = whole.collect();
+    if let Some(t) = stats::trend(&means).filter(|t| t.flagged) {
+        let (slope, p) = (stats::stored(libm::expm1(t.slope)), stats::stored(t.p));
+        flags.push(Flag::Trend { slope, p });
+    }
+    let mut runs: Vec<&Run> = results
+        .runs
+        .iter()
+        .filter(|r| r.key.cell == index)
+        .collect();
+    runs.sort_by_key(|r| (r.key.block, r.place));
+    let place = |t: usize| cell.sides.iter().position(|s| s.treatment == t);
+    let followed = runs.windows(2).filter_map(|w| {
+        let value = w[1].value(&cell.metric.name).filter(|v| *v > 0.0)?;
+        Some(Followed {
+            block: w[1].key.block as usize,
+            treatment: place(w[1].key.treatment)?,
+            before: place(w[0].key.treatment)?,
+            log: libm::log(value),
+        })
+    });
+    let followed: Vec<Followed> = followed.collect();
+    if let Some(c) = stats::carry_over(&followed).filter(|c| c.flagged) {
+        flags.push(Flag::CarryOver {
+            p: stats::stored(c.p),
+        });
+    }
+}

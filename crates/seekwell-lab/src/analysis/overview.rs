@@ -1,0 +1,329 @@
+//! Several cells together: a score for each treatment on a device, who is not beaten, what to do;
+//! and a cell in a sentence.
+
+use super::words::{percent, size};
+use super::{CellAnalysis, Comparison};
+use crate::results::Results;
+use crate::stats::{self, Against, Combined, Part, combine, stored};
+use serde::{Deserialize, Serialize};
+
+/// Cells of one device and machine with the same treatments and reference.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Group {
+    /// Device.
+    pub device: String,
+    /// Machine.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub machine: String,
+    /// Its cells, by place.
+    pub cells: Vec<usize>,
+    /// The reference, by place.
+    pub reference: usize,
+    /// Each treatment against the reference over all cells, the simplest first.
+    pub scores: Vec<Score>,
+    /// Those that no other is shown to beat.
+    pub not_beaten: Vec<usize>,
+    /// "change", "keep" or "cannot_tell".
+    pub decision: String,
+    /// What to set.
+    pub pick: Option<usize>,
+    /// Highest score.
+    pub best: Option<usize>,
+    /// Cells that take no part, with the reason.
+    pub left_out: Vec<(usize, String)>,
+}
+
+/// A treatment over several workloads.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Score {
+    /// Which, by place.
+    pub treatment: usize,
+    /// Times better than the reference: weighted geometric mean of the cells.
+    pub times: f64,
+    /// Its 95 % interval.
+    pub times95: Option<(f64, f64)>,
+    /// Two-sided p.
+    pub p: Option<f64>,
+    /// Workloads on which it is shown to be ahead of the reference.
+    pub won: usize,
+    /// And behind it.
+    pub lost: usize,
+    /// Most it may cost on one workload, against the best there: times.
+    pub regret: f64,
+    /// On which, by place of the cell.
+    pub regret_on: Option<usize>,
+}
+
+/// What is simplest comes first: kernel names in the order in which they would be preferred among
+/// equals.
+const SIMPLE: [&str; 6] = ["none", "noop", "deadline", "mq-deadline", "kyber", "bfq"];
+
+fn simplicity(results: &Results, treatment: usize) -> (usize, usize) {
+    let name = results
+        .treatments
+        .get(treatment)
+        .map_or("", |t| &t.scheduler);
+    let rank = SIMPLE.iter().position(|s| *s == name);
+    // Others stand between kyber and bfq.
+    let rank = rank.map_or(9, |r| if r == SIMPLE.len() - 1 { 10 } else { r });
+    (rank, treatment)
+}
+
+fn part(c: &Comparison, sign: f64) -> Part {
+    Part {
+        mean: sign * c.mean,
+        se: c.se,
+        df: c.df,
+    }
+}
+
+/// Groups of the cells.
+pub(super) fn groups(cells: &[CellAnalysis], results: &Results) -> Vec<Group> {
+    let mut groups: Vec<Group> = Vec::new();
+    let mut sides: Vec<Vec<usize>> = Vec::new();
+    for (i, cell) in cells.iter().enumerate() {
+        let own: Vec<usize> = cell.sides.iter().map(|s| s.treatment).collect();
+        let same = |g: &(&mut Group, &Vec<usize>)| {
+            g.0.device == cell.device
+                && g.0.machine == cell.machine
+                && g.0.reference == cell.reference
+                && *g.1 == own
+        };
+        match groups.iter_mut().zip(&sides).find(same) {
+            Some((group, _)) => group.cells.push(i),
+            None => {
+                groups.push(Group {
+                    device: cell.device.clone(),
+                    machine: cell.machine.clone(),
+                    cells: vec![i],
+                    reference: cell.reference,
+                    scores: Vec::new(),
+                    not_beaten: Vec::new(),
+                    decision: String::new(),
+                    pick: None,
+                    best: None,
+                    left_out: Vec::new(),
+                });
+                sides.push(own);
+            }
+        }
+    }
+    for (group, sides) in groups.iter_mut().zip(&sides) {
+        scored(group, sides, cells, results);
+    }
+    groups
+}
+
+fn scored(group: &mut Group, sides: &[usize], cells: &[CellAnalysis], results: &Results) {
+    let usable = |i: &usize| {
+        let cell = &cells[*i];
+        let ratios = cell.pairs.iter().all(|p| p.ratio.is_some() && p.n > 0);
+        ratios && cell.pairs.len() == sides.len() * (sides.len() - 1) / 2
+    };
+    let (used, out): (Vec<usize>, Vec<usize>) = group.cells.iter().partition(|i| usable(i));
+    let why = "a value is missing, 0 or negative: there is no ratio";
+    group.left_out = out.into_iter().map(|i| (i, why.to_owned())).collect();
+    if used.is_empty() || sides.len() < 2 {
+        return;
+    }
+    let mut order = sides.to_vec();
+    order.sort_by_key(|t| simplicity(results, *t));
+    let weights = vec![1.0; used.len()];
+    // Score of one against another, + where it is better.
+    let between = |one: usize, other: usize| -> Option<Combined> {
+        let parts = used.iter().map(|i| {
+            let cell = &cells[*i];
+            let (pair, turned) = cell.pair(one, other)?;
+            let turn = if turned { -1.0 } else { 1.0 };
+            Some(part(pair, turn * cell.better().sign()))
+        });
+        combine(&parts.collect::<Option<Vec<_>>>()?, &weights)
+    };
+    let own = |t: usize| {
+        (t != group.reference)
+            .then(|| between(t, group.reference))
+            .flatten()
+    };
+    let combined: Vec<Option<Combined>> = order.iter().map(|t| own(*t)).collect();
+    let mean = |c: &Option<Combined>| c.map_or(0.0, |c| c.mean);
+    let scores: Vec<f64> = combined.iter().map(mean).collect();
+    let upper: Vec<Option<f64>> = combined.iter().map(|c| c.and_then(|c| c.upper95)).collect();
+    let pairs = (0..order.len()).flat_map(|a| (a + 1..order.len()).map(move |b| (a, b)));
+    let pairs = pairs.filter_map(|(one, other)| {
+        let c = between(order[one], order[other])?;
+        Some(Against {
+            one,
+            other,
+            mean: c.mean,
+            p: c.p,
+        })
+    });
+    let pairs: Vec<Against> = pairs.collect();
+    let incumbent = order
+        .iter()
+        .position(|t| *t == group.reference)
+        .unwrap_or(0);
+    let margin = results.about.method.margin;
+    let compared = cells
+        .iter()
+        .all(|c| c.blocks > 1 || c.pairs.iter().all(|p| p.se.is_some()));
+    if let Some(r) =
+        stats::recommend(&scores, &upper, incumbent, &pairs, margin).filter(|_| compared)
+    {
+        group.not_beaten = r.retained.iter().map(|i| order[*i]).collect();
+        group.decision = r.decision.word().to_owned();
+        (group.pick, group.best) = (Some(order[r.pick]), Some(order[r.best]));
+    }
+    group.scores = order
+        .iter()
+        .zip(&combined)
+        .map(|(t, c)| score(*t, c.as_ref(), &used, cells))
+        .collect();
+}
+
+fn score(treatment: usize, c: Option<&Combined>, used: &[usize], cells: &[CellAnalysis]) -> Score {
+    let count = |ahead: bool| {
+        let shown = |i: &&usize| {
+            let cell = &cells[**i];
+            match ahead {
+                true => cell.beats(treatment, cell.reference),
+                false => cell.beats(cell.reference, treatment),
+            }
+        };
+        used.iter().filter(shown).count()
+    };
+    let regret = used.iter().filter_map(|i| {
+        let best = cells[*i].best.filter(|b| *b != treatment)?;
+        Some((cells[*i].times(best, treatment)?.0, *i))
+    });
+    let worst = regret.reduce(|a, b| if b.0 > a.0 { b } else { a });
+    let times = |x: f64| stored(libm::exp(x));
+    Score {
+        treatment,
+        times: c.map_or(1.0, |c| times(c.mean)),
+        times95: c
+            .and_then(|c| c.interval95)
+            .map(|(l, h)| (times(l), times(h))),
+        p: c.and_then(|c| c.p).map(stored),
+        won: count(true),
+        lost: count(false),
+        regret: worst.map_or(1.0, |w| stored(w.0.max(1.0))),
+        regret_on: worst.map(|w| w.1),
+    }
+}
+
+/// "a", "a and b", "a, b and c".
+fn list(names: &[&str]) -> String {
+    match names {
+        [one] => (*one).to_owned(),
+        [init @ .., last] => format!("{} and {last}", init.join(", ")),
+        [] => String::new(),
+    }
+}
+
+/// "8 % behind (6 to 10 %)", of `other` behind `best`.
+fn behind(cell: &CellAnalysis, best: usize, other: usize) -> String {
+    let Some((times, ends)) = cell.times(best, other) else {
+        return "behind".to_owned();
+    };
+    let span = match ends.filter(|(l, h)| h / l > 1.000_5) {
+        Some((low, high)) if times < 1.95 => {
+            let low = percent(low - 1.0);
+            format!(
+                " ({} to {})",
+                low.trim_end_matches(" %"),
+                percent(high - 1.0)
+            )
+        }
+        Some((low, high)) if high < 9.95 => format!(" ({low:.1} to {high:.1})"),
+        Some((low, high)) => format!(" ({low:.0} to {high:.0})"),
+        None => String::new(),
+    };
+    format!("{} behind{span}", size(times))
+}
+
+/// Who is ahead, who is next and how far, in a sentence without a full stop.
+pub(super) fn sentence(cell: &CellAnalysis, names: &[String]) -> String {
+    let name = |t: usize| names.get(t).map_or("?", String::as_str);
+    let with = cell.sides.iter().filter(|s| s.n > 0).count();
+    let (Some(best), true) = (cell.best, with > 1) else {
+        return match with {
+            0 => "no run gave a value".to_owned(),
+            _ => "nothing to compare".to_owned(),
+        };
+    };
+    if cell.pairs.iter().all(|p| p.n < 2 && p.se.is_none()) {
+        return "one run each: not compared".to_owned();
+    }
+    let exact = if cell.exact {
+        " (exact: uses no randomness)"
+    } else {
+        ""
+    };
+    if cell.pairs.iter().all(|p| p.equal == p.n && p.n > 0) {
+        return match cell.exact {
+            true => format!("identical{exact}"),
+            false => format!("identical in {0} of {0} so far", cell.blocks),
+        };
+    }
+    let widest = |pairs: &[&Comparison]| {
+        let half = pairs.iter().filter_map(|p| super::half_width(p));
+        half.reduce(f64::max)
+    };
+    if cell.level {
+        let all: Vec<&Comparison> = cell.pairs.iter().collect();
+        let most = all
+            .iter()
+            .filter_map(|p| p.interval95)
+            .map(|(l, h)| l.abs().max(h.abs()));
+        let most = most.reduce(f64::max).map_or(0.0, libm::expm1);
+        return format!(
+            "no difference: all within {}{exact}",
+            percent(most.max(0.001))
+        );
+    }
+    let others = || {
+        cell.sides
+            .iter()
+            .map(|s| s.treatment)
+            .filter(|t| *t != best)
+    };
+    let beaten: Vec<usize> = others().filter(|t| cell.beats(best, *t)).collect();
+    let level = |t: &usize| cell.pair(best, *t).is_some_and(|(p, _)| p.level());
+    let level: Vec<usize> = others().filter(level).collect();
+    let open: Vec<usize> = others()
+        .filter(|t| !beaten.contains(t) && !level.contains(t))
+        .collect();
+    if beaten.is_empty() {
+        let pairs: Vec<&Comparison> = open
+            .iter()
+            .filter_map(|t| cell.pair(best, *t))
+            .map(|p| p.0)
+            .collect();
+        let wide = widest(&pairs).map_or(String::new(), |h| {
+            format!(": +-{} after {} blocks", percent(h), cell.blocks)
+        });
+        let needs = pairs.iter().filter_map(|p| p.blocks_needed).max();
+        let needs =
+            needs.filter(|n| *n as usize > cell.blocks && *n < super::comparison::BLOCKS_MOST);
+        let needs = needs.map_or(String::new(), |n| format!("; about {n} would tell"));
+        return format!("not decided, {} leads{wide}{needs}", name(best));
+    }
+    let mut leaders: Vec<&str> = vec![name(best)];
+    leaders.extend(level.iter().map(|t| name(*t)));
+    let next = beaten.iter().copied().reduce(|a, b| {
+        let times = |t| cell.times(best, t).map_or(f64::INFINITY, |x| x.0);
+        if times(b) < times(a) { b } else { a }
+    });
+    let next = next.map_or(String::new(), |n| {
+        format!(", {} {}", name(n), behind(cell, best, n))
+    });
+    let rest = match open.len() {
+        0 => String::new(),
+        _ => {
+            let names: Vec<&str> = open.iter().map(|t| name(*t)).collect();
+            format!("; {} not decided", list(&names))
+        }
+    };
+    format!("{} ahead{next}{rest}{exact}", list(&leaders))
+}

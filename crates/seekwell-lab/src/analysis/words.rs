@@ -1,0 +1,182 @@
+//! Verdicts in words. They claim what the class of the verdict carries and nothing more.
+//!
+//! "Ahead" and "behind" are times: a is 25 % ahead of b where b is 25 % behind a. From 1.95 on
+//! they are given as a factor.
+
+use super::comparison::{BLOCKS_MOST, Comparison, Judge};
+use crate::stats::{Better, Verdict};
+
+/// "12", "3.4", "0.6": two digits, and of little the first.
+fn digits(x: f64) -> String {
+    let text = match x.abs() {
+        x if x < 0.095 => format!("{x:.2}"),
+        x if x < 9.95 => format!("{x:.1}"),
+        x => format!("{x:.0}"),
+    };
+    match text.contains('.') {
+        true => text.trim_end_matches('0').trim_end_matches('.').to_owned(),
+        false => text,
+    }
+}
+
+/// A relative difference: "12 %", "0.6 %".
+pub fn percent(x: f64) -> String {
+    format!("{} %", digits(100.0 * x))
+}
+
+/// From which factor on sizes are told as such.
+const FACTOR: f64 = 1.95;
+
+/// "12 %", "2.2 times", of times from 1 up.
+pub fn size(times: f64) -> String {
+    match times {
+        t if !t.is_finite() => "beyond comparison".to_owned(),
+        t if t < FACTOR => percent(t - 1.0),
+        t if t < 9.95 => format!("{t:.1} times"),
+        t => format!("{t:.0} times"),
+    }
+}
+
+/// "9 to 15 %", "2.0 to 2.5", of the same two.
+fn span(low: f64, high: f64, as_factor: bool) -> String {
+    let factor = |t: f64| {
+        if t < 9.95 {
+            format!("{t:.1}")
+        } else {
+            format!("{t:.0}")
+        }
+    };
+    match as_factor {
+        true => format!("{} to {}", factor(low), factor(high)),
+        false => format!("{} to {}", digits(100.0 * (low - 1.0)), percent(high - 1.0)),
+    }
+}
+
+/// "12 % ahead (9 to 15 %)", for a claim; `one` of the comparison is the subject.
+pub fn effect(c: &Comparison, better: Better, interval: bool) -> String {
+    let Some(times) = c.times_better(better) else {
+        let word = if c.mean * better.sign() > 0.0 {
+            "ahead"
+        } else {
+            "behind"
+        };
+        return format!("{} {word}", digits(c.mean.abs()));
+    };
+    let ahead = times >= 1.0;
+    let turned = |t: f64| if ahead { t } else { 1.0 / t };
+    let word = if ahead { "ahead" } else { "behind" };
+    let times = turned(times);
+    let text = format!("{} {word}", size(times));
+    let ends = c.better95(better).map(|(l, h)| (turned(l), turned(h)));
+    let ends = ends.map(|(a, b)| (a.min(b), a.max(b)));
+    match ends.filter(|e| interval && e.1 / e.0 > 1.000_5) {
+        Some((low, high)) => format!("{text} ({})", span(low, high, times >= FACTOR)),
+        None => text,
+    }
+}
+
+/// Half the width of the interval, relative.
+pub fn half_width(c: &Comparison) -> Option<f64> {
+    let (low, high) = c.interval95?;
+    let half = (high - low) / 2.0;
+    Some(if c.ratio.is_some() {
+        libm::expm1(half)
+    } else {
+        half
+    })
+}
+
+fn cannot_tell(c: &Comparison, of: &Judge<'_>) -> String {
+    if c.n < 2 {
+        return "one run each: not compared".to_owned();
+    }
+    let Some(half) = half_width(c) else {
+        return "cannot tell: no spread is known".to_owned();
+    };
+    if c.ratio.is_none() {
+        let unit = &of.metric.unit;
+        return format!(
+            "cannot tell yet: +-{} {unit} after {} blocks",
+            digits(half),
+            c.n
+        );
+    }
+    let after = match c.sd {
+        Some(_) => format!("{} blocks", c.n),
+        None => format!("{} runs", c.n),
+    };
+    let need = match c.blocks_needed {
+        Some(n) if n >= BLOCKS_MOST => format!("; +-{} needs thousands", percent(of.target)),
+        Some(n) if n as usize > c.n => {
+            format!("; +-{} needs about {}", percent(of.target), round(n))
+        }
+        _ => String::new(),
+    };
+    format!("cannot tell yet: +-{} after {after}{need}", percent(half))
+}
+
+/// A number of blocks, which is an estimate: two digits.
+fn round(n: u32) -> u32 {
+    match n {
+        0..100 => n,
+        100..1_000 => (n + 5) / 10 * 10,
+        _ => (n + 50) / 100 * 100,
+    }
+}
+
+pub(super) fn of(c: &Comparison, judge: &Judge<'_>) -> String {
+    let better = judge.better;
+    match c.verdict {
+        Verdict::Identical if c.exact => "identical (exact: uses no randomness)".to_owned(),
+        Verdict::Identical => format!("identical in {0} of {0}", c.n),
+        Verdict::IdenticalSoFar => format!("identical in {0} of {0} so far", c.n),
+        Verdict::RealButSmall => {
+            format!("{}: real, too small to matter", effect(c, better, false))
+        }
+        Verdict::Better | Verdict::Worse | Verdict::BetterMaybeSmall | Verdict::WorseMaybeSmall => {
+            let exact = if c.exact {
+                " (exact: uses no randomness)"
+            } else {
+                ""
+            };
+            format!("{}{exact}", effect(c, better, true))
+        }
+        Verdict::NoDifference => format!("no difference within {}", percent(judge.margin)),
+        Verdict::Hint => format!("a hint; not enough for {} comparisons", judge.family),
+        Verdict::CannotTell => cannot_tell(c, judge),
+    }
+}
+
+/// What was never seen in so many runs may still happen that often.
+pub fn may_still_happen(n: usize) -> String {
+    format!(
+        "what was never seen in {n} runs may still happen in up to {} of them",
+        percent((3.0 / n.max(1) as f64).min(1.0))
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_have_two_digits_and_are_factors_from_twice_on() {
+        let all = [1.0004, 1.006, 1.0345, 1.12, 1.93, 1.96, 12.3, f64::INFINITY].map(size);
+        assert_eq!(
+            all,
+            [
+                "0.04 %",
+                "0.6 %",
+                "3.5 %",
+                "12 %",
+                "93 %",
+                "2.0 times",
+                "12 times",
+                "beyond comparison"
+            ]
+        );
+        assert_eq!(span(1.09, 1.15, false), "9 to 15 %");
+        assert_eq!(span(1.004, 1.056, false), "0.4 to 5.6 %");
+        assert_eq!(span(1.9, 2.52, true), "1.9 to 2.5");
+    }
+}

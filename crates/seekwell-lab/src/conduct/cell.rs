@@ -1,0 +1,237 @@
+//! A cell under way: what its runs gave so far, and whether it goes on.
+//!
+//! A look is a function of the runs of whole blocks only, so that the runs made are the same for
+//! any number of threads and however often the experiment is interrupted.
+
+use super::measured::fingerprint;
+use crate::results::{CellEnd, Method, MetricInfo, Outcome, Run, StopRule};
+use crate::stats::{self, Better, Stopping, anytime_multiplier};
+
+/// Blocks that say a cell uses no randomness, if every run repeats to the last bit.
+pub const EXACT_BLOCKS: u32 = 3;
+
+/// What is kept of a run.
+#[derive(Clone, Debug, PartialEq)]
+struct Slim {
+    /// Its primary value; `None`: it failed, or has none.
+    value: Option<f64>,
+    failed: bool,
+    print: u64,
+}
+
+/// A cell.
+#[derive(Debug)]
+pub(super) struct State {
+    /// Primary metric; until the first block is whole perhaps not known.
+    pub primary: MetricInfo,
+    /// Index of the reference among the cell's treatments.
+    reference: usize,
+    /// By treatment of the cell and block.
+    runs: Vec<Vec<Option<Slim>>>,
+    /// Runs, with their treatments, until the primary metric is known.
+    pending: Vec<(usize, Run)>,
+    settled: bool,
+    /// Looks after so many blocks have let the cell go on.
+    looked: u32,
+    /// How it ended.
+    pub ended: CellEnd,
+}
+
+/// What a look decides.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Next {
+    /// Blocks up to this one (exclusive) are to be made.
+    Upto(u32),
+    /// It has ended.
+    Ended,
+}
+
+impl State {
+    pub fn new(primary: MetricInfo, treatments: usize, reference: usize) -> Self {
+        State {
+            primary,
+            reference,
+            runs: vec![Vec::new(); treatments],
+            pending: Vec::new(),
+            settled: false,
+            looked: 0,
+            ended: CellEnd::Open,
+        }
+    }
+
+    /// Takes a run of the treatment at this place among the cell's.
+    pub fn take(&mut self, treatment: usize, run: &Run) {
+        let block = run.key.block as usize;
+        let column = &mut self.runs[treatment];
+        if column.len() <= block {
+            column.resize(block + 1, None);
+        }
+        column[block] = Some(Slim {
+            value: run.value(&self.primary.name),
+            failed: matches!(run.outcome, Outcome::Failed(_)),
+            print: fingerprint(run),
+        });
+        if !self.settled {
+            self.pending.push((treatment, run.clone()));
+            self.settle();
+        }
+    }
+
+    /// Is there a run of it already?
+    pub fn has(&self, treatment: usize, block: u32) -> bool {
+        let column = self.runs.get(treatment);
+        column
+            .and_then(|c| c.get(block as usize))
+            .is_some_and(Option::is_some)
+    }
+
+    /// Blocks from the first on that are whole.
+    pub fn whole(&self) -> u32 {
+        let whole = |b: u32| (0..self.runs.len()).all(|t| self.has(t, b));
+        (0..).find(|b| !whole(*b)).unwrap_or(0)
+    }
+
+    /// Once the first block is whole: its first run that counts tells the primary metric, where
+    /// none was asked for.
+    fn settle(&mut self) {
+        if self.whole() == 0 {
+            return;
+        }
+        self.settled = true;
+        let mut pending = std::mem::take(&mut self.pending);
+        pending.sort_by_key(|(treatment, run)| (run.key.block, *treatment));
+        let asked = self.primary.name.clone();
+        let mut first = pending
+            .iter()
+            .map(|p| &p.1)
+            .filter(|r| r.key.block == 0 && !matches!(r.outcome, Outcome::Failed(_)));
+        let found = first.find_map(|r| match asked.as_str() {
+            "" => r.values.first(),
+            name => r.values.iter().find(|v| v.metric.name == name),
+        });
+        if let Some(found) = found {
+            let step = self.primary.step.or(found.metric.step);
+            self.primary = MetricInfo {
+                step,
+                ..found.metric.clone()
+            };
+        }
+        for (treatment, run) in &pending {
+            let slim = self.runs[*treatment].get_mut(run.key.block as usize);
+            if let Some(Some(slim)) = slim {
+                slim.value = run.value(&self.primary.name);
+            }
+        }
+    }
+
+    /// Every run of the first `n` blocks repeats to the last bit, and all gave something.
+    fn exact(&self, n: u32) -> bool {
+        self.runs.iter().all(|column| {
+            let first = column.first().and_then(Option::as_ref);
+            first.is_some_and(|f| !f.failed)
+                && column.iter().take(n as usize).all(|r| r.as_ref() == first)
+        })
+    }
+
+    /// Values of a treatment in the first `n` blocks.
+    fn column(&self, treatment: usize, n: u32) -> Vec<Option<f64>> {
+        let all = self.runs[treatment].iter().take(n as usize);
+        all.map(|r| r.as_ref().and_then(|r| r.value)).collect()
+    }
+
+    /// Log ratios to the reference in the first `n` blocks, by treatment.
+    fn differences(&self, n: u32) -> Vec<Vec<f64>> {
+        let reference = self.column(self.reference, n);
+        let better = match self.primary.higher_is_better {
+            true => Better::Higher,
+            false => Better::Lower,
+        };
+        let others = (0..self.runs.len()).filter(|t| *t != self.reference);
+        let of = |t: usize| stats::paired(&self.column(t, n), &reference, better, false, None);
+        others.map(|t| of(t).differences).collect()
+    }
+
+    /// What comes after the whole blocks so far.
+    pub fn look(&mut self, method: &Method) -> Next {
+        let n = self.whole();
+        if self.ended != CellEnd::Open {
+            return Next::Ended;
+        }
+        let most = method.repeats_max.max(1);
+        if let Some(ended) = self.ends(n, most, method) {
+            self.ended = ended;
+            return Next::Ended;
+        }
+        let least = match method.stop {
+            StopRule::Fixed => most,
+            _ => method.repeats_min.clamp(1, most),
+        };
+        Next::Upto(match n {
+            // The first tells the metric, three tell whether there is anything random in it.
+            0 => 1,
+            n if n < EXACT_BLOCKS => EXACT_BLOCKS.min(most),
+            n if n < least => least,
+            n => n + 1,
+        })
+    }
+
+    fn ends(&mut self, n: u32, most: u32, method: &Method) -> Option<CellEnd> {
+        let failed = |c: &Vec<Option<Slim>>| {
+            c.first()
+                .is_some_and(|r| r.as_ref().is_some_and(|r| r.failed))
+        };
+        if n >= 1 && self.runs.iter().all(failed) {
+            return Some(CellEnd::Failing(1));
+        }
+        // Blocks beyond the look that ended the cell change nothing, if a store has some.
+        if n >= EXACT_BLOCKS && self.exact(EXACT_BLOCKS) {
+            return Some(CellEnd::Met(EXACT_BLOCKS));
+        }
+        if method.stop != StopRule::Fixed {
+            let from = method.repeats_min.max(2).max(self.looked + 1);
+            for n in from..=n.min(most) {
+                if self.met(n, method) {
+                    return Some(CellEnd::Met(n));
+                }
+                self.looked = n;
+            }
+        }
+        (n >= most).then_some(CellEnd::Most(most))
+    }
+
+    fn met(&self, n: u32, method: &Method) -> bool {
+        let all = self.differences(n);
+        if all.is_empty() {
+            // One treatment: nothing is compared, nothing gets surer.
+            return true;
+        }
+        let slices: Vec<&[f64]> = all.iter().map(Vec::as_slice).collect();
+        match method.stop {
+            StopRule::Width => stopping(method).look(&slices).stop,
+            StopRule::Decided => slices.iter().all(|d| decided(d, method)),
+            StopRule::Fixed => false,
+        }
+    }
+}
+
+/// The rule of the method.
+pub fn stopping(method: &Method) -> Stopping {
+    Stopping {
+        target: method.target,
+        fraction: method.fraction,
+        n_min: method.repeats_min.max(2) as usize,
+        n_max: method.repeats_max as usize,
+    }
+}
+
+/// The interval that may be watched lies outside 0, or inside the margin.
+fn decided(differences: &[f64], method: &Method) -> bool {
+    let n = differences.len();
+    let Some(multiplier) = anytime_multiplier(n, method.alpha) else {
+        return false;
+    };
+    let mean = stats::mean(differences);
+    let half = multiplier * stats::deviation(differences) / libm::sqrt(n as f64);
+    let mu = libm::log1p(method.margin);
+    mean.abs() > half || mean.abs() + half < mu
+}

@@ -1,0 +1,183 @@
+//! What a run measured, as the few numbers that statistics are made of.
+//!
+//! The primary metric comes first. It is the workload's own; without one the time for the same
+//! work, where the work is given (a replay by depth, or closed); else the mean latency of the
+//! operations a run is about; else of bios. What users see decides, bios only where there is no
+//! program.
+
+use crate::results::{MetricInfo, Run, Value};
+use seekwell_core::result::{Latency, Metric, Operation, Record};
+
+/// Operations that a p99 needs: 10 beyond it.
+const P99_LEAST: u64 = 1_000;
+
+/// Name of the metric that is the time for the same work.
+pub const DURATION: &str = "duration";
+
+fn value(name: impl Into<String>, unit: &str, higher: bool, value: f64, n: u64) -> Value {
+    Value {
+        metric: MetricInfo {
+            name: name.into(),
+            unit: unit.to_owned(),
+            higher_is_better: higher,
+            step: None,
+        },
+        value,
+        n,
+    }
+}
+
+fn own(m: &Metric) -> Value {
+    Value {
+        metric: m.into(),
+        value: m.value,
+        n: m.n,
+    }
+}
+
+/// Is the work given, so that the time it takes is what is compared?
+pub fn work_is_given(r: &Record) -> bool {
+    let mode = r.params.get("mode").map_or("", String::as_str);
+    mode.starts_with("depth") || mode == "closed"
+}
+
+/// The kind of operation a run is about: what its metric counts, else the most frequent.
+pub fn kind_of(r: &Record) -> Option<&str> {
+    let named = r
+        .metric
+        .as_ref()
+        .and_then(|m| m.operation.split(", ").next());
+    let named = named.filter(|k| !k.is_empty());
+    let most = r.operations.iter().max_by_key(|o| o.latency.count());
+    named.or(most.map(|o| o.kind.as_str()))
+}
+
+/// Mean, and where there are enough p99, of latencies: "fsync mean", in milliseconds.
+fn latencies(what: &str, l: &Latency, out: &mut Vec<Value>) {
+    let n = l.count();
+    if n == 0 {
+        return;
+    }
+    out.push(value(
+        format!("{what} mean"),
+        "ms",
+        false,
+        l.mean_ns() / 1e6,
+        n,
+    ));
+    if n >= P99_LEAST {
+        let p99 = l.percentile_ns(99.0) as f64 / 1e6;
+        out.push(value(format!("{what} p99"), "ms", false, p99, n));
+    }
+}
+
+/// All of a run's numbers, the primary one first; names as an experiment asks for them. What the
+/// workload itself calls by such a name takes its place.
+pub fn values(r: &Record) -> Vec<Value> {
+    let mut all: Vec<Value> = r.metric.iter().chain(&r.more_metrics).map(own).collect();
+    let ios = r.read.ios + r.write.ios;
+    let mut more = Vec::new();
+    let duration = value(DURATION, "s", false, r.span_ns() as f64 / 1e9, ios);
+    if work_is_given(r) {
+        more.push(duration.clone());
+    }
+    let first = kind_of(r).map(str::to_owned);
+    let mut operations: Vec<&Operation> = r.operations.iter().collect();
+    operations.sort_by_key(|o| Some(&o.kind) != first.as_ref());
+    for o in operations.into_iter().filter(|o| o.latency.count() > 0) {
+        let (kind, n) = (&o.kind, o.latency.count());
+        latencies(kind, &o.latency, &mut more);
+        more.push(value(
+            format!("{kind} rate"),
+            &format!("{kind}/s"),
+            true,
+            r.rate(n as f64),
+            n,
+        ));
+    }
+    latencies("block read", &r.read.latency, &mut more);
+    latencies("block write", &r.write.latency, &mut more);
+    more.push(value("block io rate", "I/Os/s", true, r.iops(), ios));
+    let mib = r.bytes_per_sec() / f64::from(1 << 20);
+    more.push(value("block throughput", "MiB/s", true, mib, ios));
+    more.push(duration);
+    for v in more {
+        if all.iter().all(|o| o.metric.name != v.metric.name) {
+            all.push(v);
+        }
+    }
+    all
+}
+
+/// A number that two runs share if they measured the same to the last bit.
+pub fn fingerprint(run: &Run) -> u64 {
+    let mut h = 0xcbf2_9ce4_8422_2325_u64;
+    let mut eat = |x: u64| h = (h ^ x).wrapping_mul(0x0000_0100_0000_01b3).rotate_left(29);
+    eat(run.duration_ns);
+    for v in &run.values {
+        v.metric.name.bytes().for_each(|b| eat(u64::from(b)));
+        eat(v.value.to_bits());
+        eat(v.n);
+    }
+    h
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(r: &Record) -> Vec<String> {
+        values(r).into_iter().map(|v| v.metric.name).collect()
+    }
+
+    #[test]
+    fn what_a_program_sees_comes_before_bios_and_its_own_metric_first() {
+        let mut r = Record {
+            duration_ns: 2_000_000_000,
+            ..Record::default()
+        };
+        r.read.ios = 4;
+        r.read.latency.record(1_000);
+        assert_eq!(names(&r)[0], "block read mean");
+        let mut fsync = Operation {
+            kind: "fsync".into(),
+            ended_ns: 1_000_000_000,
+            ..Operation::default()
+        };
+        fsync.latency.record(5_000_000);
+        r.operations.push(fsync);
+        assert_eq!(names(&r)[0], "fsync mean");
+        r.params.insert("mode".into(), "closed".into());
+        assert_eq!(names(&r)[0], DURATION);
+        r.metric = Some(Metric {
+            name: "files".into(),
+            unit: "files/s".into(),
+            value: 12.5,
+            higher_is_better: true,
+            ..Metric::default()
+        });
+        let all = values(&r);
+        assert_eq!((&*all[0].metric.name, all[0].value), ("files", 12.5));
+        assert!(
+            all.iter()
+                .any(|v| v.metric.name == "block io rate" && v.value == 2.0)
+        );
+        assert!(
+            all.iter().all(|v| !v.metric.name.ends_with("p99")),
+            "too few for one"
+        );
+    }
+
+    #[test]
+    fn a_fingerprint_differs_with_the_last_bit() {
+        let run = |x: f64| Run {
+            values: vec![value("a", "s", true, x, 3)],
+            ..Run::default()
+        };
+        assert_eq!(fingerprint(&run(1.0)), fingerprint(&run(1.0)));
+        assert_ne!(
+            fingerprint(&run(1.0)),
+            fingerprint(&run(1.0 + f64::EPSILON))
+        );
+    }
+}
