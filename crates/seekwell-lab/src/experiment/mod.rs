@@ -12,12 +12,15 @@ mod expand;
 mod fault;
 mod labels;
 mod primary;
+mod read;
 mod reference;
+mod write;
 
 pub use design::{Design, Level, Pick, Work};
 pub use expand::{CELLS_MAX, PLANS_MAX, REPEATS_MAX, TREATMENTS_MAX};
 pub use fault::{Fault, Faults, Place};
-pub use primary::{Primary, Statistic};
+pub use primary::{Bios, Primary, Statistic};
+pub use read::TEXT_MAX;
 
 use crate::results::{About, Cell, Treatment};
 use seekwell::RunSpec;

@@ -260,7 +260,7 @@ pub fn typed(text: &str, params: &[String]) -> Result<WorkloadSpec, SpecErrors> 
             let what = format!("--param {p}: a fio job file has its parameters in the file");
             return Err(SpecErrors::one("", what));
         }
-        return job_file(text, file);
+        return job_file(text);
     }
     let (name, inline) = text.split_once(':').unwrap_or((text, ""));
     let mut errors = SpecErrors::default();
@@ -284,7 +284,12 @@ pub fn typed(text: &str, params: &[String]) -> Result<WorkloadSpec, SpecErrors> 
     })
 }
 
-fn job_file(name: &str, file: &Path) -> Result<WorkloadSpec, SpecErrors> {
+/// Reads a fio job file, whatever its name ends with: text, includes and variables are taken in.
+///
+/// # Errors
+/// All that is wrong with it, or why the file cannot be read.
+pub fn job_file(name: &str) -> Result<WorkloadSpec, SpecErrors> {
+    let file = Path::new(name);
     let text = read_text(file, JOB_BYTES_MAX);
     let text =
         text.map_err(|e| SpecErrors::one("", format!("{name}: {e}; name a fio job file")))?;

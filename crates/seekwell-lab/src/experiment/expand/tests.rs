@@ -1,5 +1,7 @@
 use super::*;
 use crate::experiment::Pick;
+use seekwell::{aligned, checked, words};
+use std::collections::BTreeSet;
 
 /// Words of a command line.
 pub fn design(devices: &[&str], schedulers: &str, workloads: &[&str]) -> Design {

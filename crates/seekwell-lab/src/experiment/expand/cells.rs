@@ -1,0 +1,415 @@
+//! Cells with their runs: what is wrong with two factors together is found here.
+
+use super::{Places, at};
+use crate::experiment::design::{Design, Labels, Work};
+use crate::experiment::fault::Faults;
+use crate::experiment::{CellPlan, Pick, Primary, reference};
+use crate::results::{Cell, Treatment};
+use seekwell::{MachineSpec, RunSpec, SpecErrors, WorkloadSpec, aligned, checked, words};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Faults told of the combinations of two factors, at most: a thousand alike help nobody.
+const TOLD_MAX: usize = 20;
+
+/// A level's number of each factor of a cell.
+#[derive(Clone, Copy)]
+struct Combination {
+    device: usize,
+    workload: usize,
+    machine: Option<usize>,
+    queue: usize,
+}
+
+/// The same with the names of the design, defaults put in.
+pub(super) struct Factors {
+    pub design: Design,
+    pub devices: Vec<String>,
+    pub schedulers: Vec<String>,
+    pub workloads: Vec<String>,
+    pub machines: Vec<String>,
+    pub queues: Vec<String>,
+}
+
+/// Parts of checked specifications: each pair of factors is checked once, not each cell.
+#[derive(Default)]
+struct Checks {
+    /// Device, scheduler, queue: as checked with the first workload.
+    below: BTreeMap<(usize, usize, usize), Option<RunSpec>>,
+    /// Workload, machine, scheduler: the machine with everything stated.
+    above: BTreeMap<(usize, Option<usize>, usize), Option<RunSpec>>,
+    /// Device, queue, schedulers: the largest requests they have in common.
+    requests: BTreeMap<(usize, usize, Vec<usize>), Option<Vec<RunSpec>>>,
+    /// Devices with several hardware queues.
+    several: BTreeMap<usize, bool>,
+}
+
+impl Factors {
+    fn metric(&self, w: &Work) -> Result<Primary, SpecErrors> {
+        match &w.metric {
+            Some(text) => Primary::parse(text, &w.spec),
+            None => Ok(Primary::usual(&w.spec)),
+        }
+    }
+
+    /// All combinations, in the order of the file; a trace runs below all machines, once.
+    fn combinations(&self) -> Vec<Combination> {
+        let d = &self.design;
+        let mut all = Vec::new();
+        for device in 0..d.devices.len() {
+            for workload in 0..d.workloads.len() {
+                let trace = matches!(d.workloads[workload].spec.spec, WorkloadSpec::Trace { .. });
+                let machines: Vec<Option<usize>> = match trace {
+                    true => vec![None],
+                    false => (0..d.machines.len()).map(Some).collect(),
+                };
+                for machine in machines {
+                    for queue in 0..d.queues.len() {
+                        all.push(Combination {
+                            device,
+                            workload,
+                            machine,
+                            queue,
+                        });
+                    }
+                }
+            }
+        }
+        all
+    }
+
+    fn machine_name(&self, c: Combination) -> &str {
+        c.machine.map_or("", |m| &self.machines[m])
+    }
+
+    /// Schedulers that run in a cell; which picks were of any use is noted.
+    fn picked(&self, c: Combination, used: &mut BTreeSet<(bool, usize)>) -> Vec<usize> {
+        let d = &self.design;
+        let mut run = Vec::new();
+        for (s, scheduler) in self.schedulers.iter().enumerate() {
+            let labels = Labels {
+                device: &self.devices[c.device],
+                scheduler,
+                workload: &self.workloads[c.workload],
+                machine: self.machine_name(c),
+            };
+            let mut wanted = d.only.is_empty();
+            for (i, pick) in d.only.iter().enumerate() {
+                if pick.picks(labels) {
+                    wanted = true;
+                    used.insert((true, i));
+                }
+            }
+            for (i, pick) in d.exclude.iter().enumerate() {
+                if pick.picks(labels) {
+                    wanted = false;
+                    used.insert((false, i));
+                }
+            }
+            if wanted {
+                run.push(s);
+            }
+        }
+        run
+    }
+
+    pub(super) fn cells(&self, places: &Places, faults: &mut Faults) -> Vec<CellPlan> {
+        let d = &self.design;
+        let mut checks = Checks::default();
+        let mut used = BTreeSet::new();
+        let mut cells = Vec::new();
+        let mut primaries = Vec::new();
+        for (i, w) in d.workloads.iter().enumerate() {
+            let place = at(&places.workloads, i);
+            let primary = faults.take(place, "workload.metric", self.metric(&w.spec));
+            primaries.push(primary.unwrap_or_default());
+            if !w.spec.beside.is_empty() {
+                let what = "several workloads at once are not simulated by this version";
+                faults.push(place, "workload.beside", what);
+            }
+        }
+        for c in self.combinations() {
+            let run = self.picked(c, &mut used);
+            if run.is_empty() {
+                continue;
+            }
+            let specs = self.specs(c, &run, &mut checks, places, faults);
+            if specs.len() == run.len() {
+                let primary = primaries[c.workload].clone();
+                let reference = self.reference(c, &run, &mut checks);
+                cells.push(CellPlan {
+                    cell: self.cell(c, &run, reference, &primary),
+                    primary,
+                    specs,
+                });
+            }
+            if faults.0.len() > TOLD_MAX {
+                return cells;
+            }
+        }
+        self.useless(&used, places, faults);
+        if cells.is_empty() && faults.0.is_empty() {
+            let what = "`only` and `exclude` leave nothing to run";
+            faults.push(places.top, "", what);
+        }
+        cells
+    }
+
+    /// A pick that picks nothing is a slip.
+    fn useless(&self, used: &BTreeSet<(bool, usize)>, places: &Places, faults: &mut Faults) {
+        let d = &self.design;
+        for (only, picks, places) in [
+            (true, &d.only, &places.only),
+            (false, &d.exclude, &places.exclude),
+        ] {
+            let field = if only { "only" } else { "exclude" };
+            for (i, pick) in picks.iter().enumerate() {
+                if used.contains(&(only, i)) {
+                    continue;
+                }
+                let mut told = false;
+                for (name, pattern) in pick.conditions() {
+                    let Some(pattern) = pattern else { continue };
+                    let known = match name {
+                        "device" => &self.devices,
+                        "scheduler" => &self.schedulers,
+                        "workload" => &self.workloads,
+                        _ => &self.machines,
+                    };
+                    let alone = |label: &str| {
+                        let labels = Labels {
+                            device: label,
+                            scheduler: label,
+                            workload: label,
+                            machine: label,
+                        };
+                        Pick {
+                            device: Some(pattern.clone()),
+                            ..Default::default()
+                        }
+                        .picks(labels)
+                    };
+                    if !known.iter().any(|k| alone(k)) {
+                        let known: Vec<&str> = known.iter().map(String::as_str).collect();
+                        let what = format!("no {name} is called `{pattern}`");
+                        let field = format!("{field}.{name}");
+                        faults.unknown(at(places, i), &field, &what, pattern, &known);
+                        told = true;
+                    }
+                }
+                if !told {
+                    faults.push(at(places, i), field, "it picks no run of this experiment");
+                }
+            }
+        }
+    }
+
+    /// The run of each treatment of a cell.
+    fn specs(
+        &self,
+        c: Combination,
+        run: &[usize],
+        checks: &mut Checks,
+        places: &Places,
+        faults: &mut Faults,
+    ) -> Vec<RunSpec> {
+        let mut specs = Vec::new();
+        for &s in run {
+            let below = self.below(c, s, checks, places, faults);
+            let above = self.above(c, s, checks, places, faults);
+            if let (Some(below), Some(above)) = (below, above) {
+                specs.push(RunSpec {
+                    workload: above.workload,
+                    machine: above.machine,
+                    limit_s: above.limit_s,
+                    ..below
+                });
+            }
+        }
+        if specs.len() < run.len() {
+            return Vec::new();
+        }
+        let key = (c.device, c.queue, run.to_vec());
+        let group = checks.requests.entry(key).or_insert_with(|| {
+            let mut group = specs.clone();
+            faults
+                .take(at(&places.devices, c.device), "", aligned(&mut group))
+                .map(|()| group)
+        });
+        let Some(group) = group else {
+            return Vec::new();
+        };
+        for (spec, same) in specs.iter_mut().zip(group) {
+            spec.queue = same.queue.clone();
+        }
+        specs
+    }
+
+    /// Device, scheduler and queue of a run.
+    fn below(
+        &self,
+        c: Combination,
+        s: usize,
+        checks: &mut Checks,
+        places: &Places,
+        faults: &mut Faults,
+    ) -> Option<RunSpec> {
+        let d = &self.design;
+        let make = || {
+            // A workload that is always good: what is wrong with the own one is not of these.
+            let mut spec = RunSpec::new(
+                d.devices[c.device].spec.clone(),
+                d.schedulers[s].spec.clone(),
+                WorkloadSpec::Script {
+                    name: "hdparm".to_owned(),
+                    params: BTreeMap::new(),
+                },
+            );
+            spec.queue = d.queues[c.queue].spec.clone();
+            spec.seed = d.method.seed;
+            spec.label = Some(self.schedulers[s].clone());
+            match checked(&spec) {
+                Ok(spec) => Some(spec),
+                Err(e) => {
+                    for e in e.0 {
+                        let place = match e.field.split('.').next() {
+                            Some("scheduler") => at(&places.schedulers, s),
+                            Some("queue") => at(&places.queues, c.queue),
+                            _ => at(&places.devices, c.device),
+                        };
+                        faults.add(place, e);
+                    }
+                    None
+                }
+            }
+        };
+        let key = (c.device, s, c.queue);
+        checks.below.entry(key).or_insert_with(make).clone()
+    }
+
+    /// Workload and machine of a run.
+    fn above(
+        &self,
+        c: Combination,
+        s: usize,
+        checks: &mut Checks,
+        places: &Places,
+        faults: &mut Faults,
+    ) -> Option<RunSpec> {
+        let d = &self.design;
+        let make = || {
+            let work = &d.workloads[c.workload].spec;
+            let device = words::device("constant:").ok()?;
+            let scheduler = d.schedulers[s].spec.clone();
+            let mut spec = RunSpec::new(device, scheduler, work.spec.clone());
+            let machine = c.machine.map(|m| &d.machines[m].spec);
+            spec.machine = machine.map(|m| MachineSpec::clone(&m.spec));
+            spec.limit_s = work.limit_s.or(machine.and_then(|m| m.limit_s));
+            match checked(&spec) {
+                Ok(spec) => Some(spec),
+                Err(e) => {
+                    for e in e.0 {
+                        let part = e.field.split('.').next();
+                        let place = match (part, c.machine) {
+                            // Told with the device.
+                            (Some("scheduler" | "device"), _) => continue,
+                            (Some("machine"), Some(m)) => at(&places.machines, m),
+                            _ => at(&places.workloads, c.workload),
+                        };
+                        faults.add(place, e);
+                    }
+                    None
+                }
+            }
+        };
+        let key = (c.workload, c.machine, s);
+        checks.above.entry(key).or_insert_with(make).clone()
+    }
+
+    /// Is the reference one of the schedulers?
+    pub(super) fn known_reference(&self, places: &Places, faults: &mut Faults) {
+        let d = &self.design;
+        let candidate = |s: usize| (&*self.schedulers[s], &d.schedulers[s].spec);
+        let every: Vec<_> = (0..d.schedulers.len()).map(candidate).collect();
+        let Some(name) = &d.reference else { return };
+        if reference::named(&every, name).is_none() {
+            let (what, nearest) = reference::unknown(&every, name);
+            let field = "experiment.reference".to_owned();
+            let error = seekwell::SpecError {
+                field,
+                what,
+                nearest,
+            };
+            faults.add(places.reference, error);
+        }
+    }
+
+    /// The one that the others of a cell are compared with.
+    fn reference(&self, c: Combination, run: &[usize], checks: &mut Checks) -> usize {
+        let d = &self.design;
+        let candidate = |s: usize| (&*self.schedulers[s], &d.schedulers[s].spec);
+        let all: Vec<_> = run.iter().map(|s| candidate(*s)).collect();
+        // Where it is left out of a cell, the usual one stands in.
+        let named = d.reference.as_ref();
+        if let Some(i) = named.and_then(|name| reference::named(&all, name)) {
+            return run[i];
+        }
+        let several = checks.several.entry(c.device);
+        let several =
+            *several.or_insert_with(|| reference::several_queues(&d.devices[c.device].spec));
+        run[reference::usual(&all, several)]
+    }
+
+    fn cell(&self, c: Combination, run: &[usize], reference: usize, primary: &Primary) -> Cell {
+        let d = &self.design;
+        let (device, workload) = (&self.devices[c.device], &self.workloads[c.workload]);
+        let (machine, queue) = (self.machine_name(c), &self.queues[c.queue]);
+        let parts = [device, workload, machine, queue];
+        let parts: Vec<&str> = parts.into_iter().filter(|p| !p.is_empty()).collect();
+        let mut axes = BTreeMap::new();
+        let mut add = |factor: &str, of: &BTreeMap<String, String>| {
+            for (k, v) in of {
+                axes.insert(format!("{factor}.{k}"), v.clone());
+            }
+        };
+        add("device", &d.devices[c.device].axes);
+        add("workload", &d.workloads[c.workload].axes);
+        if let Some(m) = c.machine {
+            add("machine", &d.machines[m].axes);
+        }
+        add("queue", &d.queues[c.queue].axes);
+        Cell {
+            name: parts.join(" / "),
+            device: device.clone(),
+            workload: workload.clone(),
+            machine: machine.to_owned(),
+            substrate: seekwell::Substrate::Sim.name().to_owned(),
+            axes,
+            primary: primary.info(&d.workloads[c.workload].spec.spec),
+            treatments: run.to_vec(),
+            reference,
+            ..Cell::default()
+        }
+    }
+
+    pub(super) fn treatments(&self, faults: &mut Faults, places: &Places) -> Vec<Treatment> {
+        let mut all = Vec::new();
+        for (i, (level, label)) in self
+            .design
+            .schedulers
+            .iter()
+            .zip(&self.schedulers)
+            .enumerate()
+        {
+            let checked = seekwell_sim::spec::scheduler::checked(&level.spec);
+            if let Some((_, s)) = faults.take(at(&places.schedulers, i), "scheduler", checked) {
+                all.push(Treatment {
+                    label: label.clone(),
+                    scheduler: s.name,
+                    version: s.version.unwrap_or_default(),
+                    tunables: s.tunables,
+                });
+            }
+        }
+        all
+    }
+}

@@ -1,0 +1,94 @@
+//! Lists of values: every combination of them is a level of its own.
+
+use super::Reader;
+use super::value::Text;
+use crate::experiment::design::Level;
+use crate::experiment::expand::{CELLS_MAX, TREATMENTS_MAX};
+use crate::experiment::fault::Place;
+use std::collections::BTreeMap;
+
+/// A parameter with its values: one, or a grid's.
+#[derive(Clone, Debug)]
+pub(super) struct Axis {
+    pub name: String,
+    pub values: Vec<Text>,
+}
+
+impl Axis {
+    fn grid(&self) -> bool {
+        self.values.len() > 1
+    }
+}
+
+/// One combination.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Point {
+    /// The value of every parameter, in the order of the file.
+    pub values: Vec<(String, String)>,
+    /// Of those that have several.
+    pub axes: BTreeMap<String, String>,
+}
+
+impl Point {
+    /// A level; a name of its own gets what distinguishes it, where a grid made several. `given`:
+    /// values of a grid that was spread already.
+    pub(super) fn level<T>(
+        &self,
+        name: Option<&str>,
+        before: char,
+        spec: T,
+        given: &BTreeMap<String, String>,
+    ) -> Level<T> {
+        let parts = self.axes.iter().map(|(k, v)| format!("{before}{k}={v}"));
+        let parts: String = parts.collect();
+        let mut axes = self.axes.clone();
+        axes.extend(given.clone());
+        Level {
+            name: name.map(|n| format!("{n}{parts}")),
+            spec,
+            axes,
+        }
+    }
+}
+
+impl Reader<'_> {
+    /// All combinations, the last parameter changing fastest; none where they are too many, which
+    /// is told with the arithmetic.
+    pub(super) fn product(&mut self, field: &str, at: Place, axes: &[Axis]) -> Vec<Point> {
+        let most = match field.contains("scheduler") {
+            true => TREATMENTS_MAX,
+            false => CELLS_MAX,
+        };
+        let sizes = axes.iter().map(|a| a.values.len() as u128);
+        let all = sizes.fold(1u128, u128::saturating_mul);
+        if all > most as u128 {
+            let grids = axes.iter().filter(|a| a.grid());
+            let shown: Vec<String> = grids
+                .map(|a| format!("{} of {}", a.values.len(), a.name))
+                .collect();
+            let what = format!(
+                "{} = {all} combinations, and at most {most} can be",
+                shown.join(" x ")
+            );
+            self.bad(at, field, &what);
+            return Vec::new();
+        }
+        let mut out = vec![Point::default()];
+        for axis in axes {
+            let grid = axis.grid();
+            let mut next = Vec::with_capacity(out.len() * axis.values.len());
+            for point in &out {
+                for v in &axis.values {
+                    let mut p = point.clone();
+                    p.values.push((axis.name.clone(), v.text.clone()));
+                    if grid {
+                        p.axes.insert(axis.name.clone(), v.text.clone());
+                    }
+                    next.push(p);
+                }
+            }
+            out = next;
+        }
+        out
+    }
+}

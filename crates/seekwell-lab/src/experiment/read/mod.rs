@@ -1,0 +1,240 @@
+//! Experiment files: TOML, with everything that is wrong told at once, each with line, column, the
+//! field and the nearest right word.
+//!
+//! Words of schedulers, devices, machines and workloads are read by what reads them on a command
+//! line ([`seekwell::words`]); here is only what a file has beyond it: tables, lists that are grids,
+//! and paths that begin at the file's own folder.
+
+mod grid;
+mod machine;
+mod system;
+mod top;
+mod value;
+mod work;
+
+pub(super) use top::{ORDERS, STOPS, complement};
+
+use super::Experiment;
+use super::design::Design;
+use super::expand::{Places, expand};
+use super::fault::{Faults, Place};
+use std::path::{Path, PathBuf};
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+/// Largest experiment file read, bytes: embedded job files and presets are part of it.
+pub const TEXT_MAX: usize = 16 << 20;
+
+impl Experiment {
+    /// Reads an experiment file; paths in it begin at `dir`, the folder that it is in.
+    ///
+    /// # Errors
+    /// Everything that is wrong with it, in the order of the text.
+    pub fn from_toml(text: &str, dir: &Path) -> Result<Experiment, Faults> {
+        let (design, places) = design(text, dir)?;
+        expand(design, &places, text)
+    }
+}
+
+impl Design {
+    /// Reads an experiment file without expanding it; see [`Experiment::from_toml`].
+    ///
+    /// # Errors
+    /// Everything that is wrong with its parts.
+    pub fn from_toml(text: &str, dir: &Path) -> Result<Design, Faults> {
+        design(text, dir).map(|read| read.0)
+    }
+}
+
+fn design(text: &str, dir: &Path) -> Result<(Design, Places), Faults> {
+    let mut r = Reader::new(text, dir);
+    if text.len() > TEXT_MAX {
+        let what = format!(
+            "{} bytes, and an experiment file has at most {TEXT_MAX}",
+            text.len()
+        );
+        return Err(Faults::one("", what));
+    }
+    let (table, errors) = DeTable::parse_recoverable(text);
+    if !errors.is_empty() {
+        for e in errors {
+            let at = e.span().map_or(Place::default(), |s| r.place(s.start));
+            r.faults.push(at, "", format!("no TOML: {}", e.message()));
+        }
+        r.faults.or(())?;
+        return Err(Faults::one("", "no TOML"));
+    }
+    r.file(table.get_ref());
+    let Reader {
+        design,
+        places,
+        faults,
+        ..
+    } = r;
+    faults.or((design, places))
+}
+
+/// What is read so far.
+struct Reader<'t> {
+    text: &'t str,
+    /// Where lines begin, bytes.
+    lines: Vec<usize>,
+    dir: PathBuf,
+    design: Design,
+    places: Places,
+    /// A state for devices that have one and do not say which.
+    state: Option<String>,
+    faults: Faults,
+}
+
+/// A key of a table with its value.
+#[derive(Clone, Copy)]
+struct Entry<'v, 't> {
+    key: &'v str,
+    at: Place,
+    value: &'v Spanned<DeValue<'t>>,
+}
+
+impl<'t> Reader<'t> {
+    fn new(text: &'t str, dir: &Path) -> Self {
+        let ends = text.bytes().enumerate().filter(|b| b.1 == b'\n');
+        Reader {
+            text,
+            lines: std::iter::once(0).chain(ends.map(|b| b.0 + 1)).collect(),
+            dir: dir.to_owned(),
+            design: Design::default(),
+            places: Places {
+                top: Place { line: 1, column: 1 },
+                ..Places::default()
+            },
+            state: None,
+            faults: Faults::default(),
+        }
+    }
+
+    /// Line and column of a byte.
+    fn place(&self, byte: usize) -> Place {
+        let line = self.lines.partition_point(|l| *l <= byte).max(1);
+        let before = self
+            .text
+            .get(self.lines[line - 1]..byte)
+            .unwrap_or_default();
+        Place {
+            line,
+            column: before.chars().count() + 1,
+        }
+    }
+
+    fn at(&self, v: &Spanned<DeValue<'_>>) -> Place {
+        self.place(v.span().start)
+    }
+
+    /// The entries of a table in the order of the file.
+    fn entries<'v, 'a>(&self, table: &'v DeTable<'a>) -> Vec<Entry<'v, 'a>> {
+        let mut all: Vec<_> = table.iter().collect();
+        all.sort_by_key(|(k, _)| k.span().start);
+        let entry = |(k, value): (&'v Spanned<_>, _)| {
+            let key: &'v std::borrow::Cow<'_, str> = k.get_ref();
+            Entry {
+                key,
+                at: self.place(k.span().start),
+                value,
+            }
+        };
+        all.into_iter().map(entry).collect()
+    }
+
+    fn file(&mut self, table: &DeTable<'_>) {
+        for e in self.entries(table) {
+            match e.key {
+                "experiment" => match e.value.get_ref() {
+                    DeValue::Table(t) => {
+                        self.places.top = e.at;
+                        self.experiment(t);
+                    }
+                    _ => self.bad(e.at, "experiment", "is a table: [experiment]"),
+                },
+                _ if self.factor(e, "") => {}
+                _ => {
+                    let known: Vec<&str> = ["experiment"]
+                        .into_iter()
+                        .chain(FACTORS.iter().copied())
+                        .collect();
+                    let what = "there is no such table";
+                    // Settings that stand above `[experiment]` are meant for it.
+                    if top::SETTINGS.iter().any(|s| s.0 == e.key) {
+                        let what = "stands in [experiment]: write it below that line";
+                        self.bad(e.at, e.key, what);
+                    } else {
+                        self.faults.unknown(e.at, e.key, what, e.key, &known);
+                    }
+                }
+            }
+        }
+        self.finish();
+    }
+
+    /// Takes a factor or a list of picks, under whatever of its names.
+    fn factor(&mut self, e: Entry<'_, '_>, prefix: &str) -> bool {
+        let path = format!("{prefix}{}", e.key);
+        match e.key {
+            "device" | "devices" => self.each(e, &path, Self::device),
+            "scheduler" | "schedulers" => self.each(e, &path, Self::scheduler),
+            "workload" | "workloads" => self.each(e, &path, Self::workload),
+            "machine" | "machines" => self.each(e, &path, Self::machine),
+            "queue" => self.each(e, &path, Self::queue),
+            "only" | "exclude" => self.each(e, &path, Self::pick),
+            _ => return false,
+        }
+        true
+    }
+
+    /// One, or each of a list, with its path.
+    fn each(
+        &mut self,
+        e: Entry<'_, '_>,
+        path: &str,
+        read: fn(&mut Self, &str, Place, &Spanned<DeValue<'_>>),
+    ) {
+        match e.value.get_ref() {
+            DeValue::Array(list) => {
+                if list.is_empty() {
+                    self.bad(
+                        e.at,
+                        path,
+                        "is an empty list: name at least one, or leave it out",
+                    );
+                }
+                for (i, v) in list.iter().enumerate() {
+                    // The first is 1, as people count.
+                    let one = format!("{path}[{}]", i + 1);
+                    read(self, &one, self.at(v), v);
+                }
+            }
+            DeValue::Table(_) => read(self, path, e.at, e.value),
+            _ => read(self, path, self.at(e.value), e.value),
+        }
+    }
+
+    fn bad(&mut self, at: Place, field: &str, what: &str) {
+        self.faults.push(at, field, what);
+    }
+}
+
+/// Tables of a file beside `[experiment]`.
+pub(super) const FACTORS: &[&str] = &[
+    "device",
+    "devices",
+    "scheduler",
+    "schedulers",
+    "workload",
+    "workloads",
+    "machine",
+    "machines",
+    "queue",
+    "only",
+    "exclude",
+];
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,286 @@
+//! Devices and schedulers of a file.
+
+use super::grid::Axis;
+use super::value::{Switch, Text, kind};
+use super::{Entry, Reader};
+use crate::experiment::design::Level;
+use crate::experiment::fault::Place;
+use seekwell::{DeviceSpec, SchedulerSpec, SpecErrors, words};
+use seekwell_device::{describe, files_of, with_files};
+use seekwell_files::read_text;
+use std::collections::BTreeMap;
+use std::path::Path;
+use toml::Spanned;
+use toml::de::DeValue;
+
+/// Largest preset file read.
+const PRESET_MAX: u64 = 1 << 20;
+/// Files that a device names, directly and through others, at most.
+const PRESETS_MAX: usize = 64;
+
+/// Sets the state of a drive that has one and does not say which.
+pub(super) fn set_state(device: &mut DeviceSpec, state: &str) {
+    let preset = with_files(&device.files, || describe(&device.spec));
+    let Ok(preset) = preset else { return };
+    let typed = |p: &seekwell_device::Param| p.source == seekwell_device::Source::Override;
+    if preset.get("state").is_some_and(|p| !typed(p)) {
+        device.spec += &format!(",state={state}");
+    }
+}
+
+/// Words of a text that are paths of presets.
+fn paths(text: &str) -> impl Iterator<Item = &str> {
+    let split =
+        |c: char| c.is_whitespace() || matches!(c, ',' | '+' | '(' | ')' | '=' | '"' | '\'');
+    text.split(split).filter(|w| w.ends_with(".toml"))
+}
+
+/// The preset files that stand in `dir` under the names that a text names them with, and those
+/// that they name.
+fn beside(text: &str, dir: &Path) -> BTreeMap<String, String> {
+    let mut found: BTreeMap<String, String> = BTreeMap::new();
+    let mut todo: Vec<String> = paths(text).map(str::to_owned).collect();
+    while let Some(name) = todo.pop() {
+        if found.contains_key(&name) || found.len() >= PRESETS_MAX || Path::new(&name).is_absolute()
+        {
+            continue;
+        }
+        if let Ok(text) = read_text(&dir.join(&name), PRESET_MAX) {
+            todo.extend(paths(&text).map(str::to_owned));
+            found.insert(name, text);
+        }
+    }
+    found
+}
+
+/// A value behind a comma of a device's notation.
+fn guarded(value: &str) -> String {
+    let bare = seekwell_device::spec::bare(value) != value.trim();
+    match value.contains(',') && !bare {
+        true => format!("({value})"),
+        false => value.to_owned(),
+    }
+}
+
+impl Reader<'_> {
+    /// A device with the texts of its files, those in the experiment's folder first.
+    fn typed_device(
+        &self,
+        text: &str,
+        given: &BTreeMap<String, String>,
+    ) -> Result<DeviceSpec, SpecErrors> {
+        let mut files = beside(text, &self.dir);
+        files.extend(given.clone());
+        let text = text.trim();
+        let found = with_files(&files, || files_of(text));
+        let files = found.map_err(|e| SpecErrors::one("", e.to_string()))?;
+        Ok(DeviceSpec {
+            spec: text.to_owned(),
+            files,
+        })
+    }
+
+    pub(super) fn device(&mut self, field: &str, at: Place, v: &Spanned<DeValue<'_>>) {
+        let table = match v.get_ref() {
+            DeValue::String(s) => {
+                let device = self.typed_device(s, &BTreeMap::new());
+                if let Some(device) = self.faults.take(at, field, device) {
+                    self.design.devices.push(Level::of(device));
+                    self.places.devices.push(at);
+                }
+                return;
+            }
+            DeValue::Table(t) => t,
+            other => {
+                let what = format!(
+                    "is {}, and not a device: \"hdd:hitachi-7k200\", or a table with `use`",
+                    kind(other)
+                );
+                self.bad(at, field, &what);
+                return;
+            }
+        };
+        let (mut name, mut uses) = (None, Vec::new());
+        let (mut files, mut given) = (BTreeMap::new(), BTreeMap::new());
+        let mut changes: Vec<Entry<'_, '_>> = Vec::new();
+        for e in self.entries(table) {
+            let f = format!("{field}.{}", e.key);
+            match e.key {
+                "use" => uses = self.texts(&f, e.value, Switch::Word),
+                "name" => name = self.text(&f, e.value),
+                "files" => files = self.map(&f, e.value),
+                "axes" => given = self.map(&f, e.value),
+                _ => changes.push(e),
+            }
+        }
+        if !table.contains_key("use") {
+            let what =
+                "says not which: add use = \"hdd:hitachi-7k200\"; `seekwell devices` lists all";
+            self.bad(at, field, what);
+        }
+        // Each by itself first: what is wrong with one is told at its place.
+        let mut good = Vec::new();
+        for u in uses {
+            let f = format!("{field}.use");
+            let device = self.typed_device(&u.text, &files);
+            if self.faults.take(u.at, &f, device).is_some() {
+                good.push(u);
+            }
+        }
+        let mut axes = Vec::new();
+        for e in changes {
+            let f = format!("{field}.{}", e.key);
+            let mut values = Vec::new();
+            for v in self.texts(&f, e.value, Switch::Word) {
+                let value = guarded(&v.text);
+                let whole = good.iter().all(|u| {
+                    let text = format!("{},{}={value}", u.text, e.key);
+                    let device = self.typed_device(&text, &files);
+                    self.faults.take(v.at, &f, device).is_some()
+                });
+                if whole {
+                    values.push(Text {
+                        text: value,
+                        at: v.at,
+                    });
+                }
+            }
+            axes.push(Axis {
+                name: e.key.to_owned(),
+                values,
+            });
+        }
+        let base = Axis {
+            name: "use".to_owned(),
+            values: good,
+        };
+        axes.insert(0, base);
+        let several = axes[0].values.len() > 1;
+        for mut p in self.product(field, at, &axes) {
+            let mut text = String::new();
+            for (k, v) in &p.values {
+                text += &match k.as_str() {
+                    "use" => v.clone(),
+                    k => format!(",{k}={v}"),
+                };
+            }
+            if several && let Some(u) = p.axes.remove("use") {
+                p.axes.insert("device".to_owned(), u);
+            }
+            let device = self.typed_device(&text, &files);
+            if let Some(spec) = self.faults.take(at, field, device) {
+                self.design
+                    .devices
+                    .push(p.level(name.as_deref(), ' ', spec, &given));
+                self.places.devices.push(at);
+            }
+        }
+    }
+
+    /// Puts schedulers in, as typed.
+    fn typed_schedulers(&mut self, field: &str, at: Place, text: &str) -> Vec<SchedulerSpec> {
+        let typed = words::schedulers(text);
+        let typed = self.faults.take(at, field, typed);
+        let typed = typed.unwrap_or_default().into_iter();
+        typed.map(|t| t.spec).collect()
+    }
+
+    pub(super) fn scheduler(&mut self, field: &str, at: Place, v: &Spanned<DeValue<'_>>) {
+        let table = match v.get_ref() {
+            DeValue::String(s) => {
+                for spec in self.typed_schedulers(field, at, s) {
+                    self.design.schedulers.push(Level::of(spec));
+                    self.places.schedulers.push(at);
+                }
+                return;
+            }
+            DeValue::Table(t) => t,
+            other => {
+                let what = format!(
+                    "is {}, and not a scheduler: \"mq-deadline\", or a table with `use`",
+                    kind(other)
+                );
+                self.bad(at, field, &what);
+                return;
+            }
+        };
+        let (mut name, mut uses, mut versions) = (None, Vec::new(), Vec::new());
+        let mut given = BTreeMap::new();
+        let mut set: Vec<Entry<'_, '_>> = Vec::new();
+        for e in self.entries(table) {
+            let f = format!("{field}.{}", e.key);
+            match (e.key, e.value.get_ref()) {
+                ("use", _) => uses = self.texts(&f, e.value, Switch::Word),
+                ("name", _) => name = self.text(&f, e.value),
+                ("axes", _) => given = self.map(&f, e.value),
+                ("version", _) => versions = self.texts(&f, e.value, Switch::Word),
+                // Where a tunable has the name of one of these keys.
+                ("tunables", DeValue::Table(t)) => set.extend(self.entries(t)),
+                _ => set.push(e),
+            }
+        }
+        if !table.contains_key("use") {
+            let what = "says not which: add use = \"mq-deadline\"; `seekwell schedulers` lists all";
+            self.bad(at, field, what);
+        }
+        let mut bases = Vec::new();
+        for u in &uses {
+            let f = format!("{field}.use");
+            if versions.is_empty() {
+                bases.extend(self.typed_schedulers(&f, u.at, &u.text));
+            }
+            for v in &versions {
+                // `cfq:slice_idle=0` has its version behind the name.
+                let (head, rest) = match u.text.split_once(':') {
+                    Some((head, rest)) => (head, format!(":{rest}")),
+                    None => (&*u.text, String::new()),
+                };
+                if words::named(head).is_err() {
+                    self.typed_schedulers(&f, u.at, head);
+                    break;
+                }
+                let text = format!("{head}-{}{rest}", v.text);
+                let f = format!("{field}.version");
+                bases.extend(self.typed_schedulers(&f, v.at, &text));
+            }
+        }
+        let mut axes = Vec::new();
+        for e in set {
+            let f = format!("{field}.{}", e.key);
+            let mut values = Vec::new();
+            for v in self.texts(&f, e.value, Switch::Digit) {
+                let whole = bases.iter().all(|s| {
+                    let checked = words::named(&s.versioned()).and_then(|found| {
+                        seekwell_sim::spec::scheduler::tunable(&found, e.key, &v.text)
+                    });
+                    self.faults.take(v.at, &f, checked).is_some()
+                });
+                if whole {
+                    values.push(v);
+                }
+            }
+            axes.push(Axis {
+                name: e.key.to_owned(),
+                values,
+            });
+        }
+        let several = bases.len() > 1;
+        for p in self.product(field, at, &axes) {
+            for base in &bases {
+                let mut spec = base.clone();
+                spec.tunables.extend(p.values.iter().cloned());
+                let checked = seekwell_sim::spec::scheduler::checked(&spec);
+                let Some((_, spec)) = self.faults.take(at, field, checked) else {
+                    continue;
+                };
+                let mut level = p.level(name.as_deref(), ':', spec, &given);
+                if several {
+                    let named = level.name.map(|n| format!("{n} {}", base.versioned()));
+                    level.name = named;
+                }
+                self.design.schedulers.push(level);
+                self.places.schedulers.push(at);
+            }
+        }
+    }
+}

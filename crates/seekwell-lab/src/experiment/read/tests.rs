@@ -1,0 +1,336 @@
+use super::*;
+use crate::results::{Order, StopRule};
+use seekwell::WorkloadSpec;
+
+fn read(text: &str) -> Experiment {
+    Experiment::from_toml(text, Path::new("")).unwrap_or_else(|e| panic!("{e}\n--\n{text}"))
+}
+
+fn faults(text: &str) -> String {
+    match Experiment::from_toml(text, Path::new("")) {
+        Ok(e) => panic!("{} cells of\n{text}", e.cells.len()),
+        Err(e) => e.to_string(),
+    }
+}
+
+/// What is wrong is told with these words, and nothing else is told.
+fn told(text: &str, words: &[&str]) {
+    let said = faults(text);
+    for w in words {
+        assert!(said.lines().any(|l| l.starts_with(w)), "{w}\n--\n{said}");
+    }
+    assert_eq!(said.lines().count(), words.len(), "{said}");
+}
+
+/// The parts of a file that have to be there.
+const REST: &str = "device = 'hdd:hitachi-7k200'\nscheduler = 'cfq'\nworkload = 'hdparm'\n";
+
+fn names(e: &Experiment) -> Vec<&str> {
+    e.cells.iter().map(|c| &*c.cell.name).collect()
+}
+
+fn labels(e: &Experiment) -> Vec<&str> {
+    e.treatments.iter().map(|t| &*t.label).collect()
+}
+
+#[test]
+fn everything_a_file_can_say_is_read() {
+    let e = read(
+        r#"
+        [experiment]
+        name = "everything"
+        description = "all of it"
+        seed = 7
+        margin = "3 %"
+        confidence = 0.99
+        repeats = "6..30"
+        target = 0.02
+        fraction = 0.2
+        stop = "decided"
+        budget = "10min"
+        order = "sequential"
+        warmup = "20s"
+        state = "used"
+        carried = true
+        reference = "deadline"
+        schedulers = ["deadline", "cfq-3.4:slice_idle=0"]
+
+        [[device]]
+        use = "hdd:hitachi-7k200"
+        name = "laptop disk"
+        write_cache = [true, false]
+
+        [[device]]
+        use = "ssd:x25m-g2-160"
+
+        [[scheduler]]
+        use = "mq-deadline"
+        name = "mq"
+        fifo_batch = [1, 16]
+
+        [[workload]]
+        use = "pgbench"
+        clients = [1, 16]
+        transactions = 100
+        metric = "commit p99"
+        limit = "2min"
+
+        [[workload]]
+        use = "streams:kind=write"
+        seconds = "1s"
+
+        [[machine]]
+        name = "old"
+        kernel = "3.4"
+        memory = "512M"
+        barriers = false
+        without = "readahead+plugging"
+
+        [queue]
+        nr_requests = [64, 128]
+
+        [[exclude]]
+        device = "x25m*"
+        scheduler = ["mq:*=1", "cfq*"]
+        "#,
+    );
+    let m = &e.about.method;
+    assert_eq!((m.seed, m.margin, m.alpha), (7, 0.03, 0.01));
+    assert_eq!((m.repeats_min, m.repeats_max, m.target), (6, 30, 0.02));
+    assert_eq!((m.stop, m.order), (StopRule::Decided, Order::Sequential));
+    assert_eq!(
+        (m.budget_s, m.warmup_s, m.carried),
+        (Some(600), Some(20.0), true)
+    );
+    assert_eq!(
+        labels(&e),
+        [
+            "deadline",
+            "cfq-3.4:slice_idle=0",
+            "mq:fifo_batch=1",
+            "mq:fifo_batch=16"
+        ]
+    );
+    assert_eq!(e.cells.len(), 3 * 3 * 2);
+    assert_eq!(
+        names(&e)[0],
+        "laptop disk write_cache=yes / pgbench clients=1 / old / nr_requests=64"
+    );
+    let last = e.cells.last().expect("cells");
+    assert_eq!(
+        last.cell.name,
+        "x25m-g2-160,state=used / streams / old / nr_requests=128"
+    );
+    assert_eq!(last.cell.treatments, [0, 3]);
+    let first = &e.cells[0];
+    assert_eq!(first.cell.axes["workload.clients"], "1");
+    assert_eq!(first.cell.axes["device.write_cache"], "yes");
+    assert_eq!(first.cell.axes["queue.nr_requests"], "64");
+    assert_eq!(
+        (first.cell.reference, &*first.cell.primary.name),
+        (0, "commit p99")
+    );
+    let spec = &first.specs[2];
+    assert_eq!((spec.limit_s, spec.seed), (Some(120), 7));
+    assert_eq!(spec.scheduler.tunables["fifo_batch"], "1");
+    let machine = spec.machine.as_ref().expect("a program has one");
+    assert_eq!(
+        (machine.memory_bytes, machine.barriers),
+        (Some(512 << 20), Some(false))
+    );
+    assert_eq!(machine.without.len(), 2);
+}
+
+#[test]
+fn a_file_may_be_short() {
+    let e = read(REST);
+    assert_eq!(names(&e), ["hitachi-7k200 / hdparm"]);
+    let e = read(
+        "[experiment]\ndevices = ['hdd:hitachi-7k200', 'ssd:sata3-256-2011']\n\
+         schedulers = ['noop', 'blk-mq']\nworkloads = ['hdparm', 'fs-mark:files=5']\nrepeats = 3\n",
+    );
+    assert_eq!(e.cells.len(), 4);
+    assert!(labels(&e).contains(&"kyber"), "{:?}", labels(&e));
+    assert_eq!(e.about.method.stop, StopRule::Fixed, "just so many");
+}
+
+#[test]
+fn faults_have_line_column_field_and_the_nearest_word() {
+    told(
+        "[experiment]\nname = 'x'\nsede = 1\nmargin = 2\nstop = 'widht'\nbudget = 10\n\n\
+         [[device]]\nuse = 'hdd:hitachi-7k20'\n\n\
+         [[device]]\nuse = 'hdd:hitachi-7k200'\nwrite_cach = true\n\n\
+         [[scheduler]]\nuse = 'mq-deadline'\nfifo_batch = [1, -4]\nfifobatch = 3\n\n\
+         [[workload]]\nuse = 'pgbench'\nclients = [1, 'many']\nmetric = 'fsnc p99'\n\n\
+         [[machine]]\nmemroy = '4G'\ncores = 0\n\n[queues]\nx = 1\n",
+        &[
+            "line 3, column 1: experiment.sede: there is no such setting; did you mean `seed`?",
+            "line 4, column 10: experiment.margin: 2 is not between 0 and 1; for 2 per cent write \"2 %\"",
+            "line 5, column 8: experiment.stop: `widht` is none of them; did you mean `width`?",
+            "line 6, column 10: experiment.budget: is 10, and not a time with its unit",
+            "line 9, column 7: device[1].use: ",
+            "line 13, column 14: device[2].write_cach: ",
+            "line 17, column 18: scheduler[1].fifo_batch: tunable `fifo_batch`: -4 is outside",
+            "line 18, column 13: scheduler[1].fifobatch: mq-deadline has no tunable `fifobatch`; did you mean `fifo_batch`?",
+            "line 22, column 15: workload[1].clients: parameter clients=many of pgbench",
+            "line 23, column 10: workload[1].metric: pgbench gives no `fsnc p99`",
+            "line 26, column 10: machine[1].memroy: there is no option `memroy`",
+            "line 27, column 9: machine[1].cores: `0` is not a number of 1..=1024",
+            "line 29, column 2: queues: there is no such table; did you mean `queue`?",
+        ],
+    );
+    let said = faults("[experiment\nname = 1\n[[device]\n");
+    assert!(
+        said.starts_with("line 1, column ") && said.lines().count() >= 2,
+        "{said}"
+    );
+    told(
+        &format!("seed = 3\n{REST}"),
+        &["line 1, column 1: seed: stands in [experiment]"],
+    );
+    told(
+        "",
+        &[
+            "line 1, column 1: device: there is none",
+            "line 1, column 1: scheduler: there is none",
+            "line 1, column 1: workload: there is none",
+        ],
+    );
+    for (line, said) in [
+        ("repeats = '60..10'", "at most 10 blocks, at least 60"),
+        (
+            "repeats = { min = 60, max = 10 }",
+            "at most 10 blocks, at least 60",
+        ),
+        (
+            "repeats = { mim = 6 }",
+            "experiment.repeats.mim: there is no such setting; did you mean `min`?",
+        ),
+        ("repeats = true", "is true or false: write \"10..60\""),
+        ("repeats = 0", "0 is outside 1 to 100000"),
+        ("repeats = 'many'", "`many` is no number of repeats"),
+        ("confidence = 95", "for 95 per cent write \"95 %\""),
+        ("seed = -1", "-1 is outside 0 to"),
+        ("name = 'a/b'", "a name has 1 to 100 letters"),
+        ("schedulers = []", "is an empty list"),
+        ("devices = [3]", "is a whole number, and not a device"),
+        (
+            "reference = 'noop'",
+            "no scheduler of the experiment is called `noop`",
+        ),
+        (
+            "exclude = [{ devise = 'x' }]",
+            "there is no such condition; did you mean `device`?",
+        ),
+        ("warmup = 'soon'", "is `soon`, and not a time"),
+        ("budget = '100ms'", "is no number of whole seconds"),
+    ] {
+        let text = format!("{REST}[experiment]\n{line}\n");
+        let all = faults(&text);
+        assert!(
+            all.contains(said) && all.starts_with("line 5, column "),
+            "{line}: {all}"
+        );
+    }
+}
+
+#[test]
+fn a_grid_without_end_is_refused_before_it_is_made() {
+    let thousand: Vec<String> = (1..=1000).map(|n| n.to_string()).collect();
+    let list = thousand.join(", ");
+    told(
+        &format!(
+            "device = 'hdd:hitachi-7k200'\nscheduler = 'cfq'\n[[workload]]\nuse = 'pgbench'\n\
+             clients = [{list}]\nscale = [{list}]\nsegments = [{list}]\n"
+        ),
+        &[
+            "line 3, column 1: workload[1]: 1000 of clients x 1000 of scale x 1000 of segments = \
+             1000000000 combinations, and at most 10000 can be",
+        ],
+    );
+}
+
+#[test]
+fn paths_begin_at_the_folder_of_the_file() {
+    let dir = std::env::temp_dir().join(format!("seekwell-experiment-{}", std::process::id()));
+    std::fs::create_dir_all(dir.join("presets")).expect("a folder");
+    let disk = "kind = \"constant\"\nname = \"mine\"\nsummary = \"of a test\"\n[params]\n";
+    let array = "kind = \"controller\"\nname = \"array\"\nsummary = \"x\"\n\
+                 [params]\nof = { value = \"presets/disk.toml\", source = \"estimate\" }\n\
+                 members = { value = 2, unit = \"devices\", source = \"estimate\" }\n";
+    for (name, text) in [
+        ("presets/disk.toml", disk),
+        ("array.toml", array),
+        ("a.job", "[j]\nrw=read\nsize=1m\ninclude more.inc\n"),
+        ("more.inc", "bs=8k\n"),
+        ("t.csv", "t_us,pid,op,sector,n\n0,1,R,0,8\n100,1,W,8,8\n"),
+    ] {
+        std::fs::write(dir.join(name), text).expect("written");
+    }
+    let text = "devices = ['presets/disk.toml', 'array.toml,level=raid0']\nscheduler = 'noop'\n\
+                workloads = ['a.job', { trace = 't.csv', mode = ['timed', 'closed'] }]\n";
+    let e = match Experiment::from_toml(text, &dir) {
+        Ok(e) => e,
+        Err(e) => panic!("{e}"),
+    };
+    assert_eq!(
+        names(&e)[..4],
+        [
+            "disk / a",
+            "disk / t mode=timed",
+            "disk / t mode=closed",
+            "array,level=raid0 / a"
+        ]
+    );
+    assert_eq!(
+        e.cells[3].specs[0].device.files.len(),
+        2,
+        "with what it names"
+    );
+    assert!(matches!(&e.cells[0].specs[0].workload,
+        WorkloadSpec::Fio { includes, .. } if includes.len() == 1));
+    let primary = |i: usize| &*e.cells[i].cell.primary.name;
+    assert_eq!(
+        (primary(1), primary(2)),
+        ("block io mean", "block throughput")
+    );
+    // Written, it needs the folder no more, but for the trace.
+    let stored = e.to_toml();
+    for name in ["presets/disk.toml", "array.toml", "a.job", "more.inc"] {
+        std::fs::remove_file(dir.join(name)).expect("removed");
+    }
+    let again = match Experiment::from_toml(&stored, Path::new("/")) {
+        Ok(e) => e,
+        Err(e) => panic!("{e}\n--\n{stored}"),
+    };
+    same(&e, &again);
+    let said = match Experiment::from_toml(text, &dir) {
+        Ok(_) => panic!("the files are gone"),
+        Err(e) => e.to_string(),
+    };
+    assert_eq!(said.lines().count(), 3, "{said}");
+    assert!(
+        said.contains("a.job") && said.contains("array.toml"),
+        "{said}"
+    );
+    std::fs::remove_dir_all(&dir).expect("removed");
+}
+
+/// The same cells, treatments, runs and rules.
+fn same(a: &Experiment, b: &Experiment) {
+    assert_eq!(a.about, b.about);
+    assert_eq!(a.treatments, b.treatments);
+    assert_eq!(a.cells.len(), b.cells.len());
+    for (a, b) in a.cells.iter().zip(&b.cells) {
+        assert_eq!((&a.cell, &a.primary), (&b.cell, &b.primary));
+        let hashes = |c: &crate::experiment::CellPlan| -> Vec<_> {
+            c.specs
+                .iter()
+                .map(|s| (s.hash(), s.label.clone()))
+                .collect()
+        };
+        assert_eq!(hashes(a), hashes(b));
+    }
+}
+
+mod properties;

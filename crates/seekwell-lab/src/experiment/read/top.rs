@@ -1,0 +1,344 @@
+//! `[experiment]`: what it is called, how runs are repeated and judged; and picks.
+
+use super::Reader;
+use super::value::{Switch, kind};
+use crate::experiment::design::Pick;
+use crate::experiment::expand::REPEATS_MAX;
+use crate::experiment::fault::Place;
+use crate::results::{Order, StopRule};
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+/// Settings of `[experiment]` with what they are, for the schema and the documentation.
+pub(in crate::experiment) const SETTINGS: &[(&str, &str)] = &[
+    ("name", "What it is called: results are found by it."),
+    ("description", "What it is for, in a sentence."),
+    (
+        "seed",
+        "Seed of the order of runs and of the runs: same seed, same bytes.",
+    ),
+    (
+        "margin",
+        "Relative difference that matters: 0.02, or \"2 %\".",
+    ),
+    ("confidence", "Of intervals: 0.95, or \"95 %\"."),
+    (
+        "repeats",
+        "Blocks (every scheduler once): \"10..60\", { min, max }, or 5 for just so many.",
+    ),
+    (
+        "target",
+        "Half-width of the interval that ends a cell, relative: 0.01, or \"1 %\".",
+    ),
+    ("fraction", "Or that share of the effect: 0.25."),
+    (
+        "stop",
+        "When a cell has enough: \"width\", \"decided\" or \"fixed\" (at the most repeats).",
+    ),
+    ("budget", "Wall time at most: \"10min\"."),
+    (
+        "order",
+        "\"interleaved\" (blocks in random order), or \"sequential\" as most publications had it.",
+    ),
+    (
+        "warmup",
+        "Time that timed runs leave out: \"auto\", or \"20s\".",
+    ),
+    (
+        "state",
+        "Of flash drives before a run: \"fresh\", \"filled\", \"used\" or \"steady\".",
+    ),
+    (
+        "carried",
+        "The drive goes on from run to run as the last one left it.",
+    ),
+    ("reference", "The scheduler the others are compared with."),
+];
+
+/// States of a drive.
+pub(in crate::experiment) const STATES: &[(&str, &str)] = &[
+    ("fresh", "fresh"),
+    ("filled", "filled"),
+    ("used", "used"),
+    ("steady", "steady"),
+];
+
+/// Rules that end a cell.
+pub(in crate::experiment) const STOPS: &[(&str, StopRule)] = &[
+    ("width", StopRule::Width),
+    ("decided", StopRule::Decided),
+    ("fixed", StopRule::Fixed),
+];
+
+/// Orders of runs.
+pub(in crate::experiment) const ORDERS: &[(&str, Order)] = &[
+    ("interleaved", Order::Interleaved),
+    ("sequential", Order::Sequential),
+];
+
+/// Letters of a name, at most.
+pub(in crate::experiment) const NAME_MAX: usize = 100;
+
+/// What a pick may say.
+pub(in crate::experiment) const PICKS: &[&str] = &["device", "scheduler", "workload", "machine"];
+
+impl Reader<'_> {
+    pub(super) fn experiment(&mut self, table: &DeTable<'_>) {
+        let mut fixed = None;
+        let mut stopped = false;
+        for e in self.entries(table) {
+            let field = format!("experiment.{}", e.key);
+            let f = field.as_str();
+            let v = e.value;
+            match e.key {
+                "name" => {
+                    if let Some(name) = self.text(f, v) {
+                        self.name(f, self.at(v), &name);
+                        self.design.name = name;
+                    }
+                }
+                "description" => {
+                    let text = self.text(f, v);
+                    self.design.description = text.unwrap_or_default();
+                }
+                "seed" => {
+                    let n = self.whole(f, v, (0, i64::MAX as u64));
+                    self.design.method.seed = n.unwrap_or(1);
+                }
+                "margin" => {
+                    if let Some(x) = self.within(f, v, 0.0, 1.0) {
+                        self.design.method.margin = x;
+                    }
+                }
+                "confidence" => {
+                    if let Some(x) = self.within(f, v, 0.5, 1.0) {
+                        self.design.method.alpha = complement(x);
+                    }
+                }
+                "target" => {
+                    if let Some(x) = self.within(f, v, 0.0, 1.0) {
+                        self.design.method.target = x;
+                    }
+                }
+                "fraction" => {
+                    let x = self.share(f, v);
+                    let x = x.unwrap_or(self.design.method.fraction);
+                    if !(0.0..1.0).contains(&x) {
+                        self.bad(self.at(v), f, &format!("{x} is outside 0 to 1"));
+                    } else {
+                        self.design.method.fraction = x;
+                    }
+                }
+                "repeats" => fixed = self.repeats(f, v),
+                "stop" => {
+                    stopped = true;
+                    if let Some(rule) = self.word(f, v, STOPS) {
+                        self.design.method.stop = rule;
+                    }
+                }
+                "budget" => self.design.method.budget_s = self.seconds(f, v),
+                "order" => {
+                    let order = self.word(f, v, ORDERS);
+                    self.design.method.order = order.unwrap_or_default();
+                }
+                "warmup" => {
+                    let auto = matches!(v.get_ref(), DeValue::String(s) if s == "auto");
+                    if !auto {
+                        let ns = self.time(f, v);
+                        self.design.method.warmup_s = ns.map(|ns| ns as f64 / 1e9);
+                    }
+                }
+                "state" => {
+                    let word = self.word(f, v, STATES);
+                    self.state = word.map(str::to_owned);
+                }
+                "carried" => {
+                    self.design.method.carried = self.switch(f, v).unwrap_or_default();
+                }
+                "reference" => {
+                    self.places.reference = self.at(v);
+                    self.design.reference = self.text(f, v);
+                }
+                _ if self.factor(e, "experiment.") => {}
+                key => {
+                    let known: Vec<&str> = SETTINGS.iter().map(|s| s.0).collect();
+                    let known = [known, super::FACTORS.to_vec()].concat();
+                    let what = "there is no such setting";
+                    self.faults.unknown(e.at, f, what, key, &known);
+                }
+            }
+        }
+        if fixed == Some(true) && !stopped {
+            self.design.method.stop = StopRule::Fixed;
+        }
+    }
+
+    fn name(&mut self, field: &str, at: Place, name: &str) {
+        let long = name.chars().count() > NAME_MAX;
+        if long || name.trim().is_empty() || name.chars().any(|c| c.is_control() || c == '/') {
+            let what = format!("a name has 1 to {NAME_MAX} letters, and no `/` among them");
+            self.bad(at, field, &what);
+        }
+    }
+
+    /// A share between two bounds, neither of which it may be.
+    fn within(&mut self, field: &str, v: &Spanned<DeValue<'_>>, lo: f64, hi: f64) -> Option<f64> {
+        let x = self.share(field, v)?;
+        if x > lo && x < hi {
+            return Some(x);
+        }
+        let percent = match x > 1.0 && x / 100.0 > lo && x / 100.0 < hi {
+            true => format!("; for {x} per cent write \"{x} %\""),
+            false => String::new(),
+        };
+        let what = format!("{x} is not between {lo} and {hi}{percent}");
+        self.bad(self.at(v), field, &what);
+        None
+    }
+
+    /// Sets the least and the largest number; true: just so many.
+    fn repeats(&mut self, field: &str, v: &Spanned<DeValue<'_>>) -> Option<bool> {
+        let range = (1, u64::from(REPEATS_MAX));
+        let small = |n: u64| u32::try_from(n).unwrap_or(REPEATS_MAX);
+        let (min, max, fixed) = match v.get_ref() {
+            DeValue::Integer(_) => {
+                let n = small(self.whole(field, v, range)?);
+                (n, n, true)
+            }
+            DeValue::String(s) => {
+                let parsed = s.split_once("..").and_then(|(min, max)| {
+                    let max = max.strip_prefix('=').unwrap_or(max);
+                    Some((min.trim().parse().ok()?, max.trim().parse().ok()?))
+                });
+                let whole = parsed.filter(|(min, max): &(u64, u64)| {
+                    (range.0..=range.1).contains(min) && (range.0..=range.1).contains(max)
+                });
+                let Some((min, max)) = whole else {
+                    let what = format!(
+                        "`{s}` is no number of repeats, 1 to {REPEATS_MAX}: write \"10..60\", or 5 \
+                         for just so many"
+                    );
+                    self.bad(self.at(v), field, &what);
+                    return None;
+                };
+                (small(min), small(max), false)
+            }
+            DeValue::Table(t) => {
+                let m = &self.design.method;
+                let (mut min, mut max) = (m.repeats_min, m.repeats_max);
+                for e in self.entries(t) {
+                    let f = format!("{field}.{}", e.key);
+                    let n = match e.key {
+                        "min" | "max" => self.whole(&f, e.value, range).map(small),
+                        key => {
+                            let what = "there is no such setting";
+                            self.faults.unknown(e.at, &f, what, key, &["min", "max"]);
+                            None
+                        }
+                    };
+                    match (e.key, n) {
+                        ("min", Some(n)) => (min, max) = (n, max.max(n)),
+                        ("max", Some(n)) => (min, max) = (min.min(n), n),
+                        _ => {}
+                    }
+                }
+                // As they were both written.
+                for (key, side) in [("min", &mut min), ("max", &mut max)] {
+                    if let Some(DeValue::Integer(i)) = t.get(key).map(Spanned::get_ref)
+                        && let Ok(n) = i.as_str().parse()
+                    {
+                        *side = n;
+                    }
+                }
+                (min, max, false)
+            }
+            other => {
+                let what = format!(
+                    "is {}: write \"10..60\", or 5 for just so many",
+                    kind(other)
+                );
+                self.bad(self.at(v), field, &what);
+                return None;
+            }
+        };
+        if max < min {
+            let what = format!("at most {max} blocks, at least {min}: that cannot be");
+            self.bad(self.at(v), field, &what);
+            return None;
+        }
+        let m = &mut self.design.method;
+        (m.repeats_min, m.repeats_max) = (min, max);
+        Some(fixed)
+    }
+
+    pub(super) fn pick(&mut self, field: &str, at: Place, v: &Spanned<DeValue<'_>>) {
+        let DeValue::Table(table) = v.get_ref() else {
+            let what = "is a table of device, scheduler, workload, machine: what a run must all be";
+            self.bad(at, field, what);
+            return;
+        };
+        let mut picks = vec![Pick::default()];
+        let mut any = false;
+        for e in self.entries(table) {
+            let f = format!("{field}.{}", e.key);
+            if !PICKS.contains(&e.key) {
+                let what = "there is no such condition";
+                self.faults.unknown(e.at, &f, what, e.key, PICKS);
+                continue;
+            }
+            any = true;
+            let words = self.texts(&f, e.value, Switch::Word);
+            let mut next = Vec::new();
+            for p in &picks {
+                for w in &words {
+                    let mut p = p.clone();
+                    let side = match e.key {
+                        "device" => &mut p.device,
+                        "scheduler" => &mut p.scheduler,
+                        "workload" => &mut p.workload,
+                        _ => &mut p.machine,
+                    };
+                    *side = Some(w.text.clone());
+                    next.push(p);
+                }
+            }
+            if next.len() > 1000 {
+                self.bad(
+                    at,
+                    field,
+                    "more than 1000 combinations: use * in place of names",
+                );
+                return;
+            }
+            picks = next;
+        }
+        if !any {
+            self.bad(
+                at,
+                field,
+                "says nothing of device, scheduler, workload or machine",
+            );
+            return;
+        }
+        let (list, places) = match field.contains("only") {
+            true => (&mut self.design.only, &mut self.places.only),
+            false => (&mut self.design.exclude, &mut self.places.exclude),
+        };
+        places.extend(std::iter::repeat_n(at, picks.len()));
+        list.extend(picks);
+    }
+
+    /// What needs the whole file.
+    pub(super) fn finish(&mut self) {
+        if let Some(state) = self.state.take() {
+            for level in &mut self.design.devices {
+                super::system::set_state(&mut level.spec, &state);
+            }
+        }
+    }
+}
+
+/// 1 - x, without the dust of the last digits.
+pub(in crate::experiment) fn complement(x: f64) -> f64 {
+    ((1.0 - x) * 1e12).round() / 1e12
+}

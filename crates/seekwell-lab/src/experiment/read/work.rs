@@ -1,0 +1,468 @@
+//! Workloads of a file: scripts, fio job files, traces.
+
+use super::grid::{Axis, Point};
+use super::value::{Switch, kind};
+use super::{Entry, Reader};
+use crate::experiment::Primary;
+use crate::experiment::design::Work;
+use crate::experiment::fault::Place;
+use seekwell::{Fit, SpecErrors, Stream, WorkloadSpec, words};
+use seekwell_sim::spec::workload::checked;
+use seekwell_workload::{unknown_workload, workload};
+use std::collections::BTreeMap;
+use std::path::Path;
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+/// Keys of every workload, with what they are.
+pub(in crate::experiment) const WORK: &[(&str, &str)] = &[
+    (
+        "use",
+        "A workload of `seekwell workloads`, with parameters behind a colon where wanted.",
+    ),
+    ("fio", "A fio job file, from this file's folder on."),
+    ("trace", "A recorded trace, from this file's folder on."),
+    ("name", "What tables call it."),
+    (
+        "metric",
+        "What decides: a metric it gives, or its operations' rate, mean, max or p99 (\"fsync p99\").",
+    ),
+    (
+        "limit",
+        "Stop a run after so much of its own time: \"30s\".",
+    ),
+    (
+        "beside",
+        "Workloads that run at the same time and are not measured.",
+    ),
+];
+
+/// Further keys of a fio job file.
+pub(in crate::experiment) const FIO: &[(&str, &str)] = &[
+    ("text", "The job file's text, in place of the file."),
+    ("includes", "Texts of the files it includes, by name."),
+    ("variables", "Values of the variables it asks for."),
+];
+
+/// Further keys of a trace.
+pub(in crate::experiment) const TRACE: &[(&str, &str)] = &[
+    (
+        "mode",
+        "\"timed\", \"scaled:FACTOR\", \"depth:N\" or \"closed\".",
+    ),
+    (
+        "fit",
+        "Records behind the end of the device: \"strict\" or \"wrap\".",
+    ),
+    (
+        "format",
+        "As `seekwell formats` names it; absent: what the first bytes show.",
+    ),
+    (
+        "stream",
+        "Of a block trace: \"queue\" (bios), or \"issue\" (requests).",
+    ),
+    ("records", "Stop after so many records."),
+    (
+        "volume",
+        "Only records of this device (\"8,16\") or volume.",
+    ),
+    (
+        "from",
+        "Only records from so long after the first on: \"10s\".",
+    ),
+    (
+        "until",
+        "Only records before so long after the first: \"60s\".",
+    ),
+    ("pids", "Only records of these processes."),
+    (
+        "response_unit",
+        "Unit of response times that the format does not tell: ns, us or ms.",
+    ),
+    (
+        "allow_truncated",
+        "A trace that was cut off ends with a warning.",
+    ),
+    (
+        "sha256",
+        "SHA-256 of the file, so that no other is taken for it.",
+    ),
+];
+
+/// What to do with records behind the end of the device.
+pub(in crate::experiment) const FITS: &[(&str, Fit)] =
+    &[("strict", Fit::Strict), ("wrap", Fit::Wrap)];
+
+/// Which event of a block trace is replayed.
+pub(in crate::experiment) const STREAMS: &[(&str, Stream)] =
+    &[("queue", Stream::Queue), ("issue", Stream::Issue)];
+
+/// Suffixes of fio job files.
+const JOBS: &[&str] = &["fio", "ini", "job"];
+
+fn is_job(text: &str) -> bool {
+    let suffix = Path::new(text).extension().and_then(|s| s.to_str());
+    suffix.is_some_and(|s| JOBS.contains(&s))
+}
+
+/// What all workloads have.
+#[derive(Default)]
+struct Common {
+    name: Option<String>,
+    metric: Option<(String, Place)>,
+    limit_s: Option<u64>,
+    beside: Vec<WorkloadSpec>,
+    axes: BTreeMap<String, String>,
+}
+
+impl Reader<'_> {
+    /// A workload in one word: with parameters, or a job file of this folder.
+    fn typed_workload(&self, text: &str) -> Result<WorkloadSpec, SpecErrors> {
+        let text = text.trim();
+        if is_job(text) {
+            return words::workload(&self.path(text), &[]);
+        }
+        words::workload(text, &[])
+    }
+
+    /// A path from the experiment's folder on.
+    fn path(&self, text: &str) -> String {
+        self.dir.join(text).display().to_string()
+    }
+
+    pub(super) fn workload(&mut self, field: &str, at: Place, v: &Spanned<DeValue<'_>>) {
+        let table = match v.get_ref() {
+            DeValue::String(s) => {
+                let typed = self.typed_workload(s);
+                if let Some(spec) = self.faults.take(at, field, typed) {
+                    self.add(field, at, &Common::default(), spec, &Point::default());
+                }
+                return;
+            }
+            DeValue::Table(t) => t,
+            other => {
+                let what = format!(
+                    "is {}, and not a workload: \"pgbench\", or a table with `use`, `fio` or `trace`",
+                    kind(other)
+                );
+                self.bad(at, field, &what);
+                return;
+            }
+        };
+        let kinds = ["use", "fio", "trace"]
+            .into_iter()
+            .filter(|k| table.contains_key(*k));
+        match kinds.collect::<Vec<_>>()[..] {
+            ["use"] => self.script(field, at, table),
+            ["fio"] => self.job(field, at, table),
+            ["trace"] => self.trace(field, at, table),
+            [] => {
+                let what = "says not which: add use = \"pgbench\" (`seekwell workloads` lists all), \
+                            fio = \"FILE\" or trace = \"FILE\"";
+                self.bad(at, field, what);
+            }
+            _ => self.bad(
+                at,
+                field,
+                "is one of `use`, `fio` and `trace`, and not several at once",
+            ),
+        }
+    }
+
+    /// Takes what all workloads have; the rest is left.
+    fn common<'v, 'a>(
+        &mut self,
+        field: &str,
+        table: &'v DeTable<'a>,
+    ) -> (Common, Vec<Entry<'v, 'a>>) {
+        let mut all = Common::default();
+        let mut rest = Vec::new();
+        for e in self.entries(table) {
+            let f = format!("{field}.{}", e.key);
+            match e.key {
+                "name" => all.name = self.text(&f, e.value),
+                "metric" => {
+                    let at = self.at(e.value);
+                    all.metric = self.text(&f, e.value).map(|m| (m, at));
+                }
+                "limit" => all.limit_s = self.seconds(&f, e.value),
+                "beside" => {
+                    for one in self.list(&f, e.value) {
+                        let typed = self.typed_workload(&one.text);
+                        all.beside.extend(self.faults.take(one.at, &f, typed));
+                    }
+                }
+                "axes" => all.axes = self.map(&f, e.value),
+                _ => rest.push(e),
+            }
+        }
+        (all, rest)
+    }
+
+    /// Puts a level in, if what is to decide can.
+    fn add(&mut self, field: &str, at: Place, c: &Common, spec: WorkloadSpec, p: &Point) {
+        if let Some((metric, at)) = &c.metric {
+            let parsed = Primary::parse(metric, &spec);
+            let f = format!("{field}.metric");
+            if self.faults.take(*at, &f, parsed).is_none() {
+                return;
+            }
+        }
+        let work = Work {
+            spec,
+            metric: c.metric.as_ref().map(|m| m.0.clone()),
+            limit_s: c.limit_s,
+            beside: c.beside.clone(),
+        };
+        let level = p.level(c.name.as_deref(), ' ', work, &c.axes);
+        self.design.workloads.push(level);
+        self.places.workloads.push(at);
+    }
+
+    fn script(&mut self, field: &str, at: Place, table: &DeTable<'_>) {
+        let (common, rest) = self.common(field, table);
+        let mut entries = Vec::new();
+        let mut uses = Vec::new();
+        for e in rest {
+            match (e.key, e.value.get_ref()) {
+                ("use", _) => uses = self.texts(&format!("{field}.use"), e.value, Switch::Word),
+                // Where a parameter has the name of one of these keys.
+                ("params", DeValue::Table(t)) => entries.extend(self.entries(t)),
+                _ => entries.push(e),
+            }
+        }
+        let mut bases: Vec<(String, BTreeMap<String, String>)> = Vec::new();
+        for u in uses {
+            let f = format!("{field}.use");
+            let (name, inline) = u.text.split_once(':').unwrap_or((&u.text, ""));
+            let name = name.trim();
+            if is_job(name) {
+                self.bad(u.at, &f, "is a fio job file: write fio = \"FILE\"");
+                continue;
+            }
+            if workload(name).is_none() {
+                let what = format!("no workload is called `{name}`; {}", unknown_workload(name));
+                self.bad(u.at, &f, &what);
+                continue;
+            }
+            let mut given = BTreeMap::new();
+            for part in inline.split(',').filter(|p| !p.trim().is_empty()) {
+                match part.split_once('=') {
+                    Some((k, v)) => {
+                        given.insert(k.trim().to_owned(), v.trim().to_owned());
+                    }
+                    None => {
+                        let what = format!("`{part}` is no parameter: write NAME=VALUE");
+                        self.bad(u.at, &f, &what);
+                    }
+                }
+            }
+            let alone = checked(&script(name, &given));
+            if let Err(e) = alone {
+                self.faults.under(u.at, &f, e);
+                continue;
+            }
+            bases.push((name.to_owned(), given));
+        }
+        let mut axes = Vec::new();
+        for e in entries {
+            let f = format!("{field}.{}", e.key);
+            let mut values = Vec::new();
+            for v in self.texts(&f, e.value, Switch::Word) {
+                let one = BTreeMap::from([(e.key.to_owned(), v.text.clone())]);
+                let mut good = true;
+                for (name, _) in &bases {
+                    if let Err(errors) = checked(&script(name, &one)) {
+                        for mut error in errors.0 {
+                            // Together with others it may do.
+                            if error.field == "workload.params" || error.field == "params" {
+                                continue;
+                            }
+                            good = false;
+                            error.field.clone_from(&f);
+                            self.faults.add(v.at, error);
+                        }
+                    }
+                }
+                if good {
+                    values.push(v);
+                }
+            }
+            axes.push(Axis {
+                name: e.key.to_owned(),
+                values,
+            });
+        }
+        let several = bases.len() > 1;
+        for p in self.product(field, at, &axes) {
+            for (name, given) in &bases {
+                let mut params = given.clone();
+                params.extend(p.values.iter().cloned());
+                let whole = checked(&script(name, &params));
+                if let Some(spec) = self.faults.take(at, field, whole) {
+                    let mut point = p.clone();
+                    if several {
+                        point.axes.insert("use".to_owned(), name.clone());
+                    }
+                    self.add(field, at, &common, spec, &point);
+                }
+            }
+        }
+    }
+
+    fn job(&mut self, field: &str, at: Place, table: &DeTable<'_>) {
+        let (common, rest) = self.common(field, table);
+        let (mut file, mut text) = (None, None);
+        let (mut includes, mut variables) = (BTreeMap::new(), BTreeMap::new());
+        for e in rest {
+            let f = format!("{field}.{}", e.key);
+            match e.key {
+                "fio" => file = self.text(&f, e.value).map(|t| (t, self.at(e.value))),
+                "text" => text = self.text(&f, e.value),
+                "includes" => includes = self.map(&f, e.value),
+                "variables" => variables = self.map(&f, e.value),
+                key => self.unknown_key(e.at, &f, key, FIO),
+            }
+        }
+        let Some((file, file_at)) = file else { return };
+        let path = self.path(&file);
+        let spec = match text {
+            Some(text) => checked(&WorkloadSpec::Fio {
+                file,
+                text,
+                includes,
+                variables,
+            }),
+            // Whatever its name ends with.
+            None => seekwell_sim::spec::workload::job_file(&path),
+        };
+        let f = format!("{field}.fio");
+        if let Some(spec) = self.faults.take(file_at, &f, spec) {
+            self.add(field, at, &common, spec, &Point::default());
+        }
+    }
+
+    fn unknown_key(&mut self, at: Place, field: &str, key: &str, further: &[(&str, &str)]) {
+        let known = WORK.iter().chain(further).map(|k| k.0);
+        let known: Vec<&str> = known.collect();
+        self.faults
+            .unknown(at, field, "there is no such setting", key, &known);
+    }
+
+    fn trace(&mut self, field: &str, at: Place, table: &DeTable<'_>) {
+        let (common, rest) = self.common(field, table);
+        let mut spec = WorkloadSpec::Trace {
+            file: String::new(),
+            sha256: String::new(),
+            format: None,
+            mode: "timed".to_owned(),
+            fit: Fit::Strict,
+            limit: None,
+            stream: Stream::Queue,
+            volume: None,
+            from_ns: 0,
+            until_ns: None,
+            pids: Default::default(),
+            response_unit: None,
+            allow_truncated: false,
+        };
+        let mut modes = Vec::new();
+        let mut file_at = at;
+        if let WorkloadSpec::Trace {
+            file,
+            sha256,
+            format,
+            fit,
+            limit,
+            stream,
+            volume,
+            from_ns,
+            until_ns,
+            pids,
+            response_unit,
+            allow_truncated,
+            ..
+        } = &mut spec
+        {
+            for e in rest {
+                let f = format!("{field}.{}", e.key);
+                let v = e.value;
+                match e.key {
+                    "trace" => {
+                        file_at = self.at(v);
+                        let named = self.text(&f, v);
+                        *file = named.map_or(String::new(), |t| self.path(&t));
+                    }
+                    "mode" => modes = self.texts(&f, v, Switch::Word),
+                    "sha256" => *sha256 = self.text(&f, v).unwrap_or_default(),
+                    "format" => *format = self.text(&f, v),
+                    "fit" => *fit = self.word(&f, v, FITS).unwrap_or_default(),
+                    "stream" => *stream = self.word(&f, v, STREAMS).unwrap_or_default(),
+                    "records" => *limit = self.whole(&f, v, (1, i64::MAX as u64)),
+                    "volume" => *volume = self.text(&f, v),
+                    "from" => *from_ns = self.time(&f, v).unwrap_or_default(),
+                    "until" => *until_ns = self.time(&f, v),
+                    "pids" => {
+                        for t in self.texts(&f, v, Switch::Digit) {
+                            match t.text.parse() {
+                                Ok(pid) => {
+                                    pids.insert(pid);
+                                }
+                                Err(_) => self.bad(t.at, &f, "is no number of a process"),
+                            }
+                        }
+                    }
+                    "response_unit" => *response_unit = self.text(&f, v),
+                    "allow_truncated" => {
+                        *allow_truncated = self.switch(&f, v).unwrap_or_default();
+                    }
+                    key => self.unknown_key(e.at, &f, key, TRACE),
+                }
+            }
+            if file.is_empty() {
+                return;
+            }
+            let f = format!("{field}.trace");
+            if sha256.is_empty() {
+                match words::trace(Path::new(file)) {
+                    Ok(WorkloadSpec::Trace { sha256: own, .. }) if !own.is_empty() => *sha256 = own,
+                    Ok(_) => {
+                        let what = "is no file that can be read twice: a run reads it again";
+                        self.bad(file_at, &f, what);
+                        return;
+                    }
+                    Err(e) => {
+                        self.faults.under(file_at, &f, e);
+                        return;
+                    }
+                }
+            }
+        }
+        let axes = match modes.is_empty() {
+            true => Vec::new(),
+            false => vec![Axis {
+                name: "mode".to_owned(),
+                values: modes,
+            }],
+        };
+        for p in self.product(field, at, &axes) {
+            let mut spec = spec.clone();
+            if let (WorkloadSpec::Trace { mode, .. }, Some((_, m))) = (&mut spec, p.values.first())
+            {
+                mode.clone_from(m);
+            }
+            let whole = checked(&spec);
+            if let Some(spec) = self.faults.take(at, field, whole) {
+                self.add(field, at, &common, spec, &p);
+            }
+        }
+    }
+}
+
+fn script(name: &str, params: &BTreeMap<String, String>) -> WorkloadSpec {
+    WorkloadSpec::Script {
+        name: name.to_owned(),
+        params: params.clone(),
+    }
+}
