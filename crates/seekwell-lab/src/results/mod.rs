@@ -2,7 +2,28 @@
 //! for our own runs, on every substrate, and for figures that were made elsewhere.
 //!
 //! Only numbers that statistics are made of are here; histograms, series and events of a run stay
-//! in its [`seekwell_core::result::Record`] and in the files of a results folder.
+//! in its [`seekwell_core::result::Record`] and in the files of a results folder ([`Folder`]).
+
+pub mod columns;
+mod entry;
+mod environment;
+mod error;
+mod folder;
+mod hlog;
+mod journal;
+mod listing;
+mod plan;
+mod reading;
+mod rows;
+mod tables;
+
+pub use entry::{Layer, OperationRow, QUANTILES, Series, SeriesRow};
+pub use environment::{Environment, Sitting};
+pub use error::StoreError;
+pub use folder::{
+    ENVIRONMENT, EXPERIMENT, EXPERIMENT_TEXT, Folder, HISTOGRAMS, JOURNAL, RESULTS, read,
+};
+pub use listing::{Listed, State, is_folder, list, look};
 
 use seekwell_core::result::{Metric, Record};
 use seekwell_core::spec::{RunSpec, Substrate};

@@ -1,0 +1,364 @@
+//! The columns of a folder's Parquet files: name, type, unit and meaning. What writes them, what
+//! reads them and the page docs/results.md are all held against this list.
+
+use arrow_schema::DataType;
+
+/// Type of a column's values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// UTF-8.
+    Text,
+    /// Whole numbers, 64 bits with sign.
+    Int,
+    /// Whole numbers, 64 bits without sign.
+    Unsigned,
+    /// IEEE double.
+    Float,
+    /// True or false.
+    Bool,
+}
+
+impl Kind {
+    /// As Arrow names it.
+    pub fn arrow(self) -> DataType {
+        match self {
+            Kind::Text => DataType::Utf8,
+            Kind::Int => DataType::Int64,
+            Kind::Unsigned => DataType::UInt64,
+            Kind::Float => DataType::Float64,
+            Kind::Bool => DataType::Boolean,
+        }
+    }
+    /// As docs/results.md names it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Kind::Text => "text",
+            Kind::Int => "int64",
+            Kind::Unsigned => "uint64",
+            Kind::Float => "double",
+            Kind::Bool => "bool",
+        }
+    }
+}
+
+/// A column.
+#[derive(Clone, Copy, Debug)]
+pub struct Column {
+    /// Its name.
+    pub name: &'static str,
+    /// Type of its values.
+    pub kind: Kind,
+    /// Unit; empty: none.
+    pub unit: &'static str,
+    /// Values may be missing.
+    pub nullable: bool,
+    /// What it is.
+    pub help: &'static str,
+}
+
+/// A Parquet file.
+#[derive(Clone, Copy, Debug)]
+pub struct Table {
+    /// Name of the file.
+    pub file: &'static str,
+    /// What a row is.
+    pub help: &'static str,
+    /// Columns behind [`RUN`], in their order.
+    pub columns: &'static [Column],
+}
+
+const fn column(name: &'static str, kind: Kind, unit: &'static str, help: &'static str) -> Column {
+    Column {
+        name,
+        kind,
+        unit,
+        nullable: false,
+        help,
+    }
+}
+
+const fn maybe(name: &'static str, kind: Kind, unit: &'static str, help: &'static str) -> Column {
+    Column {
+        name,
+        kind,
+        unit,
+        nullable: true,
+        help,
+    }
+}
+
+use Kind::{Bool, Float, Int, Text, Unsigned};
+
+/// The first columns of every file: which run a row is of.
+pub const RUN: &[Column] = &[
+    column(
+        "run",
+        Int,
+        "",
+        "number of the run, from 0, the same in all files of the folder",
+    ),
+    column(
+        "cell",
+        Text,
+        "",
+        "the cell: device x workload x machine x values of the axes",
+    ),
+    column("device", Text, "", "the device"),
+    column("workload", Text, "", "the workload"),
+    column("machine", Text, "", "the machine; empty: the usual one"),
+    column(
+        "label",
+        Text,
+        "",
+        "the scheduler with what was set, as tables call it",
+    ),
+    column(
+        "scheduler",
+        Text,
+        "",
+        "the scheduler's kernel name; empty for an import that names something else",
+    ),
+    column(
+        "block",
+        Int,
+        "",
+        "block, from 0: runs of one cell and block are pairs",
+    ),
+];
+
+/// `runs.parquet`.
+pub const RUNS: Table = Table {
+    file: "runs.parquet",
+    help: "a row for each run and metric; a run that gave nothing has one row without a metric",
+    columns: &[
+        column("experiment", Text, "", "name of the experiment"),
+        column(
+            "substrate",
+            Text,
+            "",
+            "where it ran: sim, serve, host or import",
+        ),
+        column(
+            "axes",
+            Text,
+            "",
+            "values of the axes that the experiment varies: a JSON object of texts; each axis also has a column `axis.NAME`",
+        ),
+        column("version", Text, "", "version of the scheduler"),
+        column(
+            "tunables",
+            Text,
+            "",
+            "tunables that were set: a JSON object of texts",
+        ),
+        column(
+            "cell_place",
+            Int,
+            "",
+            "place of the cell in results.json, from 0",
+        ),
+        column(
+            "treatment_place",
+            Int,
+            "",
+            "place of the scheduler in `treatments` of results.json, from 0",
+        ),
+        column(
+            "reference",
+            Bool,
+            "",
+            "it is the scheduler that the others of the cell are compared with",
+        ),
+        column("place", Int, "", "place in the block, from 0, as drawn"),
+        column("seed", Unsigned, "", "seed of the run"),
+        column(
+            "spec_hash",
+            Text,
+            "",
+            "SHA-256 of the specification without names; empty for imports",
+        ),
+        column(
+            "outcome",
+            Text,
+            "",
+            "done, early (its values count nevertheless) or failed",
+        ),
+        maybe("why", Text, "", "why it ended early or failed"),
+        maybe(
+            "began_unix_ns",
+            Int,
+            "ns",
+            "when it began, since 1970; missing in simulation",
+        ),
+        column(
+            "duration_ns",
+            Int,
+            "ns",
+            "its own duration, laying out and removing included",
+        ),
+        maybe("metric", Text, "", "name of the metric"),
+        maybe("unit", Text, "", "unit of `value`"),
+        maybe("higher_is_better", Bool, "", "larger values are better"),
+        maybe(
+            "step",
+            Float,
+            "as `unit`",
+            "it comes in whole steps of that size; missing: it does not",
+        ),
+        maybe(
+            "primary",
+            Bool,
+            "",
+            "it is the metric that decides in this cell",
+        ),
+        maybe("value", Float, "as `unit`", "the value"),
+        maybe("n", Int, "operations", "behind the value; 0: not known"),
+    ],
+};
+
+/// `operations.parquet`.
+pub const OPERATIONS: Table = Table {
+    file: "operations.parquet",
+    help: "a row for each run and kind of operation, over what the workload's clock covers",
+    columns: &[
+        column(
+            "layer",
+            Text,
+            "",
+            "who counted: workload (operations as the script names them) or block (bios)",
+        ),
+        column(
+            "kind",
+            Text,
+            "",
+            "kind of operation; of the block layer read or write",
+        ),
+        column("count", Int, "operations", "how many"),
+        column("bytes", Int, "bytes", "moved by all of them"),
+        maybe(
+            "errors",
+            Int,
+            "operations",
+            "of them, failed; missing for workloads, which do not count them",
+        ),
+        column("mean_ns", Float, "ns", "mean latency, exact"),
+        column("min_ns", Int, "ns", "smallest latency, exact"),
+        column(
+            "p50_ns",
+            Int,
+            "ns",
+            "median latency, to three digits as all percentiles",
+        ),
+        column("p75_ns", Int, "ns", "75th percentile"),
+        column("p90_ns", Int, "ns", "90th percentile"),
+        column("p95_ns", Int, "ns", "95th percentile"),
+        column(
+            "p99_ns",
+            Int,
+            "ns",
+            "99th percentile: worth something from 1,000 operations",
+        ),
+        column(
+            "p999_ns",
+            Int,
+            "ns",
+            "99.9th percentile: worth something from 10,000 operations",
+        ),
+        column(
+            "p9999_ns",
+            Int,
+            "ns",
+            "99.99th percentile: worth something from 100,000 operations",
+        ),
+        column("max_ns", Int, "ns", "largest latency, exact"),
+        maybe(
+            "held_ns",
+            Int,
+            "ns",
+            "of the sum of latencies, the time before the block layer was given the bio; missing for workloads",
+        ),
+        maybe(
+            "began_ns",
+            Int,
+            "ns",
+            "when the first began, since the run did; missing for the block layer",
+        ),
+        maybe(
+            "ended_ns",
+            Int,
+            "ns",
+            "when the last ended, since the run began; missing for the block layer",
+        ),
+    ],
+};
+
+/// `series.parquet`.
+pub const SERIES: Table = Table {
+    file: "series.parquet",
+    help: "a row for each run, kind and second in which something ended; a second without a row had nothing",
+    columns: &[
+        column("layer", Text, "", "who counted: workload or block"),
+        column(
+            "kind",
+            Text,
+            "",
+            "kind of operation; of the block layer all",
+        ),
+        column(
+            "second",
+            Int,
+            "s",
+            "whole seconds since the run began, laying out included",
+        ),
+        column("ops", Int, "operations", "that ended in it"),
+        maybe(
+            "writes",
+            Int,
+            "operations",
+            "of them, writes; missing for workloads",
+        ),
+        column("bytes", Int, "bytes", "they moved"),
+        column(
+            "latency_sum_ns",
+            Int,
+            "ns",
+            "sum of their latencies: over `ops` it is the mean",
+        ),
+        column("latency_max_ns", Int, "ns", "largest of them"),
+        maybe(
+            "latency_square_us2",
+            Int,
+            "us^2",
+            "sum of their squares; missing for the block layer",
+        ),
+    ],
+};
+
+/// `records.parquet`.
+pub const RECORDS: Table = Table {
+    file: "records.parquet",
+    help: "a row for each run: what it was asked for, and what else it told",
+    columns: &[
+        column(
+            "spec_hash",
+            Text,
+            "",
+            "SHA-256 of the specification without names; empty for imports",
+        ),
+        maybe(
+            "spec",
+            Text,
+            "",
+            "the whole specification as JSON: with it the run can be made again (`seekwell run --spec`); missing for imports",
+        ),
+        maybe(
+            "record",
+            Text,
+            "",
+            "JSON of the run's record without what is in other files: read-back tunables, processes, marks, tasks, counters of the queue, warnings (docs/json.md, Record); missing for imports and failed runs",
+        ),
+    ],
+};
+
+/// Every Parquet file of a folder.
+pub const TABLES: [&Table; 4] = [&RUNS, &SERIES, &OPERATIONS, &RECORDS];

@@ -1,0 +1,436 @@
+//! What is kept of a run: its numbers, its specification, and its record taken apart into rows.
+//! Whole records would be a hundred times as long and would be held, cloned and parsed for nothing.
+
+use super::hlog;
+use super::{Ended, MetricInfo, Run, Value};
+use seekwell_core::result::{
+    DeviceInfo, Direction, Early, Host, Latency, MarkAt, Metric, Operation, ProcessShare, Record,
+    SchedulerUsed, TaskPart,
+};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// Which layer counted: what the workload did, or what the block layer was given.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Layer {
+    /// Operations of the workload, as its script names them.
+    #[default]
+    Workload,
+    /// Bios.
+    Block,
+}
+
+impl Layer {
+    /// As the files name it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Layer::Workload => "workload",
+            Layer::Block => "block",
+        }
+    }
+}
+
+/// Operations of one kind of a run: a row of `operations.parquet`. Times are ns.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct OperationRow {
+    /// Who counted.
+    pub layer: Layer,
+    /// Which kind: as the script names it, or `read` and `write`.
+    pub kind: String,
+    /// How many.
+    pub count: u64,
+    /// Bytes they moved.
+    pub bytes: u64,
+    /// Of them, failed; not counted by workloads.
+    pub errors: Option<u64>,
+    /// Mean latency.
+    #[serde(with = "bits")]
+    pub mean_ns: f64,
+    /// Smallest.
+    pub min_ns: u64,
+    /// Quantiles, in the order of [`QUANTILES`].
+    pub quantiles_ns: [u64; QUANTILES.len()],
+    /// Largest.
+    pub max_ns: u64,
+    /// Of the sum of latencies, the time before the block layer had the bio.
+    pub held_ns: Option<u64>,
+    /// When the first began, since the run did.
+    pub began_ns: Option<u64>,
+    /// When the last ended.
+    pub ended_ns: Option<u64>,
+}
+
+/// Percentiles that are kept of each kind of operation, with the names of their columns.
+pub const QUANTILES: [(f64, &str); 7] = [
+    (50.0, "p50_ns"),
+    (75.0, "p75_ns"),
+    (90.0, "p90_ns"),
+    (95.0, "p95_ns"),
+    (99.0, "p99_ns"),
+    (99.9, "p999_ns"),
+    (99.99, "p9999_ns"),
+];
+
+/// One second of one kind: a row of `series.parquet`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SeriesRow(
+    /// Which second since the run began.
+    pub u64,
+    /// Operations that ended in it.
+    pub u64,
+    /// Bytes they moved.
+    pub u64,
+    /// Sum of their latencies, ns.
+    pub u64,
+    /// Largest of them, ns.
+    pub u64,
+    /// Of the workload: sum of squares of latencies, square microseconds. Of the block layer:
+    /// writes among the operations.
+    pub u64,
+);
+
+/// The seconds of one kind in which something ended.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Series {
+    /// Who counted.
+    pub layer: Layer,
+    /// Which kind: as the script names it, or `all`.
+    pub kind: String,
+    /// Ascending.
+    pub seconds: Vec<SeriesRow>,
+}
+
+/// Numbers by their bits: JSON has none that are no numbers, and its readers err in the last digit.
+mod bits {
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    pub fn serialize<S: Serializer>(value: &f64, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_u64(value.to_bits())
+    }
+    pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<f64, D::Error> {
+        u64::deserialize(from).map(f64::from_bits)
+    }
+}
+
+/// A metric and its value: name, unit, direction, bits of the step, bits of the value, operations.
+#[derive(Serialize, Deserialize)]
+pub(super) struct Bits(String, String, bool, Option<u64>, u64, u64);
+
+impl Bits {
+    fn of(v: &Value) -> Self {
+        let m = &v.metric;
+        let (name, unit) = (m.name.clone(), m.unit.clone());
+        let step = m.step.map(f64::to_bits);
+        Bits(name, unit, m.higher_is_better, step, v.value.to_bits(), v.n)
+    }
+    fn value(&self) -> Value {
+        Value {
+            metric: MetricInfo {
+                name: self.0.clone(),
+                unit: self.1.clone(),
+                higher_is_better: self.2,
+                step: self.3.map(f64::from_bits),
+            },
+            value: f64::from_bits(self.4),
+            n: self.5,
+        }
+    }
+}
+
+/// What the journal keeps of a run.
+#[derive(Serialize, Deserialize)]
+pub(super) struct Entry {
+    /// The run; its values are in `values`.
+    pub run: Run,
+    values: Vec<Bits>,
+    /// Canonical text of its specification; empty for imports.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub spec: String,
+    /// JSON of what of its record is in no other file; empty where there is no record.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub record: String,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub operations: Vec<OperationRow>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub series: Vec<Series>,
+    /// Lines of the histogram log.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub histograms: String,
+}
+
+/// The part of an [`Entry`] that is read when a journal is opened.
+#[derive(Deserialize)]
+pub(super) struct Slim {
+    run: Run,
+    values: Vec<Bits>,
+}
+
+impl Slim {
+    pub fn run(self) -> Run {
+        whole(self.run, &self.values)
+    }
+}
+
+fn whole(mut run: Run, values: &[Bits]) -> Run {
+    run.values = values.iter().map(Bits::value).collect();
+    run
+}
+
+impl Entry {
+    /// Of a run that gave nothing but its numbers.
+    pub fn bare(run: &Run) -> Self {
+        Entry {
+            values: run.values.iter().map(Bits::of).collect(),
+            run: Run {
+                values: Vec::new(),
+                ..run.clone()
+            },
+            spec: String::new(),
+            record: String::new(),
+            operations: Vec::new(),
+            series: Vec::new(),
+            histograms: String::new(),
+        }
+    }
+    /// Of a run that ended. `tag` is what its histograms are called.
+    pub fn of(ended: &Ended<'_>, tag: &str, scratch: &mut hlog::Scratch) -> Self {
+        let mut entry = Entry::bare(ended.run);
+        entry.spec = ended.spec.canonical();
+        if let Some(record) = ended.record {
+            // Names, numbers and texts: nothing that JSON cannot hold.
+            entry.record = serde_json::to_string(&Rest::of(record)).unwrap_or_default();
+            entry.take_apart(record, tag, scratch);
+        }
+        entry
+    }
+    fn take_apart(&mut self, r: &Record, tag: &str, scratch: &mut hlog::Scratch) {
+        let span = r.window_ns();
+        for (kind, d) in [("read", &r.read), ("write", &r.write)] {
+            if d.ios > 0 {
+                let buckets = d.latency.buckets();
+                self.operations.push(of_direction(kind, d, &buckets));
+                let tag = hlog::tag(tag, Layer::Block, kind);
+                self.histograms += &scratch.line(&tag, span, &buckets);
+            }
+        }
+        for o in &r.operations {
+            let buckets = o.latency.buckets();
+            self.operations.push(of_operation(o, &buckets));
+            let tag = hlog::tag(tag, Layer::Workload, &o.kind);
+            self.histograms += &scratch.line(&tag, (o.began_ns, o.ended_ns), &buckets);
+            self.series.push(Series {
+                layer: Layer::Workload,
+                kind: o.kind.clone(),
+                seconds: seconds_of(o),
+            });
+        }
+        let second = |s: &seekwell_core::result::Second| {
+            let ops = s.reads + s.writes;
+            SeriesRow(
+                s.at_s,
+                ops,
+                s.bytes,
+                s.latency_sum_ns,
+                s.latency_max_ns,
+                s.writes,
+            )
+        };
+        self.series.push(Series {
+            layer: Layer::Block,
+            kind: "all".to_owned(),
+            seconds: r.seconds.iter().map(second).collect(),
+        });
+        self.series.retain(|s| !s.seconds.is_empty());
+    }
+}
+
+fn seconds_of(o: &Operation) -> Vec<SeriesRow> {
+    let busy = o.seconds.iter().enumerate().filter(|(_, s)| s.ops > 0);
+    let row = |(at, s): (usize, &seekwell_core::result::OpSecond)| {
+        SeriesRow(
+            at as u64,
+            s.ops,
+            s.bytes,
+            s.latency_sum_ns,
+            s.latency_max_ns,
+            s.latency_square_us2,
+        )
+    };
+    busy.map(row).collect()
+}
+
+/// All quantiles in one walk: each by itself walks thirty thousand counters.
+fn quantiles(latency: &Latency, buckets: &[(u64, u64)]) -> [u64; QUANTILES.len()] {
+    let mut out = [0; QUANTILES.len()];
+    let (mut below, mut bucket) = (0, buckets.iter());
+    let mut value = 0;
+    for (out, (percent, _)) in out.iter_mut().zip(QUANTILES) {
+        let rank = ((percent / 100.0 * latency.count() as f64).ceil() as u64).max(1);
+        while below < rank {
+            let Some((at, n)) = bucket.next() else { break };
+            below += n;
+            value = *at;
+        }
+        *out = value.min(latency.max_ns());
+    }
+    out
+}
+
+fn latency_row(latency: &Latency, buckets: &[(u64, u64)]) -> OperationRow {
+    OperationRow {
+        count: latency.count(),
+        mean_ns: latency.mean_ns(),
+        min_ns: latency.min_ns(),
+        quantiles_ns: quantiles(latency, buckets),
+        max_ns: latency.max_ns(),
+        ..OperationRow::default()
+    }
+}
+
+fn of_direction(kind: &str, d: &Direction, buckets: &[(u64, u64)]) -> OperationRow {
+    OperationRow {
+        layer: Layer::Block,
+        kind: kind.to_owned(),
+        bytes: d.bytes,
+        errors: Some(d.errors),
+        held_ns: Some(d.held_ns),
+        ..latency_row(&d.latency, buckets)
+    }
+}
+
+fn of_operation(o: &Operation, buckets: &[(u64, u64)]) -> OperationRow {
+    OperationRow {
+        layer: Layer::Workload,
+        kind: o.kind.clone(),
+        bytes: o.bytes,
+        began_ns: Some(o.began_ns),
+        ended_ns: Some(o.ended_ns),
+        ..latency_row(&o.latency, buckets)
+    }
+}
+
+/// What of a record is in no other file of the folder.
+#[derive(Serialize)]
+struct Rest<'a> {
+    schema: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    early: &'a Option<Early>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    host: &'a Option<Host>,
+    substrate: &'a str,
+    workload: &'a str,
+    params: &'a BTreeMap<String, String>,
+    device: &'a DeviceInfo,
+    scheduler: &'a SchedulerUsed,
+    hz: u32,
+    clock_start_ns: Option<u64>,
+    clock_stop_ns: Option<u64>,
+    metric: &'a Option<Metric>,
+    requests: u64,
+    back_merges: u64,
+    front_merges: u64,
+    joins: u64,
+    waits: u64,
+    mean_seek_sectors: f64,
+    device_busy_ns: u64,
+    depth_mean: f64,
+    outstanding_mean: f64,
+    outstanding_max: u64,
+    processes: &'a [ProcessShare],
+    marks: &'a [MarkAt],
+    more_metrics: &'a [Metric],
+    tasks: &'a [TaskPart],
+    warnings: &'a [String],
+}
+
+impl<'a> Rest<'a> {
+    fn of(r: &'a Record) -> Self {
+        Rest {
+            schema: r.schema,
+            early: &r.early,
+            host: &r.host,
+            substrate: &r.substrate,
+            workload: &r.workload,
+            params: &r.params,
+            device: &r.device,
+            scheduler: &r.scheduler,
+            hz: r.hz,
+            clock_start_ns: r.clock_start_ns,
+            clock_stop_ns: r.clock_stop_ns,
+            metric: &r.metric,
+            requests: r.requests,
+            back_merges: r.back_merges,
+            front_merges: r.front_merges,
+            joins: r.joins,
+            waits: r.waits,
+            mean_seek_sectors: r.mean_seek_sectors,
+            device_busy_ns: r.device_busy_ns,
+            depth_mean: r.depth_mean,
+            outstanding_mean: r.outstanding_mean,
+            outstanding_max: r.outstanding_max,
+            processes: &r.processes,
+            marks: &r.marks,
+            more_metrics: &r.more_metrics,
+            tasks: &r.tasks,
+            warnings: &r.warnings,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeSet;
+
+    fn keys(v: &serde_json::Value) -> BTreeSet<String> {
+        v.as_object().expect("an object").keys().cloned().collect()
+    }
+
+    /// A field that a record gains is kept, here or in a file of its own.
+    #[test]
+    fn nothing_of_a_record_is_forgotten() {
+        let r = Record {
+            spec: Some(seekwell::spec("hdparm", "hdd:hitachi-7k200", "noop").expect("a run")),
+            spec_hash: "x".to_owned(),
+            early: Some(Early::default()),
+            host: Some(Host::default()),
+            ..Record::default()
+        };
+        let whole = keys(&serde_json::to_value(&r).expect("JSON"));
+        let kept = keys(&serde_json::to_value(Rest::of(&r)).expect("JSON"));
+        let elsewhere = [
+            "seekwell",
+            "build",
+            "spec",
+            "spec_hash",
+            "seed",
+            "duration_ns",
+            "read",
+            "write",
+            "seconds",
+            "operations",
+        ];
+        let all: BTreeSet<String> = elsewhere
+            .iter()
+            .map(|n| n.to_string())
+            .chain(kept)
+            .collect();
+        assert_eq!(all, whole);
+    }
+
+    proptest! {
+        #[test]
+        fn quantiles_are_those_of_the_histogram(
+            values in proptest::collection::vec(1u64..5_000_000_000_000, 0..300),
+        ) {
+            let mut l = Latency::default();
+            values.iter().for_each(|v| l.record(*v));
+            let told = quantiles(&l, &l.buckets());
+            for (told, (percent, name)) in told.iter().zip(QUANTILES) {
+                prop_assert_eq!(*told, l.percentile_ns(percent), "{}", name);
+            }
+        }
+    }
+}

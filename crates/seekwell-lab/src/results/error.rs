@@ -1,0 +1,47 @@
+//! What can be wrong with a results folder: each error names the file and what to do.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use thiserror::Error;
+
+/// Why a results folder is not made, read or written.
+#[derive(Debug, Error)]
+pub enum StoreError {
+    /// The folder, or a file of it, is not what it should be.
+    #[error("{}: {what}", path.display())]
+    Bad {
+        /// Which.
+        path: PathBuf,
+        /// The fault and the remedy.
+        what: String,
+    },
+    /// Another process works on it.
+    #[error("{}: another seekwell is writing there; wait until it has ended", .0.display())]
+    Busy(PathBuf),
+    /// It could not be written; what was stored before is still there.
+    #[error("{}: cannot be written: {source}; {kept}", path.display())]
+    Write {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+        /// What is still there, and what to do.
+        kept: String,
+    },
+}
+
+impl StoreError {
+    pub(super) fn bad(path: &Path, what: impl Into<String>) -> Self {
+        StoreError::Bad {
+            path: path.to_owned(),
+            what: what.into(),
+        }
+    }
+    pub(super) fn write(path: &Path, source: io::Error, kept: impl Into<String>) -> Self {
+        StoreError::Write {
+            path: path.to_owned(),
+            source,
+            kept: kept.into(),
+        }
+    }
+}

@@ -1,0 +1,120 @@
+//! Latency histograms in HdrHistogram's log format: a line each, V2 compressed, tagged with cell,
+//! scheduler, block, layer and kind, as the standard tools read it.
+
+use super::entry::Layer;
+use hdrhistogram::Histogram;
+use hdrhistogram::serialization::V2DeflateSerializer;
+use hdrhistogram::serialization::interval_log::{IntervalLogWriterBuilder, Tag};
+use std::time::Duration;
+
+/// Nanoseconds in a unit of the third column, which is for people.
+const MAX_DIVISOR: f64 = 1e6;
+
+/// First lines of the file.
+pub(super) const HEAD: &str = "\
+#[Latencies in nanoseconds, kept by seekwell; the third number of a line is the largest, in ms]
+#[Tag: cell/scheduler/block/layer/kind, each percent-encoded]
+#[Histogram log format version 1.3]
+#[StartTime: 0.000 (seconds since epoch)]
+\"StartTimestamp\",\"Interval_Length\",\"Interval_Max\",\"Interval_Compressed_Histogram\"
+";
+
+/// What lines are written with, so that nothing is allocated for each.
+pub(super) struct Scratch {
+    histogram: Histogram<u64>,
+    serializer: V2DeflateSerializer,
+}
+
+impl Default for Scratch {
+    fn default() -> Self {
+        // As records keep latencies: to three digits, up to an hour. The bounds are constants that
+        // the library accepts.
+        let bounds = Histogram::new_with_bounds(1, 3_600_000_000_000, 3);
+        Scratch {
+            histogram: bounds.expect("constant bounds"),
+            serializer: V2DeflateSerializer::new(),
+        }
+    }
+}
+
+impl Scratch {
+    /// A line for values with their counts, of operations between two times of the run, ns. Empty
+    /// where there are none.
+    pub fn line(&mut self, tag: &str, span_ns: (u64, u64), buckets: &[(u64, u64)]) -> String {
+        if buckets.is_empty() {
+            return String::new();
+        }
+        self.histogram.reset();
+        for (value, n) in buckets {
+            self.histogram.saturating_record_n(*value, *n);
+        }
+        let mut line = Vec::new();
+        let begun = IntervalLogWriterBuilder::new()
+            .with_max_value_divisor(MAX_DIVISOR)
+            .begin_log_with(&mut line, &mut self.serializer);
+        let at = Duration::from_nanos(span_ns.0);
+        let long = Duration::from_nanos(span_ns.1.saturating_sub(span_ns.0));
+        // Writing to memory does not fail, and a histogram of these bounds can be written.
+        let written =
+            begun.map(|mut log| log.write_histogram(&self.histogram, at, long, Tag::new(tag)));
+        debug_assert!(matches!(written, Ok(Ok(()))));
+        let text = String::from_utf8(line).unwrap_or_default();
+        // The writer says the divisor before each; the head of the file says it once.
+        let lines = text.lines().filter(|l| !l.starts_with('#'));
+        lines.map(|l| format!("{l}\n")).collect()
+    }
+}
+
+/// A name as part of a tag: letters, digits and `-._:=+@` as they are, all other bytes as `%2F`.
+pub(super) fn encoded(name: &str) -> String {
+    let mut out = String::new();
+    for b in name.bytes() {
+        if b.is_ascii_alphanumeric() || b"-._:=+@".contains(&b) {
+            out.push(char::from(b));
+        } else {
+            out += &format!("%{b:02X}");
+        }
+    }
+    out
+}
+
+/// The tag of one kind of a run's operations; `run` is the run's part of it.
+pub(super) fn tag(run: &str, layer: Layer, kind: &str) -> String {
+    format!("{run}/{}/{}", layer.name(), encoded(kind))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use hdrhistogram::serialization::Deserializer;
+    use hdrhistogram::serialization::interval_log::{IntervalLogIterator, LogEntry};
+
+    #[test]
+    fn the_library_reads_what_was_written() {
+        let mut scratch = Scratch::default();
+        let mut log = HEAD.to_owned();
+        let name = tag("a%2Cb/cfq:x=1/0", Layer::Workload, "write, a file\n");
+        for span in [(0, 1_500_000_000), (2_000_000_000, 2_000_000_000)] {
+            log += &scratch.line(&name, span, &[(1_000, 3), (2_000_895, 1)]);
+        }
+        assert_eq!(scratch.line(&name, (0, 1), &[]), "");
+        let mut seen = 0;
+        for entry in IntervalLogIterator::new(log.as_bytes()) {
+            let LogEntry::Interval(i) = entry.expect("a line that is read") else {
+                continue;
+            };
+            seen += 1;
+            let tag = i.tag().expect("a tag");
+            assert_eq!(&*tag, "a%2Cb/cfq:x=1/0/workload/write%2C%20a%20file%0A");
+            use base64::Engine as _;
+            let bytes = base64::engine::general_purpose::STANDARD.decode(i.encoded_histogram());
+            let bytes = bytes.expect("base64");
+            let h: Histogram<u64> = Deserializer::new()
+                .deserialize(&mut &bytes[..])
+                .expect("a histogram");
+            assert_eq!((h.len(), h.count_at(1_000)), (4, 3));
+            assert!(h.max() >= 2_000_895 && (i.max() - 2.001).abs() < 0.002);
+        }
+        assert_eq!(seen, 2);
+    }
+}

@@ -1,0 +1,242 @@
+//! Runs of an experiment that goes on: one line a run, appended as it ends.
+//!
+//! A line is the CRC-32 of its text in eight hexadecimal digits, a blank, and the text, which is
+//! JSON without line breaks. A process that is killed leaves at most one line cut short: it is
+//! dropped when the journal is opened again, and so is a line that is not what was written. A run
+//! that is there twice counts as it was stored last.
+//!
+//! Lines go to the kernel at once, so a killed process loses none; they go to the medium when a
+//! second has passed since the last time, so a power cut may lose those of the last second.
+
+use super::entry::{Entry, Slim};
+use super::{Run, RunKey};
+use std::collections::BTreeMap;
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io::{self, BufRead, BufReader, Read};
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+/// First line: what it is, and of which version.
+const HEAD: &[u8] = b"seekwell journal 1\n";
+/// Longest line that is read: a day of a run's series has 100 MB.
+const LINE_MAX: u64 = 1 << 30;
+/// CRC and blank.
+const PREFIX: usize = 9;
+const SYNC_EVERY: Duration = Duration::from_secs(1);
+
+/// Why a journal cannot be opened.
+pub(super) enum Refused {
+    /// Another process has it.
+    Busy,
+    /// It is no journal: why.
+    Bad(String),
+    /// The system's words.
+    Io(io::Error),
+}
+
+impl From<io::Error> for Refused {
+    fn from(e: io::Error) -> Self {
+        Refused::Io(e)
+    }
+}
+
+/// Where a run's line is.
+#[derive(Clone, Copy)]
+struct Line {
+    at: u64,
+    bytes: usize,
+}
+
+/// What was found in a journal.
+#[derive(Default)]
+pub(super) struct Found {
+    /// The runs, in their order.
+    pub runs: BTreeMap<RunKey, Run>,
+    /// Bytes behind the last whole line.
+    pub tail_bytes: u64,
+    /// Lines, from 1, that are not what was written.
+    pub damaged: Vec<usize>,
+    lines: BTreeMap<RunKey, Line>,
+    end: u64,
+}
+
+/// A journal that is written to; no other process does while it is open.
+pub(super) struct Journal {
+    file: File,
+    lines: BTreeMap<RunKey, Line>,
+    end: u64,
+    synced: Instant,
+}
+
+impl Journal {
+    /// A new one.
+    pub fn create(path: &Path) -> io::Result<Self> {
+        let file = options().write(true).create_new(true).open(path)?;
+        lock(&file).map_err(|e| match e {
+            Refused::Io(e) => e,
+            _ => io::ErrorKind::WouldBlock.into(),
+        })?;
+        file.write_all_at(HEAD, 0)?;
+        file.sync_all()?;
+        Ok(Journal {
+            file,
+            lines: BTreeMap::new(),
+            end: HEAD.len() as u64,
+            synced: Instant::now(),
+        })
+    }
+
+    /// One that is there, to go on with; what is no whole line at its end is cut off.
+    pub fn open(path: &Path) -> Result<(Self, Found), Refused> {
+        let file = options().write(true).open(path)?;
+        lock(&file)?;
+        // Whoever had it may have finished and removed it just now.
+        let same = std::fs::symlink_metadata(path).map(|m| m.ino());
+        if same.ok() != Some(file.metadata()?.ino()) {
+            return Err(Refused::Busy);
+        }
+        let mut found = scan(&file)?;
+        file.set_len(found.end)?;
+        if found.end == 0 {
+            file.write_all_at(HEAD, 0)?;
+            found.end = HEAD.len() as u64;
+        }
+        let journal = Journal {
+            file,
+            lines: std::mem::take(&mut found.lines),
+            end: found.end,
+            synced: Instant::now(),
+        };
+        Ok((journal, found))
+    }
+
+    /// Appends a run. After an error the journal is as it was before.
+    pub fn append(&mut self, entry: &Entry) -> io::Result<()> {
+        let mut line = vec![b' '; PREFIX];
+        serde_json::to_writer(&mut line, entry)?;
+        let sum = format!("{:08x}", crc32fast::hash(&line[PREFIX..]));
+        line[..PREFIX - 1].copy_from_slice(sum.as_bytes());
+        line.push(b'\n');
+        if let Err(e) = self.file.write_all_at(&line, self.end) {
+            // What stands there now would be dropped, too, when it is opened.
+            let _ = self.file.set_len(self.end);
+            return Err(e);
+        }
+        let place = Line {
+            at: self.end,
+            bytes: line.len(),
+        };
+        self.lines.insert(entry.run.key, place);
+        self.end += line.len() as u64;
+        if self.synced.elapsed() >= SYNC_EVERY {
+            self.file.sync_data()?;
+            self.synced = Instant::now();
+        }
+        Ok(())
+    }
+
+    /// A run with all that is kept of it; `None`: it is not there.
+    pub fn entry(&self, key: RunKey) -> io::Result<Option<Entry>> {
+        let Some(line) = self.lines.get(&key) else {
+            return Ok(None);
+        };
+        let mut text = vec![0; line.bytes];
+        self.file.read_exact_at(&mut text, line.at)?;
+        match checked(&text) {
+            Some(json) => Ok(Some(serde_json::from_slice(json)?)),
+            None => Err(io::Error::other(
+                "a line of it has changed since it was read",
+            )),
+        }
+    }
+}
+
+/// Links are not followed: a journal is a file of the folder's own.
+fn options() -> OpenOptions {
+    let mut how = OpenOptions::new();
+    how.read(true)
+        .custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_NOCTTY);
+    how
+}
+
+fn lock(file: &File) -> Result<(), Refused> {
+    match file.try_lock() {
+        Ok(()) => Ok(()),
+        Err(TryLockError::WouldBlock) => Err(Refused::Busy),
+        Err(TryLockError::Error(e)) => Err(Refused::Io(e)),
+    }
+}
+
+/// What is in a journal, and whether a process is writing to it.
+pub(super) fn look(path: &Path) -> Result<(Found, bool), Refused> {
+    let file = options().open(path)?;
+    let busy = match file.try_lock_shared() {
+        Ok(()) => false,
+        Err(TryLockError::WouldBlock) => true,
+        Err(TryLockError::Error(e)) => return Err(Refused::Io(e)),
+    };
+    Ok((scan(&file)?, busy))
+}
+
+/// The text of a line, if it is what was written.
+fn checked(line: &[u8]) -> Option<&[u8]> {
+    let json = line.strip_suffix(b"\n")?.get(PREFIX..)?;
+    let sum = std::str::from_utf8(line.get(..PREFIX - 1)?).ok()?;
+    let blank = line.get(PREFIX - 1) == Some(&b' ');
+    let same = u32::from_str_radix(sum, 16) == Ok(crc32fast::hash(json));
+    (blank && same).then_some(json)
+}
+
+fn scan(file: &File) -> Result<Found, Refused> {
+    if !file.metadata()?.is_file() {
+        return Err(Refused::Bad("is no file".to_owned()));
+    }
+    let mut found = Found::default();
+    let mut reader = BufReader::with_capacity(1 << 16, file);
+    let mut line = Vec::new();
+    let mut number = 0;
+    loop {
+        line.clear();
+        let read = (&mut reader).take(LINE_MAX).read_until(b'\n', &mut line)? as u64;
+        if read == 0 {
+            return Ok(found);
+        }
+        if line.last() != Some(&b'\n') {
+            if number == 0 && !HEAD.starts_with(&line) {
+                return Err(Refused::Bad("is no journal of seekwell's".to_owned()));
+            }
+            if read == LINE_MAX {
+                return Err(Refused::Bad(format!("line {} has no end", number + 1)));
+            }
+            found.tail_bytes = read;
+            return Ok(found);
+        }
+        let at = found.end;
+        found.end += read;
+        number += 1;
+        if number == 1 {
+            match line.as_slice() {
+                HEAD => continue,
+                _ if line.starts_with(b"seekwell journal ") => {
+                    return Err(Refused::Bad(
+                        "was begun by another version of seekwell; go on with that".to_owned(),
+                    ));
+                }
+                _ => return Err(Refused::Bad("is no journal of seekwell's".to_owned())),
+            }
+        }
+        let slim = checked(&line).and_then(|json| serde_json::from_slice::<Slim>(json).ok());
+        let Some(slim) = slim else {
+            found.damaged.push(number);
+            continue;
+        };
+        let run = slim.run();
+        let place = Line {
+            at,
+            bytes: line.len(),
+        };
+        found.lines.insert(run.key, place);
+        found.runs.insert(run.key, run);
+    }
+}

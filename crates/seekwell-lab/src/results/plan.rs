@@ -1,0 +1,213 @@
+//! What a folder says of its experiment: `experiment.json` while it goes on, `results.json` at the
+//! end.
+
+use super::{About, Cell, CellEnd, RESULTS_VERSION, Results, StoreError, Summary, Treatment};
+use crate::experiment::Experiment;
+use seekwell_core::spec::{RunSpec, content_hash};
+use seekwell_files::{ReadError, read_text};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Longest JSON file that is read.
+const TEXT_MAX: u64 = 256 << 20;
+
+/// `experiment.json`: what is to be done. Written once.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(super) struct Plan {
+    pub schema: u32,
+    /// Of all that decides the runs: who resumes must have the same.
+    #[serde(default)]
+    pub hash: String,
+    pub about: About,
+    pub cells: Vec<Cell>,
+    pub treatments: Vec<Treatment>,
+    /// Of each cell the specification of each of its treatments, for repeat 0; empty for imports.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub specs: Vec<Vec<RunSpec>>,
+}
+
+impl Plan {
+    pub fn of(e: &Experiment) -> Self {
+        let mut plan = Plan {
+            schema: RESULTS_VERSION,
+            hash: String::new(),
+            about: e.about.clone(),
+            cells: e.cells.iter().map(|c| c.cell.clone()).collect(),
+            treatments: e.treatments.clone(),
+            specs: e.cells.iter().map(|c| c.specs.clone()).collect(),
+        };
+        plan.seal();
+        plan
+    }
+    pub fn of_results(r: &Results) -> Self {
+        let mut plan = Plan {
+            schema: RESULTS_VERSION,
+            hash: String::new(),
+            about: r.about.clone(),
+            cells: r.cells.clone(),
+            treatments: r.treatments.clone(),
+            specs: Vec::new(),
+        };
+        plan.seal();
+        plan
+    }
+    /// How cells ended is a result, and so are notes.
+    fn seal(&mut self) {
+        for c in &mut self.cells {
+            c.ended = CellEnd::Open;
+        }
+        let hashes: Vec<Vec<String>> = self
+            .specs
+            .iter()
+            .map(|cell| cell.iter().map(RunSpec::hash).collect())
+            .collect();
+        let (method, name) = (&self.about.method, &self.about.name);
+        let all = (name, method, &self.cells, &self.treatments, hashes);
+        // Numbers that are none are written as null: still the same for the same experiment.
+        let text = serde_json::to_vec(&all).unwrap_or_default();
+        self.hash = content_hash(text.as_slice()).unwrap_or_default();
+    }
+    /// What distinguishes another experiment from this one, in words; `None`: nothing.
+    pub fn differs(&self, other: &Plan) -> Option<String> {
+        if self.hash == other.hash {
+            return None;
+        }
+        let names = |p: &Plan| -> Vec<String> { p.cells.iter().map(|c| c.name.clone()).collect() };
+        let labels =
+            |p: &Plan| -> Vec<String> { p.treatments.iter().map(|t| t.label.clone()).collect() };
+        if self.about.name != other.about.name {
+            return Some(format!("it is the experiment `{}`", self.about.name));
+        }
+        let lists = [
+            ("cell", names(self), names(other)),
+            ("scheduler", labels(self), labels(other)),
+        ];
+        for (what, ours, theirs) in &lists {
+            if let Some(gone) = ours.iter().find(|n| !theirs.contains(n)) {
+                return Some(format!(
+                    "it has the {what} `{gone}`, which is not asked for now"
+                ));
+            }
+            if let Some(new) = theirs.iter().find(|n| !ours.contains(n)) {
+                return Some(format!("it has no {what} `{new}`"));
+            }
+        }
+        if self.about.method.seed != other.about.method.seed {
+            return Some(format!("it has the seed {}", self.about.method.seed));
+        }
+        if self.about.method != other.about.method {
+            return Some("repeats, margin or order of runs were others".to_owned());
+        }
+        let changed = self.specs.iter().zip(&other.specs).position(|(a, b)| {
+            a.len() != b.len() || a.iter().zip(b).any(|(a, b)| a.hash() != b.hash())
+        });
+        Some(match changed.and_then(|i| self.cells.get(i)) {
+            Some(cell) => format!("runs of the cell `{}` were specified otherwise", cell.name),
+            None => "cells or schedulers stood in another order".to_owned(),
+        })
+    }
+}
+
+/// `results.json`: what came of it. Written last: who finds it finds everything.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(super) struct Finished {
+    pub schema: u32,
+    pub about: About,
+    pub cells: Vec<Cell>,
+    pub treatments: Vec<Treatment>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub summaries: Vec<Summary>,
+    /// Runs stored.
+    pub runs: u64,
+    /// The other files, by name.
+    pub files: BTreeMap<String, Stored>,
+}
+
+/// A file as it was written.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Stored {
+    pub bytes: u64,
+    pub sha256: String,
+}
+
+/// A file of the folder's own, which is no link to something else.
+pub(super) fn own(dir: &Path, name: &str) -> Result<PathBuf, StoreError> {
+    let path = dir.join(name);
+    match std::fs::symlink_metadata(&path) {
+        Ok(m) if m.is_symlink() => Err(StoreError::bad(
+            &path,
+            "is a symbolic link, and a results folder has files of its own; copy what it leads to \
+             in its place if you trust it",
+        )),
+        Ok(m) if !m.is_file() => Err(StoreError::bad(
+            &path,
+            "is no file; this is no results folder, or it was damaged",
+        )),
+        Ok(_) => Ok(path),
+        Err(e) if e.kind() == io::ErrorKind::NotFound => Err(StoreError::bad(
+            &path,
+            "is missing; copy the whole folder again, or make the runs again",
+        )),
+        Err(e) => Err(StoreError::bad(&path, e.to_string())),
+    }
+}
+
+/// Only the version: read before anything else, for the rest may have changed.
+#[derive(Deserialize)]
+struct Versioned {
+    schema: Option<u32>,
+}
+
+/// Reads a JSON file of a folder.
+pub(super) fn read_json<T: DeserializeOwned>(dir: &Path, name: &str) -> Result<T, StoreError> {
+    let path = own(dir, name)?;
+    let text = read_text(&path, TEXT_MAX).map_err(|e| match e {
+        ReadError::NotText(_) => damaged(&path, &e.to_string()),
+        e => StoreError::bad(&path, e.to_string()),
+    })?;
+    let version: Versioned =
+        serde_json::from_str(&text).map_err(|e| damaged(&path, &e.to_string()))?;
+    if let Some(version) = version.schema.filter(|v| *v > RESULTS_VERSION) {
+        return Err(newer(&path, &version.to_string()));
+    }
+    serde_json::from_str(&text).map_err(|e| damaged(&path, &e.to_string()))
+}
+
+pub(super) fn newer(path: &Path, version: &str) -> StoreError {
+    StoreError::bad(
+        path,
+        format!(
+            "has schema {version} of a newer seekwell, and this one ({}) reads up to \
+             {RESULTS_VERSION}: use the newer one",
+            env!("CARGO_PKG_VERSION"),
+        ),
+    )
+}
+
+pub(super) fn damaged(path: &Path, why: &str) -> StoreError {
+    StoreError::bad(
+        path,
+        format!(
+            "is not as seekwell writes it ({why}); copy the folder again, or make the runs again"
+        ),
+    )
+}
+
+/// Places that lists name lie inside them: nobody who reads has to look again.
+pub(super) fn in_range(
+    path: &Path,
+    cells: &[Cell],
+    treatments: &[Treatment],
+) -> Result<(), StoreError> {
+    for c in cells {
+        let mut places = c.treatments.iter().chain([&c.reference]);
+        if places.any(|t| *t >= treatments.len()) {
+            let what = format!("cell `{}` names a scheduler that is not listed", c.name);
+            return Err(damaged(path, &what));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,278 @@
+//! Reading complete folders, also those that were damaged or made by somebody else: what is read is
+//! bounded, nothing in it is believed before it was looked at, and nothing panics.
+
+use super::columns::{Kind, RUN, RUNS, Table};
+use super::folder::stored;
+use super::plan::{Finished, damaged, in_range, newer, own, read_json};
+use super::tables::{TABLE_KEY, VERSION_KEY};
+use super::{MetricInfo, Outcome, RESULTS_VERSION, Results, Run, RunKey, StoreError, Value};
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Float64Type, Int64Type, UInt64Type};
+use arrow_array::{
+    Array, BooleanArray, Float64Array, Int64Array, RecordBatch, StringArray, UInt64Array,
+};
+use parquet::arrow::ProjectionMask;
+use parquet::arrow::arrow_reader::{
+    ArrowReaderOptions, ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder,
+};
+use std::fs::File;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+
+/// Rows of `runs.parquet` that are read: a hundred times the largest experiment.
+const ROWS_MAX: i64 = 2_000_000;
+/// Size of a column's part of a file that is read, as the file says it is unpacked.
+const CHUNK_MAX: i64 = 256 << 20;
+/// Text of a file that is held, bytes.
+const TEXT_MAX: usize = 1 << 30;
+const BATCH_ROWS: usize = 1024;
+
+/// Everything statistics are made of, of a complete folder.
+pub(super) fn finished(dir: &Path) -> Result<Results, StoreError> {
+    let done: Finished = read_json(dir, super::folder::RESULTS)?;
+    let path = dir.join(super::folder::RESULTS);
+    in_range(&path, &done.cells, &done.treatments)?;
+    let (cells, treatments) = (done.cells.len(), done.treatments.len());
+    let fits = |cell: usize, treatment: usize| cell < cells && treatment < treatments;
+    if !done.summaries.iter().all(|s| fits(s.cell, s.treatment)) {
+        return Err(damaged(&path, "a figure of it is of no cell of it"));
+    }
+    unchanged(dir, &done, RUNS.file)?;
+    let runs = dir.join(RUNS.file);
+    let told = |e: String| damaged(&runs, &e);
+    let all = guarded(&runs, || read_runs(&runs))?;
+    if !all.iter().all(|r| fits(r.key.cell, r.key.treatment)) {
+        return Err(told("a run of it is of no cell of results.json".to_owned()));
+    }
+    if all.len() as u64 != done.runs {
+        return Err(told(format!(
+            "{} runs, {} were stored",
+            all.len(),
+            done.runs
+        )));
+    }
+    Ok(Results {
+        about: done.about,
+        cells: done.cells,
+        treatments: done.treatments,
+        runs: all,
+        summaries: done.summaries,
+    })
+}
+
+/// Whether a file is the one that was written.
+pub(super) fn unchanged(dir: &Path, done: &Finished, name: &str) -> Result<(), StoreError> {
+    let path = own(dir, name)?;
+    let Some(was) = done.files.get(name) else {
+        return Err(damaged(
+            &dir.join(super::folder::RESULTS),
+            &format!("no word of {name}"),
+        ));
+    };
+    let size = path
+        .metadata()
+        .map_err(|e| StoreError::bad(&path, e.to_string()))?
+        .len();
+    if size != was.bytes {
+        let what = format!("{size} bytes, {} were written", was.bytes);
+        return Err(damaged(&path, &what));
+    }
+    let is = stored(&path).map_err(|e| StoreError::bad(&path, e.to_string()))?;
+    if is != *was {
+        return Err(damaged(&path, "its checksum is another"));
+    }
+    Ok(())
+}
+
+/// The library may panic on files that were made to harm: that is an error, too.
+fn guarded<T>(path: &Path, read: impl FnOnce() -> Result<T, StoreError>) -> Result<T, StoreError> {
+    let read = catch_unwind(AssertUnwindSafe(read));
+    read.unwrap_or_else(|_| Err(damaged(path, "no Parquet that can be read")))
+}
+
+/// Opens a table for reading, with those of its columns that this version knows.
+fn open(path: &Path, table: &Table) -> Result<ParquetRecordBatchReader, StoreError> {
+    let told = |e: &dyn std::fmt::Display| damaged(path, &e.to_string());
+    let file = File::open(path).map_err(|e| StoreError::bad(path, e.to_string()))?;
+    let options = ArrowReaderOptions::new().with_skip_arrow_metadata(true);
+    let builder = ParquetRecordBatchReaderBuilder::try_new_with_options(file, options)
+        .map_err(|e| told(&e))?;
+    let metadata = builder.metadata().clone();
+    let said = metadata.file_metadata().key_value_metadata();
+    let value = |key: &str| {
+        let found = said?.iter().find(|k| k.key == key)?;
+        found.value.clone()
+    };
+    if value(TABLE_KEY).as_deref() != Some(table.file) {
+        return Err(StoreError::bad(
+            path,
+            "is a Parquet file, but not one of a results folder; `seekwell import` reads figures \
+             made elsewhere",
+        ));
+    }
+    match value(VERSION_KEY).and_then(|v| v.parse::<u32>().ok()) {
+        Some(v) if v > RESULTS_VERSION => return Err(newer(path, &v.to_string())),
+        Some(_) => {}
+        None => return Err(told(&"no version")),
+    }
+    if !(0..=ROWS_MAX).contains(&metadata.file_metadata().num_rows()) {
+        let n = metadata.file_metadata().num_rows();
+        return Err(told(&format!("{n} rows are said to be in it")));
+    }
+    let chunks = metadata.row_groups().iter().flat_map(|g| g.columns());
+    let size = |c: &parquet::file::metadata::ColumnChunkMetaData| c.uncompressed_size();
+    if let Some(c) = chunks.clone().find(|c| !(0..=CHUNK_MAX).contains(&size(c))) {
+        let what = format!("a column is said to have {} bytes", size(c));
+        return Err(told(&what));
+    }
+    let mut roots = Vec::new();
+    for c in RUN.iter().chain(table.columns) {
+        match builder.schema().fields().find(c.name) {
+            Some((at, f)) if *f.data_type() == c.kind.arrow() => roots.push(at),
+            Some((_, f)) => {
+                let (is, name) = (f.data_type(), c.name);
+                let what = format!("column `{name}` is {is}, not {}", c.kind.name());
+                return Err(told(&what));
+            }
+            None => return Err(told(&format!("no column `{}`", c.name))),
+        }
+    }
+    let mask = ProjectionMask::roots(builder.parquet_schema(), roots);
+    let builder = builder.with_projection(mask).with_batch_size(BATCH_ROWS);
+    builder.build().map_err(|e| told(&e))
+}
+
+/// The columns of a batch, by name.
+struct Columns<'a>(&'a RecordBatch);
+
+impl<'a> Columns<'a> {
+    fn of(&self, name: &str, kind: Kind) -> Result<&'a dyn Array, String> {
+        let found = self
+            .0
+            .column_by_name(name)
+            .filter(|c| *c.data_type() == kind.arrow());
+        found
+            .map(AsRef::as_ref)
+            .ok_or_else(|| format!("no column `{name}`"))
+    }
+    fn text(&self, name: &str) -> Result<&'a StringArray, String> {
+        Ok(self.of(name, Kind::Text)?.as_string::<i32>())
+    }
+    fn int(&self, name: &str) -> Result<&'a Int64Array, String> {
+        Ok(self.of(name, Kind::Int)?.as_primitive::<Int64Type>())
+    }
+    fn unsigned(&self, name: &str) -> Result<&'a UInt64Array, String> {
+        Ok(self.of(name, Kind::Unsigned)?.as_primitive::<UInt64Type>())
+    }
+    fn float(&self, name: &str) -> Result<&'a Float64Array, String> {
+        Ok(self.of(name, Kind::Float)?.as_primitive::<Float64Type>())
+    }
+    fn truth(&self, name: &str) -> Result<&'a BooleanArray, String> {
+        Ok(self.of(name, Kind::Bool)?.as_boolean())
+    }
+}
+
+fn number<T: TryFrom<i64>>(column: &Int64Array, row: usize) -> Result<T, String> {
+    let value = if column.is_null(row) {
+        -1
+    } else {
+        column.value(row)
+    };
+    T::try_from(value).map_err(|_| format!("the number {value} in row {row}"))
+}
+
+fn text(column: &StringArray, row: usize) -> String {
+    if column.is_null(row) {
+        String::new()
+    } else {
+        column.value(row).to_owned()
+    }
+}
+
+fn read_runs(path: &Path) -> Result<Vec<Run>, StoreError> {
+    let told = |e: String| damaged(path, &e);
+    let mut runs: Vec<Run> = Vec::new();
+    let (mut last, mut bytes) = (None, 0);
+    for batch in open(path, &RUNS)? {
+        let batch = batch.map_err(|e| told(e.to_string()))?;
+        bytes += batch.get_array_memory_size();
+        if bytes > TEXT_MAX {
+            return Err(told("more text than any experiment has".to_owned()));
+        }
+        take_runs(&batch, &mut runs, &mut last).map_err(told)?;
+    }
+    let sorted = runs.is_sorted_by(|a, b| a.key < b.key);
+    if sorted {
+        Ok(runs)
+    } else {
+        Err(told("runs out of order".to_owned()))
+    }
+}
+
+fn take_runs(
+    batch: &RecordBatch,
+    runs: &mut Vec<Run>,
+    last: &mut Option<i64>,
+) -> Result<(), String> {
+    let c = Columns(batch);
+    let (run, cell, treatment) = (
+        c.int("run")?,
+        c.int("cell_place")?,
+        c.int("treatment_place")?,
+    );
+    let (block, place, seed) = (c.int("block")?, c.int("place")?, c.unsigned("seed")?);
+    let (hash, outcome, why) = (c.text("spec_hash")?, c.text("outcome")?, c.text("why")?);
+    let (began, duration) = (c.int("began_unix_ns")?, c.int("duration_ns")?);
+    let (metric, unit, better) = (
+        c.text("metric")?,
+        c.text("unit")?,
+        c.truth("higher_is_better")?,
+    );
+    let (step, value, n) = (c.float("step")?, c.float("value")?, c.int("n")?);
+    for row in 0..batch.num_rows() {
+        let number_of = number(run, row)?;
+        if *last != Some(number_of) {
+            *last = Some(number_of);
+            runs.push(Run {
+                key: RunKey {
+                    cell: number(cell, row)?,
+                    block: number(block, row)?,
+                    treatment: number(treatment, row)?,
+                },
+                place: number(place, row)?,
+                seed: seed.value(row),
+                spec_hash: text(hash, row),
+                outcome: match outcome.value(row) {
+                    "done" => Outcome::Done,
+                    "early" => Outcome::Early(text(why, row)),
+                    "failed" => Outcome::Failed(text(why, row)),
+                    other => return Err(format!("the outcome `{other}`")),
+                },
+                values: Vec::new(),
+                began_unix_ns: match began.is_null(row) {
+                    true => None,
+                    false => Some(number(began, row)?),
+                },
+                duration_ns: number(duration, row)?,
+            });
+        }
+        let Some(run) = runs.last_mut().filter(|_| metric.is_valid(row)) else {
+            continue;
+        };
+        run.values.push(Value {
+            metric: MetricInfo {
+                name: text(metric, row),
+                unit: text(unit, row),
+                higher_is_better: better.is_valid(row) && better.value(row),
+                step: step.is_valid(row).then(|| step.value(row)),
+            },
+            value: if value.is_null(row) {
+                f64::NAN
+            } else {
+                value.value(row)
+            },
+            n: number(n, row)?,
+        });
+    }
+    Ok(())
+}

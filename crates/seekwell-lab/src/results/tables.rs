@@ -1,0 +1,177 @@
+//! Writing the Parquet files: rows one after another, the same bytes for the same runs.
+//!
+//! A batch has a fixed number of rows and so has a row group, whatever the runs are, and nothing of
+//! the clock, the host or the version of seekwell is in the files.
+
+use super::RESULTS_VERSION;
+use super::columns::{Column, Kind, RUN, Table};
+use arrow_array::builder::{
+    BooleanBuilder, Float64Builder, Int64Builder, StringBuilder, UInt64Builder,
+};
+use arrow_array::{ArrayRef, RecordBatch};
+use arrow_schema::{Field, Schema};
+use parquet::arrow::ArrowWriter;
+use parquet::arrow::arrow_writer::ArrowWriterOptions;
+use parquet::basic::{Compression, ZstdLevel};
+use parquet::errors::ParquetError;
+use parquet::file::metadata::KeyValue;
+use parquet::file::properties::WriterProperties;
+use std::io::Write;
+use std::sync::Arc;
+
+const BATCH_ROWS: usize = 8192;
+const GROUP_ROWS: usize = 1 << 16;
+/// A batch is written when so many bytes of text are in it, too: records may be long.
+const BATCH_BYTES: usize = 8 << 20;
+
+/// Key of the version in a file's metadata.
+pub(super) const VERSION_KEY: &str = "seekwell.results";
+/// Key of the file's own name.
+pub(super) const TABLE_KEY: &str = "seekwell.table";
+
+/// A value on its way into a column.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Item<'a> {
+    Null,
+    Text(&'a str),
+    Int(u64),
+    Unsigned(u64),
+    Float(f64),
+    Bool(bool),
+}
+
+impl Item<'_> {
+    pub fn int(of: Option<u64>) -> Self {
+        of.map_or(Item::Null, Item::Int)
+    }
+    pub fn float(of: Option<f64>) -> Self {
+        of.map_or(Item::Null, Item::Float)
+    }
+}
+
+enum Building {
+    Text(StringBuilder),
+    Int(Int64Builder),
+    Unsigned(UInt64Builder),
+    Float(Float64Builder),
+    Bool(BooleanBuilder),
+}
+
+impl Building {
+    fn new(kind: Kind) -> Self {
+        match kind {
+            Kind::Text => Building::Text(StringBuilder::new()),
+            Kind::Int => Building::Int(Int64Builder::new()),
+            Kind::Unsigned => Building::Unsigned(UInt64Builder::new()),
+            Kind::Float => Building::Float(Float64Builder::new()),
+            Kind::Bool => Building::Bool(BooleanBuilder::new()),
+        }
+    }
+    fn push(&mut self, item: Item<'_>) {
+        match (self, item) {
+            (Building::Text(b), Item::Text(v)) => b.append_value(v),
+            (Building::Text(b), _) => b.append_null(),
+            // Beyond 292 years, or nine million million million: none that was measured.
+            (Building::Int(b), Item::Int(v)) => {
+                b.append_value(i64::try_from(v).unwrap_or(i64::MAX));
+            }
+            (Building::Int(b), _) => b.append_null(),
+            (Building::Unsigned(b), Item::Unsigned(v)) => b.append_value(v),
+            (Building::Unsigned(b), _) => b.append_null(),
+            (Building::Float(b), Item::Float(v)) => b.append_value(v),
+            (Building::Float(b), _) => b.append_null(),
+            (Building::Bool(b), Item::Bool(v)) => b.append_value(v),
+            (Building::Bool(b), _) => b.append_null(),
+        }
+    }
+    fn take(&mut self) -> ArrayRef {
+        match self {
+            Building::Text(b) => Arc::new(b.finish()),
+            Building::Int(b) => Arc::new(b.finish()),
+            Building::Unsigned(b) => Arc::new(b.finish()),
+            Building::Float(b) => Arc::new(b.finish()),
+            Building::Bool(b) => Arc::new(b.finish()),
+        }
+    }
+}
+
+/// A file being written.
+pub(super) struct Rows<W: Write + Send> {
+    writer: ArrowWriter<W>,
+    schema: Arc<Schema>,
+    building: Vec<Building>,
+    rows: usize,
+    bytes: usize,
+}
+
+fn field(c: &Column) -> Field {
+    Field::new(c.name, c.kind.arrow(), c.nullable)
+}
+
+impl<W: Write + Send> Rows<W> {
+    /// `more`: names of text columns behind the others.
+    pub fn new(to: W, table: &Table, more: &[String]) -> Result<Self, ParquetError> {
+        let fixed = RUN.iter().chain(table.columns);
+        let mut building: Vec<Building> = fixed.clone().map(|c| Building::new(c.kind)).collect();
+        let mut fields: Vec<Field> = fixed.map(field).collect();
+        for name in more {
+            building.push(Building::new(Kind::Text));
+            fields.push(Field::new(name, Kind::Text.arrow(), true));
+        }
+        let schema = Arc::new(Schema::new(fields));
+        let said = vec![
+            KeyValue::new(VERSION_KEY.to_owned(), RESULTS_VERSION.to_string()),
+            KeyValue::new(TABLE_KEY.to_owned(), table.file.to_owned()),
+        ];
+        let properties = WriterProperties::builder()
+            .set_compression(Compression::ZSTD(ZstdLevel::default()))
+            .set_max_row_group_row_count(Some(GROUP_ROWS))
+            .set_key_value_metadata(Some(said))
+            .build();
+        let options = ArrowWriterOptions::new()
+            .with_properties(properties)
+            .with_skip_arrow_metadata(true);
+        let writer = ArrowWriter::try_new_with_options(to, schema.clone(), options)?;
+        Ok(Rows {
+            writer,
+            schema,
+            building,
+            rows: 0,
+            bytes: 0,
+        })
+    }
+    /// Adds a row; what is missing at its end is null.
+    pub fn push(&mut self, row: &[Item<'_>]) -> Result<(), ParquetError> {
+        let items = row.iter().copied().chain(std::iter::repeat(Item::Null));
+        for (column, item) in self.building.iter_mut().zip(items) {
+            if let Item::Text(t) = item {
+                self.bytes += t.len();
+            }
+            column.push(item);
+        }
+        self.rows += 1;
+        if self.rows == BATCH_ROWS || self.bytes >= BATCH_BYTES {
+            self.batch()?;
+        }
+        Ok(())
+    }
+    fn batch(&mut self) -> Result<(), ParquetError> {
+        if self.rows == 0 {
+            return Ok(());
+        }
+        let columns = self.building.iter_mut().map(Building::take).collect();
+        let batch = RecordBatch::try_new(self.schema.clone(), columns)?;
+        self.writer.write(&batch)?;
+        (self.rows, self.bytes) = (0, 0);
+        // Of long texts a group is large before it has its rows.
+        if self.writer.in_progress_size() >= 4 * BATCH_BYTES {
+            self.writer.flush()?;
+        }
+        Ok(())
+    }
+    /// Everything is written: gives back what it went to.
+    pub fn finish(mut self) -> Result<W, ParquetError> {
+        self.batch()?;
+        self.writer.into_inner()
+    }
+}

@@ -1,0 +1,163 @@
+//! Folders that come to their end, however often they were stopped.
+
+use crate::{add, bytes, experiment, keys, results, run};
+use proptest::prelude::*;
+use seekwell_lab::results::{Environment, Folder, JOURNAL, RunKey, State, list, look, read};
+use std::path::{Path, PathBuf};
+
+fn finished(at: &Path, order: &[RunKey], cells: usize, blocks: u32) {
+    let e = experiment(cells);
+    let mut folder = Folder::create(at, &e).expect("made");
+    order.iter().for_each(|k| add(&mut folder, *k));
+    folder
+        .finish(&results(&e, &keys(cells, blocks)))
+        .expect("finished");
+}
+
+#[test]
+fn what_goes_in_comes_out() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let at = dir.path().join("deep/er/r");
+    let all = keys(3, 6);
+    let (e, given) = (experiment(3), results(&experiment(3), &all));
+    let mut folder = Folder::create(&at, &e).expect("made");
+    for k in &all[..10] {
+        add(&mut folder, *k);
+    }
+    assert_eq!(folder.completed(), given.runs[..10]);
+    assert_eq!(
+        read(&at).expect("read while it goes on").runs,
+        given.runs[..10]
+    );
+    assert_eq!(look(&at).state, State::Running);
+    all[10..].iter().for_each(|k| add(&mut folder, *k));
+    folder.finish(&given).expect("finished");
+    assert_eq!(folder.read().expect("read"), given);
+    assert_eq!(read(&at).expect("read"), given);
+    assert!(!at.join(JOURNAL).exists(), "the journal goes");
+    let listed = list(&[dir.path().join("deep/er")]).expect("listed");
+    assert_eq!(listed.len(), 1);
+    let one = &listed[0];
+    assert_eq!((one.cells, one.runs, &one.state), (3, 36, &State::Complete));
+    assert_eq!(
+        std::fs::read_to_string(at.join("experiment.toml")).expect("text"),
+        e.text
+    );
+    let text = std::fs::read_to_string(at.join("environment.json")).expect("text");
+    let environment: Environment = serde_json::from_str(&text).expect("JSON");
+    assert_eq!(
+        (environment.sittings.len(), environment.sittings[0].runs),
+        (1, 36)
+    );
+    // Complete is complete.
+    let mut folder = Folder::open(&at).expect("opened");
+    let before = bytes(&at);
+    let e = folder
+        .finish(&given)
+        .expect_err("never changed")
+        .to_string();
+    assert!(
+        e.contains("is complete, and results are never changed"),
+        "{e}"
+    );
+    let e = Folder::create(&at, &experiment(3))
+        .map(|_| ())
+        .expect_err("never overwritten");
+    assert!(e.to_string().contains("never overwritten"), "{e}");
+    assert_eq!(bytes(&at), before);
+}
+
+#[test]
+fn imports_are_stored_without_records() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let at = dir.path().join("r");
+    let given = results(&experiment(2), &keys(2, 3));
+    Folder::store(&at, &given).expect("stored");
+    assert_eq!(read(&at).expect("read"), given);
+}
+
+#[test]
+fn two_do_not_work_on_one_folder() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let at = dir.path().join("r");
+    let mut first = Folder::create(&at, &experiment(1)).expect("made");
+    add(&mut first, keys(1, 1)[0]);
+    let e = Folder::open(&at)
+        .map(|_| ())
+        .expect_err("in use")
+        .to_string();
+    assert!(e.contains("another seekwell is writing there"), "{e}");
+    drop(first);
+    let again = Folder::resume(&at, &experiment(1)).expect("free now");
+    assert_eq!(again.completed(), [run(keys(1, 1)[0])]);
+}
+
+#[test]
+fn only_the_same_experiment_goes_on() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let at = dir.path().join("r");
+    drop(Folder::create(&at, &experiment(2)).expect("made"));
+    let words = |change: &dyn Fn(&mut seekwell_lab::experiment::Experiment)| {
+        let mut e = experiment(2);
+        change(&mut e);
+        let refused = Folder::resume(&at, &e).map(|_| ()).expect_err("another");
+        refused.to_string()
+    };
+    let name = words(&|e| e.about.name = "b".to_owned());
+    assert!(name.contains("it is the experiment `tried <2>`"), "{name}");
+    let cell = words(&|e| e.cells[1].cell.name = "b".to_owned());
+    assert!(cell.contains("it has the cell `cell 1`"), "{cell}");
+    let label = words(&|e| e.treatments[1].label = "b".to_owned());
+    assert!(label.contains("the scheduler `cfq:x=1`"), "{label}");
+    let seed = words(&|e| e.about.method.seed = 9);
+    assert!(seed.contains("it has the seed 1"), "{seed}");
+    let spec = words(&|e| e.cells[1].specs[0].queue.hz = 1000);
+    assert!(
+        spec.contains("runs of the cell `cell 1` were specified otherwise"),
+        "{spec}"
+    );
+    // What decides nothing may change.
+    let mut e = experiment(2);
+    e.cells[0].specs[0].label = Some("x".to_owned());
+    e.text = "# with another comment\n".to_owned();
+    Folder::resume(&at, &e).expect("the same");
+}
+
+/// Cuts the journal to that share of what it has behind its first line.
+fn kill(at: &Path, share: f64) {
+    let path = at.join(JOURNAL);
+    let file = std::fs::OpenOptions::new()
+        .write(true)
+        .open(&path)
+        .expect("a journal");
+    let length = file.metadata().expect("known").len();
+    file.set_len((length as f64 * share) as u64).expect("cut");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(6))]
+    /// Any order, stopped at any byte of the journal, as often as you like: the same files.
+    #[test]
+    fn order_and_kills_leave_no_trace(
+        order in Just(keys(2, 5)).prop_shuffle(),
+        kills in proptest::collection::vec((0.0f64..1.0, 1usize..8), 1..5),
+    ) {
+        let dir = tempfile::tempdir().expect("a directory");
+        let at = |name: &str| -> PathBuf { dir.path().join(name) };
+        finished(&at("straight"), &keys(2, 5), 2, 5);
+        let e = experiment(2);
+        drop(Folder::create(&at("killed"), &e).expect("made"));
+        for (share, runs) in kills {
+            let mut folder = Folder::resume(&at("killed"), &e).expect("resumed");
+            let left: Vec<_> = order.iter().filter(|k| !folder.has(**k)).take(runs).collect();
+            left.into_iter().for_each(|k| add(&mut folder, *k));
+            drop(folder);
+            kill(&at("killed"), share);
+        }
+        let mut folder = Folder::resume(&at("killed"), &e).expect("resumed");
+        let left: Vec<_> = order.iter().filter(|k| !folder.has(**k)).collect();
+        left.into_iter().for_each(|k| add(&mut folder, *k));
+        folder.finish(&results(&e, &keys(2, 5))).expect("finished");
+        prop_assert_eq!(bytes(&at("straight")), bytes(&at("killed")));
+    }
+}
