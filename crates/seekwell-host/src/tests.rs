@@ -267,10 +267,6 @@ fn a_panic_and_a_limit_end_the_run_cleanly() {
     assert!(why.contains("a bug in a script"), "{why}");
 
     let t = Scratch::new(&std::env::temp_dir(), "limit").expect("a directory");
-    let o = Options {
-        limit: Some(Duration::from_millis(50)),
-        ..options(t.path())
-    };
     let endless = async |mut m: HostMachine| -> Outcome {
         let f = m.open("x", NEW).await.doing(|| "open")?;
         loop {
@@ -280,14 +276,19 @@ fn a_panic_and_a_limit_end_the_run_cleanly() {
             m.sleep(Nanos::from_ms(1)).await.doing(|| "sleep")?;
         }
     };
-    let ran = run_script("limit", &o, endless).expect("it begins");
-    assert_eq!(ran.stopped.as_deref(), Some("stopped at the time limit"));
-    assert!(
-        ran.record
-            .operation("write")
-            .is_some_and(|w| w.latency.count() > 5)
-    );
-    assert_eq!(held(t.path()), 0);
+    // How much is done within a limit is up to whoever else uses the machine.
+    let written = [50, 500, 5_000, 50_000].into_iter().any(|limit_ms| {
+        let o = Options {
+            limit: Some(Duration::from_millis(limit_ms)),
+            ..options(t.path())
+        };
+        let ran = run_script("limit", &o, endless).expect("it begins");
+        assert_eq!(ran.stopped.as_deref(), Some("stopped at the time limit"));
+        assert_eq!(held(t.path()), 0);
+        let write = ran.record.operation("write");
+        write.is_some_and(|w| w.latency.count() > 5)
+    });
+    assert!(written, "what was done before the limit is told");
 }
 
 #[test]

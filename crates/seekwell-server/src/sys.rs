@@ -75,20 +75,31 @@ pub fn steal_ticks() -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::sync::atomic::{AtomicBool, Ordering};
 
     #[test]
     fn a_thread_that_spins_long_enough_is_put_off() {
         let own = std::thread::spawn(|| {
             let before = involuntary_switches();
             let begun = std::time::Instant::now();
+            // Only against spinning for ever.
+            let patient = move || begun.elapsed() < Duration::from_secs(60);
+            let over = AtomicBool::new(false);
             // More of them than CPUs: somebody has to wait.
             let cpus = std::thread::available_parallelism().map_or(1, usize::from);
-            let spin = move || while begun.elapsed() < Duration::from_millis(200) {};
-            let others: Vec<_> = (0..cpus * 2).map(|_| std::thread::spawn(spin)).collect();
-            spin();
-            for t in others {
-                t.join().expect("no panic");
-            }
+            std::thread::scope(|s| {
+                for _ in 0..cpus * 2 {
+                    s.spawn(|| {
+                        while !over.load(Ordering::Relaxed) && patient() {
+                            std::hint::spin_loop()
+                        }
+                    });
+                }
+                while involuntary_switches() == before && patient() {
+                    std::hint::spin_loop()
+                }
+                over.store(true, Ordering::Relaxed);
+            });
             involuntary_switches() - before
         });
         assert!(own.join().expect("no panic") > 0);

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 /// One at a time: two disks on two cores would make each other late.
 pub fn turn() -> MutexGuard<'static, ()> {
@@ -254,4 +255,29 @@ pub fn ready(child: &mut Child) {
     let out = child.stdout.take().expect("a pipe");
     BufReader::new(out).read_line(&mut line).expect("a line");
     assert!(line.starts_with("serving"), "{line}");
+}
+
+/// Waits until something is true, whatever it takes; the bound is only against hanging for ever.
+pub fn until(what: &str, mut true_now: impl FnMut() -> bool) {
+    let end = Instant::now() + Duration::from_secs(600);
+    while !true_now() {
+        assert!(Instant::now() < end, "{what} never came");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// Bytes in the files below a directory: how far a workload has come.
+pub fn written(dir: &Path) -> u64 {
+    let (mut dirs, mut bytes) = (vec![dir.to_owned()], 0);
+    while let Some(d) = dirs.pop() {
+        // What goes away meanwhile counts for nothing.
+        for e in std::fs::read_dir(d).into_iter().flatten().flatten() {
+            match e.metadata() {
+                Ok(m) if m.is_dir() => dirs.push(e.path()),
+                Ok(m) => bytes += m.len(),
+                Err(_) => {}
+            }
+        }
+    }
+    bytes
 }

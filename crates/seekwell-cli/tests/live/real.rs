@@ -1,14 +1,13 @@
 //! `run --dir` and `--raw` on disks of the test's own: loop devices over files, with a small ext4
 //! on them that fills up, is read-only, or lies on a partition.
 
-use crate::disk::{have, run, turn};
+use crate::disk::{have, run, turn, until, written};
 use serde_json::Value;
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::{Duration, Instant};
 
 /// What a run of `seekwell` gave.
 struct Ran {
@@ -175,12 +174,7 @@ fn a_disk_that_is_full_or_fills_up() {
         "sqlite:transactions=10000,row=400,think=0,pause=0",
     ] {
         let child = start(&["run", workload, "--json", "--dir", &here]);
-        let end = Instant::now() + Duration::from_secs(60);
-        while names(&mnt).is_empty() {
-            assert!(Instant::now() < end, "it begins within a minute");
-            std::thread::sleep(Duration::from_millis(5));
-        }
-        std::thread::sleep(Duration::from_millis(200));
+        until("some work", || written(&mnt) > 100 << 10);
         let filler = mnt.join("filler");
         fill(&filler);
         let r = Ran::of(child);

@@ -1,10 +1,9 @@
 //! `seekwell check-worlds`, with what must agree on any machine, and what must be gone afterwards.
 
-use crate::disk::{attached, have, mounted, run, turn};
+use crate::disk::{attached, have, mounted, run, turn, until, written};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
-use std::time::{Duration, Instant};
 
 const NEEDED: &[&str] = &["losetup", "mkfs.ext4", "debugfs", "e2fsck", "mount"];
 
@@ -163,13 +162,11 @@ fn text(bytes: &[u8]) -> String {
 
 /// How far a run has come, by what is there.
 fn wait_for(child: &mut Child, what: &str, there: impl Fn() -> bool) {
-    let end = Instant::now() + Duration::from_secs(60);
-    while !there() {
+    until(what, || {
         let over = child.try_wait().expect("a child");
         assert!(over.is_none(), "ended before {what}: {over:?}");
-        assert!(Instant::now() < end, "{what} never came");
-        std::thread::sleep(Duration::from_millis(5));
-    }
+        there()
+    });
 }
 
 /// Nothing of a run is left: mounts, loop devices, tracing, files.
@@ -212,12 +209,9 @@ fn a_signal_at_any_stage_leaves_nothing_behind() {
         let own = place.0.join(format!("seekwell-worlds-{pid}"));
         wait_for(&mut child, stage, || match stage {
             "loop" => attached(&own),
-            "work" => std::fs::read_dir(own.join("mnt")).is_ok_and(|d| d.count() > 1),
+            "work" => written(&own.join("mnt")) > 1 << 20,
             dir => mounted(&own.join(dir)),
         });
-        if stage == "work" {
-            std::thread::sleep(Duration::from_millis(500));
-        }
         run("kill", &["-s", signal, &pid.to_string()]);
         let Output { status, stderr, .. } = child.wait_with_output().expect("it ends");
         let err = text(&stderr);
@@ -248,11 +242,9 @@ fn a_killed_run_is_cleaned_up_by_its_disk_and_the_next_one() {
     wait_for(&mut child, "the mount", || mounted(&own.join("mnt")));
     child.kill().expect("ours");
     child.wait().expect("it ends");
-    let end = Instant::now() + Duration::from_secs(30);
-    while mounted(&own.join("fuse")) || mounted(&own.join("mnt")) || attached(&own) {
-        assert!(Instant::now() < end, "its disk did not let go");
-        std::thread::sleep(Duration::from_millis(20));
-    }
+    until("the letting go of its disk", || {
+        !mounted(&own.join("fuse")) && !mounted(&own.join("mnt")) && !attached(&own)
+    });
     // A workload that does not fit: it fails in one world, and the rest is removed all the same.
     let out = command(&["--size", "64M", "fs-mark:files=100,size=1MiB"])
         .env("TMPDIR", &place.0)

@@ -1,9 +1,10 @@
 //! `seekwell calibrate` on files and loop devices of its own.
 
 use super::*;
+use crate::watched::Watched;
+use rustix::process::Signal;
 use serde_json::Value;
 use std::fs;
-use std::time::{Duration, Instant};
 
 const MIB: usize = 1 << 20;
 
@@ -183,26 +184,17 @@ fn an_interruption_leaves_nothing_behind() {
     let before = fs::read(&file).expect("the image");
     let preset = path_of("calibrate-stop.toml");
     let _ = fs::remove_file(&preset);
-    let mut child = command(&["calibrate", &file, "--budget", "5m", "-o", &preset])
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("the binary runs");
-    std::thread::sleep(Duration::from_millis(700));
-    if child.try_wait().expect("a child").is_some() {
-        let err = ran(child.wait_with_output().expect("ended")).err;
+    let mut run = Watched::begin(&["calibrate", &file, "--budget", "5m", "-o", &preset]);
+    // A second of its budget is used.
+    let measures = |f: &str| f.contains(" %  ") && !f.contains(" 0:00 ");
+    if !run.shows("the measuring", measures) {
+        let err = run.end().err;
         assert!(err.contains("O_DIRECT"), "it ended by itself: {err}");
         println!("skipped: {err}");
         return;
     }
-    let at = Instant::now();
-    shell("kill", &["-INT", &child.id().to_string()]).expect("kill");
-    let r = ran(child.wait_with_output().expect("ended"));
-    assert!(
-        at.elapsed() < Duration::from_secs(5),
-        "it took {:?}",
-        at.elapsed()
-    );
+    run.signal(Signal::INT);
+    let r = run.end();
     assert_eq!(r.code, 130, "{}", r.err);
     assert!(r.err.contains("interrupted"), "{}", r.err);
     assert!(

@@ -19,6 +19,7 @@ mod safety;
 mod screen;
 mod spec;
 mod stopped;
+mod watched;
 mod workloads;
 
 use std::io::Write;

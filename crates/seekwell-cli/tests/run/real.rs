@@ -1,6 +1,7 @@
 //! `run --dir`, and what goes wrong in a user's directory: refused before it begins, stopped in
 //! the middle, pulled away. What was measured is given, our files go, the user's stay.
 
+use crate::watched::until;
 use crate::{Ran, command, ran, seekwell};
 use serde_json::Value;
 use std::fs;
@@ -82,14 +83,6 @@ impl Drop for Going {
             let _ = child.kill();
             let _ = child.wait();
         }
-    }
-}
-
-fn until(what: &str, mut true_now: impl FnMut() -> bool) {
-    let end = Instant::now() + Duration::from_secs(60);
-    while !true_now() {
-        assert!(Instant::now() < end, "waited a minute for: {what}");
-        std::thread::sleep(Duration::from_millis(5));
     }
 }
 
@@ -337,14 +330,20 @@ fn files_that_vanish_are_named_and_results_are_kept() {
 #[test]
 fn a_limit_is_kept_and_told() {
     let dir = directory("real-limit");
-    let begun = Instant::now();
-    let args = ["run", LONG, "--limit", "1", "--json", "--dir"];
-    let r = seekwell(&[&args[..], &[&*dir.display().to_string()]].concat());
-    assert_eq!(r.code, 4, "{}", r.err);
-    assert!(r.err.contains("stopped at the time limit"), "{}", r.err);
-    assert!(synced(&r.out) > 0);
-    assert!(begun.elapsed() >= Duration::from_secs(1));
-    assert!(names(&dir).is_empty());
+    // How much a disk does in a second is up to whoever else uses it.
+    for limit in ["1", "10", "100"] {
+        let begun = Instant::now();
+        let args = ["run", LONG, "--limit", limit, "--json", "--dir"];
+        let r = seekwell(&[&args[..], &[&*dir.display().to_string()]].concat());
+        assert_eq!(r.code, 4, "{}", r.err);
+        assert!(r.err.contains("stopped at the time limit"), "{}", r.err);
+        assert!(begun.elapsed() >= Duration::from_secs(1));
+        assert!(names(&dir).is_empty());
+        if synced(&r.out) > 0 {
+            return;
+        }
+    }
+    panic!("nothing was synced");
 }
 
 #[test]

@@ -1,12 +1,12 @@
 //! A bar on a terminal and nothing elsewhere; a signal, or a run that fails, in the middle.
 
-use crate::{Ran, command, good, ran, scratch, seekwell};
-use rustix::process::{Pid, Signal, kill_process};
+use crate::watched::{CLEAR, Watched};
+use crate::{Ran, good, scratch, seekwell};
+use rustix::process::Signal;
 use serde_json::Value;
 use std::process::{Command, Stdio};
-use std::time::Duration;
 
-/// Two runs that end at once, then two that would take hours.
+/// Two runs that end at once, then two that would take minutes.
 const LONG: &[&str] = &[
     "compare",
     "-d",
@@ -14,41 +14,26 @@ const LONG: &[&str] = &[
     "-w",
     "seeker:seconds=1s",
     "-w",
-    "random-read:size=64m,seconds=20min,tasks=64,depth=8",
+    "random-read:size=64m,seconds=24h,tasks=64,depth=8",
     "-s",
     "noop,mq-deadline",
     "--threads",
     "1",
 ];
 
-/// Runs, sends a signal after so long, and waits for the end. `None` if it came before the program
-/// had begun to catch signals.
-fn stopped(args: &[&str], after: Duration, signal: Signal) -> Option<Ran> {
-    let mut c = command(args);
-    c.stdout(Stdio::piped()).stderr(Stdio::piped());
-    let child = c.spawn().expect("the binary runs");
-    std::thread::sleep(after);
-    let pid = Pid::from_raw(child.id().cast_signed()).expect("a process");
-    kill_process(pid, signal).expect("it runs still");
-    let o = child.wait_with_output().expect("it ends");
-    o.status.code()?;
-    Some(ran(o))
-}
-
-/// The same, after longer and longer, until something was finished before the signal.
-fn stopped_in_the_middle(args: &[&str], signal: Signal, finished: impl Fn(&Ran) -> bool) -> Ran {
-    for seconds in [2, 6, 20, 60] {
-        match stopped(args, Duration::from_secs(seconds), signal) {
-            Some(r) if finished(&r) => return r,
-            _ => {}
-        }
-    }
-    panic!("nothing was finished within a minute");
+/// Runs the above, sends a signal in the middle of the third run, and waits for the end.
+fn stopped_in_the_third(more: &[&str], signal: Signal) -> Ran {
+    let mut run = Watched::begin(&[LONG, more].concat());
+    assert!(run.shows("the second run's end", |f| f.contains("2 of 4 runs")));
+    // The third gets somewhere.
+    run.works(0.5);
+    run.signal(signal);
+    run.end()
 }
 
 #[test]
 fn an_interrupted_compare_gives_the_runs_that_were_finished() {
-    let r = stopped_in_the_middle(LONG, Signal::INT, |r| r.err.contains("2 of 4 runs"));
+    let r = stopped_in_the_third(&[], Signal::INT);
     assert_eq!(r.code, 130);
     assert_eq!(
         r.err,
@@ -72,8 +57,7 @@ fn an_interrupted_compare_gives_the_runs_that_were_finished() {
 
 #[test]
 fn json_and_other_signals_are_kept_alike() {
-    let args = [LONG, &["--json"]].concat();
-    let r = stopped_in_the_middle(&args, Signal::TERM, |r| r.err.contains("2 of 4 runs"));
+    let r = stopped_in_the_third(&["--json"], Signal::TERM);
     assert_eq!(r.code, 143);
     let doc: Value = serde_json::from_str(&r.out).expect("one whole JSON document");
     assert_eq!(doc["records"].as_array().map(Vec::len), Some(2));
@@ -89,9 +73,11 @@ fn json_and_other_signals_are_kept_alike() {
 
 #[test]
 fn an_interrupted_demo_gives_the_demos_that_were_finished() {
-    let args = ["demo", "all", "--seeds", "50"];
-    let begun = |r: &Ran| r.err.contains("stopped by");
-    let r = stopped_in_the_middle(&args, Signal::INT, begun);
+    let mut run = Watched::begin(&["demo", "all", "--seeds", "50"]);
+    let some = |f: &str| f.contains(" demos ") && !f.contains(" 0 of ");
+    assert!(run.shows("the first demo's end", some));
+    run.signal(Signal::INT);
+    let r = run.end();
     assert_eq!(r.code, 130, "{}", r.err);
     assert!(
         r.err.contains("stopped by SIGINT (interrupted): "),
@@ -119,7 +105,6 @@ fn on_a_terminal(args: &str) -> Option<String> {
 }
 
 const SHORT: &str = "compare -d hdd:hitachi-7k200 -w seeker:seconds=1s -s noop,cfq";
-const CLEAR: &str = "\r\u{1b}[2K";
 
 #[test]
 fn a_terminal_sees_a_bar_with_the_time_left_and_then_only_the_result() {
