@@ -5,9 +5,11 @@ use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use std::path::PathBuf;
 
 mod lists;
+mod results;
 mod traces;
 
 pub use lists::*;
+pub use results::*;
 pub use traces::*;
 
 /// A laboratory for I/O schedulers: every one Linux people have argued about since 2002, on
@@ -115,6 +117,13 @@ pub enum Command {
     ///
     /// Needs root. Everything it makes is its own and is removed, also after a signal.
     CheckWorlds(CheckWorlds),
+    /// List results folders: complete, to be resumed, or broken and why
+    Results(Results),
+    /// Write the results of a folder as CSV, JSON, Markdown or composite.xml
+    ///
+    /// The Parquet files of the folder are read by pandas, polars and DuckDB as they are; this is for
+    /// everything else: a spreadsheet, a pull request, the Phoronix Test Suite.
+    Export(Export),
     /// List the schedulers, or tell all about one
     Schedulers(Schedulers),
     /// List the workloads, or tell all about one: parameters, metric, what it stresses, source

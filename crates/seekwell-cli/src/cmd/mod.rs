@@ -8,9 +8,11 @@ mod convert;
 mod demo;
 mod devices;
 mod explain;
+mod export;
 mod formats;
 mod man;
 mod replay;
+mod results;
 mod run;
 mod schedulers;
 mod serve;
@@ -30,6 +32,8 @@ pub fn run(cli: &Cli) -> Result<(), Failure> {
         Command::Demo(a) => demo::run(a, cli.quiet),
         Command::CheckWorlds(a) => check_worlds::run(a, cli.quiet),
         Command::Serve(a) => serve::run(a, cli.quiet),
+        Command::Results(a) => results::run(a),
+        Command::Export(a) => export::run(a, cli.quiet),
         Command::Schedulers(a) => schedulers::run(a),
         Command::Workloads(a) => workloads::run(a),
         Command::Devices(a) => devices::run(a, cli.quiet),

@@ -349,7 +349,7 @@ pub const RECORDS: Table = Table {
             "spec",
             Text,
             "",
-            "the whole specification as JSON: with it the run can be made again (`seekwell run --spec`); missing for imports",
+            "the whole specification as JSON, from which crate `seekwell` makes the run again; missing for imports",
         ),
         maybe(
             "record",

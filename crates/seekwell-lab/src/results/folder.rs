@@ -15,6 +15,7 @@ use super::reading;
 use super::rows::{self, Named};
 use super::tables::Rows;
 use super::{Ended, Results, Run, RunKey, StoreError};
+use crate::conduct::{self, Store};
 use crate::experiment::Experiment;
 use parquet::errors::ParquetError;
 use rustix::fs::{CWD, RenameFlags, renameat_with};
@@ -434,6 +435,16 @@ impl Folder {
             return reading::finished(&self.path);
         }
         Ok(so_far(&self.plan, self.runs.values().cloned().collect()))
+    }
+}
+
+/// Runs go into a folder as they end.
+impl Store for Folder {
+    fn completed(&mut self) -> Result<Vec<Run>, conduct::StoreError> {
+        Ok(Folder::completed(self))
+    }
+    fn add(&mut self, ended: &Ended<'_>) -> Result<(), conduct::StoreError> {
+        Folder::add(self, ended).map_err(|e| conduct::StoreError(e.to_string()))
     }
 }
 

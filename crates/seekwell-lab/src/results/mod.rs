@@ -8,6 +8,7 @@ pub mod columns;
 mod entry;
 mod environment;
 mod error;
+pub mod export;
 mod folder;
 mod hlog;
 mod journal;

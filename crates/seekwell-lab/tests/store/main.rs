@@ -1,6 +1,8 @@
 //! Results folders: made, filled, killed, resumed, finished, read, and broken in every way.
 
 mod broken;
+mod columns;
+mod export;
 mod whole;
 
 use seekwell::RunSpec;

@@ -1,0 +1,172 @@
+//! Markdown as pull requests show it: a table for each cell, the reference first.
+
+use crate::analysis::{Side, analyse};
+use crate::results::Results;
+use std::fmt::Write as _;
+use std::io::{self, Write};
+
+/// A name as text: no mark-up, no mention of a person, no end of a cell, nothing invisible.
+fn escaped(name: &str) -> String {
+    let mut out = String::new();
+    for c in name.chars() {
+        match c {
+            '\n' | '\r' | '\t' => out.push(' '),
+            // It would name a person or a thread even as an entity.
+            '@' | '#' => {
+                let _ = write!(out, "<span>{c}</span>");
+            }
+            c if invisible(c) => {
+                let _ = write!(out, "[U+{:04X}]", u32::from(c));
+            }
+            c if "\\`*_{}[]<>|!~&$^\"'".contains(c) => {
+                let _ = write!(out, "&#{};", u32::from(c));
+            }
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+/// Controls, and marks that turn the direction of the text around them.
+fn invisible(c: char) -> bool {
+    let marks = [
+        '\u{200b}'..='\u{200f}',
+        '\u{2028}'..='\u{202e}',
+        '\u{2060}'..='\u{206f}',
+    ];
+    c.is_control() || c == '\u{feff}' || c == '\u{61c}' || marks.iter().any(|r| r.contains(&c))
+}
+
+/// Four digits, as far as a number has them; all of those before the point.
+fn digits(x: f64) -> String {
+    let size = libm::fabs(x);
+    if !size.is_finite() {
+        return x.to_string();
+    }
+    if size != 0.0 && !(1e-4..1e9).contains(&size) {
+        return format!("{x:.3e}");
+    }
+    let before = if size < 1.0 {
+        0
+    } else {
+        libm::log10(size) as usize + 1
+    };
+    let behind = match (size, before) {
+        (s, 0) if s > 0.0 => 3 + (-libm::floor(libm::log10(s))) as usize,
+        (_, n) => 4usize.saturating_sub(n),
+    };
+    let text = format!("{x:.behind$}");
+    match text.contains('.') {
+        true => text.trim_end_matches('0').trim_end_matches('.').to_owned(),
+        false => text,
+    }
+}
+
+fn or_dash(x: Option<f64>) -> String {
+    x.map_or_else(|| "-".to_owned(), digits)
+}
+
+fn n(side: &Side) -> String {
+    match side.failed {
+        0 => side.n.to_string(),
+        failed => format!("{} ({failed} failed)", side.n),
+    }
+}
+
+pub(super) fn write(results: &Results, date: Option<&str>, to: &mut dyn Write) -> io::Result<()> {
+    let all = analyse(results);
+    writeln!(to, "## {}\n", escaped(&results.about.name))?;
+    if !results.about.description.is_empty() {
+        writeln!(to, "{}\n", escaped(&results.about.description))?;
+    }
+    for cell in &all.cells {
+        writeln!(to, "### {}\n", escaped(&cell.name))?;
+        let metric = &cell.metric;
+        let better = if metric.higher_is_better {
+            "more"
+        } else {
+            "less"
+        };
+        let (name, unit) = (escaped(&metric.name), escaped(&metric.unit));
+        writeln!(
+            to,
+            "| scheduler | {name}, {unit} ({better} is better) | SD | n | against the reference |"
+        )?;
+        writeln!(to, "| :--- | ---: | ---: | ---: | :--- |")?;
+        let reference = |s: &&Side| s.treatment == cell.reference;
+        let first = cell.sides.iter().filter(reference);
+        let rest = cell.sides.iter().filter(|s| !reference(s));
+        for side in first.chain(rest) {
+            let label = results
+                .treatments
+                .get(side.treatment)
+                .map_or("", |t| &t.label);
+            let told = cell.comparisons.iter().find(|c| c.one == side.treatment);
+            let words = match told {
+                Some(c) => escaped(&c.words),
+                None if side.treatment == cell.reference => "reference".to_owned(),
+                None => "-".to_owned(),
+            };
+            let (mean, sd) = (or_dash(side.mean), or_dash(side.sd));
+            writeln!(
+                to,
+                "| {} | {mean} | {sd} | {} | {words} |",
+                escaped(label),
+                n(side)
+            )?;
+        }
+        writeln!(to)?;
+        if !cell.sentence.is_empty() {
+            writeln!(to, "{}\n", escaped(&cell.sentence))?;
+        }
+    }
+    let percent = 100.0 * results.about.method.margin;
+    let made = date.map(|d| format!(", {d} UTC")).unwrap_or_default();
+    writeln!(
+        to,
+        "Differences under {} % do not matter here; {} comparisons, corrected together (Holm). \
+         seekwell {}{made}.",
+        digits(percent),
+        all.comparisons,
+        env!("CARGO_PKG_VERSION"),
+    )?;
+    for note in &results.about.notes {
+        writeln!(to, "\nNote: {}", escaped(note))?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_have_four_digits() {
+        for (x, text) in [
+            (0.0, "0"),
+            (1.0, "1"),
+            (std::f64::consts::PI, "3.142"),
+            (12_345.678, "12346"),
+            (0.001_234_56, "0.001235"),
+            (-250.04, "-250"),
+            (1.5e12, "1.500e12"),
+            (f64::NAN, "NaN"),
+        ] {
+            assert_eq!(digits(x), text);
+        }
+    }
+
+    #[test]
+    fn names_stay_text() {
+        let text = escaped("a|b <script> [x](y) *z* @me #1 \u{202e}q\n\u{7}");
+        let allowed = text.replace("<span>", "").replace("</span>", "");
+        assert!(!allowed.contains(['|', '<', '>', '*', '[', '\n']) || !allowed.contains("[x]"));
+        for bad in ["|", "<script", "[x]", "](", "*z", "\u{202e}", "\n", "\u{7}"] {
+            assert!(!text.contains(bad), "{bad:?} in {text}");
+        }
+        assert!(
+            text.contains("[U+202E]q") && text.contains("<span>@</span>me"),
+            "{text}"
+        );
+    }
+}

@@ -1,0 +1,269 @@
+//! `composite.xml` of the Phoronix Test Suite, in the order of elements that its schema has: a
+//! system for each device, machine and scheduler, a result for each workload, values of the axes
+//! and metric, with every run. What was set and where it ran is in a system's `Hardware` and
+//! `Software`.
+//!
+//! Runs that failed are missing; blocks are lost, for the format has no place for them.
+
+use crate::results::{Cell, Outcome, Results, Run, Treatment, Value};
+use quick_xml::Writer;
+use quick_xml::events::{BytesDecl, BytesEnd, BytesStart, BytesText, Event};
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::{self, Write};
+
+/// Longest title of a result, characters.
+const TITLE_MAX: usize = 50;
+/// Longest title of a file, and longest name of a system.
+const NAME_MAX: usize = 126;
+/// Longest description of a file.
+const DESCRIPTION_MAX: usize = 2048;
+
+struct Xml<'a>(Writer<&'a mut dyn Write>);
+
+impl Xml<'_> {
+    fn begin(&mut self, name: &str) -> io::Result<()> {
+        self.0.write_event(Event::Start(BytesStart::new(name)))
+    }
+    fn end(&mut self, name: &str) -> io::Result<()> {
+        self.0.write_event(Event::End(BytesEnd::new(name)))
+    }
+    fn leaf(&mut self, name: &str, text: &str) -> io::Result<()> {
+        let text = legal(text);
+        self.0
+            .create_element(name)
+            .write_text_content(BytesText::new(&text))
+            .map(|_| ())
+    }
+}
+
+/// What XML has no way to write becomes U+FFFD.
+fn legal(text: &str) -> String {
+    let bad = |c: char| {
+        (c.is_control() && !matches!(c, '\t' | '\n')) || matches!(c, '\u{fffe}' | '\u{ffff}')
+    };
+    text.replace(bad, "\u{fffd}")
+}
+
+/// The first characters of a text; where it was longer an ellipsis is the last.
+fn short(text: &str, most: usize) -> String {
+    if text.chars().count() <= most {
+        return text.to_owned();
+    }
+    text.chars().take(most - 1).chain(['\u{2026}']).collect()
+}
+
+/// A list of `Key: value`, whose separators values do not have.
+fn list(pairs: &[(&str, &str)]) -> String {
+    let some = pairs.iter().filter(|p| !p.1.is_empty());
+    let texts: Vec<String> = some
+        .map(|(k, v)| format!("{k}: {}", v.replace(',', ";")))
+        .collect();
+    texts.join(", ")
+}
+
+fn joined(map: &BTreeMap<String, String>) -> String {
+    let pairs: Vec<String> = map.iter().map(|(k, v)| format!("{k}={v}")).collect();
+    pairs.join(" ")
+}
+
+/// Name of a column: where, and under what.
+fn system(cell: &Cell, treatment: &Treatment) -> String {
+    let place = match cell.machine.as_str() {
+        "" => cell.device.clone(),
+        machine => format!("{} {machine}", cell.device),
+    };
+    format!("{place}: {}", treatment.label)
+}
+
+/// The results of one workload, values of the axes and metric.
+struct Test<'a> {
+    cell: &'a Cell,
+    metric: &'a crate::results::MetricInfo,
+    /// Values of each system: the mean as published, or the runs.
+    entries: Vec<(String, Entry)>,
+}
+
+enum Entry {
+    Runs(Vec<f64>),
+    Mean(f64),
+}
+
+fn tests(results: &Results) -> Vec<Test<'_>> {
+    let mut all: Vec<Test<'_>> = Vec::new();
+    let mut at: BTreeMap<(usize, &str, &str), usize> = BTreeMap::new();
+    for (place, cell) in results.cells.iter().enumerate() {
+        // Cells of one workload on other devices or machines are one test.
+        let alike = |c: &Cell| (&c.workload, &c.axes) == (&cell.workload, &cell.axes);
+        let first = results.cells.iter().position(alike).unwrap_or(place);
+        // Unless that would put two cells into one column: then each is a test of its own.
+        let clash = results.cells[..place]
+            .iter()
+            .any(|c| alike(c) && (&c.device, &c.machine) == (&cell.device, &cell.machine));
+        let first = if clash { place } else { first };
+        let mut add = |metric, treatment: usize, value: Result<f64, f64>| {
+            let Some(treatment) = results.treatments.get(treatment) else {
+                return;
+            };
+            let metric: &crate::results::MetricInfo = metric;
+            let key = (first, metric.name.as_str(), metric.unit.as_str());
+            let test = *at.entry(key).or_insert_with(|| {
+                all.push(Test {
+                    cell: &results.cells[first],
+                    metric,
+                    entries: Vec::new(),
+                });
+                all.len() - 1
+            });
+            let id = system(cell, treatment);
+            let entries = &mut all[test].entries;
+            let found = entries.iter().position(|e| e.0 == id);
+            let found = found.unwrap_or_else(|| {
+                entries.push((id, Entry::Runs(Vec::new())));
+                entries.len() - 1
+            });
+            match (&mut entries[found].1, value) {
+                (Entry::Runs(runs), Ok(value)) => runs.push(value),
+                (entry, Err(mean)) => *entry = Entry::Mean(mean),
+                (Entry::Mean(_), Ok(_)) => {}
+            }
+        };
+        let runs = results.runs.iter().filter(|r| r.key.cell == place);
+        let counts = |r: &&Run| !matches!(r.outcome, Outcome::Failed(_));
+        let mut values: Vec<(usize, usize, &Value)> = Vec::new();
+        for run in runs.filter(counts) {
+            let finite = run
+                .values
+                .iter()
+                .enumerate()
+                .filter(|v| v.1.value.is_finite());
+            values.extend(finite.map(|(i, v)| (i, run.key.treatment, v)));
+        }
+        // The primary metric first, and systems as the cell has them.
+        let primary = |v: &Value| v.metric.name != cell.primary.name;
+        let order = |t: usize| cell.treatments.iter().position(|x| *x == t);
+        values.sort_by_key(|(i, t, v)| (primary(v), *i, order(*t)));
+        for (_, treatment, v) in values {
+            add(&v.metric, treatment, Ok(v.value));
+        }
+        for s in results.summaries.iter().filter(|s| s.cell == place) {
+            add(&s.metric, s.treatment, Err(s.mean));
+        }
+    }
+    all
+}
+
+pub(super) fn write(results: &Results, date: Option<&str>, to: &mut dyn Write) -> io::Result<()> {
+    let mut xml = Xml(Writer::new_with_indent(to, b' ', 2));
+    let client = concat!("seekwell ", env!("CARGO_PKG_VERSION"));
+    let when = format!("{}:00", date.unwrap_or("1970-01-01 00:00"));
+    let about = &results.about;
+    xml.0
+        .write_event(Event::Decl(BytesDecl::new("1.0", Some("UTF-8"), None)))?;
+    xml.begin("PhoronixTestSuite")?;
+    xml.begin("Generated")?;
+    let title = if about.name.is_empty() {
+        "seekwell"
+    } else {
+        &about.name
+    };
+    xml.leaf("Title", &short(title, NAME_MAX))?;
+    xml.leaf("LastModified", &when)?;
+    xml.leaf("TestClient", client)?;
+    xml.leaf("Description", &short(&about.description, DESCRIPTION_MAX))?;
+    if !about.notes.is_empty() {
+        xml.leaf("Notes", &about.notes.join("\n"))?;
+    }
+    xml.end("Generated")?;
+    let mut seen = BTreeSet::new();
+    for cell in &results.cells {
+        for treatment in cell
+            .treatments
+            .iter()
+            .filter_map(|t| results.treatments.get(*t))
+        {
+            let id = system(cell, treatment);
+            if seen.insert(id.clone()) {
+                one_system(&mut xml, &id, cell, treatment, &when, client)?;
+            }
+        }
+    }
+    for test in tests(results) {
+        one_test(&mut xml, &test)?;
+    }
+    xml.end("PhoronixTestSuite")?;
+    xml.0.get_mut().write_all(b"\n")
+}
+
+fn one_system(
+    xml: &mut Xml<'_>,
+    id: &str,
+    cell: &Cell,
+    treatment: &Treatment,
+    when: &str,
+    client: &str,
+) -> io::Result<()> {
+    xml.begin("System")?;
+    xml.leaf("Identifier", id)?;
+    xml.leaf(
+        "Hardware",
+        &list(&[("Disk", &cell.device), ("System", &cell.machine)]),
+    )?;
+    let tunables = joined(&treatment.tunables);
+    let software = [
+        ("Disk Scheduler", treatment.scheduler.as_str()),
+        ("Version", &treatment.version),
+        ("Tunables", &tunables),
+        ("Substrate", &cell.substrate),
+    ];
+    xml.leaf("Software", &list(&software))?;
+    xml.leaf("User", "")?;
+    xml.leaf("TimeStamp", when)?;
+    xml.leaf("TestClientVersion", client)?;
+    xml.leaf("Notes", "")?;
+    xml.end("System")
+}
+
+fn one_test(xml: &mut Xml<'_>, test: &Test<'_>) -> io::Result<()> {
+    let (cell, metric) = (test.cell, test.metric);
+    let axes = joined(&cell.axes);
+    let what: Vec<&str> = [cell.workload.as_str(), &axes, &metric.name]
+        .into_iter()
+        .filter(|t| !t.is_empty())
+        .collect();
+    let proportion = if metric.higher_is_better {
+        "HIB"
+    } else {
+        "LIB"
+    };
+    xml.begin("Result")?;
+    // Not one of the suite's own tests: it would be run again under that name.
+    xml.leaf("Identifier", "")?;
+    xml.leaf("Title", &short(&cell.workload, TITLE_MAX))?;
+    xml.leaf("AppVersion", "")?;
+    // With the title it is what results are matched by when files are merged.
+    xml.leaf("Arguments", &what.join(" "))?;
+    xml.leaf("Description", &what[1..].join(" - "))?;
+    xml.leaf("Scale", &metric.unit)?;
+    xml.leaf("Proportion", proportion)?;
+    xml.leaf("DisplayFormat", "BAR_GRAPH")?;
+    xml.begin("Data")?;
+    for (id, entry) in &test.entries {
+        xml.begin("Entry")?;
+        xml.leaf("Identifier", id)?;
+        match entry {
+            Entry::Runs(runs) => {
+                let mean = runs.iter().sum::<f64>() / runs.len() as f64;
+                xml.leaf("Value", &mean.to_string())?;
+                let texts: Vec<String> = runs.iter().map(f64::to_string).collect();
+                xml.leaf("RawString", &texts.join(":"))?;
+            }
+            Entry::Mean(mean) => {
+                xml.leaf("Value", &mean.to_string())?;
+                xml.leaf("RawString", "")?;
+            }
+        }
+        xml.end("Entry")?;
+    }
+    xml.end("Data")?;
+    xml.end("Result")
+}
