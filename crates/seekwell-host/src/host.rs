@@ -1,6 +1,5 @@
 //! The machine a run for real takes place on, as the record keeps it; found by reading only.
 
-use crate::inforce::Roots;
 use seekwell_core::result::Host;
 use std::fs;
 use std::path::Path;
@@ -11,7 +10,7 @@ pub fn describe(place: &Path, raw: bool) -> Host {
     let read = |file: &str| fs::read_to_string(file).unwrap_or_default();
     let (fs, mount_options) = match raw {
         true => Default::default(),
-        false => Roots::default().mounted(place).unwrap_or_default(),
+        false => crate::inforce::mounted(place).unwrap_or_default(),
     };
     Host {
         kernel: read("/proc/sys/kernel/osrelease").trim().to_owned(),

@@ -3,8 +3,9 @@
 //! Each task of a script is a thread that drives its own future; every call is a system call (an
 //! io_uring for depth). Files are written in one directory of our own, made fresh inside the one
 //! the user named and removed on every path: end, error, panic, signal. Which scheduler was in
-//! force is found by reading and put into the record; nothing of the host is changed.
+//! force is found by reading and put into the record; a run changes nothing of the host.
 
+pub mod block;
 pub mod buffer;
 pub mod files;
 pub mod host;

@@ -1,0 +1,365 @@
+//! One block device as the kernel describes it under `/sys/block`.
+
+use super::kind::Kind;
+use super::read::{self, Reader, clean};
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// The choice of a scheduler that a queue has.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case", tag = "state")]
+pub enum Scheduler {
+    /// No such file: the device hands requests on as they are (bio-based), or is none with a queue.
+    #[default]
+    Absent,
+    /// A bare word, as older kernels show for queues that take no scheduler.
+    Fixed {
+        /// `none`.
+        word: String,
+    },
+    /// One in force, others on offer.
+    Choice {
+        /// In force.
+        active: String,
+        /// All that can be written, the one in force among them, as the kernel lists them.
+        offered: Vec<String>,
+    },
+}
+
+impl Scheduler {
+    /// From the text of `queue/scheduler`: `none [mq-deadline] kyber`. `None` for one that cannot
+    /// be understood: two brackets, or several words without.
+    pub fn parse(text: &str) -> Option<Scheduler> {
+        let mut active = None;
+        let mut offered = Vec::new();
+        for word in text.split_whitespace() {
+            let inside = word.strip_prefix('[').and_then(|w| w.strip_suffix(']'));
+            let name = inside.unwrap_or(word);
+            if name.is_empty() || name.contains(['[', ']']) {
+                return None;
+            }
+            if inside.is_some() && active.replace(name.to_owned()).is_some() {
+                return None;
+            }
+            offered.push(name.to_owned());
+        }
+        match (active, offered.as_slice()) {
+            (Some(active), _) => Some(Scheduler::Choice { active, offered }),
+            (None, [word]) => Some(Scheduler::Fixed { word: word.clone() }),
+            (None, _) => None,
+        }
+    }
+    /// The one in force, if a queue has any.
+    pub fn active(&self) -> Option<&str> {
+        match self {
+            Scheduler::Absent => None,
+            Scheduler::Fixed { word } => Some(word),
+            Scheduler::Choice { active, .. } => Some(active),
+        }
+    }
+    /// What can be written; empty where nothing can.
+    pub fn offered(&self) -> &[String] {
+        match self {
+            Scheduler::Choice { offered, .. } => offered,
+            _ => &[],
+        }
+    }
+}
+
+/// A part of a disk.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Partition {
+    /// Kernel name: `sda2`.
+    pub name: String,
+    /// Major and minor number.
+    pub numbers: Option<(u32, u32)>,
+    /// Size.
+    pub size_bytes: Option<u64>,
+    /// Where it is mounted.
+    pub mounts: Vec<PathBuf>,
+    /// Used for swap.
+    pub swap: bool,
+    /// Devices that stand on it, by name.
+    pub above: Vec<String>,
+}
+
+/// Everything about one. What the kernel does not tell is `None`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Device {
+    /// Kernel name: `sda`, `dm-0`, `cciss!c0d0`.
+    pub name: String,
+    /// Major and minor number.
+    pub numbers: Option<(u32, u32)>,
+    /// What it is.
+    pub kind: Kind,
+    /// Maker and model, as the device tells.
+    pub model: Option<String>,
+    /// As the device tells, or udev.
+    pub serial: Option<String>,
+    /// World-wide name.
+    pub wwid: Option<String>,
+    /// Of a mapped device or an array: its name (`vg-home`), its level (`raid1`).
+    pub label: Option<String>,
+    /// Size.
+    pub size_bytes: Option<u64>,
+    /// Takes itself for a disk that spins.
+    pub rotational: Option<bool>,
+    /// Its medium can be taken out.
+    pub removable: bool,
+    /// Cannot be written.
+    pub read_only: bool,
+    /// Not to be opened by programs (a path of NVMe multipath).
+    pub hidden: bool,
+    /// Commands the device takes at once, on each of its queues.
+    pub depth: Option<u32>,
+    /// Hardware queues.
+    pub hw_queues: Option<u32>,
+    /// `write back` or `write through`.
+    pub write_cache: Option<String>,
+    /// `none`, `host-aware`, `host-managed`.
+    pub zoned: Option<String>,
+    /// Smallest unit of I/O, bytes.
+    pub logical_block_bytes: Option<u32>,
+    /// The medium's own unit, bytes.
+    pub physical_block_bytes: Option<u32>,
+    /// In force and on offer.
+    pub scheduler: Scheduler,
+    /// Tunables of the scheduler in force, `queue/iosched`.
+    pub tunables: BTreeMap<String, String>,
+    /// Target of writeback throttling, us; 0: off.
+    pub wbt_lat_usec: Option<i64>,
+    /// Requests that may wait.
+    pub nr_requests: Option<u32>,
+    /// Read-ahead, KiB.
+    pub read_ahead_kb: Option<u64>,
+    /// Longest request, KiB.
+    pub max_sectors_kb: Option<u64>,
+    /// Longest the device takes, KiB.
+    pub max_hw_sectors_kb: Option<u64>,
+    /// 0 merge, 1 simple merges only, 2 none.
+    pub nomerges: Option<u32>,
+    /// 0 anywhere, 1 completes on the CPU's group that asked, 2 on that CPU.
+    pub rq_affinity: Option<u32>,
+    /// Are its requests counted?
+    pub iostats: Option<bool>,
+    /// The kernel's number of this attachment, never given twice in one boot.
+    pub diskseq: Option<u64>,
+    /// The file behind a loop device.
+    pub backing_file: Option<String>,
+    /// That file past the page cache.
+    pub direct_io: Option<bool>,
+    /// Its parts.
+    pub partitions: Vec<Partition>,
+    /// Where the whole is mounted.
+    pub mounts: Vec<PathBuf>,
+    /// The whole is used for swap.
+    pub swap: bool,
+    /// Devices it stands on, by name; of parts, the part's.
+    pub below: Vec<String>,
+    /// Devices that stand on it.
+    pub above: Vec<String>,
+    /// What could not be understood, file by file.
+    pub trouble: Vec<String>,
+}
+
+/// `8:1`.
+pub fn numbers(text: &str) -> Option<(u32, u32)> {
+    let (major, minor) = text.trim().split_once(':')?;
+    Some((major.parse().ok()?, minor.parse().ok()?))
+}
+
+/// 512, whatever the device's blocks are: the unit of `size`.
+fn sectors(r: &mut Reader) -> Option<u64> {
+    r.number::<u64>("size")?.checked_mul(512)
+}
+
+impl Device {
+    /// Reads the one in `dir`; `udev` is where udev keeps what it found out.
+    pub fn read(name: &str, dir: &Path, udev: &Path) -> Device {
+        let real = std::fs::canonicalize(dir).unwrap_or_else(|_| dir.to_owned());
+        let mut r = Reader::new(dir.to_owned());
+        let uuid = r.label("dm/uuid");
+        let mut d = Device {
+            name: clean(name),
+            kind: Kind::of(name, &real, uuid.as_deref()),
+            size_bytes: sectors(&mut r),
+            removable: r.flag("removable").unwrap_or_default(),
+            read_only: r.flag("ro").unwrap_or_default(),
+            hidden: r.flag("hidden").unwrap_or_default(),
+            diskseq: r.number("diskseq"),
+            below: read::names(&dir.join("slaves")),
+            above: read::names(&dir.join("holders")),
+            backing_file: backing(dir),
+            direct_io: r.flag("loop/dio"),
+            ..Device::default()
+        };
+        d.numbers = r.text("dev").and_then(|t| numbers(&t));
+        d.queue(&mut r);
+        d.identity(&mut r, udev);
+        for part in read::names(dir) {
+            if dir.join(&part).join("partition").is_file() {
+                d.partitions.push(partition(&part, &dir.join(&part)));
+            }
+        }
+        d.trouble = r.trouble();
+        d
+    }
+
+    fn queue(&mut self, r: &mut Reader) {
+        if let Some(text) = r.text("queue/scheduler") {
+            match Scheduler::parse(&text) {
+                Some(s) => self.scheduler = s,
+                None => r.wrong(
+                    "queue/scheduler",
+                    &format!("cannot be understood: `{text}`"),
+                ),
+            }
+        }
+        for name in read::names(&r.dir().join("queue/iosched")) {
+            if let Some(value) = r.text(&format!("queue/iosched/{name}")) {
+                self.tunables.insert(name, value);
+            }
+        }
+        self.rotational = r.flag("queue/rotational");
+        self.write_cache = r.text("queue/write_cache");
+        self.zoned = r.text("queue/zoned");
+        self.logical_block_bytes = r.number("queue/logical_block_size");
+        self.physical_block_bytes = r.number("queue/physical_block_size");
+        self.wbt_lat_usec = r.number("queue/wbt_lat_usec");
+        self.nr_requests = r.number("queue/nr_requests");
+        self.read_ahead_kb = r.number("queue/read_ahead_kb");
+        self.max_sectors_kb = r.number("queue/max_sectors_kb");
+        self.max_hw_sectors_kb = r.number("queue/max_hw_sectors_kb");
+        self.nomerges = r.number("queue/nomerges");
+        self.rq_affinity = r.number("queue/rq_affinity");
+        self.iostats = r.flag("queue/iostats");
+        let queues = read::names(&r.dir().join("mq"));
+        self.hw_queues = u32::try_from(queues.len()).ok().filter(|n| *n > 0);
+        // SCSI tells the depth of the device; elsewhere it is the number of tags of a queue.
+        self.depth = r.number("device/queue_depth").or_else(|| {
+            let first = queues.first()?;
+            r.number(&format!("mq/{first}/nr_tags"))
+        });
+    }
+
+    fn identity(&mut self, r: &mut Reader, udev: &Path) {
+        let database = self
+            .numbers
+            .map(|(a, b)| read::lossy(&udev.join(format!("b{a}:{b}"))));
+        let database = database.unwrap_or_default();
+        let told = |key: &str| {
+            let mut lines = database.lines().filter_map(|l| l.strip_prefix("E:"));
+            let value = lines.find_map(|l| l.strip_prefix(key)?.strip_prefix('='));
+            value.map(clean).filter(|v| !v.is_empty())
+        };
+        // `ATA` stands in a SATA disk's field for the maker.
+        let vendor = r.label("device/vendor");
+        let vendor = vendor.filter(|v| v != "ATA" && !v.starts_with("0x"));
+        let model = r.label("device/model").or_else(|| r.label("device/name"));
+        self.model = match (vendor, model) {
+            (Some(v), Some(m)) if !m.starts_with(&v) => Some(format!("{v} {m}")),
+            (_, model) => model,
+        };
+        let page80 = || {
+            // Four bytes of header, then text.
+            let page = read::bytes(&r.dir().join("device/vpd_pg80")).ok()??;
+            let text = clean(&String::from_utf8_lossy(page.get(4..)?));
+            (!text.is_empty()).then_some(text)
+        };
+        self.serial = told("ID_SERIAL_SHORT")
+            .or_else(|| r.label("device/serial"))
+            .or_else(|| r.label("serial"))
+            .or_else(page80);
+        self.wwid = r
+            .label("wwid")
+            .or_else(|| r.label("device/wwid"))
+            .or_else(|| told("ID_WWN"));
+        self.label = r.label("dm/name").or_else(|| r.label("md/level"));
+    }
+
+    /// The file to open: `/dev/cciss/c0d0`.
+    pub fn path(&self) -> PathBuf {
+        Path::new("/dev").join(self.name.replace('!', "/"))
+    }
+
+    /// An empty one of a kind that is made beforehand: nothing is attached.
+    pub fn idle(&self) -> bool {
+        self.kind.idle_by_the_dozen()
+            && self.size_bytes.unwrap_or(0) == 0
+            && self.backing_file.is_none()
+            && self.mounts.is_empty()
+            && !self.swap
+    }
+
+    /// `SATA HDD`, `NVMe SSD`, `LVM`, `md RAID raid1`.
+    pub fn what(&self) -> String {
+        let word = self.kind.word();
+        match (self.kind, self.rotational, &self.label) {
+            (Kind::Md, _, Some(level)) => format!("md {level}"),
+            // What a guest is told of its disk is the host's guess at best.
+            (Kind::VirtioBlk | Kind::VirtioScsi | Kind::Xen, ..) => format!("{word} disk"),
+            (Kind::Mmc | Kind::Usb, Some(false), _) => word.to_owned(),
+            (k, Some(true), _) if k.disk() => format!("{word} HDD"),
+            (k, Some(false), _) if k.disk() => format!("{word} SSD"),
+            _ => word.to_owned(),
+        }
+    }
+
+    /// Is the order of writes a matter of zones?
+    pub fn is_zoned(&self) -> bool {
+        self.zoned.as_deref().is_some_and(|z| z != "none")
+    }
+}
+
+/// The file behind a loop device. Its name may hold anything, so that it is not put in order.
+fn backing(dir: &Path) -> Option<String> {
+    let text = read::lossy(&dir.join("loop/backing_file"));
+    let text = text.strip_suffix('\n').unwrap_or(&text);
+    (!text.is_empty()).then(|| text.to_owned())
+}
+
+fn partition(name: &str, dir: &Path) -> Partition {
+    let mut r = Reader::new(dir.to_owned());
+    Partition {
+        name: clean(name),
+        numbers: r.text("dev").and_then(|t| numbers(&t)),
+        size_bytes: sectors(&mut r),
+        above: read::names(&dir.join("holders")),
+        ..Partition::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_queue_offers_is_read() {
+        let choice = |active: &str, offered: &[&str]| {
+            Some(Scheduler::Choice {
+                active: active.to_owned(),
+                offered: offered.iter().map(|s| s.to_string()).collect(),
+            })
+        };
+        let parse = Scheduler::parse;
+        assert_eq!(
+            parse("none [bfq] kyber\n"),
+            choice("bfq", &["none", "bfq", "kyber"])
+        );
+        assert_eq!(
+            parse("noop deadline [cfq]"),
+            choice("cfq", &["noop", "deadline", "cfq"])
+        );
+        assert_eq!(parse("[none]"), choice("none", &["none"]));
+        assert_eq!(
+            parse("none"),
+            Some(Scheduler::Fixed {
+                word: "none".into()
+            })
+        );
+        for bad in ["", "none kyber", "[a] [b]", "[]", "a[b]", "[a", "[[a]]"] {
+            assert_eq!(parse(bad), None, "{bad}");
+        }
+    }
+}

@@ -1,0 +1,274 @@
+//! What a block device is, from its name and the place of its directory in the tree of devices.
+
+use serde::Serialize;
+use std::path::Path;
+
+/// Kinds of block devices, by what stands behind them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Kind {
+    /// An NVMe namespace with one way to it.
+    Nvme,
+    /// NVMe multipath: the device that programs see; its paths do the work.
+    NvmeHead,
+    /// NVMe multipath: one way to the namespace, hidden from programs.
+    NvmePath,
+    /// On an ATA port.
+    Sata,
+    /// Any other SCSI disk: SAS, Fibre Channel, iSCSI, a controller's volume.
+    Scsi,
+    /// Behind a USB bridge.
+    Usb,
+    /// A guest's disk, virtio-blk.
+    VirtioBlk,
+    /// A guest's disk, SCSI over virtio.
+    VirtioScsi,
+    /// eMMC or SD card.
+    Mmc,
+    /// A guest's disk under Xen.
+    Xen,
+    /// CD, DVD.
+    Optical,
+    /// A file as a disk.
+    Loop,
+    /// Compressed memory.
+    Zram,
+    /// Memory as a disk.
+    Ram,
+    /// Persistent memory.
+    Pmem,
+    /// A network block device.
+    Nbd,
+    /// A Ceph volume.
+    Rbd,
+    /// A server in user space.
+    Ublk,
+    /// A device for tests that does nothing.
+    NullBlk,
+    /// LVM volume.
+    Lvm,
+    /// dm-crypt.
+    Crypt,
+    /// dm-multipath.
+    Multipath,
+    /// Any other target of device mapper.
+    Dm,
+    /// Software RAID.
+    Md,
+    /// A cache before a disk.
+    Bcache,
+    /// A mirror over the network.
+    Drbd,
+    /// A volume of a ZFS pool.
+    Zvol,
+    /// Nothing that is known here.
+    #[default]
+    Other,
+}
+
+/// Beginnings of names, the longer ones first where one begins another.
+const BY_NAME: &[(&str, Kind)] = &[
+    ("loop", Kind::Loop),
+    ("zram", Kind::Zram),
+    ("ram", Kind::Ram),
+    ("pmem", Kind::Pmem),
+    ("nbd", Kind::Nbd),
+    ("rbd", Kind::Rbd),
+    ("ublkb", Kind::Ublk),
+    ("nullb", Kind::NullBlk),
+    ("mmcblk", Kind::Mmc),
+    ("xvd", Kind::Xen),
+    ("vd", Kind::VirtioBlk),
+    ("sr", Kind::Optical),
+    ("dm-", Kind::Dm),
+    ("md", Kind::Md),
+    ("bcache", Kind::Bcache),
+    ("drbd", Kind::Drbd),
+    ("zd", Kind::Zvol),
+    ("sd", Kind::Scsi),
+];
+
+impl Kind {
+    /// By name, by the (canonical) path of its directory, and by the uuid of a dm device.
+    pub fn of(name: &str, dir: &Path, dm_uuid: Option<&str>) -> Kind {
+        if name.starts_with("nvme") {
+            return Kind::of_nvme(name, dir);
+        }
+        let found = BY_NAME.iter().find(|b| name.starts_with(b.0));
+        let kind = found.map_or(Kind::Other, |b| b.1);
+        let within = |part: &str| {
+            let parts = dir.components();
+            parts.map(|p| p.as_os_str().to_string_lossy()).any(|p| {
+                p.strip_prefix(part)
+                    .is_some_and(|n| n.starts_with(|c: char| c.is_ascii_digit()))
+            })
+        };
+        match kind {
+            Kind::Scsi if within("usb") => Kind::Usb,
+            Kind::Scsi if within("ata") => Kind::Sata,
+            Kind::Scsi if within("virtio") => Kind::VirtioScsi,
+            Kind::Dm => match dm_uuid.and_then(|u| u.split('-').next()) {
+                Some("LVM") => Kind::Lvm,
+                Some("CRYPT") => Kind::Crypt,
+                Some("mpath") => Kind::Multipath,
+                _ => Kind::Dm,
+            },
+            kind => kind,
+        }
+    }
+
+    /// `nvme0c1n1` is a path; a head lies below the subsystem, not below a controller.
+    fn of_nvme(name: &str, dir: &Path) -> Kind {
+        let rest = name.trim_start_matches("nvme");
+        let rest = rest.trim_start_matches(|c: char| c.is_ascii_digit());
+        if rest.starts_with('c') {
+            Kind::NvmePath
+        } else if dir.components().any(|p| p.as_os_str() == "nvme-subsystem") {
+            Kind::NvmeHead
+        } else {
+            Kind::Nvme
+        }
+    }
+
+    /// In a word or two, for a table.
+    pub fn word(self) -> &'static str {
+        match self {
+            Kind::Nvme => "NVMe",
+            Kind::NvmeHead => "NVMe multipath",
+            Kind::NvmePath => "NVMe path",
+            Kind::Sata => "SATA",
+            Kind::Scsi => "SCSI",
+            Kind::Usb => "USB",
+            Kind::VirtioBlk => "virtio",
+            Kind::VirtioScsi => "virtio SCSI",
+            Kind::Mmc => "eMMC/SD",
+            Kind::Xen => "Xen",
+            Kind::Optical => "CD/DVD",
+            Kind::Loop => "loop",
+            Kind::Zram => "zram",
+            Kind::Ram => "RAM disk",
+            Kind::Pmem => "pmem",
+            Kind::Nbd => "NBD",
+            Kind::Rbd => "Ceph RBD",
+            Kind::Ublk => "ublk",
+            Kind::NullBlk => "null_blk",
+            Kind::Lvm => "LVM",
+            Kind::Crypt => "dm-crypt",
+            Kind::Multipath => "multipath",
+            Kind::Dm => "dm",
+            Kind::Md => "md RAID",
+            Kind::Bcache => "bcache",
+            Kind::Drbd => "DRBD",
+            Kind::Zvol => "ZFS volume",
+            Kind::Other => "other",
+        }
+    }
+
+    /// Does it stand on other block devices of this machine?
+    pub fn stacked(self) -> bool {
+        matches!(
+            self,
+            Kind::NvmeHead
+                | Kind::Lvm
+                | Kind::Crypt
+                | Kind::Multipath
+                | Kind::Dm
+                | Kind::Md
+                | Kind::Bcache
+                | Kind::Drbd
+        )
+    }
+
+    /// Hardware, or what a guest takes for hardware: spinning or not is worth saying.
+    pub fn disk(self) -> bool {
+        matches!(
+            self,
+            Kind::Nvme
+                | Kind::NvmePath
+                | Kind::Sata
+                | Kind::Scsi
+                | Kind::Usb
+                | Kind::VirtioBlk
+                | Kind::VirtioScsi
+                | Kind::Mmc
+                | Kind::Xen
+        )
+    }
+
+    /// How many of its kind there are does not say that they are in use: made beforehand, empty.
+    pub fn idle_by_the_dozen(self) -> bool {
+        matches!(self, Kind::Loop | Kind::Ram | Kind::Nbd | Kind::Zram)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn devices_are_known_by_name_and_place() {
+        let rows = [
+            (
+                "sda",
+                "/sys/devices/pci0/ata1/host0/block/sda",
+                None,
+                Kind::Sata,
+            ),
+            (
+                "sdb",
+                "/sys/devices/pci0/usb2/2-1/host6/block/sdb",
+                None,
+                Kind::Usb,
+            ),
+            (
+                "sdc",
+                "/sys/devices/pci0/virtio3/host2/block/sdc",
+                None,
+                Kind::VirtioScsi,
+            ),
+            (
+                "sdd",
+                "/sys/devices/platform/atari/host1/block/sdd",
+                None,
+                Kind::Scsi,
+            ),
+            (
+                "vda",
+                "/sys/devices/pci0/virtio1/block/vda",
+                None,
+                Kind::VirtioBlk,
+            ),
+            (
+                "nvme0n1",
+                "/sys/devices/pci0/nvme/nvme0/nvme0n1",
+                None,
+                Kind::Nvme,
+            ),
+            (
+                "nvme0n1",
+                "/sys/devices/virtual/nvme-subsystem/nvme-subsys0/nvme0n1",
+                None,
+                Kind::NvmeHead,
+            ),
+            (
+                "nvme0c1n1",
+                "/sys/devices/pci0/nvme/nvme1/nvme0c1n1",
+                None,
+                Kind::NvmePath,
+            ),
+            ("dm-0", "/x", Some("LVM-abc"), Kind::Lvm),
+            ("dm-1", "/x", Some("CRYPT-LUKS2-x"), Kind::Crypt),
+            ("dm-2", "/x", Some("mpath-36001"), Kind::Multipath),
+            ("dm-3", "/x", Some("part1-mpath-36001"), Kind::Dm),
+            ("dm-4", "/x", None, Kind::Dm),
+            ("md127", "/x", None, Kind::Md),
+            ("mmcblk0", "/x", None, Kind::Mmc),
+            ("sr0", "/x", None, Kind::Optical),
+            ("sda\u{fffd}", "", None, Kind::Scsi),
+            ("", "", None, Kind::Other),
+        ];
+        for (name, dir, uuid, kind) in rows {
+            assert_eq!(Kind::of(name, Path::new(dir), uuid), kind, "{name} {dir}");
+        }
+    }
+}

@@ -1,0 +1,77 @@
+//! Machines made up for tests: trees of files as the kernel shows them.
+
+use super::{Machine, Tree};
+use crate::place::Scratch;
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::PathBuf;
+
+/// A tree in a directory of its own, removed with the value.
+pub struct MadeUp(Scratch);
+
+impl MadeUp {
+    /// An empty one.
+    pub fn new(name: &str) -> Self {
+        MadeUp(Scratch::new(&std::env::temp_dir(), name).expect("a directory"))
+    }
+    /// Where a file of it lies.
+    pub fn at(&self, path: &str) -> PathBuf {
+        self.0.path().join(path)
+    }
+    /// Makes a directory.
+    pub fn dir(&self, path: &str) -> &Self {
+        fs::create_dir_all(self.at(path)).expect("made");
+        self
+    }
+    /// Writes a file.
+    pub fn put(&self, path: &str, bytes: impl AsRef<[u8]>) -> &Self {
+        let path = self.at(path);
+        fs::create_dir_all(path.parent().expect("not the root")).expect("made");
+        fs::write(path, bytes).expect("written");
+        self
+    }
+    /// Links `from` to another path of the tree.
+    pub fn link(&self, from: &str, to: &str) -> &Self {
+        let from = self.at(from);
+        fs::create_dir_all(from.parent().expect("not the root")).expect("made");
+        symlink(self.at(to), from).expect("linked");
+        self
+    }
+    /// A disk that lies at `sys/devices/PLACE/NAME`, with what `queue/scheduler` says.
+    pub fn disk(&self, name: &str, place: &str, scheduler: &str) -> &Self {
+        let dir = format!("sys/devices/{place}/block/{name}");
+        self.put(&format!("{dir}/queue/scheduler"), format!("{scheduler}\n"));
+        self.put(&format!("{dir}/size"), "2097152\n");
+        self.link(&format!("sys/block/{name}"), &dir)
+    }
+    /// An attribute of a device's queue.
+    pub fn queue(&self, device: &str, name: &str, value: &str) -> &Self {
+        let path = format!("sys/block/{device}/queue/{name}");
+        self.put(&path, format!("{value}\n"))
+    }
+    /// A part of a disk.
+    pub fn part(&self, disk: &str, name: &str, numbers: &str) -> &Self {
+        let dir = format!("sys/block/{disk}/{name}");
+        self.put(&format!("{dir}/partition"), "1\n");
+        self.put(&format!("{dir}/size"), "1048576\n");
+        self.put(&format!("{dir}/dev"), format!("{numbers}\n"))
+    }
+    /// A device without a queue over others.
+    pub fn bio(&self, name: &str, numbers: &str, members: &[&str]) -> &Self {
+        let dir = format!("sys/devices/virtual/block/{name}");
+        self.put(&format!("{dir}/dev"), format!("{numbers}\n"));
+        self.put(&format!("{dir}/size"), "4194304\n");
+        for m in members {
+            self.put(&format!("{dir}/slaves/{m}/x"), "");
+        }
+        self.link(&format!("sys/block/{name}"), &dir)
+    }
+    /// Where it can be read.
+    pub fn tree(&self) -> Tree {
+        Tree::below(self.0.path())
+    }
+    /// Read.
+    pub fn machine(&self) -> Machine {
+        Machine::read(&self.tree())
+    }
+}

@@ -1,0 +1,269 @@
+//! The block devices of a machine and what lies on what, found by reading only.
+//!
+//! Everything comes from files under `/sys`, `/proc` and `/run/udev`, which anybody may read.
+//! They are looked for below a root that can be set: tests, and copies of other machines' trees.
+//! What is missing is `None`, what cannot be understood is told; nothing here panics, waits or
+//! writes. Left out: what only an ioctl or the device itself would tell (SMART, the seek curve).
+
+mod device;
+mod kind;
+mod mounts;
+mod read;
+mod under;
+
+#[cfg(test)]
+pub(crate) mod made_up;
+#[cfg(test)]
+mod tests;
+
+pub use device::{Device, Partition, Scheduler, numbers};
+pub use kind::Kind;
+pub use mounts::Mount;
+pub use read::clean;
+pub use under::{Acts, Role, Step, Under, UnderError};
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+/// Where the files are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tree {
+    root: PathBuf,
+}
+
+impl Default for Tree {
+    fn default() -> Self {
+        Tree::below("/")
+    }
+}
+
+impl Tree {
+    /// The one whose `/sys` is `ROOT/sys`.
+    pub fn below(root: impl Into<PathBuf>) -> Tree {
+        let root = root.into();
+        // Links are resolved, so that what is found below can be recognised as below.
+        Tree {
+            root: std::fs::canonicalize(&root).unwrap_or(root),
+        }
+    }
+    /// This machine itself, not a copy.
+    pub fn is_live(&self) -> bool {
+        self.root == Path::new("/")
+    }
+    /// The file that stands for an absolute path.
+    pub fn at(&self, path: impl AsRef<Path>) -> PathBuf {
+        let path = path.as_ref();
+        self.root.join(path.strip_prefix("/").unwrap_or(path))
+    }
+    /// The absolute path, links followed, as the machine itself would call it.
+    pub fn real(&self, path: &Path) -> std::io::Result<PathBuf> {
+        let path = match self.is_live() {
+            true => path.to_owned(),
+            false => self.at(path),
+        };
+        let real = std::fs::canonicalize(path)?;
+        match real.strip_prefix(&self.root) {
+            Ok(below) => Ok(Path::new("/").join(below)),
+            Err(_) => Err(std::io::Error::other("a link leads out of the tree")),
+        }
+    }
+    /// One device alone.
+    pub fn device(&self, name: &str) -> Option<Device> {
+        let dir = self.at("/sys/block").join(name);
+        dir.is_dir()
+            .then(|| Device::read(name, &dir, &self.at("/run/udev/data")))
+    }
+    /// The directory of a device's queue.
+    pub fn queue(&self, device: &str) -> PathBuf {
+        self.at("/sys/block").join(device).join("queue")
+    }
+}
+
+/// All block devices, and what is mounted.
+#[derive(Clone, Debug)]
+pub struct Machine {
+    tree: Tree,
+    /// In the order people count; empty loop devices and the like among them.
+    pub devices: Vec<Device>,
+    /// The table of mounts.
+    pub mounts: Vec<Mount>,
+    /// Members of file systems over several devices (btrfs), by the names of devices or parts.
+    pools: Vec<BTreeSet<String>>,
+    /// `elevator=` on the kernel's command line, which kernels since 5.0 ignore.
+    pub elevator: Option<String>,
+}
+
+impl Machine {
+    /// Reads them.
+    pub fn read(tree: &Tree) -> Machine {
+        let sys = tree.at("/sys/block");
+        let class = tree.at("/sys/class/block");
+        // A path of NVMe multipath may be in the class only.
+        let mut dirs: BTreeMap<String, PathBuf> = BTreeMap::new();
+        for base in [&class, &sys] {
+            for name in read::names(base) {
+                let dir = base.join(&name);
+                if dir.is_dir() && !dir.join("partition").exists() {
+                    dirs.insert(name, dir);
+                }
+            }
+        }
+        let udev = tree.at("/run/udev/data");
+        let mut devices: Vec<Device> = dirs
+            .iter()
+            .map(|(name, dir)| Device::read(name, dir, &udev))
+            .collect();
+        devices.sort_by(|a, b| read::by_number(&a.name, &b.name));
+        let fs = tree.at("/sys/fs/btrfs");
+        let pools = read::names(&fs);
+        let pools = pools
+            .iter()
+            .map(|uuid| read::names(&fs.join(uuid).join("devices")));
+        let mut m = Machine {
+            mounts: Mount::table(&read::lossy(&tree.at("/proc/self/mountinfo"))),
+            pools: pools.map(|p| p.into_iter().collect()).collect(),
+            elevator: elevator(&read::lossy(&tree.at("/proc/cmdline"))),
+            tree: tree.clone(),
+            devices,
+        };
+        m.heads();
+        m.uses();
+        m
+    }
+
+    /// The tree it was read from.
+    pub fn tree(&self) -> &Tree {
+        &self.tree
+    }
+
+    /// The whole device of this name.
+    pub fn device(&self, name: &str) -> Option<&Device> {
+        self.devices.iter().find(|d| d.name == name)
+    }
+
+    /// The device of a name, with the part if the name is one's.
+    pub fn named(&self, name: &str) -> Option<(&Device, Option<&Partition>)> {
+        if let Some(d) = self.device(name) {
+            return Some((d, None));
+        }
+        self.devices.iter().find_map(|d| {
+            let part = d.partitions.iter().find(|p| p.name == name)?;
+            Some((d, Some(part)))
+        })
+    }
+
+    /// The name behind major and minor number.
+    pub fn numbered(&self, numbers: (u32, u32)) -> Option<&str> {
+        self.devices.iter().find_map(|d| {
+            if d.numbers == Some(numbers) {
+                return Some(&*d.name);
+            }
+            let part = d.partitions.iter().find(|p| p.numbers == Some(numbers))?;
+            Some(&part.name)
+        })
+    }
+
+    /// The heads of NVMe multipath stand on their paths: by name where the kernel lists none.
+    fn heads(&mut self) {
+        let all = self.devices.iter();
+        let paths: Vec<String> = all
+            .filter(|d| d.kind == Kind::NvmePath)
+            .map(|d| d.name.clone())
+            .collect();
+        for d in self.devices.iter_mut().filter(|d| d.kind == Kind::NvmeHead) {
+            // `nvme0n1` over `nvme0c0n1`, `nvme0c1n1`.
+            let Some((subsystem, namespace)) = d.name.rsplit_once('n') else {
+                continue;
+            };
+            let of = |p: &&String| {
+                p.strip_prefix(subsystem)
+                    .and_then(|r| r.strip_prefix('c'))
+                    .and_then(|r| r.split_once('n'))
+                    .is_some_and(|(_, n)| n == namespace)
+            };
+            for path in paths.iter().filter(of) {
+                if !d.below.contains(path) {
+                    d.below.push(path.clone());
+                }
+            }
+        }
+    }
+
+    /// Names of the devices or parts that a mount lies on.
+    pub fn sources(&self, mount: &Mount) -> Vec<String> {
+        let mut names = Vec::new();
+        if mount.numbers.0 != 0 {
+            names.extend(self.numbered(mount.numbers).map(str::to_owned));
+        }
+        if names.is_empty() {
+            // bcachefs names all its devices with colons between.
+            for source in mount.source.split(':').filter(|s| s.starts_with('/')) {
+                names.extend(self.node(Path::new(source)));
+            }
+        }
+        let pool = self
+            .pools
+            .iter()
+            .find(|p| names.iter().any(|n| p.contains(n)));
+        if let Some(pool) = pool.filter(|_| mount.filesystem == "btrfs") {
+            names = pool.iter().cloned().collect();
+            names.sort_by(|a, b| read::by_number(a, b));
+        }
+        names
+    }
+
+    /// The device or part behind a node in `/dev`, by its name there, links followed.
+    pub fn node(&self, path: &Path) -> Option<String> {
+        let real = self.tree.real(path).unwrap_or_else(|_| path.to_owned());
+        let name = real.strip_prefix("/dev").ok()?.to_str()?.replace('/', "!");
+        if self.named(&name).is_some() {
+            return Some(name);
+        }
+        // In a copied tree /dev/mapper is often missing: the label tells.
+        let label = path.strip_prefix("/dev/mapper").ok()?.to_str()?;
+        let all = self.devices.iter();
+        let found = all
+            .filter(|d| d.name.starts_with("dm-"))
+            .find(|d| d.label.as_deref() == Some(label));
+        found.map(|d| d.name.clone())
+    }
+
+    /// Enters mounts and swap with the devices they lie on.
+    fn uses(&mut self) {
+        let mut mounted: BTreeMap<String, Vec<PathBuf>> = BTreeMap::new();
+        for m in &self.mounts {
+            for name in self.sources(m) {
+                let points = mounted.entry(name).or_default();
+                if !points.contains(&m.point) {
+                    points.push(m.point.clone());
+                }
+            }
+        }
+        let swaps = read::lossy(&self.tree.at("/proc/swaps"));
+        let first = |l: &str| l.split_whitespace().next().map(mounts::unescape);
+        let swaps: Vec<String> = swaps
+            .lines()
+            .filter_map(first)
+            .filter_map(|f| self.node(Path::new(&f)))
+            .collect();
+        for d in &mut self.devices {
+            d.mounts = mounted.remove(&d.name).unwrap_or_default();
+            d.swap = swaps.contains(&d.name);
+            for p in &mut d.partitions {
+                p.mounts = mounted.remove(&p.name).unwrap_or_default();
+                p.swap = swaps.contains(&p.name);
+            }
+        }
+    }
+
+    /// Does `/` lie on this device, directly or through layers?
+    pub fn carries_root(&self, device: &str) -> bool {
+        let root = self.mounts.iter().rfind(|m| m.point == Path::new("/"));
+        root.is_some_and(|m| self.steps_of(m).iter().any(|s| s.name == device))
+    }
+}
+
+fn elevator(cmdline: &str) -> Option<String> {
+    let mut words = cmdline.split_whitespace();
+    words.find_map(|w| w.strip_prefix("elevator=")).map(clean)
+}

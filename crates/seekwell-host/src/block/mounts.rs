@@ -1,0 +1,124 @@
+//! What is mounted: lines of `/proc/self/mountinfo`.
+
+use serde::Serialize;
+use std::path::{Path, PathBuf};
+
+/// One mount.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Mount {
+    /// The kernel's number of the mount.
+    pub id: u64,
+    /// Device of the file system; its major number is 0 where it has none of its own.
+    pub numbers: (u32, u32),
+    /// Where.
+    pub point: PathBuf,
+    /// `ext4`, `btrfs`, `nfs4`.
+    pub filesystem: String,
+    /// What the file system says it lies on: a device, a server's path, any word.
+    pub source: String,
+    /// Of the mount, then of the file system.
+    pub options: String,
+}
+
+impl Mount {
+    /// A line of proc_pid_mountinfo(5): `36 35 98:0 /root /point options [tags] - type source ..`.
+    pub fn parse(line: &str) -> Option<Mount> {
+        let (left, right) = line.split_once(" - ")?;
+        let mut left = left.split(' ');
+        let id = left.next()?.parse().ok()?;
+        let (major, minor) = left.nth(1)?.split_once(':')?;
+        let point = unescape(left.nth(1)?);
+        let own = left.next()?;
+        let mut right = right.split(' ');
+        Some(Mount {
+            id,
+            numbers: (major.parse().ok()?, minor.parse().ok()?),
+            point: PathBuf::from(point),
+            filesystem: right.next()?.to_owned(),
+            source: unescape(right.next()?),
+            options: match right.next() {
+                Some(more) => format!("{own},{more}"),
+                None => own.to_owned(),
+            },
+        })
+    }
+
+    /// All lines of a table that can be read.
+    pub fn table(text: &str) -> Vec<Mount> {
+        text.lines().filter_map(Mount::parse).collect()
+    }
+
+    /// The value of an option (`upperdir=..`); a comma or colon in it stands behind a backslash.
+    pub fn option(&self, name: &str) -> Option<String> {
+        let mut all = split(&self.options, ',').into_iter();
+        all.find_map(|o| Some(o.strip_prefix(name)?.strip_prefix('=')?.to_owned()))
+    }
+}
+
+/// Parts of a list, without empty ones; a separator behind a backslash belongs to its part.
+pub fn split(text: &str, by: char) -> Vec<String> {
+    let mut parts = vec![String::new()];
+    let mut kept = false;
+    for c in text.chars() {
+        if c == by && !kept {
+            parts.push(String::new());
+            continue;
+        }
+        kept = c == '\\' && !kept;
+        if let Some(last) = parts.last_mut() {
+            last.push(c);
+        }
+    }
+    parts.retain(|p| !p.is_empty());
+    parts
+}
+
+/// The mount a path lies on: the longest mount point it starts with; of two on one point, the
+/// later one, which hides the earlier.
+pub fn of<'a>(mounts: &'a [Mount], path: &Path) -> Option<&'a Mount> {
+    mounts
+        .iter()
+        .filter(|m| path.starts_with(&m.point))
+        .max_by_key(|m| m.point.as_os_str().len())
+}
+
+/// Blanks and backslashes stand as `\040` and the like.
+pub fn unescape(text: &str) -> String {
+    let mut out = Vec::new();
+    let mut rest = text.as_bytes();
+    while let Some((&b, tail)) = rest.split_first() {
+        let code = match (b, tail) {
+            (b'\\', [a @ b'0'..=b'3', b @ b'0'..=b'7', c @ b'0'..=b'7', ..]) => {
+                Some((a - b'0') * 64 + (b - b'0') * 8 + (c - b'0'))
+            }
+            _ => None,
+        };
+        out.push(code.unwrap_or(b));
+        rest = if code.is_some() { &tail[3..] } else { tail };
+    }
+    String::from_utf8_lossy(&out).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn escapes_are_read() {
+        assert_eq!(unescape("a\\040b\\134c\\9"), "a b\\c\\9");
+        assert_eq!(split("a\\,b,,c", ','), ["a\\,b", "c"]);
+    }
+
+    #[test]
+    fn a_line_is_taken_apart() {
+        let line = "36 35 98:0 /mnt1 /mnt2\\040x rw,noatime master:1 - ext3 /dev/root rw,errors=x";
+        let m = Mount::parse(line).expect("a mount");
+        assert_eq!((m.id, m.numbers), (36, (98, 0)));
+        assert_eq!(m.point, Path::new("/mnt2 x"));
+        assert_eq!(m.option("errors").as_deref(), Some("x"));
+        assert_eq!(m.option("error"), None);
+        for broken in ["", "36", "36 35 98 / / rw - ext3 x", "a b c d e f g - h"] {
+            assert_eq!(Mount::parse(broken), None, "{broken}");
+        }
+    }
+}

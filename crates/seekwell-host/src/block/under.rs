@@ -1,0 +1,552 @@
+//! What lies under a path, layer by layer, and where a scheduler can act.
+//!
+//! A path leads to its mount, a mount to devices (btrfs to several, overlay to other paths), a
+//! part to its disk, mapped devices and arrays to their members, a loop device to the file system
+//! of its file. Where requests are made anew (bio-based layers) nothing is scheduled.
+
+use super::device::{Device, Scheduler};
+use super::kind::Kind;
+use super::mounts::{self, Mount, split};
+use super::{Machine, read};
+use seekwell_core::suggest;
+use serde::Serialize;
+use std::collections::BTreeSet;
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::path::{Path, PathBuf};
+use thiserror::Error;
+
+/// Layers below layers, at most: what is deeper is a loop.
+const DEEPEST: u32 = 64;
+
+/// What a layer is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Role {
+    /// A mount.
+    FileSystem,
+    /// A part of the device that follows.
+    Partition,
+    /// A block device.
+    Device,
+}
+
+/// What a layer does with the order of requests.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case", tag = "acts")]
+pub enum Acts {
+    /// It has no queue of requests: hands on what comes.
+    Passes,
+    /// A queue that takes no scheduler.
+    Fixed,
+    /// A queue with a scheduler that can be changed.
+    Chooses {
+        /// In force.
+        active: String,
+    },
+    /// Its queue has a scheduler, past which requests come from the layer above.
+    Bypassed,
+    /// Told above, where it was met first.
+    AsAbove,
+    /// It cannot be seen from here.
+    Unseen,
+}
+
+/// One layer.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Step {
+    /// Below how many others.
+    pub depth: u32,
+    /// Kernel name of a device or part; type of a file system.
+    pub name: String,
+    /// What it is.
+    pub role: Role,
+    /// What it does.
+    #[serde(flatten)]
+    pub acts: Acts,
+    /// In words.
+    pub says: String,
+}
+
+/// All layers under a path.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Under {
+    /// As it was asked for.
+    pub asked: String,
+    /// The path, links followed; of a device, its node.
+    pub path: PathBuf,
+    /// The device or part, if one was named itself.
+    pub device: Option<String>,
+    /// Type of the file system, if a path in one was named.
+    pub filesystem: Option<String>,
+    /// Where that is mounted.
+    pub mount_point: Option<PathBuf>,
+    /// From the top down; members of one layer behind each other, each with what is below it.
+    pub steps: Vec<Step>,
+    /// Devices whose scheduler meets the path's requests first.
+    pub deciding: Vec<String>,
+    /// Devices further down that schedule once more (the disk under a loop device's file).
+    pub again: Vec<String>,
+    /// All of it in a sentence or two.
+    pub verdict: String,
+}
+
+/// Why there is nothing to tell about a path.
+#[derive(Error, Debug, Clone, PartialEq, Eq)]
+pub enum UnderError {
+    /// It is not there.
+    #[error("{asked}: no such device, file or directory{hint}")]
+    Missing {
+        /// As asked for.
+        asked: String,
+        /// What may have been meant.
+        hint: String,
+    },
+    /// It is there, and no requests go through it.
+    #[error("{asked}: {what}")]
+    Unfit {
+        /// As asked for.
+        asked: String,
+        /// Why, and what to name instead.
+        what: String,
+    },
+}
+
+/// A walk under way.
+#[derive(Default)]
+struct Walk {
+    steps: Vec<Step>,
+    seen: BTreeSet<String>,
+    deciding: Vec<String>,
+    again: Vec<String>,
+    devices: bool,
+    why_none: Option<String>,
+}
+
+/// Where a walk is.
+#[derive(Clone, Copy)]
+struct At {
+    depth: u32,
+    /// A scheduler was met already.
+    decided: bool,
+    /// Requests come past the scheduler of what is next.
+    bypassed: bool,
+}
+
+impl At {
+    fn deeper(self) -> At {
+        At {
+            depth: self.depth + 1,
+            ..self
+        }
+    }
+}
+
+const TOP: At = At {
+    depth: 0,
+    decided: false,
+    bypassed: false,
+};
+
+impl Walk {
+    fn step(&mut self, at: At, role: Role, name: &str, acts: Acts, says: String) {
+        self.steps.push(Step {
+            depth: at.depth,
+            name: read::clean(name),
+            role,
+            acts,
+            says,
+        });
+    }
+}
+
+impl Machine {
+    /// Looks it up for a device by name (`sda2`), its node, or any file or directory.
+    pub fn under(&self, asked: &Path) -> Result<Under, UnderError> {
+        let shown = read::clean(&asked.to_string_lossy());
+        let mut under = Under {
+            asked: shown.clone(),
+            ..Under::default()
+        };
+        let mut walk = Walk::default();
+        if let Some(name) = self.asked_device(asked, &shown)? {
+            under.path = Path::new("/dev").join(name.replace('!', "/"));
+            self.walk(&mut walk, &name, TOP);
+            under.device = Some(name);
+        } else {
+            under.path = self
+                .tree()
+                .real(asked)
+                .map_err(|e| self.missing(asked, &shown, &e))?;
+            match self.mount_of(&under.path) {
+                Some(mount) => {
+                    under.filesystem = Some(mount.filesystem.clone());
+                    under.mount_point = Some(mount.point.clone());
+                    self.mount(&mut walk, mount, TOP, "");
+                }
+                None => walk.why_none = Some("the table of mounts has no line for it".to_owned()),
+            }
+        }
+        under.verdict = self.verdict(&walk);
+        (under.steps, under.deciding, under.again) = (walk.steps, walk.deciding, walk.again);
+        Ok(under)
+    }
+
+    /// The layers under a mount.
+    pub(super) fn steps_of(&self, mount: &Mount) -> Vec<Step> {
+        let mut walk = Walk::default();
+        self.mount(&mut walk, mount, TOP, "");
+        walk.steps
+    }
+
+    /// The device that was named, by the name of the kernel or by a node.
+    fn asked_device(&self, asked: &Path, shown: &str) -> Result<Option<String>, UnderError> {
+        let bare = asked.to_str().filter(|t| !t.contains('/'));
+        if let Some(name) = bare.filter(|n| self.named(n).is_some()) {
+            return Ok(Some(name.to_owned()));
+        }
+        if !self.tree().is_live() {
+            return Ok(asked.is_absolute().then(|| self.node(asked)).flatten());
+        }
+        let Ok(meta) = std::fs::metadata(asked) else {
+            return Ok(None);
+        };
+        let unfit = |what: String| UnderError::Unfit {
+            asked: shown.to_owned(),
+            what,
+        };
+        let kind = meta.file_type();
+        if kind.is_char_device() && asked.starts_with("/dev") {
+            return Err(unfit(format!(
+                "a character device; a scheduler works on block devices: {}",
+                self.some_names()
+            )));
+        }
+        if !kind.is_block_device() {
+            return Ok(None);
+        }
+        let (major, minor) = (
+            rustix::fs::major(meta.rdev()),
+            rustix::fs::minor(meta.rdev()),
+        );
+        match self.numbered((major, minor)) {
+            Some(name) => Ok(Some(name.to_owned())),
+            None => Err(unfit(format!(
+                "a block device ({major}:{minor}) that /sys/block does not have: nothing is \
+                 attached, or it belongs to another machine"
+            ))),
+        }
+    }
+
+    fn some_names(&self) -> String {
+        let used = self.devices.iter().filter(|d| !d.idle() && !d.hidden);
+        let names: Vec<&str> = used.map(|d| &*d.name).take(12).collect();
+        match names.is_empty() {
+            true => "there is none here".to_owned(),
+            false => format!("there are {}", names.join(", ")),
+        }
+    }
+
+    fn missing(&self, asked: &Path, shown: &str, e: &std::io::Error) -> UnderError {
+        if e.raw_os_error() != Some(libc::ENOENT) {
+            return UnderError::Unfit {
+                asked: shown.to_owned(),
+                what: e.to_string(),
+            };
+        }
+        let name = match asked.strip_prefix("/dev") {
+            Ok(rest) => rest.to_string_lossy().into_owned(),
+            Err(_) => shown.to_owned(),
+        };
+        let parts = self
+            .devices
+            .iter()
+            .flat_map(|d| d.partitions.iter().map(|p| &*p.name));
+        let names = self.devices.iter().map(|d| &*d.name).chain(parts);
+        let hint = match name.contains('/') {
+            // The nearest directory that is there has the same layers, if the rest is made in it.
+            true => {
+                let mut up = asked.ancestors().skip(1);
+                let up = up.find(|a| !a.as_os_str().is_empty() && self.tree().real(a).is_ok());
+                up.map(|a| format!("; {} is there", a.display()))
+            }
+            false => suggest::did_you_mean(&name, names, &[])
+                .map(|q| format!(": {q}"))
+                .or_else(|| Some(format!(": {}", self.some_names()))),
+        };
+        UnderError::Missing {
+            asked: shown.to_owned(),
+            hint: hint.unwrap_or_default(),
+        }
+    }
+
+    /// The mount of a path: the kernel's own answer where this is its machine.
+    pub fn mount_of(&self, path: &Path) -> Option<&Mount> {
+        use rustix::fs::{AtFlags, CWD, StatxFlags, statx};
+        if self.tree().is_live()
+            && let Ok(x) = statx(CWD, path, AtFlags::empty(), StatxFlags::MNT_ID)
+            && x.stx_mask & StatxFlags::MNT_ID.bits() != 0
+            && let Some(m) = self.mounts.iter().find(|m| m.id == x.stx_mnt_id)
+        {
+            return Some(m);
+        }
+        mounts::of(&self.mounts, path)
+    }
+
+    /// The layers of a mount; `why` says what of it is meant, if not all.
+    fn mount(&self, walk: &mut Walk, mount: &Mount, at: At, why: &str) {
+        let point = mount.point.display();
+        if at.depth >= DEEPEST {
+            return;
+        }
+        let mut says = format!("{why}mounted at {point}");
+        let sources = self.sources(mount);
+        if mount.filesystem == "overlay" {
+            self.step_of_mount(walk, mount, at, says);
+            return self.overlay(walk, mount, at);
+        }
+        if sources.is_empty() {
+            let reason = no_device(mount);
+            says += &format!(": {reason}");
+            walk.why_none.get_or_insert(reason);
+        } else if sources.len() > 1 {
+            says += &format!(", over {} devices", sources.len());
+        }
+        self.step_of_mount(walk, mount, at, says);
+        for name in sources {
+            self.walk(walk, &name, at.deeper());
+        }
+    }
+
+    fn step_of_mount(&self, walk: &mut Walk, mount: &Mount, at: At, says: String) {
+        walk.step(
+            at,
+            Role::FileSystem,
+            &mount.filesystem,
+            Acts::Passes,
+            read::clean(&says),
+        );
+    }
+
+    /// Changed files are in one directory, the others in the directories below.
+    fn overlay(&self, walk: &mut Walk, mount: &Mount, at: At) {
+        let upper = mount.option("upperdir");
+        let lower = mount.option("lowerdir").unwrap_or_default();
+        // `lowerdir=a:b::data`, or `lowerdir+=a` each.
+        let lowers = split(&lower, ':');
+        let all = upper
+            .into_iter()
+            .map(|u| (u, "written files, "))
+            .chain(lowers.into_iter().map(|l| (l, "files as delivered, ")));
+        let mut told = BTreeSet::new();
+        for (dir, why) in all {
+            let dir = dir.replace("\\:", ":").replace("\\,", ",");
+            let real = self.tree().real(Path::new(&dir));
+            let below = real.ok().and_then(|real| self.mount_of(&real));
+            match below.filter(|m| m.id != mount.id) {
+                Some(m) => {
+                    if told.insert(m.id) {
+                        self.mount(walk, m, at.deeper(), why);
+                    }
+                }
+                None => {
+                    let says = format!(
+                        "{why}in {dir}, which cannot be seen from here: ask on the host, outside \
+                         the container"
+                    );
+                    walk.step(
+                        at.deeper(),
+                        Role::FileSystem,
+                        "?",
+                        Acts::Unseen,
+                        read::clean(&says),
+                    );
+                }
+            }
+        }
+    }
+
+    /// A device or part by name, and what is below it.
+    fn walk(&self, walk: &mut Walk, name: &str, at: At) {
+        if at.depth >= DEEPEST {
+            return;
+        }
+        let Some((device, part)) = self.named(name) else {
+            let says = "/sys/block does not have it: it cannot be seen from here".to_owned();
+            return walk.step(at, Role::Device, name, Acts::Unseen, says);
+        };
+        walk.devices = true;
+        if part.is_some() {
+            let says = format!("a part of {}: the whole disk has one queue", device.name);
+            walk.step(at, Role::Partition, name, Acts::Passes, says);
+            return self.walk(walk, &device.name, at.deeper());
+        }
+        if !walk.seen.insert(device.name.clone()) {
+            let says = "as above".to_owned();
+            return walk.step(at, Role::Device, name, Acts::AsAbove, says);
+        }
+        let acts = match &device.scheduler {
+            Scheduler::Absent => Acts::Passes,
+            Scheduler::Fixed { .. } if device.kind.stacked() => Acts::Passes,
+            Scheduler::Fixed { .. } => Acts::Fixed,
+            Scheduler::Choice { .. } if at.bypassed => Acts::Bypassed,
+            Scheduler::Choice { active, .. } => Acts::Chooses {
+                active: active.clone(),
+            },
+        };
+        let chooses = matches!(acts, Acts::Chooses { .. });
+        if chooses && at.decided {
+            walk.again.push(device.name.clone());
+        } else if chooses {
+            walk.deciding.push(device.name.clone());
+        }
+        walk.step(at, Role::Device, name, acts, words(device, at.bypassed));
+        let next = At {
+            depth: at.depth + 1,
+            decided: at.decided || chooses,
+            // Request-based multipath hands whole requests to its paths.
+            bypassed: chooses && device.kind == Kind::Multipath,
+        };
+        for below in &device.below {
+            self.walk(walk, below, next);
+        }
+        if let Some(file) = &device.backing_file {
+            self.backing(walk, file, next);
+        }
+    }
+
+    /// The file system that holds a loop device's file.
+    fn backing(&self, walk: &mut Walk, file: &str, at: At) {
+        let file = file.strip_suffix(" (deleted)").unwrap_or(file);
+        // A file that was deleted is gone from its directory, which is still there.
+        let path = Path::new(file);
+        let dir = path.parent().unwrap_or(path);
+        let real = self.tree().real(path).or_else(|_| self.tree().real(dir));
+        match real.ok().and_then(|real| self.mount_of(&real)) {
+            Some(m) => self.mount(walk, m, at, "the file's file system, "),
+            None => {
+                let says = format!("its file {file} cannot be seen from here");
+                walk.step(at, Role::FileSystem, "?", Acts::Unseen, read::clean(&says));
+            }
+        }
+    }
+
+    fn verdict(&self, walk: &Walk) -> String {
+        let with = |name: &String| {
+            let active = self.device(name).and_then(|d| d.scheduler.active());
+            format!("{name} ({})", active.unwrap_or("none"))
+        };
+        let list = |names: &[String]| names.iter().map(with).collect::<Vec<_>>().join(", ");
+        let mut text = match walk.deciding.as_slice() {
+            [] if !walk.devices => format!(
+                "No scheduler of this kernel acts here: {}.",
+                walk.why_none
+                    .as_deref()
+                    .unwrap_or("there is no block device below")
+            ),
+            [] => "No scheduler can act here: none of these devices takes one.".to_owned(),
+            [one] => match self.device(one).and_then(|d| d.scheduler.active()) {
+                Some("none") => format!(
+                    "{one} is where a scheduler can act; `none` is in force: requests go to the \
+                     device as they come."
+                ),
+                active => format!("{one} schedules, with {}.", active.unwrap_or("none")),
+            },
+            many => {
+                let active = |n: &String| self.device(n).and_then(|d| d.scheduler.active());
+                let same = many.windows(2).all(|w| active(&w[0]) == active(&w[1]));
+                format!(
+                    "{} devices schedule, {}: {}.",
+                    many.len(),
+                    if same { "all alike" } else { "not alike" },
+                    list(many)
+                )
+            }
+        };
+        if !walk.again.is_empty() {
+            text += &format!(
+                " Below, what comes through is scheduled once more: {}.",
+                list(&walk.again)
+            );
+        }
+        text
+    }
+}
+
+/// What a device is and does, in words.
+fn words(d: &Device, bypassed: bool) -> String {
+    let mut text = d.what();
+    if let Some(label) = d.label.as_ref().filter(|_| d.kind != Kind::Md) {
+        text += &format!(" {label}");
+    }
+    if let Some(model) = &d.model {
+        text += &format!(" {model}");
+    }
+    if let Some(file) = &d.backing_file {
+        let how = match d.direct_io {
+            Some(true) => "past the page cache",
+            _ => "through the page cache",
+        };
+        text += &format!(" over the file {}, {how}", read::clean(file));
+    }
+    if d.below.len() > 1 {
+        text += &format!(" of {} members", d.below.len());
+    }
+    match &d.scheduler {
+        Scheduler::Choice { active, .. } if bypassed => {
+            text += &format!(
+                ": scheduler {active}, but whole requests come from the device above, past its scheduler"
+            );
+        }
+        Scheduler::Choice { active, offered } => {
+            let others: Vec<&str> = offered
+                .iter()
+                .filter(|o| *o != active)
+                .map(|o| &**o)
+                .collect();
+            text += &format!(": scheduler {active}");
+            match others.is_empty() {
+                true => text += ", no other on offer",
+                false => text += &format!(", others on offer: {}", others.join(", ")),
+            }
+        }
+        Scheduler::Fixed { word } if d.kind.stacked() => {
+            text += &format!(": a bare `{word}`, it has no scheduler: what is below decides");
+        }
+        Scheduler::Fixed { word } => text += &format!(": a bare `{word}`, it takes no scheduler"),
+        Scheduler::Absent if d.below.is_empty() => text += ": it takes no scheduler",
+        Scheduler::Absent => text += ": no scheduler of its own, what is below decides",
+    }
+    text
+}
+
+/// Why a mount has no block device, and who decides instead.
+fn no_device(mount: &Mount) -> String {
+    let fs = mount.filesystem.as_str();
+    let text = match fs {
+        "tmpfs" | "ramfs" | "devtmpfs" | "hugetlbfs" => {
+            "its files are in memory (what is swapped out goes through the swap device)"
+        }
+        "nfs" | "nfs4" | "cifs" | "smb3" | "ceph" | "afs" | "lustre" | "9p" | "virtiofs" => {
+            "its files are on another machine or the host, whose kernel schedules"
+        }
+        "zfs" => {
+            "ZFS orders requests itself and opens the disks of its pool, which `zpool list -v` names: \
+             ask for those"
+        }
+        "proc" | "sysfs" | "cgroup" | "cgroup2" | "debugfs" | "tracefs" | "devpts" | "mqueue"
+        | "securityfs" | "bpf" | "efivarfs" | "configfs" | "pstore" | "fusectl" | "autofs" => {
+            "the kernel makes these files up, no disk is read"
+        }
+        _ if fs.starts_with("fuse") => {
+            "a program serves these files: ask for the path or device that it reads"
+        }
+        _ if mount.source.starts_with('/') => {
+            return format!(
+                "it says it lies on {}, which cannot be seen from here",
+                read::clean(&mount.source)
+            );
+        }
+        _ => "it names no block device of this machine",
+    };
+    text.to_owned()
+}
