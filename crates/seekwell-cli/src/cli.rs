@@ -4,10 +4,12 @@ use crate::fail::EXIT_CODES;
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use std::path::PathBuf;
 
+mod host;
 mod lists;
 mod results;
 mod traces;
 
+pub use host::*;
 pub use lists::*;
 pub use results::*;
 pub use traces::*;
@@ -146,6 +148,28 @@ pub enum Command {
     /// meant (trace.iolog, trace.csv.zst), or --to does. What the new format cannot say is told.
     /// Traces of any length pass through without being held.
     Convert(Convert),
+    /// List this machine's block devices, or tell what schedules under a path (no root needed)
+    ///
+    /// Without PATH: a table of the devices as the kernel describes them, with the scheduler in
+    /// force first and the others it could have behind it, depth, write cache, read-ahead, and what
+    /// lies on each.
+    ///
+    /// With PATH: every layer from the file system down (encryption, LVM, RAID, multipath, loop
+    /// devices and the disks), in words, and at which of them a scheduler can act. Nothing is
+    /// changed.
+    Host(Host),
+    /// Set a device's scheduler and tunables, for good or while a command runs
+    ///
+    /// Sets, reads back, and tells what changed with it (a switch resets tunables, the number of
+    /// requests, and under bfq writeback throttling), and the command that puts all of it back. It
+    /// does not survive a boot.
+    ///
+    /// With --for COMMAND, everything is put back when the command has ended, in whatever way: its
+    /// exit code is passed on, signals reach it. What kill -9 leaves switched the next `seekwell
+    /// switch` puts back, or `seekwell switch --restore`.
+    ///
+    /// A name that this kernel lacks (cfq, deadline, noop) is answered with the nearest it has.
+    Switch(Switch),
     /// Print a completion script for a shell
     Completions(Completions),
     /// Print the manual page, or write one page per command into a directory

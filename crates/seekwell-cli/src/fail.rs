@@ -17,7 +17,8 @@ Exit codes:
   4    a run ended early or failed, what it had measured until then and the others were given
   5    nothing differs, but the machine was too busy for all to be judged (check-worlds)
   128+N  stopped by signal N (SIGINT: 130, SIGTERM: 143, SIGHUP: 129): as 4; but serve, which
-         works until then, ends with 0";
+         works until then, ends with 0
+  any    switch --for passes on the code of the command it ran";
 
 /// Why a command could not be done.
 #[derive(Error, Debug)]
@@ -25,6 +26,9 @@ pub enum Failure {
     /// Nothing to say: what was asked for differs.
     #[error("")]
     Difference,
+    /// Nothing to say: the command that was run ended with this code.
+    #[error("")]
+    Command(u8),
     /// A signal stopped it; says what was kept.
     #[error("{what}")]
     Interrupted {
@@ -71,6 +75,7 @@ impl Failure {
     pub fn report(&self) -> ExitCode {
         match self {
             Failure::Difference => ExitCode::from(1),
+            Failure::Command(code) => ExitCode::from(*code),
             // A reader that has seen enough (`| head`) is no failure.
             Failure::Output { source, .. } if source.kind() == io::ErrorKind::BrokenPipe => {
                 ExitCode::SUCCESS

@@ -3,7 +3,8 @@
 //! Each task of a script is a thread that drives its own future; every call is a system call (an
 //! io_uring for depth). Files are written in one directory of our own, made fresh inside the one
 //! the user named and removed on every path: end, error, panic, signal. Which scheduler was in
-//! force is found by reading and put into the record; a run changes nothing of the host.
+//! force is found by reading and put into the record; a run changes nothing of the host. What
+//! changes a device's settings is in [`switch`] alone, and puts them back.
 
 pub mod block;
 pub mod buffer;
@@ -19,6 +20,7 @@ pub mod run;
 pub mod shared;
 pub mod sqlite;
 pub mod stop;
+pub mod switch;
 pub mod sync;
 pub mod sys;
 pub mod tasks;

@@ -137,6 +137,17 @@ impl Table {
         }
         t
     }
+    /// With one more column of words behind the others: a cell for each row.
+    pub fn with(mut self, head: &str, cells: Vec<Cell>) -> Table {
+        debug_assert_eq!(cells.len(), self.rows.len(), "a cell for each row");
+        let others = self.columns.len();
+        self.columns.push((head.to_owned(), Align::Left));
+        for (row, cell) in self.rows.iter_mut().zip(cells) {
+            row.resize(others, "".into());
+            row.push(cell);
+        }
+        self
+    }
     /// Some of the columns.
     fn only(&self, columns: &[usize]) -> Table {
         let row = |r: &Vec<Cell>| {

@@ -10,12 +10,14 @@ mod devices;
 mod explain;
 mod export;
 mod formats;
+mod host;
 mod man;
 mod replay;
 mod results;
 mod run;
 mod schedulers;
 mod serve;
+mod switch;
 mod workloads;
 
 use crate::cli::{Cli, Command};
@@ -39,6 +41,8 @@ pub fn run(cli: &Cli) -> Result<(), Failure> {
         Command::Devices(a) => devices::run(a, cli.quiet),
         Command::Formats(a) => formats::run(a),
         Command::Convert(a) => convert::run(a, cli.quiet),
+        Command::Host(a) => host::run(a, cli.quiet),
+        Command::Switch(a) => switch::run(a, cli.quiet),
         Command::Completions(a) => completions::run(a),
         Command::Man(a) => man::run(a),
     }

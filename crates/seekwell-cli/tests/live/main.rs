@@ -8,6 +8,7 @@
 mod backing;
 mod disk;
 mod real;
+mod switch;
 mod worlds;
 
 use disk::{Served, have, turn};

@@ -7,6 +7,7 @@ mod compare;
 mod convert;
 mod explain;
 mod golden;
+mod host;
 mod json;
 mod names;
 mod plot;

@@ -1,0 +1,73 @@
+//! `seekwell host [PATH]`: the block devices of this machine, and what schedules under a path.
+
+mod show;
+
+use crate::cli::Host;
+use crate::fail::Failure;
+use crate::out::{Out, columns, note, width};
+use seekwell_host::block::{Device, Machine, Tree};
+use seekwell_host::switch::journal::Records;
+use serde_json::json;
+
+/// The machine, or the copy that was named.
+fn machine(a: &Host) -> Result<Machine, Failure> {
+    let Some(dir) = &a.root else {
+        return Ok(Machine::read(&Tree::default()));
+    };
+    if !dir.join("sys/block").is_dir() && !dir.join("sys/class/block").is_dir() {
+        return Err(Failure::input(format!(
+            "{}: has no sys/block below it: name a directory with copies of /sys, /proc and \
+             /run/udev",
+            dir.display()
+        )));
+    }
+    Ok(Machine::read(&Tree::below(dir)))
+}
+
+/// What else is worth knowing, on stderr.
+fn notes(m: &Machine, quiet: bool) {
+    if let Some(e) = &m.elevator {
+        note(
+            quiet,
+            &format!("the kernel was started with elevator={e}, which kernels since 5.0 ignore"),
+        );
+    }
+    if m.tree().is_live() {
+        let left = Records::default().left();
+        if !left.is_empty() {
+            note(
+                quiet,
+                &format!(
+                    "a killed `seekwell switch --for` left {} switched: `sudo seekwell switch \
+                     --restore` puts back what was before",
+                    left.join(", ")
+                ),
+            );
+        }
+    }
+}
+
+/// Tells.
+pub fn run(a: &Host, quiet: bool) -> Result<(), Failure> {
+    let m = machine(a)?;
+    let under = a.path.as_ref().map(|p| m.under(p));
+    let under = under
+        .transpose()
+        .map_err(|e| Failure::input(e.to_string()))?;
+    notes(&m, quiet);
+    let mut out = Out::open(a.output.output.as_deref())?;
+    match under {
+        Some(u) if a.json => {
+            let names: Vec<&str> = u.steps.iter().map(|s| &*s.name).collect();
+            let below = |d: &&Device| names.contains(&&*d.name);
+            let devices: Vec<&Device> = m.devices.iter().filter(below).collect();
+            out.json(&json!({ "schema": 1, "command": "host", "under": u, "devices": devices }))?;
+        }
+        Some(u) => out.text(&show::under(&m, &u, width()))?,
+        None if a.json => {
+            out.json(&json!({ "schema": 1, "command": "host", "devices": m.devices }))?;
+        }
+        None => out.text(&show::table(&m, a.all, columns()))?,
+    }
+    out.done()
+}

@@ -1,0 +1,592 @@
+//! `seekwell switch` on loop devices of our own: what is set is in force, and everything is put
+//! back: at the end, after a command that fails, after signals, after a panic, after kill -9.
+
+use rustix::process::{Pid, Signal, kill_process};
+use seekwell_host::block::{Machine, Tree};
+use seekwell_host::switch::journal::Records;
+use seekwell_host::switch::{Switched, Wish};
+use seekwell_host::watch::LoopDevice;
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+/// A loop device over a sparse file, and a directory for records; both go with the value.
+struct Rig {
+    device: Option<LoopDevice>,
+    name: String,
+    dir: PathBuf,
+    before: BTreeMap<String, String>,
+}
+
+/// Longest that anything here may take on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+impl Rig {
+    /// `None`, with the reason on the test's output, where it cannot be had.
+    fn new(what: &str) -> Option<Rig> {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        if let Some(why) = crate::disk::have(&["losetup"]) {
+            println!("skipped: {what}: {why}");
+            return None;
+        }
+        let n = NEXT.fetch_add(1, Ordering::Relaxed);
+        let dir = std::env::temp_dir().join(format!("seekwell-switch-{}-{n}", std::process::id()));
+        fs::create_dir_all(&dir).expect("a directory");
+        let image = dir.join("image");
+        let file = fs::File::create(&image).expect("a file");
+        file.set_len(64 << 20).expect("sparse");
+        let device = LoopDevice::attach(&image).expect("a loop device");
+        let name = device
+            .path()
+            .file_name()
+            .expect("a name")
+            .to_string_lossy()
+            .into_owned();
+        let mut rig = Rig {
+            device: Some(device),
+            name,
+            dir,
+            before: BTreeMap::new(),
+        };
+        rig.before = rig.settings();
+        let offered = &rig.before["scheduler"];
+        if !["[none]", "mq-deadline", "bfq"]
+            .iter()
+            .all(|s| offered.contains(s))
+        {
+            println!("skipped: {what}: {} has {offered}", rig.name);
+            return None;
+        }
+        Some(rig)
+    }
+    fn queue(&self) -> PathBuf {
+        Path::new("/sys/block").join(&self.name).join("queue")
+    }
+    /// Every file of the queue that can be read.
+    fn settings(&self) -> BTreeMap<String, String> {
+        let mut all = BTreeMap::new();
+        for dir in ["", "iosched/"] {
+            for e in fs::read_dir(self.queue().join(dir))
+                .into_iter()
+                .flatten()
+                .flatten()
+            {
+                if let Ok(text) = fs::read_to_string(e.path()) {
+                    all.insert(
+                        format!("{dir}{}", e.file_name().to_string_lossy()),
+                        text.trim().to_owned(),
+                    );
+                }
+            }
+        }
+        all
+    }
+    fn active(&self) -> String {
+        self.device
+            .as_ref()
+            .expect("attached")
+            .scheduler()
+            .expect("read")
+    }
+    /// Settings, scheduler and records as before anything was done.
+    fn is_as_before(&self) {
+        assert_eq!(self.settings(), self.before);
+        assert!(!self.records().exists(), "no record is left");
+    }
+    fn records(&self) -> PathBuf {
+        self.dir.join("records")
+    }
+    fn command(&self, args: &[&str]) -> Command {
+        // Whoever runs the tests in the background has SIGINT ignored, and so has what they start.
+        let mut c = Command::new("env");
+        c.args([
+            "--default-signal=INT,TERM,HUP",
+            env!("CARGO_BIN_EXE_seekwell"),
+        ])
+        .args(args)
+        .env("SEEKWELL_RUN_DIR", self.records())
+        .env("NO_COLOR", "1")
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+        c
+    }
+    fn run(&self, args: &[&str]) -> Ran {
+        ran(self.command(args).output().expect("the binary runs"))
+    }
+    /// `switch DEVICE bfq --for ...`, waited for until bfq is in force.
+    fn start(&self, script: &str) -> Child {
+        let args = [
+            "switch", &self.name, "bfq", "--for", "--", "sh", "-c", script,
+        ];
+        let mut child = self.command(&args).spawn().expect("the binary runs");
+        let end = Instant::now() + PATIENCE;
+        while !self.dir.join("started").exists() {
+            if let Ok(Some(status)) = child.try_wait() {
+                panic!("ended before its command: {status}");
+            }
+            assert!(Instant::now() < end, "the command never began");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        assert_eq!(self.active(), "bfq");
+        child
+    }
+    /// A script that says that it runs (with its number), then does `rest`.
+    fn script(&self, rest: &str) -> String {
+        let started = self.dir.join("started").display().to_string();
+        format!("echo $$ > {started}.new; mv {started}.new {started}; {rest}")
+    }
+    fn script_pid(&self) -> Pid {
+        let text = fs::read_to_string(self.dir.join("started")).expect("written");
+        Pid::from_raw(text.trim().parse().expect("a number")).expect("a process")
+    }
+}
+
+impl Drop for Rig {
+    fn drop(&mut self) {
+        if let Some(device) = self.device.take() {
+            // What a failed test left.
+            let _ = fs::write(self.queue().join("scheduler"), "none");
+            drop(device);
+        }
+        let _ = fs::remove_dir_all(&self.dir);
+    }
+}
+
+struct Ran {
+    code: Option<i32>,
+    out: String,
+    err: String,
+}
+
+fn ran(o: Output) -> Ran {
+    Ran {
+        code: o.status.code(),
+        out: String::from_utf8_lossy(&o.stdout).into_owned(),
+        err: String::from_utf8_lossy(&o.stderr).into_owned(),
+    }
+}
+
+fn pid(child: &Child) -> Pid {
+    Pid::from_raw(child.id().cast_signed()).expect("a process")
+}
+
+#[test]
+fn a_switch_is_in_force_and_its_own_words_undo_it() {
+    let Some(rig) = Rig::new("a switch and back") else {
+        return;
+    };
+    let r = rig.run(&[
+        "switch",
+        &rig.name,
+        "mq-deadline",
+        "-t",
+        "fifo_batch=4",
+        "-t",
+        "read_expire=7",
+    ]);
+    assert_eq!(r.code, Some(0), "{}", r.err);
+    assert_eq!(rig.active(), "mq-deadline");
+    let now = rig.settings();
+    assert_eq!(now["iosched/fifo_batch"], "4");
+    assert!(
+        r.out.contains("none -> mq-deadline, read back"),
+        "{}",
+        r.out
+    );
+    assert!(
+        r.out.contains("set: fifo_batch 4, read_expire "),
+        "{}",
+        r.out
+    );
+    assert!(
+        r.out.contains("changed with it: nr_requests 128 -> 256"),
+        "{}",
+        r.out
+    );
+    // To another one: what had been set is told, and comes back with the words that are printed.
+    let r = rig.run(&["switch", &rig.name, "bfq"]);
+    assert_eq!(
+        (r.code, rig.active().as_str()),
+        (Some(0), "bfq"),
+        "{}",
+        r.err
+    );
+    assert!(
+        r.out.contains("not kept by the kernel: fifo_batch 4"),
+        "{}",
+        r.out
+    );
+    let back = r
+        .out
+        .lines()
+        .find_map(|l| l.trim().strip_prefix("back: sudo "))
+        .expect(&r.out);
+    let args: Vec<&str> = back.split(' ').skip(1).collect();
+    let r = rig.run(&args);
+    assert_eq!(r.code, Some(0), "{back}: {}", r.err);
+    assert_eq!(rig.settings(), now);
+    let r = rig.run(&[
+        "switch",
+        rig.device
+            .as_ref()
+            .expect("one")
+            .path()
+            .to_str()
+            .expect("text"),
+        "none",
+    ]);
+    assert_eq!(r.code, Some(0), "{}", r.err);
+    rig.is_as_before();
+}
+
+#[test]
+fn what_cannot_be_is_refused_and_changes_nothing() {
+    let Some(rig) = Rig::new("refusals") else {
+        return;
+    };
+    let rows: &[(&[&str], &str)] = &[
+        (&["cfq"], "nearest here is `bfq`"),
+        (&["deadline"], "nearest here is `mq-deadline`"),
+        (&["noop"], "nearest here is `none`"),
+        (&["anticipatory"], "slice_idle"),
+        (&["kiber"], "`kyber`"),
+        (
+            &["bfq", "-t", "low_latancy=0"],
+            "did you mean `low_latency`?",
+        ),
+        (&["bfq", "-t", "fifo_batch=0"], "mq-deadline's"),
+        (
+            &["bfq", "-t", "slice_idle=banana"],
+            "the kernel refuses `banana`",
+        ),
+        (
+            &["mq-deadline", "-t", "nr_requests=100000"],
+            "the kernel refuses `100000`",
+        ),
+        (&["none", "-t", "nr_requests=32"], "fewer tags"),
+        (&["bfq", "-t", "low_latency"], "write NAME=VALUE"),
+        (&["bfq", "--for"], "name the command"),
+        (&["bfq", "--for", "/no/such/program"], "cannot be run"),
+    ];
+    for (args, says) in rows {
+        let r = rig.run(&[&["switch", &rig.name], *args].concat());
+        assert_eq!(r.code, Some(2), "{args:?}: {}{}", r.out, r.err);
+        assert!(r.err.contains(says), "{args:?}: {}", r.err);
+        rig.is_as_before();
+    }
+}
+
+#[test]
+fn a_command_runs_under_it_and_its_end_is_passed_on() {
+    let Some(rig) = Rig::new("a command under another scheduler") else {
+        return;
+    };
+    let file = rig.queue().join("scheduler").display().to_string();
+    let r = rig.run(&["switch", &rig.name, "bfq", "--for", "cat", &file]);
+    assert_eq!(r.code, Some(0), "{}", r.err);
+    assert!(
+        r.out.contains("[bfq]"),
+        "the command's output, and it alone: {}",
+        r.out
+    );
+    assert_eq!(r.out.lines().count(), 1, "{}", r.out);
+    rig.is_as_before();
+    for (script, code) in [
+        ("exit 7", 7),
+        ("kill -KILL $$", 137),
+        ("kill -TERM $$", 143),
+    ] {
+        let r = rig.run(&[
+            "-q",
+            "switch",
+            &rig.name,
+            "bfq",
+            "-t",
+            "low_latency=0",
+            "--for",
+            "--",
+            "sh",
+            "-c",
+            script,
+        ]);
+        assert_eq!((r.code, &*r.err), (Some(code), ""), "{script}");
+        rig.is_as_before();
+    }
+    // Somebody else sets another one meanwhile.
+    let meddle = format!("echo kyber > {file}");
+    let r = rig.run(&["switch", &rig.name, "bfq", "--for", "sh", "-c", &meddle]);
+    assert!(
+        r.err.contains("somebody else has set it meanwhile"),
+        "{}",
+        r.err
+    );
+    assert_eq!(r.code, Some(0));
+    rig.is_as_before();
+}
+
+#[test]
+fn signals_reach_the_command_and_everything_is_put_back() {
+    let Some(rig) = Rig::new("signals") else {
+        return;
+    };
+    let waits = "trap 'exit 33' INT TERM HUP; while :; do sleep 0.05; done";
+    for signal in [Signal::INT, Signal::TERM, Signal::HUP] {
+        // One that ends by it, one that does something first.
+        for (rest, code) in [("exec sleep 600", 128 + signal.as_raw()), (waits, 33)] {
+            let child = rig.start(&rig.script(rest));
+            // Its shell needs a moment to set the trap.
+            std::thread::sleep(Duration::from_millis(200));
+            kill_process(pid(&child), signal).expect("it runs");
+            let r = ran(child.wait_with_output().expect("it ends"));
+            assert_eq!(r.code, Some(code), "{signal:?} {rest}: {}", r.err);
+            rig.is_as_before();
+            fs::remove_file(rig.dir.join("started")).expect("there");
+        }
+    }
+}
+
+#[test]
+fn what_kill_9_leaves_the_next_run_puts_back() {
+    let Some(rig) = Rig::new("kill -9") else {
+        return;
+    };
+    for next in ["restore", "switch"] {
+        let child = rig.start(&rig.script("exec sleep 600"));
+        kill_process(pid(&child), Signal::KILL).expect("it runs");
+        let r = ran(child.wait_with_output_of_the_killed());
+        assert_eq!(r.code, None, "killed");
+        assert!(
+            r.err.contains("switch --restore"),
+            "what to type was said: {}",
+            r.err
+        );
+        // The command lives on; nobody put anything back.
+        assert_eq!(rig.active(), "bfq");
+        kill_process(rig.script_pid(), Signal::KILL).expect("it runs");
+        let r = rig.run(&["host"]);
+        assert!(
+            r.err.contains(&format!("left {} switched", rig.name)),
+            "{}",
+            r.err
+        );
+        match next {
+            "restore" => {
+                let r = rig.run(&["switch", "--restore"]);
+                assert_eq!(r.code, Some(0), "{}", r.err);
+                assert!(
+                    r.out.contains("none and all settings are as they were"),
+                    "{}",
+                    r.out
+                );
+            }
+            _ => {
+                // What is switched then is switched from what was before.
+                let r = rig.run(&["switch", &rig.name, "kyber"]);
+                assert_eq!(r.code, Some(0), "{}", r.err);
+                assert!(
+                    r.err.contains("none and all settings are as they were"),
+                    "{}",
+                    r.err
+                );
+                assert!(r.out.contains("none -> kyber"), "{}", r.out);
+                assert_eq!(rig.run(&["switch", &rig.name, "none"]).code, Some(0));
+            }
+        }
+        rig.is_as_before();
+        let r = rig.run(&["switch", "--restore"]);
+        assert!(r.out.contains("No killed run"), "{}", r.out);
+        fs::remove_file(rig.dir.join("started")).expect("there");
+    }
+}
+
+/// Output of one whose command lives on and holds the pipes.
+trait Killed {
+    fn wait_with_output_of_the_killed(self) -> Output;
+}
+
+impl Killed for Child {
+    fn wait_with_output_of_the_killed(mut self) -> Output {
+        use std::io::Read;
+        let status = self.wait().expect("it ends");
+        let mut stderr = Vec::new();
+        if let Some(mut pipe) = self.stderr.take() {
+            rustix::io::ioctl_fionbio(&pipe, true).expect("set");
+            // Until there is nothing more at the moment, which is an error.
+            let _ = pipe.read_to_end(&mut stderr);
+        }
+        Output {
+            status,
+            stdout: Vec::new(),
+            stderr,
+        }
+    }
+}
+
+#[test]
+fn two_at_once_refuse_each_other() {
+    let Some(rig) = Rig::new("two at once") else {
+        return;
+    };
+    let child = rig.start(&rig.script("exec sleep 600"));
+    let r = rig.run(&["switch", &rig.name, "kyber"]);
+    assert_eq!(r.code, Some(2), "{}", r.err);
+    assert!(r.err.contains("is being switched by process"), "{}", r.err);
+    let r = rig.run(&["switch", "--restore"]);
+    assert!(r.out.contains("No killed run"), "it lives: {}", r.out);
+    assert_eq!(rig.active(), "bfq");
+    kill_process(pid(&child), Signal::TERM).expect("it runs");
+    child.wait_with_output().expect("it ends");
+    rig.is_as_before();
+}
+
+#[test]
+fn a_panic_puts_everything_back() {
+    let Some(rig) = Rig::new("a panic") else {
+        return;
+    };
+    let tree = Tree::default();
+    let m = Machine::read(&tree);
+    let set = [
+        ("low_latency".to_owned(), "0".to_owned()),
+        ("read_ahead_kb".to_owned(), "64".to_owned()),
+    ];
+    let panicked = std::panic::catch_unwind(|| {
+        let wish = Wish {
+            device: m.device(&rig.name).expect("there"),
+            scheduler: "bfq",
+            tunables: &set,
+        };
+        let _switched = Switched::begin(&tree, &Records::at(rig.records()), &[wish], "a test");
+        assert_eq!(rig.settings()["iosched/low_latency"], "0");
+        assert_eq!(rig.settings()["read_ahead_kb"], "64");
+        std::panic::panic_any(());
+    });
+    assert!(panicked.is_err_and(|e| e.is::<()>()));
+    rig.is_as_before();
+}
+
+/// The command detaches the device it runs on: told, no harm, nothing of ours is left.
+#[test]
+fn a_device_that_goes_away_is_no_disaster() {
+    let Some(mut rig) = Rig::new("a device that goes away") else {
+        return;
+    };
+    let node = format!("/dev/{}", rig.name);
+    let r = rig.run(&[
+        "switch", &rig.name, "bfq", "--for", "losetup", "--detach", &node,
+    ]);
+    // From now on its number may be anybody's.
+    std::mem::forget(rig.device.take());
+    assert_eq!(r.code, Some(0), "{}", r.err);
+    assert!(
+        r.err.contains("none again"),
+        "its queue outlives the file: {}",
+        r.err
+    );
+    assert!(!rig.records().exists());
+}
+
+#[test]
+fn what_schedules_under_a_loop_device_is_told() {
+    let Some(rig) = Rig::new("what schedules under a loop device") else {
+        return;
+    };
+    let r = rig.run(&["host", &rig.name]);
+    assert_eq!(r.code, Some(0), "{}", r.err);
+    assert!(
+        r.out
+            .contains(&format!("{} is where a scheduler can act", rig.name)),
+        "{}",
+        r.out
+    );
+    let r = rig.run(&["host", &rig.name, "--json"]);
+    let doc: serde_json::Value = serde_json::from_str(&r.out).expect("JSON");
+    assert_eq!(doc["under"]["deciding"][0], *rig.name);
+    assert_eq!(doc["devices"][0]["kind"], "loop");
+    rig.is_as_before();
+}
+
+/// The device under / asks to be meant. (Here a table of mounts that says so of ours.)
+#[test]
+fn the_device_under_the_root_is_switched_only_if_meant() {
+    let Some(rig) = Rig::new("the device under /") else {
+        return;
+    };
+    if let Some(why) = crate::disk::have(&["unshare"]) {
+        println!("skipped: the device under /: {why}");
+        return;
+    }
+    let numbers = fs::read_to_string(Path::new("/sys/block").join(&rig.name).join("dev"));
+    let fake = rig.dir.join("mountinfo");
+    let line = format!(
+        "1 1 {} / / rw - ext4 /dev/{} rw\n",
+        numbers.expect("read").trim(),
+        rig.name
+    );
+    fs::write(&fake, line).expect("written");
+    let run = |rest: &str| {
+        let script = format!(
+            "mount --bind {} /proc/$$/mountinfo && exec {} switch {} bfq {rest}",
+            fake.display(),
+            env!("CARGO_BIN_EXE_seekwell"),
+            rig.name
+        );
+        let mut c = Command::new("unshare");
+        c.args(["--mount", "--propagation", "private", "sh", "-c", &script])
+            .env("SEEKWELL_RUN_DIR", rig.records())
+            .stdin(Stdio::null());
+        ran(c.output().expect("unshare runs"))
+    };
+    let r = run("");
+    if r.err.contains("mount:") {
+        println!("skipped: the device under /: {}", r.err);
+        return;
+    }
+    assert_eq!(r.code, Some(2), "{}", r.err);
+    assert!(r.err.contains("carries /: add --yes"), "{}", r.err);
+    rig.is_as_before();
+    let r = run("--yes --for true");
+    assert_eq!(r.code, Some(0), "{}", r.err);
+    rig.is_as_before();
+}
+
+#[test]
+fn without_root_the_line_to_type_is_said() {
+    let Some(rig) = Rig::new("without root") else {
+        return;
+    };
+    let mut c = Command::new("setpriv");
+    c.args(["--reuid=65534", "--regid=65534", "--clear-groups"]);
+    c.args([
+        env!("CARGO_BIN_EXE_seekwell"),
+        "switch",
+        &rig.name,
+        "bfq",
+        "-t",
+        "low_latency=0",
+    ]);
+    c.args(["--for", "sh", "-c", "sleep 1"]);
+    let r = match c.env("SEEKWELL_RUN_DIR", rig.records()).output() {
+        Ok(o) if !String::from_utf8_lossy(&o.stderr).contains("setpriv:") => ran(o),
+        other => {
+            println!("skipped: without root: {other:?}");
+            return;
+        }
+    };
+    assert_eq!(r.code, Some(2), "{}", r.err);
+    let line = format!(
+        "switch {} bfq -t low_latency=0 --for sh -c 'sleep 1'",
+        rig.name
+    );
+    assert!(r.err.contains("only root may switch"), "{}", r.err);
+    assert!(
+        r.err.contains("sudo ") && r.err.contains(&line),
+        "{}",
+        r.err
+    );
+    rig.is_as_before();
+}

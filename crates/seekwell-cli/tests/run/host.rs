@@ -1,0 +1,122 @@
+//! `seekwell host` on copies of other machines' trees: no root, nothing of this machine.
+
+use crate::{command, good, ran, seekwell};
+use serde_json::Value;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// A tree below cargo's directory for tests.
+struct Copy(PathBuf);
+
+impl Copy {
+    fn new(name: &str) -> Copy {
+        let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+        let _ = fs::remove_dir_all(&dir);
+        fs::create_dir_all(&dir).expect("made");
+        Copy(dir)
+    }
+    fn put(&self, path: &str, text: &str) {
+        let path = self.0.join(path);
+        fs::create_dir_all(path.parent().expect("not the root")).expect("made");
+        fs::write(path, text).expect("written");
+    }
+    fn disk(&self, name: &str, dev: &str, scheduler: &str, size: u64) {
+        let at = |file: &str| format!("sys/block/{name}/{file}");
+        self.put(&at("dev"), dev);
+        self.put(&at("size"), &(size / 512).to_string());
+        self.put(&at("queue/scheduler"), scheduler);
+        self.put(&at("queue/rotational"), "0\n");
+        self.put(&at("queue/nr_requests"), "256\n");
+        self.put(&at("queue/read_ahead_kb"), "128\n");
+        self.put(&at("queue/max_sectors_kb"), "1280\n");
+        self.put(&at("queue/wbt_lat_usec"), "2000\n");
+        self.put(&at("queue/write_cache"), "write back\n");
+    }
+    fn root(&self) -> &str {
+        self.0.to_str().expect("text")
+    }
+}
+
+/// A phone of 2014: eMMC with parts by the dozen, single-queue names.
+fn phone(name: &str) -> Copy {
+    let c = Copy::new(name);
+    c.disk("mmcblk0", "179:0", "noop deadline row [cfq]\n", 16 << 30);
+    c.put("sys/block/mmcblk0/device/name", "MMC16G\n");
+    c.put("sys/block/mmcblk0/device/serial", "0x1b2c3d4e\n");
+    for n in 1..=28 {
+        c.put(&format!("sys/block/mmcblk0/mmcblk0p{n}/partition"), "1\n");
+        c.put(
+            &format!("sys/block/mmcblk0/mmcblk0p{n}/dev"),
+            &format!("179:{n}\n"),
+        );
+    }
+    c.put(
+        "proc/self/mountinfo",
+        "1 1 0:1 / / ro - rootfs rootfs ro\n2 1 179:28 / /data rw - ext4 /dev/block/userdata rw\n",
+    );
+    fs::create_dir_all(c.0.join("data/app")).expect("made");
+    c
+}
+
+#[test]
+fn a_phone_is_shown_on_a_line_and_layer_by_layer() {
+    let c = phone("host-phone");
+    for columns in ["80", "200"] {
+        let mut cmd = command(&["host", "--root", c.root()]);
+        let r = ran(cmd
+            .env("COLUMNS", columns)
+            .output()
+            .expect("the binary runs"));
+        assert_eq!((r.code, &*r.err), (0, ""));
+        let wide = r.out.lines().map(|l| l.chars().count()).max();
+        assert!(wide <= columns.parse().ok(), "{columns}: {}", r.out);
+        assert!(
+            r.out.contains("[cfq]") && r.out.contains("mmcblk0p28: /data"),
+            "{}",
+            r.out
+        );
+        assert_eq!(r.out.contains("0x1b2c3d4e"), columns == "200", "{}", r.out);
+    }
+    let out = good(&["host", "--root", c.root(), "/data/app"]);
+    assert!(out.contains("mmcblk0 schedules, with cfq."), "{out}");
+    assert!(out.contains("a part of mmcblk0"), "{out}");
+    let doc: Value =
+        serde_json::from_str(&good(&["host", "--root", c.root(), "--json"])).expect("JSON");
+    let d = &doc["devices"][0];
+    assert_eq!(d["kind"], "mmc");
+    assert_eq!(d["scheduler"]["active"], "cfq");
+    assert_eq!(d["partitions"][27]["mounts"][0], "/data");
+    assert_eq!(d["size_bytes"], 16u64 << 30);
+}
+
+#[test]
+fn what_is_wrong_in_a_tree_is_told_below_the_table() {
+    let c = phone("host-wrong");
+    c.put("sys/block/mmcblk0/queue/nr_requests", "many\n");
+    let out = good(&["host", "--root", c.root()]);
+    let said = "! mmcblk0/queue/nr_requests: not a number that could be meant: `many`";
+    assert!(out.contains(said), "{out}");
+}
+
+#[test]
+fn what_is_not_there_is_answered() {
+    let c = phone("host-missing");
+    let r = seekwell(&["host", "--root", c.root(), "mmcblk1"]);
+    assert_eq!((r.code, &*r.out), (2, ""));
+    assert!(r.err.contains("did you mean `mmcblk0`"), "{}", r.err);
+    let r = seekwell(&["host", "--root", "/proc/self/fd"]);
+    assert_eq!(r.code, 2);
+    assert!(r.err.contains("has no sys/block below it"), "{}", r.err);
+}
+
+/// Whatever this machine has: nobody needs root to look at it.
+#[test]
+fn this_machine_is_shown() {
+    let r = seekwell(&["host"]);
+    assert_eq!(r.code, 0, "{}", r.err);
+    let r = seekwell(&["host", "/"]);
+    assert_eq!(r.code, 0, "{}", r.err);
+    assert!(r.out.contains("from the top down"), "{}", r.out);
+    let r = seekwell(&["switch", "sda"]);
+    assert_eq!((r.code, &*r.out), (2, ""), "a scheduler is missing");
+}

@@ -1,0 +1,138 @@
+//! A command run while signals are held: those that reach us are handed on to it, and nothing ends
+//! us before it has ended.
+
+use std::ffi::OsString;
+use std::io;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::process::{Command, ExitStatus};
+
+/// Signals that would end a program, and the one that tells of a child's end.
+const HELD: [libc::c_int; 7] = [
+    libc::SIGINT,
+    libc::SIGTERM,
+    libc::SIGHUP,
+    libc::SIGQUIT,
+    libc::SIGUSR1,
+    libc::SIGUSR2,
+    libc::SIGCHLD,
+];
+
+/// While this lives, signals of [`HELD`] wait; those that are still waiting take effect when it is
+/// dropped. For the thread that makes it, and those it starts: make it before any other.
+pub struct Held {
+    held: libc::sigset_t,
+    before: libc::sigset_t,
+}
+
+/// A signal that came.
+struct Came {
+    number: libc::c_int,
+    /// From the terminal, which gives it to the whole group: the command has it, too.
+    group: bool,
+}
+
+#[expect(
+    unsafe_code,
+    reason = "no crate in use holds signals back and tells who sent them"
+)]
+fn set_mask(how: libc::c_int, new: &libc::sigset_t, old: *mut libc::sigset_t) -> io::Result<()> {
+    // SAFETY: `new` is initialised, `old` is null or points to a set of the caller's.
+    match unsafe { libc::pthread_sigmask(how, new, old) } {
+        0 => Ok(()),
+        e => Err(io::Error::from_raw_os_error(e)),
+    }
+}
+
+#[expect(unsafe_code, reason = "sets of signals are C structures")]
+fn set_of(signals: &[libc::c_int]) -> libc::sigset_t {
+    let mut set = std::mem::MaybeUninit::uninit();
+    // SAFETY: sigemptyset initialises the set; sigaddset changes an initialised one.
+    unsafe {
+        libc::sigemptyset(set.as_mut_ptr());
+        let mut set = set.assume_init();
+        for s in signals {
+            libc::sigaddset(&mut set, *s);
+        }
+        set
+    }
+}
+
+impl Held {
+    /// Holds them back.
+    pub fn new() -> io::Result<Held> {
+        let held = set_of(&HELD);
+        let mut before = set_of(&[]);
+        set_mask(libc::SIG_BLOCK, &held, &mut before)?;
+        Ok(Held { held, before })
+    }
+
+    /// The next one that waits or comes within a second.
+    fn next(&self) -> Option<Came> {
+        let second = libc::timespec {
+            tv_sec: 1,
+            tv_nsec: 0,
+        };
+        let mut info = std::mem::MaybeUninit::<libc::siginfo_t>::zeroed();
+        #[expect(unsafe_code, reason = "no crate in use tells who sent a signal")]
+        // SAFETY: the set and the time are initialised, `info` is room for what is told; all bits
+        // zero is a siginfo_t.
+        let (number, info) = unsafe {
+            let n = libc::sigtimedwait(&self.held, info.as_mut_ptr(), &second);
+            (n, info.assume_init())
+        };
+        (number > 0).then_some(Came {
+            number,
+            // 0x80, SI_KERNEL of sigaction(2).
+            group: info.si_code == 0x80,
+        })
+    }
+
+    /// Runs a command to its end.
+    pub fn run(&self, command: &[OsString]) -> io::Result<ExitStatus> {
+        let Some((program, args)) = command.split_first() else {
+            return Err(io::ErrorKind::InvalidInput.into());
+        };
+        let before = self.before;
+        let mut c = Command::new(program);
+        c.args(args);
+        #[expect(
+            unsafe_code,
+            reason = "the child must not inherit that signals are held"
+        )]
+        // SAFETY: between fork and exec only pthread_sigmask is called, which is async-signal-safe.
+        unsafe {
+            c.pre_exec(move || set_mask(libc::SIG_SETMASK, &before, std::ptr::null_mut()));
+        }
+        let mut child = c.spawn()?;
+        let pid = rustix::process::Pid::from_child(&child);
+        loop {
+            if let Some(status) = child.try_wait()? {
+                return Ok(status);
+            }
+            let Some(came) = self.next().filter(|c| c.number != libc::SIGCHLD) else {
+                continue;
+            };
+            let keyboard = [libc::SIGINT, libc::SIGQUIT].contains(&came.number);
+            if came.group && keyboard {
+                continue;
+            }
+            if let Some(signal) = rustix::process::Signal::from_named_raw(came.number) {
+                // Gone in this moment: its end is seen above.
+                let _ = rustix::process::kill_process(pid, signal);
+            }
+        }
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        let _ = set_mask(libc::SIG_SETMASK, &self.before, std::ptr::null_mut());
+    }
+}
+
+/// The exit code to pass on: the command's, or 128 and the number of the signal that ended it.
+pub fn code(status: ExitStatus) -> u8 {
+    let signal = status.signal().map(|s| 128 + s);
+    let code = status.code().or(signal);
+    code.and_then(|c| u8::try_from(c & 0xff).ok()).unwrap_or(1)
+}

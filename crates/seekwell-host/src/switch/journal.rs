@@ -1,0 +1,350 @@
+//! The record of what a device's settings were, written before the first of them changes, and the
+//! lock that tells whether its writer lives.
+//!
+//! One directory, below `/run` unless the environment says otherwise: settings do not survive a
+//! boot, and neither do the files there. A file is believed only if it belongs to the user who
+//! reads it and nobody else could have written it.
+
+use super::settings::{Queue, Settings};
+use super::{SwitchError, said};
+use crate::block::{Device, Tree};
+use serde::{Deserialize, Serialize};
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+/// The environment variable that names another directory.
+pub const VARIABLE: &str = "SEEKWELL_RUN_DIR";
+const DEFAULT: &str = "/run/seekwell";
+
+/// Where records are kept.
+#[derive(Clone, Debug)]
+pub struct Records {
+    dir: PathBuf,
+}
+
+impl Default for Records {
+    fn default() -> Self {
+        let told = std::env::var_os(VARIABLE).filter(|d| !d.is_empty());
+        Records::at(told.map_or(PathBuf::from(DEFAULT), PathBuf::from))
+    }
+}
+
+/// What is written.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Entry {
+    schema: u32,
+    boot_id: String,
+    device: String,
+    diskseq: Option<u64>,
+    serial: Option<String>,
+    pid: u32,
+    words: String,
+    before: Settings,
+}
+
+/// Held as long as a change is under way.
+#[derive(Debug)]
+pub struct Lock {
+    path: PathBuf,
+    _file: File,
+}
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        // Under the lock: who waits for it finds that the name is another file's, and begins anew.
+        let _ = fs::remove_file(&self.path);
+    }
+}
+
+/// A record that was written, or that a killed run left.
+#[derive(Debug)]
+pub struct Record {
+    path: PathBuf,
+    entry: Entry,
+    _lock: Lock,
+}
+
+/// What became of a record that a killed run left.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Found {
+    /// Put back as it was before.
+    Restored {
+        /// Which device.
+        device: String,
+        /// Its scheduler again.
+        scheduler: String,
+        /// What was run.
+        words: String,
+    },
+    /// Nothing to put back: why.
+    Moot {
+        /// Which device.
+        device: String,
+        /// Why.
+        why: String,
+    },
+}
+
+impl Records {
+    /// In this directory, which is made when it is needed.
+    pub fn at(dir: PathBuf) -> Self {
+        Records { dir }
+    }
+    /// Where.
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+    fn failed(&self, source: io::Error) -> SwitchError {
+        SwitchError::State {
+            path: self.dir.clone(),
+            source,
+        }
+    }
+    /// Makes the directory, for its owner alone.
+    fn make(&self) -> Result<(), SwitchError> {
+        let made = DirBuilder::new()
+            .mode(0o755)
+            .recursive(true)
+            .create(&self.dir);
+        made.map_err(|e| self.failed(e))?;
+        let meta = fs::symlink_metadata(&self.dir).map_err(|e| self.failed(e))?;
+        match meta.is_dir() && ours(&meta) {
+            true => Ok(()),
+            false => Err(self.failed(io::Error::other(
+                "others could write there, and with it decide what is put back",
+            ))),
+        }
+    }
+
+    /// The lock of a device; refused while another run has it.
+    fn lock(&self, device: &str) -> Result<Lock, SwitchError> {
+        let path = self.dir.join(format!("{device}.lock"));
+        let mut how = OpenOptions::new();
+        how.write(true).create(true).truncate(false).mode(0o600);
+        how.custom_flags(libc::O_NOFOLLOW);
+        let mut tries = 0;
+        loop {
+            let file = match how.open(&path) {
+                // Another run that ended has removed the directory in this moment.
+                Err(e) if e.kind() == io::ErrorKind::NotFound && tries < 10 => {
+                    tries += 1;
+                    self.make()?;
+                    continue;
+                }
+                opened => opened.map_err(|e| self.failed(e))?,
+            };
+            if file.try_lock().is_err() {
+                return Err(SwitchError::Busy {
+                    device: device.to_owned(),
+                    by: self.words(device),
+                });
+            }
+            let held = file.metadata().map_err(|e| self.failed(e))?;
+            if fs::metadata(&path).is_ok_and(|m| m.ino() == held.ino()) {
+                return Ok(Lock { path, _file: file });
+            }
+        }
+    }
+
+    /// Who holds a device, as far as its record tells.
+    fn words(&self, device: &str) -> String {
+        match self.load(device) {
+            Some(e) => format!("process {} ({})", e.pid, e.words),
+            None => "another process".to_owned(),
+        }
+    }
+
+    fn load(&self, device: &str) -> Option<Entry> {
+        let path = self.dir.join(format!("{device}.json"));
+        let how = OpenOptions::new()
+            .read(true)
+            .custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK)
+            .open(path)
+            .ok()?;
+        let meta = how.metadata().ok()?;
+        if !meta.is_file() || !ours(&meta) {
+            return None;
+        }
+        let entry: Entry = serde_json::from_reader(how).ok()?;
+        let plain = !entry.device.is_empty() && !entry.device.contains('/') && entry.device != "..";
+        let names = entry
+            .before
+            .attributes
+            .keys()
+            .chain(entry.before.tunables.keys());
+        let safe = names
+            .into_iter()
+            .all(|n| !n.contains(['/', '\0']) && !n.starts_with('.'));
+        (plain && safe && entry.device == device && entry.schema == 1).then_some(entry)
+    }
+
+    /// Locks a device and writes down how it is. Must come before the first change.
+    pub fn begin(
+        &self,
+        tree: &Tree,
+        d: &Device,
+        words: &str,
+    ) -> Result<(Record, Settings), SwitchError> {
+        self.make()?;
+        let lock = self.lock(&d.name)?;
+        let before = Queue::new(tree.queue(&d.name)).read()?;
+        let entry = Entry {
+            schema: 1,
+            boot_id: boot(tree),
+            device: d.name.clone(),
+            diskseq: d.diskseq,
+            serial: d.serial.clone(),
+            pid: std::process::id(),
+            words: words.to_owned(),
+            before: before.clone(),
+        };
+        let path = self.dir.join(format!("{}.json", d.name));
+        self.write(&path, &entry).map_err(|e| self.failed(e))?;
+        let record = Record {
+            path,
+            entry,
+            _lock: lock,
+        };
+        Ok((record, before))
+    }
+
+    /// Whole, on the medium, then under its name.
+    fn write(&self, path: &Path, entry: &Entry) -> io::Result<()> {
+        let early = path.with_extension("new");
+        let mut how = OpenOptions::new();
+        how.write(true).create(true).truncate(true).mode(0o600);
+        let mut file = how.custom_flags(libc::O_NOFOLLOW).open(&early)?;
+        file.write_all(serde_json::to_string(entry)?.as_bytes())?;
+        file.sync_all()?;
+        fs::rename(&early, path)?;
+        File::open(&self.dir)?.sync_all()
+    }
+
+    /// Devices with a record whose writer is gone, by name. Nothing is changed; for those who may
+    /// not read the directory there are none.
+    pub fn left(&self) -> Vec<String> {
+        let entries = fs::read_dir(&self.dir).into_iter().flatten().flatten();
+        let mut all: Vec<String> = entries
+            .filter_map(|e| Some(e.file_name().to_str()?.strip_suffix(".json")?.to_owned()))
+            .collect();
+        all.retain(|d| match File::open(self.dir.join(format!("{d}.lock"))) {
+            Ok(lock) => lock.try_lock_shared().is_ok(),
+            Err(e) => e.kind() == io::ErrorKind::NotFound,
+        });
+        all.sort();
+        all
+    }
+
+    /// Puts back what killed runs left; `only` names one device. One after the other; an error
+    /// leaves its record for the next time.
+    pub fn restore(&self, tree: &Tree, only: Option<&str>) -> Vec<Result<Found, SwitchError>> {
+        let left = self.left();
+        let wanted = left.iter().filter(|d| only.is_none_or(|o| o == *d));
+        wanted
+            .filter_map(|d| self.restore_one(tree, d).transpose())
+            .collect()
+    }
+
+    fn restore_one(&self, tree: &Tree, device: &str) -> Result<Option<Found>, SwitchError> {
+        let lock = match self.lock(device) {
+            Ok(lock) => lock,
+            // Somebody else restores it at this moment.
+            Err(SwitchError::Busy { .. }) => return Ok(None),
+            Err(e) => return Err(e),
+        };
+        let path = self.dir.join(format!("{device}.json"));
+        let Some(entry) = self.load(device) else {
+            if !path.exists() {
+                return Ok(None);
+            }
+            return Err(SwitchError::Unreadable { path });
+        };
+        let record = Record {
+            path,
+            entry,
+            _lock: lock,
+        };
+        record.settle(tree).map(Some)
+    }
+}
+
+/// Nobody but its owner, who is this user, can have written it.
+fn ours(meta: &fs::Metadata) -> bool {
+    meta.uid() == rustix::process::geteuid().as_raw() && meta.mode() & 0o022 == 0
+}
+
+fn boot(tree: &Tree) -> String {
+    let id = fs::read_to_string(tree.at("/proc/sys/kernel/random/boot_id"));
+    id.unwrap_or_default().trim().to_owned()
+}
+
+impl Record {
+    /// The settings before.
+    pub fn before(&self) -> &Settings {
+        &self.entry.before
+    }
+    /// Nothing is to be put back any more.
+    pub fn forget(self) -> Result<(), SwitchError> {
+        let dir = self.path.parent().map(Path::to_owned);
+        let gone = fs::remove_file(&self.path);
+        drop(self._lock);
+        if let Some(dir) = dir {
+            // The last one out; it stays while others are in it.
+            let _ = fs::remove_dir(dir);
+        }
+        match gone {
+            Err(e) if e.kind() != io::ErrorKind::NotFound => Err(SwitchError::State {
+                path: self.path,
+                source: e,
+            }),
+            _ => Ok(()),
+        }
+    }
+
+    /// Why what is attached now is not what was then.
+    fn other(&self, tree: &Tree) -> Option<String> {
+        if self.entry.boot_id != boot(tree) {
+            return Some(
+                "the machine was booted since, and settings do not survive that".to_owned(),
+            );
+        }
+        let Some(d) = tree.device(&self.entry.device) else {
+            return Some("it is gone".to_owned());
+        };
+        // Serial numbers come from udev, too, which may not have known it then.
+        let other = match (self.entry.diskseq, d.diskseq) {
+            // A loop device that was detached has nothing behind it: the same queue, free again.
+            (Some(then), Some(now)) => then != now && !d.idle(),
+            _ => matches!((&self.entry.serial, &d.serial), (Some(a), Some(b)) if a != b),
+        };
+        other.then(|| "it is another device now under the same name".to_owned())
+    }
+
+    /// Puts everything back and forgets; on an error the record stays.
+    pub fn settle(self, tree: &Tree) -> Result<Found, SwitchError> {
+        let device = self.entry.device.clone();
+        if let Some(why) = self.other(tree) {
+            self.forget()?;
+            return Ok(Found::Moot { device, why });
+        }
+        let queue = Queue::new(tree.queue(&device));
+        match queue.restore(&self.entry.before) {
+            Ok(()) => {}
+            Err(_) if !queue.exists() => {
+                self.forget()?;
+                let why = "it is gone".to_owned();
+                return Ok(Found::Moot { device, why });
+            }
+            Err(e) => return Err(e),
+        }
+        let found = Found::Restored {
+            device,
+            scheduler: self.entry.before.scheduler.clone(),
+            words: said(&self.entry.words),
+        };
+        self.forget()?;
+        Ok(found)
+    }
+}

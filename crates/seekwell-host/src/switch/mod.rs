@@ -1,0 +1,416 @@
+//! A device's scheduler and settings changed, checked, and put back on every path.
+//!
+//! Before the first change the settings are written down ([`journal`]); a value of [`Switched`]
+//! puts them back when it is dropped: at the end, on an error, while a panic unwinds. A signal must
+//! not end the program meanwhile ([`command::Held`]). After `kill -9` the record is left, and the
+//! next start puts back what it says. What was changed is read back; what reads otherwise is an
+//! error, or, of times that the kernel counts in ticks, a note.
+//!
+//! Left out: what sysfs does not show (tags under `none`, whose number is never written here).
+
+pub mod command;
+pub mod journal;
+pub mod names;
+pub mod settings;
+
+#[cfg(test)]
+mod tests;
+
+use crate::block::{Device, Tree};
+use journal::{Record, Records};
+use seekwell_core::suggest;
+use settings::{ATTRIBUTES, Queue, Settings, differences};
+use std::io;
+use std::path::PathBuf;
+use thiserror::Error;
+
+/// Why a device is not switched, or not put back.
+#[derive(Debug, Error)]
+pub enum SwitchError {
+    /// A file cannot be opened or read.
+    #[error("{}: {source}", path.display())]
+    File {
+        /// Which.
+        path: PathBuf,
+        /// What the kernel said.
+        source: io::Error,
+    },
+    /// The kernel does not take a value.
+    #[error("{}: the kernel refuses `{value}`: {source}", path.display())]
+    Refused {
+        /// Which file.
+        path: PathBuf,
+        /// Written.
+        value: String,
+        /// What it said.
+        source: io::Error,
+    },
+    /// It took the value and shows another.
+    #[error("{name}: `{wrote}` was written and the kernel made `{reads}` of it")]
+    Otherwise {
+        /// Which setting.
+        name: String,
+        /// Written.
+        wrote: String,
+        /// Found afterwards.
+        reads: String,
+    },
+    /// Not the text that belongs there.
+    #[error("{}: cannot be understood: `{text}`", path.display())]
+    Strange {
+        /// Which file.
+        path: PathBuf,
+        /// What it says.
+        text: String,
+    },
+    /// No such tunable.
+    #[error("{0}")]
+    Tunable(String),
+    /// Another run changes it.
+    #[error("{device} is being switched by {by}; wait for its end")]
+    Busy {
+        /// Which device.
+        device: String,
+        /// Who does.
+        by: String,
+    },
+    /// No place to write down how it was.
+    #[error(
+        "{}: what the settings were cannot be kept there: {source}; {} names another directory",
+        path.display(),
+        journal::VARIABLE
+    )]
+    State {
+        /// Where.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// A record that says nothing, or that others could have written.
+    #[error(
+        "{}: cannot be read as a record of settings, or others than its owner could write it: look \
+         at it and remove it",
+        path.display()
+    )]
+    Unreadable {
+        /// Which.
+        path: PathBuf,
+    },
+    /// Put back, but not everything.
+    #[error("{}: not everything could be put back: {left}", dir.display())]
+    NotRestored {
+        /// Whose.
+        dir: PathBuf,
+        /// What is not as it was.
+        left: String,
+    },
+}
+
+/// What is wanted of one device.
+#[derive(Clone, Debug)]
+pub struct Wish<'a> {
+    /// Which.
+    pub device: &'a Device,
+    /// A name that its queue offers.
+    pub scheduler: &'a str,
+    /// Tunables of the scheduler, and attributes of the queue, with their values.
+    pub tunables: &'a [(String, String)],
+}
+
+/// What was done to one device.
+#[derive(Clone, Debug)]
+pub struct Change {
+    /// Which.
+    pub device: String,
+    /// How it was.
+    pub before: Settings,
+    /// How it is.
+    pub after: Settings,
+    /// Set because it was asked for.
+    pub asked: Vec<String>,
+    /// Values that the kernel rounded.
+    pub notes: Vec<String>,
+}
+
+impl Change {
+    /// What changed beside what was asked for.
+    pub fn beside(&self) -> Vec<settings::Difference> {
+        let mut all = differences(&self.before, &self.after);
+        all.retain(|d| d.name != "scheduler" && !self.asked.contains(&d.name));
+        all
+    }
+    /// Tunables of the scheduler before that were not at their defaults, and are lost.
+    pub fn lost(&self) -> Vec<(String, String)> {
+        let s = &self.before.scheduler;
+        let all = self.before.tunables.iter();
+        let own = |t: &(&String, &String)| match (names::default_of(s, t.0), names::tunables_of(s))
+        {
+            (Some(default), _) => default != t.1,
+            // async_depth follows nr_requests; a name that is not known at all is kept.
+            (None, Some(_)) => t.0 != "async_depth",
+            (None, None) => true,
+        };
+        let all = all.filter(own).map(|(k, v)| (k.clone(), v.clone()));
+        match self.before.scheduler == self.after.scheduler {
+            true => Vec::new(),
+            false => all.collect(),
+        }
+    }
+    /// Scheduler and settings that make it as it was: arguments of another switch.
+    pub fn back(&self) -> (String, Vec<(String, String)>) {
+        let mut set = Vec::new();
+        let same = self.before.scheduler == self.after.scheduler;
+        let mut add = |name: &str| {
+            if let Some(value) = self.before.attributes.get(name) {
+                set.push((name.to_owned(), value.clone()));
+            }
+        };
+        for d in differences(&self.before, &self.after) {
+            let depth = d.name == "nr_requests";
+            if !ATTRIBUTES.contains(&&*d.name) || (depth && self.before.scheduler == "none") {
+                continue;
+            }
+            if (same || self.asked.contains(&d.name) || depth) && !(depth && self.follows()) {
+                add(&d.name);
+            }
+        }
+        if same {
+            let all = differences(&self.before, &self.after).into_iter();
+            let own = all.filter(|d| self.before.tunables.contains_key(&d.name));
+            set.extend(own.map(|d| (d.name, d.before)));
+        } else {
+            set.extend(self.lost());
+        }
+        (self.before.scheduler.clone(), set)
+    }
+    /// Is the number of requests before what a switch back gives by itself? With a scheduler twice
+    /// the tags, of which 128 count at most.
+    fn follows(&self) -> bool {
+        let number = |s: &Settings| s.attributes.get("nr_requests")?.parse::<u32>().ok();
+        let asked = self.asked.iter().any(|a| a == "nr_requests");
+        match (number(&self.before), number(&self.after)) {
+            (Some(a), Some(b)) if self.after.scheduler == "none" => a == 2 * b.min(128),
+            (Some(a), Some(b)) => a == b && !asked,
+            _ => false,
+        }
+    }
+}
+
+/// Devices that are switched; put back when this is dropped.
+#[derive(Debug)]
+pub struct Switched {
+    tree: Tree,
+    records: Vec<Record>,
+    changes: Vec<Change>,
+}
+
+impl Switched {
+    /// Switches them. If one cannot be, all are as before. `words`: what it is for, for others who
+    /// meet the lock.
+    pub fn begin(
+        tree: &Tree,
+        records: &Records,
+        wishes: &[Wish<'_>],
+        words: &str,
+    ) -> Result<Switched, SwitchError> {
+        let mut all = Switched {
+            tree: tree.clone(),
+            records: Vec::new(),
+            changes: Vec::new(),
+        };
+        // Every lock and record before any change.
+        for w in wishes {
+            let (record, _) = records.begin(tree, w.device, words)?;
+            all.records.push(record);
+        }
+        for (i, w) in wishes.iter().enumerate() {
+            let before = all.records[i].before().clone();
+            let queue = Queue::new(tree.queue(&w.device.name));
+            let notes = apply(&queue, w)?;
+            all.changes.push(Change {
+                device: w.device.name.clone(),
+                before,
+                after: queue.read()?,
+                asked: w.tunables.iter().map(|t| t.0.clone()).collect(),
+                notes,
+            });
+        }
+        Ok(all)
+    }
+
+    /// What was done.
+    pub fn changes(&self) -> &[Change] {
+        &self.changes
+    }
+
+    /// It is to stay.
+    pub fn keep(mut self) -> Result<Vec<Change>, SwitchError> {
+        for record in std::mem::take(&mut self.records) {
+            record.forget()?;
+        }
+        Ok(std::mem::take(&mut self.changes))
+    }
+
+    /// What somebody else has set meanwhile, in words.
+    pub fn disturbed(&self) -> Vec<String> {
+        let mut all = Vec::new();
+        for c in &self.changes {
+            if let Ok(now) = Queue::new(self.tree.queue(&c.device)).read() {
+                let found = differences(&c.after, &now).into_iter();
+                all.extend(found.map(|d| {
+                    format!(
+                        "{}: {} was {} at first and {} at the end: somebody else has set it \
+                         meanwhile",
+                        c.device, d.name, d.before, d.after
+                    )
+                }));
+            }
+        }
+        all
+    }
+
+    /// Puts everything back, the last first, and says how that went with each.
+    pub fn restore(mut self) -> Vec<Result<journal::Found, SwitchError>> {
+        self.settle()
+    }
+
+    fn settle(&mut self) -> Vec<Result<journal::Found, SwitchError>> {
+        let records = std::mem::take(&mut self.records).into_iter().rev();
+        records.map(|r| r.settle(&self.tree)).collect()
+    }
+}
+
+impl Drop for Switched {
+    fn drop(&mut self) {
+        for e in self.settle().into_iter().filter_map(Result::err) {
+            eprintln!("{e}");
+        }
+    }
+}
+
+/// A word of a record as it may be shown.
+fn said(words: &str) -> String {
+    crate::block::clean(words)
+}
+
+/// Sets the scheduler, then `nr_requests`, then tunables, then the rest; everything is read back at
+/// the end. Gives notes about values that were rounded.
+fn apply(queue: &Queue, w: &Wish<'_>) -> Result<Vec<String>, SwitchError> {
+    if queue.scheduler()? != w.scheduler {
+        queue.put("scheduler", w.scheduler)?;
+        let reads = queue.scheduler()?;
+        if reads != w.scheduler {
+            return Err(SwitchError::Otherwise {
+                name: "scheduler".to_owned(),
+                wrote: w.scheduler.to_owned(),
+                reads,
+            });
+        }
+    }
+    let own = queue.tunables();
+    for (name, _) in w.tunables {
+        if !ATTRIBUTES.contains(&&**name) && !own.contains(name) {
+            return Err(SwitchError::Tunable(unknown(w.scheduler, name, &own)));
+        }
+    }
+    let order = |name: &str| {
+        ATTRIBUTES
+            .iter()
+            .position(|a| *a == name)
+            .map_or(1, |i| i * 2)
+    };
+    let mut sorted: Vec<&(String, String)> = w.tunables.iter().collect();
+    sorted.sort_by_key(|t| order(&t.0));
+    for (name, value) in &sorted {
+        queue.put(name, value)?;
+    }
+    let mut notes = Vec::new();
+    for (name, value) in sorted {
+        let reads = queue.value(name)?;
+        if reads == *value {
+            continue;
+        }
+        if !rounded(name, value, &reads) {
+            return Err(SwitchError::Otherwise {
+                name: name.clone(),
+                wrote: value.clone(),
+                reads,
+            });
+        }
+        notes.push(format!("{name}: the kernel made {reads} of {value}"));
+    }
+    Ok(notes)
+}
+
+/// Times are counted in ticks of up to 10 ms, read-ahead in pages of up to 64 KiB.
+fn rounded(name: &str, wrote: &str, reads: &str) -> bool {
+    let (Ok(a), Ok(b)) = (wrote.parse::<i64>(), reads.parse::<i64>()) else {
+        return false;
+    };
+    let time = name.contains("expire") || name == "timeout_sync" || name == "slice_idle";
+    let by = match name {
+        "read_ahead_kb" => 64,
+        _ if time => 10,
+        _ => 0,
+    };
+    a.abs_diff(b) < by
+}
+
+/// Words for a tunable that a scheduler does not have.
+fn unknown(scheduler: &str, name: &str, own: &[String]) -> String {
+    let words = own.iter().map(|o| &**o).chain(ATTRIBUTES.iter().copied());
+    let meant = match suggest::did_you_mean(name, words, &[]) {
+        Some(q) => format!(": {q}"),
+        None if own.is_empty() => {
+            format!(", which has none; of the queue: {}", ATTRIBUTES.join(", "))
+        }
+        None => format!(
+            ": there are {}; of the queue {}",
+            own.join(", "),
+            ATTRIBUTES.join(", ")
+        ),
+    };
+    let owners = names::owners(name);
+    let whose = match owners.is_empty() {
+        true => String::new(),
+        false => format!(" (it is {}'s)", owners.join("'s and ")),
+    };
+    format!("{scheduler} has no tunable `{name}`{whose}{meant}")
+}
+
+/// What can be said against a wish before anything is touched.
+pub fn check(tree: &Tree, w: &Wish<'_>) -> Result<(), String> {
+    let d = w.device;
+    if !d.scheduler.offered().iter().any(|o| o == w.scheduler) {
+        return Err(names::answer(tree, d, w.scheduler));
+    }
+    if d.is_zoned() && w.scheduler != "mq-deadline" {
+        return Err(format!(
+            "{} is zoned ({}): writes to a zone must keep their order, which kernels before 6.10 \
+             grant under mq-deadline only",
+            d.name,
+            d.zoned.as_deref().unwrap_or_default()
+        ));
+    }
+    for (name, value) in w.tunables {
+        if value.is_empty() || value.contains(|c: char| c.is_control() || c.is_whitespace()) {
+            return Err(format!("{name}: `{value}` is no value: write a number"));
+        }
+        if name == "nr_requests" && w.scheduler == "none" {
+            return Err(format!(
+                "nr_requests under none would leave {} with fewer tags than it shows from then on: \
+                 set it with a scheduler",
+                d.name
+            ));
+        }
+        // Known beforehand where the scheduler's tunables are; others the kernel tells.
+        let elsewhere = names::owners(name);
+        let own = names::tunables_of(w.scheduler);
+        let own: Vec<String> = own.into_iter().flatten().map(str::to_owned).collect();
+        let foreign = !own.is_empty() || w.scheduler == "none";
+        if foreign && !elsewhere.is_empty() && !elsewhere.contains(&w.scheduler) {
+            return Err(unknown(w.scheduler, name, &own));
+        }
+    }
+    Ok(())
+}

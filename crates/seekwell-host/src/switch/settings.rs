@@ -1,0 +1,210 @@
+//! The settings of a queue that a switch touches or that are put back after it.
+
+use super::SwitchError;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::fs::{self, OpenOptions};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+/// Attributes beside the scheduler and its tunables that may be set, in the order they are.
+/// `nr_requests` first: it resets a tunable (mq-deadline's async_depth).
+pub const ATTRIBUTES: &[&str] = &[
+    "nr_requests",
+    "wbt_lat_usec",
+    "read_ahead_kb",
+    "max_sectors_kb",
+    "nomerges",
+    "rq_affinity",
+    "rotational",
+    "iostats",
+    "add_random",
+];
+
+/// What was read at one moment.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Settings {
+    /// In force.
+    pub scheduler: String,
+    /// Those of [`ATTRIBUTES`] that the queue has.
+    pub attributes: BTreeMap<String, String>,
+    /// `queue/iosched`.
+    pub tunables: BTreeMap<String, String>,
+}
+
+/// The directory of a device's queue.
+#[derive(Clone, Debug)]
+pub struct Queue {
+    dir: PathBuf,
+}
+
+impl Queue {
+    /// In this directory.
+    pub fn new(dir: PathBuf) -> Self {
+        Queue { dir }
+    }
+    /// Is it there still?
+    pub fn exists(&self) -> bool {
+        self.dir.join("scheduler").exists()
+    }
+    /// A file of it.
+    pub fn file(&self, name: &str) -> PathBuf {
+        match ATTRIBUTES.contains(&name) || name == "scheduler" {
+            true => self.dir.join(name),
+            false => self.dir.join("iosched").join(name),
+        }
+    }
+    fn get(&self, path: &Path) -> Result<String, SwitchError> {
+        let text = fs::read_to_string(path).map_err(|source| SwitchError::File {
+            path: path.to_owned(),
+            source,
+        })?;
+        Ok(text.trim().to_owned())
+    }
+    /// The value of an attribute or tunable.
+    pub fn value(&self, name: &str) -> Result<String, SwitchError> {
+        self.get(&self.file(name))
+    }
+    /// The scheduler in force.
+    pub fn scheduler(&self) -> Result<String, SwitchError> {
+        let path = self.file("scheduler");
+        let text = self.get(&path)?;
+        let parsed = crate::block::Scheduler::parse(&text);
+        let active = parsed.as_ref().and_then(|s| s.active());
+        active
+            .map(str::to_owned)
+            .ok_or(SwitchError::Strange { path, text })
+    }
+    /// Writes a word. Never makes a file.
+    pub fn put(&self, name: &str, value: &str) -> Result<(), SwitchError> {
+        let path = self.file(name);
+        let mut file = OpenOptions::new()
+            .write(true)
+            .truncate(true)
+            .open(&path)
+            .map_err(|source| SwitchError::File {
+                path: path.clone(),
+                source,
+            })?;
+        file.write_all(value.as_bytes())
+            .map_err(|source| SwitchError::Refused {
+                path,
+                value: value.to_owned(),
+                source,
+            })
+    }
+    /// Names of the tunables of the scheduler in force.
+    pub fn tunables(&self) -> Vec<String> {
+        let entries = fs::read_dir(self.dir.join("iosched")).into_iter().flatten();
+        let mut all: Vec<String> = entries
+            .flatten()
+            .map(|e| e.file_name().to_string_lossy().into_owned())
+            .collect();
+        all.sort();
+        all
+    }
+    /// Everything.
+    pub fn read(&self) -> Result<Settings, SwitchError> {
+        let mut s = Settings {
+            scheduler: self.scheduler()?,
+            ..Settings::default()
+        };
+        for name in ATTRIBUTES {
+            // Some queues lack some, and show that by an error on reading.
+            if let Ok(value) = self.value(name) {
+                s.attributes.insert((*name).to_owned(), value);
+            }
+        }
+        for name in self.tunables() {
+            if let Ok(value) = self.value(&name) {
+                s.tunables.insert(name, value);
+            }
+        }
+        Ok(s)
+    }
+
+    /// Makes everything as it was: what is so already is not written, for some values mean
+    /// something else once they were set by hand (writeback throttling, tags under `none`).
+    pub fn restore(&self, before: &Settings) -> Result<(), SwitchError> {
+        if self.scheduler()? != before.scheduler {
+            self.put("scheduler", &before.scheduler)?;
+        }
+        // A second time for what another value has changed meanwhile: slice_idle and
+        // slice_idle_us are one; nr_requests sets async_depth.
+        for _ in 0..2 {
+            let now = self.read()?;
+            if now == *before {
+                return Ok(());
+            }
+            for name in ATTRIBUTES {
+                self.again(name, &before.attributes, &now.attributes);
+            }
+            for name in before.tunables.keys() {
+                self.again(name, &before.tunables, &self.read()?.tunables);
+            }
+        }
+        let now = self.read()?;
+        let left = differences(before, &now);
+        match left.is_empty() {
+            true => Ok(()),
+            false => Err(SwitchError::NotRestored {
+                dir: self.dir.clone(),
+                left: left
+                    .iter()
+                    .map(|d| format!("{} is {}, was {}", d.name, d.after, d.before))
+                    .collect::<Vec<_>>()
+                    .join("; "),
+            }),
+        }
+    }
+
+    /// Writes one that differs; the comparison at the end tells whether it helped.
+    fn again(&self, name: &str, before: &BTreeMap<String, String>, now: &BTreeMap<String, String>) {
+        if let Some(value) = before.get(name)
+            && now.get(name) != Some(value)
+        {
+            let _ = self.put(name, value);
+        }
+    }
+}
+
+/// A setting with two values.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Difference {
+    /// Of which setting.
+    pub name: String,
+    /// First; `-` where it was not there.
+    pub before: String,
+    /// Then.
+    pub after: String,
+}
+
+/// What differs between two moments: the scheduler, attributes, and, under one scheduler, its
+/// tunables.
+pub fn differences(before: &Settings, after: &Settings) -> Vec<Difference> {
+    let mut all = Vec::new();
+    let mut add = |name: &str, a: Option<&String>, b: Option<&String>| {
+        if a != b {
+            let word = |v: Option<&String>| v.map_or("-", |v| v).to_owned();
+            all.push(Difference {
+                name: name.to_owned(),
+                before: word(a),
+                after: word(b),
+            });
+        }
+    };
+    add("scheduler", Some(&before.scheduler), Some(&after.scheduler));
+    for name in ATTRIBUTES {
+        add(
+            name,
+            before.attributes.get(*name),
+            after.attributes.get(*name),
+        );
+    }
+    if before.scheduler == after.scheduler {
+        for (name, value) in &before.tunables {
+            add(name, Some(value), after.tunables.get(name));
+        }
+    }
+    all
+}

@@ -1,0 +1,328 @@
+//! Switching on made-up trees, whose files keep what is written: the order of things, locks,
+//! records. What a kernel makes of it is tested on loop devices, with the binary.
+
+use super::journal::{Found, Records};
+use super::*;
+use crate::block::Machine;
+use crate::block::made_up::MadeUp;
+
+fn disk(name: &str) -> (MadeUp, Records) {
+    let t = MadeUp::new(name);
+    t.disk("sda", "ata1", "none [mq-deadline] kyber bfq")
+        .queue("sda", "nr_requests", "256");
+    t.put("sys/block/sda/diskseq", "7\n");
+    t.queue("sda", "wbt_lat_usec", "75000")
+        .queue("sda", "iosched/fifo_batch", "4");
+    t.queue("sda", "iosched/read_expire", "500");
+    t.put("proc/sys/kernel/random/boot_id", "one\n");
+    let records = Records::at(t.at("run/seekwell"));
+    (t, records)
+}
+
+fn scheduler(t: &MadeUp) -> String {
+    Queue::new(t.tree().queue("sda")).scheduler().expect("read")
+}
+
+fn begin(
+    m: &Machine,
+    records: &Records,
+    to: &str,
+    set: &[(&str, &str)],
+) -> Result<Switched, SwitchError> {
+    let set: Vec<(String, String)> = set.iter().map(|s| (s.0.into(), s.1.into())).collect();
+    let wish = Wish {
+        device: m.device("sda").expect("sda"),
+        scheduler: to,
+        tunables: &set,
+    };
+    Switched::begin(m.tree(), records, &[wish], "a test")
+}
+
+#[test]
+fn what_is_changed_is_put_back_at_the_end_and_when_dropped() {
+    let (t, records) = disk("switched");
+    let m = t.machine();
+    let s = begin(
+        &m,
+        &records,
+        "bfq",
+        &[("nr_requests", "64"), ("fifo_batch", "8")],
+    )
+    .expect("switched");
+    assert_eq!(scheduler(&t), "bfq");
+    assert!(records.dir().join("sda.json").exists());
+    let c = &s.changes()[0];
+    assert_eq!(c.before.scheduler, "mq-deadline");
+    assert_eq!(c.after.attributes["nr_requests"], "64");
+    let all = s.restore();
+    assert!(
+        matches!(&all[0], Ok(Found::Restored { device, .. }) if device == "sda"),
+        "{all:?}"
+    );
+    assert_eq!(scheduler(&t), "mq-deadline");
+    assert_eq!(
+        std::fs::read_to_string(t.at("sys/block/sda/queue/nr_requests")).expect("read"),
+        "256"
+    );
+    assert_eq!(
+        std::fs::read_to_string(t.at("sys/block/sda/queue/iosched/fifo_batch")).expect("read"),
+        "4"
+    );
+    assert!(!records.dir().exists(), "nothing is left");
+    drop(begin(&m, &records, "kyber", &[]).expect("switched"));
+    assert_eq!(scheduler(&t), "mq-deadline");
+    let panicked = std::panic::catch_unwind(|| {
+        let _s = begin(&m, &records, "none", &[]).expect("switched");
+        assert_eq!(scheduler(&t), "none");
+        std::panic::panic_any(());
+    });
+    assert!(panicked.is_err());
+    assert_eq!(scheduler(&t), "mq-deadline");
+    begin(&m, &records, "none", &[])
+        .expect("switched")
+        .keep()
+        .expect("kept");
+    assert_eq!(scheduler(&t), "none");
+    assert!(!records.dir().exists());
+}
+
+#[test]
+fn one_that_cannot_be_set_leaves_everything_as_it_was() {
+    let (t, records) = disk("refused");
+    let m = t.machine();
+    let e = begin(
+        &m,
+        &records,
+        "bfq",
+        &[("nr_requests", "64"), ("no_such", "8")],
+    )
+    .expect_err("no");
+    assert!(e.to_string().contains("has no tunable `no_such`"), "{e}");
+    assert_eq!(scheduler(&t), "mq-deadline");
+    assert!(!records.dir().exists());
+}
+
+#[test]
+fn two_at_once_refuse_each_other() {
+    let (t, records) = disk("two");
+    let m = t.machine();
+    let first = begin(&m, &records, "bfq", &[]).expect("switched");
+    let e = begin(&m, &records, "kyber", &[])
+        .expect_err("held")
+        .to_string();
+    assert!(e.starts_with("sda is being switched by process "), "{e}");
+    assert!(e.contains("(a test)"), "{e}");
+    assert!(records.left().is_empty(), "it lives");
+    assert_eq!(scheduler(&t), "bfq");
+    drop(first);
+    assert!(begin(&m, &records, "kyber", &[]).is_ok());
+}
+
+/// As kill -9 leaves it: the record is there, and nobody holds the lock.
+fn killed(m: &Machine, records: &Records) {
+    let s = begin(m, records, "bfq", &[]).expect("switched");
+    let record = records.dir().join("sda.json");
+    let text = std::fs::read(&record).expect("written");
+    s.keep().expect("kept");
+    std::fs::create_dir_all(records.dir()).expect("made");
+    std::fs::write(&record, text).expect("written");
+}
+
+#[test]
+fn what_a_killed_run_left_is_put_back_once() {
+    let (t, records) = disk("killed");
+    let m = t.machine();
+    killed(&m, &records);
+    assert_eq!(
+        (scheduler(&t).as_str(), records.left()),
+        ("bfq", vec!["sda".to_owned()])
+    );
+    let all = records.restore(&t.tree(), None);
+    assert!(
+        matches!(&all[..], [Ok(Found::Restored { scheduler, .. })] if scheduler == "mq-deadline"),
+        "{all:?}"
+    );
+    assert_eq!(scheduler(&t), "mq-deadline");
+    assert!(records.restore(&t.tree(), None).is_empty() && !records.dir().exists());
+}
+
+#[test]
+fn another_device_another_boot_or_none_is_left_alone() {
+    let moot = |change: &dyn Fn(&MadeUp), why: &str| {
+        let (t, records) = disk("moot");
+        killed(&t.machine(), &records);
+        change(&t);
+        let all = records.restore(&t.tree(), None);
+        let said = |f: &Found| matches!(f, Found::Moot { why: w, .. } if w.contains(why));
+        assert!(matches!(&all[..], [Ok(f)] if said(f)), "{all:?}");
+        assert!(records.left().is_empty());
+        t
+    };
+    let t = moot(
+        &|t| {
+            t.put("sys/block/sda/diskseq", "8\n");
+        },
+        "another device",
+    );
+    assert_eq!(scheduler(&t), "bfq", "not touched");
+    let t = moot(
+        &|t| {
+            t.put("proc/sys/kernel/random/boot_id", "two\n");
+        },
+        "booted",
+    );
+    assert_eq!(scheduler(&t), "bfq", "not touched");
+    moot(
+        &|t| std::fs::remove_file(t.at("sys/block/sda")).expect("gone"),
+        "gone",
+    );
+}
+
+#[test]
+fn a_planted_record_is_not_believed() {
+    use std::os::unix::fs::PermissionsExt;
+    let (t, records) = disk("planted");
+    killed(&t.machine(), &records);
+    let path = records.dir().join("sda.json");
+    let text = std::fs::read_to_string(&path).expect("read");
+    for bad in [
+        text.replace("\"device\":\"sda\"", "\"device\":\"../sda\""),
+        text.replace("\"nr_requests\"", "\"../../x\""),
+        "{".to_owned(),
+        String::new(),
+    ] {
+        std::fs::write(&path, bad).expect("written");
+        let all = records.restore(&t.tree(), None);
+        assert!(
+            matches!(&all[..], [Err(SwitchError::Unreadable { .. })]),
+            "{all:?}"
+        );
+        assert_eq!(scheduler(&t), "bfq");
+    }
+    std::fs::write(&path, text).expect("written");
+    let open = std::fs::Permissions::from_mode(0o666);
+    std::fs::set_permissions(&path, open).expect("changed");
+    let all = records.restore(&t.tree(), None);
+    assert!(
+        matches!(&all[..], [Err(SwitchError::Unreadable { .. })]),
+        "{all:?}"
+    );
+}
+
+fn settings(scheduler: &str, attributes: &[(&str, &str)], tunables: &[(&str, &str)]) -> Settings {
+    let map = |all: &[(&str, &str)]| all.iter().map(|p| (p.0.into(), p.1.into())).collect();
+    Settings {
+        scheduler: scheduler.into(),
+        attributes: map(attributes),
+        tunables: map(tunables),
+    }
+}
+
+fn change(before: Settings, after: Settings, asked: &[&str]) -> Change {
+    Change {
+        device: "sda".into(),
+        before,
+        after,
+        asked: asked.iter().map(|a| a.to_string()).collect(),
+        notes: Vec::new(),
+    }
+}
+
+/// What the kernel does by itself is not repeated; what the user had set is.
+#[test]
+fn the_way_back_names_what_would_not_come_by_itself() {
+    let deadline = [
+        ("fifo_batch", "4"),
+        ("read_expire", "500"),
+        ("async_depth", "192"),
+    ];
+    let before = settings(
+        "mq-deadline",
+        &[("nr_requests", "256"), ("wbt_lat_usec", "2000")],
+        &deadline,
+    );
+    let bfq = settings(
+        "bfq",
+        &[("nr_requests", "256"), ("wbt_lat_usec", "0")],
+        &[("low_latency", "1")],
+    );
+    let pair = |a: &str, b: &str| (a.to_owned(), b.to_owned());
+    let c = change(before.clone(), bfq.clone(), &[]);
+    assert_eq!(
+        c.back(),
+        ("mq-deadline".into(), vec![pair("fifo_batch", "4")])
+    );
+    let beside: Vec<String> = c.beside().into_iter().map(|d| d.name).collect();
+    assert_eq!(beside, ["wbt_lat_usec"]);
+    let none = settings(
+        "none",
+        &[("nr_requests", "128"), ("wbt_lat_usec", "2000")],
+        &[],
+    );
+    let c = change(before.clone(), none.clone(), &[]);
+    assert_eq!(
+        c.back().1,
+        [pair("fifo_batch", "4")],
+        "twice the tags come by themselves"
+    );
+    let c = change(none.clone(), bfq.clone(), &[]);
+    assert_eq!(c.back(), ("none".into(), vec![]));
+    let small = settings(
+        "mq-deadline",
+        &[("nr_requests", "64"), ("wbt_lat_usec", "2000")],
+        &[],
+    );
+    let c = change(small, bfq.clone(), &["wbt_lat_usec"]);
+    assert_eq!(
+        c.back().1,
+        [pair("nr_requests", "64"), pair("wbt_lat_usec", "2000")]
+    );
+    let other = settings("bfq", &[("nr_requests", "256")], &[("low_latency", "0")]);
+    let c = change(bfq, other, &["low_latency"]);
+    assert!(
+        c.back().1.contains(&pair("low_latency", "1")),
+        "{:?}",
+        c.back()
+    );
+}
+
+#[test]
+fn wishes_are_checked_before_anything_is_touched() {
+    let (t, _) = disk("check");
+    t.disk("sdz", "ata2", "none [mq-deadline] bfq")
+        .queue("sdz", "zoned", "host-managed");
+    let m = t.machine();
+    let said = |device: &str, scheduler: &str, name: &str, value: &str| {
+        let set = [(name.to_owned(), value.to_owned())];
+        let wish = Wish {
+            device: m.device(device).expect("there"),
+            scheduler,
+            tunables: if name.is_empty() { &[] } else { &set },
+        };
+        check(m.tree(), &wish)
+    };
+    assert_eq!(said("sda", "bfq", "low_latency", "0"), Ok(()));
+    assert_eq!(
+        said("sda", "bfq", "of_tomorrow", "0"),
+        Ok(()),
+        "the kernel will tell"
+    );
+    let no = |r: Result<(), String>| r.expect_err("refused");
+    let e = no(said("sda", "bfq", "fifo_batch", "1"));
+    assert!(
+        e.contains("bfq has no tunable `fifo_batch` (it is mq-deadline's)"),
+        "{e}"
+    );
+    assert!(no(said("sda", "none", "nr_requests", "64")).contains("fewer tags"));
+    assert!(no(said("sda", "bfq", "low_latency", "0 1")).contains("is no value"));
+    assert!(no(said("sda", "cfq", "", "")).contains("`bfq`"));
+    assert!(no(said("sdz", "bfq", "", "")).contains("zoned"));
+    assert_eq!(said("sdz", "mq-deadline", "", ""), Ok(()));
+}
+
+#[test]
+fn ticks_and_pages_round() {
+    assert!(rounded("read_expire", "7", "8") && rounded("read_ahead_kb", "3", "0"));
+    assert!(!rounded("read_expire", "7", "80") && !rounded("fifo_batch", "7", "8"));
+    assert!(!rounded("nomerges", "3", "1") && !rounded("read_expire", "x", "8"));
+}
