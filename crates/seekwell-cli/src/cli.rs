@@ -4,11 +4,13 @@ use crate::fail::EXIT_CODES;
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use std::path::PathBuf;
 
+mod foreign;
 mod host;
 mod lists;
 mod results;
 mod traces;
 
+pub use foreign::*;
 pub use host::*;
 pub use lists::*;
 pub use results::*;
@@ -170,6 +172,14 @@ pub enum Command {
     ///
     /// A name that this kernel lacks (cfq, deadline, noop) is answered with the nearest it has.
     Switch(Switch),
+    /// Judge results that other programs made: what of their differences holds
+    ///
+    /// Reads composite.xml of the Phoronix Test Suite, exports and pages of OpenBenchmarking.org,
+    /// fio's JSON, what pgbench and sysbench print, pgbench's logs, hyperfine's JSON, and any CSV
+    /// with columns scheduler, workload and value. Of single runs the logs are compared (Welch's
+    /// test), of published means with errors the means; all are corrected for their number (Holm).
+    /// The order in which foreign runs were made is not known, so drift cannot be excluded.
+    Import(Import),
     /// Print a completion script for a shell
     Completions(Completions),
     /// Print the manual page, or write one page per command into a directory

@@ -11,6 +11,7 @@ mod explain;
 mod export;
 mod formats;
 mod host;
+mod import;
 mod man;
 mod replay;
 mod results;
@@ -43,6 +44,7 @@ pub fn run(cli: &Cli) -> Result<(), Failure> {
         Command::Convert(a) => convert::run(a, cli.quiet),
         Command::Host(a) => host::run(a, cli.quiet),
         Command::Switch(a) => switch::run(a, cli.quiet),
+        Command::Import(a) => import::run(a, cli.quiet),
         Command::Completions(a) => completions::run(a),
         Command::Man(a) => man::run(a),
     }

@@ -259,9 +259,19 @@ impl Make<'_> {
         let have = |v: &[Option<f64>]| v.iter().flatten().copied().collect::<Vec<f64>>();
         if !self.paired {
             let of = |t: usize| self.summaries.iter().find(|s| s.treatment == t);
+            let of = |t: usize| of(t).filter(|s| s.metric.name == metric.name);
             return match (of(one), of(other)) {
-                (Some(s), Some(t)) => Some(Comparison::summaries(s, t)),
-                _ => Comparison::welch(one, other, &have(x), &have(y)),
+                (Some(s), Some(t)) => Some(Comparison::summaries(s, t, metric)),
+                // Runs on one side only are taken as they would have been published.
+                (Some(s), None) if y.iter().any(Option::is_some) => {
+                    let t = super::unpaired::summed(other, &have(y), metric);
+                    Some(Comparison::summaries(s, &t, metric))
+                }
+                (None, Some(t)) if x.iter().any(Option::is_some) => {
+                    let s = super::unpaired::summed(one, &have(x), metric);
+                    Some(Comparison::summaries(&s, t, metric))
+                }
+                _ => Comparison::welch(one, other, &have(x), &have(y), metric),
             };
         }
         let mut p = paired(x, y, better(metric), widened, metric.step);

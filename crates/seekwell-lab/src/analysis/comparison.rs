@@ -1,6 +1,6 @@
 //! Two treatments in a cell: effect, interval, tests, verdict.
 
-use crate::results::{MetricInfo, Summary};
+use crate::results::MetricInfo;
 use crate::stats::{self, Better, Paired, Scale, Verdict, VerdictInput, stored};
 use serde::{Deserialize, Serialize};
 
@@ -54,6 +54,12 @@ pub struct Comparison {
     pub ratio_of_means: Option<f64>,
     /// Two-sided p.
     pub p: Option<f64>,
+    /// p with the rounding of published digits at its worst; `None`: nothing was rounded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub p_rounded: Option<f64>,
+    /// The same after Holm over the experiment.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub p_rounded_adjusted: Option<f64>,
     /// p after Holm over the experiment.
     pub p_adjusted: Option<f64>,
     /// p after Holm within the cell.
@@ -153,60 +159,7 @@ impl Comparison {
         }
     }
 
-    /// Of two samples whose blocks are not known.
-    pub(super) fn welch(one: usize, other: usize, x: &[f64], y: &[f64]) -> Option<Self> {
-        let w = stats::welch_log(x, y)?;
-        Some(Comparison {
-            test: Test::Welch,
-            n: x.len().min(y.len()),
-            mean: stored(w.mean),
-            se: w.se.map(stored),
-            // Equal numbers on both sides have no spread and no degrees of freedom.
-            df: w.df.or(w.se.map(|_| f64::INFINITY)).map(stored),
-            ratio: Some(stored(w.ratio)),
-            ratio95: w
-                .interval95
-                .map(|(l, h)| (stored(libm::exp(l)), stored(libm::exp(h)))),
-            interval95: w.interval95.map(both),
-            ratio_of_means: Some(stored(stats::mean(x) / stats::mean(y))),
-            p: w.p.map(stored),
-            ..Comparison::empty(one, other)
-        })
-    }
-
-    /// Of published means and errors.
-    pub(super) fn summaries(a: &Summary, b: &Summary) -> Self {
-        let plain = |s: &Summary| stats::Summary {
-            mean: s.mean,
-            se: s.se,
-            sd: s.sd,
-            n: s.n,
-        };
-        let (x, y) = (plain(a), plain(b));
-        let w = stats::welch_summary(&x, &y);
-        let relative = |s: &stats::Summary| s.error().map(|e| e / s.mean);
-        let errors = relative(&x).zip(relative(&y)).filter(|_| w.ratio.is_some());
-        Comparison {
-            test: Test::WelchSummary,
-            n: a.n.unwrap_or(1).min(b.n.unwrap_or(1)) as usize,
-            mean: w.ratio.map_or(w.difference, |r| stored(libm::log(r))),
-            se: errors
-                .map(|(x, y)| stored(libm::sqrt(x * x + y * y)))
-                .or(w.se),
-            df: w.df.or(w.se.map(|_| f64::INFINITY)).map(stored),
-            ratio: w.ratio.map(stored),
-            ratio95: w.ratio95.map(both),
-            interval95: match w.ratio95 {
-                Some((l, h)) => Some((stored(libm::log(l)), stored(libm::log(h)))),
-                None => w.interval95.map(both),
-            },
-            ratio_of_means: w.ratio.map(stored),
-            p: w.p.map(stored),
-            ..Comparison::empty(a.treatment, b.treatment)
-        }
-    }
-
-    fn empty(one: usize, other: usize) -> Self {
+    pub(super) fn empty(one: usize, other: usize) -> Self {
         Comparison {
             one,
             other,
@@ -224,6 +177,8 @@ impl Comparison {
             interval95: None,
             ratio_of_means: None,
             p: None,
+            p_rounded: None,
+            p_rounded_adjusted: None,
             p_adjusted: None,
             p_cell: None,
             p_margin: None,
@@ -239,6 +194,12 @@ impl Comparison {
             words: String::new(),
             exact: false,
         }
+    }
+
+    /// It would hold over the experiment, but for the rounding of the digits it was published with.
+    pub fn lost_to_rounding(&self, alpha: f64) -> bool {
+        let holds = |p: Option<f64>| p.is_some_and(|p| p <= alpha);
+        holds(self.p_adjusted) && self.p_rounded.is_some() && !holds(self.p_rounded_adjusted)
     }
 
     /// Half the margin's width on the scale of `mean`.
@@ -264,7 +225,10 @@ impl Comparison {
             margin: libm::expm1(mu),
             alpha: of.alpha,
         };
-        let judged = stats::verdict(&input(self.p_adjusted));
+        let mut judged = stats::verdict(&input(self.p_adjusted));
+        if self.lost_to_rounding(of.alpha) {
+            judged = stats::verdict(&input(self.p_rounded_adjusted));
+        }
         self.verdict_cell = stats::verdict(&input(self.p_cell)).verdict;
         (self.verdict, self.p_margin) = (judged.verdict, judged.p_tost.map(stored));
         let log_typical = match self.ratio {

@@ -9,11 +9,14 @@
 mod cells;
 mod comparison;
 mod flags;
+mod order;
 mod overview;
+mod unpaired;
 mod words;
 
 pub use comparison::{Comparison, Test};
 pub use flags::Flag;
+pub use order::{ColumnOrder, column_order};
 pub use overview::{Group, Score};
 pub use words::{effect, half_width, may_still_happen, percent, size};
 
@@ -198,11 +201,19 @@ fn corrected(mut families: Vec<&mut Vec<Comparison>>) -> usize {
         .flat_map(|f| f.iter().map(|c| c.p))
         .collect();
     let mut adjusted = stats::holm(&all).into_iter();
+    // Published figures: what is left of p once their digits may have been rounded.
+    let rounded: Vec<Option<f64>> = families
+        .iter()
+        .flat_map(|f| f.iter().map(|c| c.p_rounded.or(c.p)))
+        .collect();
+    let mut rounded = stats::holm(&rounded).into_iter();
     for family in &mut families {
         let own = stats::holm(&family.iter().map(|c| c.p).collect::<Vec<_>>());
         for (c, p) in family.iter_mut().zip(own) {
             c.p_cell = p.map(stats::stored);
             c.p_adjusted = adjusted.next().flatten().map(stats::stored);
+            let rounded = rounded.next().flatten().map(stats::stored);
+            c.p_rounded_adjusted = rounded.filter(|_| c.p_rounded.is_some());
         }
     }
     all.iter().flatten().count()

@@ -3,7 +3,7 @@
 //! "Ahead" and "behind" are times: a is 25 % ahead of b where b is 25 % behind a. From 1.95 on
 //! they are given as a factor.
 
-use super::comparison::{BLOCKS_MOST, Comparison, Judge};
+use super::comparison::{BLOCKS_MOST, Comparison, Judge, Test};
 use crate::stats::{Better, Verdict};
 
 /// "12", "3.4", "0.6": two digits, and of little the first.
@@ -87,8 +87,21 @@ pub fn half_width(c: &Comparison) -> Option<f64> {
 }
 
 fn cannot_tell(c: &Comparison, of: &Judge<'_>) -> String {
+    let unpaired = matches!(c.test, Test::Welch | Test::WelchSummary);
+    if unpaired && c.se.is_none() && c.ratio.is_some() {
+        return format!(
+            "{}; N = 1 or no error told: ratio only",
+            effect(c, of.better, false)
+        );
+    }
     if c.n < 2 {
         return "one run each: not compared".to_owned();
+    }
+    if unpaired && c.step_added > 0.0 {
+        return format!(
+            "cannot tell: it comes in steps of {}",
+            percent(c.step_added)
+        );
     }
     let Some(half) = half_width(c) else {
         return "cannot tell: no spread is known".to_owned();
@@ -125,6 +138,14 @@ fn round(n: u32) -> u32 {
 }
 
 pub(super) fn of(c: &Comparison, judge: &Judge<'_>) -> String {
+    let said = verdict(c, judge);
+    match c.lost_to_rounding(judge.alpha) {
+        true => format!("{said}; would hold but for the rounding of its digits"),
+        false => said,
+    }
+}
+
+fn verdict(c: &Comparison, judge: &Judge<'_>) -> String {
     let better = judge.better;
     match c.verdict {
         Verdict::Identical if c.exact => "identical (exact: uses no randomness)".to_owned(),

@@ -1,2 +1,160 @@
 //! Results made elsewhere, read into [`crate::results::Results`]: nothing in a file is executed,
 //! and nothing of it is believed without bounds.
+//!
+//! A format is a file here and a line in [`formats`]. Its reader turns a text into runs and
+//! published figures with the names they had ([`Harvest`]); [`names`] finds schedulers and devices
+//! in those names, and [`assemble`] makes results of them, which are judged without blocks
+//! ([`crate::analysis::unpaired`]): the order of foreign runs is not known.
+//!
+//! Left out: series inside a run (fio's `*_lat.log`, pgbench's progress lines), and histograms
+//! beyond the quantiles that a run is compared by.
+
+mod assemble;
+mod error;
+mod fio;
+mod fuzz;
+mod harvest;
+mod hyperfine;
+mod input;
+mod json;
+mod names;
+mod pgbench;
+mod pgbench_log;
+mod plain_csv;
+mod pts_csv;
+mod pts_json;
+mod pts_names;
+mod pts_text;
+mod pts_xml;
+mod sysbench;
+
+pub use error::{ImportError, Place};
+pub use fuzz::fuzz_one;
+pub use input::Input;
+pub use names::NameFrom;
+
+use crate::results::Results;
+use harvest::Harvest;
+use seekwell_core::suggest;
+
+/// Reads the texts of one measurement (one, but for logs that come a file a thread).
+type Read = fn(&[Input], &mut Harvest) -> Result<(), ImportError>;
+
+/// What the registry knows of a format.
+pub struct Format {
+    /// Name to ask for it by.
+    pub name: &'static str,
+    /// What it is, in a line.
+    pub summary: &'static str,
+    /// What becomes device, scheduler and workload.
+    pub becomes: &'static str,
+    /// Runs, or only means with their errors.
+    pub gives: &'static str,
+    /// Where the scheduler's name stands unless somebody says otherwise.
+    pub scheduler_from: NameFrom,
+    /// Does the text look like it?
+    known: fn(&str) -> bool,
+    /// Files of the same key are parts of one measurement; `None`: each is one.
+    part_of: Option<fn(&str) -> String>,
+    read: Read,
+}
+
+/// All formats, in the order in which they are tried.
+pub fn formats() -> &'static [Format] {
+    const ALL: &[Format] = &[
+        pts_xml::FORMAT,
+        fio::FORMAT,
+        hyperfine::FORMAT,
+        pts_json::FORMAT,
+        pts_text::FORMAT,
+        pts_csv::RAW,
+        pts_csv::FORMAT,
+        pgbench::FORMAT,
+        sysbench::FORMAT,
+        plain_csv::FORMAT,
+        pgbench_log::FORMAT,
+    ];
+    ALL
+}
+
+/// The format of that name, or the names that may be meant.
+pub fn find_format(name: &str) -> Result<&'static Format, String> {
+    let known: Vec<_> = formats().iter().map(|f| f.name).collect();
+    let named = formats().iter().find(|f| f.name == name);
+    named.ok_or_else(|| {
+        let remedy = suggest::remedy(name, &known, &[], "`seekwell import --list`");
+        format!("no format is called `{name}`; {remedy}")
+    })
+}
+
+/// How files are read.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// Format of all of them; `None`: each by its content.
+    pub format: Option<String>,
+    /// Where schedulers are named; `None`: as the format has it.
+    pub scheduler_from: Option<NameFrom>,
+    /// Names of the files (systems, tests, file names), and what to read in their place.
+    pub renamed: Vec<(String, String)>,
+    /// Names of a table's columns in their order, where the file's text lost them.
+    pub columns: Vec<String>,
+    /// Name of the device, where files do not tell it or tell it badly.
+    pub device: Option<String>,
+    /// Label or scheduler that the others are compared with; `None`: the first.
+    pub reference: Option<String>,
+    /// Relative difference that matters.
+    pub margin: Option<f64>,
+}
+
+/// Format of a text, by its content.
+pub fn detect(input: &Input) -> Result<&'static Format, ImportError> {
+    let all = formats();
+    all.iter().find(|f| (f.known)(&input.text)).ok_or_else(|| {
+        let names: Vec<_> = all.iter().map(|f| f.name).collect();
+        let what = if input.text.trim().is_empty() {
+            "is empty".to_owned()
+        } else {
+            format!(
+                "looks like none of the formats {}; --format NAME forces one, and a CSV needs \
+                 columns named scheduler, workload and value",
+                names.join(", ")
+            )
+        };
+        input.error(Place::File, what)
+    })
+}
+
+/// Reads files into results.
+pub fn import(inputs: &[Input], options: &Options) -> Result<Results, ImportError> {
+    let forced = options.format.as_deref().map(find_format).transpose();
+    let forced = forced.map_err(|what| ImportError::general(&what))?;
+    let mut groups: Vec<(&Format, String, Vec<Input>)> = Vec::new();
+    for input in inputs {
+        let format = forced.map_or_else(|| detect(input), Ok)?;
+        let key = format.part_of.map(|key| key(&input.name));
+        let same = |g: &&mut (&Format, String, Vec<Input>)| {
+            g.0.name == format.name && key.as_ref() == Some(&g.1)
+        };
+        match groups.iter_mut().find(same) {
+            Some(group) => group.2.push(input.clone()),
+            None => groups.push((format, key.unwrap_or_default(), vec![input.clone()])),
+        }
+    }
+    let has = |name: &str| groups.iter().any(|g| g.0.name == name);
+    if has(pgbench::FORMAT.name) && has(pgbench_log::FORMAT.name) {
+        return Err(ImportError::general(
+            "pgbench's outputs and its logs are given together: runs that are in both would count \
+             twice; import one of the two",
+        ));
+    }
+    let mut harvest = Harvest {
+        columns: options.columns.clone(),
+        ..Harvest::default()
+    };
+    for (format, _, parts) in &groups {
+        let name = parts.first().map_or("", |p| p.name.as_str());
+        harvest.begin(format, name);
+        (format.read)(parts, &mut harvest)?;
+    }
+    assemble::assemble(harvest, options)
+}

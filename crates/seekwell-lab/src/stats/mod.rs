@@ -59,6 +59,7 @@ pub use series::{
 pub use sittings::{SittingChange, Sittings, diff_sittings};
 pub use stop::{Look, StopComparison, Stopped, Stopping, anytime_multiplier};
 pub use verdict::{Judged, Verdict, VerdictInput, verdict};
+pub(crate) use welch::satterthwaite;
 pub use welch::{Summary, WelchLog, WelchSummary, welch_log, welch_summary};
 
 /// Half the width below which differences do not matter: ln(1 + 2 %).

@@ -1,0 +1,86 @@
+//! `seekwell import FILE...`: what of other programs' results holds.
+
+mod show;
+
+use crate::cli::{Foreign, Import};
+use crate::fail::Failure;
+use crate::out::{Out, columns, note, width};
+use seekwell_lab::analysis::analyse;
+use seekwell_lab::import::{Input, Options, formats, import};
+use seekwell_report::style::NAME;
+use seekwell_report::table::{Align, Table, painted};
+use serde_json::json;
+
+/// How files are read, as the arguments have it.
+fn options(a: &Foreign) -> Options {
+    Options {
+        format: a.format.clone(),
+        scheduler_from: a.scheduler_from.map(Into::into),
+        renamed: a.map.clone(),
+        columns: a.columns.clone(),
+        device: a.device.clone(),
+        ..Options::default()
+    }
+}
+
+fn list(out: &mut Out) -> Result<(), Failure> {
+    let mut t = Table::new(&[
+        ("FORMAT", Align::Left),
+        ("WHAT IT IS", Align::Left),
+        ("GIVES", Align::Left),
+        ("SCHEDULER, DEVICE, WORKLOAD", Align::Left),
+    ]);
+    for f in formats() {
+        t.row(vec![
+            painted(f.name, NAME),
+            f.summary.into(),
+            f.gives.into(),
+            f.becomes.into(),
+        ]);
+    }
+    out.text(&t.render_within(0, columns().max(140)))
+}
+
+/// Reads, judges, shows.
+pub fn run(a: &Import, quiet: bool) -> Result<(), Failure> {
+    let mut out = Out::open(None)?;
+    if a.list {
+        list(&mut out)?;
+        return out.done();
+    }
+    let failed = |e: seekwell_lab::import::ImportError| Failure::input(e.to_string());
+    let mut inputs = Vec::new();
+    for file in &a.files {
+        inputs.push(Input::read(file).map_err(failed)?);
+    }
+    let options = Options {
+        reference: a.reference.clone(),
+        margin: Some(a.margin),
+        ..options(&a.foreign)
+    };
+    let results = import(&inputs, &options).map_err(failed)?;
+    let analysis = analyse(&results);
+    if a.json {
+        out.json(&json!({
+            "schema": 1, "command": "import", "results": results, "analysis": analysis,
+        }))?;
+        return out.done();
+    }
+    let view = show::View {
+        results: &results,
+        analysis: &analysis,
+        all_pairs: a.all_pairs,
+        width: columns(),
+    };
+    out.text(&view.head(width()))?;
+    match a.details {
+        true => out.text(&view.details())?,
+        false => out.text(&view.matrix())?,
+    }
+    out.prose(&view.foot())?;
+    out.done()?;
+    for n in &results.about.notes {
+        note(quiet, n);
+    }
+    Ok(())
+}

@@ -1,0 +1,354 @@
+//! Imported results as tables: who is ahead by how much, and how sure that is.
+
+use seekwell_lab::analysis::{Analysis, CellAnalysis, Comparison, column_order};
+use seekwell_lab::results::Results;
+use seekwell_lab::stats::{Better, Verdict};
+use seekwell_report::style::{BAD, DIM, GOOD, HEAD, PLAIN};
+use seekwell_report::table::{Align, Cell, Table, paint, painted, wrap};
+use seekwell_report::units::three;
+
+/// What is shown.
+pub struct View<'a> {
+    pub results: &'a Results,
+    pub analysis: &'a Analysis,
+    pub all_pairs: bool,
+    pub width: usize,
+}
+
+/// Characters of a workload's name in the matrix, at least.
+const NAME_MIN: usize = 24;
+/// Characters of a unit there, at most.
+const UNIT_MAX: usize = 12;
+
+/// A name without its middle, which is where names of one test agree.
+fn shortened(name: &str, most: usize) -> String {
+    let all: Vec<char> = name.chars().collect();
+    if all.len() <= most {
+        return name.to_owned();
+    }
+    let kept = most.saturating_sub(2);
+    let (front, back) = (kept / 2, kept - kept / 2);
+    let part = |c: &[char]| c.iter().collect::<String>();
+    format!(
+        "{}..{}",
+        part(&all[..front]),
+        part(&all[all.len() - back..])
+    )
+}
+
+/// Gain of `one`, per cent of times better: positive is ahead.
+fn gain(c: &Comparison, better: Better) -> Option<f64> {
+    let times = c.times_better(better)?;
+    // As the words have it: behind by what the other is ahead.
+    Some(match times >= 1.0 {
+        true => 100.0 * (times - 1.0),
+        false => -100.0 * (1.0 / times - 1.0),
+    })
+}
+
+/// A comparison in a few characters: gain and how sure it is.
+fn brief(c: &Comparison, better: Better) -> Cell {
+    let mark = match c.verdict {
+        v if v.claims() => "!",
+        Verdict::Identical | Verdict::IdenticalSoFar | Verdict::NoDifference => "=",
+        Verdict::Hint => "~",
+        _ if c.p.is_none() => "1",
+        _ => "?",
+    };
+    let Some(gain) = gain(c, better) else {
+        return format!("- {mark}").into();
+    };
+    let size = match gain.abs() {
+        x if x < 9.95 => format!("{x:.1}"),
+        x => format!("{x:.0}"),
+    };
+    let sign = match gain {
+        g if g < 0.0 => "-",
+        _ => "+",
+    };
+    let style = match (mark, gain > 0.0) {
+        ("!", true) => GOOD,
+        ("!", false) => BAD,
+        _ => PLAIN,
+    };
+    painted(format!("{sign}{size} {mark}"), style)
+}
+
+/// A p value: "0.012", "2e-5".
+fn p_text(p: Option<f64>) -> String {
+    match p {
+        None => "-".to_owned(),
+        Some(p) if p >= 0.001 => format!("{p:.3}"),
+        Some(p) => format!("{p:.0e}"),
+    }
+}
+
+impl View<'_> {
+    fn label(&self, treatment: usize) -> &str {
+        self.analysis.treatments.get(treatment).map_or("", |t| t)
+    }
+
+    /// What the files were.
+    pub fn head(&self, width: usize) -> String {
+        let mut out = String::new();
+        let r = self.results;
+        paint(&mut out, &r.about.name, HEAD);
+        let runs = match (r.runs.len(), r.summaries.len()) {
+            (runs, 0) => format!("{runs} runs"),
+            (0, n) => format!("{n} published figures"),
+            (runs, n) => format!("{runs} runs and {n} published figures"),
+        };
+        let cells = r.cells.len();
+        let plural = if cells == 1 { "" } else { "s" };
+        out += &format!(
+            " ({}): {cells} cell{plural}, {} treatments, {runs}\n",
+            r.about.source,
+            r.treatments.len()
+        );
+        if !r.about.description.is_empty() {
+            out += &wrap(&r.about.description, 0, width);
+        }
+        out
+    }
+
+    /// Cells of one place together, in the order they came in.
+    fn places(&self) -> Vec<(String, Vec<&CellAnalysis>)> {
+        let mut out: Vec<(String, Vec<&CellAnalysis>)> = Vec::new();
+        for cell in &self.analysis.cells {
+            let place = match cell.machine.as_str() {
+                "" => cell.device.clone(),
+                machine => format!("{machine} ({})", cell.device),
+            };
+            match out.iter_mut().find(|p| p.0 == place) {
+                Some(p) => p.1.push(cell),
+                None => out.push((place, vec![cell])),
+            }
+        }
+        out
+    }
+
+    fn comparisons<'c>(&self, cell: &'c CellAnalysis) -> &'c [Comparison] {
+        if self.all_pairs {
+            &cell.pairs
+        } else {
+            &cell.comparisons
+        }
+    }
+
+    /// A line a workload, a column a treatment.
+    pub fn matrix(&self) -> String {
+        let mut out = String::new();
+        for (place, cells) in self.places() {
+            out.push('\n');
+            paint(&mut out, &place, HEAD);
+            out.push('\n');
+            let mut shown: Vec<usize> = cells
+                .iter()
+                .flat_map(|c| c.sides.iter().map(|s| s.treatment))
+                .collect();
+            shown.sort_unstable();
+            shown.dedup();
+            out += &self.table(&cells, &shown);
+            if self.all_pairs {
+                out += &self.pairs(&cells);
+            }
+        }
+        out
+    }
+
+    fn table(&self, cells: &[&CellAnalysis], shown: &[usize]) -> String {
+        let heads: Vec<&str> = shown.iter().map(|t| self.label(*t)).collect();
+        let mut columns = vec![("WORKLOAD", Align::Left), ("UNIT", Align::Left)];
+        columns.extend(heads.iter().map(|h| (*h, Align::Right)));
+        let mut t = Table::new(&columns);
+        let units = cells
+            .iter()
+            .map(|c| c.metric.unit.chars().count().min(UNIT_MAX));
+        let units = units.max().unwrap_or(0).max(4);
+        // A mean or a gain with its mark takes nine columns at most.
+        let others: usize = heads.iter().map(|h| h.chars().count().max(9) + 2).sum();
+        let room = self.width.saturating_sub(others + units + 4).max(NAME_MIN);
+        for cell in cells {
+            let name = shortened(&cell.workload, room);
+            let unit = shortened(&cell.metric.unit, UNIT_MAX);
+            let mut row: Vec<Cell> = vec![name.into(), unit.into()];
+            for treatment in shown {
+                row.push(self.cell(cell, *treatment));
+            }
+            t.row(row);
+        }
+        t.render_fit(2, self.width, 2)
+    }
+
+    /// The reference's mean, or how far another is from it.
+    fn cell(&self, cell: &CellAnalysis, treatment: usize) -> Cell {
+        let side = cell.sides.iter().find(|s| s.treatment == treatment);
+        let mean = side.and_then(|s| s.mean);
+        if treatment == cell.reference {
+            return mean.map_or("-".to_owned(), three).into();
+        }
+        let mut all = cell.comparisons.iter();
+        match (all.find(|c| c.one == treatment), mean) {
+            (Some(c), Some(_)) => brief(c, cell.better()),
+            (_, Some(mean)) => three(mean).into(),
+            _ => painted("-", DIM),
+        }
+    }
+
+    /// Pairs without the reference, where they say something.
+    fn pairs(&self, cells: &[&CellAnalysis]) -> String {
+        let mut t = Table::new(&[
+            ("PAIR", Align::Left),
+            ("WORKLOAD", Align::Left),
+            ("", Align::Left),
+        ]);
+        for cell in cells {
+            let others = cell.pairs.iter().filter(|c| {
+                c.one != cell.reference && c.other != cell.reference && c.verdict.claims()
+            });
+            for c in others {
+                t.row(vec![
+                    format!("{} / {}", self.label(c.one), self.label(c.other)).into(),
+                    cell.workload.clone().into(),
+                    c.words.clone().into(),
+                ]);
+            }
+        }
+        match t.is_empty() {
+            true => String::new(),
+            false => format!("\n{}", t.render_within(2, self.width)),
+        }
+    }
+
+    /// A line a comparison.
+    pub fn details(&self) -> String {
+        let mut out = String::new();
+        for (place, cells) in self.places() {
+            out.push('\n');
+            paint(&mut out, &place, HEAD);
+            out.push('\n');
+            for cell in cells {
+                paint(&mut out, &format!("  {}\n", cell.workload), HEAD);
+                out += &self.sides(cell);
+                out += &self.lines(self.comparisons(cell));
+                for other in &cell.secondary {
+                    let metric = &other.metric;
+                    out += &format!("  also seen: {} ({})\n", metric.name, metric.unit);
+                    out += &self.lines(&other.comparisons);
+                }
+            }
+        }
+        out
+    }
+
+    fn sides(&self, cell: &CellAnalysis) -> String {
+        let mut t = Table::new(&[
+            ("", Align::Left),
+            ("MEAN", Align::Right),
+            ("SE", Align::Right),
+            ("N", Align::Right),
+            ("", Align::Left),
+        ]);
+        for s in &cell.sides {
+            let se = s.se.or(s.sd.map(|sd| sd / (s.n.max(1) as f64).sqrt()));
+            let failed = match s.failed {
+                0 => cell.metric.unit.clone(),
+                n => format!("{}, {n} failed", cell.metric.unit),
+            };
+            t.row(vec![
+                self.label(s.treatment).into(),
+                s.mean.map_or("-".to_owned(), three).into(),
+                se.map_or("-".to_owned(), three).into(),
+                s.n.to_string().into(),
+                failed.into(),
+            ]);
+        }
+        t.render(4)
+    }
+
+    fn lines(&self, all: &[Comparison]) -> String {
+        let mut t = Table::new(&[
+            ("", Align::Left),
+            ("p", Align::Right),
+            ("CELL", Align::Right),
+            ("ALL", Align::Right),
+            ("", Align::Left),
+        ]);
+        for c in all {
+            let style = match (c.verdict.claims(), c.verdict) {
+                (true, Verdict::Worse | Verdict::WorseMaybeSmall) => BAD,
+                (true, _) => GOOD,
+                _ => PLAIN,
+            };
+            t.row(vec![
+                format!("{} / {}", self.label(c.one), self.label(c.other)).into(),
+                p_text(c.p).into(),
+                p_text(c.p_cell).into(),
+                p_text(c.p_adjusted).into(),
+                painted(c.words.clone(), style),
+            ]);
+        }
+        t.render_within(4, self.width)
+    }
+
+    /// How many hold, beside what chance gives; what the marks mean.
+    pub fn foot(&self) -> String {
+        let alpha = self.analysis.method.alpha;
+        let all: Vec<&Comparison> = self
+            .analysis
+            .cells
+            .iter()
+            .flat_map(|c| self.comparisons(c))
+            .collect();
+        let holds = |p: fn(&Comparison) -> Option<f64>| {
+            all.iter()
+                .filter(|c| p(c).is_some_and(|p| p <= alpha))
+                .count()
+        };
+        let tested = all.iter().filter(|c| c.p.is_some()).count();
+        let margin = 100.0 * self.analysis.method.margin;
+        let mut out = String::from("\n");
+        if tested == 0 {
+            out += "Nothing can be tested: single runs, or means with their errors and N, are \
+                    needed; ratios only.\n";
+        } else {
+            let kind = if self.all_pairs {
+                "pairs"
+            } else {
+                "comparisons"
+            };
+            out += &format!(
+                "Of {tested} {kind}, {} differ at p <= {alpha} ({:.0} would by chance alone), {} \
+                 hold within their cell, {} hold over all (Holm).\n",
+                holds(|c| c.p),
+                alpha * tested as f64,
+                holds(|c| c.p_cell),
+                holds(|c| c.p_adjusted),
+            );
+        }
+        out += &format!(
+            "Per cent ahead (+) or behind (-): ! holds over all, ~ a hint, = no difference within \
+             {margin} %, ? cannot tell, 1 one run or no error. All in words: --details.\n",
+        );
+        // The order of JSON's members is not that of the runs.
+        if !self.results.about.source.contains("json") {
+            for o in column_order(self.analysis).iter().filter(|o| o.p < 0.05) {
+                let mut names: Vec<&str> = o.treatments.iter().map(|t| self.label(*t)).collect();
+                if o.worst_first > o.best_first {
+                    names.reverse();
+                }
+                out += &format!(
+                    "{}: {} of {} tests rank {}, the order of the columns, where chance gives \
+                     {:.0} (p = {}): if runs were made in that order, drift may have done it.\n",
+                    o.place,
+                    o.best_first.max(o.worst_first),
+                    o.cells,
+                    names.join(" > "),
+                    o.expected,
+                    p_text(Some(o.p)),
+                );
+            }
+        }
+        out
+    }
+}

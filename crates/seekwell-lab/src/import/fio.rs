@@ -1,0 +1,309 @@
+//! fio's JSON and JSON+: a file is a run, a job (all of one name together) a workload.
+//!
+//! Source: fio 3.42's source and manual; versions before 3.0, which counted in microseconds under
+//! other names, are read, too. Jobs of one name run at the same time: rates add up, latencies are
+//! joined where JSON+ gives their bins, and left out where only quantiles of each are known.
+
+use super::harvest::{Harvest, HarvestRun, Of, measured, metric, short, value};
+use super::json::{first, mentions, text};
+use super::{Format, ImportError, Input, NameFrom, Place};
+use crate::results::{Outcome, Value as Measured};
+use serde_json::Value;
+use std::collections::BTreeMap;
+
+pub const FORMAT: Format = Format {
+    name: "fio",
+    summary: "fio --output-format=json or json+",
+    becomes: "file's or folder's name -> scheduler; the disk that fio names, else the rest of the \
+              file's name -> device; job -> workload",
+    gives: "a run a file: IOPS, bandwidth, latencies (exact quantiles from the bins of json+)",
+    scheduler_from: NameFrom::File,
+    known: |t| mentions(t, &["\"fio version\""]),
+    part_of: None,
+    read,
+};
+
+/// Quantiles that become metrics, as fio spells them.
+const QUANTILES: &[(&str, &str, f64)] = &[
+    ("p50", "50.000000", 0.5),
+    ("p99", "99.000000", 0.99),
+    ("p99.9", "99.900000", 0.999),
+];
+/// Kinds of latency, the completion's first: it is what a program waits for.
+const LATENCIES: &[&str] = &["clat", "lat"];
+
+/// One direction of all jobs of a name.
+#[derive(Clone, Default)]
+struct Direction {
+    ios: u64,
+    iops: f64,
+    bytes_per_s: f64,
+    /// Sum of latencies, ns, and how many.
+    sum_ns: f64,
+    n: u64,
+    /// ns -> operations, where every job has bins.
+    bins: Option<BTreeMap<u64, u64>>,
+    /// Quantiles as told, where there is one job.
+    told: Vec<(&'static str, f64)>,
+    jobs: u32,
+}
+
+/// All jobs of a name in a file.
+#[derive(Default)]
+struct Job {
+    directions: BTreeMap<&'static str, Direction>,
+    error: Option<i64>,
+    runtime_ms: u64,
+    began_ms: Option<u64>,
+}
+
+/// A member that is a number, 0 where it is missing.
+fn num(v: &Value, name: &str) -> Result<f64, String> {
+    match v.get(name) {
+        None => Ok(0.0),
+        Some(x) => {
+            let x = x
+                .as_f64()
+                .ok_or_else(|| format!("`{name}` is not a number"))?;
+            let x = measured(x).map_err(|why| format!("`{name}`: {why}"))?;
+            match x < 0.0 {
+                true => Err(format!("`{name}` is negative ({x})")),
+                false => Ok(x),
+            }
+        }
+    }
+}
+
+/// The latency object and how many ns its unit has.
+fn latency(direction: &Value) -> Option<(&Value, f64)> {
+    LATENCIES.iter().find_map(|name| {
+        let ns = direction.get(format!("{name}_ns")).map(|l| (l, 1.0));
+        ns.or_else(|| direction.get(*name).map(|l| (l, 1e3)))
+    })
+}
+
+fn bins(l: &Value, unit_ns: f64) -> Result<Option<BTreeMap<u64, u64>>, String> {
+    let Some(Value::Object(all)) = l.get("bins") else {
+        return Ok(None);
+    };
+    let mut out = BTreeMap::new();
+    for (key, count) in all {
+        let at: u64 = key
+            .parse()
+            .map_err(|_| format!("bin `{}` is no time", short(key)))?;
+        let count = count
+            .as_u64()
+            .ok_or_else(|| format!("bin {at} counts no operations"))?;
+        let at = (at as f64 * unit_ns) as u64;
+        let sum = out.entry(at).or_insert(0_u64);
+        *sum = sum.saturating_add(count);
+    }
+    Ok(Some(out))
+}
+
+impl Direction {
+    /// Adds a job's, with the name that it has in fio's object.
+    fn add(&mut self, v: &Value) -> Result<(), String> {
+        self.jobs += 1;
+        self.ios = self.ios.saturating_add(num(v, "total_ios")? as u64);
+        self.iops += num(v, "iops")?;
+        // bw_bytes came with 3.0; bw is in KiB/s.
+        self.bytes_per_s += match v.get("bw_bytes") {
+            Some(_) => num(v, "bw_bytes")?,
+            None => num(v, "bw")? * 1024.0,
+        };
+        let Some((l, unit_ns)) = latency(v) else {
+            return Ok(());
+        };
+        let n = match l.get("N") {
+            Some(_) => num(l, "N")? as u64,
+            None => num(v, "total_ios")? as u64,
+        };
+        self.sum_ns += num(l, "mean")? * unit_ns * n as f64;
+        self.n = self.n.saturating_add(n);
+        let own = bins(l, unit_ns)?;
+        self.bins = match (self.bins.take(), own, self.jobs) {
+            (None, own, 1) => own,
+            (Some(mut all), Some(own), _) => {
+                for (at, count) in own {
+                    let sum = all.entry(at).or_insert(0);
+                    *sum = sum.saturating_add(count);
+                }
+                Some(all)
+            }
+            _ => None,
+        };
+        self.told.clear();
+        if self.jobs == 1
+            && let Some(told) = l.get("percentile")
+        {
+            for (name, key, _) in QUANTILES {
+                if told.get(*key).is_some() {
+                    self.told.push((name, num(told, key)? * unit_ns));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Quantiles: from the bins, else as they were told.
+    fn quantiles(&self) -> Vec<(&'static str, f64)> {
+        let Some(bins) = &self.bins else {
+            return self.told.clone();
+        };
+        let all: u64 = bins.values().fold(0, |a, b| a.saturating_add(*b));
+        if all == 0 {
+            return Vec::new();
+        }
+        let at = |q: f64| {
+            let rank = (libm::ceil(q * all as f64) as u64).clamp(1, all);
+            let mut sum = 0_u64;
+            let found = bins.iter().find(|(_, count)| {
+                sum = sum.saturating_add(**count);
+                sum >= rank
+            });
+            found.map_or(0.0, |(at, _)| *at as f64)
+        };
+        QUANTILES
+            .iter()
+            .map(|(name, _, q)| (*name, at(*q)))
+            .collect()
+    }
+
+    fn values(&self, name: &str, out: &mut Vec<Measured>) {
+        let iops = metric(&format!("{name} IOPS"), "IOPS", true);
+        out.push(value(iops, self.iops, self.ios));
+        let rate = metric(&format!("{name} bandwidth"), "MiB/s", true);
+        out.push(value(rate, self.bytes_per_s / f64::from(1 << 20), self.ios));
+        self.latencies(name, out);
+    }
+
+    fn latencies(&self, name: &str, out: &mut Vec<Measured>) {
+        if self.n == 0 {
+            return;
+        }
+        let of = |what: &str| metric(&format!("{name} latency {what}"), "ms", false);
+        out.push(value(of("mean"), self.sum_ns / self.n as f64 / 1e6, self.n));
+        for (what, ns) in self.quantiles() {
+            out.push(value(of(what), ns / 1e6, self.n));
+        }
+    }
+}
+
+impl Job {
+    fn add(&mut self, job: &Value) -> Result<(), String> {
+        if let Some(error) = job.get("error").and_then(Value::as_i64).filter(|e| *e != 0) {
+            self.error = Some(error);
+        }
+        for name in ["read", "write", "trim"] {
+            let Some(direction) = job.get(name).filter(|d| d.is_object()) else {
+                continue;
+            };
+            if num(direction, "total_ios")? > 0.0 || num(direction, "io_bytes")? > 0.0 {
+                let d = self.directions.entry(name).or_default();
+                d.add(direction).map_err(|why| format!("{name}: {why}"))?;
+            }
+            let runtime = num(direction, "runtime")? as u64;
+            self.runtime_ms = self.runtime_ms.max(runtime);
+        }
+        if let Some(sync) = job.get("sync").filter(|s| s.is_object())
+            && num(sync, "total_ios")? > 0.0
+        {
+            let d = self.directions.entry("sync").or_default();
+            d.add(sync).map_err(|why| format!("sync: {why}"))?;
+        }
+        let began = job.get("job_start").and_then(Value::as_u64);
+        self.began_ms = self.began_ms.or(began);
+        Ok(())
+    }
+
+    /// The primary metric first: operations a second.
+    fn values(&self) -> Vec<Measured> {
+        let mut out = Vec::new();
+        let moving: Vec<_> = self.directions.iter().filter(|d| *d.0 != "sync").collect();
+        if moving.len() > 1 {
+            let iops: f64 = moving.iter().map(|d| d.1.iops).sum();
+            let ios = moving.iter().fold(0_u64, |a, d| a.saturating_add(d.1.ios));
+            out.push(value(metric("IOPS", "IOPS", true), iops, ios));
+        }
+        for (name, d) in &moving {
+            d.values(name, &mut out);
+        }
+        if let Some(sync) = self.directions.get("sync") {
+            sync.latencies("sync", &mut out);
+        }
+        out
+    }
+}
+
+/// The disk that fio took statistics of, if it was one.
+fn disk(document: &Value) -> String {
+    let all = document.get("disk_util").and_then(Value::as_array);
+    match all.map(Vec::as_slice) {
+        Some([one]) => short(text(one, "name")),
+        _ => String::new(),
+    }
+}
+
+fn read(inputs: &[Input], harvest: &mut Harvest) -> Result<(), ImportError> {
+    for input in inputs {
+        let (document, _) = first(input)?;
+        let jobs = document
+            .get("jobs")
+            .or_else(|| document.get("client_stats"));
+        let Some(jobs) = jobs.and_then(Value::as_array) else {
+            let what = "has neither `jobs` nor `client_stats`: fio was stopped before it could \
+                        write them; run it again";
+            return Err(input.error(Place::File, what));
+        };
+        let mut names: Vec<String> = Vec::new();
+        let mut all: Vec<Job> = Vec::new();
+        for (i, job) in jobs.iter().enumerate() {
+            let name = short(text(job, "jobname"));
+            // The sum that a server writes under its clients' would count them twice.
+            if name == "All clients" {
+                continue;
+            }
+            let at = names.iter().position(|n| *n == name).unwrap_or_else(|| {
+                names.push(name.clone());
+                all.push(Job::default());
+                all.len() - 1
+            });
+            let place = || Place::Element(format!("jobs {} ({name})", i + 1));
+            all[at].add(job).map_err(|why| input.error(place(), why))?;
+        }
+        for (name, job) in names.iter().zip(&all) {
+            let mut values = job.values();
+            let failed = job.error.map(|e| format!("fio's error {e}"));
+            if values.is_empty() {
+                let Some(why) = &failed else {
+                    harvest.note(format!("{}: job {name} did no I/O, left out", input.name));
+                    continue;
+                };
+                harvest.note(format!("{}: job {name} failed ({why})", input.name));
+                values.push(value(metric("IOPS", "IOPS", true), 0.0, 0));
+            }
+            if all.len() > 1 {
+                harvest.note(
+                    "several jobs of a file share one run: their figures are not independent",
+                );
+            }
+            harvest.run(HarvestRun {
+                of: Of {
+                    device: disk(&document),
+                    test: match name.as_str() {
+                        "" => "fio".to_owned(),
+                        name => format!("fio {name}"),
+                    },
+                    ..Of::default()
+                },
+                outcome: failed.map_or(Outcome::Done, Outcome::Failed),
+                values,
+                began_unix_ns: job.began_ms.and_then(|ms| ms.checked_mul(1_000_000)),
+                duration_ns: job.runtime_ms.saturating_mul(1_000_000),
+                ..HarvestRun::default()
+            })?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,312 @@
+//! What readers bring in: runs and published figures under the names that files gave them.
+
+use super::{Format, ImportError, NameFrom, Place};
+use crate::results::{MetricInfo, Outcome, Value};
+
+/// Runs and figures at most.
+const FIGURES_MAX: usize = 1_000_000;
+/// Characters of a name that are kept.
+const NAME_CHARS_MAX: usize = 200;
+/// Largest magnitude that is taken for a measurement, and the reverse of the least.
+const MAGNITUDE_MAX: f64 = 1e18;
+
+/// Whose figure it is, as the file names it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Of {
+    /// Column, system or configuration.
+    pub system: String,
+    /// Scheduler, where the file has a place for it.
+    pub scheduler: String,
+    /// Scheduler that the record of the system names; taken where the name says nothing.
+    pub recorded: String,
+    /// Device.
+    pub device: String,
+    /// Machine.
+    pub machine: String,
+    /// Test with its parameters.
+    pub test: String,
+}
+
+/// A run.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct HarvestRun {
+    /// Whose.
+    pub of: Of,
+    /// Block, where it is told.
+    pub block: Option<u32>,
+    /// How it ended.
+    pub outcome: Outcome,
+    /// What it measured, the primary metric first.
+    pub values: Vec<Value>,
+    /// When it began, ns since 1970.
+    pub began_unix_ns: Option<u64>,
+    /// How long it took, ns.
+    pub duration_ns: u64,
+}
+
+/// A published figure.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct HarvestFigure {
+    /// Whose.
+    pub of: Of,
+    /// Which metric.
+    pub metric: MetricInfo,
+    /// Mean, with the unit of its last digit.
+    pub mean: Number,
+    /// Standard error.
+    pub se: Option<Number>,
+    /// Standard deviation of runs.
+    pub sd: Option<Number>,
+    /// Runs.
+    pub n: Option<u32>,
+}
+
+/// One of the two, with the file it is from.
+#[derive(Clone, Debug)]
+pub enum Item {
+    /// A run.
+    Run(HarvestRun),
+    /// A figure.
+    Figure(HarvestFigure),
+}
+
+/// A number with the unit of the last digit it was written with.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Number {
+    /// Its value: finite, and no larger than anything measured.
+    pub value: f64,
+    /// Unit of its last digit; `None` in exponent notation.
+    pub step: Option<f64>,
+}
+
+/// Which file.
+#[derive(Clone, Debug)]
+pub struct From {
+    /// Its format's name.
+    pub format: &'static str,
+    /// Its name.
+    pub file: String,
+    /// Where its scheduler stands unless told otherwise.
+    pub scheduler_from: NameFrom,
+}
+
+/// What was read of all files.
+#[derive(Debug, Default)]
+pub struct Harvest {
+    /// Files, in the order they were read in.
+    pub files: Vec<From>,
+    /// Runs and figures, each with its file.
+    pub items: Vec<(usize, Item)>,
+    /// Name of the whole.
+    pub title: String,
+    /// In a sentence.
+    pub description: String,
+    /// What to keep in mind.
+    pub notes: Vec<String>,
+    /// Names of a table's columns, where its text lost them and somebody told.
+    pub columns: Vec<String>,
+}
+
+impl Harvest {
+    /// What follows is from this file.
+    pub fn begin(&mut self, format: &Format, file: &str) {
+        self.files.push(From {
+            format: format.name,
+            file: file.to_owned(),
+            scheduler_from: format.scheduler_from,
+        });
+    }
+
+    fn add(&mut self, item: Item) -> Result<(), ImportError> {
+        if self.items.len() >= FIGURES_MAX {
+            let file = self.files.last().map_or("", |f| f.file.as_str());
+            return Err(ImportError {
+                file: file.to_owned(),
+                place: Place::File,
+                what: format!("more than {FIGURES_MAX} figures; import it in parts"),
+            });
+        }
+        self.items.push((self.files.len().saturating_sub(1), item));
+        Ok(())
+    }
+
+    /// Adds a run; one without values is a failed one.
+    pub fn run(&mut self, run: HarvestRun) -> Result<(), ImportError> {
+        self.add(Item::Run(run))
+    }
+
+    /// Adds a figure.
+    pub fn figure(&mut self, figure: HarvestFigure) -> Result<(), ImportError> {
+        self.add(Item::Figure(figure))
+    }
+
+    /// Adds a note, once.
+    pub fn note(&mut self, text: impl Into<String>) {
+        let text = text.into();
+        if !self.notes.contains(&text) && self.notes.len() < 100 {
+            self.notes.push(text);
+        }
+    }
+
+    /// Single runs of one metric as a tool lists them: what is no number is a run that failed.
+    pub fn runs_of(
+        &mut self,
+        of: &Of,
+        metric: &MetricInfo,
+        texts: &[&str],
+    ) -> Result<(), ImportError> {
+        for text in texts {
+            let (values, outcome) = match number(text) {
+                Ok(n) => (vec![value(metric.clone(), n.value, 0)], Outcome::Done),
+                Err(why) => {
+                    self.note(format!(
+                        "{}, {}: {why}; counted as a run that failed",
+                        short(&of.test),
+                        short(&of.system)
+                    ));
+                    (vec![empty(metric.clone())], Outcome::Failed(why))
+                }
+            };
+            self.run(HarvestRun {
+                of: of.clone(),
+                outcome,
+                values,
+                ..HarvestRun::default()
+            })?;
+        }
+        Ok(())
+    }
+}
+
+/// A metric's value.
+pub fn value(metric: MetricInfo, value: f64, n: u64) -> Value {
+    Value { metric, value, n }
+}
+
+/// The metric of a run that failed: says which one it would have been.
+fn empty(metric: MetricInfo) -> Value {
+    value(metric, 0.0, 0)
+}
+
+/// A metric.
+pub fn metric(name: &str, unit: &str, higher_is_better: bool) -> MetricInfo {
+    MetricInfo {
+        name: short(name),
+        unit: short(unit),
+        higher_is_better,
+        step: None,
+    }
+}
+
+/// Is a number a measurement? Says in words why not.
+pub fn measured(x: f64) -> Result<f64, String> {
+    if x.is_nan() {
+        Err("not a number (nan)".to_owned())
+    } else if x.is_infinite() {
+        Err("infinite".to_owned())
+    } else if x.abs() > MAGNITUDE_MAX {
+        Err(format!("{x:e} is larger than anything measured"))
+    } else if x != 0.0 && x.abs() < 1.0 / MAGNITUDE_MAX {
+        Err(format!("{x:e} is smaller than anything measured"))
+    } else {
+        Ok(x)
+    }
+}
+
+/// A number as people write them.
+pub fn number(text: &str) -> Result<Number, String> {
+    let t = text.trim();
+    let value: f64 = t.parse().map_err(|_| {
+        let said = short(t);
+        match t {
+            "" => "empty where a number should be".to_owned(),
+            _ if t.replace(',', "").parse::<f64>().is_ok() => format!(
+                "`{said}` has a comma; write {} or {}, whichever is meant",
+                said.replace(',', "."),
+                said.replace(',', "")
+            ),
+            _ => format!("`{said}` is not a number"),
+        }
+    })?;
+    let value = measured(value)?;
+    let plain = !t.contains(['e', 'E']);
+    let decimals = t.split_once('.').map_or(0, |p| p.1.len()).min(30) as i32;
+    Ok(Number {
+        value,
+        step: plain.then(|| libm::pow(10.0, f64::from(-decimals))),
+    })
+}
+
+/// A name that can be printed: no control characters, not without end.
+pub fn short(name: &str) -> String {
+    let printable = |c: char| if c.is_control() { ' ' } else { c };
+    let name: String = name.chars().map(printable).collect();
+    let name = name.split_whitespace().collect::<Vec<_>>().join(" ");
+    match name.char_indices().nth(NAME_CHARS_MAX) {
+        Some((at, _)) => format!("{}...", &name[..at]),
+        None => name,
+    }
+}
+
+/// Which direction is better, by a unit or a metric's name: times, latencies and sizes are better
+/// low. `None` where nothing tells.
+pub fn better_by_words(unit: &str) -> Option<bool> {
+    let unit = unit.trim().to_lowercase();
+    let times = [
+        "s",
+        "sec",
+        "secs",
+        "second",
+        "seconds",
+        "ms",
+        "msec",
+        "milliseconds",
+        "us",
+        "usec",
+        "microseconds",
+        "ns",
+        "nanoseconds",
+        "minutes",
+        "hours",
+        "latency",
+    ];
+    let rate = unit.contains("/s") || unit.contains("per second") || unit.ends_with("ps");
+    if rate {
+        Some(true)
+    } else if times.contains(&unit.as_str()) || unit.contains("latency") {
+        Some(false)
+    } else {
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_keep_the_unit_of_their_last_digit() {
+        for (text, value, step) in [("36.00", 36.0, Some(0.01)), ("1388", 1388.0, Some(1.0))] {
+            let n = number(text).expect("a number");
+            assert_eq!((n.value, n.step), (value, step));
+        }
+        assert_eq!(number("1e3").map(|n| n.step), Ok(None));
+    }
+
+    #[test]
+    fn what_is_no_measurement_is_said_in_words() {
+        for (text, said) in [
+            ("nan", "not a number"),
+            ("-inf", "infinite"),
+            ("1e300", "larger"),
+            ("1e-300", "smaller"),
+            ("40,79", "write 40.79"),
+            ("", "empty"),
+            ("fast", "`fast` is not a number"),
+        ] {
+            let why = number(text).expect_err(text);
+            assert!(why.contains(said), "{text}: {why}");
+        }
+        assert_eq!(short("a\u{1b}[31m b\n\tc"), "a [31m b c");
+    }
+}

@@ -1,0 +1,298 @@
+//! Schedulers and devices in the names that people gave systems, tests and files.
+//!
+//! "Penryn + HDD: CFQ" is a machine and a scheduler, "MQ Deadline" one scheduler, "BFQ low_latency"
+//! one with what was set, `laptop-mq-deadline-run3.json` a device, a scheduler and a number that
+//! says nothing. What names no scheduler that is known is a treatment under its own name.
+
+use super::harvest::short;
+use super::input::base;
+use seekwell_sched::registry;
+
+/// Where the scheduler of a figure is named.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum NameFrom {
+    /// In the name of the system (column, configuration).
+    #[default]
+    System,
+    /// In the name of the test.
+    Test,
+    /// In the name of the file, or of the folder it lies in.
+    File,
+}
+
+/// A name taken apart.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Named {
+    /// What tables call the treatment.
+    pub label: String,
+    /// The kernel's name of the scheduler; empty: none that is known.
+    pub scheduler: String,
+    /// Version, if the name has one.
+    pub version: String,
+    /// The part of the name that is not the treatment's.
+    pub rest: String,
+}
+
+/// Names of schedulers as publications spell them, beside the registry's own.
+const SPELT: &[(&str, &str)] = &[
+    ("as", "anticipatory"),
+    ("no-op", "noop"),
+    ("nop", "noop"),
+    ("mq-none", "none"),
+    ("none-mq", "none"),
+    ("no-scheduler", "none"),
+    ("mqdeadline", "mq-deadline"),
+    ("deadline-mq", "mq-deadline"),
+    ("mq-kyber", "kyber"),
+    ("mq-bfq", "bfq"),
+    ("bfq-mq", "bfq"),
+    ("v(r)", "vr"),
+];
+
+/// Words of tools and runs that say nothing about device or treatment.
+const EMPTY_WORDS: &[&str] = &[
+    "run",
+    "rep",
+    "repeat",
+    "iter",
+    "iteration",
+    "pass",
+    "json",
+    "result",
+    "results",
+    "log",
+    "out",
+    "output",
+    "txt",
+    "fio",
+    "pgbench",
+    "sysbench",
+    "hyperfine",
+    "composite",
+    "csv",
+    "xml",
+];
+
+/// A scheduler's name in the kernel, and its version if one was named.
+type Found = (&'static str, String);
+
+/// Name and version of a scheduler that is spelt like this.
+pub fn known(word: &str) -> Option<Found> {
+    let mut name: String = word.trim().to_lowercase().replace([' ', '_'], "-");
+    for ending in ["-iosched", "-i/o-scheduler", "-io-scheduler", "-scheduler"] {
+        name = name.strip_suffix(ending).unwrap_or(&name).to_owned();
+    }
+    let name = name.strip_prefix("elevator=").unwrap_or(&name);
+    let spelt = SPELT.iter().find(|s| s.0 == name);
+    let name = spelt.map_or(name, |s| s.1);
+    let (info, version, _) = registry::find(name)?;
+    let told = if name == info.name { "" } else { version };
+    Some((info.name, told.to_owned()))
+}
+
+fn treatment((scheduler, version): Found, label: &str) -> Named {
+    let canonical = match version.as_str() {
+        "" => scheduler.to_owned(),
+        v => format!("{scheduler}-{v}"),
+    };
+    Named {
+        label: if label.is_empty() {
+            canonical
+        } else {
+            short(label)
+        },
+        scheduler: scheduler.to_owned(),
+        version,
+        rest: String::new(),
+    }
+}
+
+/// Letters, digits, dots and what joins them to one word; the byte ranges of such words.
+fn words(name: &str) -> Vec<(usize, usize)> {
+    let mut out = Vec::new();
+    let mut start = None;
+    for (i, c) in name.char_indices() {
+        let part = c.is_alphanumeric() || c == '.';
+        match (part, start) {
+            (true, None) => start = Some(i),
+            (false, Some(s)) => {
+                out.push((s, i));
+                start = None;
+            }
+            _ => {}
+        }
+    }
+    out.extend(start.map(|s| (s, name.len())));
+    out
+}
+
+/// The first and longest run of words that is a scheduler; where it is.
+fn inside(name: &str) -> Option<(Found, (usize, usize))> {
+    let words = words(name);
+    for long in (1..=3).rev() {
+        for w in words.windows(long) {
+            let (from, to) = (w.first()?.0, w.last()?.1);
+            let text = &name[from..to];
+            // "as" inside a name is English.
+            if let Some(found) = known(text).filter(|_| !text.eq_ignore_ascii_case("as")) {
+                return Some((found, (from, to)));
+            }
+        }
+    }
+    None
+}
+
+/// A system's name: "MACHINE: TREATMENT", or a treatment.
+pub fn of_system(name: &str) -> Named {
+    if let Some(found) = known(name) {
+        return treatment(found, "");
+    }
+    let parts = name.rsplit_once(": ").or_else(|| name.rsplit_once(" - "));
+    if let Some((before, word)) = parts {
+        if let Some(found) = known(word) {
+            let rest = short(before);
+            return Named {
+                rest,
+                ..treatment(found, "")
+            };
+        }
+        if let Some(found) = known(before) {
+            let rest = short(word);
+            return Named {
+                rest,
+                ..treatment(found, "")
+            };
+        }
+        if let Some((found, _)) = inside(word) {
+            let rest = short(before);
+            return Named {
+                rest,
+                ..treatment(found, word)
+            };
+        }
+    }
+    match inside(name) {
+        Some((found, _)) => treatment(found, name),
+        None => Named {
+            label: short(name),
+            ..Named::default()
+        },
+    }
+}
+
+/// A test's name, of which the scheduler is taken out.
+pub fn of_test(name: &str) -> Named {
+    let Some((found, (from, to))) = inside(name) else {
+        return Named {
+            rest: short(name),
+            ..Named::default()
+        };
+    };
+    let trimmed = |s: &str| {
+        s.trim_matches([' ', '-', '_', ',', ':', '/', '(', ')'])
+            .to_owned()
+    };
+    let (before, after) = (trimmed(&name[..from]), trimmed(&name[to..]));
+    let between = if before.is_empty() || after.is_empty() {
+        ""
+    } else {
+        " "
+    };
+    Named {
+        rest: short(&format!("{before}{between}{after}")),
+        ..treatment(found, "")
+    }
+}
+
+/// A file's name, or else that of its folder.
+pub fn of_file(path: &str) -> Named {
+    let file = base(path);
+    let folder = path.rsplit('/').nth(1).unwrap_or("");
+    let stem = match file.rsplit_once('.') {
+        Some((stem, _)) if !stem.is_empty() => stem,
+        _ => file,
+    };
+    for (name, other) in [(stem, ""), (folder, stem)] {
+        if let Some((found, (from, to))) = inside(name) {
+            let rest = [&name[..from], &name[to..], other].map(told).to_vec();
+            let rest: Vec<_> = rest.into_iter().filter(|r| !r.is_empty()).collect();
+            return Named {
+                rest: rest.join("-"),
+                ..treatment(found, "")
+            };
+        }
+    }
+    Named {
+        label: told(stem),
+        ..Named::default()
+    }
+}
+
+/// What of a part of a file's name tells something: not numbers of runs, not names of tools.
+fn told(part: &str) -> String {
+    let tells = |w: &&str| {
+        let lower = w.to_lowercase();
+        let bare = lower.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
+        let numbered = bare.len() < lower.len() && matches!(bare, "" | "r" | "n" | "run" | "rep");
+        !numbered && !EMPTY_WORDS.contains(&bare)
+    };
+    let all = words(part).into_iter().map(|(from, to)| &part[from..to]);
+    short(&all.filter(tells).collect::<Vec<_>>().join("-"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parts(n: &Named) -> (&str, &str, &str) {
+        (&n.label, &n.scheduler, &n.rest)
+    }
+
+    #[test]
+    fn systems_name_machine_and_scheduler() {
+        for (name, said) in [
+            ("Penryn + HDD: CFQ", ("cfq", "cfq", "Penryn + HDD")),
+            ("CFQ: Penryn", ("cfq", "cfq", "Penryn")),
+            ("MQ Deadline", ("mq-deadline", "mq-deadline", "")),
+            ("MQ None", ("none", "none", "")),
+            ("No-op", ("noop", "noop", "")),
+            ("BFQ low_latency", ("BFQ low_latency", "bfq", "")),
+            (
+                "ssd: bfq (slice_idle=0)",
+                ("bfq (slice_idle=0)", "bfq", "ssd"),
+            ),
+            ("Linux 5.4", ("Linux 5.4", "", "")),
+            ("deadline", ("deadline", "deadline", "")),
+            ("cfq-2.6.18", ("cfq-2.6.18", "cfq", "")),
+        ] {
+            assert_eq!(parts(&of_system(name)), said, "{name}");
+        }
+        assert_eq!(of_system("cfq-2.6.18").version, "2.6.18");
+        assert_eq!(of_system("cfq").version, "", "the version is not known");
+    }
+
+    #[test]
+    fn files_name_device_and_scheduler_and_their_numbers_say_nothing() {
+        for (path, said) in [
+            ("none-1.json", ("none", "none", "")),
+            ("mq-deadline-run03.json", ("mq-deadline", "mq-deadline", "")),
+            ("laptop-ssd-cfq-1.json", ("cfq", "cfq", "laptop-ssd")),
+            ("out/bfq/run1.json", ("bfq", "bfq", "")),
+            ("out/kyber/randread-2.json", ("kyber", "kyber", "randread")),
+            ("results.json", ("", "", "")),
+            ("before-3.txt", ("before", "", "")),
+        ] {
+            assert_eq!(parts(&of_file(path)), said, "{path}");
+        }
+    }
+
+    #[test]
+    fn a_test_loses_the_scheduler_from_its_name() {
+        let n = of_test("dbench - 12 clients (mq-deadline)");
+        assert_eq!(
+            parts(&n),
+            ("mq-deadline", "mq-deadline", "dbench - 12 clients")
+        );
+        assert_eq!(parts(&of_test("dbench")), ("", "", "dbench"));
+    }
+}

@@ -1,0 +1,627 @@
+//! Files of other programs become results; broken, hostile and mutated ones become errors in words.
+
+use rand::{Rng, RngCore};
+use seekwell_core::rng;
+use seekwell_lab::analysis::analyse;
+use seekwell_lab::import::{Input, NameFrom, Options, formats, fuzz_one, import};
+use seekwell_lab::results::{Outcome, Results};
+use seekwell_lab::stats::{Verdict, welch_log};
+use std::path::{Path, PathBuf};
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/imported")
+}
+
+/// Reads files of the folder, by their names in it.
+fn read_with(names: &[&str], options: &Options) -> Result<Results, String> {
+    let read = |n: &&str| {
+        let bytes = std::fs::read(folder().join(n)).expect("a sample");
+        Input::of_bytes(n, bytes).expect("text")
+    };
+    let inputs: Vec<Input> = names.iter().map(read).collect();
+    import(&inputs, options).map_err(|e| e.to_string())
+}
+
+fn read(names: &[&str]) -> Results {
+    read_with(names, &Options::default()).expect("imported")
+}
+
+fn of_text(text: &str) -> Result<Results, String> {
+    let input = Input::of_bytes("x", text.as_bytes().to_vec()).map_err(|e| e.to_string())?;
+    import(&[input], &Options::default()).map_err(|e| e.to_string())
+}
+
+/// Values of a metric by the label of the treatment, in the order of runs.
+fn values(r: &Results, cell: usize, label: &str, metric: &str) -> Vec<f64> {
+    let of = r
+        .treatments
+        .iter()
+        .position(|t| t.label == label)
+        .expect(label);
+    let runs = r
+        .runs
+        .iter()
+        .filter(|x| x.key.cell == cell && x.key.treatment == of);
+    runs.filter_map(|x| x.value(metric)).collect()
+}
+
+fn labels(r: &Results) -> Vec<&str> {
+    r.treatments.iter().map(|t| t.label.as_str()).collect()
+}
+
+fn near(a: f64, b: f64) -> bool {
+    (a - b).abs() <= 1e-9 * b.abs().max(1.0)
+}
+
+// Formats, one after the other.
+
+#[test]
+fn composite_xml_gives_runs_of_machines_and_schedulers() {
+    let r = read(&["pts/composite.xml"]);
+    assert_eq!(r.about.source, "pts-xml");
+    assert_eq!(r.about.name, "Schedulers of a laptop");
+    assert_eq!(
+        r.about.description,
+        "Invented figures & names, to see that they are read."
+    );
+    assert_eq!(labels(&r), ["mq-deadline", "bfq"]);
+    let cell = &r.cells[0];
+    assert_eq!(cell.workload, "FS-Mark 3.3: Test: 1000 Files, 1MB Size");
+    assert_eq!(
+        (cell.machine.as_str(), cell.device.as_str()),
+        ("Laptop", "160GB INTEL SSDSA2M160")
+    );
+    assert_eq!(
+        values(&r, 0, "mq-deadline", "Files/s"),
+        [100.1, 99.8, 101.3]
+    );
+    // A run that is no number failed, and is told; the others count.
+    assert!(!r.cells[1].primary.higher_is_better);
+    assert_eq!(values(&r, 1, "bfq", "Seconds"), [52.39, 52.45]);
+    let failed = r
+        .runs
+        .iter()
+        .find(|x| matches!(x.outcome, Outcome::Failed(_)));
+    assert!(failed.expect("a failed run").values.is_empty());
+    let notes = r.about.notes.join("\n");
+    for said in [
+        "order unknown",
+        "not a number (nan)",
+        "MB/s says no direction",
+        "a series",
+    ] {
+        assert!(notes.contains(said), "{said}: {notes}");
+    }
+    let a = analyse(&r);
+    let fs_mark = &a.cells[0].comparisons[0];
+    let w = welch_log(&[90.5, 89.5, 90.3], &[100.1, 99.8, 101.3]).expect("runs");
+    assert!(near(fs_mark.p.expect("p"), w.p.expect("p")), "{fs_mark:?}");
+    assert_eq!(fs_mark.verdict, Verdict::Worse);
+    // One mean without error: the ratio alone.
+    let foreign = a
+        .cells
+        .iter()
+        .find(|c| c.workload == "Something Foreign")
+        .expect("a cell");
+    let c = &foreign.comparisons[0];
+    assert_eq!(c.p, None);
+    assert!(c.words.ends_with("ratio only"), "{}", c.words);
+}
+
+/// XML, both forms of JSON and the raw CSV say the same; the plain CSV has no runs.
+#[test]
+fn exports_of_one_result_agree() {
+    let xml = read(&["pts/composite.xml"]);
+    let same = |r: &Results, metric: &str| {
+        for (label, runs) in [
+            ("mq-deadline", [100.1, 99.8, 101.3]),
+            ("bfq", [90.5, 89.5, 90.3]),
+        ] {
+            assert_eq!(values(r, 0, label, metric), runs, "{}", r.about.source);
+        }
+    };
+    same(&xml, "Files/s");
+    for name in ["pts/result.json", "pts/result-2019.json", "pts/raw.csv"] {
+        let r = read(&[name]);
+        same(&r, "Files/s");
+        assert!(
+            r.cells[0].workload.contains("1000 Files, 1MB Size"),
+            "{name}"
+        );
+    }
+    let plain = read(&["pts/result.csv"]);
+    assert_eq!(plain.summaries.len(), 3);
+    assert_eq!(plain.summaries[0].mean_step, Some(0.1));
+    assert!(analyse(&plain).cells[0].comparisons[0].p.is_none());
+    assert_eq!(
+        read(&["pts/result.json"]).cells[0].device,
+        "160GB INTEL SSDSA2M160"
+    );
+}
+
+#[test]
+fn fio_files_are_runs_and_their_names_schedulers() {
+    let names: Vec<String> = ["none", "mq-deadline"]
+        .iter()
+        .flat_map(|s| (1..=3).map(move |n| format!("fio/{s}-{n}.json")))
+        .collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let r = read(&names);
+    assert_eq!(labels(&r), ["none", "mq-deadline"]);
+    assert_eq!((r.cells.len(), r.runs.len()), (1, 6));
+    assert_eq!(r.cells[0].workload, "fio rand4k");
+    assert_eq!(r.cells[0].primary.name, "read IOPS");
+    let run = &r.runs[0];
+    for (metric, n) in [("read bandwidth", 400), ("read latency p99", 400)] {
+        let v = run
+            .values
+            .iter()
+            .find(|v| v.metric.name == metric)
+            .expect(metric);
+        assert_eq!(v.n, n);
+    }
+    let latency = run.value("read latency mean").expect("a latency");
+    assert!((0.001..10.0).contains(&latency), "milliseconds: {latency}");
+}
+
+/// fio computes its percentiles from the same bins.
+#[test]
+fn quantiles_of_bins_are_those_that_fio_prints() {
+    let r = read(&["fio/bins.json"]);
+    let run = &r.runs[0];
+    // Of randrw both directions count; 212 reads.
+    assert_eq!(r.cells[0].primary.name, "IOPS");
+    for (metric, ns) in [
+        ("read latency p50", 74_240.0),
+        ("read latency p99", 166_912.0),
+        ("read latency p99.9", 626_688.0),
+    ] {
+        assert!(near(run.value(metric).expect(metric), ns / 1e6), "{metric}");
+    }
+    let two = read(&["fio/two-jobs.json"]);
+    assert_eq!(two.cells.len(), 2);
+    assert!(two.runs[1].value("sync latency p99").is_some());
+    let behind_text = read(&["fio/with-text.txt"]);
+    assert_eq!(behind_text.runs.len(), 1);
+}
+
+/// Jobs of one name are one run: rates add up, bins are joined.
+#[test]
+fn jobs_of_one_name_are_one_run() {
+    let job = |iops: f64, bin: &str| {
+        format!(
+            "{{\"jobname\": \"r\", \"error\": 0, \"read\": {{\"total_ios\": 10, \"iops\": {iops}, \
+             \"bw\": 100, \"runtime\": 1000, \"clat_ns\": {{\"mean\": 1000.0, \"N\": 10, \
+             \"percentile\": {{\"50.000000\": 5}}, \"bins\": {{{bin}}}}}}}}}"
+        )
+    };
+    let text = format!(
+        "fio: a warning\n{{\"fio version\": \"fio-3.33\", \"jobs\": [{}, {}]}}\ntrailing text",
+        job(10.0, "\"1000\": 10"),
+        job(30.0, "\"3000\": 10")
+    );
+    let r = of_text(&text).expect("imported");
+    let run = &r.runs[0];
+    assert_eq!(run.value("read IOPS"), Some(40.0));
+    assert_eq!(run.value("read latency p50"), Some(0.001));
+    assert_eq!(run.value("read latency p99"), Some(0.003));
+    let old = text
+        .replace("clat_ns", "clat")
+        .replace("\"fio-3.33\"", "\"fio-2.2\"");
+    let old = of_text(&old).expect("imported");
+    assert_eq!(
+        old.runs[0].value("read latency p99"),
+        Some(3.0),
+        "microseconds before 3.0"
+    );
+}
+
+#[test]
+fn pgbench_reports_and_logs_agree() {
+    let r = read(&[
+        "pgbench/pgbench-1.txt",
+        "pgbench/pgbench-2.txt",
+        "pgbench/pgbench-3.txt",
+    ]);
+    assert_eq!((r.cells.len(), r.runs.len()), (1, 3));
+    assert_eq!(
+        r.cells[0].workload,
+        "pgbench TPC-B (sort of), scale 1, 2 clients"
+    );
+    assert_eq!(r.runs[0].value("tps"), Some(1668.222739));
+    assert_eq!(r.runs[0].value("latency mean"), Some(1.194));
+    assert_eq!(r.runs[0].values[0].n, 3327);
+
+    // The logs of two threads are one run, and it is the report's: 1269.9 tps without connecting,
+    // of which the first transaction of each client is a good part here.
+    let report = read(&["pgbench/pgbench-log.txt"]);
+    let logs = read(&["pgbench/txn.710", "pgbench/txn.710.1"]);
+    assert_eq!(logs.runs.len(), 1);
+    let (a, b) = (report.runs[0].value("tps"), logs.runs[0].value("tps"));
+    let (a, b) = (a.expect("tps"), b.expect("tps"));
+    assert!((a / b - 1.0).abs() < 0.1, "{a} {b}");
+    let mean = |r: &Results| r.runs[0].value("latency mean").expect("a mean");
+    assert!((mean(&report) / mean(&logs) - 1.0).abs() < 0.05);
+    assert_eq!(logs.runs[0].values[0].n, 120);
+
+    let sums = read(&["pgbench/aggregate.715"]);
+    let tps = sums.runs[0].value("tps").expect("tps");
+    assert!(
+        near(tps, (1515.0 + 1467.0) / 2.0),
+        "whole seconds only: {tps}"
+    );
+    let paced = read(&["pgbench/rate.799", "pgbench/aggrate.803"]);
+    assert_eq!(paced.runs.len(), 2);
+    let both = read_with(
+        &["pgbench/txn.710", "pgbench/pgbench-log.txt"],
+        &Options::default(),
+    );
+    assert!(both.expect_err("refused").contains("count twice"));
+}
+
+#[test]
+fn sysbench_reports_of_every_test_are_read() {
+    let names = [
+        "sysbench/sysbench-fileio-1.txt",
+        "sysbench/sysbench-fileio-2.txt",
+    ];
+    let r = read(&names);
+    assert_eq!((r.cells.len(), r.runs.len()), (1, 2));
+    assert_eq!(
+        r.cells[0].workload,
+        "sysbench fileio random r/w test, 1 thread"
+    );
+    assert!(near(
+        r.runs[0].value("events").expect("events"),
+        156_727.0 / 2.0013
+    ));
+    assert_eq!(r.runs[0].value("read"), Some(705.82));
+    let oltp = read(&["sysbench/sysbench-oltp.txt"]);
+    assert_eq!(oltp.cells[0].primary.name, "transactions");
+    assert_eq!(oltp.runs[0].value("transactions"), Some(406.45));
+    assert_eq!(oltp.runs[0].value("latency p95"), Some(3.30));
+    let cpu = read(&["sysbench/sysbench-cpu.txt"]);
+    assert_eq!(cpu.cells[0].workload, "sysbench cpu, 1 thread");
+}
+
+#[test]
+fn hyperfine_compares_what_differs() {
+    let r = read(&["hyperfine/hyperfine.json"]);
+    assert_eq!(labels(&r), ["bs=4k", "bs=64k"]);
+    assert_eq!((r.cells.len(), r.runs.len()), (1, 10));
+    assert!(!r.cells[0].primary.higher_is_better);
+    let two = read(&["hyperfine/hyperfine-two.json"]);
+    assert_eq!(labels(&two), ["true", "cat t.dat"]);
+    // Under a scheduler that the file's name tells, each command is a workload.
+    let input = |name: &str| Input {
+        name: name.to_owned(),
+        text: std::fs::read_to_string(folder().join("hyperfine/hyperfine-two.json")).expect("text"),
+    };
+    let by_file = import(
+        &[input("bfq.json"), input("none.json")],
+        &Options::default(),
+    );
+    let by_file = by_file.expect("imported");
+    assert_eq!(
+        (labels(&by_file), by_file.cells.len()),
+        (vec!["bfq", "none"], 2)
+    );
+}
+
+#[test]
+fn plain_csv_has_runs_blocks_and_means() {
+    let text = "device;scheduler;workload;run;value;unit;better\n\
+                ssd;bfq;db;1;100;tps;higher\nssd;bfq;db;2;102;tps;higher\n\
+                ssd;none;db;1;110;tps;higher\nssd;none;db;2;;tps;higher\n";
+    let r = of_text(text).expect("imported");
+    assert!(!r.about.paired);
+    assert_eq!(values(&r, 0, "bfq", "value"), [100.0, 102.0]);
+    assert_eq!(values(&r, 0, "none", "value"), [110.0]);
+    let blocks = "scheduler,workload,block,value\nbfq,db,7,10\nnone,db,7,11\nnone,db,4000000000,12\n\
+                  bfq,db,4000000000,9\n";
+    let r = of_text(blocks).expect("imported");
+    assert!(r.about.paired, "every run names its block");
+    assert_eq!(
+        r.runs.iter().map(|x| x.key.block).max(),
+        Some(1),
+        "without gaps"
+    );
+    assert_eq!(analyse(&r).cells[0].comparisons[0].n, 2);
+}
+
+#[test]
+fn names_are_mapped_and_taken_from_where_they_stand() {
+    let options = Options {
+        renamed: vec![("Laptop: BFQ".to_owned(), "Laptop: cfq-2.6.18".to_owned())],
+        device: Some("my disk".to_owned()),
+        reference: Some("CFQ".to_owned()),
+        ..Options::default()
+    };
+    let r = read_with(&["pts/composite.xml"], &options).expect("imported");
+    assert_eq!(labels(&r), ["mq-deadline", "cfq-2.6.18"]);
+    assert_eq!(r.treatments[1].version, "2.6.18");
+    assert_eq!(
+        (r.cells[0].device.as_str(), r.cells[0].reference),
+        ("my disk", 1)
+    );
+    let options = Options {
+        scheduler_from: Some(NameFrom::File),
+        ..Options::default()
+    };
+    let input = Input {
+        name: "runs/kyber.xml".to_owned(),
+        text: std::fs::read_to_string(folder().join("pts/composite.xml")).expect("text"),
+    };
+    let r = import(&[input], &options).expect("imported");
+    assert_eq!(labels(&r), ["kyber"]);
+    let none = Options {
+        reference: Some("bqf".to_owned()),
+        ..Options::default()
+    };
+    let said = read_with(&["pts/composite.xml"], &none).expect_err("no such");
+    assert!(said.contains("did you mean `bfq`"), "{said}");
+}
+
+// What is broken, and what is hostile.
+
+#[test]
+fn errors_name_file_place_and_remedy() {
+    let xml = |body: &str| format!("<PhoronixTestSuite>{body}</PhoronixTestSuite>");
+    let deep = "<a>".repeat(40);
+    for (text, said) in [
+        ("", "x: is empty"),
+        ("hello", "looks like none of the formats"),
+        (
+            "<!DOCTYPE x [<!ENTITY a \"aaaa\"><!ENTITY b \"&a;&a;&a;\">]><PhoronixTestSuite>&b;\
+             </PhoronixTestSuite>",
+            "x, line 1: has a document type",
+        ),
+        (
+            &xml("<System><Identifier>&lol;</Identifier></System>"),
+            "x, System 1/Identifier: &lol;",
+        ),
+        (&xml(&deep), "elements inside each other"),
+        (&xml("<Result><Title>"), "x, line 1: is not well-formed"),
+        (
+            "<PhoronixTestSuite><Result>",
+            "ends inside <Result>: the file was cut off",
+        ),
+        (
+            "<?xml version=\"1.0\" encoding=\"UTF-16\"?><PhoronixTestSuite></PhoronixTestSuite>",
+            "declared to be UTF-16",
+        ),
+        (&xml(""), "holds no figure"),
+        (
+            &xml("<Result><Data><Entry><Value>1</Value></Entry></Data></Result>"),
+            "Result 1/Data/Entry 1: has no Identifier",
+        ),
+        (
+            "{\"fio version\": \"fio-3\", \"jobs\": [",
+            "the file was cut off",
+        ),
+        (
+            "{\"fio version\": \"fio-3\"}",
+            "has neither `jobs` nor `client_stats`",
+        ),
+        (
+            "{\"fio version\": \"fio-3\", \"jobs\": [{\"jobname\": \"j\", \"read\": \
+             {\"total_ios\": 5, \"iops\": -1}}]}",
+            "x, jobs 1 (j): read: `iops` is negative",
+        ),
+        (
+            "scheduler,workload,value\nbfq,db,40.5\nbfq,db,fast\n",
+            "x, line 3: value: `fast`",
+        ),
+        (
+            "scheduler,workload,value\nbfq,db,1e400\n",
+            "x, line 2: value: infinite",
+        ),
+        (
+            "scheduler;workload;value\nbfq;db;40,79\n",
+            "write 40.79 or 4079",
+        ),
+        (
+            "workload,value\ndb,1\n",
+            "x, line 1: has no column `scheduler`",
+        ),
+        (
+            "scheduler,workload,value,value\n",
+            "two columns for `value`",
+        ),
+        (
+            "scheduler,workload,run,value\nbfq,db,1,2\nbfq,db,1,3\n",
+            "line 3: run 1 of db is there twice",
+        ),
+        (
+            "scheduler,workload,value,se,n\nbfq,db,1,-2,3\n",
+            "errors are not negative",
+        ),
+        (
+            "scheduler,workload,value,n\nbfq,db,1,3\nbfq,db,2,3\n",
+            "two figures for value of db",
+        ),
+        (
+            "scheduler,workload,value\nbfq,a,b,1\n",
+            "x, line 2: has 4 fields",
+        ),
+        (
+            "transaction type: x\nscaling factor: 1\n",
+            "a report without `tps =`",
+        ),
+        (
+            "sysbench 1.0.20\nThreads started!\n",
+            "sysbench was stopped before its end",
+        ),
+        (
+            "0 1 3019 0 1795368100 510573\n0 2 x 0 1795368100 511233\n",
+            "x, line 2: field 3",
+        ),
+        (
+            "{\"results\": [{\"command\": \"a\", \"mean\": 1.0}]}",
+            "has no `times`",
+        ),
+    ] {
+        let got = of_text(text).expect_err(said);
+        assert!(got.contains(said), "{said}\n  got: {got}");
+    }
+}
+
+#[test]
+fn names_from_files_cannot_write_to_a_terminal() {
+    let text = "scheduler,workload,value\n\"b\u{1b}[31mfq\",\"d\u{7}b\",1\n\"b\u{1b}[31mfq\",\"d\u{7}b\",2\n";
+    let r = of_text(text).expect("imported");
+    assert!(!labels(&r)[0].contains('\u{1b}') && !r.cells[0].workload.contains('\u{7}'));
+}
+
+/// Zero and negative values have no logs: differences are compared, and said.
+#[test]
+fn values_without_logs_are_compared_as_differences() {
+    let mut text = "scheduler,workload,value,unit\n".to_owned();
+    for v in [-1.0, 0.0, 1.0, 0.5] {
+        text += &format!("bfq,db,{v},tps\nnone,db,{},tps\n", v + 50.0);
+    }
+    let a = analyse(&of_text(&text).expect("imported"));
+    let c = &a.cells[0].comparisons[0];
+    assert_eq!(c.ratio, None);
+    assert!(c.p.is_some_and(|p| p < 0.001), "{c:?}");
+    assert!(near(c.mean, 50.0));
+}
+
+/// The list of formats is complete: each has a sample that it recognises as its own.
+#[test]
+fn every_format_knows_its_sample() {
+    for (name, file) in SAMPLES {
+        assert_eq!(read(&[file]).about.source, *name, "{file}");
+    }
+    for f in formats() {
+        let own = SAMPLES.iter().any(|s| s.0 == f.name);
+        // The page is rebuilt in the test of published figures.
+        assert!(own || f.name == "openbenchmarking-text", "{}", f.name);
+    }
+}
+
+const SAMPLES: &[(&str, &str)] = &[
+    ("pts-xml", "pts/composite.xml"),
+    ("openbenchmarking-json", "pts/result.json"),
+    ("openbenchmarking-csv", "pts/result.csv"),
+    ("openbenchmarking-raw-csv", "pts/raw.csv"),
+    ("fio", "fio/two-jobs.json"),
+    ("pgbench", "pgbench/pgbench-1.txt"),
+    ("pgbench-log", "pgbench/rate.799"),
+    ("pgbench-log", "pgbench/aggregate.715"),
+    ("sysbench", "sysbench/sysbench-oltp.txt"),
+    ("hyperfine", "hyperfine/hyperfine.json"),
+    ("csv", "published/androbench-moto-g.csv"),
+];
+
+/// A page as it is saved.
+const PAGE: &str = "Some tests\n- A: CFQ: CFQ / rw\n- A: Noop: NOOP / rw\nfs-mark build A CFQ Noop \
+    36.00 5.5 35.03 5.6\nOpenBenchmarking.orgFiles/s, More Is Better\nfs-mark\nA\nSE +/- 0.69, N = \
+    3\nSE +/- 0.73, N = 6\n36.00 35.03\nOpenBenchmarking.orgSeconds, Fewer Is Better\nbuild\nA\n\
+    SE +/- 0.1, N = 3\nSE +/- 0.1, N = 3\n5.5 5.6\n1. gcc\n";
+
+#[test]
+fn a_saved_page_is_read() {
+    let r = of_text(PAGE).expect("imported");
+    assert_eq!((r.cells.len(), r.summaries.len()), (2, 4));
+    assert_eq!(r.summaries[1].n, Some(6));
+    assert!(!r.cells[1].primary.higher_is_better);
+}
+
+const WORDS: &[&[u8]] = &[
+    b"<",
+    b">",
+    b"&",
+    b"]]>",
+    b"<!DOCTYPE x>",
+    b"<![CDATA[",
+    b"\"",
+    b"{",
+    b"}",
+    b"[",
+    b"]",
+    b",",
+    b":",
+    b";",
+    b"\n",
+    b"nan",
+    b"inf",
+    b"-1",
+    b"1e308",
+    b"1e-308",
+    b"99999999999999999999",
+    b"18446744073709551615",
+    b"\xff\xfe",
+    b"\0",
+    b"SE +/- ",
+    b", N = ",
+    b"0",
+    b"HIB",
+    b"skipped",
+];
+
+fn mutate(bytes: &mut Vec<u8>, rng: &mut impl RngCore) {
+    for _ in 0..rng.random_range(1..5) {
+        let at = rng.random_range(0..=bytes.len());
+        let room = bytes.len() - at;
+        match rng.random_range(0..6) {
+            0 if room > 0 => bytes[at] = rng.random(),
+            1 => bytes.truncate(at),
+            2 => {
+                let n = rng.random_range(0..=room.min(64));
+                bytes.drain(at..at + n);
+            }
+            3 => {
+                let n = rng.random_range(0..=room.min(300));
+                let copy = bytes[at..at + n].to_vec();
+                let to = rng.random_range(0..=bytes.len());
+                bytes.splice(to..to, copy);
+            }
+            _ => {
+                let word = WORDS[rng.random_range(0..WORDS.len())];
+                bytes.splice(at..at, word.iter().copied());
+            }
+        }
+    }
+}
+
+/// Thousands of mutations of each sample, read as its own format and as detected: results that
+/// keep their promises, or an error; never a panic.
+#[test]
+fn mutated_files_never_panic() {
+    let mut seeds: Vec<(&str, Vec<u8>)> = SAMPLES
+        .iter()
+        .map(|(name, file)| (*name, std::fs::read(folder().join(file)).expect("a sample")))
+        .collect();
+    seeds.push(("openbenchmarking-text", PAGE.as_bytes().to_vec()));
+    let mut rng = rng::stream(1, "import mutations");
+    for (name, seed) in &seeds {
+        fuzz_one(None, seed);
+        // Large samples cost more; each gets about the same time.
+        let rounds = (3_000_000 / seed.len().max(500)).clamp(300, 3_000);
+        for round in 0..rounds {
+            let mut bytes = seed.clone();
+            mutate(&mut bytes, &mut rng);
+            fuzz_one(Some(name), &bytes);
+            if round % 4 == 0 {
+                fuzz_one(None, &bytes);
+            }
+        }
+    }
+}
+
+/// Any text as any format.
+#[test]
+fn arbitrary_text_never_panics() {
+    let mut rng = rng::stream(2, "import texts");
+    for f in formats() {
+        for _ in 0..300 {
+            let mut bytes = Vec::new();
+            for _ in 0..rng.random_range(0..40) {
+                bytes.extend_from_slice(WORDS[rng.random_range(0..WORDS.len())]);
+            }
+            bytes.retain(|b| *b != 0 && b.is_ascii());
+            fuzz_one(Some(f.name), &bytes);
+        }
+    }
+}
