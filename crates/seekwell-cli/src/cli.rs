@@ -68,6 +68,13 @@ pub enum Command {
     /// The answer is one screen: workloads and schedulers, who is ahead and how far the others are
     /// behind. --details adds all tables; --json all figures and the verdicts as data.
     Compare(Compare),
+    /// Write an experiment file to begin with: commented, and running as it is
+    ///
+    /// Devices, schedulers, workloads and machines, how often each is repeated and how it is judged,
+    /// in one file (TOML) for `seekwell compare FILE`. docs/experiments.md tells what a file can say.
+    /// With --schema it prints the JSON Schema of such files instead, by which an editor completes
+    /// and checks them.
+    New(New),
     /// Run a program on a modelled machine under several schedulers, or for real in a directory
     ///
     /// WORKLOAD is a name from `seekwell workloads`, with parameters behind a colon or by --param

@@ -278,6 +278,11 @@ fn build_emmc(p: &Preset, seed: u64) -> Result<Opened, ParamError> {
     Ok(Box::new(Emmc::new(&EmmcParams::from_preset(p)?, seed)))
 }
 
+/// Every kind of device, those from outside behind those of the tree.
+pub fn kinds() -> &'static [Kind] {
+    KINDS.all()
+}
+
 fn kind(name: &str) -> Option<&'static Kind> {
     KINDS.all().iter().find(|k| k.name == name)
 }

@@ -28,7 +28,7 @@ pub mod ssd;
 pub mod validate;
 
 pub use catalogue::{
-    Entry, Kind, Opened, catalogue, describe, open, open_hdd, over_queues, read_preset,
+    Entry, Kind, Opened, catalogue, describe, kinds, open, open_hdd, over_queues, read_preset,
     register_kind, register_preset,
 };
 pub use cloud::Cloud;

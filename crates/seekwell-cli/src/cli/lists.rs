@@ -20,6 +20,34 @@ pub struct Schedulers {
     pub output: Output,
 }
 
+/// Arguments of `new`.
+#[derive(Args, Debug)]
+pub struct New {
+    /// Device it begins with, from `seekwell devices`, or the path of a preset file as seen from the
+    /// new file; may be repeated [default: hdd:hitachi-7k200 and ssd:sata3-256-2011]
+    #[arg(long, short, value_name = "DEVICE", conflicts_with = "schema")]
+    pub device: Vec<String>,
+    /// Schedulers it begins with [default: mq-deadline,bfq,kyber,none]
+    #[arg(
+        long,
+        short,
+        visible_alias = "scheduler",
+        value_name = "LIST",
+        conflicts_with = "schema"
+    )]
+    pub schedulers: Option<String>,
+    /// Workload it begins with, from `seekwell workloads`, with parameters behind a colon, or a fio
+    /// job file; may be repeated [default: a short fs-mark and a short interactive]
+    #[arg(long, short, value_name = "WORKLOAD", conflicts_with = "schema")]
+    pub workload: Vec<String>,
+    /// Print the JSON Schema of experiment files instead
+    #[arg(long)]
+    pub schema: bool,
+    /// Where to
+    #[command(flatten)]
+    pub output: Output,
+}
+
 /// Arguments of `devices`.
 #[derive(Args, Debug)]
 pub struct Devices {

@@ -13,6 +13,7 @@ mod formats;
 mod host;
 mod import;
 mod man;
+mod new;
 mod replay;
 mod results;
 mod run;
@@ -47,5 +48,6 @@ pub fn run(cli: &Cli) -> Result<(), Failure> {
         Command::Import(a) => import::run(a, cli.quiet),
         Command::Completions(a) => completions::run(a),
         Command::Man(a) => man::run(a),
+        Command::New(a) => new::run(a, cli.quiet),
     }
 }

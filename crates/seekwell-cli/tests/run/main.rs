@@ -10,6 +10,7 @@ mod golden;
 mod host;
 mod json;
 mod names;
+mod new;
 mod plot;
 mod plumbing;
 mod readme;

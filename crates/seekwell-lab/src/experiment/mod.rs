@@ -14,6 +14,8 @@ mod labels;
 mod primary;
 mod read;
 mod reference;
+mod schema;
+mod template;
 mod write;
 
 pub use design::{Design, Level, Pick, Work};
@@ -21,6 +23,8 @@ pub use expand::{CELLS_MAX, PLANS_MAX, REPEATS_MAX, TREATMENTS_MAX};
 pub use fault::{Fault, Faults, Place};
 pub use primary::{Bios, Primary, Statistic};
 pub use read::TEXT_MAX;
+pub use schema::schema;
+pub use template::{Start, template};
 
 use crate::results::{About, Cell, Treatment};
 use seekwell::RunSpec;

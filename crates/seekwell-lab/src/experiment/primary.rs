@@ -49,6 +49,16 @@ pub enum Primary {
     Duration,
 }
 
+/// What can decide below every workload.
+pub(super) const BELOW: &[&str] = &[
+    "duration",
+    "block throughput",
+    "block io rate",
+    "block io mean",
+    "block read p99",
+    "block write max",
+];
+
 /// Words that a statistic is asked for with.
 const STATISTICS: &str = "rate, mean, max, p50, p90, p95, p99, p99.9";
 

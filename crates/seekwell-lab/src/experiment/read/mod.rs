@@ -12,7 +12,9 @@ mod top;
 mod value;
 mod work;
 
-pub(super) use top::{ORDERS, STOPS, complement};
+pub(super) use machine::QUEUE;
+pub(super) use top::{NAME_MAX, ORDERS, PICKS, SETTINGS, STATES, STOPS, complement};
+pub(super) use work::{FIO, FITS, STREAMS, TRACE, WORK, is_job};
 
 use super::Experiment;
 use super::design::Design;

@@ -101,7 +101,8 @@ pub(in crate::experiment) const STREAMS: &[(&str, Stream)] =
 /// Suffixes of fio job files.
 const JOBS: &[&str] = &["fio", "ini", "job"];
 
-fn is_job(text: &str) -> bool {
+/// Is it the name of a fio job file?
+pub(in crate::experiment) fn is_job(text: &str) -> bool {
     let suffix = Path::new(text).extension().and_then(|s| s.to_str());
     suffix.is_some_and(|s| JOBS.contains(&s))
 }
