@@ -93,7 +93,7 @@ fn take(cx: &mut Cx, s: &mut dyn seekwell_sched::Scheduler, now: &mut Instant) -
             *now = (*now).max(at);
             cx.set_now(*now);
             if slot != u8::MAX {
-                cx.disarm(slot);
+                cx.fired(slot);
                 s.timer(cx, slot);
             }
         }

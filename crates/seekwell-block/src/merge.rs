@@ -160,6 +160,7 @@ pub fn join<S: Scheduler + ?Sized>(
     gone: RqId,
 ) {
     cx.rqs.join(kept, gone);
+    cx.joined_event(kept, gone);
     acct.stats.joins += 1;
     sched.joined(cx, kept, gone);
     rehash(cx, kept);
@@ -236,6 +237,7 @@ fn swallow<S: Scheduler + ?Sized>(
     sched.insert_merged(cx, into, rq);
     acct.stats.joins += 1;
     cx.event(Action::BackMerge, into);
+    cx.joined_event(into, rq);
     // The kernel asks nobody here and joins nothing behind: only the hash moves.
     rehash(cx, into);
     cx.merge.last = Some(into);

@@ -24,7 +24,9 @@ pub mod units;
 
 pub use bio::{Bio, BioId, Flags, Op, PAGE_SECTORS, SEGMENT_SECTORS};
 pub use device::{Accept, Command, Device, DeviceFacts, DeviceStats, Done, MmcHost, Packing};
-pub use event::{Action, Event, EventLog};
+pub use event::{
+    About, Action, Event, EventLog, MemberId, MemberKind, More, Reason, Snapshot, Tap,
+};
 pub use ioc::{CgroupId, Class, Contexts, Era, IoContext, IoPrio, IocId, Policy, TaskId};
 pub use list::{Links, List};
 pub use open_list::OpenList;

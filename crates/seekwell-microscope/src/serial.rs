@@ -170,7 +170,7 @@ impl Bench {
         while let Some((at, slot)) = self.cx.next_timer()
             && at <= t
         {
-            self.cx.disarm(slot);
+            self.cx.fired(slot);
             self.out.timers.push(at);
             self.sched.timer(&mut self.cx, slot);
         }

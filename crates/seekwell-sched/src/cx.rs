@@ -7,13 +7,41 @@
 use crate::dispatch::DispatchList;
 use crate::merge::MergeIndex;
 use seekwell_core::{
-    Action, BioId, CgroupId, Contexts, Era, Event, EventLog, Instant, IocId, Nanos, Requests, RqId,
-    Rule, Sectors, State, TickClock,
+    About, Action, CgroupId, Contexts, Era, Event, EventLog, Instant, IocId, More, Nanos, Reason,
+    Requests, RqId, Rule, Sectors, State, TickClock,
 };
 use std::collections::BTreeMap;
 
 /// Timers a scheduler may have at once.
 pub const TIMER_SLOTS: usize = 4;
+
+/// A timer of a scheduler: its number among [`TIMER_SLOTS`], and its name.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Slot {
+    /// What [`crate::Scheduler::timer`] is told.
+    pub number: u8,
+    /// As the kernel calls the timer (or its function), for events.
+    pub name: &'static str,
+}
+
+impl Slot {
+    /// A timer with a name.
+    pub const fn new(number: u8, name: &'static str) -> Self {
+        Slot { number, name }
+    }
+}
+
+impl From<u8> for Slot {
+    fn from(number: u8) -> Self {
+        Slot::new(number, "timer")
+    }
+}
+
+impl PartialEq<Slot> for u8 {
+    fn eq(&self, slot: &Slot) -> bool {
+        *self == slot.number
+    }
+}
 
 /// How [`Cx::emit`] places a request on the dispatch list.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -101,6 +129,7 @@ pub struct Cgroup {
 struct Timer {
     at: Instant,
     seq: u64,
+    name: &'static str,
 }
 
 /// Everything outside a scheduler.
@@ -222,35 +251,75 @@ impl Cx {
     }
 
     /// Arms a timer at a point in time; a new time replaces the old one.
-    pub fn arm(&mut self, slot: u8, at: Instant) {
+    #[inline]
+    pub fn arm(&mut self, slot: impl Into<Slot>, at: Instant) {
+        self.arm_for(slot, at, About::default);
+    }
+    /// The same, and says (only if somebody listens) for whom it is.
+    #[inline]
+    pub fn arm_for(&mut self, slot: impl Into<Slot>, at: Instant, whom: impl FnOnce() -> About) {
+        let Slot { number, name } = slot.into();
         self.timer_seq += 1;
-        self.timers[slot as usize] = Some(Timer {
+        self.timers[number as usize] = Some(Timer {
             at,
             seq: self.timer_seq,
+            name,
         });
         self.find_first_timer();
+        if self.log.listening() {
+            self.timer_event(Action::Arm, name, at, whom());
+        }
     }
     /// Arms a jiffy timer: it fires at the first instant of jiffy `j`, or at the next tick if that
     /// is now or past.
-    pub fn arm_jiffy(&mut self, slot: u8, j: u64) {
+    pub fn arm_jiffy(&mut self, slot: impl Into<Slot>, j: u64) {
+        self.arm_jiffy_for(slot, j, About::default);
+    }
+    /// The same, and says for whom it is.
+    pub fn arm_jiffy_for(&mut self, slot: impl Into<Slot>, j: u64, whom: impl FnOnce() -> About) {
         let j = j.max(self.jiffies + 1);
-        self.arm(slot, self.clock.start_of(j));
+        self.arm_for(slot, self.clock.start_of(j), whom);
     }
     /// Disarms; harmless if it was not armed.
     #[inline]
-    pub fn disarm(&mut self, slot: u8) {
-        if self.timers[slot as usize].take().is_some() {
+    pub fn disarm(&mut self, slot: impl Into<Slot>) {
+        self.take_timer(slot.into().number, Action::Disarm);
+    }
+    /// For layers: the timer due next is taken as fired; its scheduler is to be told.
+    #[inline]
+    pub fn fired(&mut self, slot: u8) {
+        self.take_timer(slot, Action::Timer);
+    }
+    #[inline]
+    fn take_timer(&mut self, slot: u8, action: Action) {
+        if let Some(t) = self.timers[slot as usize].take() {
             self.find_first_timer();
+            if self.log.listening() {
+                self.timer_event(action, t.name, t.at, About::default());
+            }
         }
+    }
+    #[cold]
+    #[inline(never)]
+    fn timer_event(&mut self, action: Action, slot: &'static str, until: Instant, about: About) {
+        let e = Event {
+            more: More::Timer { slot, until },
+            ..self.about(Event::new(self.now, action), about)
+        };
+        self.log.push(|| e);
+    }
+    /// Timers that are armed, by number: name and time.
+    pub fn timers(&self) -> impl Iterator<Item = (&'static str, Instant)> + '_ {
+        self.timers.iter().flatten().map(|t| (t.name, t.at))
     }
     /// Is it armed?
     #[inline]
-    pub fn armed(&self, slot: u8) -> bool {
-        self.timers[slot as usize].is_some()
+    pub fn armed(&self, slot: impl Into<Slot>) -> bool {
+        self.timers[slot.into().number as usize].is_some()
     }
     /// When it fires.
-    pub fn armed_at(&self, slot: u8) -> Option<Instant> {
-        self.timers[slot as usize].map(|t| t.at)
+    pub fn armed_at(&self, slot: impl Into<Slot>) -> Option<Instant> {
+        self.timers[slot.into().number as usize].map(|t| t.at)
     }
     /// For layers: the timer due next, in order of expiry, then of arming.
     #[inline]
@@ -311,9 +380,10 @@ impl Cx {
     }
 
     /// Names the rule that decided, one of the scheduler's own table ([`seekwell_core::rules!`]),
-    /// with details made only if somebody listens.
+    /// with details made only if somebody listens: words alone, or words about somebody
+    /// ([`About::says`]).
     #[inline]
-    pub fn why(&mut self, rule: &'static Rule, detail: impl FnOnce() -> String) {
+    pub fn why<R: Into<Reason>>(&mut self, rule: &'static Rule, detail: impl FnOnce() -> R) {
         if self.log.listening() {
             self.why_slow(rule, detail);
         }
@@ -323,49 +393,77 @@ impl Cx {
     pub fn why_text(&mut self, rule: &'static Rule, text: &'static str) {
         self.why(rule, || text.to_owned());
     }
+    /// A reason about a request.
+    #[inline]
+    pub fn why_rq(&mut self, rule: &'static Rule, rq: RqId, detail: impl FnOnce() -> String) {
+        self.why(rule, || About::rq(rq).says(detail()));
+    }
+    /// A reason about an io context.
+    #[inline]
+    pub fn why_ioc(&mut self, rule: &'static Rule, ioc: IocId, detail: impl FnOnce() -> String) {
+        self.why(rule, || About::ioc(ioc).says(detail()));
+    }
     /// The words are put together here, so that the scheduler's own code stays small.
     #[cold]
     #[inline(never)]
-    fn why_slow(&mut self, rule: &'static Rule, detail: impl FnOnce() -> String) {
-        let at = self.now;
-        self.log.push(|| Event {
-            at,
-            action: Action::Why,
-            rq: None,
-            bio: None,
-            task: seekwell_core::TaskId(0),
-            op: seekwell_core::Op::Read,
-            flags: seekwell_core::Flags::empty(),
-            sector: seekwell_core::Sector(0),
-            sectors: Sectors(0),
+    fn why_slow<R: Into<Reason>>(&mut self, rule: &'static Rule, detail: impl FnOnce() -> R) {
+        let Reason { about, text } = detail().into();
+        let e = Event {
             rule: Some(rule),
-            detail: detail(),
-        });
+            detail: text,
+            ..self.about(Event::new(self.now, Action::Why), about)
+        };
+        self.log.push(|| e);
+    }
+    /// An event that knows whom it is about.
+    fn about(&self, mut e: Event, about: About) -> Event {
+        let (mut ioc, mut cgroup) = (about.ioc, about.cgroup);
+        if let Some(rq) = about.rq {
+            let r = &self.rqs[rq];
+            ioc = ioc.or(Some(r.ioc));
+            cgroup = cgroup.or(Some(r.cgroup));
+            (e.op, e.sector, e.sectors) = (r.op, r.sector, r.sectors);
+        }
+        let ioc = ioc.map(|i| self.iocs.get(i));
+        e.rq = about.rq;
+        e.task = about.task.or(ioc.map(|c| c.task));
+        e.other = about.other;
+        e.cgroup = cgroup.or(ioc.map(|c| c.cgroup));
+        e.queue = about.queue;
+        e
     }
     /// Writes an event about a request.
     #[inline]
     pub fn event(&mut self, action: Action, rq: RqId) {
         if self.log.listening() {
-            self.event_slow(action, rq);
+            self.event_slow(action, rq, More::None);
+        }
+    }
+    /// `kept` took over the bios of `gone`.
+    #[inline]
+    pub fn joined_event(&mut self, kept: RqId, gone: RqId) {
+        if self.log.listening() {
+            self.event_slow(Action::Join, kept, More::Gone(gone));
         }
     }
     #[cold]
-    fn event_slow(&mut self, action: Action, rq: RqId) {
-        let at = self.now;
+    #[inline(never)]
+    fn event_slow(&mut self, action: Action, rq: RqId, more: More) {
         let r = &self.rqs[rq];
-        let bio: Option<BioId> = self.rqs.bios(rq).next().map(|b| b.0.id);
+        // Flushes of the layer's own carry a bio that nobody submitted.
+        let bio = self.rqs.bios(rq).next().map(|b| b.0.id);
         let event = Event {
-            at,
-            action,
             rq: Some(rq),
-            bio,
-            task: self.iocs.get(r.ioc).task,
+            state: Some(r.state),
+            bio: bio.filter(|b| b.0 != u64::MAX),
+            task: Some(self.iocs.get(r.ioc).task),
+            cgroup: Some(r.cgroup),
             op: r.op,
             flags: r.flags,
             sector: r.sector,
             sectors: r.sectors,
-            rule: None,
-            detail: String::new(),
+            more,
+            ..Event::new(self.now, action)
         };
         self.log.push(|| event);
     }

@@ -20,7 +20,7 @@ use crate::contract::{Insert, MergeKind, Scheduler};
 use crate::cx::{Cx, Emit};
 use crate::registry::{Layer, SchedulerInfo, hash_always};
 use crate::tunable::{INT_MAX, Kind, StoreError, Tunable, legacy_int};
-use seekwell_core::{Bio, Era, IocId, Links, List, Nodes, RqId, Sector, Side, Tree};
+use seekwell_core::{Bio, Era, IocId, Links, List, Nodes, RqId, Rule, Sector, Side, Tree};
 
 /// Registry line.
 pub const INFO: SchedulerInfo = SchedulerInfo {
@@ -165,6 +165,14 @@ impl Generation {
 const READ: usize = 0;
 const WRITE: usize = 1;
 
+/// A new batch begins with this request.
+#[inline]
+fn why_of(cx: &mut Cx, rule: &'static Rule, rq: Option<RqId>, d: usize) {
+    if let Some(rq) = rq {
+        cx.why_rq(rule, rq, || batch_of(d));
+    }
+}
+
 fn batch_of(d: usize) -> String {
     format!("a new batch of {}", ["reads", "writes"][d])
 }
@@ -214,7 +222,7 @@ impl Deadline {
         while self.generation.evict_alias
             && let Some(i) = self.nodes.find(&self.sorted[d], key)
         {
-            cx.why(ALIAS_EVICTED, || {
+            cx.why_rq(ALIAS_EVICTED, RqId(i), || {
                 "another one comes with its start sector".to_owned()
             });
             self.take(cx, RqId(i));
@@ -307,7 +315,7 @@ impl Scheduler for Deadline {
             }
             if self.batch < fifo_batch {
                 let n = self.batch + 1;
-                cx.why(BATCH_CONTINUES, || format!("{n} of {fifo_batch}"));
+                cx.why_rq(BATCH_CONTINUES, rq, || format!("{n} of {fifo_batch}"));
                 self.batch += 1;
                 self.take(cx, rq);
                 return 1;
@@ -318,10 +326,10 @@ impl Scheduler for Deadline {
         };
         let head = self.fifo[d].first().map(RqId);
         let fresh = if self.head_expired(cx, d) {
-            cx.why(HEAD_EXPIRED, || batch_of(d));
+            why_of(cx, HEAD_EXPIRED, head, d);
             head
         } else if let Some(rq) = self.next[d] {
-            cx.why(SWEEP_CONTINUES, || batch_of(d));
+            cx.why_rq(SWEEP_CONTINUES, rq, || batch_of(d));
             if !self.generation.lowest_restart {
                 self.batch = 0;
             }
@@ -329,10 +337,11 @@ impl Scheduler for Deadline {
             self.take(cx, rq);
             return 1;
         } else if self.generation.lowest_restart {
-            cx.why(LOWEST_SECTOR, || batch_of(d));
-            self.sorted[d].first().map(RqId)
+            let lowest = self.sorted[d].first().map(RqId);
+            why_of(cx, LOWEST_SECTOR, lowest, d);
+            lowest
         } else {
-            cx.why(FIFO_HEAD, || batch_of(d));
+            why_of(cx, FIFO_HEAD, head, d);
             head
         };
         let Some(rq) = fresh else { return 0 };

@@ -237,7 +237,7 @@ impl Fiops {
         }
         c += c * (i64::from(level) - LEVEL_NORMAL) / LEVEL_DIVISOR;
         if c < 1 {
-            cx.why(LEAST_COST, || {
+            cx.why_rq(LEAST_COST, rq, || {
                 "the scales make the cost 0: 1 is charged".to_owned()
             });
             c = 1;
@@ -314,12 +314,9 @@ impl Fiops {
         } else {
             first
         };
-        let (task, vios) = (
-            cx_task(cx, IocId(chosen)),
-            self.contexts[IocId(chosen)].vios,
-        );
-        cx.why(LEAST_SERVED, || {
-            format!("{} class: pid {task} with {vios} vios", CLASSES[class])
+        let vios = self.contexts[IocId(chosen)].vios;
+        cx.why_ioc(LEAST_SERVED, IocId(chosen), || {
+            format!("{} class: {{who}} with {vios} vios", CLASSES[class])
         });
         Some((IocId(chosen), self.head(chosen)?))
     }
@@ -330,19 +327,21 @@ impl Fiops {
         let mut at = self.by_vios.next(first);
         while let Some(ioc) = at {
             if self.head(ioc).is_some_and(|h| cx.rqs[h].sync) {
-                cx.why(SYNC_OVERTAKES, || "a sync head overtakes".to_owned());
+                cx.why_ioc(SYNC_OVERTAKES, IocId(ioc), || {
+                    "a sync head overtakes".to_owned()
+                });
                 return ioc;
             }
             last = ioc;
             at = self.by_vios.next(ioc);
         }
         if self.fix_preempt {
-            cx.why(SYNC_OVERTAKES, || {
+            cx.why_ioc(SYNC_OVERTAKES, IocId(first), || {
                 "no sync head: repaired, the least served goes".to_owned()
             });
             return first;
         }
-        cx.why(SYNC_OVERTAKES, || {
+        cx.why_ioc(SYNC_OVERTAKES, IocId(last), || {
             "no sync head: the most served goes".to_owned()
         });
         last
@@ -366,7 +365,7 @@ impl Fiops {
         for class in 0..CLASSES.len() {
             while let Some(ioc) = self.service[class].tree.first() {
                 while let Some(rq) = self.head(ioc) {
-                    cx.why(DRAIN, || "a drain holds nothing back".to_owned());
+                    cx.why_rq(DRAIN, rq, || "a drain holds nothing back".to_owned());
                     self.send(cx, rq);
                     sent += 1;
                 }

@@ -30,7 +30,7 @@ pub mod vr;
 pub mod zen;
 
 pub use contract::{BioMerge, CgroupEvent, Insert, IocEvent, MayQueue, MergeKind, Scheduler};
-pub use cx::{Cx, Emit, QueueFacts};
+pub use cx::{Cx, Emit, QueueFacts, Slot};
 pub use registry::{
     Layer, Make, RegisterError, SchedulerInfo, find, of_its_time, register, registry,
     unknown_scheduler, unknown_tunable,

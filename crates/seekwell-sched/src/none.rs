@@ -13,7 +13,7 @@
 use crate::contract::{BioMerge, Insert, Scheduler};
 use crate::cx::{Cx, Emit};
 use crate::registry::{Layer, SchedulerInfo};
-use seekwell_core::{Bio, Era, IocId, Links, List, RqId};
+use seekwell_core::{About, Bio, Era, IocId, Links, List, RqId};
 
 /// Registry line.
 pub const INFO: SchedulerInfo = SchedulerInfo {
@@ -115,7 +115,11 @@ impl Scheduler for NoScheduler {
         for step in 0..cpus {
             let cpu = (from + step) % cpus;
             if !self.fifo[cpu].is_empty() && cx.queue.hctx_of(cpu as u16) == hctx {
-                cx.why(ROUND_ROBIN, || format!("round robin: CPU {cpu}"));
+                let first = self.fifo[cpu].first().map(RqId);
+                cx.why(ROUND_ROBIN, || {
+                    let about = first.map_or(About::default(), About::rq);
+                    about.says(format!("round robin: CPU {cpu}"))
+                });
                 self.hand_out(cx, cpu, hctx);
                 self.dispatch_from[hctx as usize] = ((cpu + 1) % cpus) as u16;
                 return 1;

@@ -63,7 +63,7 @@ impl Scheduler for Noop {
         let Some(i) = self.links.pop_front(&mut self.fifo) else {
             return 0;
         };
-        cx.why_text(OLDEST_FIRST, "");
+        cx.why_rq(OLDEST_FIRST, RqId(i), String::new);
         cx.emit(RqId(i), Emit::Sorted);
         1
     }

@@ -287,7 +287,7 @@ impl Sio {
         let now_j = cx.jiffies();
         for list in EXPIRY_ORDER {
             if let Some(rq) = self.fifos.first_if(list, |d| now_j > d) {
-                cx.why(HEAD_EXPIRED, || {
+                cx.why_rq(HEAD_EXPIRED, rq, || {
                     format!("the head of {} has expired", NAMES[list])
                 });
                 return Some(rq);
@@ -301,11 +301,12 @@ impl Sio {
         let writes = !self.variant.two_lists && self.starved > self.writes_starved;
         let order = if writes { WRITES_FIRST } else { READS_FIRST };
         let list = order.into_iter().find(|&l| !self.fifos.is_empty(l))?;
-        cx.why(READS_BEFORE_WRITES, || {
+        let rq = self.fifos.first(list)?;
+        cx.why_rq(READS_BEFORE_WRITES, rq, || {
             let reads = self.starved;
             format!("{reads} reads since the last write: {}", NAMES[list])
         });
-        self.fifos.first(list)
+        Some(rq)
     }
 }
 

@@ -221,7 +221,7 @@ impl Vr {
         while self.alias_evict
             && let Some(alias) = self.nodes.find(&self.sorted, start)
         {
-            cx.why(ALIAS_EVICTED, || {
+            cx.why_rq(ALIAS_EVICTED, RqId(alias), || {
                 "a second request at its start sector sends it off".to_owned()
             });
             self.take(cx, RqId(alias));
@@ -273,7 +273,7 @@ impl Vr {
             (_, Some(a)) => a,
             (s, None) => s?,
         };
-        cx.why(HEAD_EXPIRED, || {
+        cx.why_rq(HEAD_EXPIRED, rq, || {
             "it has expired, and is due earliest of the two heads".to_owned()
         });
         Some(rq)
@@ -285,7 +285,7 @@ impl Vr {
             (Some(n), Some(p)) => (n, p),
             (only, None) | (None, only) => {
                 let rq = only?;
-                cx.why(ONE_SIDE, || "requests on one side only".to_owned());
+                cx.why_rq(ONE_SIDE, rq, || "requests on one side only".to_owned());
                 return Some(rq);
             }
         };
@@ -307,7 +307,7 @@ impl Vr {
             (ahead, discount(behind))
         };
         let rq = if dn <= dp { next } else { prev };
-        cx.why(REVERSE_PENALTY, || {
+        cx.why_rq(REVERSE_PENALTY, rq, || {
             let going = if self.forward { "up" } else { "down" };
             let (taken, other) = if rq == next {
                 ("above", "below")

@@ -197,13 +197,13 @@ impl Zen {
         let due = |rq| self.fifos.deadline_j(rq);
         match (head(SYNC), head(ASYNC)) {
             (Some(s), Some(a)) if due(a) > due(s) => {
-                cx.why(HEAD_EXPIRED, || {
+                cx.why_rq(HEAD_EXPIRED, s, || {
                     "both heads have expired, sync is due earlier".to_owned()
                 });
                 Some(s)
             }
             (Some(_), Some(a)) if self.fix_both_expired => {
-                cx.why(HEAD_EXPIRED, || {
+                cx.why_rq(HEAD_EXPIRED, a, || {
                     "both heads have expired, async is due earlier: repaired, it goes".to_owned()
                 });
                 Some(a)
@@ -215,11 +215,11 @@ impl Zen {
                 None
             }
             (Some(s), None) => {
-                cx.why(HEAD_EXPIRED, || "the sync head has expired".to_owned());
+                cx.why_rq(HEAD_EXPIRED, s, || "the sync head has expired".to_owned());
                 Some(s)
             }
             (None, Some(a)) => {
-                cx.why(HEAD_EXPIRED, || "the async head has expired".to_owned());
+                cx.why_rq(HEAD_EXPIRED, a, || "the async head has expired".to_owned());
                 Some(a)
             }
             (None, None) => None,
@@ -262,7 +262,7 @@ impl Scheduler for Zen {
                 true => (ASYNC, "async"),
             };
             let rq = self.fifos.first(list)?;
-            cx.why(OLDEST_FIRST, || format!("the oldest {word} request"));
+            cx.why_rq(OLDEST_FIRST, rq, || format!("the oldest {word} request"));
             Some(rq)
         });
         let Some(rq) = taken else { return 0 };

@@ -110,15 +110,16 @@ impl Watch {
     }
     fn take(&mut self, q: &mut Queue) {
         for e in std::mem::take(&mut q.cx.log.events) {
+            let task = e.task.map_or(0, |t| t.0);
             match e.action {
                 Action::Insert => {
                     let sync = self.is_sync(e.op, e.flags);
-                    *self.queued.entry((e.task.0, sync)).or_default() += 1;
+                    *self.queued.entry((task, sync)).or_default() += 1;
                 }
-                Action::Elevator => self.moved(e.task.0, self.is_sync(e.op, e.flags)),
+                Action::Elevator => self.moved(task, self.is_sync(e.op, e.flags)),
                 Action::Complete => {
                     let sync = self.is_sync(e.op, e.flags);
-                    *self.in_flight.entry((e.task.0, sync)).or_default() -= 1;
+                    *self.in_flight.entry((task, sync)).or_default() -= 1;
                     self.sync_in_flight -= u32::from(sync);
                 }
                 Action::Why if e.rule_id() == "slice-expired" => {

@@ -51,7 +51,7 @@ fn seen(events: &[Event], from: u64) -> Seen {
                 s.flush += 1;
                 continue;
             }
-            _ if e.task == JOURNAL => &mut s.journal,
+            _ if e.task == Some(JOURNAL) => &mut s.journal,
             _ if e.flags.contains(Flags::META) => &mut s.metadata,
             _ if e.flags.contains(Flags::SYNC) => &mut s.data_sync,
             _ => &mut s.data_async,

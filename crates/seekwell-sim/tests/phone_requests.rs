@@ -39,7 +39,7 @@ fn asked(workload: &str, service_us: u32) -> Asked {
         let mut t = into.borrow_mut();
         match e.op {
             Op::Flush => t[2] += 1.0,
-            Op::Write if e.flags.contains(Flags::SYNC) || e.task == JOURNAL => {
+            Op::Write if e.flags.contains(Flags::SYNC) || e.task == Some(JOURNAL) => {
                 t[0] += 1.0;
                 t[1] += f64::from(e.sectors.0) / 2.0;
             }

@@ -336,7 +336,7 @@ pub(crate) fn blk_event(e: &Event, device: u32) -> BlkEvent {
         flags: e.flags,
         sector: e.sector.0,
         sectors: e.sectors.0,
-        task: e.task.0,
+        task: e.task.map_or(0, |t| t.0),
         cpu: 0,
         device,
         error: 0,

@@ -4,7 +4,7 @@
 mod common;
 
 use common::{Folder, Shared, error_of, read, reader, swapped, written};
-use seekwell_core::{Action, Event, Flags, Instant, Op, Rule, Sector, Sectors, TaskId};
+use seekwell_core::{Action, Event, Flags, Instant, More, Op, Rule, Sector, Sectors, TaskId};
 use seekwell_trace::join::{NOTE_ORPHAN, NOTE_SORTED, NOTE_UNFINISHED};
 use seekwell_trace::reader::NOTE_BACKWARDS;
 use seekwell_trace::{
@@ -210,22 +210,23 @@ const EXPIRED: &Rule = &Rule {
 };
 
 fn event(us: u64, action: Action, sector: u64, n: u32) -> Event {
-    let detail = match action {
-        Action::Timer => "timer 0",
-        _ => "its time is over",
+    let more = match action {
+        Action::Timer => More::Timer {
+            slot: "idle_slice_timer",
+            until: Instant::at_us(us),
+        },
+        _ => More::None,
     };
     Event {
-        at: Instant::at_us(us),
-        action,
-        rq: None,
-        bio: None,
-        task: TaskId(42),
+        task: Some(TaskId(42)),
         op: Op::Write,
         flags: Flags::SYNC,
         sector: Sector(sector),
         sectors: Sectors(n),
         rule: Some(EXPIRED),
-        detail: detail.to_string(),
+        more,
+        detail: "its time is over".to_owned(),
+        ..Event::new(Instant::at_us(us), action)
     }
 }
 
@@ -292,7 +293,7 @@ fn text_looks_as_blkparse_prints_it() {
   8,0    0       10     0.000005000    42  D  WS 100 + 16 [task42]
   8,0    0       11     0.000006000    42  R  WS 100 + 16 [0]
   8,0    0       12     0.000007000    42  D  WS 100 + 16 [task42]
-  8,0    0       13     0.000008000    42  m   N timer 0
+  8,0    0       13     0.000008000    42  m   N fires idle_slice_timer
   8,0    0       14     0.000009000    42  C  WS 100 + 16 [0]
 ";
     assert_eq!(text, want);

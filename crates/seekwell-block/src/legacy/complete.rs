@@ -56,11 +56,15 @@ impl<S: Scheduler + ?Sized, D: Device> LegacyQueue<S, D> {
     fn complete_outside(&mut self, rq: RqId, error: bool, out: &mut Vec<BioDone>) {
         let now = self.cx.now();
         let own = self.cx.rqs.first_bio(rq).id.0 == OWN_BIO;
+        if own {
+            self.cx.event(Action::Complete, rq);
+        }
         if own && self.barrier.is_none() {
             self.free_request(rq);
             self.flush.flushed(now, &mut self.acts);
         } else if *self.sequenced.at(rq.idx()) {
             self.cx.rqs[rq].state = State::Plugged;
+            self.cx.event(Action::Part, rq);
             self.flush.data_done(now, rq, &mut self.acts);
         } else if own {
             self.free_request(rq);

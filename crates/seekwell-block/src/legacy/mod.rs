@@ -23,8 +23,8 @@ use crate::tasks::Tasks;
 use flush::{Act, Barrier, FlushMachine};
 use pool::Pools;
 use seekwell_core::{
-    Action, Bio, BioDone, BioSink, Control, Device, Done, Era, Instant, IocId, Nanos, RqId, Sector,
-    Side, TaskId, TickClock,
+    Bio, BioDone, BioSink, Control, Device, Done, Era, Instant, IocId, Nanos, RqId, Sector, Side,
+    TaskId, TickClock,
 };
 use seekwell_sched::{Cx, QueueFacts, Scheduler};
 use std::collections::VecDeque;
@@ -261,8 +261,7 @@ impl<S: Scheduler + ?Sized, D: Device> BioSink for LegacyQueue<S, D> {
             while let Some((at, slot)) = self.cx.next_timer()
                 && at <= t
             {
-                self.cx.disarm(slot);
-                self.timer_event(slot);
+                self.cx.fired(slot);
                 self.sched.timer(&mut self.cx, slot);
                 self.after_callback();
             }
@@ -349,25 +348,6 @@ impl<S: Scheduler + ?Sized, D: Device> LegacyQueue<S, D> {
         if !self.ready.is_empty() {
             out.append(&mut self.ready);
         }
-    }
-    fn timer_event(&mut self, slot: u8) {
-        if !self.cx.log.listening() {
-            return;
-        }
-        let at = self.cx.now();
-        self.cx.log.push(|| seekwell_core::Event {
-            at,
-            action: Action::Timer,
-            rq: None,
-            bio: None,
-            task: TaskId(0),
-            op: seekwell_core::Op::Read,
-            flags: seekwell_core::Flags::empty(),
-            sector: Sector(0),
-            sectors: seekwell_core::Sectors(0),
-            rule: None,
-            detail: format!("timer {slot}"),
-        });
     }
     fn is_2_6(&self) -> bool {
         self.cx.queue.era <= Era::K2_6_24

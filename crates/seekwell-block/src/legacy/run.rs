@@ -202,6 +202,8 @@ impl<S: Scheduler + ?Sized, D: Device> LegacyQueue<S, D> {
                     self.barrier = None;
                     return false;
                 }
+                self.cx.rqs[rq].state = State::Plugged;
+                self.cx.event(Action::Part, rq);
                 let f = self.own_flush();
                 self.start(f);
                 self.cx.out.push_head(f);

@@ -22,7 +22,7 @@ impl<S: Scheduler + ?Sized, D: Device> LegacyQueue<S, D> {
         };
         self.acct.stats.bios += 1;
         let ioc = self.ioc_of(bio.task);
-        queue_event(&mut self.cx, &bio);
+        bio_event(&mut self.cx, Action::Queue, &bio);
         if bio_mergeable(&bio) && self.try_merge(&bio, ioc) {
             return;
         }
@@ -79,6 +79,7 @@ impl<S: Scheduler + ?Sized, D: Device> LegacyQueue<S, D> {
             }
         };
         if grant == Grant::No {
+            bio_event(&mut self.cx, Action::SleepRq, bio);
             self.cx.iocs.get_mut(w.ioc).requests += 1;
             self.pools.sleep(p, *w);
             self.unplug_queue();
@@ -324,19 +325,7 @@ impl<S: Scheduler + ?Sized, D: Device> LegacyQueue<S, D> {
     }
 }
 
-fn queue_event(cx: &mut Cx, bio: &Bio) {
+fn bio_event(cx: &mut Cx, action: Action, bio: &Bio) {
     let at = cx.now();
-    cx.log.push(|| Event {
-        at,
-        action: Action::Queue,
-        rq: None,
-        bio: Some(bio.id),
-        task: bio.task,
-        op: bio.op,
-        flags: bio.flags,
-        sector: bio.sector,
-        sectors: bio.sectors,
-        rule: None,
-        detail: String::new(),
-    });
+    cx.log.push(|| Event::of_bio(at, action, bio));
 }

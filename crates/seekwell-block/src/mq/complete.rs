@@ -45,6 +45,7 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
             self.after_callback();
         }
         if own {
+            self.cx.event(Action::Complete, rq);
             self.free_request(rq);
             self.flush_done(h);
         } else if sequenced {
@@ -52,6 +53,7 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
                 self.give_driver_tag(rq);
             }
             self.cx.rqs[rq].state = State::Plugged;
+            self.cx.event(Action::Part, rq);
             self.data_done(h, rq);
         } else {
             self.free_request(rq);

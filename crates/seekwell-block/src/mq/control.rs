@@ -2,10 +2,7 @@
 
 use super::MqQueue;
 use super::submit::Deed;
-use seekwell_core::{
-    Action, Bio, BioDone, BioSink, Control, Device, Event, Flags, Instant, Op, Sector, Sectors,
-    TaskId,
-};
+use seekwell_core::{Bio, BioDone, BioSink, Control, Device, Instant, Sector, TaskId};
 use seekwell_sched::Scheduler;
 
 impl<S: Scheduler + ?Sized, D: Device> BioSink for MqQueue<S, D> {
@@ -64,8 +61,7 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
         while let Some((at, slot)) = self.cx.next_timer()
             && at <= t
         {
-            self.cx.disarm(slot);
-            self.timer_event(slot);
+            self.cx.fired(slot);
             self.sched.timer(&mut self.cx, slot);
             self.after_callback();
         }
@@ -78,22 +74,5 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
                 self.kick_flush(h);
             }
         }
-    }
-
-    fn timer_event(&mut self, slot: u8) {
-        let at = self.cx.now();
-        self.cx.log.push(|| Event {
-            at,
-            action: Action::Timer,
-            rq: None,
-            bio: None,
-            task: TaskId(0),
-            op: Op::Read,
-            flags: Flags::empty(),
-            sector: Sector(0),
-            sectors: Sectors(0),
-            rule: None,
-            detail: format!("timer {slot}"),
-        });
     }
 }

@@ -7,7 +7,7 @@ use super::sleepers::{Need, Sleeper};
 use super::{MqQueue, RqTags};
 use crate::merge::{self, bio_mergeable};
 use seekwell_core::{
-    Action, Bio, BioDone, Device, Era, Event, Flags, Instant, IocId, Op, PAGE_SECTORS, RqId,
+    Action, Bio, BioDone, Device, Era, Event, Flags, Instant, IocId, More, Op, PAGE_SECTORS, RqId,
     Sectors, State, TaskId,
 };
 use seekwell_sched::{Cx, Insert, Scheduler};
@@ -33,13 +33,18 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
             return self.act_one(task, deed);
         };
         self.acct.stats.bios += 1;
-        queue_event(&mut self.cx, &bio);
+        bio_event(&mut self.cx, Action::Queue, &bio);
         let max = self.largest_piece(&bio);
         let splits = matches!(bio.op, Op::Read | Op::Write) && bio.sectors.0 > max;
         if !splits {
             return self.act_one(task, deed);
         }
         let pieces = bio.sectors.0.div_ceil(max);
+        let now = self.cx.now();
+        self.cx.log.push(|| Event {
+            more: More::Pieces(pieces),
+            ..Event::of_bio(now, Action::Split, &bio)
+        });
         self.splits.insert(bio.id, (pieces, false));
         let mut rest = bio;
         for _ in 0..pieces {
@@ -281,23 +286,7 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
     }
 }
 
-fn queue_event(cx: &mut Cx, bio: &Bio) {
-    bio_event(cx, Action::Queue, bio);
-}
-
 fn bio_event(cx: &mut Cx, action: Action, bio: &Bio) {
     let at = cx.now();
-    cx.log.push(|| Event {
-        at,
-        action,
-        rq: None,
-        bio: Some(bio.id),
-        task: bio.task,
-        op: bio.op,
-        flags: bio.flags,
-        sector: bio.sector,
-        sectors: bio.sectors,
-        rule: None,
-        detail: String::new(),
-    });
+    cx.log.push(|| Event::of_bio(at, action, bio));
 }

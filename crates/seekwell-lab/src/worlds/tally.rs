@@ -76,7 +76,7 @@ impl Tally {
     pub fn event(&mut self, e: &Event, journal: TaskId) {
         if e.action == Action::Issue {
             let meta = e.flags.contains(Flags::META);
-            self.add(e.op, e.flags, e.sectors.0, e.task == journal, meta);
+            self.add(e.op, e.flags, e.sectors.0, e.task == Some(journal), meta);
         }
     }
 

@@ -163,9 +163,8 @@ impl<S: Scheduler + ?Sized> Queue<'_, S> {
 
     /// Lets a timer fire; the run it asks for is that of the record, if there is one soon.
     fn fire(&mut self, slot: u8, i: usize) {
-        self.cx.disarm(slot);
+        self.cx.fired(slot);
         self.out.timers.push(self.cx.now());
-        self.tell(Action::Timer, None);
         self.sched.timer(&mut self.cx, slot);
         let (run, kick) = (self.cx.take_run(), self.cx.take_kick());
         let now = self.cx.now();
@@ -414,17 +413,13 @@ impl<S: Scheduler + ?Sized> Queue<'_, S> {
         let at = self.cx.now();
         let (op, flags) = r.map_or((Op::Read, Flags::empty()), Incoming::op_flags);
         self.cx.log.push(|| Logged {
-            at,
-            action,
-            rq: None,
             bio: r.map(|r| BioId(r.id)),
-            task: TaskId(r.map_or(0, |r| r.task)),
+            task: r.map(|r| TaskId(r.task)),
             op,
             flags,
             sector: Sector(r.map_or(0, |r| r.sector)),
             sectors: Sectors(r.map_or(0, |r| r.sectors)),
-            rule: None,
-            detail: String::new(),
+            ..Logged::new(at, action)
         });
     }
     /// Keeps what the log collected, and the state after it.

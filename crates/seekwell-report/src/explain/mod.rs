@@ -8,6 +8,7 @@ mod steps;
 pub use agreement::{agreement, summary};
 pub use legend::{legend, legends};
 pub use rounds::{round, rounds};
+pub(crate) use steps::process;
 pub use steps::{heading, steps};
 
 use seekwell_core::{BioId, Flags, Instant, Op};

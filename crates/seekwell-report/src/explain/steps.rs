@@ -4,7 +4,7 @@ use super::{letter, names};
 use crate::style::{DIM, GOOD, HEAD, NAME};
 use crate::table::paint;
 use anstyle::Style;
-use seekwell_core::{Action, BioId, Class, Event, Instant};
+use seekwell_core::{Action, BioId, Class, Event, Instant, More, TaskId};
 use seekwell_microscope::format::When;
 use seekwell_microscope::{Case, CaseError, CaseInput, Step, What};
 use seekwell_sched::find;
@@ -148,10 +148,10 @@ impl Controls {
 fn arrival(steps: &[Step]) -> (String, usize) {
     let e = &steps[0].event;
     let text = format!(
-        "{} {} from process {}",
+        "{} {} from {}",
         names(&steps[0].bios),
         place(e),
-        e.task.0
+        e.task.map_or("nobody".to_owned(), process)
     );
     let mut used = 1;
     if steps
@@ -184,13 +184,37 @@ fn arrival(steps: &[Step]) -> (String, usize) {
     (text + &said, used + more)
 }
 
-/// The rule, the figures of this decision, and where the kernel has it.
-fn reason(e: &Event) -> String {
-    let Some(rule) = e.rule else {
+/// A task, as cases know it.
+pub(crate) fn process(t: TaskId) -> String {
+    format!("process {}", t.0)
+}
+
+/// A timer armed, taken back or fired.
+fn timer(e: &Event) -> String {
+    let More::Timer { slot, until } = e.more else {
         return e.detail.clone();
     };
-    let colon = if e.detail.is_empty() { "" } else { ": " };
-    let mut out = format!("{}{colon}{} ", rule.id, e.detail);
+    let whom = e
+        .task
+        .map_or(String::new(), |t| format!(" for {}", process(t)));
+    match e.action {
+        Action::Arm => format!("{slot} armed{whom}, until {until}"),
+        Action::Disarm => format!("{slot} taken back, {} early", {
+            let left = until.since(e.at);
+            format!("{:.3} ms", left.as_ms_f64())
+        }),
+        _ => format!("{slot} fires"),
+    }
+}
+
+/// The rule, the figures of this decision, and where the kernel has it.
+fn reason(e: &Event) -> String {
+    let said = e.text(process);
+    let Some(rule) = e.rule else {
+        return said;
+    };
+    let colon = if said.is_empty() { "" } else { ": " };
+    let mut out = format!("{}{colon}{said} ", rule.id);
     paint(&mut out, &format!("[{}]", rule.kernel), DIM);
     out
 }
@@ -233,7 +257,19 @@ pub fn steps(case: &Case, events: &[Step], left: &[BioId]) -> Result<String, Cas
             }
             Action::Issue => w.line(e.at, "dispatch", GOOD, &format!("{who} {}", place(e))),
             Action::Complete => w.plain(e.at, "completes", &format!("{who} {}", place(e))),
-            Action::Timer => w.line(e.at, "timer", HEAD, &e.detail),
+            Action::Timer => w.line(e.at, "timer", HEAD, &timer(e)),
+            Action::Arm | Action::Disarm => w.plain(e.at, "timer", &timer(e)),
+            Action::Join => {
+                w.plain(
+                    e.at,
+                    "joined",
+                    &format!("{who} is one request: {}", place(e)),
+                );
+            }
+            Action::Part => {
+                let text = format!("{who} {}: the device has it, a flush follows", place(e));
+                w.plain(e.at, "written", &text);
+            }
             Action::Insert => w.plain(e.at, "inserted", &format!("{who} {}", place(e))),
             other => {
                 let word = format!("{other:?}").to_lowercase();

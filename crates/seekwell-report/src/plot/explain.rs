@@ -32,7 +32,8 @@ struct Way {
 
 /// The rule that decided, and the figures of the decision.
 fn reason(e: &Event) -> String {
-    match (e.rule, e.detail.as_str()) {
+    let said = e.text(crate::explain::process);
+    match (e.rule, said.as_str()) {
         (Some(rule), "") => rule.id.to_owned(),
         (Some(rule), detail) => format!("{}: {detail}", rule.id),
         (None, detail) => detail.to_owned(),
@@ -317,9 +318,10 @@ fn requests(p: &mut Picture, axes: &Axes, all: &[Way]) {
 /// "3 R 200+8 from process 1".
 fn who(w: &Way) -> String {
     let (e, letter) = (&w.event, letter(w.event.op, w.event.flags));
+    let whose = e.task.map_or("nobody".to_owned(), crate::explain::process);
     format!(
-        "{} {letter} {}+{} from process {}",
-        w.id.0, e.sector, e.sectors, e.task.0
+        "{} {letter} {}+{} from {whose}",
+        w.id.0, e.sector, e.sectors
     )
 }
 

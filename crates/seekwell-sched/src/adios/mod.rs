@@ -21,7 +21,7 @@ mod tunables;
 mod version;
 
 use crate::contract::{BioMerge, Insert, MergeKind, Scheduler};
-use crate::cx::{Cx, Emit};
+use crate::cx::{Cx, Emit, Slot};
 use crate::registry::{Layer, SchedulerInfo, hash_always};
 use crate::shallow::word_shift;
 use crate::tunable::{StoreError, Tunable};
@@ -61,7 +61,7 @@ const DISCARD: usize = 2;
 const OTHER: usize = 3;
 const TYPES: usize = 4;
 /// Timer slot of the learning.
-const UPDATE: u8 = 0;
+const UPDATE: Slot = Slot::new(0, "update_timer");
 /// Time from a sample to the update it causes, ms.
 const UPDATE_MS: u64 = 100;
 /// CPU scheduler weights by nice value, -20 to 19.
@@ -289,7 +289,7 @@ impl Adios {
                 };
             }
             let bias = self.bias;
-            cx.why(rules::PAGE_FILLED, || {
+            cx.why_rq(rules::PAGE_FILLED, rq, || {
                 format!("takes one of type {k}, {added} + {pl} ns, bias {bias}")
             });
             self.unsort(rq);
@@ -332,7 +332,7 @@ impl Adios {
         let highest = self.version.highest_first;
         let rq = self.pages[self.current].pop(&mut self.links, highest)?;
         let left = self.pages[self.current].len();
-        cx.why(rules::PAGE_CONTINUES, || {
+        cx.why_rq(rules::PAGE_CONTINUES, RqId(rq), || {
             format!("next of the page, {left} are left")
         });
         Some(RqId(rq))
@@ -342,7 +342,9 @@ impl Adios {
     fn next_of_priority(&mut self, cx: &mut Cx) -> Option<RqId> {
         let q = usize::from(!self.priority[1].is_empty());
         let rq = RqId(self.links.pop_front(&mut self.priority[q])?);
-        cx.why(rules::PRIORITY_QUEUE, || format!("from priority queue {q}"));
+        cx.why_rq(rules::PRIORITY_QUEUE, rq, || {
+            format!("from priority queue {q}")
+        });
         if self.priority[q].is_empty() {
             self.pages[self.current].aim(&cx.rqs, self.head);
         }
@@ -354,7 +356,7 @@ impl Adios {
         let Some(first) = self.links.pop_front(&mut self.barriers) else {
             return false;
         };
-        cx.why(rules::BARRIER_LIFTED, || {
+        cx.why_rq(rules::BARRIER_LIFTED, RqId(first), || {
             "everything before the barrier is handed over".to_owned()
         });
         self.prioritise(cx, RqId(first), 1);
@@ -393,7 +395,7 @@ impl Scheduler for Adios {
             (r.pl, r.bytes) = (pl, bytes);
         }
         if !self.stable {
-            cx.why(rules::NOT_STABLE, || {
+            cx.why_rq(rules::NOT_STABLE, rq, || {
                 "not enough measured yet: first in, first out".to_owned()
             });
             self.prioritise(cx, rq, usize::from(!at_head));
@@ -406,7 +408,7 @@ impl Scheduler for Adios {
         {
             self.prioritise(cx, rq, 1);
         } else if self.barred || self.is_barrier(op) {
-            cx.why(rules::BEHIND_BARRIER, || {
+            cx.why_rq(rules::BEHIND_BARRIER, rq, || {
                 "behind (or as) a barrier".to_owned()
             });
             self.barred = true;
@@ -505,7 +507,7 @@ impl Scheduler for Adios {
         }
         let latency = now.since(since).0;
         if latency > self.latency_limit_ns {
-            cx.why(rules::IMPLAUSIBLE_LATENCY, || {
+            cx.why_rq(rules::IMPLAUSIBLE_LATENCY, rq, || {
                 format!("{latency} ns is too long to believe")
             });
             return;
@@ -515,7 +517,7 @@ impl Scheduler for Adios {
             let last = self.last_end.replace(cx.rqs[rq].end());
             weight = sample_weight(last, cx.rqs[rq].sector);
         }
-        cx.why(rules::SAMPLE, || {
+        cx.why_rq(rules::SAMPLE, rq, || {
             format!(
                 "type {k}: {latency} ns, predicted {}, weight {weight}",
                 r.pl

@@ -4,7 +4,7 @@ use super::rules;
 use super::wait::Wait;
 use super::{ASYNC, Anticipatory, CLASS, Place, SYNC};
 use crate::cx::{Cx, Emit};
-use seekwell_core::RqId;
+use seekwell_core::{About, RqId};
 
 /// How far behind the head a request still counts as reachable backwards, sectors (512 MiB).
 const BACK_MAX: u64 = 1 << 20;
@@ -53,7 +53,7 @@ impl Anticipatory {
     pub(super) fn sort(&mut self, cx: &mut Cx, rq: RqId) {
         let (c, key) = (Self::class(cx, rq), cx.rqs[rq].sector);
         while let Some(i) = self.nodes.find(&self.sorted[c], key) {
-            cx.why(rules::ALIAS_EVICTED, || {
+            cx.why_rq(rules::ALIAS_EVICTED, RqId(i), || {
                 "another one at its start sector sends it off".to_owned()
             });
             self.take(cx, RqId(i));
@@ -71,6 +71,7 @@ impl Anticipatory {
         let ctx = self.ctx_of(rq);
         if c == SYNC {
             self.set_antic_ctx(ctx);
+            self.antic_task = Some(cx.iocs.get(cx.rqs[rq].ioc).task);
         } else {
             self.set_antic_ctx(None);
             if self.wleft != 0 {
@@ -135,7 +136,7 @@ impl Anticipatory {
             && self.fifo_expired(cx, c)
             && let Some(head) = self.fifo_head(c)
         {
-            cx.why(rules::HEAD_EXPIRED, || {
+            cx.why_rq(rules::HEAD_EXPIRED, head, || {
                 format!("the oldest {} request has expired", CLASS[c])
             });
             rq = head;
@@ -143,7 +144,7 @@ impl Anticipatory {
         if self.changing {
             if self.inflight > 0 {
                 let n = self.inflight;
-                cx.why(rules::DRAIN_FIRST, || {
+                cx.why_rq(rules::DRAIN_FIRST, rq, || {
                     format!("{n} of the old batch are still under way")
                 });
                 return 0;
@@ -162,13 +163,15 @@ impl Anticipatory {
     /// `as_dispatch_request`, its middle: which class begins.
     pub(super) fn begin_batch(&mut self, cx: &mut Cx, reads: bool, writes: bool) -> u32 {
         let rq = if reads && !(writes && self.batch == SYNC) {
+            let head = self.fifo_head(SYNC);
+            let about = move || head.map_or(About::default(), About::rq);
             cx.why(rules::SYNC_BATCH, || {
-                "sync requests, from the oldest".to_owned()
+                about().says("sync requests, from the oldest")
             });
             self.changing |= self.batch == ASYNC;
             self.batch = SYNC;
             self.last_look_j[SYNC] = cx.jiffies();
-            self.fifo_head(SYNC)
+            head
         } else {
             let n = self.wcount;
             cx.why(rules::ASYNC_BATCH, || format!("async requests, up to {n}"));

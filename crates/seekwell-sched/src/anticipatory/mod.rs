@@ -25,11 +25,11 @@ mod tunables;
 mod wait;
 
 use crate::contract::{Insert, IocEvent, MayQueue, MergeKind, Scheduler};
-use crate::cx::Cx;
+use crate::cx::{Cx, Slot};
 use crate::registry::{Layer, SchedulerInfo, hash_always};
 use crate::tunable::{StoreError, Tunable};
 use context::{ContextTable, Ctx, Global, ONE, decay};
-use seekwell_core::{Bio, Era, IocId, Links, List, Nodes, RqId, Sector, Side, Tree};
+use seekwell_core::{Bio, Era, IocId, Links, List, Nodes, RqId, Sector, Side, TaskId, Tree};
 use tunables::TUNABLES;
 use wait::Wait;
 
@@ -54,7 +54,7 @@ pub const INFO: SchedulerInfo = SchedulerInfo {
 const ASYNC: usize = 0;
 const SYNC: usize = 1;
 /// Timer slot of the anticipation.
-const ANTIC: u8 = 0;
+const ANTIC: Slot = Slot::new(0, "antic_timer");
 /// Data of a request.
 #[derive(Clone, Copy, Debug, Default)]
 struct Rq {
@@ -101,6 +101,8 @@ pub struct Anticipatory {
     wait: Wait,
     antic_start_j: u64,
     antic_ctx: Option<Ctx>,
+    /// Its task, for reasons.
+    antic_task: Option<TaskId>,
     ctx_done: bool,
     ctxs: ContextTable,
     all: Global,
@@ -140,6 +142,7 @@ impl Anticipatory {
             wait: Wait::Off,
             antic_start_j: 0,
             antic_ctx: None,
+            antic_task: None,
             ctx_done: false,
             ctxs: ContextTable::default(),
             all: Global::default(),
@@ -198,7 +201,7 @@ impl Scheduler for Anticipatory {
             && let Some(x) = self.antic_ctx
             && let Some(rule) = self.can_break(cx, Some(rq), x)
         {
-            cx.why(rule, || "ends the waiting".to_owned());
+            cx.why_rq(rule, rq, || "ends the waiting".to_owned());
             self.stop(cx);
         }
     }
@@ -222,7 +225,7 @@ impl Scheduler for Anticipatory {
             if self.fifo_expired(cx, SYNC)
                 && let Some(head) = self.fifo_head(SYNC)
             {
-                cx.why(rules::HEAD_EXPIRED, || {
+                cx.why_rq(rules::HEAD_EXPIRED, head, || {
                     "the oldest sync request has expired".to_owned()
                 });
                 return self.serve(cx, head, true);
@@ -231,7 +234,8 @@ impl Scheduler for Anticipatory {
                 self.start(cx);
                 let state = self.wait;
                 cx.why(rules::IDLE_STARTS, || {
-                    format!("waits for the process served last ({state:?})")
+                    let text = format!("waits for {{who}}, served last ({state:?})");
+                    self.served_last().says(text)
                 });
                 return 0;
             }
@@ -241,7 +245,7 @@ impl Scheduler for Anticipatory {
                 if reads && !writes {
                     self.batch_end_j = cx.jiffies() + self.batch_expire_j[SYNC];
                 }
-                cx.why(rules::BATCH_CONTINUES, || {
+                cx.why_rq(rules::BATCH_CONTINUES, rq, || {
                     format!("the {} batch goes on", CLASS[self.batch])
                 });
                 self.serve(cx, rq, false)
@@ -375,7 +379,8 @@ impl Scheduler for Anticipatory {
             return;
         }
         cx.why(rules::IDLE_IN_VAIN, || {
-            "nothing came: the wait is over".to_owned()
+            self.served_last()
+                .says("nothing came from {who}: the wait is over")
         });
         self.wait = Wait::Finished;
         cx.kick();

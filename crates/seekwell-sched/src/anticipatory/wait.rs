@@ -4,7 +4,7 @@ use super::context::{Ctx, ONE, decay};
 use super::rules;
 use super::{ANTIC, Anticipatory, SYNC};
 use crate::cx::Cx;
-use seekwell_core::{RqId, Rule};
+use seekwell_core::{About, RqId, Rule};
 
 /// Sectors around the head that are near at once after a completion.
 const NEAR: u64 = 8192;
@@ -35,6 +35,13 @@ impl Anticipatory {
         }
     }
 
+    /// Whom the disk waits for, as reasons name him.
+    pub(super) fn served_last(&self) -> About {
+        About {
+            task: self.antic_task,
+            ..About::default()
+        }
+    }
     /// `as_antic_waitreq`: the disk shall stay idle for the process served last.
     pub(super) fn start(&mut self, cx: &mut Cx) {
         if self.wait != Wait::Off {
@@ -47,7 +54,8 @@ impl Anticipatory {
         }
     }
     pub(super) fn wait_next(&mut self, cx: &mut Cx) {
-        cx.arm_jiffy(ANTIC, self.antic_start_j + self.antic_expire_j);
+        let until_j = self.antic_start_j + self.antic_expire_j;
+        cx.arm_jiffy_for(ANTIC, until_j, || self.served_last());
         self.wait = Wait::ForNext;
     }
     /// `as_antic_stop`: no more waiting.
@@ -150,7 +158,9 @@ impl Anticipatory {
         }
         match self.can_break(cx, rq, x) {
             Some(rule) => {
-                cx.why(rule, || "no waiting for the process served last".to_owned());
+                cx.why(rule, || {
+                    self.served_last().says("no waiting for {who}, served last")
+                });
                 false
             }
             None => true,

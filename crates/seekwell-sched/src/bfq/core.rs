@@ -8,7 +8,8 @@ use super::entity::{BE, ClassIdx, EntId, Entity, IDLE};
 use super::tree::{ROOT, Wf2q};
 use crate::cx::Cx;
 use seekwell_core::{
-    CgroupId, Class, IoPrio, IocId, Links, List, Nodes, RqId, Sector, Side, TickClock, Tree,
+    About, CgroupId, Class, IoPrio, IocId, Links, List, Nodes, RqId, Sector, Side, TaskId,
+    TickClock, Tree,
 };
 
 /// Index of a queue.
@@ -101,6 +102,8 @@ pub struct Queue<X> {
     pub stable_refs: u32,
     /// The one process whose requests it holds.
     pub owner: Option<IocId>,
+    /// The process it was made for (`bfqq->pid`); none of an async one, or once others joined.
+    pub pid: Option<TaskId>,
     /// Queue into which its processes are to go.
     pub redirect: Option<QId>,
     /// Several processes use or used it.
@@ -299,6 +302,10 @@ impl<X: Variant> Core<X> {
             last_in_burst_j: 0,
             burst_group: 0,
         }
+    }
+    /// A queue, and whose it is, as reasons name it.
+    pub fn of(&self, q: QId) -> About {
+        About::queue(q, self.queue(q).pid)
     }
 
     /// A queue.

@@ -109,7 +109,9 @@ impl Cfq {
             (target, q, theirs)
         };
         cx.why(rules::MERGE_PLANNED, || {
-            format!("queue {from} is to merge into {to}")
+            self.of(from)
+                .and(self.of(to).task)
+                .says("{who} is to merge into {other}")
         });
         self.queue_mut(from).merge_to = Some(to);
         self.queue_mut(to).refs += refs;
@@ -118,7 +120,7 @@ impl Cfq {
     /// `cfq_merge_cfqqs`: the context moves from `q` to the queue it was to be merged into.
     pub(super) fn follow_merge(&mut self, cx: &mut Cx, ioc: IocId, q: u32, to: u32) -> u32 {
         cx.why(rules::QUEUES_MERGED, || {
-            format!("the process of queue {q} joins queue {to}")
+            self.of(q).and(self.of(to).task).says("{who} joins {other}")
         });
         self.ctx.at(ioc).queue[1] = to;
         self.queue_mut(to).coop = true;
@@ -136,7 +138,8 @@ impl Cfq {
             return Some(q);
         }
         cx.why(rules::QUEUE_SPLIT, || {
-            format!("a process leaves the shared queue {q}")
+            self.of(q)
+                .says("a process leaves the queue it shares with {who}")
         });
         self.ctx.at(ioc).queue[1] = NONE;
         self.drop_merge_chain(cx, q);

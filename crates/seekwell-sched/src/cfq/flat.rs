@@ -7,7 +7,7 @@ use super::sorted::{Held, NONE, Tables};
 use super::tunables::Settings;
 use super::{IDLE_TIMER, Version};
 use crate::cx::{Cx, Emit};
-use seekwell_core::{Class, Flags, IocId, RqId, Sector};
+use seekwell_core::{About, Class, Flags, IocId, RqId, Sector, TaskId};
 
 /// A queue of the flat versions.
 #[derive(Clone, Debug)]
@@ -16,6 +16,8 @@ pub(super) struct Queue {
     pub held: Held,
     /// Sync requests of a process, or async ones of many.
     pub sync: bool,
+    /// The process it was made for; none of an async one that many share.
+    pub pid: Option<TaskId>,
     /// Scheduling class, never `None`.
     pub class: Class,
     /// Level inside the class.
@@ -53,8 +55,9 @@ pub(super) struct Queue {
 }
 
 impl Queue {
-    fn new(sync: bool, idle_window: bool) -> Self {
+    fn new(sync: bool, idle_window: bool, pid: Option<TaskId>) -> Self {
         Queue {
+            pid,
             held: Held::default(),
             sync,
             class: Class::Be,
@@ -157,9 +160,15 @@ impl Flat {
         cx.jiffies() + self.set.prio_slice_j(x.sync, x.level)
     }
 
+    /// A queue, and whose it is, as reasons name it.
+    pub fn of(&self, q: u32) -> About {
+        About::queue(q, self.queues[q as usize].pid)
+    }
+
     /// A queue without references yet.
     pub fn new_queue(&mut self, cx: &Cx, sync: bool, ioc: IocId) -> u32 {
-        let queue = Queue::new(sync, sync || self.version == Version::V2_6_18);
+        let pid = sync.then(|| cx.iocs.get(ioc).task);
+        let queue = Queue::new(sync, sync || self.version == Version::V2_6_18, pid);
         let i = match self.free_queues.pop() {
             Some(i) => {
                 self.queues[i as usize] = queue;
@@ -295,7 +304,7 @@ impl Flat {
             self.queue_mut(q).idle_window = window;
             cx.why(rules::IDLE_WINDOW, || {
                 let word = if window { "gets" } else { "loses" };
-                format!("queue {q} {word} its idle window")
+                self.of(q).says(format!("{{who}} {word} its idle window"))
             });
         }
     }
@@ -317,9 +326,12 @@ impl Flat {
         let x = self.queue_mut(q);
         x.must_dispatch = true;
         x.wait_request = true;
-        cx.arm_jiffy(IDLE_TIMER, cx.jiffies() + wait);
+        cx.arm_jiffy_for(IDLE_TIMER, cx.jiffies() + wait, || self.of(q));
+        let hz = cx.hz();
         cx.why(rules::IDLE_ARMED, || {
-            format!("idles up to {wait} jiffies for queue {q}")
+            let wait_ms = wait * 1000 / hz;
+            self.of(q)
+                .says(format!("idles for {{who}}, at most {wait_ms} ms"))
         });
         true
     }

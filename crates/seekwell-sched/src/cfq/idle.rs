@@ -86,7 +86,8 @@ impl Cfq {
             x.slice_end = now + slice;
             x.slice_new = false;
             cx.why(rules::SLICE_STARTS, || {
-                format!("the slice of queue {q} starts: {slice} jiffies")
+                self.of(q)
+                    .says(format!("the slice of {{who}} starts: {slice} jiffies"))
             });
         }
         if self.should_wait_busy(cx, q) {
@@ -97,10 +98,10 @@ impl Cfq {
             let x = self.queue_mut(q);
             x.slice_end = now + extra;
             x.wait_busy = true;
-            cx.why_text(
-                rules::WAIT_BUSY,
-                "the last queue of its group gets time for one more request",
-            );
+            cx.why(rules::WAIT_BUSY, || {
+                self.of(q)
+                    .says("the last queue of its group gets time for one more request")
+            });
         }
         let x = self.queue(q);
         if x.slice_used(now) || x.is_idle() {
@@ -143,10 +144,9 @@ impl Cfq {
             return;
         }
         if self.thinks_longer_than(x.slice_end.wrapping_sub(now)) {
-            cx.why_text(
-                rules::THINKS_TOO_LONG,
-                "the process thinks longer than its slice lasts",
-            );
+            cx.why(rules::THINKS_TOO_LONG, || {
+                self.of(q).says("{who} thinks longer than its slice lasts")
+            });
             return;
         }
         if for_group && self.group(x.group).busy > 1 {
@@ -157,9 +157,12 @@ impl Cfq {
             false => self.set.slice_idle_j,
         };
         self.queue_mut(q).wait_request = true;
-        cx.arm_jiffy(IDLE_TIMER, now + wait);
+        cx.arm_jiffy_for(IDLE_TIMER, now + wait, || self.of(q));
+        let hz = cx.hz();
         cx.why(rules::IDLE_ARMED, || {
-            format!("idles up to {wait} jiffies for queue {q}")
+            let wait_ms = wait * 1000 / hz;
+            self.of(q)
+                .says(format!("idles for {{who}}, at most {wait_ms} ms"))
         });
     }
 
@@ -178,7 +181,7 @@ impl Cfq {
                     self.queue_mut(a).deep = false;
                 }
                 cx.why(rules::IDLE_IN_VAIN, || {
-                    format!("idling for queue {a} was in vain")
+                    self.of(a).says("idling for {who} was in vain")
                 });
                 self.expire(cx, a, false);
             }

@@ -118,7 +118,7 @@ impl Cfq {
             x.idle_window = window;
             cx.why(rules::IDLE_WINDOW, || {
                 let word = if window { "gets" } else { "loses" };
-                format!("queue {q} {word} its idle window")
+                self.of(q).says(format!("{{who}} {word} its idle window"))
             });
         }
     }
@@ -131,23 +131,27 @@ impl Cfq {
                 return;
             }
             if cx.rqs[rq].sectors > PAGE || self.busy > 1 {
-                cx.why_text(
-                    rules::AWAITED_REQUEST,
-                    "the awaited request: the idle wait ends",
-                );
+                cx.why(rules::AWAITED_REQUEST, || {
+                    self.of(q)
+                        .with(rq)
+                        .says("the awaited request of {who}: the idle wait ends")
+                });
                 cx.disarm(super::IDLE_TIMER);
                 self.queue_mut(q).wait_request = false;
                 cx.run_queue();
             } else {
-                cx.why_text(
-                    rules::AWAITED_IS_SMALL,
-                    "the awaited request is small and alone: the timer runs on",
-                );
+                cx.why(rules::AWAITED_IS_SMALL, || {
+                    self.of(q)
+                        .with(rq)
+                        .says("the awaited request is small and alone: the timer runs on")
+                });
                 self.queue_mut(q).must_dispatch = true;
             }
         } else if let Some(reason) = self.preempts(cx, q, rq) {
             cx.why(rules::PREEMPTION, || {
-                format!("queue {q} preempts: {reason}")
+                self.of(q)
+                    .with(rq)
+                    .says(format!("{{who}} preempts: {reason}"))
             });
             self.preempt(cx, q);
             cx.run_queue();

@@ -108,13 +108,13 @@ mod v2_6_24;
 mod weights;
 
 use crate::contract::{CgroupEvent, Insert, IocEvent, MayQueue, MergeKind, Scheduler};
-use crate::cx::Cx;
+use crate::cx::{Cx, Slot};
 use crate::registry::{Layer, SchedulerInfo, hash_always};
 use crate::tunable::{StoreError, Tunable};
 use context::Ctxs;
 use groups::{Group, Rank};
 use queue::{ASYNC_QUEUES, Kind, Queue};
-use seekwell_core::{Bio, CgroupId, Era, IocId, Nodes, RqId, Sector, Tree};
+use seekwell_core::{About, Bio, CgroupId, Era, IocId, Nodes, RqId, Sector, Tree};
 use select::Serving;
 use sorted::Tables;
 use tunables::Settings;
@@ -181,9 +181,9 @@ impl Version {
 }
 
 /// Timer slot: the idle wait.
-const IDLE_TIMER: u8 = 0;
+const IDLE_TIMER: Slot = Slot::new(0, "idle_slice_timer");
 /// Timer slot: the grace period of the IDLE class (2.6.18, 2.6.24).
-const GRACE_TIMER: u8 = 1;
+const GRACE_TIMER: Slot = Slot::new(1, "idle_class_timer");
 
 /// CFQ of 3.4 and 4.0.
 #[derive(Debug)]
@@ -324,10 +324,9 @@ impl Scheduler for Cfq {
         let x = self.queue_mut(q);
         if x.wait_request && !x.must_alloc_slice {
             x.must_alloc_slice = true;
-            cx.why_text(
-                rules::MUST_ALLOCATE,
-                "the awaited process may allocate beyond the limit",
-            );
+            cx.why(rules::MUST_ALLOCATE, || {
+                About::ioc(ioc).says("{who} is waited for, and may allocate beyond the limit")
+            });
             return MayQueue::Must;
         }
         MayQueue::May

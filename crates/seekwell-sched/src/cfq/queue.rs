@@ -8,7 +8,7 @@ use super::rules;
 use super::sorted::{Held, NONE};
 use super::{Version, numbers};
 use crate::cx::Cx;
-use seekwell_core::{CgroupId, Class, Flags, IoPrio, IocId, RqId, Sector};
+use seekwell_core::{About, CgroupId, Class, Flags, IoPrio, IocId, RqId, Sector, TaskId};
 
 /// Workload type of a queue, in the order the kernel numbers them.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -34,6 +34,8 @@ pub(super) struct Queue {
     pub level: u8,
     /// Which position tree it belongs in.
     pub org_level: u8,
+    /// The process it was made for (`cfqq->pid`); none of an async one.
+    pub pid: Option<TaskId>,
     /// Its cgroup.
     pub group: u32,
     /// Requests that left it and are not completed.
@@ -96,8 +98,9 @@ pub(super) struct Queue {
 const SEEKY_MORE_THAN: u32 = 4;
 
 impl Queue {
-    fn new(sync: bool, group: u32) -> Self {
+    fn new(sync: bool, group: u32, pid: Option<TaskId>) -> Self {
         Queue {
+            pid,
             held: Held::default(),
             sync,
             class: Class::Be,
@@ -235,8 +238,14 @@ impl Cfq {
         x.prio_changed = false;
     }
 
+    /// A queue, and whose it is, as reasons name it.
+    pub(super) fn of(&self, q: u32) -> About {
+        About::queue(q, self.queues[q as usize].pid)
+    }
+
     fn new_queue(&mut self, cx: &Cx, sync: bool, group: u32, ioc: IocId) -> u32 {
-        let queue = Queue::new(sync, group);
+        let pid = sync.then(|| cx.iocs.get(ioc).task);
+        let queue = Queue::new(sync, group, pid);
         let i = match self.free_queues.pop() {
             Some(i) => {
                 self.queues[i as usize] = queue;
@@ -305,10 +314,9 @@ impl Cfq {
         if x.moved {
             self.ctx.at(ioc).moved = false;
             if x.queue[1] != NONE {
-                cx.why_text(
-                    rules::GROUP_CHANGED,
-                    "the process moved to another group: new queue",
-                );
+                cx.why(rules::GROUP_CHANGED, || {
+                    About::ioc(ioc).says("{who} moved to another group: new queue")
+                });
                 self.ctx.at(ioc).queue[1] = NONE;
                 // The kernel forgets the references of a planned merge here and leaks them.
                 self.drop_merge_chain(cx, x.queue[1]);
@@ -397,7 +405,7 @@ impl Cfq {
         );
         if self.active == Some(q) {
             cx.why(rules::LAST_USER_GONE, || {
-                format!("queue {q} has lost its last user")
+                self.of(q).says("{who} has lost its last user")
             });
             self.expire(cx, q, false);
             self.kick(cx);
@@ -416,10 +424,9 @@ impl Cfq {
                 continue;
             }
             if self.active == Some(q) {
-                cx.why_text(
-                    rules::PROCESS_EXITED,
-                    "the process of the active queue has exited",
-                );
+                cx.why(rules::PROCESS_EXITED, || {
+                    self.of(q).says("{who} of the active queue has exited")
+                });
                 self.expire(cx, q, false);
                 self.kick(cx);
             }

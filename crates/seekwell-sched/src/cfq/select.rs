@@ -90,7 +90,7 @@ impl Cfq {
         }
         cx.why(rules::SLICE_EXPIRED, || {
             let how = if timed_out { "in its time" } else { "early" };
-            format!("the slice of queue {q} ends {how}")
+            self.of(q).says(format!("the slice of {{who}} ends {how}"))
         });
         self.charge(cx, q);
         if self.queue(q).busy && self.queue(q).held.is_empty() {
@@ -133,7 +133,7 @@ impl Cfq {
         };
         if let Some(q) = q {
             cx.why(rules::QUEUE_ACTIVATED, || {
-                format!("queue {q} becomes active")
+                self.of(q).says("{who} becomes active")
             });
         }
         self.activate_queue(cx, q);
@@ -150,32 +150,31 @@ impl Cfq {
             return Verdict::Wait;
         }
         if x.wait_busy && !empty {
-            cx.why_text(
-                rules::AWAITED_CAME,
-                "the awaited request came after the slice",
-            );
+            cx.why(rules::AWAITED_CAME, || {
+                self.of(a).says("the awaited request came after the slice")
+            });
             return Verdict::Expire(None);
         }
         let alone = self.group(x.group).busy == 1;
         if x.slice_used(now) && !x.must_dispatch {
             if alone && empty && x.dispatched > 0 && self.should_idle(cx, a) {
-                cx.why_text(
-                    rules::LAST_OF_GROUP,
-                    "slice over, but its group would lose its place",
-                );
+                cx.why(rules::LAST_OF_GROUP, || {
+                    self.of(a)
+                        .says("slice over, but its group would lose its place")
+                });
                 return Verdict::Wait;
             }
             return self.group_idle(cx, a, rules::SLICE_USED);
         }
         if !empty {
             cx.why(rules::SLICE_CONTINUES, || {
-                format!("queue {a} has requests and time")
+                self.of(a).says("{who} has requests and time")
             });
             return Verdict::Keep;
         }
         if let Some(c) = self.cooperator(cx, a) {
             cx.why(rules::CLOSE_COOPERATOR, || {
-                format!("queue {c} has a request close to the head")
+                self.of(c).says("{who} has a request close to the head")
             });
             if self.queue(a).merge_to.is_none() {
                 self.schedule_merge(cx, a, c);
@@ -183,7 +182,7 @@ impl Cfq {
             return Verdict::Expire(Some(c));
         }
         if cx.armed(super::IDLE_TIMER) {
-            cx.why_text(rules::IDLING, "idling for the active queue");
+            cx.why(rules::IDLING, || self.of(a).says("idling for {who}"));
             return Verdict::Wait;
         }
         let x = self.queue_mut(a);
@@ -192,16 +191,15 @@ impl Cfq {
         if x.seeky() && x.idle_window && (x.slice_new || early) {
             x.deep = false;
             x.idle_window = false;
-            cx.why_text(
-                rules::DEEP_SEEKY_OUTRUN,
-                "the device outruns a deep seeky queue",
-            );
+            cx.why(rules::DEEP_SEEKY_OUTRUN, || {
+                self.of(a).says("the device outruns a deep seeky queue")
+            });
         }
         if self.queue(a).dispatched > 0 && self.should_idle(cx, a) {
-            cx.why_text(
-                rules::OWN_IN_FLIGHT,
-                "waiting for the active queue's own requests",
-            );
+            cx.why(rules::OWN_IN_FLIGHT, || {
+                self.of(a)
+                    .says("waiting for the requests of {who} in flight")
+            });
             return Verdict::Wait;
         }
         self.group_idle(cx, a, rules::NOT_WORTH_IDLING)
@@ -212,13 +210,13 @@ impl Cfq {
         let limit = self.set.group_idle_j;
         let g = self.group(self.queue(a).group);
         if limit > 0 && g.busy == 1 && g.dispatched > 0 && !g.think.big(limit) {
-            cx.why_text(
-                rules::GROUP_IDLE,
-                "waiting for the group's requests in flight",
-            );
+            cx.why(rules::GROUP_IDLE, || {
+                self.of(a)
+                    .says("waiting for the group's requests in flight")
+            });
             return Verdict::Wait;
         }
-        cx.why(rule, || format!("queue {a} gives the disk away"));
+        cx.why(rule, || self.of(a).says("{who} gives the disk away"));
         Verdict::Expire(None)
     }
 
@@ -338,10 +336,11 @@ impl Cfq {
         if cx.jiffies() < self.tables.own[head].deadline_j {
             return None;
         }
-        cx.why_text(
-            rules::FIFO_EXPIRED,
-            "the oldest request of the queue has expired",
-        );
+        cx.why(rules::FIFO_EXPIRED, || {
+            self.of(q)
+                .with(head)
+                .says("the oldest request of the queue has expired")
+        });
         Some(head)
     }
 
@@ -363,14 +362,15 @@ impl Cfq {
     fn may_dispatch(&self, cx: &mut Cx, q: u32) -> bool {
         let x = self.queue(q);
         if self.in_flight[0] > 0 && self.should_idle(cx, q) {
-            cx.why_text(rules::ASYNC_IN_FLIGHT, "async requests are still in flight");
+            cx.why(rules::ASYNC_IN_FLIGHT, || {
+                self.of(q).says("async requests are still in flight")
+            });
             return false;
         }
         if !x.sync && self.in_flight[1] > 0 {
-            cx.why_text(
-                rules::SYNC_IN_FLIGHT,
-                "sync requests are in flight: async waits",
-            );
+            cx.why(rules::SYNC_IN_FLIGHT, || {
+                self.of(q).says("sync requests are in flight: async waits")
+            });
             return false;
         }
         let dispatched = u64::from(x.dispatched);
@@ -386,7 +386,8 @@ impl Cfq {
             };
             if x.is_idle() || (self.busy > 1 && !promoted && soon()) {
                 cx.why(rules::SLICE_ENDS_SOON, || {
-                    format!("queue {q} has {dispatched} in flight")
+                    self.of(q)
+                        .says(format!("{{who}} has {dispatched} in flight"))
                 });
                 return false;
             }
@@ -405,7 +406,8 @@ impl Cfq {
         }
         if dispatched >= limit {
             cx.why(rules::DEPTH_REACHED, || {
-                format!("queue {q} may have {limit} in flight")
+                self.of(q)
+                    .says(format!("{{who}} may have {limit} in flight"))
             });
         }
         dispatched < limit

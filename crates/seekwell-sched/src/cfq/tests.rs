@@ -327,7 +327,7 @@ fn a_join_across_queues_empties_the_other_queue() {
         );
         b.complete(active);
         b.pass(20);
-        b.s.timer(&mut b.cx, super::IDLE_TIMER);
+        b.s.timer(&mut b.cx, super::IDLE_TIMER.number);
         assert_eq!(b.take(), Some(kept));
         b.complete(kept);
     }

@@ -17,7 +17,7 @@ mod rules;
 mod tests;
 
 use crate::contract::{BioMerge, Insert, Scheduler};
-use crate::cx::{Cx, Emit};
+use crate::cx::{Cx, Emit, Slot};
 use crate::registry::{Layer, SchedulerInfo};
 use crate::shallow::{opened_by_word_limit, word_shift};
 use crate::tunable::{Kind, StoreError, Tunable, strict_u64};
@@ -74,7 +74,7 @@ const OTHER: usize = 3;
 const NAMES: [&str; DOMAINS] = ["READ", "WRITE", "DISCARD", "OTHER"];
 const MAX_TOKENS: [u32; DOMAINS] = [256, 128, 64, 16];
 const BATCH: [u32; DOMAINS] = [16, 8, 1, 1];
-const RESIZE_TIMER: u8 = 0;
+const RESIZE_TIMER: Slot = Slot::new(0, "timer");
 /// Percentage of the scheduler tags open to async requests.
 const ASYNC_PERCENT: u32 = 75;
 
@@ -234,7 +234,7 @@ impl Kyber {
             self.pools[d].used,
             self.pools[d].size,
         );
-        cx.why(rules::DOMAIN_TURN, || {
+        cx.why_rq(rules::DOMAIN_TURN, rq, || {
             format!("{} {n} of {of}, token {used} of {size}", NAMES[d])
         });
         cx.emit(rq, Emit::Tail);

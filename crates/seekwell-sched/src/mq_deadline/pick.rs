@@ -80,7 +80,7 @@ impl MqDeadline {
         }
         let rq = if let Some(rq) = self.in_batch(c) {
             let (n, of) = (self.batching + 1, self.fifo_batch);
-            cx.why(rules::BATCH_CONTINUES, || format!("{n} of {of}"));
+            cx.why_rq(rules::BATCH_CONTINUES, rq, || format!("{n} of {of}"));
             rq
         } else {
             let Some(d) = self.choose_direction(cx, c) else {
@@ -101,7 +101,7 @@ impl MqDeadline {
                 (_, true) => rules::SWEEP_CONTINUES,
                 _ => rules::FIFO_HEAD,
             };
-            cx.why(rule, || {
+            cx.why_rq(rule, rq, || {
                 format!("a new batch of {}", ["reads", "writes"][d])
             });
             self.last_dir = d;
@@ -109,7 +109,7 @@ impl MqDeadline {
             rq
         };
         if self.started_after(cx, rq, latest_j) {
-            cx.why(rules::NOT_AGED, || {
+            cx.why_rq(rules::NOT_AGED, rq, || {
                 format!("{} is not old enough to pass", CLASS_NAMES[c])
             });
             return false;
@@ -147,7 +147,7 @@ impl MqDeadline {
         let class = &mut self.class[info.class as usize];
         class.latest_pos[d] = cx.rqs[rq].sector;
         class.dispatched += 1;
-        cx.why(rules::AT_HEAD, || "inserted at the head".to_owned());
+        cx.why_rq(rules::AT_HEAD, rq, || "inserted at the head".to_owned());
         cx.emit(rq, Emit::Tail);
     }
 

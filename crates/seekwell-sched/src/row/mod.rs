@@ -21,7 +21,7 @@ mod variant;
 pub use variant::Variant;
 
 use crate::contract::{Insert, Scheduler};
-use crate::cx::{Cx, Emit};
+use crate::cx::{Cx, Emit, Slot};
 use crate::registry::{Layer, SchedulerInfo, hash_always};
 use crate::tunable::{INT_MAX, StoreError, Tunable};
 use seekwell_core::{Class, Era, Instant, Links, List, Nanos, RqId, Side};
@@ -76,7 +76,7 @@ const fn is_special(queue: usize) -> bool {
 }
 
 /// The one timer.
-const IDLE_TIMER: u8 = 0;
+const IDLE_TIMER: Slot = Slot::new(0, "rd_idle_data.hr_timer");
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Queue {
@@ -297,12 +297,12 @@ impl Row {
         }
         let to_empty = empty_before || self.variant == Variant::Mid;
         if queue == HR && self.last_class != Class::Rt && to_empty {
-            cx.why(rules::URGENT_READ, || {
+            cx.why_rq(rules::URGENT_READ, rq, || {
                 "urgent: a real-time read after another class".to_owned()
             });
             self.urgent_pending = Some(rq);
         } else if self.queues[queue].unserved {
-            cx.why(rules::URGENT_READ, || {
+            cx.why_rq(rules::URGENT_READ, rq, || {
                 format!("urgent: {} was not served in the last cycle", NAMES[queue])
             });
             self.urgent_pending = Some(rq);
@@ -357,7 +357,7 @@ impl Scheduler for Row {
             self.stop_idling(cx);
         }
         if let Some(rq) = self.urgent_pending {
-            cx.why(rules::URGENT_FIRST, || "an urgent request".to_owned());
+            cx.why_rq(rules::URGENT_FIRST, rq, || "an urgent request".to_owned());
             self.send(cx, rq);
             return 1;
         }
@@ -371,7 +371,7 @@ impl Scheduler for Row {
         let Some(head) = self.queues[queue].fifo.first() else {
             return 0;
         };
-        cx.why(rules::QUANTUM, || {
+        cx.why_rq(rules::QUANTUM, RqId(head), || {
             let (n, of) = (self.queues[queue].served + 1, self.quanta[queue]);
             format!("{}: {n} of {of} in this cycle", NAMES[queue])
         });

@@ -331,7 +331,7 @@ impl<'a> Run<'a> {
         }
         while let Some((at, slot)) = self.cx.next_timer().filter(|t| t.0 <= self.cx.now()) {
             assert!(at <= self.cx.now());
-            self.cx.disarm(slot);
+            self.cx.fired(slot);
             self.timers.push(now);
             self.sched.timer(&mut self.cx, slot);
             self.after_callback();
@@ -417,7 +417,8 @@ impl<'a> Run<'a> {
         let now = self.now_us();
         for e in std::mem::take(&mut self.cx.log.events) {
             if let Some(rule) = e.rule {
-                self.reasons.push((now, rule.id, e.detail));
+                let text = e.text(|t| format!("process {}", t.0));
+                self.reasons.push((now, rule.id, text));
             }
         }
     }

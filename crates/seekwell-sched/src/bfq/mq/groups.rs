@@ -103,7 +103,7 @@ impl Bfq {
             return;
         }
         cx.why(rules::GROUP_CHANGED, || {
-            format!("queue {q} moves to another group")
+            self.core.of(q).says("{who} moves to another group")
         });
         let e = self.queue(q).ent;
         let engaged = self.queue(q).busy || self.queue(q).dispatched > 0;

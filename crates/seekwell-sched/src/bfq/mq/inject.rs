@@ -121,10 +121,10 @@ impl Bfq {
         }
         let limit = x.inject_limit;
         cx.why(rules::INJECT_LIMIT, || {
-            format!(
-                "served in {} us: queue {q} bears {limit} injected",
+            self.core.of(q).says(format!(
+                "served in {} us: {{who}} bears {limit} injected",
                 t / 1000
-            )
+            ))
         });
         self.waited = None;
         self.injected = false;
@@ -151,7 +151,10 @@ impl Bfq {
         if x.detections == WAKE_TIMES {
             x.tentative = None;
             cx.why(rules::WAKER_FOUND, || {
-                format!("queue {last} wakes queue {q}")
+                self.core
+                    .of(last)
+                    .and(self.core.of(q).task)
+                    .says("{who} wakes {other}")
             });
             self.set_waker(q, Some(last));
         }

@@ -78,7 +78,7 @@ impl Bfq {
         if softrt && self.totally_seeky(q) {
             if self.queue(q).wr_switch_j + self.wr_duration_j() < cx.jiffies() {
                 cx.why(rules::SEEKY_LOWERED, || {
-                    format!("seeky queue {q} is raised no more")
+                    self.core.of(q).says("{who} seeks, and is raised no more")
                 });
                 self.end_wr(cx, q);
             } else {
@@ -213,7 +213,10 @@ impl Bfq {
             || !self.better_to_idle(cx, p);
         if more && self.core.wf.next_differs() {
             cx.why(rules::PREEMPTION, || {
-                format!("queue {q} preempts queue {p}")
+                self.core
+                    .of(q)
+                    .and(self.core.of(p).task)
+                    .says("{who} preempts {other}")
             });
             self.expire(cx, p, false, Reason::Preempted);
         }

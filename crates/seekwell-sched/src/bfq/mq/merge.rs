@@ -129,7 +129,10 @@ impl Bfq {
             return q;
         };
         cx.why(rules::STABLE_MERGE, || {
-            format!("queue {q} joins queue {into} for good")
+            self.core
+                .of(q)
+                .and(self.core.of(into).task)
+                .says("{who} joins {other} for good")
         });
         self.mark_stable(ioc, into);
         self.queue_mut(q).owner = Some(ioc);
@@ -165,7 +168,10 @@ impl Bfq {
             return q;
         };
         cx.why(rules::QUEUES_MERGED, || {
-            format!("queue {q} joins queue {into}")
+            self.core
+                .of(q)
+                .and(self.core.of(into).task)
+                .says("{who} joins {other}")
         });
         self.save(cx, q);
         self.save(cx, into);
@@ -180,7 +186,7 @@ impl Bfq {
         self.core.adopt(ioc, into);
         let t = self.queue_mut(into);
         t.shared = true;
-        t.owner = None;
+        (t.owner, t.pid) = (None, None);
         self.queue_mut(q).owner = None;
         self.reassign_created(q, Some(into));
         self.release(cx, q);
@@ -254,7 +260,9 @@ impl Bfq {
     /// `bfq_split_bfqq`: the last user keeps a seeky shared queue, others get a new one (`None`).
     pub(super) fn split(&mut self, cx: &mut Cx, ioc: IocId, q: QId) -> Option<QId> {
         cx.why(rules::QUEUE_SPLIT, || {
-            format!("a process leaves the seeky queue {q}")
+            self.core
+                .of(q)
+                .says("a process leaves the seeky queue of {who}")
         });
         if self.queue(q).in_large_burst {
             self.core.procs[ioc].own.saved.in_large_burst = true;

@@ -26,14 +26,14 @@ use super::core::{Core, QId, Queue, Variant};
 use super::entity::IDLE;
 use crate::bfq::rules;
 use crate::contract::{BioMerge, CgroupEvent, Insert, IocEvent, MergeKind, Scheduler};
-use crate::cx::Cx;
+use crate::cx::{Cx, Slot};
 use crate::tunable::{StoreError, Tunable};
 use seekwell_core::{
     Bio, CgroupId, Era, Instant, IoPrio, IocId, Links, List, Nanos, RqId, Sector, Side,
 };
 
 /// The idle timer.
-const IDLE_TIMER: u8 = 0;
+const IDLE_TIMER: Slot = Slot::new(0, "idle_slice_timer");
 /// Factor of interactive queues.
 const WR_COEFF: u64 = 30;
 /// Factor of soft real-time queues.
@@ -393,7 +393,12 @@ impl Bfq {
         let group = self.group_of(cx, cgroup);
         let q = if sync {
             let q = self.make_queue(cx, group, prio, true);
-            cx.why(rules::NEW_QUEUE, || format!("a new queue, {q}"));
+            self.queue_mut(q).pid = Some(cx.iocs.get(ioc).task);
+            cx.why(rules::NEW_QUEUE, || {
+                self.core
+                    .of(q)
+                    .says(format!("a new queue, {q}, for {{who}}"))
+            });
             q
         } else {
             let fresh = self.fresh(cx);
@@ -523,7 +528,7 @@ impl Bfq {
             }
             if self.core.serving == Some(q) {
                 cx.why(rules::PROCESS_EXITED, || {
-                    "its process exits: out of service".to_owned()
+                    self.core.of(q).says("{who} exits: out of service")
                 });
                 self.leave(cx, q, super::core::Reason::Timeout);
                 self.schedule(cx);

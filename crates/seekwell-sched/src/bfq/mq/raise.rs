@@ -38,7 +38,7 @@ impl Bfq {
                 "soft real-time"
             };
             cx.why(rules::QUEUE_RAISED, || {
-                format!("queue {q} is raised: {kind}")
+                self.core.of(q).says(format!("{{who}} is raised: {kind}"))
             });
             let x = self.core.queue_mut(q);
             if interactive {
@@ -58,7 +58,7 @@ impl Bfq {
             self.queue_mut(q).wr_max_j = duration;
         } else if in_burst {
             cx.why(rules::RAISING_REVOKED, || {
-                format!("queue {q} of a burst is raised no more")
+                self.core.of(q).says("{who} of a burst is raised no more")
             });
             self.core.set_coeff(q, 1);
         } else if soft_rt {
@@ -103,11 +103,13 @@ impl Bfq {
             let over = j > x.last_wr_j + x.wr_max_j;
             let still_interactive = x.wr_max_j == rt && j <= x.wr_switch_j + self.wr_duration_j();
             if in_burst || (over && !still_interactive) {
-                cx.why(rules::RAISING_ENDS, || format!("raising of queue {q} ends"));
+                cx.why(rules::RAISING_ENDS, || {
+                    self.core.of(q).says("raising of {who} ends")
+                });
                 self.end_wr(cx, q);
             } else if over {
                 cx.why(rules::INTERACTIVE_AGAIN, || {
-                    format!("queue {q} is interactive again")
+                    self.core.of(q).says("{who} is interactive again")
                 });
                 self.back_to_interactive(q);
                 self.core.ent_mut(q).changed = true;
@@ -115,7 +117,7 @@ impl Bfq {
             let x = self.queue(q);
             if self.core.raised(q) && x.wr_max_j != rt && x.own.service_from_wr > WR_SERVICE {
                 cx.why(rules::ENOUGH_SERVICE, || {
-                    format!("queue {q} had enough raised service")
+                    self.core.of(q).says("{who} had enough raised service")
                 });
                 self.end_wr(cx, q);
             }

@@ -76,8 +76,14 @@ impl Bfq {
             {
                 let donor = self.donor(cx, q);
                 match donor {
-                    Some(d) => cx.why(rules::INJECTION, || format!("queue {d}, in place of {q}")),
-                    None => cx.why(rules::WAITS_FOR_QUEUE, || format!("queue {q}")),
+                    Some(d) => cx.why(rules::INJECTION, || {
+                        let whose = self.core.of(q).task;
+                        self.core
+                            .of(d)
+                            .and(whose)
+                            .says("{who}, in place of {other}")
+                    }),
+                    None => cx.why(rules::WAITS_FOR_QUEUE, || self.core.of(q).says("{who}")),
                 }
                 return donor;
             } else {
@@ -121,7 +127,7 @@ impl Bfq {
         let end = j + self.set.timeout_j.saturating_mul(factor);
         self.queue_mut(q).budget_timeout_j = end;
         cx.why(rules::IN_SERVICE, || {
-            format!("queue {q} comes into service")
+            self.core.of(q).says("{who} comes into service")
         });
         Some(q)
     }
@@ -215,9 +221,11 @@ impl Bfq {
         }
         self.idling_since = cx.now();
         cx.why(rules::IDLE_ARMED, || {
-            format!("idle for queue {q}, at most {} us", wait.as_us())
+            self.core
+                .of(q)
+                .says(format!("idles for {{who}}, at most {} us", wait.as_us()))
         });
-        cx.arm(IDLE_TIMER, cx.now() + wait);
+        cx.arm_for(IDLE_TIMER, cx.now() + wait, || self.core.of(q));
     }
     /// `bfq_idle_slice_timer_body`: the idle timer fired.
     pub(super) fn idle_over(&mut self, cx: &mut Cx) {
@@ -270,7 +278,10 @@ impl Bfq {
         }
         cx.why(rules::EXPIRED, || {
             let (word, s) = (if slow { ", slow" } else { "" }, self.core.ent(q).service);
-            format!("queue {q} expires: {}{word}, charged {s}", reason.name())
+            self.core.of(q).says(format!(
+                "{{who}} expires: {}{word}, charged {s}",
+                reason.name()
+            ))
         });
         let j = cx.jiffies();
         if self.core.low_latency && !raised {

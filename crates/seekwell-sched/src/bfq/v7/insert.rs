@@ -124,7 +124,7 @@ impl BfqSq {
                     "soft real-time"
                 };
                 cx.why(rules::QUEUE_RAISED, || {
-                    format!("queue {q} is raised: {kind}")
+                    self.core.of(q).says(format!("{{who}} is raised: {kind}"))
                 });
                 self.core.set_coeff(q, self.set.wr_coeff);
                 self.queue_mut(q).wr_max_j = if interactive {
@@ -137,7 +137,7 @@ impl BfqSq {
             self.queue_mut(q).wr_max_j = self.wr_duration_j();
         } else if excluded || (self.queue(q).wr_max_j == rt && !soft_rt) {
             cx.why(rules::RAISING_REVOKED, || {
-                format!("queue {q} is raised no more")
+                self.core.of(q).says("{who} is raised no more")
             });
             self.core.set_coeff(q, 1);
         } else if self.queue(q).last_wr_j + self.queue(q).wr_max_j < j + rt && soft_rt {

@@ -107,7 +107,10 @@ impl BfqSq {
     /// `bfq_merge_bfqqs`: the process goes over to the queue its own is redirected to.
     fn merge_queues(&mut self, cx: &mut Cx, ioc: IocId, q: QId, into: QId) {
         cx.why(rules::QUEUES_MERGED, || {
-            format!("queue {q} joins queue {into}")
+            self.core
+                .of(q)
+                .and(self.core.of(into).task)
+                .says("{who} joins {other}")
         });
         self.save(cx, q);
         self.save(cx, into);
@@ -115,7 +118,7 @@ impl BfqSq {
         let t = self.queue_mut(into);
         t.io_bound |= bound;
         t.shared = true;
-        t.owner = None;
+        (t.owner, t.pid) = (None, None);
         self.core.adopt(ioc, into);
         let x = self.queue_mut(q);
         x.owner = None;
@@ -153,7 +156,9 @@ impl BfqSq {
     /// `bfq_split_bfqq`: the last user keeps a seeky shared queue, others get a new one (`None`).
     pub(super) fn split(&mut self, cx: &mut Cx, ioc: IocId, q: QId) -> Option<QId> {
         cx.why(rules::QUEUE_SPLIT, || {
-            format!("a process leaves the seeky queue {q}")
+            self.core
+                .of(q)
+                .says("a process leaves the seeky queue of {who}")
         });
         let x = self.queue_mut(q);
         if x.procs == 1 {

@@ -17,7 +17,7 @@ use super::core::{Core, NEVER_J, QId, Queue, Variant, jiffies_min_1};
 use super::entity::{ClassIdx, IDLE};
 use crate::bfq::rules;
 use crate::contract::{CgroupEvent, Insert, IocEvent, MayQueue, MergeKind, Scheduler};
-use crate::cx::Cx;
+use crate::cx::{Cx, Slot};
 use crate::tunable::{StoreError, Tunable};
 use seekwell_core::{Bio, Instant, IoPrio, IocId, RqId};
 
@@ -32,7 +32,7 @@ const SEEK_FAR: u64 = 8192;
 /// Activations in time after which a queue is I/O-bound again.
 const IN_TIME_ENOUGH: u32 = 120;
 /// The idle timer.
-const IDLE_TIMER: u8 = 0;
+const IDLE_TIMER: Slot = Slot::new(0, "idle_slice_timer");
 /// Slots that make a peak rate.
 const PEAK_SAMPLES: u32 = 32;
 
@@ -273,7 +273,12 @@ impl BfqSq {
                 self.core.burst_add(q);
             }
         }
-        cx.why(rules::NEW_QUEUE, || format!("a new queue, {q}"));
+        self.queue_mut(q).pid = sync.then(|| cx.iocs.get(ioc).task);
+        cx.why(rules::NEW_QUEUE, || {
+            self.core
+                .of(q)
+                .says(format!("a new queue, {q}, for {{who}}"))
+        });
         q
     }
     /// `bfq_init_bfqq`: a new queue.
@@ -324,7 +329,7 @@ impl BfqSq {
             };
             if self.core.serving == Some(q) {
                 cx.why(rules::PROCESS_EXITED, || {
-                    "its process exits: out of service".to_owned()
+                    self.core.of(q).says("{who} exits: out of service")
                 });
                 self.leave(cx, q);
                 self.schedule(cx);

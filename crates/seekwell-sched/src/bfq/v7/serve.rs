@@ -84,7 +84,7 @@ impl BfqSq {
                 || (self.queue(q).dispatched > 0 && self.must_not_expire(q))
             {
                 cx.why(rules::WAITS_FOR_QUEUE, || {
-                    format!("the device waits for queue {q}")
+                    self.core.of(q).says("the device waits for {who}")
                 });
                 return None;
             } else {
@@ -108,7 +108,7 @@ impl BfqSq {
         x.own.budget_new = true;
         x.fifo_checked = false;
         cx.why(rules::IN_SERVICE, || {
-            format!("queue {q} comes into service")
+            self.core.of(q).says("{who} comes into service")
         });
         Some(q)
     }
@@ -192,7 +192,9 @@ impl BfqSq {
         if self.core.raised(q) {
             let over = j > self.queue(q).last_wr_j + self.queue(q).wr_max_j;
             if over || self.excluded(q) {
-                cx.why(rules::RAISING_ENDS, || format!("raising of queue {q} ends"));
+                cx.why(rules::RAISING_ENDS, || {
+                    self.core.of(q).says("raising of {who} ends")
+                });
                 self.queue_mut(q).last_wr_j = j;
                 self.end_wr(q);
             }
@@ -303,10 +305,14 @@ impl BfqSq {
             wait_j *= 3;
         }
         self.idling_since = cx.now();
+        let hz = cx.hz();
         cx.why(rules::IDLE_ARMED, || {
-            format!("idle for queue {q}, at most {wait_j} jiffies")
+            self.core.of(q).says(format!(
+                "idles for {{who}}, at most {} ms",
+                wait_j * 1000 / hz
+            ))
         });
-        cx.arm_jiffy(IDLE_TIMER, cx.jiffies() + wait_j);
+        cx.arm_jiffy_for(IDLE_TIMER, cx.jiffies() + wait_j, || self.core.of(q));
     }
     /// `bfq_idle_slice_timer`: the idle timer fired.
     pub(super) fn idle_over(&mut self, cx: &mut Cx) {
@@ -400,7 +406,10 @@ impl BfqSq {
         let s = self.core.ent(q).service;
         cx.why(rules::EXPIRED, || {
             let word = if slow { ", slow" } else { "" };
-            format!("queue {q} expires: {}{word}, charged {s}", reason.name())
+            self.core.of(q).says(format!(
+                "{{who}} expires: {}{word}, charged {s}",
+                reason.name()
+            ))
         });
         self.queue_mut(q).service_from_backlogged += s;
         if self.seeky(q) && reason == Reason::Timeout {

@@ -12,7 +12,7 @@ use crate::cfq::rules;
 use crate::contract::{Insert, IocEvent, MayQueue, MergeKind, Scheduler};
 use crate::cx::Cx;
 use crate::tunable::{StoreError, Tunable};
-use seekwell_core::{Bio, Class, IocId, Links, List, Op, RqId};
+use seekwell_core::{About, Bio, Class, IocId, Links, List, Op, RqId};
 
 /// Lists 0 to 7: waiting queues by level.
 const LEVELS: usize = 8;
@@ -87,10 +87,9 @@ impl Cfq18 {
             .nodes
             .find(&self.flat.queue(q).held.sorted, start)
         {
-            cx.why_text(
-                rules::ALIAS_EVICTED,
-                "a second request at its start sector sends it off",
-            );
+            cx.why(rules::ALIAS_EVICTED, || {
+                About::rq(RqId(alias)).says("a second request at its start sector sends it off")
+            });
             self.move_request(cx, RqId(alias));
         }
         let held = &mut self.flat.queues[q as usize].held;
@@ -178,10 +177,9 @@ impl Scheduler for Cfq18 {
                 && self.flat.ctx.is_active(ioc)
                 && cx.armed(IDLE_TIMER)
             {
-                cx.why_text(
-                    rules::AWAITED_WRITES,
-                    "the awaited process writes: no more idling",
-                );
+                cx.why(rules::AWAITED_WRITES, || {
+                    About::rq(rq).says("{who}, who was waited for, writes: no more idling")
+                });
                 cx.disarm(IDLE_TIMER);
                 self.expire(cx, a, false);
                 cx.run_queue();
@@ -193,17 +191,19 @@ impl Scheduler for Cfq18 {
         let Some(a) = active else { return };
         if a == q {
             if self.flat.queue(q).wait_request {
-                cx.why_text(
-                    rules::AWAITED_REQUEST,
-                    "the awaited request: the idle wait ends",
-                );
+                cx.why(rules::AWAITED_REQUEST, || {
+                    self.flat
+                        .of(q)
+                        .with(rq)
+                        .says("the awaited request of {who}: the idle wait ends")
+                });
                 self.flat.queue_mut(q).must_dispatch = true;
                 cx.disarm(IDLE_TIMER);
                 cx.run_queue();
             }
         } else if self.flat.queue(a).is_idle() && !self.flat.queue(q).is_idle() {
             cx.why(rules::PREEMPTION, || {
-                format!("queue {q} preempts the IDLE class")
+                self.flat.of(q).says("{who} preempts the IDLE class")
             });
             self.preempt(cx, a, q);
         }
@@ -322,7 +322,7 @@ impl Scheduler for Cfq18 {
 
     fn timer(&mut self, cx: &mut Cx, slot: u8) {
         match slot {
-            GRACE_TIMER => self.grace_timer(cx),
+            _ if slot == GRACE_TIMER => self.grace_timer(cx),
             _ => self.idle_timer(cx),
         }
     }
@@ -347,10 +347,9 @@ impl Scheduler for Cfq18 {
                         continue;
                     }
                     if self.flat.active == Some(q) {
-                        cx.why_text(
-                            rules::PROCESS_EXITED,
-                            "the process of the active queue has exited",
-                        );
+                        cx.why(rules::PROCESS_EXITED, || {
+                            self.flat.of(q).says("{who} of the active queue has exited")
+                        });
                         self.expire(cx, q, false);
                     }
                     self.put(cx, q);

@@ -13,7 +13,7 @@ use crate::cfq::rules;
 use crate::contract::{Insert, IocEvent, MayQueue, MergeKind, Scheduler};
 use crate::cx::Cx;
 use crate::tunable::{StoreError, Tunable};
-use seekwell_core::{Bio, Class, Flags, IoPrio, IocId, Nodes, RqId, Tree};
+use seekwell_core::{About, Bio, Class, Flags, IoPrio, IocId, Nodes, RqId, Tree};
 
 /// Place in the tree: rank of the class, key.
 type Key = (u8, u64);
@@ -114,10 +114,9 @@ impl Cfq24 {
             .nodes
             .find(&self.flat.queue(q).held.sorted, start)
         {
-            cx.why_text(
-                rules::ALIAS_EVICTED,
-                "a second request at its start sector sends it off",
-            );
+            cx.why(rules::ALIAS_EVICTED, || {
+                About::rq(RqId(alias)).says("a second request at its start sector sends it off")
+            });
             self.move_request(cx, RqId(alias));
         }
         let held = &mut self.flat.queues[q as usize].held;
@@ -208,17 +207,19 @@ impl Scheduler for Cfq24 {
         }
         if self.flat.active == Some(q) {
             if self.flat.queue(q).wait_request {
-                cx.why_text(
-                    rules::AWAITED_REQUEST,
-                    "the awaited request: the idle wait ends",
-                );
+                cx.why(rules::AWAITED_REQUEST, || {
+                    self.flat
+                        .of(q)
+                        .with(rq)
+                        .says("the awaited request of {who}: the idle wait ends")
+                });
                 self.flat.queue_mut(q).must_dispatch = true;
                 cx.disarm(IDLE_TIMER);
                 cx.run_queue();
             }
         } else if let (Some(reason), Some(a)) = (self.preempts(cx, q, rq), self.flat.active) {
             cx.why(rules::PREEMPTION, || {
-                format!("queue {q} preempts: {reason}")
+                self.flat.of(q).says(format!("{{who}} preempts: {reason}"))
             });
             self.expire(cx, a, true);
             self.resort(cx, q, true);
@@ -342,7 +343,10 @@ impl Scheduler for Cfq24 {
                 x.slice_end = end;
                 x.slice_new = false;
                 cx.why(rules::SLICE_STARTS, || {
-                    format!("the slice of queue {q} starts: {} jiffies", end - now)
+                    self.flat.of(q).says(format!(
+                        "the slice of {{who}} starts: {} jiffies",
+                        end - now
+                    ))
                 });
             }
             if self.slice_used(cx, q) || (idle && !self.grace()) {
@@ -358,7 +362,7 @@ impl Scheduler for Cfq24 {
 
     fn timer(&mut self, cx: &mut Cx, slot: u8) {
         match slot {
-            GRACE_TIMER => self.grace_timer(cx),
+            _ if slot == GRACE_TIMER => self.grace_timer(cx),
             _ => self.idle_timer(cx),
         }
     }
@@ -373,10 +377,9 @@ impl Scheduler for Cfq24 {
                         continue;
                     }
                     if self.flat.active == Some(q) {
-                        cx.why_text(
-                            rules::PROCESS_EXITED,
-                            "the process of the active queue has exited",
-                        );
+                        cx.why(rules::PROCESS_EXITED, || {
+                            self.flat.of(q).says("{who} of the active queue has exited")
+                        });
                         self.expire(cx, q, false);
                         self.flat.kick(cx);
                     }

@@ -28,7 +28,9 @@ impl Cfq24 {
         }
         cx.why(rules::SLICE_EXPIRED, || {
             let how = if timed_out { "in its time" } else { "early" };
-            format!("the slice of queue {q} ends {how}")
+            self.flat
+                .of(q)
+                .says(format!("the slice of {{who}} ends {how}"))
         });
         if self.flat.queue(q).busy {
             self.resort(cx, q, false);
@@ -71,15 +73,15 @@ impl Cfq24 {
             let x = self.flat.queue(a);
             if self.slice_used(cx, a) {
                 cx.why(rules::SLICE_USED, || {
-                    format!("the slice of queue {a} is used up")
+                    self.flat.of(a).says("the slice of {who} is used up")
                 });
             } else if !x.held.is_empty() {
                 cx.why(rules::SLICE_CONTINUES, || {
-                    format!("queue {a} has requests and time")
+                    self.flat.of(a).says("{who} has requests and time")
                 });
                 return Some(a);
             } else if cx.armed(IDLE_TIMER) || (x.dispatched > 0 && x.idle_window) {
-                cx.why(rules::IDLING, || format!("waiting for queue {a}"));
+                cx.why(rules::IDLING, || self.flat.of(a).says("waiting for {who}"));
                 return None;
             }
             self.expire(cx, a, false);
@@ -93,7 +95,7 @@ impl Cfq24 {
         x.slice_new = true;
         self.flat.active = Some(q);
         cx.why(rules::QUEUE_ACTIVATED, || {
-            format!("queue {q} becomes active")
+            self.flat.of(q).says("{who} becomes active")
         });
         Some(q)
     }
@@ -126,10 +128,12 @@ impl Cfq24 {
         if cx.jiffies() < start + self.flat.set.fifo_expire_j[sync as usize] {
             return None;
         }
-        cx.why_text(
-            rules::FIFO_EXPIRED,
-            "the oldest request of the queue has expired",
-        );
+        cx.why(rules::FIFO_EXPIRED, || {
+            self.flat
+                .of(q)
+                .with(head)
+                .says("the oldest request of the queue has expired")
+        });
         Some(head)
     }
 
@@ -146,15 +150,18 @@ impl Cfq24 {
             let dispatched = u64::from(x.dispatched);
             if dispatched >= limit && (self.flat.busy > 1 || dispatched >= 4 * limit) {
                 cx.why(rules::DEPTH_REACHED, || {
-                    format!("queue {q} has {dispatched} in flight")
+                    self.flat
+                        .of(q)
+                        .says(format!("{{who}} has {dispatched} in flight"))
                 });
                 break;
             }
             if !x.sync && self.flat.sync_flight > 0 {
-                cx.why_text(
-                    rules::SYNC_IN_FLIGHT,
-                    "sync requests are in flight: async waits",
-                );
+                cx.why(rules::SYNC_IN_FLIGHT, || {
+                    self.flat
+                        .of(q)
+                        .says("sync requests are in flight: async waits")
+                });
                 break;
             }
             let x = self.flat.queue_mut(q);
@@ -215,7 +222,7 @@ impl Cfq24 {
                 }
             }
             cx.why(rules::IDLE_IN_VAIN, || {
-                format!("idling for queue {a} was in vain")
+                self.flat.of(a).says("idling for {who} was in vain")
             });
             self.expire(cx, a, false);
         }

@@ -3,13 +3,13 @@
 //! What blktrace has no letter for (a request leaving the scheduler, a timer, a reason) becomes a
 //! message line (`m`), which tools skip.
 
-use crate::blk::{BlkEvent, rwbs_write};
+use crate::blk::{BlkEvent, number_of_action, rwbs_write};
 use crate::error::TraceError;
 use crate::options::WriteOptions;
 use crate::record::Record;
 use crate::text::{push_number, push_right};
 use crate::writer::{EventWriter, Expand, Output, Writer, blk_event};
-use seekwell_core::{Action, Event, Op};
+use seekwell_core::{Action, Event, More, Op};
 use std::collections::BTreeMap;
 use std::io::Write;
 
@@ -154,11 +154,20 @@ impl EventWriter for BlkparseWriter {
     fn event(&mut self, event: &Event) -> Result<(), TraceError> {
         let e = blk_event(event, self.device);
         match event.action {
-            Action::Elevator | Action::Timer | Action::Why | Action::Split | Action::Remap => {
+            Action::Split | Action::Remap => self.lines.message(&e, &message_text(event)),
+            other if number_of_action(other).is_none() => {
                 self.lines.message(&e, &message_text(event))
             }
             _ => self.lines.event(&e),
         }
+    }
+}
+
+/// Name of the timer.
+fn slot(e: &Event) -> &'static str {
+    match e.more {
+        More::Timer { slot, .. } => slot,
+        _ => "timer",
     }
 }
 
@@ -169,8 +178,15 @@ pub(crate) fn message_text(e: &Event) -> String {
     let rwbs = String::from_utf8_lossy(&rwbs).into_owned();
     let extent = format!("{rwbs} {} + {}", e.sector, e.sectors);
     match e.action {
-        Action::Why => format!("{} {}", e.rule_id(), e.detail),
-        Action::Timer => e.detail.clone(),
+        Action::Why => format!("{} {}", e.rule_id(), e.text(|t| format!("task {}", t.0))),
+        Action::Timer => format!("fires {}", slot(e)),
+        Action::Arm => format!("arms {}", slot(e)),
+        Action::Disarm => format!("disarms {}", slot(e)),
+        Action::Join => format!("joins {extent}"),
+        Action::Part => format!("written {extent}"),
+        Action::Head => format!("head {extent}"),
+        Action::CacheHit => format!("cache hit {extent}"),
+        Action::Flash => "flash".to_owned(),
         Action::Split => format!("split {extent}"),
         Action::Remap => format!("remap {extent}"),
         _ => format!("dispatch {extent}"),

@@ -173,7 +173,10 @@ impl EventWriter for BlktraceWriter {
         let e = blk_event(event, self.device);
         match event.action {
             // Splits and remaps need facts (the other half, the other device) that are not kept.
-            Action::Elevator | Action::Timer | Action::Why | Action::Split | Action::Remap => {
+            Action::Split | Action::Remap => {
+                self.records.message(&e, &blkparse::message_text(event))
+            }
+            other if number_of_action(other).is_none() => {
                 self.records.message(&e, &blkparse::message_text(event))
             }
             _ => self.records.event(&e),

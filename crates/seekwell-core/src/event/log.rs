@@ -1,0 +1,184 @@
+//! Where events go: into a log of one's own, or with those of all members into one.
+
+use super::Event;
+use crate::time::{Instant, Nanos};
+use serde::{Deserialize, Serialize};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// A queue, array, guest or disk of one device under test, by number: 0 is the top.
+#[derive(
+    Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize,
+)]
+#[serde(transparent)]
+pub struct MemberId(pub u16);
+
+/// What kind of thing a member is.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum MemberKind {
+    /// A block queue, with its scheduler and the device below.
+    #[default]
+    Queue,
+    /// Several queues as one (md, dm), without a scheduler of its own.
+    Array,
+    /// A disk inside a controller: no scheduler stands above it.
+    Disk,
+}
+
+/// A member, as a stream introduces it.
+#[derive(Clone, Default, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Member {
+    /// Its number in the stream.
+    pub id: MemberId,
+    /// Whose part it is; none for the top.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub of: Option<MemberId>,
+    /// What it is.
+    pub kind: MemberKind,
+    /// Its place from the top on: `0/1`, `host`; empty for the top.
+    pub path: String,
+    /// The device, by its own name.
+    pub name: String,
+}
+
+#[derive(Debug, Default)]
+struct Book {
+    events: Vec<Event>,
+    members: Vec<Member>,
+}
+
+fn open(book: &Mutex<Book>) -> MutexGuard<'_, Book> {
+    // One thread at a time writes and reads: the lock only makes sharing possible.
+    book.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// An end of the stream of all members: what is written here arrives in the order of writing.
+#[derive(Clone, Debug)]
+pub struct Tap {
+    book: Arc<Mutex<Book>>,
+    member: MemberId,
+    /// The writer's clock is ahead of the stream's by so much.
+    ahead: Nanos,
+}
+
+impl Tap {
+    /// A new stream, and its top.
+    pub fn new(kind: MemberKind, name: &str) -> Self {
+        let top = Tap {
+            book: Arc::default(),
+            member: MemberId(0),
+            ahead: Nanos::ZERO,
+        };
+        open(&top.book).members.push(Member {
+            kind,
+            name: name.to_owned(),
+            ..Member::default()
+        });
+        top
+    }
+    /// A new member of this one; `part` is its place in it.
+    #[must_use]
+    pub fn member(&self, part: &str, kind: MemberKind, name: &str) -> Tap {
+        let mut book = open(&self.book);
+        let path = match book.members.get(usize::from(self.member.0)) {
+            Some(m) if !m.path.is_empty() => format!("{}/{part}", m.path),
+            _ => part.to_owned(),
+        };
+        let id = MemberId(u16::try_from(book.members.len()).unwrap_or(u16::MAX));
+        book.members.push(Member {
+            id,
+            of: Some(self.member),
+            kind,
+            path,
+            name: name.to_owned(),
+        });
+        Tap {
+            member: id,
+            ..self.clone()
+        }
+    }
+    /// The same for who has a clock of its own that is ahead of the stream's.
+    #[must_use]
+    pub fn behind(&self, ahead: Nanos) -> Tap {
+        Tap {
+            ahead: self.ahead + ahead,
+            ..self.clone()
+        }
+    }
+    /// Whose end it is.
+    pub fn id(&self) -> MemberId {
+        self.member
+    }
+    /// All members so far.
+    pub fn members(&self) -> Vec<Member> {
+        open(&self.book).members.clone()
+    }
+    /// Hands over what was written since the last time.
+    pub fn take(&self, into: &mut Vec<Event>) {
+        into.append(&mut open(&self.book).events);
+    }
+    fn write(&self, mut e: Event) {
+        use super::More;
+        let by = self.ahead.0;
+        let back = |t: &mut Instant| *t = Instant(t.0.saturating_sub(by));
+        back(&mut e.at);
+        match &mut e.more {
+            More::Timer { until, .. } | More::Head { until, .. } | More::Die { until, .. } => {
+                back(until);
+            }
+            _ => {}
+        }
+        e.member = self.member;
+        open(&self.book).events.push(e);
+    }
+}
+
+/// Collects events while somebody listens.
+#[derive(Clone, Debug, Default)]
+pub struct EventLog {
+    on: bool,
+    tap: Option<Tap>,
+    /// What came since the listener last took it; empty where it goes into a stream of members.
+    pub events: Vec<Event>,
+}
+
+impl EventLog {
+    /// Starts or stops listening here.
+    pub fn listen(&mut self, on: bool) {
+        self.on = on;
+        self.tap = None;
+    }
+    /// From now on everything goes into a stream; `None`: nobody listens any more.
+    pub fn join(&mut self, tap: Option<Tap>) {
+        self.on = tap.is_some();
+        self.tap = tap;
+    }
+    /// Does somebody listen?
+    #[inline]
+    pub fn listening(&self) -> bool {
+        self.on
+    }
+    /// The stream that everything goes into.
+    pub fn tap(&self) -> Option<&Tap> {
+        self.tap.as_ref()
+    }
+    /// Which member this is in that stream.
+    pub fn member(&self) -> MemberId {
+        self.tap.as_ref().map_or(MemberId(0), Tap::id)
+    }
+    /// Adds an event, made only if somebody listens.
+    #[inline]
+    pub fn push(&mut self, make: impl FnOnce() -> Event) {
+        if self.on {
+            self.add(make());
+        }
+    }
+    #[cold]
+    #[inline(never)]
+    fn add(&mut self, e: Event) {
+        match &self.tap {
+            Some(tap) => tap.write(e),
+            None => self.events.push(e),
+        }
+    }
+}
