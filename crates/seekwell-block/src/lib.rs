@@ -4,6 +4,7 @@
 //! [`seekwell_core::BioSink`]; so are the composites over sinks.
 
 pub mod host;
+mod inside;
 pub mod legacy;
 pub mod merge;
 pub mod mq;

@@ -6,6 +6,7 @@
 //! time, a block server.
 
 use crate::bio::Op;
+use crate::event::{Snapshot, Tap};
 use crate::time::{Instant, Nanos};
 use crate::units::{Sector, Sectors};
 
@@ -180,6 +181,15 @@ pub trait Device {
     fn state(&self, out: &mut String) {
         let _ = out;
     }
+    /// What happens inside (heads, caches, dies, members) goes into a stream from now on, for the
+    /// models that know it; `None`: nobody listens any more. The same runs give the same answers.
+    fn listen(&mut self, tap: Option<&Tap>) {
+        let _ = tap;
+    }
+    /// Appends what is inside, for those that are queues themselves or have members.
+    fn snapshot(&self, now: Instant, out: &mut Vec<Snapshot>) {
+        let _ = (now, out);
+    }
 }
 
 impl<D: Device + ?Sized> Device for Box<D> {
@@ -206,5 +216,11 @@ impl<D: Device + ?Sized> Device for Box<D> {
     }
     fn state(&self, out: &mut String) {
         (**self).state(out)
+    }
+    fn listen(&mut self, tap: Option<&Tap>) {
+        (**self).listen(tap)
+    }
+    fn snapshot(&self, now: Instant, out: &mut Vec<Snapshot>) {
+        (**self).snapshot(now, out)
     }
 }

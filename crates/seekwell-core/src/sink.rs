@@ -2,6 +2,7 @@
 //! layer sees only this.
 
 use crate::bio::{Bio, BioId};
+use crate::event::{Snapshot, Tap};
 use crate::ioc::{CgroupId, IoPrio, TaskId};
 use crate::time::Instant;
 
@@ -78,6 +79,15 @@ pub trait BioSink {
         let _ = task;
         false
     }
+    /// What happens here, and in all that is below, goes into a stream from now on; `None`: nobody
+    /// listens any more. Nothing else changes by it.
+    fn listen(&mut self, tap: Option<&Tap>) {
+        let _ = tap;
+    }
+    /// Appends what is inside, and inside all that is below, with ages as of `now`.
+    fn snapshot(&self, now: Instant, out: &mut Vec<Snapshot>) {
+        let _ = (now, out);
+    }
 }
 
 impl<B: BioSink + ?Sized> BioSink for Box<B> {
@@ -104,5 +114,11 @@ impl<B: BioSink + ?Sized> BioSink for Box<B> {
     }
     fn waits(&self, task: TaskId) -> bool {
         (**self).waits(task)
+    }
+    fn listen(&mut self, tap: Option<&Tap>) {
+        (**self).listen(tap)
+    }
+    fn snapshot(&self, now: Instant, out: &mut Vec<Snapshot>) {
+        (**self).snapshot(now, out)
     }
 }

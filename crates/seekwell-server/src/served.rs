@@ -2,7 +2,8 @@
 
 use crate::direct::Direct;
 use seekwell_core::{
-    Accept, BioSink, Command, Device, DeviceFacts, DeviceStats, Done, Instant, Sectors,
+    Accept, BioSink, Command, Device, DeviceFacts, DeviceStats, Done, Instant, Sectors, Snapshot,
+    Tap,
 };
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -108,5 +109,11 @@ impl Device for Gauge {
     }
     fn state(&self, out: &mut String) {
         self.device.state(out);
+    }
+    fn listen(&mut self, tap: Option<&Tap>) {
+        self.device.listen(tap);
+    }
+    fn snapshot(&self, now: Instant, out: &mut Vec<Snapshot>) {
+        self.device.snapshot(now, out);
     }
 }

@@ -10,6 +10,7 @@ pub mod drive;
 pub mod fuzz;
 pub mod limits;
 pub mod procs;
+pub mod recording;
 pub mod replay;
 pub mod setup;
 pub mod spec;
@@ -18,5 +19,7 @@ mod tree;
 pub mod world;
 
 pub use drive::{Progress, RunError, Source, Submission, drive};
+pub use recording::{Recording, Window};
 pub use replay::{Fit, ReplayError, ReplayOptions, replay};
 pub use setup::{Queue, Setup, SetupError};
+pub use told::{Listen, Watch};

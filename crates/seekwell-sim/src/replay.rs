@@ -368,6 +368,8 @@ pub fn replay_watched(
         return Err(RunError::Unusable(format!("no record to replay{why}")).into());
     }
     queue.queue.fill(&mut r);
+    let named_task = |t: seekwell_core::TaskId| names.as_ref()?.get(&t.0).cloned();
+    queue.over(Instant::START + Nanos(r.duration_ns), &named_task);
     if let Some(last_ns) = last_ns.filter(|_| !stopped) {
         overload_warning(&mut r, opts.mode, last_ns);
     }

@@ -8,8 +8,8 @@ use seekwell_block::mq::MqQueue;
 use seekwell_block::{HostDriver, LegacyOptions, LegacyQueue, QueueStats};
 use seekwell_core::result::{BUILD, DeviceInfo, Record, SCHEMA, SchedulerUsed};
 use seekwell_core::{
-    Bio, BioDone, BioSink, Control, Device, DeviceFacts, DeviceStats, Era, Instant, Nanos, Sector,
-    Sectors, TickClock,
+    Bio, BioDone, BioSink, Control, Device, DeviceFacts, DeviceStats, Era, Instant, MemberKind,
+    Nanos, Sector, Sectors, Snapshot, Tap, TickClock,
 };
 use seekwell_device::DeviceError;
 use seekwell_sched::{Cx, Layer, QueueFacts, Scheduler, SchedulerInfo, StoreError};
@@ -403,5 +403,14 @@ impl BioSink for Queue {
     }
     fn waits(&self, task: seekwell_core::TaskId) -> bool {
         either!(&self.0, q => q.waits(task), a => a.node.waits(task))
+    }
+    fn listen(&mut self, tap: Option<&Tap>) {
+        either!(&mut self.0, q => q.listen(tap), a => a.node.listen(tap));
+        if let (Some(tap), Kind::Array(a)) = (tap, &self.0) {
+            tap.introduce(MemberKind::Array, &a.facts.name);
+        }
+    }
+    fn snapshot(&self, now: Instant, out: &mut Vec<Snapshot>) {
+        either!(&self.0, q => q.snapshot(now, out), a => a.node.snapshot(now, out))
     }
 }

@@ -1,24 +1,100 @@
-//! A queue that tells somebody what happens in it.
+//! Who listens to a run, and a queue that tells him.
 
 use crate::drive::{Progress, RunError, Source, drive};
 use crate::setup::Queue;
+use seekwell_core::event::Member;
 use seekwell_core::result::Record;
-use seekwell_core::{Bio, BioDone, BioSink, Control, Event, Instant, Sector, TaskId};
+use seekwell_core::{
+    Bio, BioDone, BioSink, Control, Event, Instant, Sector, Snapshot, Tap, TaskId,
+};
 
-/// Sees every event of a run's block layer.
-pub type Watch = Box<dyn FnMut(&Event)>;
+/// Listens to a run. A function of an event does, too: it hears nothing else.
+pub trait Listen {
+    /// Something happened. Events come in the order of their writing, which is that of time; only
+    /// the host of a guest, which goes on while the guest rests, is told of late.
+    fn event(&mut self, e: &Event);
+    /// The workload's clock starts (again): what came before belongs to no measure.
+    fn clock(&mut self, at: Instant) {
+        let _ = at;
+    }
+    /// Something is about to happen at `at`, and nothing has since the last event. The time that a
+    /// snapshot is wanted for, if one is wanted now.
+    fn wants_snapshot(&mut self, at: Instant) -> Option<Instant> {
+        let _ = at;
+        None
+    }
+    /// The snapshot: every member, and those of them that hold something.
+    fn snapshot(&mut self, members: Vec<Member>, inside: Vec<Snapshot>) {
+        let _ = (members, inside);
+    }
+    /// The run is over; `names` of tasks.
+    fn over(&mut self, at: Instant, names: &dyn Fn(TaskId) -> Option<String>) {
+        let _ = (at, names);
+    }
+}
 
-/// The queue. Without a watcher it is driven as if this were not here.
+impl<F: FnMut(&Event)> Listen for F {
+    fn event(&mut self, e: &Event) {
+        self(e);
+    }
+}
+
+/// Somebody who listens.
+pub type Watch = Box<dyn Listen>;
+
+/// The listener's end of a queue and of all that is below.
+pub(crate) struct Ear {
+    tap: Tap,
+    watch: Watch,
+    heard: Vec<Event>,
+}
+
+impl Ear {
+    pub(crate) fn of(queue: &mut Queue, watch: Option<Watch>) -> Option<Self> {
+        let watch = watch?;
+        let tap = Tap::new();
+        queue.listen(Some(&tap));
+        Some(Ear {
+            tap,
+            watch,
+            heard: Vec::new(),
+        })
+    }
+    /// Before something happens at `at`.
+    pub(crate) fn before(&mut self, queue: &Queue, at: Instant) {
+        if let Some(at) = self.watch.wants_snapshot(at) {
+            let mut inside = Vec::new();
+            queue.snapshot(at, &mut inside);
+            self.watch.snapshot(self.tap.members(), inside);
+        }
+    }
+    /// What happened since the listener was last told.
+    pub(crate) fn tell(&mut self) {
+        self.tap.take(&mut self.heard);
+        for e in self.heard.drain(..) {
+            self.watch.event(&e);
+        }
+    }
+    pub(crate) fn clock(&mut self, at: Instant) {
+        self.watch.clock(at);
+    }
+    pub(crate) fn over(&mut self, at: Instant, names: &dyn Fn(TaskId) -> Option<String>) {
+        self.tell();
+        self.watch.over(at, names);
+    }
+}
+
+/// The queue. Without a listener it is driven as if this were not here.
 pub(crate) struct Told {
     pub(crate) queue: Queue,
-    watch: Option<Watch>,
+    ear: Option<Ear>,
 }
 
 impl Told {
     /// Tells `watch` from now on.
     pub(crate) fn new(mut queue: Queue, watch: Option<Watch>) -> Self {
-        queue.parts().1.log.listen(watch.is_some());
-        Told { queue, watch }
+        let ear = Ear::of(&mut queue, watch);
+        Told { queue, ear }
     }
     /// Drives `source` against the queue.
     pub(crate) fn drive<S: Source>(
@@ -27,56 +103,54 @@ impl Told {
         record: &mut Record,
         progress: Progress<'_>,
     ) -> Result<(), RunError> {
-        match self.watch {
+        match self.ear {
             None => drive(&mut self.queue, source, record, progress),
             Some(_) => drive(self, source, record, progress),
         }
     }
-    /// What happened since the watcher was last told.
-    #[inline]
-    fn tell(&mut self) {
-        if self.watch.is_some() {
-            self.tell_all();
+    /// The run is over.
+    pub(crate) fn over(&mut self, at: Instant, names: &dyn Fn(TaskId) -> Option<String>) {
+        if let Some(ear) = &mut self.ear {
+            ear.over(at, names);
         }
     }
-    #[cold]
-    fn tell_all(&mut self) {
-        if let Some(watch) = &mut self.watch {
-            for e in self.queue.parts().1.log.events.drain(..) {
-                watch(&e);
-            }
+    fn before(&mut self, at: Instant) {
+        if let Some(ear) = &mut self.ear {
+            ear.before(&self.queue, at);
+        }
+    }
+    fn tell(&mut self) {
+        if let Some(ear) = &mut self.ear {
+            ear.tell();
         }
     }
 }
 
 impl BioSink for Told {
-    #[inline]
     fn submit(&mut self, now: Instant, bio: Bio) {
+        self.before(now);
         self.queue.submit(now, bio);
         self.tell();
     }
-    #[inline]
     fn next_event(&self) -> Option<Instant> {
         self.queue.next_event()
     }
-    #[inline]
     fn advance(&mut self, to: Instant, out: &mut Vec<BioDone>) {
+        self.before(to);
         self.queue.advance(to, out);
         self.tell();
     }
-    #[inline]
     fn control(&mut self, now: Instant, what: Control) {
+        self.before(now);
         self.queue.control(now, what);
         self.tell();
     }
     fn capacity(&self) -> Sector {
         self.queue.capacity()
     }
-    #[inline]
     fn congested(&self, write: bool) -> bool {
         self.queue.congested(write)
     }
-    #[inline]
     fn waits(&self, task: TaskId) -> bool {
         self.queue.waits(task)
     }

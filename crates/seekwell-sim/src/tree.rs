@@ -9,7 +9,8 @@ use crate::spec::{SpecErrors, scheduler};
 use seekwell_block::raid::{BitmapOptions, ParityOptions, ReadPolicy, RemapOptions};
 use seekwell_block::{Linear, Mirror, Parity, QueueStats, Remapped, Stripe, VirtualDisk};
 use seekwell_core::{
-    Bio, BioDone, BioSink, Control, Device, DeviceFacts, DeviceStats, Instant, Sector, TaskId,
+    Bio, BioDone, BioSink, Control, Device, DeviceFacts, DeviceStats, Instant, Sector, Snapshot,
+    Tap, TaskId,
 };
 use seekwell_device::guest::Format;
 use seekwell_device::raid::{self, ArrayParams, Combined, LeafOptions, Level};
@@ -72,6 +73,12 @@ impl BioSink for Node {
     }
     fn waits(&self, task: TaskId) -> bool {
         each!(self, n => n.waits(task))
+    }
+    fn listen(&mut self, tap: Option<&Tap>) {
+        each!(self, n => n.listen(tap))
+    }
+    fn snapshot(&self, now: Instant, out: &mut Vec<Snapshot>) {
+        each!(self, n => n.snapshot(now, out))
     }
 }
 

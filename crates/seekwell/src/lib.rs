@@ -37,12 +37,14 @@ pub use seekwell_core::spec::{
     DeviceSpec, Fit, MachineSpec, QueueSpec, RunSpec, SchedulerSpec, SpecError, SpecErrors, Stream,
     Substrate, WorkloadSpec,
 };
-pub use seekwell_core::{Event, result};
+pub use seekwell_core::{Event, event, result};
 pub use seekwell_device::{
     register_kind as register_device_kind, register_preset as register_device,
 };
 pub use seekwell_sched::register as register_scheduler;
+pub use seekwell_sim::recording::{MOST_EVENTS, Recording, Store, Window};
 pub use seekwell_sim::spec::{aligned, checked, plan};
+pub use seekwell_sim::{Listen, Watch};
 pub use seekwell_workload::register as register_script;
 
 /// Reads the notations of the command line, part by part.

@@ -4,6 +4,7 @@
 //! more than `nr_requests` (at most half as many again) of a pool: this bounds every window in
 //! which requests can be reordered.
 
+use seekwell_core::event::Asleep;
 use seekwell_core::{Bio, Era, Instant, IocId, Nanos, Side, TaskId};
 use std::collections::VecDeque;
 
@@ -133,6 +134,11 @@ impl Pools {
         let asleep =
             |p: &Pool| !p.waiting.is_empty() && p.waiting.iter().any(|w| w.bio.task == task);
         self.pool.iter().any(asleep)
+    }
+    /// All that sleep, pool by pool, longest first.
+    pub fn asleep(&self, now: Instant) -> Vec<Asleep> {
+        let all = self.pool.iter().flat_map(|p| &p.waiting);
+        all.map(|w| Asleep::new(now, &w.bio, w.arrived)).collect()
     }
     /// Puts a bio to sleep on pool `p`.
     pub fn sleep(&mut self, p: usize, w: Waiting) {

@@ -2,7 +2,10 @@
 
 use super::MqQueue;
 use super::submit::Deed;
-use seekwell_core::{Bio, BioDone, BioSink, Control, Device, Instant, Sector, TaskId};
+use crate::inside;
+use seekwell_core::{
+    Bio, BioDone, BioSink, Control, Device, Instant, MemberKind, Sector, Snapshot, Tap, TaskId,
+};
 use seekwell_sched::Scheduler;
 
 impl<S: Scheduler + ?Sized, D: Device> BioSink for MqQueue<S, D> {
@@ -53,6 +56,19 @@ impl<S: Scheduler + ?Sized, D: Device> BioSink for MqQueue<S, D> {
     }
     fn waits(&self, task: TaskId) -> bool {
         self.is_asleep(task)
+    }
+    fn listen(&mut self, tap: Option<&Tap>) {
+        if let Some(tap) = tap {
+            tap.introduce(MemberKind::Queue, &self.cx.queue.name);
+        }
+        self.cx.log.join(tap.cloned());
+        self.dev.listen(tap);
+    }
+    fn snapshot(&self, now: Instant, out: &mut Vec<Snapshot>) {
+        let mut own = inside::snapshot(now, &self.cx, &*self.sched, &self.dev);
+        own.asleep = self.sleepers.asleep(now);
+        out.push(own);
+        self.dev.snapshot(now, out);
     }
 }
 

@@ -4,6 +4,7 @@
 //! number, and the next to wake at the head of what it waits for, however many wait behind it.
 
 use super::submit::Deed;
+use seekwell_core::event::Asleep;
 use seekwell_core::{Bio, Instant, TaskId};
 use std::collections::{BTreeMap, VecDeque};
 
@@ -61,6 +62,22 @@ impl Sleepers {
     /// Does this task sleep?
     pub fn has(&self, task: TaskId) -> bool {
         !self.by_task.is_empty() && self.by_task.contains_key(&task)
+    }
+    /// All that sleep, and what waits behind each, longest first.
+    pub fn asleep(&self, now: Instant) -> Vec<Asleep> {
+        let mut all: Vec<&Sleeper> = self.slots.iter().flatten().collect();
+        all.sort_by_key(|s| (s.arrived, s.task));
+        let behind = |d: &Deed| match d {
+            Deed::Bio(bio) => Some(*bio),
+            _ => None,
+        };
+        let mut out = Vec::with_capacity(all.len());
+        for s in all {
+            let then = s.then.iter().filter_map(behind);
+            let bios = std::iter::once(s.bio).chain(then);
+            out.extend(bios.map(|b| Asleep::new(now, &b, s.arrived)));
+        }
+        out
     }
     /// This task's list of what it does after, if it sleeps.
     pub fn then_of(&mut self, task: TaskId) -> Option<&mut VecDeque<Deed>> {

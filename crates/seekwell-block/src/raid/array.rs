@@ -3,7 +3,8 @@
 
 use super::bitmap::{Bitmap, BitmapOptions};
 use seekwell_core::{
-    Bio, BioDone, BioId, BioSink, Control, Flags, Instant, Op, Sector, Sectors, TaskId,
+    Action, Bio, BioDone, BioId, BioSink, Control, Event, EventLog, Flags, Instant, MemberId,
+    MemberKind, More, Op, Sector, Sectors, Snapshot, Tap, TaskId,
 };
 
 /// A bio under way inside an array.
@@ -114,6 +115,9 @@ pub struct Io<B> {
     whole: Vec<JoinId>,
     inbox: Vec<(usize, BioDone)>,
     buf: Vec<BioDone>,
+    /// The array's own events, and which of the stream's members its members are.
+    log: EventLog,
+    ids: Vec<MemberId>,
 }
 
 impl<B: BioSink> Io<B> {
@@ -127,6 +131,8 @@ impl<B: BioSink> Io<B> {
             whole: Vec::new(),
             inbox: Vec::new(),
             buf: Vec::new(),
+            log: EventLog::default(),
+            ids: Vec::new(),
         }
     }
     /// Now.
@@ -154,19 +160,16 @@ impl<B: BioSink> Io<B> {
     pub fn send(&mut self, join: JoinId, bio: &Bio, member: usize, sector: u64, sectors: u32) {
         self.hold(join);
         let (sector, sectors) = (Sector(sector), Sectors(sectors));
-        self.submit(
-            To::Bio(join),
-            member,
-            Bio {
-                sector,
-                sectors,
-                ..*bio
-            },
-        );
+        let part = Bio {
+            sector,
+            sectors,
+            ..*bio
+        };
+        self.submit(To::Bio(join), member, bio, part);
     }
     /// Sends something of the level's own; its id is lost, `tag` comes back.
     pub fn own(&mut self, tag: u64, member: usize, bio: Bio) {
-        self.submit(To::Level(tag), member, bio);
+        self.submit(To::Level(tag), member, &bio, bio);
     }
     /// Tells every member something, in the name of a thread of the array's.
     pub fn tell(&mut self, what: Control) {
@@ -174,9 +177,34 @@ impl<B: BioSink> Io<B> {
             m.control(self.now, what);
         }
     }
-    fn submit(&mut self, to: To, member: usize, bio: Bio) {
+    /// `bio`, a part of `whole` or all of it, goes to a member.
+    fn submit(&mut self, to: To, member: usize, whole: &Bio, bio: Bio) {
         let id = BioId(u64::from(self.children.add(to)));
+        if self.log.listening() {
+            self.remapped(to, member, whole, &Bio { id, ..bio });
+        }
         self.members[member].submit(self.now, Bio { id, ..bio });
+    }
+    #[cold]
+    #[inline(never)]
+    fn remapped(&mut self, to: To, member: usize, whole: &Bio, part: &Bio) {
+        // What the array does for itself is nobody's bio.
+        let of = match to {
+            To::Bio(j) | To::Flush(j) => Some(self.joins.all[j as usize].id),
+            To::Level(_) | To::Bitmap => None,
+        };
+        let (now, ids) = (self.now, &self.ids);
+        let member = ids.get(member).copied().unwrap_or_default();
+        self.log.push(|| Event {
+            bio: of,
+            more: More::To {
+                member,
+                bio: part.id,
+                sector: part.sector,
+                sectors: part.sectors,
+            },
+            ..Event::of_bio(now, Action::Remap, whole)
+        });
     }
     fn begin(&mut self, id: BioId, then: Option<Bio>, marked: Option<(u64, u64)>) -> JoinId {
         self.joins.add(Parent {
@@ -189,6 +217,10 @@ impl<B: BioSink> Io<B> {
     }
     fn finish(&mut self, id: BioId, error: bool) {
         let at = self.now;
+        self.log.push(|| Event {
+            bio: Some(id),
+            ..Event::new(at, Action::Complete)
+        });
         self.ready.push(BioDone { id, at, error });
     }
     fn next_event(&self) -> Option<Instant> {
@@ -287,7 +319,7 @@ impl<B: BioSink, L: Level> Array<B, L> {
                     ..bio
                 };
                 self.io.hold(join);
-                self.io.submit(To::Flush(join), m, flush);
+                self.io.submit(To::Flush(join), m, &flush, flush);
             }
         }
         self.io.release(join, false);
@@ -300,7 +332,8 @@ impl<B: BioSink, L: Level> Array<B, L> {
                 if self.level.alive(m) {
                     let sector = Sector(self.io.members[m].capacity().0.saturating_sub(8));
                     map.sent();
-                    self.io.submit(To::Bitmap, m, Bio { sector, ..bio });
+                    let bio = Bio { sector, ..bio };
+                    self.io.submit(To::Bitmap, m, &bio, bio);
                 }
             }
         }
@@ -349,6 +382,8 @@ impl<B: BioSink, L: Level> Array<B, L> {
 impl<B: BioSink, L: Level> BioSink for Array<B, L> {
     fn submit(&mut self, now: Instant, bio: Bio) {
         self.io.now = now;
+        let log = &mut self.io.log;
+        log.push(|| Event::of_bio(now, Action::Queue, &bio));
         self.start(bio);
     }
     fn next_event(&self) -> Option<Instant> {
@@ -391,5 +426,23 @@ impl<B: BioSink, L: Level> BioSink for Array<B, L> {
     }
     fn waits(&self, task: TaskId) -> bool {
         self.level.sleeps(task) || self.io.members.iter().any(|m| m.waits(task))
+    }
+    fn listen(&mut self, tap: Option<&Tap>) {
+        let io = &mut self.io;
+        io.log.join(tap.cloned());
+        io.ids.clear();
+        if let Some(tap) = tap {
+            tap.introduce(MemberKind::Array, "");
+        }
+        for (i, m) in io.members.iter_mut().enumerate() {
+            let own = tap.map(|t| t.member(&i.to_string()));
+            io.ids.extend(own.as_ref().map(Tap::id));
+            m.listen(own.as_ref());
+        }
+    }
+    fn snapshot(&self, now: Instant, out: &mut Vec<Snapshot>) {
+        for m in &self.io.members {
+            m.snapshot(now, out);
+        }
     }
 }

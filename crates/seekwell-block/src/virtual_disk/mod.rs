@@ -18,8 +18,8 @@ mod page_cache;
 use neighbours::Crowd;
 use page_cache::PageCache;
 use seekwell_core::{
-    Accept, Bio, BioDone, BioSink, Command, Device, DeviceFacts, DeviceStats, Done, Flags, Instant,
-    Nanos, Op, Sectors, TaskId,
+    Accept, Action, Bio, BioDone, BioSink, Command, Device, DeviceFacts, DeviceStats, Done, Event,
+    EventLog, Flags, Instant, MemberId, More, Nanos, Op, Sectors, Snapshot, Tap, TaskId,
 };
 use seekwell_device::GuestParams;
 use seekwell_device::guest::CacheMode;
@@ -53,7 +53,7 @@ struct Inside {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Event {
+enum Due {
     /// The I/O thread has a command.
     Taken(u32),
     /// The guest hears of it.
@@ -70,7 +70,7 @@ pub struct VirtualDisk<B> {
     outstanding: u32,
     threads: Vec<Instant>,
     next_thread: usize,
-    events: BinaryHeap<Reverse<(Instant, u64, Event)>>,
+    events: BinaryHeap<Reverse<(Instant, u64, Due)>>,
     sequence: u64,
     now: Instant,
     cache: PageCache,
@@ -82,6 +82,9 @@ pub struct VirtualDisk<B> {
     buf: Vec<BioDone>,
     stats: DeviceStats,
     busy_since: Option<Instant>,
+    /// Events, and which member of the stream the host is.
+    log: EventLog,
+    host_id: MemberId,
 }
 
 impl<B: BioSink> VirtualDisk<B> {
@@ -122,6 +125,8 @@ impl<B: BioSink> VirtualDisk<B> {
             buf: Vec::new(),
             stats: DeviceStats::default(),
             busy_since: None,
+            log: EventLog::default(),
+            host_id: MemberId::default(),
             p,
         }
     }
@@ -134,7 +139,7 @@ impl<B: BioSink> VirtualDisk<B> {
         self.crowd.completed()
     }
 
-    fn event(&mut self, at: Instant, e: Event) {
+    fn event(&mut self, at: Instant, e: Due) {
         self.sequence += 1;
         self.events.push(Reverse((at, self.sequence, e)));
     }
@@ -144,7 +149,7 @@ impl<B: BioSink> VirtualDisk<B> {
         if std::mem::take(&mut i.sync) && !i.error {
             return self.host_flush(id);
         }
-        self.event(self.now + self.p.irq, Event::Done(id));
+        self.event(self.now + self.p.irq, Due::Done(id));
     }
     fn part_done(&mut self, id: u32, error: bool) {
         let i = &mut self.inside[id as usize];
@@ -157,7 +162,7 @@ impl<B: BioSink> VirtualDisk<B> {
     fn host_flush(&mut self, id: u32) {
         self.inside[id as usize].left = 1;
         let bio = Bio::new(u64::from(id), GUEST, Op::Flush, Flags::SYNC, 0, 0);
-        self.host.submit(self.now, bio);
+        self.below(Some(id), bio);
     }
     fn host_io(&mut self, id: u32, op: Op, sector: u64, sectors: u32) {
         self.inside[id as usize].left += 1;
@@ -168,7 +173,25 @@ impl<B: BioSink> VirtualDisk<B> {
             Flags::SYNC
         };
         let bio = Bio::new(u64::from(id), GUEST, op, flags, sector, sectors);
-        self.host.submit(self.now, bio);
+        self.below(Some(id), bio);
+    }
+    /// A bio to the host, for a command or for the page cache.
+    fn below(&mut self, id: Option<u32>, bio: Bio) {
+        let (now, member, inside) = (self.now, self.host_id, &self.inside);
+        self.log.push(|| {
+            let command = id.map(|i| inside[i as usize].command);
+            let blank = || Event::new(now, Action::Remap);
+            Event {
+                more: More::To {
+                    member,
+                    bio: bio.id,
+                    sector: bio.sector,
+                    sectors: bio.sectors,
+                },
+                ..command.map_or_else(blank, |c| Event::of_command(now, Action::Remap, &c))
+            }
+        });
+        self.host.submit(now, bio);
     }
 
     /// The I/O thread has a command.
@@ -180,12 +203,12 @@ impl<B: BioSink> VirtualDisk<B> {
             .is_none_or(|e| e > self.facts.capacity.0);
         if c.op != Op::Flush && beyond {
             self.inside[id as usize].error = true;
-            return self.event(self.now + self.p.irq, Event::Done(id));
+            return self.event(self.now + self.p.irq, Due::Done(id));
         }
         let direct = matches!(self.p.cache, CacheMode::None | CacheMode::Directsync);
         match c.op {
             Op::Flush => match self.p.cache {
-                CacheMode::Unsafe => self.event(self.now + self.p.irq, Event::Done(id)),
+                CacheMode::Unsafe => self.event(self.now + self.p.irq, Due::Done(id)),
                 _ => {
                     // fsync: what is dirty now goes out, then the device's cache is flushed.
                     self.flushing.push(id);
@@ -194,7 +217,7 @@ impl<B: BioSink> VirtualDisk<B> {
                 }
             },
             _ if n == 0 || c.op == Op::Discard => {
-                self.event(self.now + self.p.irq, Event::Done(id));
+                self.event(self.now + self.p.irq, Due::Done(id));
             }
             Op::Read if direct => self.host_io(id, Op::Read, at, n),
             Op::Read => self.cached_read(id, at, u64::from(n)),
@@ -227,8 +250,11 @@ impl<B: BioSink> VirtualDisk<B> {
         let (from, to) = (at / PAGE, (at + n).div_ceil(PAGE));
         if self.cache.has(from, to) {
             self.stats.cache_hits += 1;
+            let (now, command) = (self.now, self.inside[id as usize].command);
+            self.log
+                .push(|| Event::of_command(now, Action::CacheHit, &command));
             let copied = Nanos(self.p.copy_page.0 * (to - from));
-            return self.event(self.now + copied + self.p.irq, Event::Done(id));
+            return self.event(self.now + copied + self.p.irq, Due::Done(id));
         }
         let end = (to * PAGE).min(self.facts.capacity.0);
         self.cache.fill(from, to, false, self.now);
@@ -250,7 +276,7 @@ impl<B: BioSink> VirtualDisk<B> {
             );
             self.cache.fill(from, to, true, self.now);
             let copied = Nanos(self.p.copy_page.0 * (to - from));
-            self.event(self.now + copied + self.p.irq, Event::Done(id));
+            self.event(self.now + copied + self.p.irq, Due::Done(id));
             if self.cache.dirty() > self.p.dirty.0 as usize {
                 self.write_back(self.cache.dirty() - self.p.dirty.0 as usize);
             }
@@ -270,7 +296,7 @@ impl<B: BioSink> VirtualDisk<B> {
             let flags = if sync { Flags::SYNC } else { Flags::empty() };
             let sectors = (end - page * PAGE) as u32;
             let bio = Bio::new(id, FLUSHER, Op::Write, flags, page * PAGE, sectors);
-            self.host.submit(self.now, bio);
+            self.below(None, bio);
         }
     }
     /// Flushes whose pages are out go on to the device.
@@ -333,7 +359,7 @@ impl<B: BioSink> Device for VirtualDisk<B> {
         let t = &mut self.threads[thread];
         *t = (now + self.p.exit).max(*t) + self.p.thread;
         let at = *t;
-        self.event(at, Event::Taken(id));
+        self.event(at, Due::Taken(id));
         Accept::Accepted
     }
     fn next_event(&self) -> Option<Instant> {
@@ -366,8 +392,8 @@ impl<B: BioSink> Device for VirtualDisk<B> {
             {
                 self.events.pop();
                 match e {
-                    Event::Taken(id) => self.taken(id),
-                    Event::Done(id) => {
+                    Due::Taken(id) => self.taken(id),
+                    Due::Done(id) => {
                         let i = self.inside[id as usize];
                         self.free.push(id);
                         self.outstanding -= 1;
@@ -400,6 +426,15 @@ impl<B: BioSink> Device for VirtualDisk<B> {
     }
     fn stats(&self) -> DeviceStats {
         self.stats
+    }
+    fn listen(&mut self, tap: Option<&Tap>) {
+        self.log.join(tap.cloned());
+        let host = tap.map(|t| t.member("host"));
+        self.host_id = host.as_ref().map(Tap::id).unwrap_or_default();
+        self.host.listen(host.as_ref());
+    }
+    fn snapshot(&self, now: Instant, out: &mut Vec<Snapshot>) {
+        self.host.snapshot(now, out);
     }
     fn state(&self, out: &mut String) {
         use std::fmt::Write;

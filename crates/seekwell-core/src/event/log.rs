@@ -61,24 +61,34 @@ pub struct Tap {
     ahead: Nanos,
 }
 
+impl Default for Tap {
+    fn default() -> Self {
+        Tap::new()
+    }
+}
+
 impl Tap {
     /// A new stream, and its top.
-    pub fn new(kind: MemberKind, name: &str) -> Self {
+    pub fn new() -> Self {
         let top = Tap {
             book: Arc::default(),
             member: MemberId(0),
             ahead: Nanos::ZERO,
         };
-        open(&top.book).members.push(Member {
-            kind,
-            name: name.to_owned(),
-            ..Member::default()
-        });
+        open(&top.book).members.push(Member::default());
         top
+    }
+    /// What this member is, and its name.
+    pub fn introduce(&self, kind: MemberKind, name: &str) {
+        let mut book = open(&self.book);
+        if let Some(m) = book.members.get_mut(usize::from(self.member.0)) {
+            m.kind = kind;
+            name.clone_into(&mut m.name);
+        }
     }
     /// A new member of this one; `part` is its place in it.
     #[must_use]
-    pub fn member(&self, part: &str, kind: MemberKind, name: &str) -> Tap {
+    pub fn member(&self, part: &str) -> Tap {
         let mut book = open(&self.book);
         let path = match book.members.get(usize::from(self.member.0)) {
             Some(m) if !m.path.is_empty() => format!("{}/{part}", m.path),
@@ -88,9 +98,8 @@ impl Tap {
         book.members.push(Member {
             id,
             of: Some(self.member),
-            kind,
             path,
-            name: name.to_owned(),
+            ..Member::default()
         });
         Tap {
             member: id,

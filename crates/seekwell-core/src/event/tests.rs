@@ -25,7 +25,7 @@ fn who_and_other_are_named_and_a_queue_without_a_task_goes_by_its_number() {
 fn nobody_listens_nothing_is_made() {
     let mut log = EventLog::default();
     log.push(|| unreachable!("nobody listens"));
-    log.join(Some(Tap::new(MemberKind::Queue, "x")));
+    log.join(Some(Tap::new()));
     log.push(|| Event::new(Instant::START, Action::Why));
     log.join(None);
     log.push(|| unreachable!("nobody listens any more"));
@@ -33,12 +33,11 @@ fn nobody_listens_nothing_is_made() {
 
 #[test]
 fn members_write_into_one_stream_in_the_order_of_writing() {
-    let top = Tap::new(MemberKind::Array, "array");
-    let (a, b) = (
-        top.member("0", MemberKind::Queue, "first"),
-        top.member("1", MemberKind::Queue, "second"),
-    );
-    let inner = b.member("host", MemberKind::Queue, "inner");
+    let top = Tap::new();
+    top.introduce(MemberKind::Array, "array");
+    let (a, b) = (top.member("0"), top.member("1"));
+    let inner = b.member("host");
+    inner.introduce(MemberKind::Queue, "inner");
     let late = inner.behind(Nanos(5));
     let mut logs = [
         EventLog::default(),
@@ -56,6 +55,8 @@ fn members_write_into_one_stream_in_the_order_of_writing() {
         .map(|e| (e.member.0, e.at.since_start()))
         .collect();
     assert_eq!(seen, [(1, 10), (3, 5), (0, 10)]);
+    assert_eq!(top.members()[0].name, "array");
+    assert_eq!(top.members()[3].name, "inner");
     assert_eq!(top.members()[3].path, "1/host");
     assert_eq!(top.members()[3].of, Some(MemberId(2)));
 }

@@ -52,9 +52,7 @@ pub struct Cell {
     pub workload: String,
     /// Seed of the run.
     pub seed: u64,
-    /// When the workload's clock started, ns since the run began: what the window counts from.
-    pub clock: u64,
-    /// The window, ns of the workload's clock: its begin.
+    /// The window, ns of the workload's clock ([`End::clock`]): its begin.
     pub from: u64,
     /// Its length; none: to the end of the run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -70,6 +68,8 @@ pub struct End {
     pub events: u64,
     /// Events of the window left out because of the limit.
     pub left_out: u64,
+    /// When the workload's clock started, ns since the run began: what the window counts from.
+    pub clock: u64,
     /// The run was over then, ns since it began.
     pub t: u64,
     /// Names of tasks, by number.

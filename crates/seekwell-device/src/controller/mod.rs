@@ -27,7 +27,8 @@ use crate::raid::Layout;
 use array::{Operation, Owner, Part};
 use dirty::Extents;
 use seekwell_core::{
-    Accept, Command, Device, DeviceFacts, DeviceStats, Done, Instant, Nanos, Op, Sectors,
+    Accept, Action, Command, Device, DeviceFacts, DeviceStats, Done, Event, EventLog, Instant,
+    MemberKind, Nanos, Op, Sectors, Snapshot, Tap,
 };
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -48,6 +49,7 @@ struct Disk {
     head: u64,
     /// Write-back had the last turn.
     turn: bool,
+    log: EventLog,
 }
 
 /// A command of the host.
@@ -59,7 +61,7 @@ struct Inside {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Event {
+enum Due {
     /// The firmware has looked at a command.
     Looked(u32),
     /// A command is done.
@@ -77,7 +79,7 @@ pub struct Controller {
     outstanding: u32,
     engines: Vec<Instant>,
     link_free: Instant,
-    events: BinaryHeap<Reverse<(Instant, u64, Event)>>,
+    events: BinaryHeap<Reverse<(Instant, u64, Due)>>,
     sequence: u64,
     now: Instant,
     dirty: Extents,
@@ -105,6 +107,7 @@ pub struct Controller {
     buf: Vec<Done>,
     stats: DeviceStats,
     busy_since: Option<Instant>,
+    log: EventLog,
 }
 
 impl Controller {
@@ -154,6 +157,7 @@ impl Controller {
                 pending: 0,
                 head: 0,
                 turn: false,
+                log: EventLog::default(),
             });
         Ok(Controller {
             facts,
@@ -189,6 +193,7 @@ impl Controller {
             buf: Vec::new(),
             stats: DeviceStats::default(),
             busy_since: None,
+            log: EventLog::default(),
             p,
         })
     }
@@ -201,7 +206,7 @@ impl Controller {
         &self.layout
     }
 
-    fn event(&mut self, at: Instant, e: Event) {
+    fn event(&mut self, at: Instant, e: Due) {
         self.sequence += 1;
         self.events.push(Reverse((at, self.sequence, e)));
     }
@@ -214,7 +219,7 @@ impl Controller {
             at = at.max(self.link_free) + Nanos(ns);
             self.link_free = at;
         }
-        self.event(at, Event::Done(id));
+        self.event(at, Due::Done(id));
     }
     fn strips_of(&self, at: u64, end: u64) -> (u64, u64) {
         let strip = u64::from(self.p.strip.0);
@@ -226,13 +231,13 @@ impl Controller {
         let c = self.inside[id as usize].command;
         let (at, end) = (c.sector.0, c.sector.0 + u64::from(c.sectors.0));
         match c.op {
-            _ if self.inside[id as usize].error => self.event(self.now, Event::Done(id)),
+            _ if self.inside[id as usize].error => self.event(self.now, Due::Done(id)),
             Op::Flush => {
                 self.flushes.push_back(id);
                 self.flush_if_empty();
             }
-            Op::Discard => self.event(self.now, Event::Done(id)),
-            _ if at == end => self.event(self.now, Event::Done(id)),
+            Op::Discard => self.event(self.now, Due::Done(id)),
+            _ if at == end => self.event(self.now, Due::Done(id)),
             Op::Read => self.read_command(id, at, end),
             Op::Write | Op::WriteZeroes => {
                 let (from, to) = self.strips_of(at, end);
@@ -260,6 +265,9 @@ impl Controller {
         match held {
             Held::All => {
                 self.stats.cache_hits += 1;
+                let (now, c) = (self.now, self.inside[id as usize].command);
+                self.log
+                    .push(|| Event::of_command(now, Action::CacheHit, &c));
                 self.transfer(id);
             }
             Held::Soon(n) => {
@@ -329,7 +337,7 @@ impl Controller {
         }
         while let Some(id) = self.flushes.pop_front() {
             if !self.p.disk_cache {
-                self.event(self.now, Event::Done(id));
+                self.event(self.now, Due::Done(id));
                 continue;
             }
             self.inside[id as usize].left = 1;
@@ -429,6 +437,8 @@ impl Controller {
                 if disk.device.accept(self.now, c) == Accept::Busy {
                     break;
                 }
+                let now = self.now;
+                disk.log.push(|| Event::of_command(now, Action::Issue, &c));
                 disk.turn = lazy;
                 disk.in_flight += 1;
                 match lazy {
@@ -487,7 +497,7 @@ impl Device for Controller {
         let engine = &mut self.engines[first.unwrap_or(0)];
         *engine = now.max(*engine) + self.p.firmware;
         let at = *engine;
-        self.event(at, Event::Looked(id));
+        self.event(at, Due::Looked(id));
         Accept::Accepted
     }
     fn next_event(&self) -> Option<Instant> {
@@ -508,6 +518,11 @@ impl Device for Controller {
                 for done in buf.drain(..) {
                     self.disks[d].in_flight -= 1;
                     self.disks[d].pending -= 1;
+                    if self.disks[d].log.listening() {
+                        let c = self.command(done.id);
+                        let log = &mut self.disks[d].log;
+                        log.push(|| Event::of_command(done.at, Action::Complete, &c));
+                    }
                     self.free_parts.push(done.id);
                     let o = self.parts[done.id as usize].operation;
                     self.close(o, done.error);
@@ -523,8 +538,8 @@ impl Device for Controller {
             {
                 self.events.pop();
                 match e {
-                    Event::Looked(id) => self.looked(id),
-                    Event::Done(id) => {
+                    Due::Looked(id) => self.looked(id),
+                    Due::Done(id) => {
                         let i = self.inside[id as usize];
                         self.free.push(id);
                         self.outstanding -= 1;
@@ -574,6 +589,28 @@ impl Device for Controller {
         );
         for (i, d) in self.disks.iter().enumerate() {
             let _ = write!(out, "; disk {i}: {} of {}", d.in_flight, d.pending);
+        }
+    }
+    fn listen(&mut self, tap: Option<&Tap>) {
+        self.log.join(tap.cloned());
+        for (i, d) in self.disks.iter_mut().enumerate() {
+            let own = tap.map(|t| t.member(&format!("disk{i}")));
+            if let Some(own) = &own {
+                own.introduce(MemberKind::Disk, &d.device.facts().name);
+            }
+            d.log.join(own.clone());
+            d.device.listen(own.as_ref());
+        }
+    }
+    fn snapshot(&self, now: Instant, out: &mut Vec<Snapshot>) {
+        for d in &self.disks {
+            let mut own = Snapshot {
+                t: now.since_start(),
+                q: d.log.member(),
+                ..Snapshot::default()
+            };
+            d.device.state(&mut own.device);
+            out.push(own);
         }
     }
 }

@@ -20,7 +20,9 @@ use libm::{cos, exp, log, sqrt};
 use lru::Lru;
 use rand::RngCore;
 use seekwell_core::rng::{self, Pcg64Mcg};
-use seekwell_core::{Accept, Command, Device, DeviceFacts, DeviceStats, Done};
+use seekwell_core::{
+    Accept, Action, Command, Device, DeviceFacts, DeviceStats, Done, Event, EventLog, Tap,
+};
 use seekwell_core::{Instant, Nanos, Op, Sector, Sectors};
 use std::collections::VecDeque;
 
@@ -61,6 +63,7 @@ pub struct Emmc {
     stopped: Vec<(u32, Sectors)>,
     busy: u64,
     hits: u64,
+    log: EventLog,
     media_ops: u64,
     internal: u64,
 }
@@ -92,6 +95,7 @@ impl Emmc {
             stopped: Vec::with_capacity(64),
             busy: 0,
             hits: 0,
+            log: EventLog::default(),
             media_ops: 0,
             internal: 0,
             p: p.clone(),
@@ -244,6 +248,10 @@ impl Emmc {
         } else if to_cache {
             self.hits += group.len() as u64;
             for c in group {
+                self.log
+                    .push(|| Event::of_command(now, Action::CacheHit, c));
+            }
+            for c in group {
                 self.cached.push_back((c.sector.0, c.sectors.0));
             }
             self.cached_sectors += n;
@@ -344,6 +352,9 @@ impl Device for Emmc {
         self.running.commands.clear();
         let i = self.stopped.iter().position(|s| s.0 == id)?;
         Some(self.stopped.swap_remove(i).1)
+    }
+    fn listen(&mut self, tap: Option<&Tap>) {
+        self.log.join(tap.cloned());
     }
     fn state(&self, out: &mut String) {
         use std::fmt::Write;

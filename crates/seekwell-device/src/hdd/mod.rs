@@ -38,8 +38,11 @@ use queue::{Queued, Rules};
 use rand::RngCore;
 use readahead::ReadAhead;
 use seekwell_core::rng::{self, Pcg64Mcg};
-use seekwell_core::{Accept, Command, Device, DeviceFacts, DeviceStats, Done};
-use seekwell_core::{Instant, Nanos, Op, Sector};
+use seekwell_core::{
+    Accept, Action, Command, Device, DeviceFacts, DeviceStats, Done, Event, EventLog, More, RqId,
+    Sector, Sectors, Tap,
+};
+use seekwell_core::{Instant, Nanos, Op};
 use segments::Segments;
 use std::collections::VecDeque;
 
@@ -77,6 +80,14 @@ enum Activity {
     Destage(Flight),
     /// [`Hdd::ra`] runs.
     ReadAhead,
+}
+
+/// What the head goes for; background work has no command.
+struct Moved {
+    id: Option<u32>,
+    lba: u64,
+    n: u32,
+    write: bool,
 }
 
 /// A write that waits for room in the cache.
@@ -151,6 +162,7 @@ pub struct Hdd {
     hits: u64,
     media_ops: u64,
     internal: u64,
+    log: EventLog,
 }
 
 impl Hdd {
@@ -220,6 +232,7 @@ impl Hdd {
             hits: 0,
             media_ops: 0,
             internal: 0,
+            log: EventLog::default(),
         })
     }
 
@@ -255,8 +268,29 @@ impl Hdd {
     /// A command done by a cache at `t`.
     fn hit(&mut self, t: Ticks, arrived: Ticks, id: u32, n: u32) {
         self.hits += 1;
+        let clock = self.clock;
+        self.log.push(|| Event {
+            rq: Some(RqId(id)),
+            ..Event::new(clock.instant(t), Action::CacheHit)
+        });
         let at = self.link(t + self.cost.hit, n);
         self.complete(at, arrived, id, false);
+    }
+
+    /// The head sets out at `t` from sector `from`, for what ends at `end`.
+    fn note_head(&mut self, t: Ticks, from: u64, moved: &Moved, end: Ticks) {
+        let clock = self.clock;
+        self.log.push(|| Event {
+            rq: moved.id.map(RqId),
+            op: if moved.write { Op::Write } else { Op::Read },
+            sector: Sector(moved.lba),
+            sectors: Sectors(moved.n),
+            more: More::Head {
+                from: Sector(from),
+                until: clock.instant(end),
+            },
+            ..Event::new(clock.instant(t), Action::Head)
+        });
     }
 
     /// Gives what is completed up to `to`.
@@ -346,6 +380,9 @@ impl Device for Hdd {
         }
     }
 
+    fn listen(&mut self, tap: Option<&Tap>) {
+        self.log.join(tap.cloned());
+    }
     fn state(&self, out: &mut String) {
         use std::fmt::Write;
         let doing = match self.activity {

@@ -2,7 +2,7 @@
 //! media operation ends.
 
 use super::readahead::ReadAhead;
-use super::{Activity, Hdd, NEVER, Queued, Ticks, Waiting, unit};
+use super::{Activity, Hdd, Moved, NEVER, Queued, Ticks, Waiting, unit};
 
 /// Whose turn it is when the mechanism is free.
 enum Turn {
@@ -151,9 +151,17 @@ impl Hdd {
             self.next = at;
             return;
         }
+        let from = self.mech.at.lba;
         let stop = self
             .mech
             .access(at, lba, (end - lba) as u32, false, true, &mut self.rng);
+        let moved = Moved {
+            id: Some(id),
+            lba,
+            n: (end - lba) as u32,
+            write: false,
+        };
+        self.note_head(at, from, &moved, stop);
         let done = stop + (self.cost.link >> 10) + self.cost.status;
         self.complete(done.max(ready), t, id, false);
         self.activity = Activity::Read {
@@ -301,6 +309,7 @@ impl Hdd {
     fn commit(&mut self, t: Ticks, i: usize, by_position: bool, streaming: bool) {
         let q = self.queue.remove(i);
         self.destage_turn = true;
+        let from = self.mech.at.lba;
         let mut end = self
             .mech
             .access(t, q.lba, q.n, q.write, streaming, &mut self.rng);
@@ -323,6 +332,13 @@ impl Hdd {
                 sequential: q.sequential,
             };
         }
+        let moved = Moved {
+            id: Some(q.id),
+            lba: q.lba,
+            n: q.n,
+            write: q.write,
+        };
+        self.note_head(t, from, &moved, end);
         self.media_ops += 1;
         self.note_busy(t, end);
         self.next = end;
@@ -366,12 +382,20 @@ impl Hdd {
         self.destage_turn = false;
         let f = self.dirty.take(i, &self.mech);
         let streaming = stream.is_some();
+        let from = self.mech.at.lba;
         let mut end = self
             .mech
             .access(t, f.lba, f.n, true, streaming, &mut self.rng);
         end += self.recovery();
         end += self.merge_physical(f.lba, f.lba + u64::from(f.n));
         self.segments.keep(f.lba, f.lba + u64::from(f.n));
+        let moved = Moved {
+            id: None,
+            lba: f.lba,
+            n: f.n,
+            write: true,
+        };
+        self.note_head(t, from, &moved, end);
         self.media_ops += 1;
         self.note_busy(t, end);
         self.activity = Activity::Destage(f);

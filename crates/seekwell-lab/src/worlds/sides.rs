@@ -7,7 +7,7 @@ use super::tally::Tally;
 use seekwell_core::result::Record;
 use seekwell_core::units::SECTOR_BYTES;
 use seekwell_core::{
-    Accept, Command, Device, DeviceFacts, DeviceStats, Done, Instant, Sector, TaskId,
+    Accept, Command, Device, DeviceFacts, DeviceStats, Done, Instant, Sector, Snapshot, Tap, TaskId,
 };
 use seekwell_files::Sink;
 use seekwell_host::stop::signal;
@@ -346,6 +346,12 @@ impl<D: Device> Device for Cut<D> {
     }
     fn stats(&self) -> DeviceStats {
         self.inner.stats()
+    }
+    fn listen(&mut self, tap: Option<&Tap>) {
+        self.inner.listen(tap);
+    }
+    fn snapshot(&self, now: Instant, out: &mut Vec<Snapshot>) {
+        self.inner.snapshot(now, out);
     }
 }
 

@@ -6,7 +6,7 @@ use seekwell_block::QueueStats;
 use seekwell_core::result::{Direction, ProcessShare, Record};
 use seekwell_core::{
     Accept, Bio, BioDone, BioId, BioSink, Command, Control, Device, DeviceFacts, DeviceStats, Done,
-    Instant, Nanos, Sector, Sectors, TaskId,
+    Instant, Nanos, Sector, Sectors, Snapshot, Tap, TaskId,
 };
 use seekwell_device::Constant;
 use std::cell::RefCell;
@@ -92,6 +92,8 @@ impl Drive {
         let mut i = open(&self.inner);
         i.shift = i.clock.since(Instant::START);
         i.before = i.device.stats();
+        // Who listened to the run before hears nothing of this one.
+        i.device.listen(None);
         drop(i);
         if self.array {
             return setup.build();
@@ -209,6 +211,20 @@ impl Device for Lent {
     fn state(&self, out: &mut String) {
         open(&self.inner).device.state(out);
     }
+    fn listen(&mut self, tap: Option<&Tap>) {
+        let mut i = open(&self.inner);
+        // It writes by its own clock.
+        let own = tap.map(|t| t.behind(i.shift));
+        i.device.listen(own.as_ref());
+    }
+    fn snapshot(&self, now: Instant, out: &mut Vec<Snapshot>) {
+        let (i, before) = (open(&self.inner), out.len());
+        i.device.snapshot(now + i.shift, out);
+        for s in &mut out[before..] {
+            s.t -= i.shift.0;
+            s.timers.iter_mut().for_each(|t| t.until -= i.shift.0);
+        }
+    }
 }
 
 #[derive(Clone, Copy)]
@@ -245,7 +261,7 @@ pub(super) struct Meter {
     before: Counters,
     /// Counters when it stopped, after which nothing is counted but the series.
     stopped: Option<Counters>,
-    watch: Option<Watch>,
+    ear: Option<Ear>,
 }
 
 /// What queue and device have counted, and the integral of outstanding bios.
@@ -256,6 +272,7 @@ struct Counters {
     area: u128,
 }
 
+use crate::told::Ear;
 pub use crate::told::Watch;
 
 /// The kernel's end of the meter; the run keeps the other.
@@ -264,7 +281,7 @@ pub(super) struct Handle(Rc<RefCell<Meter>>);
 
 impl Handle {
     pub(super) fn new(mut queue: Queue, watch: Option<Watch>) -> Self {
-        queue.parts().1.log.listen(watch.is_some());
+        let ear = Ear::of(&mut queue, watch);
         Handle(Rc::new(RefCell::new(Meter {
             queue,
             record: Record::default(),
@@ -277,7 +294,7 @@ impl Handle {
             started: None,
             before: Counters::default(),
             stopped: None,
-            watch,
+            ear,
         })))
     }
     /// The workload's clock starts: what was counted before belongs to no measure.
@@ -285,6 +302,9 @@ impl Handle {
         let m = &mut *self.0.borrow_mut();
         m.before = m.counters(now);
         (m.started, m.stopped) = (Some(now), None);
+        if let Some(ear) = &mut m.ear {
+            ear.clock(now);
+        }
         (m.record.read, m.record.write) = (Direction::default(), Direction::default());
         m.record.outstanding_max = m.outstanding;
         m.shares.clear();
@@ -300,10 +320,13 @@ impl Handle {
     /// Puts what was counted into a record that knows what it covers; `names` of tasks.
     pub(super) fn fill(&self, r: &mut Record, names: impl Fn(TaskId) -> String) {
         let mut m = self.0.borrow_mut();
+        let end = Instant::START + Nanos(r.duration_ns);
+        if let Some(ear) = &mut m.ear {
+            ear.over(end, &|t| Some(names(t)));
+        }
         let counted = std::mem::take(&mut m.record);
         (r.read, r.write, r.seconds) = (counted.read, counted.write, counted.seconds);
         r.outstanding_max = counted.outstanding_max;
-        let end = Instant::START + Nanos(r.duration_ns);
         let after = m.stopped.take();
         let after = after.unwrap_or_else(|| m.counters(end));
         if r.span_ns() > 0 {
@@ -329,19 +352,18 @@ impl Handle {
 }
 
 impl Meter {
-    /// Tells the watcher what happened since it was last told.
+    /// Before something happens at `at`.
     #[inline]
-    fn tell(&mut self) {
-        if self.watch.is_some() {
-            self.tell_all();
+    fn before(&mut self, at: Instant) {
+        if let Some(ear) = &mut self.ear {
+            ear.before(&self.queue, at);
         }
     }
-    #[cold]
-    fn tell_all(&mut self) {
-        if let Some(watch) = &mut self.watch {
-            for e in self.queue.parts().1.log.events.drain(..) {
-                watch(&e);
-            }
+    /// Tells the listener what happened since he was last told.
+    #[inline]
+    fn tell(&mut self) {
+        if let Some(ear) = &mut self.ear {
+            ear.tell();
         }
     }
     fn change(&mut self, at: Instant, outstanding: u64) {
@@ -409,6 +431,7 @@ impl BioSink for Handle {
             }
         };
         let id = BioId(u64::from(slot));
+        m.before(now);
         m.queue.submit(now, Bio { id, ..bio });
         m.tell();
     }
@@ -418,6 +441,7 @@ impl BioSink for Handle {
     fn advance(&mut self, to: Instant, out: &mut Vec<BioDone>) {
         let m = &mut *self.0.borrow_mut();
         let before = out.len();
+        m.before(to);
         m.queue.advance(to, out);
         m.tell();
         for d in &mut out[before..] {
@@ -431,6 +455,7 @@ impl BioSink for Handle {
     }
     fn control(&mut self, now: Instant, what: Control) {
         let m = &mut *self.0.borrow_mut();
+        m.before(now);
         m.queue.control(now, what);
         m.tell();
     }

@@ -3,6 +3,7 @@
 use super::super::host::enter;
 use super::super::params::SsdParams;
 use super::super::tree::Tree;
+use seekwell_core::{Action, Event, EventLog, Instant, More};
 
 /// A unit: when its last read ends, when the programs booked on it end, and the cleaning it owes,
 /// which it does whenever it is idle.
@@ -62,6 +63,9 @@ pub(super) struct Flash {
     pub last_end: u64,
     /// Array reads and programs.
     pub ops: u64,
+    pub log: EventLog,
+    /// When the command at hand came: operations are booked ahead.
+    pub now: u64,
 }
 
 impl Flash {
@@ -88,6 +92,8 @@ impl Flash {
             debt_max: 8 * (p.prog_ns + p.read_ns + 2 * all),
             last_end: 0,
             ops: 0,
+            log: EventLog::default(),
+            now: 0,
         }
     }
 
@@ -96,6 +102,7 @@ impl Flash {
     #[inline]
     pub fn read(&mut self, ready: u64, unit: u32, pages: u32, add: u64) -> u64 {
         self.ops += 1;
+        let die = unit;
         let unit = &mut self.units[unit as usize];
         let writing = unit.write_end > ready;
         let start = if unit.read_end >= ready {
@@ -137,7 +144,25 @@ impl Flash {
         if writing {
             unit.write_end += end - start;
         }
+        let channel = unit.channel;
+        if self.log.listening() {
+            self.note(die, channel, "read", end);
+        }
         end
+    }
+    #[cold]
+    #[inline(never)]
+    fn note(&mut self, die: u32, channel: u32, doing: &'static str, end: u64) {
+        let now = Instant(self.now);
+        self.log.push(|| Event {
+            more: More::Die {
+                die,
+                channel,
+                doing,
+                until: Instant(end),
+            },
+            ..Event::new(now, Action::Flash)
+        });
     }
 
     /// Programs `pages` in `prog` ns (`None`: the ordinary program), data in the buffer at `at`,
@@ -179,6 +204,10 @@ impl Flash {
         unit.debt += debt;
         self.loads.set(u, unit.load());
         self.last_end = self.last_end.max(end);
+        if self.log.listening() {
+            let channel = self.units[u].channel;
+            self.note(u as u32, channel, "program", end);
+        }
         end
     }
 

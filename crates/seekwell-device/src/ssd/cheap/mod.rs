@@ -24,7 +24,8 @@ use flash::Flash;
 use rand::RngCore;
 use seekwell_core::rng;
 use seekwell_core::{
-    Accept, Command, Device, DeviceFacts, DeviceStats, Done, Instant, Op, Sectors,
+    Accept, Action, Command, Device, DeviceFacts, DeviceStats, Done, Event, Instant, Op, Sectors,
+    Tap,
 };
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -307,6 +308,8 @@ impl Device for CheapSsd {
             return Accept::Busy;
         }
         let t = now.0;
+        self.flash.now = t;
+        let hits = self.hits;
         let (sector, Sectors(n)) = (command.sector.0, command.sectors);
         let error = out_of_range(&command, self.facts.capacity);
         if self.p.slc_pages > 0 {
@@ -322,6 +325,10 @@ impl Device for CheapSsd {
             Op::Write | Op::WriteZeroes => self.write(t, &command),
             Op::Discard => self.trim(begin, sector, n),
         };
+        if self.hits > hits {
+            let log = &mut self.flash.log;
+            log.push(|| Event::of_command(now, Action::CacheHit, &command));
+        }
         self.alone = alone.then_some(command.id);
         self.latest = self.latest.max(at);
         self.busy.note(t, at);
@@ -357,6 +364,9 @@ impl Device for CheapSsd {
         }
     }
 
+    fn listen(&mut self, tap: Option<&Tap>) {
+        self.flash.log.join(tap.cloned());
+    }
     fn state(&self, out: &mut String) {
         use std::fmt::Write;
         let at = self.busy.until();

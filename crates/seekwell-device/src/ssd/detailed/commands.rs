@@ -53,6 +53,7 @@ impl DetailedSsd {
                 let f = self.front.command(t, 0);
                 if self.p.read_ahead > 0 && self.note_stream(c, sector, sectors, t) {
                     self.hits += 1;
+                    self.note_hit(c);
                     self.hits_in.push_back((f, c));
                 } else {
                     self.reads_in.push_back((f + self.p.lat_ns, c));
@@ -255,6 +256,9 @@ impl DetailedSsd {
             self.read_ahead(i, end, t);
         }
         self.hits += u64::from(in_ram);
+        if in_ram {
+            self.note_hit(c);
+        }
         self.part_done(c, 0, t);
     }
 

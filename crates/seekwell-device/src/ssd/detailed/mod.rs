@@ -30,7 +30,10 @@ use crate::constant::out_of_range;
 use crate::error::ParamError;
 use map::{Map, NONE};
 use seekwell_core::rng::{self, Pcg64Mcg};
-use seekwell_core::{Accept, Command, Device, DeviceFacts, DeviceStats, Done, Instant, Op};
+use seekwell_core::{
+    Accept, Action, Command, Device, DeviceFacts, DeviceStats, Done, Event, EventLog, Instant, Op,
+    RqId, Tap,
+};
 use std::collections::VecDeque;
 use unit::{Ops, Unit};
 
@@ -168,6 +171,7 @@ pub struct DetailedSsd {
     /// Most valid pages a unit may take.
     unit_max: u32,
     owed_max: f64,
+    log: EventLog,
 }
 
 /// The parameters of the part that is modelled, and the scale.
@@ -293,6 +297,7 @@ impl DetailedSsd {
             wear: Wear::default(),
             unit_max: (share * (1.0 + p.rho / 2.0)) as u32,
             owed_max: 2.0 * f64::from(p.block),
+            log: EventLog::default(),
             p,
         })
     }
@@ -363,6 +368,16 @@ impl DetailedSsd {
         self.latest = self.latest.max(at);
         self.open -= 1;
         self.begin_alone();
+    }
+
+    /// A command found all it wants in RAM.
+    #[inline]
+    fn note_hit(&mut self, c: u32) {
+        let (now, id) = (Instant(self.now), self.cmds[c as usize].id);
+        self.log.push(|| Event {
+            rq: Some(RqId(id)),
+            ..Event::new(now, Action::CacheHit)
+        });
     }
 
     /// A command that runs alone begins when it is the last.
@@ -440,6 +455,9 @@ impl Device for DetailedSsd {
         }
     }
 
+    fn listen(&mut self, tap: Option<&Tap>) {
+        self.log.join(tap.cloned());
+    }
     fn state(&self, out: &mut String) {
         use std::fmt::Write;
         let free = self.units.iter().map(|u| u.free.len());

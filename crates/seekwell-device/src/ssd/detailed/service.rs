@@ -4,6 +4,7 @@ use super::super::host::{NEVER, enter};
 use super::map::NONE;
 use super::unit::{For, Open, Phase};
 use super::{COMING, DetailedSsd, READY};
+use seekwell_core::{Action, Event, Instant, More};
 
 /// Reads served in one suspension before the program or erase goes on.
 const PATIENCE: u32 = 16;
@@ -16,6 +17,24 @@ impl DetailedSsd {
         }
         self.units[u].phase = phase;
         self.events.set(u, until);
+        if self.log.listening() {
+            self.note_phase(u, phase, until);
+        }
+    }
+    #[cold]
+    #[inline(never)]
+    fn note_phase(&mut self, u: usize, phase: Phase, until: u64) {
+        let Some(doing) = phase.word() else { return };
+        let (now, channel) = (Instant(self.now), self.units[u].channel);
+        self.log.push(|| Event {
+            more: More::Die {
+                die: u as u32,
+                channel,
+                doing,
+                until: Instant(until),
+            },
+            ..Event::new(now, Action::Flash)
+        });
     }
     #[inline]
     fn bus(&mut self, u: usize, at: u64, pages: u32) -> u64 {

@@ -21,6 +21,23 @@ pub(super) enum Phase {
     CopyTransfer,
 }
 
+impl Phase {
+    /// In a word, for events; none while it rests.
+    pub const fn word(self) -> Option<&'static str> {
+        Some(match self {
+            Phase::Idle => return None,
+            Phase::Array(_) => "read",
+            Phase::Transfer(_) => "transfer",
+            Phase::Load => "load",
+            Phase::Program => "program",
+            Phase::Erase => "erase",
+            Phase::Suspending => "suspend",
+            Phase::CopyArray(_) => "copy_read",
+            Phase::CopyTransfer => "copy_transfer",
+        })
+    }
+}
+
 /// Reads in line.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Line {
