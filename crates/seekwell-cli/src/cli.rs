@@ -202,6 +202,20 @@ pub struct Output {
     pub output: Option<PathBuf>,
 }
 
+/// A window of the runs' events; shared by `run`, `compare` and `replay`.
+#[derive(Args, Clone, Debug, Default)]
+pub struct EventArgs {
+    /// Write what happened in every run to FILE, as JSON lines: each bio, request, reason, timer
+    /// and move of a head, with what is inside at the beginning (docs/events.md). At most 250,000
+    /// events a run
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub events: Option<PathBuf>,
+    /// With --events: only this part, on the workload's own clock (10s,2s; 0,500ms) [default: the
+    /// whole run]
+    #[arg(long, value_name = "FROM,LENGTH", requires = "events", value_parser = crate::events::window)]
+    pub window: Option<seekwell::Window>,
+}
+
 /// What runs on what; shared by `compare` and `replay`.
 #[derive(Args, Clone, Debug)]
 pub struct Bench {
@@ -268,6 +282,9 @@ pub struct Compare {
     /// Draw the comparison to FILE as SVG, too
     #[arg(long, value_name = "FILE.svg", value_hint = ValueHint::FilePath)]
     pub plot: Option<PathBuf>,
+    /// What happened, in full
+    #[command(flatten)]
+    pub events: EventArgs,
     /// Print one JSON document
     #[arg(long)]
     pub json: bool,
@@ -298,7 +315,8 @@ pub struct Run {
     /// Run for real, in this directory
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath,
         conflicts_with_all = ["device", "schedulers", "tunable", "hz", "nr_requests", "depth",
-            "max_sectors_kb", "nomerges", "threads"])]
+            "max_sectors_kb", "nomerges", "threads",
+            "events"])]
     pub dir: Option<PathBuf>,
     /// With --dir: the device or file that workloads on a raw device read
     #[arg(long, value_name = "PATH", requires = "dir", value_hint = ValueHint::AnyPath)]
@@ -310,6 +328,9 @@ pub struct Run {
     /// With --dir: stop after so many seconds
     #[arg(long, value_name = "SECONDS", requires = "dir", value_parser = clap::value_parser!(u64).range(1..=31_536_000))]
     pub limit: Option<u64>,
+    /// What happened, in full
+    #[command(flatten)]
+    pub events: EventArgs,
     /// Print one JSON document
     #[arg(long)]
     pub json: bool,
@@ -352,6 +373,9 @@ pub struct Replay {
     /// What of the trace
     #[command(flatten)]
     pub input: TraceInput,
+    /// What happened, in full
+    #[command(flatten)]
+    pub events: EventArgs,
     /// Print one JSON document
     #[arg(long)]
     pub json: bool,

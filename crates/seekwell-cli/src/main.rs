@@ -3,6 +3,7 @@
 mod cells;
 mod cli;
 mod cmd;
+mod events;
 mod fail;
 mod json;
 mod memory;

@@ -3,7 +3,7 @@
 use crate::cells::Ran;
 use crate::fail::Failure;
 use seekwell::words;
-use seekwell::{Cancel, Error, Hooks, RunSpec, WorkloadSpec};
+use seekwell::{Cancel, Error, Hooks, RunSpec, Watch, WorkloadSpec};
 use seekwell_trace::Reader;
 use seekwell_workload::Plan;
 
@@ -32,6 +32,16 @@ pub fn one(
     trace: Option<Reader>,
     progress: &mut dyn FnMut(u64, u64) -> bool,
 ) -> Result<Ran, Failure> {
+    listened(spec, trace, None, progress)
+}
+
+/// The same, with somebody who listens.
+pub fn listened(
+    spec: &RunSpec,
+    trace: Option<Reader>,
+    listener: Option<Watch>,
+    progress: &mut dyn FnMut(u64, u64) -> bool,
+) -> Result<Ran, Failure> {
     let cancel = Cancel::new();
     let mut told = |p: seekwell::Progress| {
         if !progress(p.done, p.of) {
@@ -41,6 +51,9 @@ pub fn one(
     let mut hooks = Hooks::default().progress(&mut told).cancel(&cancel);
     if let Some(reader) = trace {
         hooks = hooks.trace(reader);
+    }
+    if let Some(listener) = listener {
+        hooks = hooks.listen(listener);
     }
     let ran = seekwell::run(spec, hooks);
     let record = ran.map_err(|e| match (&e, &spec.workload) {

@@ -103,6 +103,15 @@ pub fn stream(path: &Path) -> io::Result<File> {
     }
 }
 
+/// A file without a name, for what is put together before it goes anywhere; it is gone when the
+/// program ends, however that comes.
+///
+/// # Errors
+/// There is no folder for temporary files that can be written to.
+pub fn scratch() -> io::Result<File> {
+    tempfile::tempfile()
+}
+
 fn parent(real: &Path) -> &Path {
     real.parent().unwrap_or(Path::new("/"))
 }

@@ -84,8 +84,8 @@ impl<'a> Hooks<'a> {
     /// Hears everything that can be heard of a run: events, the workload's clock, snapshots where
     /// it wants them ([`crate::Recording`] writes a window down).
     #[must_use]
-    pub fn listen(mut self, listener: impl seekwell_sim::Listen + 'static) -> Self {
-        self.events = Some(Box::new(listener));
+    pub fn listen(mut self, listener: Watch) -> Self {
+        self.events = Some(listener);
         self
     }
     /// Replays a trace that is open already, without asking whether it is the one that is meant: of

@@ -3,9 +3,10 @@
 use super::run::job_file;
 use crate::cells::{Cells, Group, run_cells};
 use crate::cli::Compare;
+use crate::events::Events;
 use crate::fail::Failure;
 use crate::out::{Out, columns, note, width};
-use crate::runs::{Asked, asked, one};
+use crate::runs::{Asked, asked};
 use crate::setups::{self, Runs, Usual};
 use seekwell_report::unfinished::unfinished;
 use seekwell_report::{compare as report, plot, workload};
@@ -62,7 +63,12 @@ pub fn run(a: &Compare, quiet: bool) -> Result<(), Failure> {
     let output = a.output.output.as_deref();
     Out::check(output)?;
     let jobs = a.workload.iter().filter_map(|w| job_file(w));
-    Out::apart(output, setups::files(&a.bench).chain(jobs))?;
+    let files: Vec<&Path> = setups::files(&a.bench).chain(jobs).collect();
+    Out::apart(output, files.iter().copied())?;
+    let events = Events::asked(
+        &a.events,
+        output.into_iter().chain(a.plot.as_deref()).chain(files),
+    )?;
     let (specs, plans): (Vec<_>, Vec<_>) =
         workloads(a)?.into_iter().map(|w| (w.spec, w.plan)).unzip();
     for w in plans.iter().flat_map(Plan::warnings) {
@@ -74,8 +80,9 @@ pub fn run(a: &Compare, quiet: bool) -> Result<(), Failure> {
     let runs = setups::of(&a.bench, &USUAL, &a.machine, &specs)?;
     let threads = setups::threads(&a.bench);
     let cells = run_cells(quiet, threads, runs.jobs(), |i, progress| {
-        one(&runs.specs[i], None, progress)
+        events.one(i, &runs.specs[i], None, progress)
     })?;
+    let written = events.write(quiet);
     if let Some(file) = &a.plot {
         draw(file, &cells, &plans, &runs)?;
     }
@@ -86,6 +93,7 @@ pub fn run(a: &Compare, quiet: bool) -> Result<(), Failure> {
     if a.json {
         out.json(&cells.document("compare", runs.schedulers, a.series))?;
         out.done()?;
+        written?;
         return cells.outcome();
     }
     let names = names(&plans);
@@ -117,6 +125,7 @@ pub fn run(a: &Compare, quiet: bool) -> Result<(), Failure> {
         USUAL.schedulers(&a.bench)
     ))?;
     out.done()?;
+    written?;
     cells.outcome()
 }
 

@@ -2,9 +2,9 @@
 
 use crate::cells::run_cells;
 use crate::cli::Replay;
+use crate::events::Events;
 use crate::fail::Failure;
 use crate::out::{Out, columns, note, width};
-use crate::runs::one;
 use crate::setups;
 use crate::traces::{failed, reading};
 use seekwell::{WorkloadSpec, words};
@@ -46,6 +46,8 @@ pub fn run(a: &Replay, quiet: bool) -> Result<(), Failure> {
     let output = a.output.output.as_deref();
     Out::check(output)?;
     Out::apart(output, setups::files(&a.bench).chain([&*a.file]))?;
+    let others = setups::files(&a.bench).chain([&*a.file]);
+    let events = Events::asked(&a.events, output.into_iter().chain(others))?;
     let mode: ReplayMode = a.mode.parse().map_err(failed)?;
     let (format, read) = reading(&a.input)?;
     let trace = Intake::new(&a.file, &read).map_err(failed)?;
@@ -67,8 +69,9 @@ pub fn run(a: &Replay, quiet: bool) -> Result<(), Failure> {
     let threads = setups::threads(&a.bench);
     let cells = run_cells(quiet, threads, runs.jobs(), |i, progress| {
         let reader = trace.open(format, &read).map_err(failed)?;
-        one(&runs.specs[i], Some(reader), progress)
+        events.one(i, &runs.specs[i], Some(reader), progress)
     })?;
+    let written = events.write(quiet);
     for n in setups::time_notes(&a.bench, &runs) {
         note(quiet, &n);
     }
@@ -76,6 +79,7 @@ pub fn run(a: &Replay, quiet: bool) -> Result<(), Failure> {
     if a.json {
         out.json(&cells.document("replay", runs.schedulers, a.series))?;
         out.done()?;
+        written?;
         return cells.outcome();
     }
     let mut records = Vec::new();
@@ -95,5 +99,6 @@ pub fn run(a: &Replay, quiet: bool) -> Result<(), Failure> {
     }
     out.text(&report::eras(&records, width()))?;
     out.done()?;
+    written?;
     cells.outcome()
 }

@@ -2,11 +2,12 @@
 
 use crate::cells::run_cells;
 use crate::cli::Run;
+use crate::events::Events;
 use crate::fail::Failure;
 use crate::json::document;
 use crate::out::{Out, columns, note, width};
 use crate::progress::Watched;
-use crate::runs::{Asked, asked, one};
+use crate::runs::{Asked, asked};
 use crate::setups;
 use seekwell::{DeviceSpec, RunSpec, SchedulerSpec, Substrate};
 use seekwell_core::result::Record;
@@ -38,6 +39,11 @@ pub fn run(a: &Run, quiet: bool) -> Result<(), Failure> {
             .chain(a.workload.as_deref().and_then(job_file))
             .chain(raw),
     )?;
+    let job = a.workload.as_deref().and_then(job_file);
+    let events = Events::asked(
+        &a.events,
+        output.into_iter().chain(setups::files(&a.bench)).chain(job),
+    )?;
     if let Some(dir) = a.dir.as_deref().filter(|_| a.clean_up) {
         clean_up(dir, a.workload.is_none(), quiet)?;
     }
@@ -51,7 +57,7 @@ pub fn run(a: &Run, quiet: bool) -> Result<(), Failure> {
     }
     match &a.dir {
         Some(dir) => real(a, &asked, dir, quiet),
-        None => simulated(a, &asked, quiet),
+        None => simulated(a, &asked, events, quiet),
     }
 }
 
@@ -63,15 +69,16 @@ fn early(stopped: &[String]) -> Result<(), Failure> {
     }
 }
 
-fn simulated(a: &Run, asked: &Asked, quiet: bool) -> Result<(), Failure> {
+fn simulated(a: &Run, asked: &Asked, events: Events, quiet: bool) -> Result<(), Failure> {
     let (b, plan) = (&a.bench, &asked.plan);
     setups::memory(b, &setups::USUAL, quiet)?;
     let workloads = std::slice::from_ref(&asked.spec);
     let runs = setups::of(b, &setups::USUAL, &a.machine, workloads)?;
     let jobs = runs.jobs();
     let cells = run_cells(quiet, setups::threads(b), jobs, |i, progress| {
-        one(&runs.specs[i], None, progress)
+        events.one(i, &runs.specs[i], None, progress)
     })?;
+    let written = events.write(quiet);
     for n in setups::time_notes(b, &runs) {
         note(quiet, &n);
     }
@@ -79,6 +86,7 @@ fn simulated(a: &Run, asked: &Asked, quiet: bool) -> Result<(), Failure> {
     if a.json {
         out.json(&cells.document("run", runs.schedulers, a.series))?;
         out.done()?;
+        written?;
         return cells.outcome();
     }
     let mut records = Vec::new();
@@ -105,6 +113,7 @@ fn simulated(a: &Run, asked: &Asked, quiet: bool) -> Result<(), Failure> {
     }
     out.text(&compare::eras(&records, width()))?;
     out.done()?;
+    written?;
     cells.outcome()
 }
 

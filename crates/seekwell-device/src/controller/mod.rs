@@ -15,6 +15,7 @@
 
 mod array;
 mod dirty;
+mod issue;
 mod params;
 mod strips;
 
@@ -28,7 +29,7 @@ use array::{Operation, Owner, Part};
 use dirty::Extents;
 use seekwell_core::{
     Accept, Action, Command, Device, DeviceFacts, DeviceStats, Done, Event, EventLog, Instant,
-    MemberKind, Nanos, Op, Sectors, Snapshot, Tap,
+    Nanos, Op, Sectors, Snapshot, Tap,
 };
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -413,41 +414,6 @@ impl Controller {
         self.flush_if_empty();
     }
 
-    /// Hands commands to the disks.
-    fn issue(&mut self) {
-        let full = self.dirty_sectors() >= self.p.hi_sectors() || !self.waiting.is_empty();
-        for d in 0..self.disks.len() {
-            while self.disks[d].in_flight < self.p.disk_depth {
-                let disk = &mut self.disks[d];
-                let both = !disk.urgent.is_empty() && !disk.lazy.is_empty();
-                let share = full || !self.p.reads_first;
-                let lazy = match both {
-                    true => share && !disk.turn,
-                    false => disk.urgent.is_empty(),
-                };
-                let list = match lazy {
-                    true => &disk.lazy,
-                    false => &disk.urgent,
-                };
-                let Some(id) = list.front().copied() else {
-                    break;
-                };
-                let c = self.command(id);
-                let disk = &mut self.disks[d];
-                if disk.device.accept(self.now, c) == Accept::Busy {
-                    break;
-                }
-                let now = self.now;
-                disk.log.push(|| Event::of_command(now, Action::Issue, &c));
-                disk.turn = lazy;
-                disk.in_flight += 1;
-                match lazy {
-                    true => disk.lazy.pop_front(),
-                    false => disk.urgent.pop_front(),
-                };
-            }
-        }
-    }
     /// Everything that came back, and what follows from it at the same instant.
     fn settle(&mut self) {
         loop {
@@ -592,26 +558,10 @@ impl Device for Controller {
         }
     }
     fn listen(&mut self, tap: Option<&Tap>) {
-        self.log.join(tap.cloned());
-        for (i, d) in self.disks.iter_mut().enumerate() {
-            let own = tap.map(|t| t.member(&format!("disk{i}")));
-            if let Some(own) = &own {
-                own.introduce(MemberKind::Disk, &d.device.facts().name);
-            }
-            d.log.join(own.clone());
-            d.device.listen(own.as_ref());
-        }
+        self.join(tap);
     }
     fn snapshot(&self, now: Instant, out: &mut Vec<Snapshot>) {
-        for d in &self.disks {
-            let mut own = Snapshot {
-                t: now.since_start(),
-                q: d.log.member(),
-                ..Snapshot::default()
-            };
-            d.device.state(&mut own.device);
-            out.push(own);
-        }
+        self.disks_inside(now, out);
     }
 }
 

@@ -3,8 +3,9 @@
 use super::Done;
 use crate::cli::Explain;
 use seekwell_core::Instant;
+use seekwell_core::event::wire::EventLine;
 use seekwell_microscope::rounds::Verdict;
-use seekwell_microscope::{Agreement, Case, Dispatched};
+use seekwell_microscope::{Agreement, Case, Dispatched, Step};
 use serde_json::{Value, json};
 
 fn agreement(a: &Agreement) -> Value {
@@ -29,11 +30,28 @@ fn log(dispatch: &[Dispatched], timers: &[Instant]) -> (Value, Value) {
     (dispatch.iter().map(one).collect(), timers.into())
 }
 
+/// Every step: the event as files of events have it, the bios of the request, and, after the last
+/// event of a step, the scheduler's state.
+fn steps(all: &[Step]) -> Value {
+    let one = |s: &Step| {
+        let mut v = json!(EventLine::from(&s.event));
+        v["bios"] = s.bios.iter().map(|b| b.0).collect::<Vec<_>>().into();
+        if let Some(state) = &s.state {
+            v["scheduler"] = state.trim_end().into();
+        }
+        v
+    };
+    all.iter().map(one).collect()
+}
+
 fn case_json(case: &Case, d: &Done) -> Value {
     let mut v = json!({ "case": case.case, "elevator": case.elevator, "hz": case.hz });
     match d {
         Done::List { out, scored } => {
             (v["dispatch"], v["timers_ns"]) = log(&out.dispatch, &out.timers);
+            if !out.events.is_empty() {
+                v["steps"] = steps(&out.events);
+            }
             v["left"] = out.left.iter().map(|b| b.0).collect::<Vec<_>>().into();
             if let Some((a, null)) = scored {
                 v["agreement"] = agreement(a);
@@ -48,6 +66,9 @@ fn case_json(case: &Case, d: &Done) -> Value {
             null,
         } => {
             (v["dispatch"], v["timers_ns"]) = log(&replay.dispatch, &replay.timers);
+            if !replay.steps.is_empty() {
+                v["steps"] = steps(&replay.steps);
+            }
             v["class"] = round.workload.clone().into();
             v["agreement"] = verdict(own);
             v["beside"] = json!([
@@ -66,5 +87,7 @@ pub fn document(a: &Explain, cases: &[Case], all: &[Done]) -> Value {
         .zip(all)
         .map(|(c, d)| case_json(c, d))
         .collect();
-    json!({ "schema": 1, "file": a.file.display().to_string(), "cases": list })
+    // By its name alone: the reader of the document need not learn where it lay.
+    let file = a.file.file_name().unwrap_or(a.file.as_os_str());
+    json!({ "schema": 1, "file": file.to_string_lossy(), "cases": list })
 }

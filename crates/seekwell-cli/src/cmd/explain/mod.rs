@@ -132,7 +132,7 @@ fn run_many(cases: &[Case], null_models: bool, quiet: bool) -> Result<Vec<Done>,
     let progress = Progress::new(quiet, "cases", cases.len(), 1);
     let done = run_all(cases.len(), threads, |i| {
         let _task = progress.task(0, &cases[i].case);
-        run_case(&cases[i], false, null_models)
+        run_case(&cases[i], cases.len() == 1, null_models)
     });
     drop(progress);
     Ok(done.into_iter().collect::<Result<_, _>>()?)

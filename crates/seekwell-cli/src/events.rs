@@ -1,0 +1,245 @@
+//! `--events FILE`: a window of every run's events, run after run in one file.
+//!
+//! Each run writes into a temporary file without a name while it goes on, so that memory stays
+//! bounded and runs may end in any order; when all are through the parts are put together, in the
+//! order of the runs, and the file appears whole or not at all.
+
+use crate::cells::Ran;
+use crate::cli::EventArgs;
+use crate::fail::Failure;
+use crate::out::{Out, note};
+use crate::runs::listened;
+use seekwell::event::wire::{Cell, End, Header, Line, VERSION};
+use seekwell::{MOST_EVENTS, Recording, RunSpec, Window, WorkloadSpec};
+use seekwell_core::Nanos;
+use seekwell_trace::Reader;
+use std::fs::File;
+use std::io::{BufWriter, Read, Seek};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+/// What is copied at a time.
+const PIECE_BYTES: usize = 1 << 16;
+
+/// A run's part of the file.
+struct Part {
+    run: usize,
+    label: String,
+    text: File,
+    end: End,
+}
+
+/// Collects the parts; asks nothing of anybody if no events are wanted.
+pub struct Events {
+    to: Option<PathBuf>,
+    window: Window,
+    parts: Mutex<Vec<Part>>,
+}
+
+impl Events {
+    /// What is asked for, checked: `others` are files that it must not take the place of.
+    pub fn asked<'a>(
+        a: &EventArgs,
+        others: impl IntoIterator<Item = &'a Path>,
+    ) -> Result<Self, Failure> {
+        let to = a.events.as_deref();
+        if let Some(path) = to {
+            Out::check(Some(path))?;
+            Out::apart(Some(path), others)?;
+        }
+        Ok(Events {
+            to: to.map(Path::to_owned),
+            window: a.window.unwrap_or_default(),
+            parts: Mutex::default(),
+        })
+    }
+
+    /// Runs a specification, the `run`th, and keeps its events if they are wanted.
+    pub fn one(
+        &self,
+        run: usize,
+        spec: &RunSpec,
+        trace: Option<Reader>,
+        progress: &mut dyn FnMut(u64, u64) -> bool,
+    ) -> Result<Ran, Failure> {
+        if self.to.is_none() {
+            return crate::runs::one(spec, trace, progress);
+        }
+        let failed = |e: std::io::Error| Failure::Output {
+            what: "the temporary file of the events cannot be written".to_owned(),
+            source: e,
+        };
+        let scratch = seekwell_files::scratch().map_err(failed)?;
+        let cell = Cell {
+            cell: u32::try_from(run).unwrap_or(u32::MAX),
+            device: without_folders(&spec.device.spec),
+            scheduler: spec.scheduler_label(),
+            workload: workload(&spec.workload),
+            seed: spec.run_seed(),
+            ..Cell::default()
+        };
+        let label = format!("{} on {}", cell.scheduler, cell.device);
+        let recording = Recording::new(BufWriter::new(scratch), cell, self.window);
+        let ran = listened(spec, trace, Some(Box::new(recording.clone())), progress)?;
+        let (text, end) = recording.finish(ran.1.as_deref()).map_err(failed)?;
+        let text = text.into_inner().map_err(|e| failed(e.into_error()))?;
+        let mut parts = self.parts.lock().unwrap_or_else(PoisonError::into_inner);
+        parts.push(Part {
+            run,
+            label,
+            text,
+            end,
+        });
+        Ok(ran)
+    }
+
+    /// Puts the parts together; says what was left out.
+    pub fn write(self, quiet: bool) -> Result<(), Failure> {
+        let Some(path) = self.to else {
+            return Ok(());
+        };
+        let mut parts = self.parts.into_inner();
+        let parts = parts.as_mut().unwrap_or_else(|e| e.get_mut());
+        parts.sort_by_key(|p| p.run);
+        let header = Header {
+            events: VERSION,
+            seekwell: env!("CARGO_PKG_VERSION").to_owned(),
+            cells: u32::try_from(parts.len()).unwrap_or(u32::MAX),
+        };
+        let mut out = Out::open(Some(&path))?;
+        out.line(&Line::Header(header).text())?;
+        let mut piece = vec![0; PIECE_BYTES];
+        for p in parts.iter_mut() {
+            let failed = |e: std::io::Error| Failure::Output {
+                what: "the temporary file of the events cannot be read".to_owned(),
+                source: e,
+            };
+            p.text.rewind().map_err(failed)?;
+            loop {
+                let n = p.text.read(&mut piece).map_err(failed)?;
+                if n == 0 {
+                    break;
+                }
+                out.bytes(&piece[..n])?;
+            }
+        }
+        out.done()?;
+        for p in parts.iter() {
+            self.window.tell(p, quiet);
+        }
+        Ok(())
+    }
+}
+
+/// What a reader of the file should know at once.
+trait Tell {
+    fn tell(&self, part: &Part, quiet: bool);
+}
+
+impl Tell for Window {
+    fn tell(&self, part: &Part, quiet: bool) {
+        let (label, end) = (&part.label, &part.end);
+        if end.left_out > 0 {
+            note(
+                quiet,
+                &format!(
+                    "{label}: {} events were left out, {MOST_EVENTS} a run are written; ask for a \
+                     shorter part with --window FROM,LENGTH",
+                    end.left_out
+                ),
+            );
+        }
+        let ran = Nanos(end.t.saturating_sub(end.clock));
+        if end.events == 0 && self.from > ran {
+            note(
+                quiet,
+                &format!(
+                    "{label}: no events, the window begins at {:.3} s and the run's clock stopped \
+                     at {:.3} s",
+                    self.from.as_secs_f64(),
+                    ran.as_secs_f64()
+                ),
+            );
+        }
+    }
+}
+
+/// A specification with the files in it named without their folders: the reader of a result need
+/// not learn where they lay.
+pub fn without_folders(spec: &str) -> String {
+    let ends = |c: char| "(),=: ".contains(c);
+    let pieces = spec.split_inclusive(ends);
+    pieces
+        .map(|p| p.rfind('/').map_or(p, |i| &p[i + 1..]))
+        .collect()
+}
+
+/// What a workload is called in the file.
+fn workload(spec: &WorkloadSpec) -> String {
+    match spec {
+        WorkloadSpec::Fio { file, .. } | WorkloadSpec::Trace { file, .. } => without_folders(file),
+        WorkloadSpec::Script { name, .. } => name.clone(),
+    }
+}
+
+/// `FROM,LENGTH` or `FROM`: times with a unit, or in seconds.
+pub fn window(text: &str) -> Result<Window, String> {
+    let wrong = || {
+        "write FROM,LENGTH, times on the workload's clock: 10s,2s or 0,500ms (s, ms, us; seconds \
+         without a unit)"
+            .to_owned()
+    };
+    let (from, length) = match text.split_once(',') {
+        Some((f, l)) => (f, Some(l)),
+        None => (text, None),
+    };
+    let from = time(from).ok_or_else(wrong)?;
+    let length = match length {
+        Some(l) => Some(time(l).filter(|l| l.0 > 0).ok_or_else(wrong)?),
+        None => None,
+    };
+    Ok(Window { from, length })
+}
+
+fn time(text: &str) -> Option<Nanos> {
+    let text = text.trim();
+    let (number, shift) = match text {
+        t if t.ends_with("ms") => (&t[..t.len() - 2], 1_000),
+        t if t.ends_with("us") => (&t[..t.len() - 2], 1_000_000),
+        t => (t.strip_suffix('s').unwrap_or(t), 1),
+    };
+    let ns = seekwell_trace::seconds_text(number.trim_end())?;
+    // A hundred years is more than any run lasts, and far from the end of the clock.
+    let ns = ns / shift;
+    (ns < 3_000_000_000 * 1_000_000_000).then_some(Nanos(ns))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn windows_are_read_and_nonsense_is_not() {
+        let w = |t: &str| window(t).ok().map(|w| (w.from.0, w.length.map(|l| l.0)));
+        assert_eq!(w("10s,2s"), Some((10_000_000_000, Some(2_000_000_000))));
+        assert_eq!(w("0,500ms"), Some((0, Some(500_000_000))));
+        assert_eq!(w("1.5"), Some((1_500_000_000, None)));
+        assert_eq!(w("250us, 1ms"), Some((250_000, Some(1_000_000))));
+        for bad in ["", ",", "a", "1,", "1,0", "-1,2", "1s,2s,3s", "1e99", "1m"] {
+            assert_eq!(w(bad), None, "{bad}");
+        }
+    }
+
+    #[test]
+    fn no_folder_of_the_users_machine_is_told() {
+        assert_eq!(without_folders("hdd:hitachi-7k200"), "hdd:hitachi-7k200");
+        assert_eq!(
+            without_folders("/home/anna/disk.toml,write_cache=no"),
+            "disk.toml,write_cache=no"
+        );
+        assert_eq!(
+            without_folders("raid0:members=4,of=(/home/anna/disk.toml)"),
+            "raid0:members=4,of=(disk.toml)"
+        );
+    }
+}
