@@ -132,7 +132,9 @@ impl Tap {
         let back = |t: &mut Instant| *t = Instant(t.0.saturating_sub(by));
         back(&mut e.at);
         match &mut e.more {
-            More::Timer { until, .. } | More::Head { until, .. } | More::Die { until, .. } => {
+            More::Timer { until, .. } | More::Die { until, .. } => back(until),
+            More::Head { begin, until, .. } => {
+                back(begin);
                 back(until);
             }
             _ => {}

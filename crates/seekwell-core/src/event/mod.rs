@@ -161,6 +161,8 @@ pub enum More {
     Head {
         /// Where it stands.
         from: Sector,
+        /// When it sets out: now, or when what it does has come to an end.
+        begin: Instant,
         /// When the last sector has passed.
         until: Instant,
     },

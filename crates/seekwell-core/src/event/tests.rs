@@ -88,7 +88,7 @@ proptest! {
                 sector: Sector(at),
                 sectors: Sectors(1),
             },
-            5 => More::Head { from: Sector(at), until },
+            5 => More::Head { from: Sector(at), begin: until, until },
             _ => More::Die { die: 3, channel: 1, doing: "program", until },
         };
         let e = Event {

@@ -147,6 +147,9 @@ pub struct EventLine {
     /// Where a part of a bio goes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub to: Option<To>,
+    /// When a head sets out, ns.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub begin: Option<u64>,
     /// Where the head stood, sector.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub from: Option<u64>,
@@ -247,8 +250,9 @@ impl From<&Event> for EventLine {
                     n: sectors.0,
                 });
             }
-            More::Head { from, until } => {
+            More::Head { from, begin, until } => {
                 (l.from, l.until) = (Some(from.0), Some(until.since_start()));
+                l.begin = Some(begin.since_start());
             }
             More::Die {
                 die,

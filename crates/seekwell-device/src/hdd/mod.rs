@@ -163,6 +163,8 @@ pub struct Hdd {
     media_ops: u64,
     internal: u64,
     log: EventLog,
+    /// The time at hand: what is decided at it may begin a little later.
+    told: Ticks,
 }
 
 impl Hdd {
@@ -233,6 +235,7 @@ impl Hdd {
             media_ops: 0,
             internal: 0,
             log: EventLog::default(),
+            told: 0,
         })
     }
 
@@ -268,10 +271,10 @@ impl Hdd {
     /// A command done by a cache at `t`.
     fn hit(&mut self, t: Ticks, arrived: Ticks, id: u32, n: u32) {
         self.hits += 1;
-        let clock = self.clock;
+        let (clock, told) = (self.clock, self.told);
         self.log.push(|| Event {
             rq: Some(RqId(id)),
-            ..Event::new(clock.instant(t), Action::CacheHit)
+            ..Event::new(clock.instant(told), Action::CacheHit)
         });
         let at = self.link(t + self.cost.hit, n);
         self.complete(at, arrived, id, false);
@@ -279,7 +282,7 @@ impl Hdd {
 
     /// The head sets out at `t` from sector `from`, for what ends at `end`.
     fn note_head(&mut self, t: Ticks, from: u64, moved: &Moved, end: Ticks) {
-        let clock = self.clock;
+        let (clock, told) = (self.clock, self.told);
         self.log.push(|| Event {
             rq: moved.id.map(RqId),
             op: if moved.write { Op::Write } else { Op::Read },
@@ -287,9 +290,10 @@ impl Hdd {
             sectors: Sectors(moved.n),
             more: More::Head {
                 from: Sector(from),
+                begin: clock.instant(t),
                 until: clock.instant(end),
             },
-            ..Event::new(clock.instant(t), Action::Head)
+            ..Event::new(clock.instant(told), Action::Head)
         });
     }
 
@@ -314,6 +318,7 @@ impl Hdd {
     fn run_to(&mut self, to: Ticks) {
         while self.next <= to {
             let t = self.next;
+            self.told = t;
             self.step(t);
         }
     }
@@ -326,6 +331,7 @@ impl Device for Hdd {
         }
         let t = self.ticks(now);
         self.run_to(t);
+        self.told = t;
         self.outstanding += 1;
         self.host_at = self.host_at.max(t);
         let (lba, n) = (command.sector.0, command.sectors.0);
