@@ -12,6 +12,21 @@ tools=(
   "valgrind valgrind counting-instructions-per-I/O"
 )
 
+# Python packages that read results folders, in an environment of their own below the target
+# directory; what is there is not looked for again.
+readers=(pandas pyarrow polars duckdb)
+python_readers() {
+  local home="${CARGO_TARGET_DIR:-target}/python"
+  "$home/bin/python" -c "import ${readers[*]/%/,} sys" 2>/dev/null && return
+  echo "installing ${readers[*]} in $home"
+  if python3 -m venv "$home" >/dev/null 2>&1 &&
+    "$home/bin/pip" install --quiet --disable-pip-version-check "${readers[@]}"; then
+    return
+  fi
+  echo "skipped: pandas, polars and DuckDB read results (python3 with venv and pip, and a network)"
+}
+python_readers
+
 missing=() lost=()
 for line in "${tools[@]}"; do
   read -r command package loss <<<"$line"

@@ -17,6 +17,7 @@ mod readme;
 mod real;
 mod registries;
 mod replay;
+mod results;
 mod safety;
 mod screen;
 mod spec;

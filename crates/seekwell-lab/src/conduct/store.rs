@@ -8,7 +8,7 @@ use thiserror::Error;
 #[error("{0}")]
 pub struct StoreError(pub String);
 
-/// Keeps runs. What it has taken is there after a power failure, or it says so.
+/// Keeps runs. What it has taken is there after the process was killed, or it says so.
 pub trait Store {
     /// Runs that it holds already, in any order: they are not made again.
     ///

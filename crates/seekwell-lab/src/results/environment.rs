@@ -56,6 +56,14 @@ impl Environment {
             last.ended_unix_s = Some(now_unix_s());
         }
     }
+    /// The last sitting was killed, if it has no end: what is stored beyond the others is its.
+    pub(super) fn killed(&mut self, stored: u64) {
+        if let Some((last, before)) = self.sittings.split_last_mut()
+            && last.ended_unix_s.is_none()
+        {
+            last.runs = stored.saturating_sub(before.iter().map(|s| s.runs).sum());
+        }
+    }
     /// A run ended; true: on a machine not met before.
     pub(super) fn ran(&mut self, host: Option<&Host>) -> bool {
         if let Some(last) = self.sittings.last_mut() {

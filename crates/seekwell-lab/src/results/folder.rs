@@ -27,7 +27,7 @@ use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-/// The experiment file, as written.
+/// The experiment file, as written, or as it would be for the words of a command line.
 pub const EXPERIMENT_TEXT: &str = "experiment.toml";
 /// The experiment, expanded.
 pub const EXPERIMENT: &str = "experiment.json";
@@ -58,7 +58,11 @@ impl Folder {
     /// # Errors
     /// There is something of that name, or it cannot be made there.
     pub fn create(path: &Path, experiment: &Experiment) -> Result<Self, StoreError> {
-        Folder::make(path, Plan::of(experiment), &experiment.text)
+        let text = match experiment.text.as_str() {
+            "" => experiment.to_toml(),
+            written => written.to_owned(),
+        };
+        Folder::make(path, Plan::of(experiment), &text)
     }
 
     /// Makes one of results that are complete: imported ones.
@@ -205,6 +209,7 @@ impl Folder {
             return Err(StoreError::bad(&path, what));
         }
         self.journal = Some(journal);
+        self.environment.killed(self.runs.len() as u64);
         self.environment.begin();
         self.store_environment()
     }

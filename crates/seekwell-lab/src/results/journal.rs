@@ -118,6 +118,11 @@ impl Journal {
         let sum = format!("{:08x}", crc32fast::hash(&line[PREFIX..]));
         line[..PREFIX - 1].copy_from_slice(sum.as_bytes());
         line.push(b'\n');
+        if line.len() as u64 >= LINE_MAX {
+            return Err(io::Error::other(
+                "a run has more to keep than a line may hold",
+            ));
+        }
         if let Err(e) = self.file.write_all_at(&line, self.end) {
             // What stands there now would be dropped, too, when it is opened.
             let _ = self.file.set_len(self.end);

@@ -25,6 +25,7 @@ pub use folder::{
     ENVIRONMENT, EXPERIMENT, EXPERIMENT_TEXT, Folder, HISTOGRAMS, JOURNAL, RESULTS, read,
 };
 pub use listing::{Listed, State, is_folder, list, look};
+pub use reading::{operations, records, series};
 
 use seekwell_core::result::{Metric, Record};
 use seekwell_core::spec::{RunSpec, Substrate};

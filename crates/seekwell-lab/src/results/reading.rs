@@ -1,7 +1,8 @@
 //! Reading complete folders, also those that were damaged or made by somebody else: what is read is
 //! bounded, nothing in it is believed before it was looked at, and nothing panics.
 
-use super::columns::{Kind, RUN, RUNS, Table};
+use super::columns::{Kind, OPERATIONS, RECORDS, RUN, RUNS, SERIES, Table};
+use super::entry::{Layer, OperationRow, QUANTILES, SeriesRow};
 use super::folder::stored;
 use super::plan::{Finished, damaged, in_range, newer, own, read_json};
 use super::tables::{TABLE_KEY, VERSION_KEY};
@@ -90,8 +91,133 @@ fn guarded<T>(path: &Path, read: impl FnOnce() -> Result<T, StoreError>) -> Resu
     read.unwrap_or_else(|_| Err(damaged(path, "no Parquet that can be read")))
 }
 
+/// Hands each batch of a table of a complete folder over.
+fn each(
+    dir: &Path,
+    table: &Table,
+    mut take: impl FnMut(&Columns<'_>, usize) -> Result<(), String>,
+) -> Result<(), StoreError> {
+    let done: Finished = read_json(dir, super::folder::RESULTS)?;
+    unchanged(dir, &done, table.file)?;
+    let path = dir.join(table.file);
+    guarded(&path, || {
+        for batch in open(&path, table, i64::MAX)? {
+            let batch = batch.map_err(|e| damaged(&path, &e.to_string()))?;
+            take(&Columns(&batch), batch.num_rows()).map_err(|e| damaged(&path, &e))?;
+        }
+        Ok(())
+    })
+}
+
+fn layer(column: &StringArray, row: usize) -> Result<Layer, String> {
+    let known = [Layer::Workload, Layer::Block];
+    let found = known.into_iter().find(|l| l.name() == column.value(row));
+    found.ok_or_else(|| format!("the layer `{}`", column.value(row)))
+}
+
+fn maybe(column: &Int64Array, row: usize) -> Result<Option<u64>, String> {
+    column
+        .is_valid(row)
+        .then(|| number(column, row))
+        .transpose()
+}
+
+/// Every kind of operation of every run of a complete folder: the run's place in
+/// [`Results::runs`], and the row.
+///
+/// # Errors
+/// The file is missing, damaged, or of somebody else.
+pub fn operations(dir: &Path, mut row: impl FnMut(usize, OperationRow)) -> Result<(), StoreError> {
+    each(dir, &OPERATIONS, |c, rows| {
+        let (run, of, kind) = (c.int("run")?, c.text("layer")?, c.text("kind")?);
+        let (count, bytes, errors) = (c.int("count")?, c.int("bytes")?, c.int("errors")?);
+        let (mean, min, max) = (c.float("mean_ns")?, c.int("min_ns")?, c.int("max_ns")?);
+        let (held, began, ended) = (c.int("held_ns")?, c.int("began_ns")?, c.int("ended_ns")?);
+        let mut quantiles = Vec::new();
+        for (_, name) in QUANTILES {
+            quantiles.push(c.int(name)?);
+        }
+        for i in 0..rows {
+            let mut quantiles_ns = [0; QUANTILES.len()];
+            for (out, column) in quantiles_ns.iter_mut().zip(&quantiles) {
+                *out = number(column, i)?;
+            }
+            let one = OperationRow {
+                layer: layer(of, i)?,
+                kind: text(kind, i),
+                count: number(count, i)?,
+                bytes: number(bytes, i)?,
+                errors: maybe(errors, i)?,
+                mean_ns: mean.value(i),
+                min_ns: number(min, i)?,
+                quantiles_ns,
+                max_ns: number(max, i)?,
+                held_ns: maybe(held, i)?,
+                began_ns: maybe(began, i)?,
+                ended_ns: maybe(ended, i)?,
+            };
+            row(number(run, i)?, one);
+        }
+        Ok(())
+    })
+}
+
+/// Every second of every run of a complete folder in which something ended: the run's place in
+/// [`Results::runs`], layer and kind, and the row, run by run, kind by kind, in order of time.
+///
+/// # Errors
+/// As [`operations`].
+pub fn series(
+    dir: &Path,
+    mut row: impl FnMut(usize, Layer, &str, SeriesRow),
+) -> Result<(), StoreError> {
+    each(dir, &SERIES, |c, rows| {
+        let (run, of, kind) = (c.int("run")?, c.text("layer")?, c.text("kind")?);
+        let (second, ops, bytes) = (c.int("second")?, c.int("ops")?, c.int("bytes")?);
+        let (sum, max) = (c.int("latency_sum_ns")?, c.int("latency_max_ns")?);
+        let (writes, square) = (c.int("writes")?, c.int("latency_square_us2")?);
+        for i in 0..rows {
+            let layer = layer(of, i)?;
+            let last = if layer == Layer::Block {
+                writes
+            } else {
+                square
+            };
+            let one = SeriesRow(
+                number(second, i)?,
+                number(ops, i)?,
+                number(bytes, i)?,
+                number(sum, i)?,
+                number(max, i)?,
+                number(last, i)?,
+            );
+            row(number(run, i)?, layer, kind.value(i), one);
+        }
+        Ok(())
+    })
+}
+
+/// What every run of a complete folder was asked for and told: the run's place in
+/// [`Results::runs`], its specification and its record, as JSON, where there are such.
+///
+/// # Errors
+/// As [`operations`].
+pub fn records(
+    dir: &Path,
+    mut row: impl FnMut(usize, Option<&str>, Option<&str>),
+) -> Result<(), StoreError> {
+    each(dir, &RECORDS, |c, rows| {
+        let (run, spec, record) = (c.int("run")?, c.text("spec")?, c.text("record")?);
+        for i in 0..rows {
+            let of = |column: &StringArray| column.is_valid(i).then(|| column.value(i).to_owned());
+            row(number(run, i)?, of(spec).as_deref(), of(record).as_deref());
+        }
+        Ok(())
+    })
+}
+
 /// Opens a table for reading, with those of its columns that this version knows.
-fn open(path: &Path, table: &Table) -> Result<ParquetRecordBatchReader, StoreError> {
+fn open(path: &Path, table: &Table, rows_max: i64) -> Result<ParquetRecordBatchReader, StoreError> {
     let told = |e: &dyn std::fmt::Display| damaged(path, &e.to_string());
     let file = File::open(path).map_err(|e| StoreError::bad(path, e.to_string()))?;
     let options = ArrowReaderOptions::new().with_skip_arrow_metadata(true);
@@ -115,7 +241,7 @@ fn open(path: &Path, table: &Table) -> Result<ParquetRecordBatchReader, StoreErr
         Some(_) => {}
         None => return Err(told(&"no version")),
     }
-    if !(0..=ROWS_MAX).contains(&metadata.file_metadata().num_rows()) {
+    if !(0..=rows_max).contains(&metadata.file_metadata().num_rows()) {
         let n = metadata.file_metadata().num_rows();
         return Err(told(&format!("{n} rows are said to be in it")));
     }
@@ -193,7 +319,7 @@ fn read_runs(path: &Path) -> Result<Vec<Run>, StoreError> {
     let told = |e: String| damaged(path, &e);
     let mut runs: Vec<Run> = Vec::new();
     let (mut last, mut bytes) = (None, 0);
-    for batch in open(path, &RUNS)? {
+    for batch in open(path, &RUNS, ROWS_MAX)? {
         let batch = batch.map_err(|e| told(e.to_string()))?;
         bytes += batch.get_array_memory_size();
         if bytes > TEXT_MAX {

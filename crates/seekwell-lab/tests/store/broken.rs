@@ -227,6 +227,10 @@ proptest! {
                     prop_assert!(read.is_ok(), "{name}: {:?}", read.err());
                     prop_assert!(!matches!(listed.state, State::Broken(_)) || folder == &whole);
                 }
+                let mut rows = 0u64;
+                let _ = seekwell_lab::results::operations(&at, |_, o| rows ^= o.count);
+                let _ = seekwell_lab::results::series(&at, |_, _, _, s| rows ^= s.1);
+                let _ = seekwell_lab::results::records(&at, |run, _, _| rows ^= run as u64);
                 if let Ok(opened) = Folder::open(&at) {
                     let _ = opened.read();
                 }

@@ -123,6 +123,67 @@ fn only_the_same_experiment_goes_on() {
     Folder::resume(&at, &e).expect("the same");
 }
 
+#[test]
+fn rows_are_those_of_the_records() {
+    use seekwell_lab::results::{Layer, SeriesRow, operations, records, series};
+    let dir = tempfile::tempdir().expect("a directory");
+    let at = dir.path().join("r");
+    finished(&at, &keys(2, 5), 2, 5);
+    let order = keys(2, 5);
+    let mut seen = 0;
+    operations(&at, |run, o| {
+        let r = crate::record(order[run]);
+        let (latency, bytes) = match (o.layer, o.kind.as_str()) {
+            (Layer::Block, "read") => (&r.read.latency, r.read.bytes),
+            (Layer::Block, _) => (&r.write.latency, r.write.bytes),
+            _ => (&r.operations[0].latency, r.operations[0].bytes),
+        };
+        assert_eq!(
+            (o.count, o.bytes, o.max_ns),
+            (latency.count(), bytes, latency.max_ns())
+        );
+        assert_eq!(o.mean_ns.to_bits(), latency.mean_ns().to_bits());
+        assert_eq!(o.quantiles_ns[4], latency.percentile_ns(99.0));
+        seen += 1;
+    })
+    .expect("read");
+    assert_eq!(seen, 18 * 3);
+    let mut seconds = vec![Vec::new(); 20];
+    series(&at, |run, layer, kind, s| {
+        if layer == Layer::Workload {
+            assert_eq!(kind, "write, a file");
+            seconds[run].push(s);
+        }
+    })
+    .expect("read");
+    for (run, told) in seconds.iter().enumerate() {
+        let all = crate::record(order[run]).operations[0].seconds.clone();
+        let some = all.iter().enumerate().filter(|s| s.1.ops > 0);
+        let row = |(at, s): (usize, &seekwell_core::result::OpSecond)| {
+            let (sum, max) = (s.latency_sum_ns, s.latency_max_ns);
+            SeriesRow(at as u64, s.ops, s.bytes, sum, max, s.latency_square_us2)
+        };
+        let failed = !matches!(
+            crate::run(order[run]).outcome,
+            seekwell_lab::results::Outcome::Failed(_)
+        );
+        let all: Vec<_> = some.map(row).filter(|_| failed).collect();
+        assert_eq!(*told, all);
+    }
+    let mut specs = 0;
+    records(&at, |_, spec, record| {
+        let spec: seekwell::RunSpec = serde_json::from_str(spec.expect("there")).expect("a run");
+        assert_eq!(spec, crate::spec("noop"));
+        specs += 1;
+        if let Some(record) = record {
+            let record: serde_json::Value = serde_json::from_str(record).expect("JSON");
+            assert_eq!(record["marks"][0]["name"], crate::AWKWARD);
+        }
+    })
+    .expect("read");
+    assert_eq!(specs, 20);
+}
+
 /// Cuts the journal to that share of what it has behind its first line.
 fn kill(at: &Path, share: f64) {
     let path = at.join(JOURNAL);
@@ -135,7 +196,7 @@ fn kill(at: &Path, share: f64) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(6))]
+    #![proptest_config(ProptestConfig::with_cases(10))]
     /// Any order, stopped at any byte of the journal, as often as you like: the same files.
     #[test]
     fn order_and_kills_leave_no_trace(

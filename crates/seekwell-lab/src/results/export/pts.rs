@@ -56,7 +56,7 @@ fn short(text: &str, most: usize) -> String {
 fn list(pairs: &[(&str, &str)]) -> String {
     let some = pairs.iter().filter(|p| !p.1.is_empty());
     let texts: Vec<String> = some
-        .map(|(k, v)| format!("{k}: {}", v.replace(',', ";")))
+        .map(|(k, v)| format!("{k}: {}", v.replace(", ", ",")))
         .collect();
     texts.join(", ")
 }
@@ -220,6 +220,9 @@ fn one_system(
     xml.leaf("TimeStamp", when)?;
     xml.leaf("TestClientVersion", client)?;
     xml.leaf("Notes", "")?;
+    // As the suite's own client records it; importers look there first.
+    let recorded = serde_json::json!({ "disk-scheduler": treatment.scheduler });
+    xml.leaf("JSON", &recorded.to_string())?;
     xml.end("System")
 }
 
