@@ -61,7 +61,10 @@ pub fn look(path: &Path) -> Listed {
         runs: 0,
         state: State::Complete,
     };
-    listed.state = look_into(path, &mut listed).unwrap_or_else(|e| State::Broken(e.to_string()));
+    let inside = format!("{}/", path.display());
+    // The folder is named beside it.
+    let why = |e: StoreError| e.to_string().replacen(&inside, "", 1);
+    listed.state = look_into(path, &mut listed).unwrap_or_else(|e| State::Broken(why(e)));
     listed
 }
 
