@@ -272,6 +272,11 @@ pub struct Compare {
     /// one list (hdparm,seeker)
     #[arg(long, short, visible_alias = "workloads", value_name = "WORKLOAD")]
     pub workload: Vec<String>,
+    /// A workload that runs beside the measured one on the same machine, begun and ended with it
+    /// (streams:kind=write,seconds=60s, or a fio job file); loop:WORKLOAD begins it again whenever
+    /// it ends; may be repeated
+    #[arg(long, value_name = "WORKLOAD")]
+    pub beside: Vec<String>,
     /// The modelled machine: kernel, memory, cache, cores, fs, barriers, aged, read_ahead_kb, without,
     /// limit (memory=512M,fs=ext3,cores=2,without=readahead,limit=30)
     #[arg(long, value_name = "LIST", default_value = "")]
@@ -308,6 +313,11 @@ pub struct Run {
     /// What runs on what
     #[command(flatten)]
     pub bench: Bench,
+    /// A workload that runs beside the measured one on the same machine, begun and ended with it
+    /// (streams:kind=write,seconds=60s, or a fio job file); loop:WORKLOAD begins it again whenever
+    /// it ends; may be repeated
+    #[arg(long, value_name = "WORKLOAD", conflicts_with = "dir")]
+    pub beside: Vec<String>,
     /// The modelled machine: kernel, memory, cache, cores, fs, barriers, aged, read_ahead_kb, without,
     /// limit (memory=512M,fs=ext3,cores=2,without=readahead,limit=30)
     #[arg(long, value_name = "LIST", default_value = "", conflicts_with = "dir")]

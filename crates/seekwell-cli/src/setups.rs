@@ -4,7 +4,7 @@ use crate::cells::Job;
 use crate::cli::Bench;
 use crate::fail::Failure;
 use seekwell::words::{self, TypedScheduler};
-use seekwell::{QueueSpec, RunSpec, WorkloadSpec, aligned, checked};
+use seekwell::{BesideSpec, QueueSpec, RunSpec, WorkloadSpec, aligned, checked};
 use seekwell_sched::find;
 use seekwell_sim::Setup;
 use std::ops::Range;
@@ -81,13 +81,25 @@ impl Runs {
     }
 }
 
-/// Every device with every workload under every scheduler, on a machine (`memory=2G,cores=2`).
+/// What runs beside each workload, as asked for.
+fn beside(texts: &[String]) -> Result<Vec<BesideSpec>, Failure> {
+    let one = |t: &String| {
+        let prefix = format!("--beside {t}: ");
+        words::beside(t).map_err(|e| Failure::words(&prefix, &e))
+    };
+    texts.iter().map(one).collect()
+}
+
+/// Every device with every workload, and what runs beside it, under every scheduler, on a machine
+/// (`memory=2G,cores=2`).
 pub fn of(
     b: &Bench,
     usual: &Usual,
     machine: &str,
     workloads: &[WorkloadSpec],
+    neighbours: &[String],
 ) -> Result<Runs, Failure> {
+    let neighbours = beside(neighbours)?;
     let typed = usual.typed(b)?;
     let machine = words::machine(machine);
     let machine = machine.map_err(|e| Failure::input(format!("--machine: {e}")))?;
@@ -107,6 +119,7 @@ pub fn of(
                     nomerges: b.nomerges,
                 };
                 s.machine = s.machine.map(|_| machine.spec.clone());
+                s.beside.clone_from(&neighbours);
                 s.limit_s = machine.limit_s;
                 s.seed = b.seed;
                 s.label = Some(t.text.clone());

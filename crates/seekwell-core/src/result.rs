@@ -393,6 +393,29 @@ pub struct Host {
     pub mount_options: String,
 }
 
+/// A program beside the measured one: what it did while the clock of that one ran.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct BesidePart {
+    /// Path of its first task: "beside/streams".
+    pub name: String,
+    /// Its workload.
+    pub workload: String,
+    /// The parameters of that.
+    pub params: BTreeMap<String, String>,
+    /// How often it was begun.
+    pub rounds: u32,
+    /// When it ended, since the run began, ns; `None`: with the measured one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended_ns: Option<u64>,
+    /// Its own metrics, if it came to its end and was begun once.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub metrics: Vec<Metric>,
+    /// What it did, by kind.
+    pub operations: Vec<Operation>,
+    /// Its tasks, in the order they began.
+    pub tasks: Vec<TaskPart>,
+}
+
 /// A whole run.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Record {
@@ -484,6 +507,9 @@ pub struct Record {
     /// The workload's tasks, in the order they began.
     #[serde(default)]
     pub tasks: Vec<TaskPart>,
+    /// What the programs beside it did meanwhile, in the order of the specification.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub beside: Vec<BesidePart>,
     /// What to keep in mind when reading it.
     pub warnings: Vec<String>,
 }

@@ -5,7 +5,7 @@ use crate::style::{DIM, GOOD, HEAD, NAME, PLAIN};
 use crate::table::{Align, Cell, Table, paint, painted, wrap};
 use crate::units::{bytes, count, rate, share, three, time_ns};
 use crate::verdict::{self, Verdict};
-use seekwell_core::result::{Operation, Record};
+use seekwell_core::result::{Operation, Record, TaskPart};
 use seekwell_workload::{Needs, Workload};
 
 /// One line a workload.
@@ -160,6 +160,58 @@ pub fn operations(records: &[Record], width: usize) -> String {
     }
 }
 
+/// What the programs beside did while the clock ran: operations by kind, and bytes.
+pub fn beside(records: &[Record], width: usize) -> String {
+    let records = &*folded(records);
+    let names = records.iter().flat_map(|r| &r.beside).map(|b| &*b.name);
+    let mut unlike: Vec<&str> = Vec::new();
+    for n in names {
+        if !unlike.contains(&n) {
+            unlike.push(n);
+        }
+    }
+    let mut t = Table::new(&[
+        ("BESIDE", Align::Left),
+        ("SCHEDULER", Align::Left),
+        ("OPERATION", Align::Left),
+        ("COUNT", Align::Right),
+        ("MEAN", Align::Right),
+        ("P99", Align::Right),
+        ("MAX", Align::Right),
+        ("READ", Align::Right),
+        ("WRITTEN", Align::Right),
+    ]);
+    for name in &unlike {
+        let parts = |r: &Record| r.beside.iter().position(|b| b.name == *name);
+        let there = records
+            .iter()
+            .filter_map(|r| Some((r, &r.beside[parts(r)?])));
+        for (i, (r, b)) in there.enumerate() {
+            let most = b.operations.iter().max_by_key(|o| o.latency.count());
+            let most = most.filter(|o| o.latency.count() > 0);
+            let l = |f: fn(&Operation) -> String| most.map_or("-".to_owned(), f).into();
+            let moved = |f: fn(&TaskPart) -> u64| b.tasks.iter().map(f).sum::<u64>() as f64;
+            t.row(vec![
+                if i == 0 { *name } else { "" }.into(),
+                label(r),
+                l(|o| o.kind.clone()),
+                l(|o| count(o.latency.count())),
+                l(|o| time_ns(o.latency.mean_ns())),
+                l(|o| time_ns(o.latency.percentile_ns(99.0) as f64)),
+                l(|o| time_ns(o.latency.max_ns() as f64)),
+                bytes(moved(|t| t.read_bytes)).into(),
+                bytes(moved(|t| t.written_bytes)).into(),
+            ]);
+        }
+    }
+    if unlike.is_empty() {
+        String::new()
+    } else {
+        t.without(&["P99", "OPERATION"], 2, width)
+            .render_fit(2, width, 2)
+    }
+}
+
 fn operation(kind: &str, r: &Record, o: &Operation) -> Vec<Cell> {
     let l = &o.latency;
     let p = |q: f64| Cell::from(time_ns(l.percentile_ns(q) as f64));
@@ -280,7 +332,7 @@ pub fn tasks(records: &[Record], width: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use seekwell_core::result::{MarkAt, TaskPart};
+    use seekwell_core::result::MarkAt;
 
     fn record() -> Record {
         let task = |path: &str, ops, read_bytes| TaskPart {

@@ -190,6 +190,14 @@ impl Measures {
             t.ops = 0;
         }
     }
+    /// The clock of another program starts, by which this one is measured.
+    pub fn start_at(&mut self, at: Instant) {
+        self.start(at);
+    }
+    /// It stops.
+    pub fn stop_at(&mut self, at: Instant) {
+        self.stopped = Some(at);
+    }
     /// How far the script's clock is.
     pub fn clock(&self) -> Clock {
         match (self.started, self.stopped) {

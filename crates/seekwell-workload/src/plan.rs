@@ -166,8 +166,15 @@ impl Plan {
 
     /// Runs it as the first task of a run. Its files are removed at the end, also when it fails
     /// or is stopped, unless the file system goes with the run.
-    pub async fn run<M: Machine>(self, mut m: M) -> Outcome {
+    pub async fn run<M: Machine>(self, m: M) -> Outcome {
         let dir = self.directory();
+        let keep = m.disposable();
+        self.run_in(m, dir, keep).await
+    }
+
+    /// The same in a directory of this name, which is made, and removed at the end unless it is to
+    /// be kept.
+    pub async fn run_in<M: Machine>(self, mut m: M, dir: String, keep: bool) -> Outcome {
         let files = self.needs() == Needs::Directory;
         if files {
             m.mkdir(&dir).await.doing(|| {
@@ -179,7 +186,7 @@ impl Plan {
             Kind::Fio(file, ..) => Box::pin(fio::run(&mut m, file, &dir)).await,
         };
         m.mark(Mark::ClockStop);
-        if files && !m.disposable() {
+        if files && !keep {
             let removed = remove(&mut m, &dir).await;
             return outcome.and(removed);
         }

@@ -34,8 +34,8 @@ pub use one::{Error, Hooks, Progress, run};
 
 pub use seekwell_core::result::Record;
 pub use seekwell_core::spec::{
-    DeviceSpec, Fit, MachineSpec, QueueSpec, RunSpec, SchedulerSpec, SpecError, SpecErrors, Stream,
-    Substrate, WorkloadSpec,
+    BesideSpec, DeviceSpec, Fit, MachineSpec, QueueSpec, RunSpec, SchedulerSpec, SpecError,
+    SpecErrors, Stream, Substrate, WorkloadSpec,
 };
 pub use seekwell_core::{Event, event, result};
 pub use seekwell_device::{
@@ -55,7 +55,9 @@ pub mod words {
         typed as scheduler,
     };
     pub use seekwell_sim::spec::words::device;
-    pub use seekwell_sim::spec::workload::{trace, typed as workload};
+    pub use seekwell_sim::spec::workload::{
+        LOOP, trace, typed as workload, typed_beside as beside,
+    };
 }
 
 /// What a scheduler, a device or a workload from outside is written with.

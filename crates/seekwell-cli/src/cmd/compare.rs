@@ -1,6 +1,6 @@
 //! `seekwell compare`: workloads on modelled disks, under several schedulers.
 
-use super::run::job_file;
+use super::run::{job_file, titled};
 use crate::cells::{Cells, Group, run_cells};
 use crate::cli::Compare;
 use crate::events::Events;
@@ -77,7 +77,7 @@ pub fn run(a: &Compare, quiet: bool) -> Result<(), Failure> {
     Out::check(a.plot.as_deref())?;
     setups::memory(&a.bench, &USUAL, quiet)?;
     // Every device x program x scheduler, in the order of the report.
-    let runs = setups::of(&a.bench, &USUAL, &a.machine, &specs)?;
+    let runs = setups::of(&a.bench, &USUAL, &a.machine, &specs, &a.beside)?;
     let threads = setups::threads(&a.bench);
     let cells = run_cells(quiet, threads, runs.jobs(), |i, progress| {
         events.one(i, &runs.specs[i], None, progress)
@@ -160,12 +160,14 @@ fn tables(
     for (group, p) in rows.iter().zip(plans).filter(|r| own(&r.0)) {
         out.line("")?;
         let records = &group.records;
-        out.text(&report::comparison(&p.title(), records, columns()))?;
+        let title = titled(p, &a.beside);
+        out.text(&report::comparison(&title, records, columns()))?;
         if a.details {
             if records.iter().any(|r| !r.more_metrics.is_empty()) {
                 out.text(&workload::metrics(records, columns()))?;
             }
             out.text(&workload::operations(records, columns()))?;
+            out.text(&workload::beside(records, columns()))?;
         }
         out.text(&unfinished(&group.rest, width()))?;
     }

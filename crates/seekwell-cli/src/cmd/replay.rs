@@ -58,7 +58,7 @@ pub fn run(a: &Replay, quiet: bool) -> Result<(), Failure> {
     let check = mode.check(reader.format(), reader.name());
     check.map_err(|e| Failure::input(e.to_string()))?;
     let workloads = [workload(a, &trace)?];
-    let runs = setups::of(&a.bench, &setups::USUAL, "", &workloads)?;
+    let runs = setups::of(&a.bench, &setups::USUAL, "", &workloads, &[])?;
     let title = format!(
         "{}, a {} trace, replayed {}",
         trace.name(),

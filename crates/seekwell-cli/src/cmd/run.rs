@@ -73,7 +73,7 @@ fn simulated(a: &Run, asked: &Asked, events: Events, quiet: bool) -> Result<(), 
     let (b, plan) = (&a.bench, &asked.plan);
     setups::memory(b, &setups::USUAL, quiet)?;
     let workloads = std::slice::from_ref(&asked.spec);
-    let runs = setups::of(b, &setups::USUAL, &a.machine, workloads)?;
+    let runs = setups::of(b, &setups::USUAL, &a.machine, workloads, &a.beside)?;
     let jobs = runs.jobs();
     let cells = run_cells(quiet, setups::threads(b), jobs, |i, progress| {
         events.one(i, &runs.specs[i], None, progress)
@@ -96,7 +96,8 @@ fn simulated(a: &Run, asked: &Asked, events: Events, quiet: bool) -> Result<(), 
             out.text(&compare::modelled(r, width()))?;
         }
         let of_device = &group.records;
-        out.text(&compare::comparison(&plan.title(), of_device, columns()))?;
+        let title = titled(plan, &a.beside);
+        out.text(&compare::comparison(&title, of_device, columns()))?;
         if !of_device.is_empty() {
             measured(&mut out, of_device)?;
         }
@@ -117,11 +118,20 @@ fn simulated(a: &Run, asked: &Asked, events: Events, quiet: bool) -> Result<(), 
     cells.outcome()
 }
 
+/// A workload's title, with what runs beside it.
+pub fn titled(plan: &Plan, beside: &[String]) -> String {
+    match beside {
+        [] => plan.title(),
+        others => format!("{}; beside it {}", plan.title(), others.join(" and ")),
+    }
+}
+
 /// What the program itself saw.
 fn measured(out: &mut Out, records: &[Record]) -> Result<(), Failure> {
     out.text(&report::metrics(records, columns()))?;
     out.text(&report::operations(records, columns()))?;
     out.text(&report::tasks(records, columns()))?;
+    out.text(&report::beside(records, columns()))?;
     out.text(&report::marks(records, width()))
 }
 

@@ -80,9 +80,12 @@ impl RunSpec {
     pub fn hash(&self) -> String {
         let mut bare = self.clone();
         bare.label = None;
-        match &mut bare.workload {
-            WorkloadSpec::Fio { file, .. } | WorkloadSpec::Trace { file, .. } => file.clear(),
-            WorkloadSpec::Script { .. } => {}
+        let beside = bare.beside.iter_mut().map(|b| &mut b.workload);
+        for workload in beside.chain([&mut bare.workload]) {
+            match workload {
+                WorkloadSpec::Fio { file, .. } | WorkloadSpec::Trace { file, .. } => file.clear(),
+                WorkloadSpec::Script { .. } => {}
+            }
         }
         hex(&Sha256::digest(bare.canonical().as_bytes()))
     }

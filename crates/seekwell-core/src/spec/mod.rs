@@ -9,11 +9,13 @@
 //!
 //! There are no floating-point numbers here: equal values have equal bytes.
 
+mod beside;
 mod canonical;
 mod error;
 mod machine;
 mod read;
 
+pub use beside::{BesideSpec, MAX_BESIDE};
 pub use canonical::content_hash;
 pub use error::{SpecError, SpecErrors};
 pub use machine::{
@@ -73,8 +75,12 @@ pub struct RunSpec {
     /// The machine over the queue; none for a trace, which was recorded below one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub machine: Option<MachineSpec>,
-    /// What runs.
+    /// What runs, and is measured.
     pub workload: WorkloadSpec,
+    /// What runs beside it on the same machine, at most [`MAX_BESIDE`]: begun with it, ended with
+    /// it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub beside: Vec<BesideSpec>,
     /// Seed of every random stream.
     #[serde(default = "first_seed")]
     pub seed: u64,
@@ -292,6 +298,7 @@ impl RunSpec {
             queue: QueueSpec::default(),
             machine,
             workload,
+            beside: Vec::new(),
             seed: 1,
             repeat: 0,
             limit_s: None,

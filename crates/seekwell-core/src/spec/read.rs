@@ -1,8 +1,8 @@
 //! Reading a specification: every field nobody knows, and every value of the wrong kind, at once.
 
 use super::{
-    DeviceSpec, MachineSpec, QueueSpec, RunSpec, SPEC_VERSION, SchedulerSpec, SpecErrors,
-    WorkloadSpec,
+    BesideSpec, DeviceSpec, MachineSpec, QueueSpec, RunSpec, SPEC_VERSION, SchedulerSpec,
+    SpecErrors, WorkloadSpec,
 };
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
@@ -19,12 +19,14 @@ const FIELDS: &[(&str, &[&str])] = &[
             "queue",
             "machine",
             "workload",
+            "beside",
             "seed",
             "repeat",
             "limit_s",
             "label",
         ],
     ),
+    ("beside", &["again", "workload"]),
     ("device", &["spec", "files"]),
     ("scheduler", &["name", "version", "tunables"]),
     (
@@ -126,7 +128,7 @@ fn table(path: &str, mut value: Value, errors: &mut SpecErrors) -> Value {
     };
     match FIELDS.iter().find(|f| f.0 == path) {
         Some((_, known)) => unknown(path, map, known, errors),
-        None => workload(map, errors),
+        None => workload(path, map, errors),
     }
     if path == "scheduler" {
         texts(map, "tunables");
@@ -134,13 +136,37 @@ fn table(path: &str, mut value: Value, errors: &mut SpecErrors) -> Value {
     value
 }
 
-fn workload(map: &mut Map<String, Value>, errors: &mut SpecErrors) {
+fn workload(path: &str, map: &mut Map<String, Value>, errors: &mut SpecErrors) {
     let kind = map.get("kind").and_then(Value::as_str).unwrap_or_default();
     let known = WORKLOADS.iter().find(|w| w.0 == kind);
     if let Some((_, known)) = known {
-        unknown("workload", map, known, errors);
+        unknown(path, map, known, errors);
     }
     texts(map, "params");
+}
+
+/// What runs beside: a list of tables with a workload each.
+fn beside(value: Value, errors: &mut SpecErrors) -> Vec<BesideSpec> {
+    let Value::Array(list) = value else {
+        errors.push("beside", "is a list of tables, each with a workload");
+        return Vec::new();
+    };
+    let known = FIELDS
+        .iter()
+        .find(|f| f.0 == "beside")
+        .map_or(&[][..], |f| f.1);
+    let mut all = Vec::new();
+    for (i, mut value) in list.into_iter().enumerate() {
+        let path = format!("beside[{i}]");
+        if let Value::Object(map) = &mut value {
+            unknown(&path, map, known, errors);
+            if let Some(Value::Object(inner)) = map.get_mut("workload") {
+                workload(&format!("{path}.workload"), inner, errors);
+            }
+        }
+        all.extend(part::<BesideSpec>(&path, value, errors));
+    }
+    all
 }
 
 impl RunSpec {
@@ -206,6 +232,7 @@ impl RunSpec {
         let queue = optional("queue", e).and_then(|v| part::<QueueSpec>("queue", v, e));
         let machine = optional("machine", e).and_then(|v| part::<MachineSpec>("machine", v, e));
         let mut simple = |path: &str| top.remove(path).filter(|v| !v.is_null());
+        let beside = simple("beside").map(|v| beside(v, e));
         let substrate = simple("substrate").and_then(|v| part("substrate", v, e));
         let seed = simple("seed").and_then(|v| part("seed", v, e));
         let repeat = simple("repeat").and_then(|v| part("repeat", v, e));
@@ -220,6 +247,7 @@ impl RunSpec {
         let mut spec = RunSpec::new(device, scheduler, workload);
         spec.queue = queue.unwrap_or_default();
         spec.machine = machine.or(spec.machine);
+        spec.beside = beside.unwrap_or_default();
         spec.substrate = substrate.unwrap_or_default();
         spec.seed = seed.unwrap_or(spec.seed);
         spec.repeat = repeat.unwrap_or_default();

@@ -39,6 +39,21 @@ fn full(workload: WorkloadSpec) -> RunSpec {
             read_ahead_kb: Some(512),
             without: ["plugging".to_owned()].into(),
         }),
+        beside: vec![
+            BesideSpec {
+                again: true,
+                workload: WorkloadSpec::Script {
+                    name: "streams".into(),
+                    params: map(&[("streams", "2")]),
+                },
+            },
+            BesideSpec::once(WorkloadSpec::Fio {
+                file: "b.fio".into(),
+                text: "[j]\nrw=write\n".into(),
+                includes: BTreeMap::new(),
+                variables: BTreeMap::new(),
+            }),
+        ],
         limit_s: Some(30),
         label: Some("mine".into()),
         repeat: 3,
@@ -96,6 +111,7 @@ fn the_table_of_fields_is_that_of_the_types() {
         for (path, known) in fields() {
             let part = match path {
                 "" => &value,
+                "beside" => &value["beside"][0],
                 "script" | "fio" | "trace" => match &value["workload"] {
                     w if w["kind"] == path => w,
                     _ => continue,

@@ -1,10 +1,10 @@
 //! Everything that is wrong with a specification, at once; and everything it leaves to defaults.
 
 use super::{
-    QueueSpec, RunSpec, SpecErrors, Substrate, WorkloadSpec, machine, run, scheduler, words,
-    workload,
+    BesideSpec, QueueSpec, RunSpec, SpecErrors, Substrate, WorkloadSpec, machine, run, scheduler,
+    words, workload,
 };
-use seekwell_core::spec::{MAX_LIMIT_S, SPEC_VERSION};
+use seekwell_core::spec::{MAX_BESIDE, MAX_LIMIT_S, SPEC_VERSION};
 use seekwell_device::{describe, files_of, with_files};
 
 /// Settings of the queue within their ranges?
@@ -66,6 +66,7 @@ pub fn checked(spec: &RunSpec) -> Result<RunSpec, SpecErrors> {
     if let Some(w) = errors.take("workload", workload::checked(&spec.workload)) {
         whole.workload = w;
     }
+    whole.beside = beside(spec, &mut errors);
     whole.machine = match (&spec.workload, &spec.machine) {
         (WorkloadSpec::Trace { .. }, None) => None,
         (WorkloadSpec::Trace { .. }, Some(_)) => {
@@ -88,6 +89,24 @@ pub fn checked(spec: &RunSpec) -> Result<RunSpec, SpecErrors> {
         errors.take("device", below);
     }
     errors.or(whole)
+}
+
+/// What runs beside, with everything stated.
+fn beside(spec: &RunSpec, errors: &mut SpecErrors) -> Vec<BesideSpec> {
+    if spec.beside.len() > MAX_BESIDE {
+        let what = format!("{} programs are more than {MAX_BESIDE}", spec.beside.len());
+        errors.push("beside", what);
+    }
+    if matches!(spec.workload, WorkloadSpec::Trace { .. }) && !spec.beside.is_empty() {
+        let what = "a trace was recorded below a machine: no program runs beside it";
+        errors.push("beside", what);
+    }
+    let one = |(i, b): (usize, &BesideSpec)| {
+        let workload = errors.take(&format!("beside[{i}]"), workload::beside(b))?;
+        let again = b.again;
+        Some(BesideSpec { again, workload })
+    };
+    spec.beside.iter().enumerate().filter_map(one).collect()
 }
 
 /// Runs of one device that are compared with each other get the same largest request where nobody

@@ -17,8 +17,8 @@ pub use run::{Hooks, RunFailure, known_trace, run, setup, world};
 pub use workload::plan;
 
 pub use seekwell_core::spec::{
-    DeviceSpec, Fit, MachineSpec, QueueSpec, RunSpec, SchedulerSpec, SpecError, SpecErrors, Stream,
-    Substrate, WorkloadSpec,
+    BesideSpec, DeviceSpec, Fit, MachineSpec, QueueSpec, RunSpec, SchedulerSpec, SpecError,
+    SpecErrors, Stream, Substrate, WorkloadSpec,
 };
 
 /// A word that is none of the known ones.

@@ -1,11 +1,13 @@
 //! A specification runs on virtual time.
 
 use super::workload::STREAM;
-use super::{Fit, RunSpec, SpecErrors, WorkloadSpec, checked, machine, scheduler, workload};
+use super::{
+    BesideSpec, Fit, RunSpec, SpecErrors, WorkloadSpec, checked, machine, scheduler, workload,
+};
 use crate::drive::Progress;
 use crate::replay::{ReplayError, ReplayOptions, replay_watched};
 use crate::setup::Setup;
-use crate::world::{Beside, Drive, Watch, WorldError, WorldSetup, run_beside};
+use crate::world::{Beside, Drive, Neighbour, Watch, WorldError, WorldSetup, run_beside};
 use seekwell_core::Nanos;
 use seekwell_core::result::{Early, Record};
 use seekwell_core::spec::content_hash;
@@ -78,7 +80,19 @@ pub fn world(spec: &RunSpec) -> Result<WorldSetup, SpecErrors> {
         setup: setup(spec),
         config: machine::config(&m, era, spec.run_seed())?,
         limit: spec.limit_s.map(Nanos::from_secs),
+        neighbours: neighbours(spec)?,
     })
+}
+
+/// What runs beside.
+fn neighbours(spec: &RunSpec) -> Result<Vec<Neighbour>, SpecErrors> {
+    let one = |b: &BesideSpec| {
+        let plan = workload::plan(&b.workload)?;
+        let plan = plan.ok_or_else(|| SpecErrors::one("beside", "is no program"))?;
+        let again = b.again;
+        Ok(Neighbour { plan, again })
+    };
+    spec.beside.iter().map(one).collect()
 }
 
 /// Runs a specification, which is checked before. The record embeds it with everything stated.

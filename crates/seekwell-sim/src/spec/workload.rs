@@ -1,6 +1,6 @@
 //! Workloads: `NAME:param=value,...`, fio job files with all they include, recorded traces.
 
-use super::{SpecErrors, WorkloadSpec};
+use super::{BesideSpec, SpecErrors, WorkloadSpec};
 use seekwell_core::spec::content_hash;
 use seekwell_files::{open_stream, read_text};
 use seekwell_trace::{Format, ReadOptions, ReplayMode, TimeUnit, device_number, find_format};
@@ -130,6 +130,52 @@ pub fn checked(spec: &WorkloadSpec) -> Result<WorkloadSpec, SpecErrors> {
         }
         _ => Ok(spec.clone()),
     }
+}
+
+/// The same of what runs beside another.
+///
+/// # Errors
+/// All that is wrong with it; a trace, and a job file that writes to the raw device.
+pub fn beside(b: &BesideSpec) -> Result<WorkloadSpec, SpecErrors> {
+    let wrong = |what: &str| Err(SpecErrors::one("workload", what));
+    if matches!(b.workload, WorkloadSpec::Trace { .. }) {
+        return wrong(
+            "a trace was recorded below a machine and cannot run beside a program: replay it \
+             alone, or name a script or a fio job file",
+        );
+    }
+    let under = |e: SpecErrors| {
+        let mut errors = SpecErrors::default();
+        errors.under("workload", e);
+        errors
+    };
+    if plan(&b.workload)
+        .map_err(under)?
+        .is_some_and(|p| p.destroys())
+    {
+        return wrong("writes to the raw device, below the files of the others");
+    }
+    checked(&b.workload).map_err(under)
+}
+
+/// What begins a neighbour that is to be begun again whenever it ends.
+pub const LOOP: &str = "loop:";
+
+/// Reads what runs beside as it is asked for: a workload as [`typed`] reads it, with `loop:` before
+/// it if it is to be begun again whenever it ends.
+///
+/// # Errors
+/// All that is wrong with it.
+pub fn typed_beside(text: &str) -> Result<BesideSpec, SpecErrors> {
+    let text = text.trim();
+    let (again, inner) = match text.strip_prefix(LOOP) {
+        Some(inner) => (true, inner),
+        None => (false, text),
+    };
+    let workload = typed(inner, &[])?;
+    let mut neighbour = BesideSpec { again, workload };
+    neighbour.workload = beside(&neighbour)?;
+    Ok(neighbour)
 }
 
 /// What a trace is called that comes from standard input.

@@ -7,6 +7,7 @@ use super::WorldError;
 use super::disk::Handle;
 use super::machine::SimMachine;
 use super::options::WorldSetup;
+use super::programs::{Beside, Program, begin};
 use super::sync::{Answer, Syncs, Task};
 use crate::drive::Progress;
 use seekwell_core::result::MarkAt;
@@ -47,6 +48,10 @@ struct State {
     alive: bool,
     /// In the measures.
     part: usize,
+    /// Whose it is.
+    program: Program,
+    /// Not started by another task.
+    first: bool,
 }
 
 /// Everything a run's machines share.
@@ -62,22 +67,28 @@ pub(super) struct World {
     /// Task numbers of the executor by the kernel's.
     by_tid: Vec<Task>,
     ready: VecDeque<Task>,
-    spawned: Vec<Script>,
+    spawned: Vec<(Task, Script)>,
     /// Tasks that wait for the kernel.
     in_kernel: u32,
     /// Why the run was stopped; empty: the script came to its end.
-    stop: Option<String>,
+    pub(super) stop: Option<String>,
     /// When the workload's own clock started.
     pub(super) clock_start: Option<Instant>,
     cgroups: u32,
-    /// Tasks that have not ended.
-    alive: u32,
     /// Of the device.
     pub(super) capacity: Sector,
     /// By number of their AIO context.
     pub(super) queues: BTreeMap<u32, Queue>,
     /// Paths of directories that were opened.
     pub(super) directories: Vec<Box<str>>,
+    /// Programs beside the measured one.
+    pub(super) beside: Vec<Beside>,
+    /// Programs that are to begin.
+    pub(super) begin: VecDeque<Program>,
+    /// Some of them are held.
+    pub(super) holding: bool,
+    /// Tasks of the measured program that have not ended.
+    measured: u32,
 }
 
 /// A queue of asynchronous operations, as its tasks see it.
@@ -121,6 +132,7 @@ pub(super) struct Ended {
     pub(super) stopped: Option<String>,
     /// Names of tasks by their number in the kernel.
     pub(super) names: Vec<(TaskId, String)>,
+    pub(super) beside: Vec<Beside>,
 }
 
 /// Runs a script on a kernel that was just booted.
@@ -156,17 +168,20 @@ where
         stop: None,
         clock_start: None,
         cgroups: 0,
-        alive: 0,
         capacity,
         queues: BTreeMap::new(),
         directories: Vec::new(),
+        beside: Beside::all(&setup.neighbours),
+        // The measured one begins when all beside it are laid out.
+        begin: VecDeque::from([Program::from(!setup.neighbours.is_empty())]),
+        holding: false,
+        measured: 0,
     }));
     let first = world
         .borrow_mut()
-        .start("main".to_owned(), TaskConfig::default());
-    let main = script(SimMachine::new(&world, first));
-    world.borrow_mut().spawned.push(Box::pin(main));
-    let error = drive(&world, setup, tell);
+        .start("main".to_owned(), TaskConfig::default(), 0);
+    let main = |world: &Shared| -> Script { Box::pin(script(SimMachine::new(world, first))) };
+    let error = drive(&world, setup, tell, main);
     let mut w = world.borrow_mut();
     let marks = w.kernel.take_marks();
     let mark = |(at, m): (Instant, seekwell_stack::Mark)| {
@@ -184,6 +199,7 @@ where
         error: error.err(),
         stopped: w.stop.take().filter(|s| !s.is_empty()),
         names: w.tasks.iter().map(|t| (t.tid, t.path.clone())).collect(),
+        beside: std::mem::take(&mut w.beside),
     }
 }
 
@@ -214,7 +230,13 @@ impl Tell<'_> {
     }
 }
 
-fn drive(world: &Shared, setup: &WorldSetup, mut tell: Tell<'_>) -> Result<(), WorldError> {
+fn drive(
+    world: &Shared,
+    setup: &WorldSetup,
+    mut tell: Tell<'_>,
+    main: impl FnOnce(&Shared) -> Script,
+) -> Result<(), WorldError> {
+    let mut main = Some(main);
     let (mut calls, mut tell_at) = (0u64, TELL_EACH);
     let mut cx = Context::from_waker(Waker::noop());
     let mut scripts: Vec<Option<Script>> = Vec::new();
@@ -223,7 +245,22 @@ fn drive(world: &Shared, setup: &WorldSetup, mut tell: Tell<'_>) -> Result<(), W
     loop {
         loop {
             let mut w = world.borrow_mut();
-            scripts.extend(w.spawned.drain(..).map(Some));
+            if let Some(program) = w.begin.pop_front() {
+                drop(w);
+                if program != 0 {
+                    begin(world, program);
+                } else if let Some(main) = main.take() {
+                    world.borrow_mut().begun(0);
+                    let main = main(world);
+                    world.borrow_mut().push(0, main);
+                }
+                continue;
+            }
+            for (t, script) in w.spawned.drain(..) {
+                let n = scripts.len().max(t as usize + 1);
+                scripts.resize_with(n, || None);
+                scripts[t as usize] = Some(script);
+            }
             let Some(t) = w.ready.pop_front() else { break };
             drop(w);
             let slot = &mut scripts[t as usize];
@@ -235,7 +272,7 @@ fn drive(world: &Shared, setup: &WorldSetup, mut tell: Tell<'_>) -> Result<(), W
             }
         }
         let w = &mut *world.borrow_mut();
-        if w.alive == 0 {
+        if w.measured == 0 {
             return Ok(());
         }
         if w.in_kernel == 0 {
@@ -281,11 +318,10 @@ fn drive(world: &Shared, setup: &WorldSetup, mut tell: Tell<'_>) -> Result<(), W
 const PATIENCE: Nanos = Nanos::from_secs(2 * 86_400);
 
 impl World {
-    /// A new task; its script is to be pushed at the same time.
-    fn start(&mut self, path: String, config: TaskConfig) -> Task {
+    /// A new task; it has to be [`World::begun`], and its script pushed.
+    pub(super) fn start(&mut self, path: String, config: TaskConfig, program: Program) -> Task {
         let tid = self.kernel.task_new(self.now, config);
         let t = self.tasks.len() as Task;
-        let part = self.measures.begin(&path, self.now);
         self.tasks.push(State {
             tid,
             path,
@@ -295,16 +331,24 @@ impl World {
             outcome: None,
             joined: false,
             alive: true,
-            part,
+            part: 0,
+            program,
+            first: true,
         });
         let i = tid.0 as usize;
         if self.by_tid.len() <= i {
             self.by_tid.resize(i + 1, 0);
         }
         self.by_tid[i] = t;
-        self.alive += 1;
-        self.ready.push_back(t);
+        self.measured += u32::from(program == 0);
         t
+    }
+    /// A task begins.
+    pub(super) fn begun(&mut self, t: Task) {
+        let (now, s) = (self.now, &self.tasks[t as usize]);
+        let (path, program) = (s.path.clone(), s.program);
+        self.tasks[t as usize].part = self.measures_of(program).begin(&path, now);
+        self.ready.push_back(t);
     }
     /// A new task of a running one.
     pub(super) fn spawn(&mut self, parent: Task, how: How) -> Task {
@@ -317,12 +361,15 @@ impl World {
             ..TaskConfig::default()
         };
         let path = format!("{}/{}", p.path, how.name);
-        let name = how.name;
-        self.start(path, TaskConfig { name, ..config })
+        let (name, program) = (how.name, p.program);
+        let t = self.start(path, TaskConfig { name, ..config }, program);
+        self.tasks[t as usize].first = false;
+        self.begun(t);
+        t
     }
     /// Its script.
-    pub(super) fn push(&mut self, script: Script) {
-        self.spawned.push(script);
+    pub(super) fn push(&mut self, t: Task, script: Script) {
+        self.spawned.push((t, script));
     }
     pub(super) fn path(&self, t: Task) -> &str {
         &self.tasks[t as usize].path
@@ -333,28 +380,36 @@ impl World {
     pub(super) fn part(&self, t: Task) -> usize {
         self.tasks[t as usize].part
     }
-    /// A task notes something.
+    pub(super) fn program(&self, t: Task) -> Program {
+        self.tasks[t as usize].program
+    }
+    /// A task of the measured program notes something.
     pub(super) fn note(&mut self, part: usize, note: &Note) {
+        self.measures.note(part, note);
         match *note {
             Note::Mark(at, Mark::ClockStart) => {
                 self.clock_start = Some(at);
                 self.meter.clock_starts(at);
+                self.clock_beside(at, true);
             }
-            Note::Mark(at, Mark::ClockStop) => self.meter.clock_stops(at),
+            Note::Mark(at, Mark::ClockStop) => {
+                self.meter.clock_stops(at);
+                self.clock_beside(at, false);
+            }
             _ => {}
         }
-        self.measures.note(part, note);
     }
     /// The script let go of its machine.
     pub(super) fn leave(&mut self, t: Task, moved: Moved) {
         let (part, now) = (self.part(t), self.now);
-        self.measures.end(part, now, moved);
+        let program = self.program(t);
+        self.measures_of(program).end(part, now, moved);
     }
     fn exit(&mut self, t: Task, outcome: Outcome) {
         let s = &mut self.tasks[t as usize];
         s.alive = false;
-        self.alive -= 1;
-        let tid = s.tid;
+        let (tid, program) = (s.tid, s.program);
+        self.measured -= u32::from(program == 0);
         self.kernel.task_exit(self.now, tid);
         match &outcome {
             Err(f) if !f.stopped() || self.stop.is_none() => {
@@ -365,7 +420,11 @@ impl World {
             Ok(()) if t == 0 => self.halt(String::new()),
             _ => {}
         }
+        let well = outcome.is_ok();
         self.tasks[t as usize].outcome = Some(outcome);
+        if program != 0 && self.tasks[t as usize].first {
+            self.ended_beside(program, well);
+        }
         for j in 0..self.tasks.len() {
             if self.tasks[j].wait == Wait::Join(t) {
                 self.tasks[j].wait = Wait::Nothing;
@@ -379,6 +438,7 @@ impl World {
             self.stop = Some(why);
             self.syncs.cancel();
             self.wake();
+            self.release();
         }
     }
     /// ECANCELED once the run is stopped.
@@ -402,7 +462,15 @@ impl World {
         let s = &mut self.tasks[t as usize];
         s.wait = Wait::Kernel;
         self.in_kernel += 1;
-        self.kernel.call(self.now, s.tid, call);
+        let (tid, program) = (s.tid, s.program);
+        let call = match self.holding {
+            false => call,
+            true => match self.hold(program, t, call) {
+                Some(call) => call,
+                None => return,
+            },
+        };
+        self.kernel.call(self.now, tid, call);
     }
     #[inline]
     pub(super) fn ret(&mut self, t: Task) -> Option<Ret> {

@@ -2,6 +2,7 @@
 //! its answer.
 
 use super::exec::{Queue, Shared, Wait, World};
+use super::programs::Program;
 use super::sync::{Answer, Task};
 use seekwell_core::rng::{Pcg64Mcg, stream};
 use seekwell_core::{
@@ -23,6 +24,7 @@ const RAW: u32 = 1 << 31;
 pub struct SimMachine {
     world: Shared,
     task: Task,
+    program: Program,
     part: usize,
     rng: Pcg64Mcg,
     facts: Facts,
@@ -64,6 +66,7 @@ impl SimMachine {
         let w = world.borrow();
         SimMachine {
             task,
+            program: w.program(task),
             part: w.part(task),
             rng: stream(w.seed, w.path(task)),
             facts: w.facts,
@@ -154,7 +157,7 @@ impl Drop for SimMachine {
 
 impl Machine for SimMachine {
     fn now(&self) -> Instant {
-        self.world.borrow().now
+        self.world.borrow().time_of(self.program)
     }
     fn rng(&mut self) -> &mut Pcg64Mcg {
         &mut self.rng
@@ -324,7 +327,12 @@ impl Machine for SimMachine {
         Ok(w.kernel.outcome(w.tid(self.task)).stat)
     }
     async fn drop_caches(&mut self) -> Result<(), Errno> {
-        self.unit(Call::DropCaches).await
+        let own = self.world.borrow().directory_of(self.program);
+        match own {
+            // What others have in memory is not a neighbour's to drop.
+            Some(directory) => self.drop_own(directory).await,
+            None => self.unit(Call::DropCaches).await,
+        }
     }
 
     async fn map(&mut self, f: Fd, off: u64, len: u64) -> Result<Map, Errno> {
@@ -467,7 +475,7 @@ impl Machine for SimMachine {
         let t = self.world.borrow_mut().spawn(self.task, how);
         let machine = SimMachine::new(&self.world, t);
         let future = Box::pin(script(machine));
-        self.world.borrow_mut().push(future);
+        self.world.borrow_mut().push(t, future);
         Ok(Join(t))
     }
     async fn join(&mut self, task: Join) -> Outcome {
@@ -521,7 +529,11 @@ impl Machine for SimMachine {
     }
 
     fn note(&mut self, note: Note) {
-        self.world.borrow_mut().note(self.part, &note);
+        let mut w = self.world.borrow_mut();
+        match self.program {
+            0 => w.note(self.part, &note),
+            p => w.note_beside(p, self.part, note),
+        }
     }
     /// The modelled file system goes with the run.
     fn disposable(&self) -> bool {

@@ -14,6 +14,7 @@ mod disk;
 mod exec;
 mod machine;
 mod options;
+mod programs;
 mod sync;
 #[cfg(test)]
 mod tests;
@@ -21,6 +22,7 @@ mod tests;
 pub use disk::{Drive, Watch};
 pub use machine::SimMachine;
 pub use options::WorldSetup;
+pub use programs::Neighbour;
 
 use crate::drive::Progress;
 use crate::setup::{Setup, SetupError};
@@ -180,6 +182,7 @@ where
     let mut record = setup.setup.record(name);
     record.duration_ns = ended.duration.0;
     ended.measures.fill(&mut record);
+    programs::told(ended.beside, &mut record, ended.stopped.is_none());
     record.marks.extend(ended.marks);
     record.marks.sort_by_key(|m| m.at_ns);
     let names = ended.names;

@@ -1,5 +1,6 @@
 //! What a simulated world is made of: the setup below, the modelled machine above.
 
+use super::programs::Neighbour;
 use crate::setup::{Setup, SetupError};
 use crate::spec::{MachineSpec, SpecErrors, machine};
 use seekwell_core::Nanos;
@@ -14,6 +15,8 @@ pub struct WorldSetup {
     pub config: Config,
     /// Stop after so much virtual time.
     pub limit: Option<Nanos>,
+    /// Programs beside the one that is measured.
+    pub neighbours: Vec<Neighbour>,
 }
 
 impl WorldSetup {
@@ -27,6 +30,7 @@ impl WorldSetup {
             setup,
             config,
             limit: None,
+            neighbours: Vec::new(),
         })
     }
     /// Changes the machine by a list of options, `memory=2G,cores=2,without=readahead`.

@@ -1,0 +1,335 @@
+//! Several programs on one machine: one that is measured, and others beside it.
+//!
+//! Each of the others is set up first, in order, and held where its own clock starts; then the
+//! measured one is set up, on a machine that is otherwise at rest, and when its clock starts all go
+//! on together. While a program is held its clock stands still, so that it runs as long as it was
+//! to. What it did counts while the measured one's clock runs. When the measured one ends, all end.
+//!
+//! The measured program's task is the machine's first whatever is beside it: its random streams and
+//! its number do not depend on them.
+
+use super::exec::{Script, Shared, World};
+use super::machine::SimMachine;
+use super::sync::Task;
+use seekwell_core::result::{BesidePart, Metric, Record};
+use seekwell_core::{Advice, Errno, Instant, NSEC_PER_SEC, Nanos, OpenFlags};
+use seekwell_stack::Call;
+use seekwell_workload::{Machine, Mark, Measures, Note, Plan};
+
+/// A program beside the measured one.
+#[derive(Clone, Debug)]
+pub struct Neighbour {
+    /// What it runs.
+    pub plan: Plan,
+    /// It is begun again whenever it ends.
+    pub again: bool,
+}
+
+/// Number of a program of a run; 0 is the measured one.
+pub(super) type Program = u16;
+
+/// A program beside, while it runs.
+pub(super) struct Beside {
+    plan: Plan,
+    again: bool,
+    name: String,
+    directory: String,
+    pub(super) measures: Measures,
+    /// Its clock is behind the run's by so much: for so long it was held.
+    shift: Nanos,
+    /// Held since.
+    held: Option<Instant>,
+    /// Its own clock has started once, or it is over.
+    ready: bool,
+    rounds: u32,
+    ended: Option<Instant>,
+    /// Calls it made while it was held.
+    waiting: Vec<(Task, Call)>,
+}
+
+impl Beside {
+    /// Those of a run, under names of their own: "beside/streams", "beside/streams-2".
+    pub(super) fn all(neighbours: &[Neighbour]) -> Vec<Beside> {
+        let one = |(i, n): (usize, &Neighbour)| {
+            let same = |o: &&Neighbour| o.plan.name() == n.plan.name();
+            let before = neighbours[..i].iter().filter(same).count();
+            let name = match before {
+                0 => n.plan.name().to_owned(),
+                k => format!("{}-{}", n.plan.name(), k + 1),
+            };
+            Beside {
+                plan: n.plan.clone(),
+                again: n.again,
+                directory: format!("seekwell-beside-{name}"),
+                name: format!("beside/{name}"),
+                measures: Measures::default(),
+                shift: Nanos::ZERO,
+                held: None,
+                ready: false,
+                rounds: 0,
+                ended: None,
+                waiting: Vec::new(),
+            }
+        };
+        neighbours.iter().enumerate().map(one).collect()
+    }
+    /// The time as it knows it.
+    pub(super) fn time(&self, now: Instant) -> Instant {
+        Instant(self.held.unwrap_or(now).0 - self.shift.0)
+    }
+    /// Path of the first task of its next round.
+    fn path(&self) -> String {
+        match self.rounds {
+            0 => self.name.clone(),
+            n => format!("{}/round{}", self.name, n + 1),
+        }
+    }
+}
+
+impl World {
+    pub(super) fn beside(&mut self, p: Program) -> Option<&mut Beside> {
+        self.beside.get_mut(usize::from(p).checked_sub(1)?)
+    }
+    /// The measures of a program.
+    pub(super) fn measures_of(&mut self, p: Program) -> &mut Measures {
+        match usize::from(p).checked_sub(1) {
+            None => &mut self.measures,
+            Some(i) => &mut self.beside[i].measures,
+        }
+    }
+    /// The directory a program works in, if it is one beside.
+    pub(super) fn directory_of(&self, p: Program) -> Option<String> {
+        let b = &self.beside[usize::from(p).checked_sub(1)?];
+        Some(b.directory.clone())
+    }
+    /// The time as a program knows it.
+    #[inline]
+    pub(super) fn time_of(&self, p: Program) -> Instant {
+        match usize::from(p).checked_sub(1) {
+            None => self.now,
+            Some(i) => self.beside[i].time(self.now),
+        }
+    }
+    /// Keeps a call of a program that is held; gives back that of any other.
+    #[cold]
+    pub(super) fn hold(&mut self, p: Program, t: Task, call: Call) -> Option<Call> {
+        match self.beside(p) {
+            Some(b) if b.held.is_some() => {
+                b.waiting.push((t, call));
+                None
+            }
+            _ => Some(call),
+        }
+    }
+    /// A task of a program beside notes something.
+    #[cold]
+    pub(super) fn note_beside(&mut self, p: Program, part: usize, note: Note) {
+        let now = self.now;
+        let Some(b) = self.beside(p) else { return };
+        let shift = b.shift;
+        match note {
+            // Its clock is not the one that counts: it only tells that all is laid out.
+            Note::Mark(_, Mark::ClockStart) if !b.ready => {
+                b.held = Some(now);
+                self.holding = true;
+                self.is_ready(p);
+            }
+            Note::Mark(_, Mark::ClockStart | Mark::ClockStop) | Note::Counts(_) => {}
+            Note::Metric { .. } if b.again => {}
+            Note::Op {
+                kind,
+                start,
+                end,
+                bytes,
+            } => {
+                let note = Note::Op {
+                    kind,
+                    start: start + shift,
+                    end: end + shift,
+                    bytes,
+                };
+                b.measures.note(part, &note);
+            }
+            Note::Mark(at, mark) => b.measures.note(part, &Note::Mark(at + shift, mark)),
+            note @ Note::Metric { .. } => b.measures.note(part, &note),
+        }
+    }
+    /// A program is laid out or over: the next may begin, the measured one last.
+    fn is_ready(&mut self, p: Program) {
+        let Some(b) = self.beside(p) else { return };
+        if std::mem::replace(&mut b.ready, true) {
+            return;
+        }
+        let next = if usize::from(p) < self.beside.len() {
+            p + 1
+        } else {
+            0
+        };
+        self.begin.push_back(next);
+    }
+    /// All go on.
+    pub(super) fn release(&mut self) {
+        if !std::mem::take(&mut self.holding) {
+            return;
+        }
+        let now = self.now;
+        for i in 0..self.beside.len() {
+            let b = &mut self.beside[i];
+            if let Some(since) = b.held.take() {
+                b.shift += now.since(since);
+            }
+            for (t, call) in std::mem::take(&mut b.waiting) {
+                let tid = self.tid(t);
+                self.kernel.call(now, tid, call);
+            }
+        }
+    }
+    /// The measured program's clock starts or stops.
+    pub(super) fn clock_beside(&mut self, at: Instant, starts: bool) {
+        if self.beside.is_empty() {
+            return;
+        }
+        for b in &mut self.beside {
+            if starts {
+                b.measures.start_at(at);
+            } else {
+                b.measures.stop_at(at);
+            }
+        }
+        if starts {
+            self.release();
+        }
+    }
+    /// The first task of a program beside has ended.
+    pub(super) fn ended_beside(&mut self, p: Program, well: bool) {
+        let (now, going) = (self.now, self.stop.is_none());
+        let Some(b) = self.beside(p) else { return };
+        if well && going && b.again {
+            self.begin.push_back(p);
+        } else if going {
+            b.ended = Some(now);
+        }
+        self.is_ready(p);
+    }
+}
+
+/// Begins a round of a program, if it is one beside.
+pub(super) fn begin(world: &Shared, p: Program) {
+    let (task, script) = {
+        let w = &mut *world.borrow_mut();
+        let Some(b) = w.beside(p) else { return };
+        let (path, directory, again) = (b.path(), b.directory.clone(), b.again);
+        let plan = b.plan.clone();
+        b.rounds += 1;
+        let task = w.start(path, seekwell_stack::TaskConfig::default(), p);
+        w.begun(task);
+        // What is begun again makes its directory again.
+        (task, move |m| plan.run_in(m, directory, !again))
+    };
+    let script: Script = Box::pin(script(SimMachine::new(world, task)));
+    world.borrow_mut().push(task, script);
+}
+
+/// What the programs beside did, for the record of the measured one, which knows what it covers;
+/// `whole`: that one came to its end.
+pub(super) fn told(all: Vec<Beside>, r: &mut Record, whole: bool) {
+    let begun = r.clock_start_ns.unwrap_or_default();
+    let end = begun + r.span_ns();
+    let seconds = |ns: u64| ns as f64 / NSEC_PER_SEC as f64;
+    if whole && !all.is_empty() && r.clock_start_ns.is_none() {
+        let text = "the workload starts no clock: nothing was let go beside it";
+        r.warnings.push(text.to_owned());
+    }
+    for b in all {
+        let mut own = Record::default();
+        b.measures.fill(&mut own);
+        let ended_ns = b.ended.map(Instant::since_start);
+        if let Some(at) = ended_ns.filter(|at| whole && *at < end) {
+            let when = match at.checked_sub(begun) {
+                Some(ns) => format!("after {:.3} of {:.3} s", seconds(ns), seconds(end - begun)),
+                None => "before the clock started".to_owned(),
+            };
+            r.warnings.push(format!(
+                "{} ended {when}: the rest was measured without it (loop:{} begins it again)",
+                b.name,
+                b.plan.name(),
+            ));
+        }
+        own.tasks
+            .iter_mut()
+            .filter(|t| t.ended_ns < begun)
+            .for_each(|t| {
+                // It only laid out.
+                (t.reads, t.read_bytes, t.writes, t.written_bytes) = (0, 0, 0, 0);
+            });
+        r.more_metrics
+            .extend(rates(&b.name, &own, seconds(end - begun)));
+        r.marks.append(&mut own.marks);
+        r.beside.push(BesidePart {
+            name: b.name,
+            workload: b.plan.name().to_owned(),
+            params: b.plan.params(),
+            rounds: b.rounds,
+            ended_ns,
+            metrics: own.metric.into_iter().chain(own.more_metrics).collect(),
+            operations: own.operations,
+            tasks: own.tasks,
+        });
+    }
+}
+
+/// What a program got of the machine while the clock ran: its bytes and its operations a second.
+fn rates(name: &str, own: &Record, span_s: f64) -> Vec<Metric> {
+    if span_s <= 0.0 {
+        return Vec::new();
+    }
+    let metric = |what: &str, unit: &str, n: f64| Metric {
+        name: format!("{name} {what}"),
+        unit: unit.to_owned(),
+        value: n / span_s,
+        higher_is_better: true,
+        ..Metric::default()
+    };
+    let mib = |bytes: u64| bytes as f64 / f64::from(1 << 20);
+    let read: u64 = own.tasks.iter().map(|t| t.read_bytes).sum();
+    let written: u64 = own.tasks.iter().map(|t| t.written_bytes).sum();
+    let mut all = Vec::new();
+    for (what, bytes) in [("reads", read), ("writes", written)] {
+        if bytes > 0 {
+            all.push(metric(what, "MB/s", mib(bytes)));
+        }
+    }
+    for o in own.operations.iter().filter(|o| o.latency.count() > 0) {
+        all.push(metric(&o.kind, "1/s", o.latency.count() as f64));
+    }
+    all
+}
+
+impl SimMachine {
+    /// Drops the pages of every file below a directory, as a real run does with its own files.
+    pub(super) async fn drop_own(&mut self, directory: String) -> Result<(), Errno> {
+        let mut directories = vec![directory];
+        while let Some(d) = directories.pop() {
+            let entries = match self.readdir(&d).await {
+                // A program that reads the device has no directory.
+                Err(Errno::ENOENT) => return Ok(()),
+                entries => entries?,
+            };
+            for e in entries {
+                let path = format!("{d}/{}", e.name);
+                if e.dir {
+                    directories.push(path);
+                    continue;
+                }
+                let fd = match self.open(&path, OpenFlags::RDONLY).await {
+                    // Another task of it has just removed it.
+                    Err(Errno::ENOENT) => continue,
+                    fd => fd?,
+                };
+                self.fadvise(fd, 0, 0, Advice::DontNeed).await?;
+                self.close(fd).await?;
+            }
+        }
+        Ok(())
+    }
+}
