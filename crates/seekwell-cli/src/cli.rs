@@ -139,6 +139,8 @@ pub enum Command {
     Schedulers(Schedulers),
     /// List the workloads, or tell all about one: parameters, metric, what it stresses, source
     Workloads(Workloads),
+    /// List the machines that --machine knows by name, or tell all about one, with sources
+    Machines(Machines),
     /// List the modelled devices, or tell all about one
     Devices(Devices),
     /// Fit a device model to a real disk, drive or file by timing reads
@@ -277,9 +279,9 @@ pub struct Compare {
     /// it ends; may be repeated
     #[arg(long, value_name = "WORKLOAD")]
     pub beside: Vec<String>,
-    /// The modelled machine: kernel, memory, cache, cores, fs, barriers, aged, read_ahead_kb, without,
-    /// limit (memory=512M,fs=ext3,cores=2,without=readahead,limit=30)
-    #[arg(long, value_name = "LIST", default_value = "")]
+    /// The modelled machine: a name from `seekwell machines`, or words that say what it is, or both
+    /// (laptop,memory=8G,cpu=0.6,data=writeback,limit=30); all words: --help
+    #[arg(long, value_name = "LIST", default_value = "", long_help = machine())]
     pub machine: String,
     /// All tables: rates, requests, latencies, shares, operations
     #[arg(long, conflicts_with = "json")]
@@ -318,9 +320,9 @@ pub struct Run {
     /// it ends; may be repeated
     #[arg(long, value_name = "WORKLOAD", conflicts_with = "dir")]
     pub beside: Vec<String>,
-    /// The modelled machine: kernel, memory, cache, cores, fs, barriers, aged, read_ahead_kb, without,
-    /// limit (memory=512M,fs=ext3,cores=2,without=readahead,limit=30)
-    #[arg(long, value_name = "LIST", default_value = "", conflicts_with = "dir")]
+    /// The modelled machine: a name from `seekwell machines`, or words that say what it is, or both
+    /// (laptop,memory=8G,cpu=0.6,data=writeback,limit=30); all words: --help
+    #[arg(long, value_name = "LIST", default_value = "", long_help = machine(), conflicts_with = "dir")]
     pub machine: String,
     /// Run for real, in this directory
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath,
@@ -413,6 +415,26 @@ impl From<Fit> for seekwell::Fit {
             Fit::Wrap => seekwell::Fit::Wrap,
         }
     }
+}
+
+fn machine() -> String {
+    let mut text =
+        "The modelled machine: the name of one, words that change it or say what it is, \
+                    or both, as in laptop,memory=8G,cpu=0.6,data=writeback,limit=30."
+            .to_owned();
+    text += "\n\nMachines (all about one: seekwell machines NAME):";
+    for m in seekwell::words::machines() {
+        text += &format!("\n  {}: {}", m.name, m.summary);
+    }
+    text += "\n\nWords, with what may stand behind = and the usual value:";
+    for w in seekwell::words::MACHINE_WORDS {
+        let values = match w.values {
+            "" => String::new(),
+            values => format!(" ({values})"),
+        };
+        text += &format!("\n  {}{values}: {}", w.name, w.help);
+    }
+    text
 }
 
 fn modes() -> String {

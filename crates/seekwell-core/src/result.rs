@@ -393,6 +393,19 @@ pub struct Host {
     pub mount_options: String,
 }
 
+/// A run on a drive that went through others before it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Carried {
+    /// How many runs it went through.
+    pub place: u32,
+    /// [`Record::spec_hash`] of the last of them, which stands for all.
+    pub after: String,
+    /// It was idle since then, ns.
+    pub pause_ns: u64,
+    /// Everything on it was discarded.
+    pub trim: bool,
+}
+
 /// A program beside the measured one: what it did while the clock of that one ran.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct BesidePart {
@@ -430,9 +443,13 @@ pub struct Record {
     /// demos.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spec: Option<RunSpec>,
-    /// [`RunSpec::hash`] of it: the key of result stores.
+    /// [`RunSpec::hash`] of it, on a carried drive [`RunSpec::hash_after`]: the key of result
+    /// stores.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub spec_hash: String,
+    /// The drive was as an earlier run left it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub carried: Option<Carried>,
     /// When and why it ended early, if it did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub early: Option<Early>,

@@ -6,6 +6,7 @@ use seekwell_core::Rule;
 use seekwell_device::{Entry, Preset};
 use seekwell_sched::registry::{Layer, SchedulerInfo};
 use seekwell_sched::tunable::{INT_MAX, Kind, Tunable, UINT_MAX};
+use seekwell_sim::spec::machine::{Machine, WORDS};
 use seekwell_trace::{FormatInfo, Volumes};
 
 /// The layer in the field's words.
@@ -174,6 +175,50 @@ pub fn device(p: &Preset, width: usize) -> String {
     for q in p.params.iter().filter(|q| !q.reference.is_empty()) {
         out += &wrap(&format!("* {}: {}", q.def.key, q.reference), 2, width);
     }
+    out
+}
+
+/// One line a machine.
+pub fn machines(all: &[Machine], width: usize) -> String {
+    let mut t = Table::new(&[
+        ("NAME", Align::Left),
+        ("YEAR", Align::Right),
+        ("WHAT IT IS", Align::Left),
+    ]);
+    for m in all {
+        t.row(vec![
+            painted(&m.name, NAME),
+            m.year.to_string().into(),
+            (&*m.summary).into(),
+        ]);
+    }
+    t.render_within(0, width)
+}
+
+/// All about one machine.
+pub fn machine(m: &Machine, width: usize) -> String {
+    let mut out = String::new();
+    paint(&mut out, &m.name, NAME);
+    out += &format!("  {} ({})\n\n", m.summary, m.year);
+    let mut t = Table::new(&[
+        ("WORD", Align::Left),
+        ("VALUE", Align::Left),
+        ("WHERE IT COMES FROM", Align::Left),
+    ]);
+    // In the order of the words' documentation.
+    for w in WORDS {
+        for o in m.options.iter().filter(|o| o.name == w.name) {
+            t.row(vec![
+                painted(&o.name, NAME),
+                (&*o.value).into(),
+                (&*o.source).into(),
+            ]);
+        }
+    }
+    out += &t.render_within(0, width);
+    let devices = format!("Modelled devices for it: {}", m.devices.join(", "));
+    out.push('\n');
+    out += &wrap(&devices, 0, width);
     out
 }
 

@@ -44,6 +44,13 @@ pub struct Config {
     pub constants: Constants,
     /// Cores.
     pub cores: u16,
+    /// Speed of a core, thousandths of the one that the constants are of: CPU costs are divided by
+    /// it.
+    pub cpu_permille: u32,
+    /// vm.dirty_bytes, instead of the constant's share of memory.
+    pub dirty_bytes: Option<u64>,
+    /// vm.dirty_background_bytes, the same.
+    pub dirty_background_bytes: Option<u64>,
     /// Memory of the machine, bytes.
     pub memory_bytes: u64,
     /// Memory for the page cache, bytes, if not derived from `memory_bytes`.
@@ -74,6 +81,9 @@ impl Config {
         Config {
             era,
             cores: 4,
+            cpu_permille: 1000,
+            dirty_bytes: None,
+            dirty_background_bytes: None,
             memory_bytes: 4 << 30,
             cache_bytes: None,
             fs: if constants.delayed_allocation != 0 {

@@ -28,9 +28,11 @@
 
 mod many;
 mod one;
+mod sequence;
 
 pub use many::{Cancel, Many, Traces, run_all, run_each};
 pub use one::{Error, Hooks, Progress, run};
+pub use sequence::{Between, Sequence, run_sequence};
 
 pub use seekwell_core::result::Record;
 pub use seekwell_core::spec::{
@@ -49,7 +51,10 @@ pub use seekwell_workload::register as register_script;
 
 /// Reads the notations of the command line, part by part.
 pub mod words {
-    pub use seekwell_sim::spec::machine::{Typed as TypedMachine, typed as machine};
+    pub use seekwell_sim::spec::machine::{
+        Machine, Sourced, Typed as TypedMachine, WORDS as MACHINE_WORDS, Word, machines,
+        named as named_machine, typed as machine,
+    };
     pub use seekwell_sim::spec::scheduler::{
         Found, Typed as TypedScheduler, assignment, list as schedulers, named, spread,
         typed as scheduler,

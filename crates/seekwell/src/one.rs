@@ -2,7 +2,7 @@
 
 use crate::many::Cancel;
 use seekwell_core::result::Record;
-use seekwell_core::spec::{RunSpec, SpecErrors};
+use seekwell_core::spec::{RunSpec, SpecErrors, Substrate};
 use seekwell_sim::spec::{Hooks as SimHooks, RunFailure};
 use seekwell_sim::world::Watch;
 use seekwell_sim::{ReplayError, RunError};
@@ -97,6 +97,21 @@ impl<'a> Hooks<'a> {
     }
 }
 
+/// The facade simulates; the other substrates have doors of their own.
+fn simulated(spec: &RunSpec) -> Result<(), Error> {
+    let what = match spec.substrate {
+        Substrate::Sim => return Ok(()),
+        Substrate::Host => {
+            "host is not run here, on the host's own files and kernel: `seekwell run WORKLOAD --dir \
+             DIR` does it from the command line, `seekwell_host::run_real` in a program"
+        }
+        Substrate::Serve => {
+            "serve is not run here: `seekwell serve` puts a modelled disk under real programs"
+        }
+    };
+    Err(SpecErrors::one("substrate", what).into())
+}
+
 /// Runs a specification. A run that was cancelled or ended early in another way gives its record,
 /// too, with what was measured and [`Record::early`].
 ///
@@ -104,6 +119,16 @@ impl<'a> Hooks<'a> {
 /// Everything that is wrong with the specification, or why the run is worth nothing. A panic, of a
 /// scheduler from outside for instance, is an error of this run and of nothing else.
 pub fn run(spec: &RunSpec, hooks: Hooks<'_>) -> Result<Record, Error> {
+    guarded(spec, hooks, seekwell_sim::spec::run)
+}
+
+/// The same with what runs it.
+pub(crate) fn guarded(
+    spec: &RunSpec,
+    hooks: Hooks<'_>,
+    by: impl FnOnce(&RunSpec, SimHooks<'_>) -> Result<Record, RunFailure>,
+) -> Result<Record, Error> {
+    simulated(spec)?;
     let Hooks {
         mut progress,
         cancel,
@@ -127,7 +152,7 @@ pub fn run(spec: &RunSpec, hooks: Hooks<'_>) -> Result<Record, Error> {
         trace_is_known,
     };
     // All state of the run is its own and is dropped with it: nothing half done is seen later.
-    match catch_unwind(AssertUnwindSafe(|| seekwell_sim::spec::run(spec, hooks))) {
+    match catch_unwind(AssertUnwindSafe(|| by(spec, hooks))) {
         Ok(ran) => Ok(ran?),
         Err(panic) => Err(Error::Panicked(said(&*panic))),
     }

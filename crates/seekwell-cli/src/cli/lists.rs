@@ -144,6 +144,19 @@ pub struct Formats {
     pub output: Output,
 }
 
+/// Arguments of `machines`.
+#[derive(Args, Debug)]
+pub struct Machines {
+    /// Tell all about this one: every word of it with its source
+    pub name: Option<String>,
+    /// Print one JSON document
+    #[arg(long)]
+    pub json: bool,
+    /// Where to
+    #[command(flatten)]
+    pub output: Output,
+}
+
 /// Arguments of `completions`.
 #[derive(Args, Debug)]
 pub struct Completions {

@@ -12,6 +12,7 @@ mod export;
 mod formats;
 mod host;
 mod import;
+mod machines;
 mod man;
 mod new;
 mod replay;
@@ -40,6 +41,7 @@ pub fn run(cli: &Cli) -> Result<(), Failure> {
         Command::Export(a) => export::run(a, cli.quiet),
         Command::Schedulers(a) => schedulers::run(a),
         Command::Workloads(a) => workloads::run(a),
+        Command::Machines(a) => machines::run(a),
         Command::Devices(a) => devices::run(a, cli.quiet),
         Command::Formats(a) => formats::run(a),
         Command::Convert(a) => convert::run(a, cli.quiet),

@@ -1,6 +1,7 @@
 //! Canonical bytes, and the hash that stores use as a key.
 
 use super::{RunSpec, SpecErrors, WorkloadSpec};
+use crate::result::Carried;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 use std::fmt::Write as _;
@@ -88,6 +89,18 @@ impl RunSpec {
             }
         }
         hex(&Sha256::digest(bare.canonical().as_bytes()))
+    }
+    /// The same of a run on a drive that others went before it: where it went through the same, the
+    /// same.
+    pub fn hash_after(&self, carried: &Carried) -> String {
+        let Carried {
+            after,
+            pause_ns,
+            trim,
+            ..
+        } = carried;
+        let text = format!("{after} {pause_ns} {trim} {}", self.hash());
+        hex(&Sha256::digest(text.as_bytes()))
     }
     /// As TOML, for people.
     ///

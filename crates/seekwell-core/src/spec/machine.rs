@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
+use std::ops::RangeInclusive;
 
 /// Least memory of a modelled machine, bytes.
 pub const MIN_MEMORY_BYTES: u64 = 16 << 20;
@@ -9,6 +10,14 @@ pub const MIN_MEMORY_BYTES: u64 = 16 << 20;
 pub const MAX_MEMORY_BYTES: u64 = 4 << 40;
 /// Longest mean run of an aged file system, blocks: no run is longer than a group.
 pub const MAX_AGED_RUN_BLOCKS: u32 = 32_768;
+/// Speed of a core, thousandths of the usual one's.
+pub const CPU_PERMILLE: RangeInclusive<u32> = 50..=20_000;
+/// Longest time between commits, seconds: a day.
+pub const MAX_COMMIT_S: u32 = 86_400;
+/// Longest of the `vm.*_centisecs`: a day.
+pub const MAX_CENTISECS: u32 = 8_640_000;
+/// Least of the `vm.*_bytes`, bytes: two pages.
+pub const MIN_DIRTY_BYTES: u64 = 8192;
 /// Least page cache, bytes.
 pub const MIN_CACHE_BYTES: u64 = 1 << 20;
 
@@ -42,6 +51,36 @@ pub struct MachineSpec {
     /// queue/read_ahead_kb, 0 to 65,536; absent: the kernel's default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub read_ahead_kb: Option<u32>,
+    /// Speed of a core beside the usual one of the kernel's time, thousandths ([`CPU_PERMILLE`]):
+    /// all CPU costs, of the kernel and of programs, are divided by it. Absent: 1000.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpu_permille: Option<u32>,
+    /// Mode of the journal (mount option `data`): ordered or writeback; absent: ordered.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub data: Option<String>,
+    /// Between commits of the journal (mount option `commit`), seconds, at most [`MAX_COMMIT_S`];
+    /// absent, or 0: the kernel's default, 5.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub commit_s: Option<u32>,
+    /// vm.dirty_ratio, percent of dirtyable memory, 1 to 100; absent: the kernel's default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dirty_ratio: Option<u32>,
+    /// vm.dirty_background_ratio, percent, 0 to 100; absent: the kernel's default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dirty_background_ratio: Option<u32>,
+    /// vm.dirty_bytes, [`MIN_DIRTY_BYTES`] to [`MAX_MEMORY_BYTES`], instead of the ratio.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dirty_bytes: Option<u64>,
+    /// vm.dirty_background_bytes, the same range, instead of its ratio.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dirty_background_bytes: Option<u64>,
+    /// vm.dirty_expire_centisecs, 1/100 s, at most [`MAX_CENTISECS`]; absent: the kernel's, 3000.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dirty_expire_centisecs: Option<u32>,
+    /// vm.dirty_writeback_centisecs, 1/100 s, at most [`MAX_CENTISECS`], 0: never; absent: the
+    /// kernel's, 500.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dirty_writeback_centisecs: Option<u32>,
     /// Mechanisms taken out, to see what they were worth.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub without: BTreeSet<String>,

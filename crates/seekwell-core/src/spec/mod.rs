@@ -19,7 +19,8 @@ pub use beside::{BesideSpec, MAX_BESIDE};
 pub use canonical::content_hash;
 pub use error::{SpecError, SpecErrors};
 pub use machine::{
-    MAX_AGED_RUN_BLOCKS, MAX_MEMORY_BYTES, MIN_CACHE_BYTES, MIN_MEMORY_BYTES, MachineSpec,
+    CPU_PERMILLE, MAX_AGED_RUN_BLOCKS, MAX_CENTISECS, MAX_COMMIT_S, MAX_MEMORY_BYTES,
+    MIN_CACHE_BYTES, MIN_DIRTY_BYTES, MIN_MEMORY_BYTES, MachineSpec,
 };
 
 use serde::{Deserialize, Serialize};

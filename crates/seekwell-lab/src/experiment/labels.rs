@@ -187,6 +187,12 @@ pub(super) fn bytes(n: u64) -> String {
     n.to_string()
 }
 
+/// `0.6` of 600.
+fn thousandths(n: u32) -> String {
+    let text = format!("{}.{:03}", n / 1000, n % 1000);
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
 /// A machine in the notation of `--machine`; empty: the usual one.
 pub(super) fn machine(m: &MachineSpec) -> Vec<(&'static str, String)> {
     let mut all = Vec::new();
@@ -202,6 +208,22 @@ pub(super) fn machine(m: &MachineSpec) -> Vec<(&'static str, String)> {
     add("cache", m.cache_bytes.map(bytes));
     add("fs", m.fs.clone());
     add("barriers", m.barriers.map(yes));
+    let number = |n: Option<u32>| n.map(|n| n.to_string());
+    add("cpu", m.cpu_permille.map(thousandths));
+    add("data", m.data.clone());
+    add("commit", number(m.commit_s));
+    add("dirty_ratio", number(m.dirty_ratio));
+    add("dirty_background_ratio", number(m.dirty_background_ratio));
+    add("dirty_bytes", m.dirty_bytes.map(bytes));
+    add(
+        "dirty_background_bytes",
+        m.dirty_background_bytes.map(bytes),
+    );
+    add("dirty_expire_centisecs", number(m.dirty_expire_centisecs));
+    add(
+        "dirty_writeback_centisecs",
+        number(m.dirty_writeback_centisecs),
+    );
     let aged = (m.aged_run_blocks != 0).then(|| m.aged_run_blocks.to_string());
     add("aged", aged);
     add("read_ahead_kb", m.read_ahead_kb.map(|n| n.to_string()));

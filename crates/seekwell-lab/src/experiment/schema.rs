@@ -12,7 +12,7 @@ use super::read::{FIO, FITS, NAME_MAX, ORDERS, PICKS, QUEUE, SETTINGS, STATES, S
 use super::read::{TRACE, WORK};
 use seekwell_core::Era;
 use seekwell_sched::registry;
-use seekwell_sim::spec::machine::OPTIONS;
+use seekwell_sim::spec::machine::WORDS;
 use seekwell_workload::workloads;
 use serde_json::{Map, Value, json};
 use values::{grid, of_kind, of_param, of_tunable, scalar, texts, told, words};
@@ -357,16 +357,18 @@ fn workload() -> Value {
 fn machine() -> Value {
     let mut keys = common("What tables call it; with a grid, its values are added.");
     let kernels: Vec<&str> = Era::ALL.iter().map(|e| e.name()).collect();
-    for name in OPTIONS {
-        let value = match *name {
+    let also = ("barriers", "the same as barrier");
+    for (name, help) in WORDS.iter().map(|w| (w.name, w.help)).chain([also]) {
+        let value = match name {
             "kernel" => words(kernels.iter().copied()),
             "fs" => words(["ext3", "ext4"].into_iter()),
             "cores" => of_kind(&seekwell_workload::Kind::Count(1, 1024)),
-            "barriers" => of_kind(&seekwell_workload::Kind::Flag),
+            "data" => words(["ordered", "writeback"].into_iter()),
+            "barrier" | "barriers" => of_kind(&seekwell_workload::Kind::Flag),
             _ => scalar(),
         };
-        let about = format!("The option `{name}` of --machine.");
-        keys.insert((*name).to_owned(), told(grid(value), &about));
+        let about = format!("The option `{name}` of --machine: {help}.");
+        keys.insert(name.to_owned(), told(grid(value), &about));
     }
     let text = json!({ "type": "string" });
     let about = "Options of --machine in one text: \"memory=4G,cores=2\".";

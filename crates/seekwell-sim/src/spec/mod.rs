@@ -5,6 +5,7 @@
 //! use too; [`checked`] finds everything that is wrong with a specification at once and states all
 //! defaults; [`run`] runs it on virtual time.
 
+mod carried;
 pub mod check;
 pub mod machine;
 mod run;
@@ -12,6 +13,7 @@ pub mod scheduler;
 pub mod words;
 pub mod workload;
 
+pub use carried::{Between, Carrier};
 pub use check::{aligned, checked};
 pub use run::{Hooks, RunFailure, known_trace, run, setup, world};
 pub use workload::plan;

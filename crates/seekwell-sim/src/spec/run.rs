@@ -103,13 +103,18 @@ fn neighbours(spec: &RunSpec) -> Result<Vec<Neighbour>, SpecErrors> {
 pub fn run(spec: &RunSpec, hooks: Hooks<'_>) -> Result<Record, RunFailure> {
     let spec = checked(spec)?;
     let files = spec.device.files.clone();
-    with_files(&files, move || run_checked(spec, hooks))
+    with_files(&files, move || run_checked(spec, hooks, None))
 }
 
-fn run_checked(spec: RunSpec, hooks: Hooks<'_>) -> Result<Record, RunFailure> {
+/// Runs one that was checked, on a new drive or on this one.
+pub(super) fn run_checked(
+    spec: RunSpec,
+    hooks: Hooks<'_>,
+    drive: Option<&mut Drive>,
+) -> Result<Record, RunFailure> {
     let (mut record, early) = match &spec.workload {
         WorkloadSpec::Trace { .. } => replayed(&spec, hooks)?,
-        _ => programmed(&spec, hooks)?,
+        _ => programmed(&spec, hooks, drive)?,
     };
     record.early = early;
     record.scheduler.spec = spec.scheduler_label();
@@ -128,17 +133,28 @@ fn early(why: String, record: &Record) -> Early {
 
 type Ended = (Record, Option<Early>);
 
-fn programmed(spec: &RunSpec, hooks: Hooks<'_>) -> Result<Ended, RunFailure> {
+fn programmed(
+    spec: &RunSpec,
+    hooks: Hooks<'_>,
+    drive: Option<&mut Drive>,
+) -> Result<Ended, RunFailure> {
     let Some(plan) = workload::plan(&spec.workload)? else {
         return Err(SpecErrors::one("workload", "is no program").into());
     };
     let world = world(spec)?;
-    let mut drive = Drive::open(&world.setup).map_err(WorldError::from)?;
+    let mut new;
+    let drive = match drive {
+        Some(drive) => drive,
+        None => {
+            new = Drive::open(&world.setup).map_err(WorldError::from)?;
+            &mut new
+        }
+    };
     let beside = Beside {
         watch: hooks.events,
         progress: hooks.progress,
     };
-    let ran = run_beside(&plan, &world, &mut drive, beside)?;
+    let ran = run_beside(&plan, &world, drive, beside)?;
     let early = ran.stopped.map(|why| early(why, &ran.record));
     Ok((ran.record, early))
 }

@@ -6,7 +6,7 @@ use seekwell_block::QueueStats;
 use seekwell_core::result::{Direction, ProcessShare, Record};
 use seekwell_core::{
     Accept, Bio, BioDone, BioId, BioSink, Command, Control, Device, DeviceFacts, DeviceStats, Done,
-    Instant, Nanos, Sector, Sectors, Snapshot, Tap, TaskId,
+    Instant, Nanos, Op, Sector, Sectors, Snapshot, Tap, TaskId,
 };
 use seekwell_device::Constant;
 use std::cell::RefCell;
@@ -87,6 +87,27 @@ impl Drive {
         let to = i.clock + d;
         i.run_to(to);
     }
+    /// Everything on it is discarded, as mkfs and blkdiscard do, in commands of 8 MiB: time passes
+    /// for it.
+    pub fn trim(&mut self) {
+        let mut i = open(&self.inner);
+        let (capacity, mut at) = (self.facts.capacity.0, 0);
+        while at < capacity {
+            let n = (capacity - at).min(TRIM_SECTORS);
+            i.do_one(Command {
+                id: 0,
+                op: Op::Discard,
+                sector: Sector(at),
+                sectors: Sectors(n as u32),
+                fua: false,
+            });
+            at += n;
+        }
+    }
+    /// Is it an array, of which each run gets a new one?
+    pub fn is_array(&self) -> bool {
+        self.array
+    }
     /// A queue over it whose clock begins at [`Instant::START`].
     pub(super) fn queue(&mut self, setup: &Setup) -> Result<Queue, SetupError> {
         let mut i = open(&self.inner);
@@ -123,7 +144,24 @@ impl Drive {
     }
 }
 
+/// Sectors of a discard command of [`Drive::trim`].
+const TRIM_SECTORS: u64 = 16_384;
+
 impl Inner {
+    /// Does a command alone; one that the device does not take is left out.
+    fn do_one(&mut self, command: Command) {
+        let mut out = Vec::new();
+        if self.device.accept(self.clock, command) != Accept::Accepted {
+            return;
+        }
+        while out.is_empty() {
+            let Some(t) = self.device.next_event() else {
+                return;
+            };
+            self.clock = self.clock.max(t);
+            self.device.advance(t, &mut out);
+        }
+    }
     /// When it does something by itself, on the run's clock.
     fn next(&self) -> Option<Instant> {
         let t = self.device.next_event()?;

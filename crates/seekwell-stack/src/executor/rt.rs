@@ -133,6 +133,8 @@ pub(crate) struct Rt {
     /// Nanoseconds of CPU an actor owes for what it did since it last paid.
     pub(crate) debt: Vec<u64>,
     slice_ns: u64,
+    /// Speed of a core, thousandths of the one that costs are stated for.
+    cpu_permille: u64,
     /// There is always one core more.
     unlimited: bool,
     /// CPU time used by all.
@@ -142,7 +144,13 @@ pub(crate) struct Rt {
 }
 
 impl Rt {
-    pub(crate) fn new(now: Instant, cores: u16, slice_ns: u64, unlimited: bool) -> Self {
+    pub(crate) fn new(
+        now: Instant,
+        cores: u16,
+        slice_ns: u64,
+        unlimited: bool,
+        cpu_permille: u32,
+    ) -> Self {
         Rt {
             now,
             timers: BinaryHeap::new(),
@@ -160,6 +168,7 @@ impl Rt {
             idle_at: (0..u32::from(cores.max(1))).rev().collect(),
             debt: Vec::new(),
             slice_ns: slice_ns.max(1),
+            cpu_permille: u64::from(cpu_permille.max(1)),
             unlimited,
             cpu_used: 0,
             #[cfg(test)]
@@ -261,6 +270,10 @@ impl Rt {
 
     /// `a` wants a core for `ns`. [`Rt::core_event`] says when it has had it.
     pub(crate) fn want_cpu(&mut self, a: Actor, ns: u64) {
+        let ns = match self.cpu_permille {
+            1000 => ns,
+            speed => (ns.saturating_mul(1000) / speed).max(1),
+        };
         self.cpu_used += ns;
         self.cpu_left[a as usize] = ns;
         if let Some(core) = self.idle_core(self.core_of[a as usize]) {

@@ -76,7 +76,8 @@ impl World {
     pub(crate) fn new(cfg: Config, sink: Box<dyn BioSink>) -> Self {
         let c = &cfg.constants;
         let unlimited = cfg.ablations.no_cpu_limit;
-        let rt = Rt::new(Instant::START, cfg.cores, c.slice_ns, unlimited);
+        let start = Instant::START;
+        let rt = Rt::new(start, cfg.cores, c.slice_ns, unlimited, cfg.cpu_permille);
         let fs = FileSystem::make(&cfg, sink.capacity().0);
         let journal = Journal::new(fs.alloc.journal.clone());
         let mut w = World {

@@ -16,10 +16,17 @@ impl World {
     pub(crate) fn dirty_limits(&self) -> (u64, u64) {
         let c = &self.cfg.constants;
         let pages = self.cache.limit;
-        (
-            pages * c.dirty_background_percent / 100,
-            pages * c.dirty_limit_percent / 100,
-        )
+        let at = |bytes: Option<u64>, percent: u64| match bytes {
+            Some(bytes) => bytes.div_ceil(4096),
+            None => pages * percent / 100,
+        };
+        let limit = at(self.cfg.dirty_bytes, c.dirty_limit_percent);
+        let background = at(self.cfg.dirty_background_bytes, c.dirty_background_percent);
+        // As the kernel has it: background writing starts before anybody is held.
+        if background >= limit {
+            return (limit / 2, limit);
+        }
+        (background, limit)
     }
     pub(crate) fn over_background(&self) -> bool {
         self.cache.nr_dirty > self.dirty_limits().0

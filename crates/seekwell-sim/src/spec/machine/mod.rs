@@ -1,26 +1,20 @@
 //! The modelled machine: `memory=2G,cores=2,without=readahead` to a [`MachineSpec`], and that to
 //! what the modelled kernel takes.
 
+mod named;
+mod typed;
+
+pub use named::{Machine, Sourced, machines, named};
+pub use typed::{Typed, WORDS, Word, typed};
+
 use super::{MachineSpec, SpecErrors, unknown_word};
 use seekwell_core::Era;
+use seekwell_core::NSEC_PER_SEC;
 use seekwell_core::spec::{
-    MAX_AGED_RUN_BLOCKS, MAX_LIMIT_S, MAX_MEMORY_BYTES, MIN_CACHE_BYTES, MIN_MEMORY_BYTES,
+    CPU_PERMILLE, MAX_AGED_RUN_BLOCKS, MAX_CENTISECS, MAX_COMMIT_S, MAX_MEMORY_BYTES,
+    MIN_CACHE_BYTES, MIN_DIRTY_BYTES, MIN_MEMORY_BYTES,
 };
 use seekwell_stack::{Ablations, Config, Fs};
-
-/// Options of the notation, in the order of their documentation.
-pub const OPTIONS: &[&str] = &[
-    "kernel",
-    "memory",
-    "cache",
-    "cores",
-    "fs",
-    "barriers",
-    "aged",
-    "read_ahead_kb",
-    "without",
-    "limit",
-];
 
 /// Where a named mechanism is switched off.
 type Switch = fn(&mut Ablations) -> &mut bool;
@@ -39,6 +33,15 @@ const MECHANISMS: &[(&str, Switch)] = &[
 ];
 
 const FILE_SYSTEMS: &[(&str, Fs)] = &[("ext3", Fs::Ext3), ("ext4", Fs::Ext4)];
+
+/// Modes of the journal that are modelled.
+const JOURNAL_MODES: &[&str] = &["ordered", "writeback"];
+
+/// Of the sysctls that end in `_centisecs`.
+const NSEC_PER_CENTISEC: u64 = 10_000_000;
+
+/// A hundred years.
+const NEVER_CENTISECS: u64 = 100 * 365 * 86_400 * 100;
 
 /// KiB of a page of the cache.
 const PAGE_KB: u32 = 4;
@@ -128,6 +131,24 @@ pub fn change(c: &mut Config, m: &MachineSpec) -> Result<(), SpecErrors> {
         // The kernel, too, reads nothing ahead then.
         c.ablations.no_readahead |= kb == 0;
     }
+    vm(c, m, &mut errors);
+    match m.data.as_deref() {
+        None | Some("ordered") => {}
+        Some("writeback") => c.ablations.no_ordered_data = true,
+        Some(other) => {
+            let what = format!("data={other} is not modelled");
+            errors.unknown("data", &what, other, JOURNAL_MODES);
+        }
+    }
+    if let Some(s) = m.commit_s {
+        if s > MAX_COMMIT_S {
+            errors.push("commit_s", format!("{s} is outside 0..={MAX_COMMIT_S}"));
+        }
+        // 0 is the default, as mount(8) has it.
+        if s > 0 {
+            c.constants.commit_interval_ns = u64::from(s) * NSEC_PER_SEC;
+        }
+    }
     for name in &m.without {
         match MECHANISMS.iter().find(|k| k.0 == name) {
             Some((_, field)) => *field(&mut c.ablations) = true,
@@ -144,9 +165,75 @@ pub fn change(c: &mut Config, m: &MachineSpec) -> Result<(), SpecErrors> {
     errors.or(())
 }
 
+/// What /proc/sys/vm says of dirty memory, and how fast a core is.
+fn vm(c: &mut Config, m: &MachineSpec, errors: &mut SpecErrors) {
+    if let Some(n) = m.cpu_permille {
+        if !CPU_PERMILLE.contains(&n) {
+            let (least, most) = (CPU_PERMILLE.start(), CPU_PERMILLE.end());
+            errors.push("cpu_permille", format!("{n} is outside {least}..={most}"));
+        }
+        c.cpu_permille = n.max(1);
+    }
+    for (field, ratio, bytes, least) in [
+        ("dirty_ratio", m.dirty_ratio, m.dirty_bytes, 1),
+        (
+            "dirty_background_ratio",
+            m.dirty_background_ratio,
+            m.dirty_background_bytes,
+            0,
+        ),
+    ] {
+        if let Some(n) = ratio.filter(|n| !(least..=100).contains(n)) {
+            errors.push(field, format!("{n} is outside {least}..=100 percent"));
+        }
+        let own = field.replace("ratio", "bytes");
+        if let Some(n) = bytes.filter(|n| !(MIN_DIRTY_BYTES..=MAX_MEMORY_BYTES).contains(n)) {
+            errors.push(&*own, format!("{n} is outside 8 KiB to 4 TiB"));
+        }
+        if ratio.is_some() && bytes.is_some() {
+            errors.push(
+                &*own,
+                format!("{field} is given as well: the kernel keeps one of them"),
+            );
+        }
+    }
+    let k = &mut c.constants;
+    k.dirty_limit_percent = m.dirty_ratio.map_or(k.dirty_limit_percent, u64::from);
+    k.dirty_background_percent = m
+        .dirty_background_ratio
+        .map_or(k.dirty_background_percent, u64::from);
+    c.dirty_bytes = m.dirty_bytes.or(c.dirty_bytes);
+    c.dirty_background_bytes = m.dirty_background_bytes.or(c.dirty_background_bytes);
+    for (field, value, ns) in [
+        (
+            "dirty_expire_centisecs",
+            m.dirty_expire_centisecs,
+            &mut k.dirty_expire_ns,
+        ),
+        (
+            "dirty_writeback_centisecs",
+            m.dirty_writeback_centisecs,
+            &mut k.dirty_writeback_ns,
+        ),
+    ] {
+        let Some(n) = value else { continue };
+        if n > MAX_CENTISECS {
+            errors.push(field, format!("{n} is outside 0..={MAX_CENTISECS}"));
+        }
+        // A flusher that never looks looks in longer than any run lasts.
+        let n = match (field, n) {
+            ("dirty_writeback_centisecs", 0) => NEVER_CENTISECS,
+            _ => u64::from(n),
+        };
+        *ns = n * NSEC_PER_CENTISEC;
+    }
+}
+
 /// The same machine with everything stated that a kernel has a default for.
 pub fn stated(m: &MachineSpec, c: &Config) -> MachineSpec {
     let fs = FILE_SYSTEMS.iter().find(|f| f.1 == c.fs);
+    let usual = Config::new(c.era).constants;
+    let usual_commit_s = (usual.commit_interval_ns / NSEC_PER_SEC) as u32;
     MachineSpec {
         kernel: Some(c.era.name().to_owned()),
         cores: Some(c.cores),
@@ -156,117 +243,25 @@ pub fn stated(m: &MachineSpec, c: &Config) -> MachineSpec {
         barriers: Some(c.flushes()),
         aged_run_blocks: c.aged_run_blocks,
         read_ahead_kb: Some(c.constants.readahead_pages as u32 * PAGE_KB),
+        // What the kernel has a default for as well, but was not always stated: absent where it is
+        // the default.
+        cpu_permille: m.cpu_permille.filter(|n| *n != 1000),
+        data: m.data.clone().filter(|d| d != "ordered"),
+        commit_s: m.commit_s.filter(|s| ![0, usual_commit_s].contains(s)),
+        dirty_ratio: m
+            .dirty_ratio
+            .filter(|n| u64::from(*n) != usual.dirty_limit_percent),
+        dirty_background_ratio: m
+            .dirty_background_ratio
+            .filter(|n| u64::from(*n) != usual.dirty_background_percent),
+        dirty_bytes: m.dirty_bytes,
+        dirty_background_bytes: m.dirty_background_bytes,
+        dirty_expire_centisecs: m
+            .dirty_expire_centisecs
+            .filter(|n| u64::from(*n) * NSEC_PER_CENTISEC != usual.dirty_expire_ns),
+        dirty_writeback_centisecs: m
+            .dirty_writeback_centisecs
+            .filter(|n| u64::from(*n) * NSEC_PER_CENTISEC != usual.dirty_writeback_ns),
         without: m.without.clone(),
     }
-}
-
-/// `4096`, `16k`, `512M`, `2G`.
-fn bytes(text: &str) -> Option<u64> {
-    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
-    let shift = match &text[digits.len()..] {
-        "" => 0,
-        "k" | "K" => 10,
-        "m" | "M" => 20,
-        "g" | "G" => 30,
-        _ => return None,
-    };
-    digits.parse::<u64>().ok()?.checked_mul(1 << shift)
-}
-
-/// A machine as typed, with the limit of the run that the notation has room for.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Typed {
-    /// The machine.
-    pub spec: MachineSpec,
-    /// Stop after so much virtual time, seconds.
-    pub limit_s: Option<u64>,
-}
-
-/// Reads `memory=2G,cores=2,fs=ext3,without=readahead+plugging`.
-///
-/// # Errors
-/// All options that do not exist and all values that cannot be.
-pub fn typed(list: &str) -> Result<Typed, SpecErrors> {
-    let mut errors = SpecErrors::default();
-    let mut t = Typed::default();
-    for part in list.split(',').map(str::trim).filter(|p| !p.is_empty()) {
-        let (name, value) = part.split_once('=').unwrap_or((part, ""));
-        errors.take("", set(&mut t, name.trim(), value.trim()));
-    }
-    errors.or(t)
-}
-
-fn set(t: &mut Typed, name: &str, value: &str) -> Result<(), SpecErrors> {
-    let bad = |wanted: &str| SpecErrors::one(name, format!("`{value}` is not {wanted}"));
-    let m = &mut t.spec;
-    match name {
-        "kernel" => {
-            let found = era(value).map_err(|e| {
-                let mut errors = SpecErrors::default();
-                errors.under(name, e);
-                errors
-            })?;
-            m.kernel = Some(found.name().to_owned());
-        }
-        "memory" => {
-            let n = bytes(value).filter(|n| (MIN_MEMORY_BYTES..=MAX_MEMORY_BYTES).contains(n));
-            let n = n.ok_or_else(|| bad("a size of 16M to 4096G (2G, 512M)"))?;
-            m.memory_bytes = Some(n);
-        }
-        "cache" => {
-            let n = bytes(value).filter(|n| (MIN_CACHE_BYTES..=MAX_MEMORY_BYTES).contains(n));
-            let n = n.ok_or_else(|| bad("a size of 1M to 4096G (2G, 512M)"))?;
-            m.cache_bytes = Some(n);
-        }
-        "cores" => {
-            let n = value.parse().ok().filter(|n| (1..=1024).contains(n));
-            m.cores = Some(n.ok_or_else(|| bad("a number of 1..=1024"))?);
-        }
-        "fs" => {
-            let known = FILE_SYSTEMS.iter().any(|f| f.0 == value);
-            if !known {
-                return Err(bad("ext3 or ext4"));
-            }
-            m.fs = Some(value.to_owned());
-        }
-        "barriers" => {
-            m.barriers = Some(match value {
-                "yes" | "on" | "1" => true,
-                "no" | "off" | "0" => false,
-                _ => return Err(bad("yes or no")),
-            });
-        }
-        "aged" => {
-            let n = value.parse().ok().filter(|n| *n <= MAX_AGED_RUN_BLOCKS);
-            m.aged_run_blocks = n.ok_or_else(|| {
-                bad("a mean run of 1..=32768 blocks, a group of the file system (0: fresh)")
-            })?;
-        }
-        "read_ahead_kb" => {
-            let n: Option<u32> = value.parse().ok();
-            let n = n.filter(|n| *n <= 65_536 && n.is_multiple_of(PAGE_KB));
-            m.read_ahead_kb = Some(n.ok_or_else(|| bad("a multiple of 4 in 0..=65536 KiB"))?);
-        }
-        "without" => {
-            for one in value.split('+').map(str::trim) {
-                if MECHANISMS.iter().all(|k| k.0 != one) {
-                    let known: Vec<&str> = MECHANISMS.iter().map(|k| k.0).collect();
-                    let what = format!("`{one}` is no mechanism that can be taken out");
-                    let mut errors = SpecErrors::default();
-                    errors.unknown(name, &what, one, &known);
-                    return Err(errors);
-                }
-                m.without.insert(one.to_owned());
-            }
-        }
-        "limit" => {
-            let n = value.parse().ok().filter(|n| (1..=MAX_LIMIT_S).contains(n));
-            t.limit_s = Some(n.ok_or_else(|| bad("a number of seconds, 1..=1000000000"))?);
-        }
-        _ => {
-            let what = format!("there is no option `{name}` of the modelled machine");
-            return Err(unknown_word(&what, name, OPTIONS.iter().copied()));
-        }
-    }
-    Ok(())
 }

@@ -1,0 +1,150 @@
+//! Machines with a name: those of published comparisons, and usual ones of today. Data files in
+//! `machines/`, each value with where it comes from.
+
+use super::{MachineSpec, typed};
+use std::sync::OnceLock;
+
+/// A value and where it comes from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sourced {
+    /// Word of the notation ([`super::WORDS`]).
+    pub name: String,
+    /// As it is typed.
+    pub value: String,
+    /// "published", "data sheet" or "estimate", and what it rests on.
+    pub source: String,
+}
+
+/// A machine.
+#[derive(Clone, Debug)]
+pub struct Machine {
+    /// As it is asked for.
+    pub name: String,
+    /// One line.
+    pub summary: String,
+    /// Of its time.
+    pub year: u32,
+    /// Modelled devices that were, or could be, in it.
+    pub devices: Vec<String>,
+    /// What is known of it.
+    pub options: Vec<Sourced>,
+    /// The same as a specification.
+    pub spec: MachineSpec,
+}
+
+const FILES: &[&str] = &[
+    include_str!("../../../machines/laptop.toml"),
+    include_str!("../../../machines/server.toml"),
+    include_str!("../../../machines/phone.toml"),
+    include_str!("../../../machines/raspberry-pi.toml"),
+    include_str!("../../../machines/cloud-vm.toml"),
+    include_str!("../../../machines/mysql-2008.toml"),
+    include_str!("../../../machines/phoronix-2012.toml"),
+    include_str!("../../../machines/phoronix-2012-i5.toml"),
+    include_str!("../../../machines/phoronix-2012-i7.toml"),
+    include_str!("../../../machines/laptop-ssd-2012.toml"),
+    include_str!("../../../machines/moto-g-2014.toml"),
+    include_str!("../../../machines/postgres-2015.toml"),
+];
+
+/// What is wrong with a file of ours is found by a test.
+fn read(text: &str) -> Option<Machine> {
+    let table: toml::Table = text.parse().ok()?;
+    let word = |key: &str| Some(table.get(key)?.as_str()?.to_owned());
+    let option = |(name, v): (&String, &toml::Value)| {
+        Some(Sourced {
+            name: name.clone(),
+            value: v.get("value")?.as_str()?.to_owned(),
+            source: v.get("source")?.as_str()?.to_owned(),
+        })
+    };
+    let options = table.get("options")?.as_table()?.iter().map(option);
+    let options: Vec<Sourced> = options.collect::<Option<_>>()?;
+    let list: Vec<String> = options
+        .iter()
+        .map(|o| format!("{}={}", o.name, o.value))
+        .collect();
+    let devices = table.get("devices")?.as_array()?.iter();
+    let devices = devices.map(|d| Some(d.as_str()?.to_owned()));
+    Some(Machine {
+        name: word("name")?,
+        summary: word("summary")?,
+        year: table.get("year")?.as_integer()?.try_into().ok()?,
+        devices: devices.collect::<Option<_>>()?,
+        spec: typed(&list.join(",")).ok()?.spec,
+        options,
+    })
+}
+
+/// All of them: usual ones of today first, then by year.
+pub fn machines() -> &'static [Machine] {
+    static ALL: OnceLock<Vec<Machine>> = OnceLock::new();
+    ALL.get_or_init(|| FILES.iter().filter_map(|t| read(t)).collect())
+}
+
+/// The machine of a name.
+pub fn named(name: &str) -> Option<&'static Machine> {
+    // An option is none, and is asked for while the files are read.
+    if name.contains('=') {
+        return None;
+    }
+    machines().iter().find(|m| m.name == name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use seekwell_device::describe;
+
+    #[test]
+    fn every_file_is_a_machine_with_sources_and_devices_that_are_there() {
+        assert_eq!(machines().len(), FILES.len(), "a file cannot be read");
+        for m in machines() {
+            assert!(
+                named(&m.name).is_some() && !m.devices.is_empty(),
+                "{}",
+                m.name
+            );
+            for d in &m.devices {
+                assert!(describe(d).is_ok(), "{}: {d}", m.name);
+            }
+            for o in &m.options {
+                let kind = o.source.split(':').next().unwrap_or_default();
+                assert!(
+                    ["published", "data sheet", "estimate"].contains(&kind),
+                    "{}: {o:?}",
+                    m.name
+                );
+            }
+        }
+        let mut names: Vec<&str> = machines().iter().map(|m| &*m.name).collect();
+        names.dedup();
+        assert_eq!(names.len(), FILES.len());
+    }
+
+    #[test]
+    fn a_name_comes_first_and_the_rest_changes_it() {
+        let all = typed("moto-g-2014").expect("a machine").spec;
+        assert_eq!((all.cores, all.cpu_permille), (Some(4), Some(250)));
+        assert_eq!(
+            (all.kernel.as_deref(), all.barriers),
+            (Some("3.4"), Some(false))
+        );
+        let more = typed("moto-g-2014,memory=2G,cpu=1").expect("changed").spec;
+        assert_eq!(
+            (more.memory_bytes, more.cpu_permille),
+            (Some(2 << 30), Some(1000))
+        );
+        assert_eq!(more.kernel, all.kernel);
+        for (text, words) in [
+            ("laptpo", "did you mean `laptop`?"),
+            (
+                "memory=2G,laptop",
+                "`laptop` is neither a machine nor an option of one",
+            ),
+        ] {
+            let e = typed(text).expect_err(text).to_string();
+            assert!(e.contains(words), "{text}: {e}");
+        }
+    }
+}

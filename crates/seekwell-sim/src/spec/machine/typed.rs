@@ -1,0 +1,338 @@
+//! The notation: `laptop,memory=8G,cpu=0.6,data=writeback` to a [`MachineSpec`].
+
+use super::{FILE_SYSTEMS, JOURNAL_MODES, MECHANISMS, MachineSpec, PAGE_KB, era, named};
+use crate::spec::{SpecErrors, unknown_word};
+use seekwell_core::spec::{
+    CPU_PERMILLE, MAX_AGED_RUN_BLOCKS, MAX_CENTISECS, MAX_COMMIT_S, MAX_LIMIT_S, MAX_MEMORY_BYTES,
+    MIN_CACHE_BYTES, MIN_DIRTY_BYTES, MIN_MEMORY_BYTES,
+};
+
+/// A word of the notation.
+#[derive(Clone, Copy, Debug)]
+pub struct Word {
+    /// As it is typed.
+    pub name: &'static str,
+    /// What may stand behind `=`.
+    pub values: &'static str,
+    /// What it says.
+    pub help: &'static str,
+}
+
+const fn word(name: &'static str, values: &'static str, help: &'static str) -> Word {
+    Word { name, values, help }
+}
+
+/// All words, in the order of their documentation.
+pub const WORDS: &[Word] = &[
+    word(
+        "kernel",
+        "2.6.18, 2.6.24, 3.4, 4.0, 6.1 or 6.12",
+        "generation above the queue [that of the scheduler]",
+    ),
+    word("memory", "16M to 4096G", "memory of the machine [4G]"),
+    word(
+        "cache",
+        "1M to 4096G",
+        "memory for the page cache [what the memory leaves]",
+    ),
+    word("cores", "1 to 1024", "cores [4]"),
+    word(
+        "cpu",
+        "0.05 to 20",
+        "speed of a core beside the usual one of the kernel's time: all CPU costs of kernel and programs are divided by it [1]",
+    ),
+    word(
+        "fs",
+        "ext3 or ext4",
+        "file system [that of the kernel's time]",
+    ),
+    word(
+        "data",
+        "ordered or writeback",
+        "mount option: a commit writes the data of its transaction first, or not [ordered]",
+    ),
+    word(
+        "commit",
+        "0 to 86400 s",
+        "mount option: seconds between commits of the journal; 0: the default [5]",
+    ),
+    word(
+        "barrier",
+        "0 or 1",
+        "mount option: flush the drive's cache (also barriers=yes or no, nobarrier) [1; ext3: 0]",
+    ),
+    word(
+        "noatime",
+        "",
+        "mount option: what is modelled anyway; relatime and strictatime are not",
+    ),
+    word(
+        "dirty_ratio",
+        "1 to 100 %",
+        "vm: dirtiers are held at this share of dirtyable memory [20; 2.6.24: 10, 2.6.18: 40]",
+    ),
+    word(
+        "dirty_background_ratio",
+        "0 to 100 %",
+        "vm: background writing starts above this share [10; 2.6.24: 5]",
+    ),
+    word(
+        "dirty_bytes",
+        "8k to 4096G",
+        "vm: the same as dirty_ratio in bytes, instead of it",
+    ),
+    word(
+        "dirty_background_bytes",
+        "8k to 4096G",
+        "vm: the same as dirty_background_ratio in bytes, instead of it",
+    ),
+    word(
+        "dirty_expire_centisecs",
+        "0 to 8640000",
+        "vm: age at which dirty data are written, 1/100 s [3000]",
+    ),
+    word(
+        "dirty_writeback_centisecs",
+        "0 to 8640000",
+        "vm: the flusher looks so often, 1/100 s; 0: never [500]",
+    ),
+    word(
+        "read_ahead_kb",
+        "0 to 65536, a multiple of 4",
+        "queue/read_ahead_kb, KiB [128]",
+    ),
+    word(
+        "aged",
+        "0 to 32768",
+        "blocks of files lie scattered in runs of so many on the mean; 0: a fresh file system [0]",
+    ),
+    word(
+        "without",
+        "MECHANISM+...",
+        "take out plugging, readahead, stable-pages, ordered-data, shadows, metadata-reads, throttling, cpu or noidle, to see what it is worth",
+    ),
+    word(
+        "limit",
+        "1 to 1000000000 s",
+        "stop the run after so many seconds of its own time",
+    ),
+];
+
+/// Mount options of ext3 and ext4 that people type and the model has not.
+const NOT_MODELLED: &[&str] = &[
+    "relatime",
+    "strictatime",
+    "atime",
+    "nodiratime",
+    "discard",
+    "nodiscard",
+    "delalloc",
+    "nodelalloc",
+    "journal_async_commit",
+    "journal_checksum",
+    "auto_da_alloc",
+    "noauto_da_alloc",
+    "stripe",
+    "inode_readahead_blks",
+    "journal_ioprio",
+    "max_batch_time",
+    "min_batch_time",
+    "dioread_nolock",
+    "dioread_lock",
+    "nobh",
+    "sync",
+    "async",
+    "dirsync",
+    "lazytime",
+    "noload",
+    "norecovery",
+    "dax",
+    "user_xattr",
+    "acl",
+];
+
+/// `4096`, `16k`, `512M`, `2G`.
+fn bytes(text: &str) -> Option<u64> {
+    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let shift = match &text[digits.len()..] {
+        "" => 0,
+        "k" | "K" => 10,
+        "m" | "M" => 20,
+        "g" | "G" => 30,
+        _ => return None,
+    };
+    digits.parse::<u64>().ok()?.checked_mul(1 << shift)
+}
+
+/// A machine as typed, with the limit of the run that the notation has room for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Typed {
+    /// The machine.
+    pub spec: MachineSpec,
+    /// Stop after so much virtual time, seconds.
+    pub limit_s: Option<u64>,
+}
+
+/// `0.6`, `1.25`: thousandths.
+fn permille(text: &str) -> Option<u32> {
+    let (whole, part) = text.split_once('.').unwrap_or((text, ""));
+    let digits = |t: &str| t.bytes().all(|b| b.is_ascii_digit());
+    if !digits(whole) || !digits(part) || part.len() > 3 || whole.len() + part.len() == 0 {
+        return None;
+    }
+    let whole: u32 = if whole.is_empty() {
+        0
+    } else {
+        whole.parse().ok()?
+    };
+    let part: u32 = format!("{part:0<3}").parse().ok()?;
+    whole.checked_mul(1000)?.checked_add(part)
+}
+
+/// Reads `memory=2G,cores=2,fs=ext3,without=readahead+plugging`. The first word may be the name of a
+/// machine ([`super::machines`]), which the others change.
+///
+/// # Errors
+/// All options that do not exist and all values that cannot be.
+pub fn typed(list: &str) -> Result<Typed, SpecErrors> {
+    let mut errors = SpecErrors::default();
+    let mut t = Typed::default();
+    let mut first = true;
+    for part in list.split(',').map(str::trim).filter(|p| !p.is_empty()) {
+        let named = std::mem::take(&mut first).then(|| named(part)).flatten();
+        let (name, value) = match part.split_once('=') {
+            Some((name, value)) => (name.trim(), Some(value.trim())),
+            None => (part, None),
+        };
+        let done = match named {
+            Some(machine) => {
+                t.spec = machine.spec.clone();
+                Ok(())
+            }
+            None => set(&mut t, name.strip_prefix("vm.").unwrap_or(name), value),
+        };
+        errors.take("", done);
+    }
+    errors.or(t)
+}
+
+fn set(t: &mut Typed, name: &str, given: Option<&str>) -> Result<(), SpecErrors> {
+    let value = given.unwrap_or_default();
+    let bad = |wanted: &str| SpecErrors::one(name, format!("`{value}` is not {wanted}"));
+    let whole = |least: u32, most: u32, unit: &str| {
+        let n = value.parse().ok().filter(|n| (least..=most).contains(n));
+        n.ok_or_else(|| bad(&format!("a number of {least}..={most}{unit}")))
+    };
+    let size = || {
+        let n = bytes(value).filter(|n| (MIN_DIRTY_BYTES..=MAX_MEMORY_BYTES).contains(n));
+        n.ok_or_else(|| bad("a size of 8k to 4096G (64M, 1G)"))
+    };
+    let m = &mut t.spec;
+    match name {
+        "kernel" => {
+            let found = era(value).map_err(|e| {
+                let mut errors = SpecErrors::default();
+                errors.under(name, e);
+                errors
+            })?;
+            m.kernel = Some(found.name().to_owned());
+        }
+        "memory" => {
+            let n = bytes(value).filter(|n| (MIN_MEMORY_BYTES..=MAX_MEMORY_BYTES).contains(n));
+            let n = n.ok_or_else(|| bad("a size of 16M to 4096G (2G, 512M)"))?;
+            m.memory_bytes = Some(n);
+        }
+        "cache" => {
+            let n = bytes(value).filter(|n| (MIN_CACHE_BYTES..=MAX_MEMORY_BYTES).contains(n));
+            let n = n.ok_or_else(|| bad("a size of 1M to 4096G (2G, 512M)"))?;
+            m.cache_bytes = Some(n);
+        }
+        "cores" => {
+            let n = value.parse().ok().filter(|n| (1..=1024).contains(n));
+            m.cores = Some(n.ok_or_else(|| bad("a number of 1..=1024"))?);
+        }
+        "fs" => {
+            let known = FILE_SYSTEMS.iter().any(|f| f.0 == value);
+            if !known {
+                return Err(bad("ext3 or ext4"));
+            }
+            m.fs = Some(value.to_owned());
+        }
+        "cpu" => {
+            let n = permille(value).filter(|n| CPU_PERMILLE.contains(n));
+            let what = "a number of 0.05..=20 with at most three decimals: 1 is the usual core";
+            m.cpu_permille = Some(n.ok_or_else(|| bad(what))?);
+        }
+        "data" => {
+            if value == "journal" || !JOURNAL_MODES.contains(&value) {
+                return Err(bad("ordered or writeback, the modes that are modelled"));
+            }
+            m.data = Some(value.to_owned());
+        }
+        "commit" => m.commit_s = Some(whole(0, MAX_COMMIT_S, " seconds")?),
+        "dirty_ratio" => m.dirty_ratio = Some(whole(1, 100, " percent")?),
+        "dirty_background_ratio" => m.dirty_background_ratio = Some(whole(0, 100, " percent")?),
+        "dirty_bytes" => m.dirty_bytes = Some(size()?),
+        "dirty_background_bytes" => m.dirty_background_bytes = Some(size()?),
+        "dirty_expire_centisecs" => {
+            m.dirty_expire_centisecs = Some(whole(0, MAX_CENTISECS, " hundredths of a second")?);
+        }
+        "dirty_writeback_centisecs" => {
+            m.dirty_writeback_centisecs = Some(whole(0, MAX_CENTISECS, " hundredths of a second")?);
+        }
+        // Nothing reads the times of reading, and nothing writes them.
+        "noatime" if matches!(given, None | Some("1" | "yes")) => {}
+        "nobarrier" if given.is_none() => m.barriers = Some(false),
+        "barrier" | "barriers" => {
+            m.barriers = Some(match value {
+                "" if given.is_none() && name == "barrier" => true,
+                "yes" | "on" | "1" => true,
+                "no" | "off" | "0" => false,
+                _ => return Err(bad("yes or no")),
+            });
+        }
+        "aged" => {
+            let n = value.parse().ok().filter(|n| *n <= MAX_AGED_RUN_BLOCKS);
+            m.aged_run_blocks = n.ok_or_else(|| {
+                bad("a mean run of 1..=32768 blocks, a group of the file system (0: fresh)")
+            })?;
+        }
+        "read_ahead_kb" => {
+            let n: Option<u32> = value.parse().ok();
+            let n = n.filter(|n| *n <= 65_536 && n.is_multiple_of(PAGE_KB));
+            m.read_ahead_kb = Some(n.ok_or_else(|| bad("a multiple of 4 in 0..=65536 KiB"))?);
+        }
+        "without" => {
+            for one in value.split('+').map(str::trim) {
+                if MECHANISMS.iter().all(|k| k.0 != one) {
+                    let known: Vec<&str> = MECHANISMS.iter().map(|k| k.0).collect();
+                    let what = format!("`{one}` is no mechanism that can be taken out");
+                    let mut errors = SpecErrors::default();
+                    errors.unknown(name, &what, one, &known);
+                    return Err(errors);
+                }
+                m.without.insert(one.to_owned());
+            }
+        }
+        "limit" => {
+            let n = value.parse().ok().filter(|n| (1..=MAX_LIMIT_S).contains(n));
+            t.limit_s = Some(n.ok_or_else(|| bad("a number of seconds, 1..=1000000000"))?);
+        }
+        _ if NOT_MODELLED.contains(&name) => {
+            let what = "is a mount option that is not modelled; modelled are data=ordered, \
+                        data=writeback, commit=SECONDS, barrier=0 or 1, nobarrier and noatime";
+            return Err(SpecErrors::one(name, what));
+        }
+        _ => {
+            let what = match given {
+                Some(_) => format!("there is no option `{name}` of the modelled machine"),
+                None => format!("`{name}` is neither a machine nor an option of one"),
+            };
+            let machines = super::machines().iter().map(|m| &*m.name);
+            let known = WORDS.iter().map(|w| w.name);
+            let known = known.chain(machines.filter(|_| given.is_none()));
+            return Err(unknown_word(&what, name, known));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,202 @@
+//! Words of `--machine` do what they say, and where nothing is said nothing changes.
+
+use seekwell_core::result::Record;
+use seekwell_sim::spec::{Hooks, RunSpec, checked, machine, run, words};
+
+const DISK: &str = "hdd:hitachi-7k200";
+
+fn spec(workload: &str, list: &str) -> RunSpec {
+    let mut spec = words::run(workload, DISK, "deadline-3.4").expect("good words");
+    let typed = machine::typed(list).unwrap_or_else(|e| panic!("{list}: {e}"));
+    spec.machine = Some(typed.spec);
+    spec
+}
+
+fn ran(workload: &str, list: &str) -> Record {
+    run(&spec(workload, list), Hooks::default()).expect("it runs")
+}
+
+fn metric(r: &Record) -> f64 {
+    r.metric.as_ref().map_or(0.0, |m| m.value)
+}
+
+fn hash(list: &str) -> String {
+    checked(&spec("fs-mark:files=2", list))
+        .expect("good")
+        .hash()
+}
+
+/// Found before these words were there.
+#[test]
+fn specifications_that_say_nothing_of_it_have_their_old_hash() {
+    let mut s = words::run("fs-mark:files=2", "ssd:x25m-g2-160", "deadline").expect("good words");
+    s.machine = machine::typed("memory=2G,without=plugging")
+        .map(|t| t.spec)
+        .ok();
+    let whole = checked(&s).expect("good");
+    assert_eq!(
+        whole.hash(),
+        "7dddeaf631428142e8adf714f63b4cfa6ad6f761453a259ace86e10bf9237136"
+    );
+}
+
+#[test]
+fn what_is_the_default_anyway_is_the_same_run() {
+    let usual = hash("");
+    for same in [
+        "cpu=1",
+        "cpu=1.000",
+        "data=ordered",
+        "commit=5",
+        "commit=0",
+        "dirty_ratio=20,dirty_background_ratio=10",
+        "vm.dirty_expire_centisecs=3000",
+        "dirty_writeback_centisecs=500",
+        "barrier=1",
+        "barrier",
+        "noatime",
+    ] {
+        assert_eq!(hash(same), usual, "{same}");
+    }
+    for other in [
+        "cpu=0.5",
+        "data=writeback",
+        "commit=30",
+        "dirty_ratio=40",
+        "dirty_bytes=64M",
+        "dirty_background_bytes=64M",
+        "dirty_writeback_centisecs=0",
+        "nobarrier",
+        "laptop",
+    ] {
+        let h = hash(other);
+        assert_ne!(h, usual, "{other}");
+        let once = checked(&spec("fs-mark:files=2", other)).expect("good");
+        assert_eq!(
+            checked(&once).map(|s| s.hash()),
+            Ok(h),
+            "{other}: checked twice"
+        );
+    }
+}
+
+#[test]
+fn a_slower_core_takes_longer_and_only_where_the_core_is_what_limits() {
+    let work = |cpu: &str| {
+        let all = ran(
+            "fs-mark:files=200,size=4KiB,sync=none",
+            &format!("cores=1,cpu={cpu}"),
+        );
+        metric(&all)
+    };
+    let (slow, usual, fast) = (work("0.1"), work("1"), work("10"));
+    println!(
+        "files/s, buffered, at 0.1, 1 and 10 of the usual core: {slow:.0} {usual:.0} {fast:.0}"
+    );
+    assert!(usual / slow > 8.0 && usual / slow < 10.5, "{slow} {usual}");
+    assert!(fast / usual > 5.0, "{usual} {fast}");
+    let disk = |cpu: &str| metric(&ran("seeker:seconds=3s", &format!("cpu={cpu}")));
+    let (half, usual) = (disk("0.5"), disk("1"));
+    println!("seeks/s at 0.5 and 1: {half:.1} {usual:.1}");
+    assert!((half / usual - 1.0).abs() < 0.01, "{half} {usual}");
+}
+
+#[test]
+fn dirty_limits_hold_writers_earlier_or_later() {
+    // Until a gigabyte is written, of which four leave room for some: seconds.
+    let seconds = |list: &str| 16.0 / metric(&ran("fs-mark:files=16,size=64MiB,sync=none", list));
+    let usual = seconds("memory=4G");
+    let much = seconds("memory=4G,dirty_ratio=80,dirty_background_ratio=60");
+    let little = seconds("memory=4G,dirty_bytes=16M,dirty_background_bytes=8M");
+    println!("usual {usual:.2} s, much {much:.2} s, little {little:.2} s");
+    assert!(
+        10.0 * much < usual && little > 2.0 * usual,
+        "{much} {usual} {little}"
+    );
+}
+
+#[test]
+fn a_commit_comes_as_often_as_it_is_asked_for() {
+    let journal = |list: &str| {
+        let r = ran(
+            "streams:kind=write,streams=1,size=64m,think=20ms,seconds=30s",
+            list,
+        );
+        let of = r.processes.iter().find(|p| p.name == "journal");
+        of.map_or(0, |p| p.ios)
+    };
+    let (often, usual, never) = (journal("commit=1"), journal(""), journal("commit=300"));
+    println!("journal requests in 30 s: commit=1 {often}, 5 {usual}, 300 {never}");
+    assert!(
+        often > 2 * usual && usual > never,
+        "{often} {usual} {never}"
+    );
+}
+
+#[test]
+fn what_is_not_modelled_or_cannot_be_is_refused_with_the_list() {
+    for (list, said) in [
+        (
+            "relatime",
+            "modelled are data=ordered, data=writeback, commit=SECONDS",
+        ),
+        ("discard", "is a mount option that is not modelled"),
+        ("data=journal", "`journal` is not ordered or writeback"),
+        ("cpu=0.04", "a number of 0.05..=20"),
+        ("cpu=21", "a number of 0.05..=20"),
+        ("cpu=0.0600", "at most three decimals"),
+        ("cpu=.", "a number of 0.05..=20"),
+        ("cpu=-1", "a number of 0.05..=20"),
+        ("cpu", "a number of 0.05..=20"),
+        ("dirty_ratio=0", "a number of 1..=100 percent"),
+        ("dirty_ratio=101", "a number of 1..=100 percent"),
+        ("dirty_bytes=1", "a size of 8k to 4096G"),
+        ("commit=86401", "a number of 0..=86400 seconds"),
+        (
+            "dirty_writeback_centisecs=8640001",
+            "hundredths of a second",
+        ),
+        ("dirty_ration=10", "did you mean `dirty_ratio`?"),
+        ("noatime=maybe", "there is no option `noatime`"),
+    ] {
+        let e = machine::typed(list).expect_err(list).to_string();
+        assert!(e.contains(said), "{list}: {e}");
+    }
+    let both = checked(&spec("fs-mark:files=2", "dirty_ratio=30,dirty_bytes=64M"));
+    let e = both.expect_err("both").to_string();
+    assert!(
+        e.contains("machine.dirty_bytes: dirty_ratio is given as well"),
+        "{e}"
+    );
+    let mut wrong = spec("fs-mark:files=2", "");
+    wrong.machine = wrong.machine.map(|mut m| {
+        (m.cpu_permille, m.commit_s, m.data) = (Some(1), Some(u32::MAX), Some("ordred".into()));
+        m.dirty_expire_centisecs = Some(u32::MAX);
+        m
+    });
+    let e = checked(&wrong).expect_err("four faults");
+    assert_eq!(e.0.len(), 4, "{e}");
+    assert!(e.to_string().contains("did you mean `ordered`?"), "{e}");
+}
+
+#[test]
+fn every_word_is_documented_and_every_documented_one_is_read() {
+    for w in machine::WORDS {
+        let value = match w.name {
+            "kernel" => "3.4",
+            "memory" | "cache" | "dirty_bytes" | "dirty_background_bytes" => "64M",
+            "fs" => "ext4",
+            "data" => "writeback",
+            "without" => "plugging",
+            "noatime" => "",
+            "read_ahead_kb" => "64",
+            _ => "1",
+        };
+        let text = match value {
+            "" => w.name.to_owned(),
+            value => format!("{}={value}", w.name),
+        };
+        assert!(machine::typed(&text).is_ok(), "{text}");
+        assert!(!w.help.is_empty(), "{}", w.name);
+    }
+}
