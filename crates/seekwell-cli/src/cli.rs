@@ -176,8 +176,8 @@ pub enum Command {
     /// does not survive a boot.
     ///
     /// With --for COMMAND, everything is put back when the command has ended, in whatever way: its
-    /// exit code is passed on, signals reach it. What kill -9 leaves switched the next `seekwell
-    /// switch` puts back, or `seekwell switch --restore`.
+    /// exit code is passed on, signals reach it. A guardian puts it back if this program is killed
+    /// with kill -9; if both are, the next `seekwell switch` does, or `seekwell switch --restore`.
     ///
     /// A name that this kernel lacks (cfq, deadline, noop) is answered with the nearest it has.
     Switch(Switch),

@@ -30,10 +30,10 @@ pub struct Host {
 #[derive(Args, Debug)]
 pub struct Switch {
     /// Device (sda), or a file or directory on it
-    #[arg(required_unless_present = "restore", value_hint = ValueHint::AnyPath)]
+    #[arg(required_unless_present_any = ["restore", "guard"], value_hint = ValueHint::AnyPath)]
     pub path: Option<PathBuf>,
     /// Scheduler, as the kernel calls it
-    #[arg(required_unless_present = "restore")]
+    #[arg(required_unless_present_any = ["restore", "guard"])]
     pub scheduler: Option<String>,
     /// Set a tunable of the scheduler (queue/iosched), or one of the queue: nr_requests,
     /// wbt_lat_usec, read_ahead_kb, max_sectors_kb, nomerges, rq_affinity, rotational, iostats,
@@ -54,4 +54,7 @@ pub struct Switch {
     /// Put back what runs that were killed with kill -9 left switched
     #[arg(long)]
     pub restore: bool,
+    /// Wait for the end of standard input, then do as --restore
+    #[arg(long, hide = true)]
+    pub guard: bool,
 }

@@ -170,6 +170,19 @@ fn ran(o: Output) -> Ran {
     }
 }
 
+/// The end of one that was told to end; one that does not is killed, and the test fails.
+fn ended(mut child: Child) -> Ran {
+    let end = Instant::now() + PATIENCE;
+    while child.try_wait().expect("ours").is_none() {
+        if Instant::now() > end {
+            let _ = child.kill();
+            panic!("a signal did not end it");
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    ran(child.wait_with_output().expect("it ends"))
+}
+
 fn pid(child: &Child) -> Pid {
     Pid::from_raw(child.id().cast_signed()).expect("a process")
 }
@@ -341,7 +354,7 @@ fn signals_reach_the_command_and_everything_is_put_back() {
             // Its shell needs a moment to set the trap.
             std::thread::sleep(Duration::from_millis(200));
             kill_process(pid(&child), signal).expect("it runs");
-            let r = ran(child.wait_with_output().expect("it ends"));
+            let r = ended(child);
             assert_eq!(r.code, Some(code), "{signal:?} {rest}: {}", r.err);
             rig.is_as_before();
             fs::remove_file(rig.dir.join("started")).expect("there");
@@ -349,13 +362,49 @@ fn signals_reach_the_command_and_everything_is_put_back() {
     }
 }
 
+/// The guardian of a run: its child that is not the command.
+fn guardian(child: &Child) -> Pid {
+    let file = format!("/proc/{0}/task/{0}/children", child.id());
+    let text = fs::read_to_string(file).expect("read");
+    let all = text
+        .split_whitespace()
+        .map(|p| p.parse::<i32>().expect("a number"));
+    let is = |p: &i32| {
+        let words = fs::read(format!("/proc/{p}/cmdline")).unwrap_or_default();
+        words.ends_with(b"--guard\0")
+    };
+    let found = all.into_iter().find(is).expect("it has one");
+    Pid::from_raw(found).expect("a process")
+}
+
 #[test]
-fn what_kill_9_leaves_the_next_run_puts_back() {
+fn after_kill_9_the_guardian_puts_everything_back() {
+    let Some(rig) = Rig::new("the guardian") else {
+        return;
+    };
+    let child = rig.start(&rig.script("exec sleep 600"));
+    // What stops programs does not stop it.
+    for signal in [Signal::INT, Signal::TERM, Signal::HUP] {
+        kill_process(guardian(&child), signal).expect("it runs");
+    }
+    kill_process(pid(&child), Signal::KILL).expect("it runs");
+    child.wait_with_output_of_the_killed();
+    let end = Instant::now() + PATIENCE;
+    while rig.records().exists() && Instant::now() < end {
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    rig.is_as_before();
+    kill_process(rig.script_pid(), Signal::KILL).expect("the command lives on");
+}
+
+#[test]
+fn what_kill_9_of_both_leaves_the_next_run_puts_back() {
     let Some(rig) = Rig::new("kill -9") else {
         return;
     };
     for next in ["restore", "switch"] {
         let child = rig.start(&rig.script("exec sleep 600"));
+        kill_process(guardian(&child), Signal::KILL).expect("it runs");
         kill_process(pid(&child), Signal::KILL).expect("it runs");
         let r = ran(child.wait_with_output_of_the_killed());
         assert_eq!(r.code, None, "killed");
@@ -439,7 +488,7 @@ fn two_at_once_refuse_each_other() {
     assert!(r.out.contains("No killed run"), "it lives: {}", r.out);
     assert_eq!(rig.active(), "bfq");
     kill_process(pid(&child), Signal::TERM).expect("it runs");
-    child.wait_with_output().expect("it ends");
+    ended(child);
     rig.is_as_before();
 }
 

@@ -1,5 +1,8 @@
 //! `seekwell switch DEVICE|PATH SCHEDULER`: a device's scheduler set, checked, told, put back.
 
+mod guard;
+mod show;
+
 use crate::cli::Switch;
 use crate::fail::Failure;
 use crate::out::{Out, note};
@@ -7,7 +10,8 @@ use seekwell_host::block::{Device, Machine, Scheduler, Tree, Under};
 use seekwell_host::switch::command::{Held, code};
 use seekwell_host::switch::journal::{Found, Records};
 use seekwell_host::switch::settings::Queue;
-use seekwell_host::switch::{Change, SwitchError, Switched, Wish, check, names};
+use seekwell_host::switch::{SwitchError, Switched, Wish, check, names};
+use show::{again, found, program, quoted, told, undo};
 use std::ffi::OsString;
 use std::io::{self, BufRead, IsTerminal, Write};
 use std::path::Path;
@@ -16,44 +20,6 @@ impl From<SwitchError> for Failure {
     fn from(e: SwitchError) -> Self {
         Failure::Input(e.to_string())
     }
-}
-
-/// A word as a shell takes it.
-fn quoted(word: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_=./:,+@%".contains(c);
-    match !word.is_empty() && word.chars().all(plain) {
-        true => word.to_owned(),
-        false => format!("'{}'", word.replace('\'', "'\\''")),
-    }
-}
-
-/// How this program is called by root, who does not look where users keep theirs.
-fn program() -> String {
-    let seen = [
-        "/usr/local/sbin",
-        "/usr/local/bin",
-        "/usr/sbin",
-        "/usr/bin",
-        "/sbin",
-        "/bin",
-    ];
-    match std::env::current_exe() {
-        Ok(p)
-            if !p
-                .parent()
-                .is_some_and(|d| seen.iter().any(|s| d == Path::new(s))) =>
-        {
-            quoted(&p.to_string_lossy())
-        }
-        _ => "seekwell".to_owned(),
-    }
-}
-
-/// The line that was typed, for root.
-fn again() -> String {
-    let args = std::env::args_os().skip(1);
-    let args: Vec<String> = args.map(|a| quoted(&a.to_string_lossy())).collect();
-    format!("sudo {} {}", program(), args.join(" "))
 }
 
 /// The devices to switch, in words why not, if there is none or a choice.
@@ -159,101 +125,6 @@ fn confirmed(a: &Switch, m: &Machine, devices: &[&Device]) -> Result<(), Failure
     }
 }
 
-/// What was done to a device, and how it is undone: a line each.
-fn told(c: &Change) -> Vec<String> {
-    let mut lines = Vec::new();
-    let (from, to) = (&c.before.scheduler, &c.after.scheduler);
-    lines.push(match from == to {
-        true => format!("{}: {to}, as before", c.device),
-        false => format!("{}: {from} -> {to}, read back", c.device),
-    });
-    let set: Vec<String> = c
-        .asked
-        .iter()
-        .map(|name| {
-            let all = [&c.after.attributes, &c.after.tunables];
-            let value = all.iter().find_map(|m| m.get(name)).map_or("?", |v| v);
-            format!("{name} {value}")
-        })
-        .collect();
-    if !set.is_empty() {
-        lines.push(format!("  set: {}", set.join(", ")));
-    }
-    lines.extend(c.notes.iter().map(|n| format!("  {n} (ticks or pages)")));
-    let beside: Vec<String> = c
-        .beside()
-        .iter()
-        .map(|d| match (&*d.name, &**to) {
-            ("wbt_lat_usec", "bfq") => format!(
-                "{} {} -> {} (bfq switches it off)",
-                d.name, d.before, d.after
-            ),
-            _ => format!("{} {} -> {}", d.name, d.before, d.after),
-        })
-        .collect();
-    if !beside.is_empty() {
-        lines.push(format!("  changed with it: {}", beside.join(", ")));
-    }
-    let lost: Vec<String> = c
-        .lost()
-        .iter()
-        .map(|l| format!("{} {}", l.0, l.1))
-        .collect();
-    if !lost.is_empty() {
-        lines.push(format!(
-            "  no longer in force, and not kept by the kernel: {}",
-            lost.join(", ")
-        ));
-    }
-    if from != to && to != "none" {
-        let rest = c.after.tunables.iter().filter(|t| !c.asked.contains(t.0));
-        // One may follow another (slice_idle_us slice_idle).
-        let moved = |t: &(&String, &String)| names::default_of(to, t.0).is_some_and(|d| d != t.1);
-        let (with, rest): (Vec<_>, Vec<_>) = rest.partition(moved);
-        let list = |all: Vec<(&String, &String)>| {
-            let all: Vec<String> = all.iter().map(|t| format!("{} {}", t.0, t.1)).collect();
-            all.join(", ")
-        };
-        if !with.is_empty() {
-            lines.push(format!("  and with it: {}", list(with)));
-        }
-        if !rest.is_empty() {
-            lines.push(format!("  tunables at their defaults: {}", list(rest)));
-        }
-    }
-    lines
-}
-
-/// The command that makes it as it was.
-fn undo(c: &Change) -> String {
-    let (scheduler, set) = c.back();
-    let mut line = format!(
-        "sudo {} switch {} {scheduler}",
-        program(),
-        quoted(&c.device)
-    );
-    for (name, value) in set {
-        line += &format!(" -t {}", quoted(&format!("{name}={value}")));
-    }
-    line
-}
-
-fn found(f: &Found) -> String {
-    match f {
-        Found::Restored {
-            device,
-            scheduler,
-            words,
-        } => format!(
-            "{device}: a killed run ({words}) had left it switched; {scheduler} and all settings are \
-             as they were before it"
-        ),
-        Found::Moot { device, why } => {
-            format!("{device}: a killed run had left it switched; nothing is put back, as {why}")
-        }
-    }
-}
-
 /// Puts back what killed runs left; as a result, or as notes before something else.
 fn restore(tree: &Tree, records: &Records, only: Option<&Path>) -> Result<Vec<String>, Failure> {
     let only = only.map(|p| {
@@ -288,6 +159,9 @@ fn words(command: &[OsString]) -> String {
 /// Switches, or puts back.
 pub fn run(a: &Switch, quiet: bool) -> Result<(), Failure> {
     let (tree, records) = (Tree::default(), Records::default());
+    if a.guard {
+        return guard::stand(&tree, &records);
+    }
     if a.restore {
         return restore_only(a, &tree, &records);
     }
@@ -323,8 +197,15 @@ pub fn run(a: &Switch, quiet: bool) -> Result<(), Failure> {
         note(quiet, &line);
     }
     let what = command.as_deref().map_or("switch".to_owned(), words);
+    // Before the first change: whatever ends this process, it puts back what is written down.
+    let guard = match command {
+        Some(_) => guard::Guard::start()
+            .inspect_err(|e| note(quiet, &format!("no guardian can be started: {e}")))
+            .ok(),
+        None => None,
+    };
     let switched = Switched::begin(&tree, &records, &wishes, &what)?;
-    match command {
+    let done = match command {
         Some(command) => during(
             &switched_note(&u, &devices),
             &command,
@@ -333,7 +214,9 @@ pub fn run(a: &Switch, quiet: bool) -> Result<(), Failure> {
             quiet,
         ),
         None => for_good(&switched_note(&u, &devices), switched, &m, quiet),
-    }
+    };
+    drop(guard);
+    done
 }
 
 /// With the line that would do instead, where a name of another time was asked for.
@@ -439,8 +322,8 @@ fn during(
     note(
         quiet,
         &format!(
-            "all of it is put back at the end, and after signals; should this program be killed with \
-             kill -9: sudo {} switch --restore",
+            "all of it is put back at the end, and after signals and kill -9; should its guardian be \
+             killed, too: sudo {} switch --restore",
             program()
         ),
     );

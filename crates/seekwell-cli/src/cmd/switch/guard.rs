@@ -1,0 +1,54 @@
+//! The guardian: a process of its own that puts back what this one cannot, once it is killed.
+//!
+//! It reads a pipe that nobody writes. The pipe ends when the process that holds its other end
+//! does, in whatever way; then every record whose lock is free is put back. After an orderly end
+//! there is none. Signals that are held here are held there, too; the session is its own, so that
+//! the terminal's keys and its end are not for it.
+
+use crate::fail::Failure;
+use seekwell_host::block::Tree;
+use seekwell_host::switch::journal::Records;
+use std::io::{self, Read, Write};
+use std::process::{Child, Command, Stdio};
+
+/// A guardian that waits for the end of this process.
+pub struct Guard(Child);
+
+impl Guard {
+    /// Starts it. Must come after signals are held, and before the first change.
+    pub fn start() -> io::Result<Guard> {
+        let mut c = Command::new(std::env::current_exe()?);
+        c.args(["switch", "--guard"])
+            .current_dir("/")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null());
+        c.spawn().map(Guard)
+    }
+}
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        drop(self.0.stdin.take());
+        let _ = self.0.wait();
+    }
+}
+
+/// Waits, and puts back.
+pub fn stand(tree: &Tree, records: &Records) -> Result<(), Failure> {
+    // Not a leader of a group, as it was just started by another.
+    let _ = rustix::process::setsid();
+    let mut input = Vec::new();
+    let _ = io::stdin().read_to_end(&mut input);
+    let mut left = Vec::new();
+    for done in records.restore(tree, None) {
+        match done {
+            // If nobody reads it any more there is nobody left to tell.
+            Ok(f) => drop(writeln!(io::stderr(), "note: {}", super::show::found(&f))),
+            Err(e) => left.push(e.to_string()),
+        }
+    }
+    match left.is_empty() {
+        true => Ok(()),
+        false => Err(Failure::Early(left.join("; "))),
+    }
+}

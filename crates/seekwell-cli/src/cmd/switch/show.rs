@@ -1,0 +1,138 @@
+//! What was done, and the way back, in words and as lines to type.
+
+use seekwell_host::switch::journal::Found;
+use seekwell_host::switch::{Change, names};
+use std::path::Path;
+
+/// A word as a shell takes it.
+pub fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_=./:,+@%".contains(c);
+    match !word.is_empty() && word.chars().all(plain) {
+        true => word.to_owned(),
+        false => format!("'{}'", word.replace('\'', "'\\''")),
+    }
+}
+
+/// How this program is called by root, who does not look where users keep theirs.
+pub fn program() -> String {
+    let seen = [
+        "/usr/local/sbin",
+        "/usr/local/bin",
+        "/usr/sbin",
+        "/usr/bin",
+        "/sbin",
+        "/bin",
+    ];
+    match std::env::current_exe() {
+        Ok(p)
+            if !p
+                .parent()
+                .is_some_and(|d| seen.iter().any(|s| d == Path::new(s))) =>
+        {
+            quoted(&p.to_string_lossy())
+        }
+        _ => "seekwell".to_owned(),
+    }
+}
+
+/// The line that was typed, for root.
+pub fn again() -> String {
+    let args = std::env::args_os().skip(1);
+    let args: Vec<String> = args.map(|a| quoted(&a.to_string_lossy())).collect();
+    format!("sudo {} {}", program(), args.join(" "))
+}
+
+/// What was done to a device, and how it is undone: a line each.
+pub fn told(c: &Change) -> Vec<String> {
+    let mut lines = Vec::new();
+    let (from, to) = (&c.before.scheduler, &c.after.scheduler);
+    lines.push(match from == to {
+        true => format!("{}: {to}, as before", c.device),
+        false => format!("{}: {from} -> {to}, read back", c.device),
+    });
+    let set: Vec<String> = c
+        .asked
+        .iter()
+        .map(|name| {
+            let all = [&c.after.attributes, &c.after.tunables];
+            let value = all.iter().find_map(|m| m.get(name)).map_or("?", |v| v);
+            format!("{name} {value}")
+        })
+        .collect();
+    if !set.is_empty() {
+        lines.push(format!("  set: {}", set.join(", ")));
+    }
+    lines.extend(c.notes.iter().map(|n| format!("  {n} (ticks or pages)")));
+    let beside: Vec<String> = c
+        .beside()
+        .iter()
+        .map(|d| match (&*d.name, &**to) {
+            ("wbt_lat_usec", "bfq") => format!(
+                "{} {} -> {} (bfq switches it off)",
+                d.name, d.before, d.after
+            ),
+            _ => format!("{} {} -> {}", d.name, d.before, d.after),
+        })
+        .collect();
+    if !beside.is_empty() {
+        lines.push(format!("  changed with it: {}", beside.join(", ")));
+    }
+    let lost: Vec<String> = c
+        .lost()
+        .iter()
+        .map(|l| format!("{} {}", l.0, l.1))
+        .collect();
+    if !lost.is_empty() {
+        lines.push(format!(
+            "  no longer in force, and not kept by the kernel: {}",
+            lost.join(", ")
+        ));
+    }
+    if from != to && to != "none" {
+        let rest = c.after.tunables.iter().filter(|t| !c.asked.contains(t.0));
+        // One may follow another (slice_idle_us slice_idle).
+        let moved = |t: &(&String, &String)| names::default_of(to, t.0).is_some_and(|d| d != t.1);
+        let (with, rest): (Vec<_>, Vec<_>) = rest.partition(moved);
+        let list = |all: Vec<(&String, &String)>| {
+            let all: Vec<String> = all.iter().map(|t| format!("{} {}", t.0, t.1)).collect();
+            all.join(", ")
+        };
+        if !with.is_empty() {
+            lines.push(format!("  and with it: {}", list(with)));
+        }
+        if !rest.is_empty() {
+            lines.push(format!("  tunables at their defaults: {}", list(rest)));
+        }
+    }
+    lines
+}
+
+/// The command that makes it as it was.
+pub fn undo(c: &Change) -> String {
+    let (scheduler, set) = c.back();
+    let mut line = format!(
+        "sudo {} switch {} {scheduler}",
+        program(),
+        quoted(&c.device)
+    );
+    for (name, value) in set {
+        line += &format!(" -t {}", quoted(&format!("{name}={value}")));
+    }
+    line
+}
+
+pub fn found(f: &Found) -> String {
+    match f {
+        Found::Restored {
+            device,
+            scheduler,
+            words,
+        } => format!(
+            "{device}: a killed run ({words}) had left it switched; {scheduler} and all settings are \
+             as they were before it"
+        ),
+        Found::Moot { device, why } => {
+            format!("{device}: a killed run had left it switched; nothing is put back, as {why}")
+        }
+    }
+}
