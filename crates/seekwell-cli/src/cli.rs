@@ -189,6 +189,16 @@ pub enum Command {
     /// test), of published means with errors the means; all are corrected for their number (Holm).
     /// The order in which foreign runs were made is not known, so drift cannot be excluded.
     Import(Import),
+    /// What changed between two results: two kernels, two versions of a program, two days
+    ///
+    /// A and B are results folders, or files that `seekwell import` reads. Simulations are compared
+    /// seed by seed, exactly. On a host a day moves everything, so each scheduler is judged by its
+    /// change relative to a control that is in both, with an allowance for the sitting. What of
+    /// machine and settings differs is listed first.
+    ///
+    /// The exit code is 1 if something got worse: the one-sided 95 % bound says so, and by more than
+    /// the margin. What has no control may be the day, and fails nothing.
+    Diff(Diff),
     /// Print a completion script for a shell
     Completions(Completions),
     /// Print the manual page, or write one page per command into a directory

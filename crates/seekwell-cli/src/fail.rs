@@ -11,7 +11,8 @@ use thiserror::Error;
 pub const EXIT_CODES: &str = "\
 Exit codes:
   0    done
-  1    a difference was found (explain --strict, check-worlds), or a claim does not hold (demo)
+  1    a difference was found (explain --strict, check-worlds), something got worse (diff), or a
+       claim does not hold (demo)
   2    bad usage or bad input: the message names file, line or record, and the remedy
   3    the result could not be written
   4    a run ended early or failed, what it had measured until then and the others were given

@@ -5,7 +5,8 @@
 //! numbers, and says "cannot tell" where the numbers do not carry more.
 //!
 //! [`experiment`] says what is compared, [`conduct`] carries it out, [`results`] is what it gave and
-//! keeps it, [`import`] reads what was measured elsewhere, and [`analysis`] says what may be said.
+//! keeps it, [`import`] reads what was measured elsewhere, and [`analysis`] says what may be said; [`diff`] compares
+//! two results.
 //!
 //! [`demo`] shows the behaviours that made schedulers famous, each claim a check on numbers;
 //! [`validation`] holds the models against published figures, [`curves`] measures what a picture of
@@ -15,6 +16,7 @@ pub mod analysis;
 pub mod conduct;
 pub mod curves;
 pub mod demo;
+pub mod diff;
 pub mod experiment;
 pub mod import;
 pub mod results;

@@ -1,5 +1,6 @@
-//! Arguments of the commands that read results made elsewhere.
+//! Arguments of the commands that read results: those made elsewhere, and two of them.
 
+use super::Output;
 use clap::{Args, ValueEnum, ValueHint};
 use std::path::PathBuf;
 
@@ -86,10 +87,58 @@ pub struct Import {
     /// A line a comparison, with p before and after correction, and the other metrics
     #[arg(long, conflicts_with = "json")]
     pub details: bool,
+    /// Keep the results in FOLDER, which must not be there: `seekwell export`, `diff` and reports
+    /// take it like one of our own experiments
+    #[arg(long, short, value_name = "FOLDER", value_hint = ValueHint::DirPath)]
+    pub output: Option<PathBuf>,
     /// Compare each with each, not only with the reference
     #[arg(long)]
     pub all_pairs: bool,
     /// Print one JSON document: the results, and what may be said of them
     #[arg(long)]
     pub json: bool,
+}
+
+/// Arguments of `diff`.
+#[derive(Args, Debug)]
+pub struct Diff {
+    /// The earlier results: a folder, or a file that `seekwell import` reads
+    #[arg(value_name = "A", value_hint = ValueHint::AnyPath)]
+    pub old: PathBuf,
+    /// The later ones
+    #[arg(value_name = "B", value_hint = ValueHint::AnyPath)]
+    pub new: PathBuf,
+    /// Judge each treatment by its change relative to this one, which must be in both [default: the
+    /// reference of the experiment]
+    #[arg(long, value_name = "NAME")]
+    pub control: Option<String>,
+    /// Judge absolute changes too, against at least five earlier results (--history)
+    #[arg(long)]
+    pub absolute: bool,
+    /// Results of earlier sittings; from five on their own spread takes the place of the assumed
+    /// one; may be repeated
+    #[arg(long, value_name = "PATH", value_hint = ValueHint::AnyPath)]
+    pub history: Vec<PathBuf>,
+    /// Fail only for what is worse after correction for the number of comparisons (Holm)
+    #[arg(long)]
+    pub strict_family: bool,
+    /// Differences below this many per cent do not matter
+    #[arg(long, value_name = "PERCENT", default_value = "2", value_parser = per_cent)]
+    pub margin: f64,
+    /// How much a sitting moves one scheduler against another, per cent: assumed, where there is no
+    /// history
+    #[arg(long, value_name = "PERCENT", default_value = "1", value_parser = per_cent)]
+    pub sitting: f64,
+    /// How foreign files are read
+    #[command(flatten)]
+    pub foreign: Foreign,
+    /// Also what did not change
+    #[arg(long, conflicts_with = "json")]
+    pub details: bool,
+    /// Print one JSON document
+    #[arg(long)]
+    pub json: bool,
+    /// Where to
+    #[command(flatten)]
+    pub output: Output,
 }

@@ -7,6 +7,7 @@ mod completions;
 mod convert;
 mod demo;
 mod devices;
+mod diff;
 mod explain;
 mod export;
 mod formats;
@@ -48,6 +49,7 @@ pub fn run(cli: &Cli) -> Result<(), Failure> {
         Command::Host(a) => host::run(a, cli.quiet),
         Command::Switch(a) => switch::run(a, cli.quiet),
         Command::Import(a) => import::run(a, cli.quiet),
+        Command::Diff(a) => diff::run(a, cli.quiet),
         Command::Completions(a) => completions::run(a),
         Command::Man(a) => man::run(a),
         Command::New(a) => new::run(a, cli.quiet),

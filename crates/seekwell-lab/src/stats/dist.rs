@@ -45,6 +45,11 @@ pub(crate) fn t_cdf(t: f64, df: f64) -> f64 {
     StudentsT::new(0.0, 1.0, df).map_or(f64::NAN, |d| d.cdf(t))
 }
 
+/// P(T <= t): the one-sided p of a negative t.
+pub fn t_lower(t: f64, df: f64) -> f64 {
+    t_cdf(t, df)
+}
+
 /// Two-sided p of a t value: from the tail, so that small p keep their digits.
 pub fn t_tail2(t: f64, df: f64) -> f64 {
     (2.0 * t_cdf(-t.abs(), df)).min(1.0)

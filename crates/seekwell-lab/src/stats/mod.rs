@@ -40,7 +40,7 @@ mod welch;
 pub use bootstrap::{Bca, Statistic, bca_from, bootstrap, complete};
 pub use describe::{DeltaMedian, Described, delta_median, describe};
 pub use dist::{
-    chi2_quantile, chi2_tail, f_tail, normal_cdf, normal_quantile, t_quantile, t_tail2,
+    chi2_quantile, chi2_tail, f_tail, normal_cdf, normal_quantile, t_lower, t_quantile, t_tail2,
 };
 pub use flags::{
     Carry, Followed, ModesSplit, Outliers, Trend, carry_over, outliers, sd_cutoff, trend, two_modes,
@@ -56,7 +56,7 @@ pub use ranks::{HodgesLehmann, SignedRank, hodges_lehmann, mann_kendall, signed_
 pub use series::{
     Moving, SeriesInterval, WarmUp, frozen_warm_up, moving, series_interval, warm_up,
 };
-pub use sittings::{SittingChange, Sittings, diff_sittings};
+pub use sittings::{Estimate, SittingChange, Sittings, diff_sittings, sitting_change};
 pub use stop::{Look, StopComparison, Stopped, Stopping, anytime_multiplier};
 pub use verdict::{Judged, Verdict, VerdictInput, verdict};
 pub(crate) use welch::satterthwaite;

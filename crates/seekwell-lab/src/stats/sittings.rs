@@ -45,44 +45,79 @@ pub struct SittingChange {
 /// Earlier sittings from which their own spread is taken.
 const HISTORY_MIN: usize = 5;
 
-/// `None` unless each sitting has two blocks of positive values.
-pub fn diff_sittings(of: &Sittings) -> Option<SittingChange> {
-    let logs = |t: &[f64], c: &[f64]| -> Option<Vec<f64>> {
-        let pairs: Vec<_> = t.iter().zip(c).collect();
-        let good = pairs.len() > 1 && pairs.iter().all(|(t, c)| **t > 0.0 && **c > 0.0);
-        good.then(|| {
-            let log = |(t, c): &(&f64, &f64)| libm::log(**t) - libm::log(**c);
-            pairs.iter().map(log).collect()
-        })
-    };
-    let new = logs(&of.new_treatment, &of.new_control)?;
-    let by_history = of.history.len() >= HISTORY_MIN;
+/// A mean on the log scale.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Estimate {
+    /// Mean.
+    pub mean: f64,
+    /// Variance of the mean.
+    pub variance: f64,
+    /// Degrees of freedom of it; `None`: it has no spread.
+    pub df: Option<f64>,
+}
+
+/// The change from one estimate to another, or, from five on, from the history of such means.
+pub fn sitting_change(
+    old: &Estimate,
+    new: &Estimate,
+    history: &[f64],
+    sigma: f64,
+    better: Better,
+    margin: f64,
+) -> SittingChange {
+    let by_history = history.len() >= HISTORY_MIN;
     let (change, se, df) = if by_history {
-        let h = of.history.len() as f64;
-        let se = deviation(&of.history) * libm::sqrt(1.0 + 1.0 / h);
-        (mean(&new) - mean(&of.history), se, Some(h - 1.0))
+        let h = history.len() as f64;
+        let se = deviation(history) * libm::sqrt(1.0 + 1.0 / h);
+        (new.mean - mean(history), se, Some(h - 1.0))
     } else {
-        let old = logs(&of.old_treatment, &of.old_control)?;
-        let part = |l: &[f64]| {
-            let sd = deviation(l);
-            (sd * sd / l.len() as f64, l.len() as f64 - 1.0)
-        };
-        let (a, b) = (part(&old), part(&new));
-        let variance = a.0 + b.0 + 2.0 * of.sigma * of.sigma;
-        let measured = a.0 * a.0 / a.1 + b.0 * b.0 / b.1;
+        let variance = old.variance + new.variance + 2.0 * sigma * sigma;
+        let part = |e: &Estimate| e.df.map_or(0.0, |df| e.variance * e.variance / df);
+        let measured = part(old) + part(new);
         let df = (measured > 0.0).then(|| variance * variance / measured);
-        (mean(&new) - mean(&old), libm::sqrt(variance), df)
+        (new.mean - old.mean, libm::sqrt(variance), df)
     };
     let quantile = |q: f64| t_quantile(q, df.unwrap_or(f64::INFINITY));
     let half = quantile(0.975) * se;
-    let gain = of.better.sign() * change;
-    Some(SittingChange {
+    let gain = better.sign() * change;
+    SittingChange {
         by_history,
         change,
         ratio: libm::exp(change),
         se,
         df,
         interval95: (change - half, change + half),
-        regression: gain + quantile(0.95) * se < 0.0 && gain < -libm::log1p(of.margin),
-    })
+        regression: gain + quantile(0.95) * se < 0.0 && gain < -libm::log1p(margin),
+    }
+}
+
+/// `None` unless each sitting has two blocks of positive values.
+pub fn diff_sittings(of: &Sittings) -> Option<SittingChange> {
+    let logs = |t: &[f64], c: &[f64]| -> Option<Estimate> {
+        let pairs: Vec<_> = t.iter().zip(c).collect();
+        let good = pairs.len() > 1 && pairs.iter().all(|(t, c)| **t > 0.0 && **c > 0.0);
+        good.then(|| {
+            let log = |(t, c): &(&f64, &f64)| libm::log(**t) - libm::log(**c);
+            let all: Vec<f64> = pairs.iter().map(log).collect();
+            let sd = deviation(&all);
+            Estimate {
+                mean: mean(&all),
+                variance: sd * sd / all.len() as f64,
+                df: Some(all.len() as f64 - 1.0),
+            }
+        })
+    };
+    let new = logs(&of.new_treatment, &of.new_control)?;
+    let old = match of.history.len() >= HISTORY_MIN {
+        true => new,
+        false => logs(&of.old_treatment, &of.old_control)?,
+    };
+    Some(sitting_change(
+        &old,
+        &new,
+        &of.history,
+        of.sigma,
+        of.better,
+        of.margin,
+    ))
 }

@@ -7,12 +7,13 @@ use crate::fail::Failure;
 use crate::out::{Out, columns, note, width};
 use seekwell_lab::analysis::analyse;
 use seekwell_lab::import::{Input, Options, formats, import};
+use seekwell_lab::results::Folder;
 use seekwell_report::style::NAME;
 use seekwell_report::table::{Align, Table, painted};
 use serde_json::json;
 
 /// How files are read, as the arguments have it.
-fn options(a: &Foreign) -> Options {
+pub fn options(a: &Foreign) -> Options {
     Options {
         format: a.format.clone(),
         scheduler_from: a.scheduler_from.map(Into::into),
@@ -59,6 +60,9 @@ pub fn run(a: &Import, quiet: bool) -> Result<(), Failure> {
         ..options(&a.foreign)
     };
     let results = import(&inputs, &options).map_err(failed)?;
+    if let Some(folder) = &a.output {
+        Folder::store(folder, &results).map_err(super::results::failure)?;
+    }
     let analysis = analyse(&results);
     if a.json {
         out.json(&json!({
@@ -81,6 +85,9 @@ pub fn run(a: &Import, quiet: bool) -> Result<(), Failure> {
     out.done()?;
     for n in &results.about.notes {
         note(quiet, n);
+    }
+    if let Some(folder) = &a.output {
+        note(quiet, &format!("kept in {}", folder.display()));
     }
     Ok(())
 }

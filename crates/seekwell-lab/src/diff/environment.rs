@@ -1,0 +1,57 @@
+//! What a results folder says of the machine, as names with values: compared line by line.
+
+use crate::results::Environment;
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// Bytes of an environment record; a host has some kilobytes.
+const BYTES_MAX: u64 = 8 << 20;
+/// Names at most.
+const NAMES_MAX: usize = 1_000;
+
+/// Of a folder; empty where it has no record that can be read. The clock's times are left out: they
+/// always differ.
+pub fn environment(folder: &Path) -> BTreeMap<String, String> {
+    let text = seekwell_files::read_text(&folder.join("environment.json"), BYTES_MAX);
+    let record: Environment = match text {
+        Ok(text) => serde_json::from_str(&text).unwrap_or_default(),
+        Err(_) => return BTreeMap::new(),
+    };
+    let mut out = BTreeMap::new();
+    if let Some(last) = record.sittings.last() {
+        out.insert("seekwell".to_owned(), last.seekwell.clone());
+        out.insert("build".to_owned(), last.build.clone());
+    }
+    for (i, host) in record.hosts.iter().enumerate() {
+        let name = match i {
+            0 => "host".to_owned(),
+            i => format!("host {}", i + 1),
+        };
+        flat(
+            &name,
+            &serde_json::to_value(host).unwrap_or_default(),
+            &mut out,
+        );
+    }
+    out
+}
+
+fn flat(name: &str, value: &Value, out: &mut BTreeMap<String, String>) {
+    if out.len() >= NAMES_MAX {
+        return;
+    }
+    match value {
+        Value::Null => {}
+        Value::Object(all) => all
+            .iter()
+            .for_each(|(k, v)| flat(&format!("{name} {k}"), v, out)),
+        Value::String(text) => {
+            let shown = |c: char| if c.is_control() { ' ' } else { c };
+            out.insert(name.to_owned(), text.chars().map(shown).collect());
+        }
+        other => {
+            out.insert(name.to_owned(), other.to_string());
+        }
+    }
+}

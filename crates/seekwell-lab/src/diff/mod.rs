@@ -1,0 +1,514 @@
+//! Two results of one experiment: two kernels, two versions of a program, two days. What changed,
+//! beyond day effects as far as that can be known.
+//!
+//! - Simulations are paired by seed, exactly; with other seeds they are two sittings without a
+//!   sitting's effect.
+//! - On a host a sitting moves everything, so what is compared are log ratios to a control that is
+//!   in both, with an allowance for how a sitting moves one scheduler against another: assumed, or
+//!   taken from five and more earlier sittings.
+//! - Without a control the absolute change is told, and that it may be the day.
+//!
+//! A cell got worse when the one-sided 95 % bound says so and the estimate is beyond the margin.
+//! With five earlier sittings absolute changes can be judged, too ([`Options::absolute`]).
+
+mod environment;
+mod side;
+mod words;
+
+pub use environment::environment;
+
+use crate::results::{Cell, MetricInfo, Results};
+use crate::stats::{self, Better, Estimate, holm, stored, t_lower, t_quantile};
+use serde::Serialize;
+use side::{absolute, by_seed, log_ratio};
+use std::collections::BTreeMap;
+use thiserror::Error;
+
+/// Earlier sittings from which their own spread is taken.
+pub const HISTORY_MIN: usize = 5;
+
+/// Results with the record of where they were made.
+#[derive(Clone, Copy, Debug)]
+pub struct Sitting<'a> {
+    /// The numbers.
+    pub results: &'a Results,
+    /// What the machine was, by name ("kernel" -> "6.8.0").
+    pub environment: &'a BTreeMap<String, String>,
+}
+
+/// How two results are compared.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Label of the control; `None`: each cell's reference.
+    pub control: Option<String>,
+    /// Judge absolute changes against the history.
+    pub absolute: bool,
+    /// Correct for the number of comparisons.
+    pub strict_family: bool,
+    /// SD of how a sitting moves one scheduler against another, on the log scale.
+    pub sigma: f64,
+    /// Relative difference that matters.
+    pub margin: f64,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options {
+            control: None,
+            absolute: false,
+            strict_family: false,
+            sigma: 0.01,
+            margin: stats::MARGIN,
+        }
+    }
+}
+
+/// Why two results cannot be compared.
+#[derive(Error, Clone, Debug, PartialEq, Eq)]
+pub enum DiffError {
+    /// No cell and treatment is in both.
+    #[error(
+        "the two have no cell and scheduler in common: the first has {0}; the second has {1}. Only \
+         the same workload on the same device can be compared"
+    )]
+    Nothing(String, String),
+    /// The control is not there.
+    #[error("no treatment is called `{0}` in both; there are {1}")]
+    Control(String, String),
+    /// Absolute changes cannot be judged without a history.
+    #[error(
+        "absolute changes need at least {HISTORY_MIN} earlier results, which tell how much days \
+         differ (--history PATH, repeated); there are {0}"
+    )]
+    NoHistory(usize),
+}
+
+/// What a change was found by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Basis {
+    /// Runs of the same seeds in simulation: exact.
+    Seeds,
+    /// Other seeds: two samples.
+    OtherSeeds,
+    /// Log ratios to a control in both.
+    Control,
+    /// The same, against earlier sittings.
+    History,
+    /// Absolute, against earlier sittings.
+    AbsoluteHistory,
+    /// Absolute: may be the day.
+    Day,
+}
+
+/// A treatment in a cell, then and now.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Change {
+    /// Cell.
+    pub cell: String,
+    /// Treatment.
+    pub treatment: String,
+    /// What the ratio is relative to; `None`: absolute.
+    pub control: Option<String>,
+    /// Metric.
+    pub metric: MetricInfo,
+    /// How it was found.
+    pub basis: Basis,
+    /// Runs or pairs, then and now.
+    pub n: (usize, usize),
+    /// Equal in every pair, to the last bit.
+    pub identical: bool,
+    /// Now over then.
+    pub ratio: f64,
+    /// 95 % interval of it; `None` for a single run.
+    pub ratio95: Option<(f64, f64)>,
+    /// One-sided p of "not worse"; `None` where it is exact, or nothing is known of the spread.
+    pub p_worse: Option<f64>,
+    /// After Holm over all that are judged.
+    pub p_adjusted: Option<f64>,
+    /// Worse by more than the margin, as far as can be known.
+    pub worse: bool,
+    /// Better, the same way.
+    pub better: bool,
+    /// In words.
+    pub words: String,
+}
+
+/// A part of the environment that differs.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Differing {
+    /// What.
+    pub name: String,
+    /// Then; empty: not there.
+    pub old: String,
+    /// Now.
+    pub new: String,
+}
+
+/// What changed.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Diff {
+    /// What of machine and settings is not the same.
+    pub environment: Vec<Differing>,
+    /// Every cell and treatment in both.
+    pub changes: Vec<Change>,
+    /// What only the first has.
+    pub only_old: Vec<String>,
+    /// What only the second has.
+    pub only_new: Vec<String>,
+    /// What to keep in mind.
+    pub notes: Vec<String>,
+    /// How many got worse.
+    pub worse: usize,
+    /// How many got better.
+    pub better: usize,
+}
+
+/// What two cells must share.
+fn key(cell: &Cell) -> (String, String, String, String, String) {
+    let axes: Vec<String> = cell.axes.iter().map(|(k, v)| format!("{k}={v}")).collect();
+    (
+        cell.device.clone(),
+        cell.machine.clone(),
+        cell.workload.clone(),
+        axes.join(","),
+        cell.primary.name.clone(),
+    )
+}
+
+/// A cell of both, by place.
+struct Both<'a> {
+    old: &'a Results,
+    new: &'a Results,
+    cell: (usize, usize),
+    history: &'a [&'a Results],
+    options: &'a Options,
+}
+
+fn treatment(results: &Results, cell: usize, label: &str) -> Option<usize> {
+    let all = &results.cells.get(cell)?.treatments;
+    let is = |t: &&usize| {
+        results
+            .treatments
+            .get(**t)
+            .is_some_and(|t| t.label == label)
+    };
+    all.iter().find(is).copied()
+}
+
+fn differing(old: &BTreeMap<String, String>, new: &BTreeMap<String, String>) -> Vec<Differing> {
+    let mut names: Vec<&String> = old.keys().chain(new.keys()).collect();
+    names.sort();
+    names.dedup();
+    let of = |all: &BTreeMap<String, String>, name| all.get(name).cloned().unwrap_or_default();
+    let pairs = names.into_iter().map(|name| Differing {
+        name: name.clone(),
+        old: of(old, name),
+        new: of(new, name),
+    });
+    pairs.filter(|d| d.old != d.new).collect()
+}
+
+/// Settings of treatments, as parts of the environment.
+fn settings(results: &Results) -> BTreeMap<String, String> {
+    let mut out = BTreeMap::new();
+    for t in &results.treatments {
+        if !t.version.is_empty() {
+            out.insert(format!("{}: version", t.label), t.version.clone());
+        }
+        for (name, value) in &t.tunables {
+            out.insert(format!("{}: {name}", t.label), value.clone());
+        }
+    }
+    out
+}
+
+/// Compares two results; `history` are earlier sittings of the same experiment.
+pub fn diff(
+    old: Sitting<'_>,
+    new: Sitting<'_>,
+    history: &[&Results],
+    options: &Options,
+) -> Result<Diff, DiffError> {
+    if options.absolute && history.len() < HISTORY_MIN {
+        return Err(DiffError::NoHistory(history.len()));
+    }
+    let mut out = Diff {
+        environment: differing(old.environment, new.environment),
+        ..Diff::default()
+    };
+    let (a, b) = (settings(old.results), settings(new.results));
+    out.environment.extend(differing(&a, &b));
+    if let Some(control) = &options.control {
+        let has = |r: &Results| r.treatments.iter().any(|t| t.label == *control);
+        if !has(old.results) || !has(new.results) {
+            let all: Vec<&str> = new
+                .results
+                .treatments
+                .iter()
+                .map(|t| t.label.as_str())
+                .collect();
+            return Err(DiffError::Control(control.clone(), all.join(", ")));
+        }
+    }
+    let places: BTreeMap<_, usize> = old
+        .results
+        .cells
+        .iter()
+        .enumerate()
+        .map(|(i, c)| (key(c), i))
+        .collect();
+    let mut matched = vec![false; old.results.cells.len()];
+    for (at, cell) in new.results.cells.iter().enumerate() {
+        let Some(&before) = places.get(&key(cell)) else {
+            out.only_new.push(cell.name.clone());
+            continue;
+        };
+        matched[before] = true;
+        let both = Both {
+            old: old.results,
+            new: new.results,
+            cell: (before, at),
+            history,
+            options,
+        };
+        both.changes(&mut out);
+    }
+    for (cell, _) in old.results.cells.iter().zip(matched).filter(|c| !c.1) {
+        out.only_old.push(cell.name.clone());
+    }
+    if out.changes.is_empty() {
+        let list = |r: &Results| {
+            let all: Vec<&str> = r.cells.iter().take(4).map(|c| c.name.as_str()).collect();
+            let more = r.cells.len().saturating_sub(4);
+            match more {
+                0 => all.join("; "),
+                n => format!("{}; and {n} more", all.join("; ")),
+            }
+        };
+        return Err(DiffError::Nothing(list(old.results), list(new.results)));
+    }
+    judge(&mut out, options);
+    Ok(out)
+}
+
+/// Verdicts, once all are there.
+fn judge(out: &mut Diff, options: &Options) {
+    let p: Vec<Option<f64>> = out.changes.iter().map(|c| c.p_worse).collect();
+    let opposite: Vec<Option<f64>> = p.iter().map(|p| p.map(|p| 1.0 - p)).collect();
+    let (adjusted, adjusted_better) = (holm(&p), holm(&opposite));
+    let mu = libm::log1p(options.margin);
+    for (i, c) in out.changes.iter_mut().enumerate() {
+        c.p_adjusted = adjusted[i].map(stored);
+        let sign = if c.metric.higher_is_better { 1.0 } else { -1.0 };
+        let gain = sign * libm::log(c.ratio);
+        let judged = c.basis != Basis::Day;
+        let (down, up) = match options.strict_family {
+            true => (adjusted[i], adjusted_better[i]),
+            false => (p[i], opposite[i]),
+        };
+        // What is exact needs no test.
+        let says = |p: Option<f64>| p.map_or(c.basis == Basis::Seeds, |p| p < 0.05);
+        c.worse = judged && gain < -mu && says(down);
+        c.better = judged && gain > mu && says(up);
+        c.words = words::of(c, options.margin);
+    }
+    out.worse = out.changes.iter().filter(|c| c.worse).count();
+    out.better = out.changes.iter().filter(|c| c.better).count();
+    if out.changes.iter().any(|c| c.basis == Basis::Day) {
+        out.notes.push(
+            "a day moves everything: absolute changes may be the day's; run old and new interleaved \
+             (compare, with both as treatments) for an answer without that doubt"
+                .to_owned(),
+        );
+    }
+    if out.changes.iter().any(|c| c.basis == Basis::Control) {
+        out.notes.push(format!(
+            "a sitting is allowed to move one scheduler against another by {} % (SD, assumed); five \
+             earlier results (--history) would tell",
+            stats::stored(100.0 * options.sigma)
+        ));
+    }
+}
+
+impl Both<'_> {
+    fn cells(&self) -> (&Cell, &Cell) {
+        (&self.old.cells[self.cell.0], &self.new.cells[self.cell.1])
+    }
+
+    fn changes(&self, out: &mut Diff) {
+        let (before, now) = self.cells();
+        let label = |r: &Results, t: usize| r.treatments.get(t).map(|t| t.label.clone());
+        for t in &now.treatments {
+            let Some(name) = label(self.new, *t) else {
+                continue;
+            };
+            let Some(old) = treatment(self.old, self.cell.0, &name) else {
+                out.only_new.push(format!("{}: {name}", now.name));
+                continue;
+            };
+            match self.change(&name, (old, *t)) {
+                Some(change) => out.changes.push(change),
+                None => out.notes.push(format!(
+                    "{}: {name}: no value above 0 in both, not compared",
+                    now.name
+                )),
+            }
+        }
+        for t in &before.treatments {
+            if let Some(name) = label(self.old, *t)
+                && treatment(self.new, self.cell.1, &name).is_none()
+            {
+                out.only_old.push(format!("{}: {name}", before.name));
+            }
+        }
+    }
+
+    /// The control of this cell, in both; `None` for itself.
+    fn control(&self, name: &str) -> Option<(String, usize, usize)> {
+        let now = self.cells().1;
+        let reference = self
+            .new
+            .treatments
+            .get(now.reference)
+            .map(|t| t.label.clone());
+        let control = self.options.control.clone().or(reference)?;
+        if control == name {
+            return None;
+        }
+        let old = treatment(self.old, self.cell.0, &control)?;
+        let new = treatment(self.new, self.cell.1, &control)?;
+        Some((control, old, new))
+    }
+
+    fn bare(&self, name: &str, basis: Basis, n: (usize, usize), log_change: f64) -> Change {
+        let now = self.cells().1;
+        Change {
+            cell: now.name.clone(),
+            treatment: name.to_owned(),
+            control: None,
+            metric: now.primary.clone(),
+            basis,
+            n,
+            identical: false,
+            ratio: stored(libm::exp(log_change)),
+            ratio95: None,
+            p_worse: None,
+            p_adjusted: None,
+            worse: false,
+            better: false,
+            words: String::new(),
+        }
+    }
+
+    fn better(&self) -> Better {
+        match self.cells().1.primary.higher_is_better {
+            true => Better::Higher,
+            false => Better::Lower,
+        }
+    }
+
+    fn change(&self, name: &str, (old, new): (usize, usize)) -> Option<Change> {
+        let (before, now) = self.cells();
+        let metric = now.primary.name.as_str();
+        let here = ((self.old, self.cell.0), (self.new, self.cell.1));
+        if before.substrate == "sim" && now.substrate == "sim" {
+            let pairs = by_seed(here.0, here.1, (old, new), metric);
+            if !pairs.is_empty() {
+                return self.seeds(name, &pairs);
+            }
+        }
+        let sim = before.substrate == "sim" && now.substrate == "sim";
+        let mut basis = if sim { Basis::OtherSeeds } else { Basis::Day };
+        let (mut a, mut b) = (
+            absolute(self.old, self.cell.0, old, metric)?,
+            absolute(self.new, self.cell.1, new, metric)?,
+        );
+        let n = (a.n, b.n);
+        let mut against = None;
+        let mut sigma = 0.0;
+        let mut past: Vec<f64> = Vec::new();
+        if self.options.absolute && !sim {
+            past = self.past(|r, cell| {
+                let t = treatment(r, cell, name)?;
+                Some(absolute(r, cell, t, metric)?.mean)
+            });
+            basis = if past.len() >= HISTORY_MIN {
+                Basis::AbsoluteHistory
+            } else {
+                Basis::Day
+            };
+        } else if let Some((control, c_old, c_new)) = self.control(name) {
+            let then = log_ratio(self.old, self.cell.0, (old, c_old), metric);
+            let current = log_ratio(self.new, self.cell.1, (new, c_new), metric);
+            if let (Some(then), Some(current)) = (then, current) {
+                (a, b) = (then, current);
+                past = self.past(|r, cell| {
+                    let (t, c) = (treatment(r, cell, name)?, treatment(r, cell, &control)?);
+                    Some(log_ratio(r, cell, (t, c), metric)?.mean)
+                });
+                (basis, sigma) = match (sim, past.len() >= HISTORY_MIN) {
+                    (true, _) => (Basis::OtherSeeds, 0.0),
+                    (false, true) => (Basis::History, self.options.sigma),
+                    (false, false) => (Basis::Control, self.options.sigma),
+                };
+                against = Some(control);
+            }
+        }
+        let by_past = matches!(basis, Basis::History | Basis::AbsoluteHistory);
+        let estimate = |e: &side::Known| Estimate {
+            mean: e.mean,
+            variance: e.variance,
+            df: e.df,
+        };
+        let past = if by_past { past.as_slice() } else { &[] };
+        let (old, new) = (estimate(&a), estimate(&b));
+        let change =
+            stats::sitting_change(&old, &new, past, sigma, self.better(), self.options.margin);
+        let mut out = self.bare(name, basis, n, change.change);
+        out.control = against;
+        if change.se > 0.0 && (by_past || (a.measured && b.measured)) {
+            let half = t_quantile(0.975, change.df.unwrap_or(f64::INFINITY)) * change.se;
+            let end = |x: f64| stored(libm::exp(change.change + x));
+            out.ratio95 = Some((end(-half), end(half)));
+            let gain = self.better().sign() * change.change;
+            let df = change.df.unwrap_or(f64::INFINITY);
+            let p = t_lower(gain / change.se, df);
+            out.p_worse = (basis != Basis::Day).then(|| stored(p));
+        }
+        Some(out)
+    }
+
+    /// Values of earlier sittings of the same cell.
+    fn past(&self, value: impl Fn(&Results, usize) -> Option<f64>) -> Vec<f64> {
+        let here = key(self.cells().1);
+        let of = |r: &&Results| {
+            let cell = r.cells.iter().position(|c| key(c) == here)?;
+            value(r, cell)
+        };
+        self.history.iter().filter_map(of).collect()
+    }
+
+    /// The same seeds: differences are exact, and say nothing of other seeds but by their number.
+    fn seeds(&self, name: &str, pairs: &[(f64, f64)]) -> Option<Change> {
+        let identical = pairs.iter().all(|(a, b)| a.to_bits() == b.to_bits());
+        if !identical && pairs.iter().any(|(a, b)| *a <= 0.0 || *b <= 0.0) {
+            return None;
+        }
+        let (old, new): (Vec<_>, Vec<_>) = pairs.iter().map(|p| (Some(p.0), Some(p.1))).unzip();
+        let n = pairs.len();
+        if identical {
+            let mut out = self.bare(name, Basis::Seeds, (n, n), 0.0);
+            out.identical = true;
+            return Some(out);
+        }
+        let p = stats::paired(&new, &old, self.better(), false, None);
+        let mut out = self.bare(name, Basis::Seeds, (n, n), p.mean);
+        if let (Some(se), Some(df)) = (p.se.filter(|se| *se > 0.0), p.df) {
+            out.ratio95 = p.ratio95.map(|(l, h)| (stored(l), stored(h)));
+            let gain = self.better().sign() * p.mean;
+            out.p_worse = Some(stored(t_lower(gain / se, df)));
+        }
+        Some(out)
+    }
+}
