@@ -46,30 +46,11 @@ fn row_puts_reads_before_writes_and_stops_writes_for_them() {
     );
 }
 
-/// Writes that may go to the card before a read that has just come, and why.
-///
-/// Whatever the scheduler does, one write is on the bus, one is fetched, and one more may have been
-/// fetched for a packed group it did not fit into (512 KiB fill a group): 3.
-fn writes_before_a_read(scheduler: &str) -> u64 {
-    match scheduler {
-        // First come, first served, or (kyber, adios) the driver has taken all there is: the eight
-        // the writer has outstanding, those in the driver among them.
-        "noop" | "none" | "kyber" | "adios" => 8,
-        // A batch of writes is not broken off: fifo_batch of 16, which the writer's next request
-        // always goes on with. The reader sleeps when a batch ends, so that each read meets one.
-        "deadline" | "mq-deadline" => 16,
-        // It stays near the writer until deadlines are looked at, fifo_batch + 1 dispatches on; the
-        // read is over its 500 ms then.
-        "vr" => 17,
-        // By turns, one read and one write.
-        "fiops" => 3 + 1,
-        // The read is next: reads go first, or the reader's turn is waited for.
-        _ => 3,
-    }
-}
-
 /// Every scheduler finishes what it is given on the card's driver, packed or not, on both layers.
 ///
+/// How many writes may go before a read that has just come each scheduler says itself. Whatever it
+/// does, one write is on the bus, one is fetched, and one more may have been fetched for a packed
+/// group it did not fit into (512 KiB fill a group): 3.
 /// The reader goes round once in the time of those writes, its own read and 1 ms of thinking. By
 /// the preset a write of 512 KiB takes 2.83 + 512 x 0.06 = 33.55 ms, a read of 4 KiB, whose part of
 /// the map is not at hand, at most 0.683 + 4 x 0.0145 + 0.15 = 0.891 ms, and noise keeps the mean.
@@ -79,7 +60,8 @@ fn writes_before_a_read(scheduler: &str) -> u64 {
 fn every_scheduler_serves_a_card() {
     let (write_us, read_us, think_us) = (2_830 + 512 * 60, 891, 1_000);
     for s in seekwell_sched::registry() {
-        let least = 5_000_000 / (writes_before_a_read(s.name) * write_us + read_us + think_us);
+        let least =
+            5_000_000 / (u64::from(s.waiting.writes_before_read) * write_us + read_us + think_us);
         let mut fewest = u64::MAX;
         for options in [
             "",

@@ -18,7 +18,7 @@
 
 use crate::contract::{Insert, MergeKind, Scheduler};
 use crate::cx::{Cx, Emit};
-use crate::registry::{Layer, SchedulerInfo, hash_always};
+use crate::registry::{Layer, SchedulerInfo, Waiting, hash_always};
 use crate::tunable::{INT_MAX, Kind, StoreError, Tunable, legacy_int};
 use seekwell_core::{Bio, Era, IocId, Links, List, Nodes, RqId, Rule, Sector, Side, Tree};
 
@@ -39,6 +39,15 @@ pub const INFO: SchedulerInfo = SchedulerInfo {
     source: "behaviour of block/deadline-iosched.c, Linux 2.6.18, 2.6.24, 3.4, 4.0",
     per_process: false,
     hash: hash_always,
+    // write_expire; then writes_starved + 1 batches of fifo_batch, each to its end.
+    waiting: Waiting {
+        fixed_ms: 5000,
+        requests: 48,
+        per_task_ms: 0,
+        per_task_requests: 0,
+        writes_before_read: 16,
+        except: &[],
+    },
     rules: RULES,
     tunables: |_| TUNABLES,
     make: |cx, v| Box::new(Deadline::new(cx, Generation::named(v))),

@@ -18,7 +18,7 @@
 
 use crate::contract::{Insert, IocEvent, MergeKind, Scheduler};
 use crate::cx::{Cx, Emit};
-use crate::registry::{Layer, SchedulerInfo, hash_always};
+use crate::registry::{Layer, SchedulerInfo, Waiting, hash_always};
 use crate::tunable::{Kind, StoreError, Tunable, legacy_int};
 use seekwell_core::{Bio, Class, Era, IoPrio, IocId, Links, List, Nodes, RqId, Sector, Side, Tree};
 
@@ -36,6 +36,16 @@ pub const INFO: SchedulerInfo = SchedulerInfo {
     source: "behaviour of block/fiops-iosched.c in four published kernels",
     per_process: true,
     hash: hash_always,
+    // By cost: an async write may cost as much as ten sync reads, and in one version these go first,
+    // for ever if they keep coming.
+    waiting: Waiting {
+        fixed_ms: 500,
+        requests: 128,
+        per_task_ms: 0,
+        per_task_requests: 0,
+        writes_before_read: 4,
+        except: &["preempt"],
+    },
     rules: RULES,
     tunables: |v| Variant::named(v).tunables(),
     make: |_, v| Box::new(Fiops::new(Variant::named(v))),

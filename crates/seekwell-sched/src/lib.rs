@@ -32,7 +32,7 @@ pub mod zen;
 pub use contract::{BioMerge, CgroupEvent, Insert, IocEvent, MayQueue, MergeKind, Scheduler};
 pub use cx::{Cx, Emit, QueueFacts, Slot};
 pub use registry::{
-    Layer, Make, RegisterError, SchedulerInfo, find, of_its_time, register, registry,
+    Layer, Make, RegisterError, SchedulerInfo, Waiting, find, of_its_time, register, registry,
     unknown_scheduler, unknown_tunable,
 };
 pub use tunable::{Kind, StoreError, Tunable};

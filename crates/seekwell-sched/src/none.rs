@@ -12,7 +12,7 @@
 
 use crate::contract::{BioMerge, Insert, Scheduler};
 use crate::cx::{Cx, Emit};
-use crate::registry::{Layer, SchedulerInfo};
+use crate::registry::{Layer, SchedulerInfo, Waiting};
 use seekwell_core::{About, Bio, Era, IocId, Links, List, RqId};
 
 /// Registry line.
@@ -29,6 +29,15 @@ pub const INFO: SchedulerInfo = SchedulerInfo {
     source: "behaviour of block/blk-mq.c and block/blk-mq-sched.c, Linux 6.1, 6.12, 6.18",
     per_process: false,
     hash: |_| false,
+    // First in, first out of each context, the contexts in turn.
+    waiting: Waiting {
+        fixed_ms: 20,
+        requests: 8,
+        per_task_ms: 0,
+        per_task_requests: 0,
+        writes_before_read: 8,
+        except: &[],
+    },
     rules: RULES,
     tunables: |_| &[],
     make: |cx, _| Box::new(NoScheduler::new(cx)),

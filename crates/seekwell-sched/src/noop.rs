@@ -7,7 +7,7 @@
 
 use crate::contract::{Insert, Scheduler};
 use crate::cx::{Cx, Emit};
-use crate::registry::{Layer, SchedulerInfo};
+use crate::registry::{Layer, SchedulerInfo, Waiting};
 use seekwell_core::{Era, Links, List, RqId};
 
 /// Registry line.
@@ -27,6 +27,15 @@ pub const INFO: SchedulerInfo = SchedulerInfo {
     source: "behaviour of block/noop-iosched.c and block/elevator.c, Linux 2.6.18, 2.6.24, 3.4, 4.0",
     per_process: false,
     hash: |v| v != "2.6.18",
+    // First in, first out; the plug of old kernels opens after a jiffy or two.
+    waiting: Waiting {
+        fixed_ms: 20,
+        requests: 0,
+        per_task_ms: 0,
+        per_task_requests: 0,
+        writes_before_read: 8,
+        except: &[],
+    },
     rules: RULES,
     tunables: |_| &[],
     make: |_, _| Box::new(Noop::new()),

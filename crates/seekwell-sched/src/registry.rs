@@ -7,7 +7,7 @@
 use crate::contract::Scheduler;
 use crate::cx::Cx;
 use crate::tunable::Tunable;
-use seekwell_core::{Era, OpenList, Rule, suggest};
+use seekwell_core::{Era, Nanos, OpenList, Rule, suggest};
 use thiserror::Error;
 
 /// Which block layer a scheduler lives in.
@@ -22,6 +22,39 @@ pub enum Layer {
 /// Makes an instance for a queue whose facts are in `cx`; the argument is the version asked for
 /// (one of [`SchedulerInfo::versions`], never anything else).
 pub type Make = fn(&Cx, version: &str) -> Box<dyn Scheduler>;
+
+/// How long a scheduler may let a request of the best-effort class wait while others keep the device
+/// busy. Nobody knows a kernel's scheduler by these figures: they follow from its rules and the
+/// defaults of its tunables, and properties over the registry hold every version to them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Waiting {
+    /// Until it is preferred, whoever else has requests (a deadline, a plug), ms.
+    pub fixed_ms: u32,
+    /// Others' requests that go before it all the same: the rest of a batch, of a cycle.
+    pub requests: u32,
+    /// For each other task that has requests: its slices, the idling for it, ms.
+    pub per_task_ms: u32,
+    /// For each other task: its requests beyond that, as that with which it overruns a slice.
+    pub per_task_requests: u32,
+    /// Writes that go to a device before a read that has just come, at most; of a phone's card that
+    /// fetches ahead three always do.
+    pub writes_before_read: u32,
+    /// Versions in which somebody may wait for longer than the figures above say, while the others
+    /// keep coming; properties have to see it before it may stand here.
+    pub except: &'static [&'static str],
+}
+
+impl Waiting {
+    /// The longest wait from submission to completion beside so many other tasks, each with one
+    /// request at a time, on a device that takes at most `service` for a request.
+    pub fn bound(&self, others: u32, service: Nanos) -> Nanos {
+        let clock_ms = u64::from(self.fixed_ms) + u64::from(self.per_task_ms) * u64::from(others);
+        // Those that are there before it, it, and what goes before it.
+        let per_task = u64::from(self.per_task_requests) + 1;
+        let requests = u64::from(self.requests) + per_task * u64::from(others) + 1;
+        Nanos::from_ms(clock_ms) + Nanos(service.0 * requests)
+    }
+}
 
 /// What the registry knows of a scheduler.
 #[derive(Clone, Copy)]
@@ -44,6 +77,8 @@ pub struct SchedulerInfo {
     pub per_process: bool,
     /// Bios are searched in the end-sector hash for this version (2.6.18 noop had none).
     pub hash: fn(version: &str) -> bool,
+    /// How long it may let a request wait, as its tunables have it by default.
+    pub waiting: Waiting,
     /// Its rules, as reasons name them ([`seekwell_core::rules!`]).
     pub rules: &'static [&'static Rule],
     /// Tunables of a version.

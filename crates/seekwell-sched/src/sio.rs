@@ -22,7 +22,7 @@
 use crate::contract::{Insert, Scheduler};
 use crate::cx::{Cx, Emit};
 use crate::fifo::{ExpiryCheck, Fifos};
-use crate::registry::{Layer, SchedulerInfo, hash_always};
+use crate::registry::{Layer, SchedulerInfo, Waiting, hash_always};
 use crate::tunable::{INT_MAX, Kind, StoreError, Tunable, legacy_int};
 use seekwell_core::{Era, RqId};
 
@@ -48,6 +48,16 @@ pub const INFO: SchedulerInfo = SchedulerInfo {
     source: "behaviour of block/sio-iosched.c in five published phone kernels and two derivatives",
     per_process: false,
     hash: hash_always,
+    // The longest of four deadlines (async writes), looked at between batches of fifo_batch (up to
+    // 16), the others' before it.
+    waiting: Waiting {
+        fixed_ms: 16000,
+        requests: 80,
+        per_task_ms: 0,
+        per_task_requests: 0,
+        writes_before_read: 3,
+        except: &[],
+    },
     rules: RULES,
     tunables: |v| Variant::named(v).tunables,
     make: |cx, v| Box::new(Sio::new(cx, Variant::named(v))),

@@ -20,7 +20,7 @@
 use crate::contract::{Insert, MergeKind, Scheduler};
 use crate::cx::{Cx, Emit};
 use crate::fifo::{ExpiryCheck, Fifos};
-use crate::registry::{Layer, SchedulerInfo, hash_always};
+use crate::registry::{Layer, SchedulerInfo, Waiting, hash_always};
 use crate::tunable::{INT_MAX, Kind, StoreError, Tunable, legacy_int};
 use seekwell_core::{Bio, Era, IocId, Nodes, RqId, Sector, Tree};
 
@@ -43,6 +43,15 @@ pub const INFO: SchedulerInfo = SchedulerInfo {
     source: "behaviour of block/vr-iosched.c in four published phone kernels",
     per_process: false,
     hash: hash_always,
+    // async_expire; deadlines are looked at once fifo_batch (16) have gone.
+    waiting: Waiting {
+        fixed_ms: 5000,
+        requests: 17,
+        per_task_ms: 0,
+        per_task_requests: 0,
+        writes_before_read: 17,
+        except: &[],
+    },
     rules: RULES,
     tunables: |v| Variant::named(v).tunables,
     make: |cx, v| Box::new(Vr::new(cx, Variant::named(v))),

@@ -19,7 +19,7 @@
 use crate::contract::{Insert, Scheduler};
 use crate::cx::{Cx, Emit};
 use crate::fifo::{ExpiryCheck, Fifos};
-use crate::registry::{Layer, SchedulerInfo, hash_always};
+use crate::registry::{Layer, SchedulerInfo, Waiting, hash_always};
 use crate::tunable::{INT_MAX, Kind, StoreError, Tunable, legacy_int};
 use seekwell_core::{Era, RqId};
 
@@ -42,6 +42,15 @@ pub const INFO: SchedulerInfo = SchedulerInfo {
     source: "behaviour of block/zen-iosched.c in seven published phone kernels",
     per_process: false,
     hash: hash_always,
+    // async_expire; looked at between batches of fifo_batch (16), of which sync requests have some.
+    waiting: Waiting {
+        fixed_ms: 5000,
+        requests: 64,
+        per_task_ms: 0,
+        per_task_requests: 0,
+        writes_before_read: 3,
+        except: &[],
+    },
     rules: RULES,
     tunables: |v| Variant::named(v).tunables,
     make: |cx, v| Box::new(Zen::new(cx, Variant::named(v))),

@@ -2,8 +2,12 @@
 
 use seekwell_sched::SchedulerInfo;
 
+#[path = "suite/near.rs"]
+mod near;
 #[path = "suite/legacy.rs"]
 mod suite;
+#[path = "suite/versions.rs"]
+mod versions;
 
 /// Whom the suite is about; a scheduler from outside the tree runs it over itself.
 fn registered() -> &'static [SchedulerInfo] {

@@ -3,7 +3,7 @@
 
 use seekwell::sdk::core::{Bio, Era, IocId, Links, List, RqId};
 use seekwell::sdk::sched::contract::{Insert, Scheduler};
-use seekwell::sdk::sched::registry::{Layer, SchedulerInfo, hash_always};
+use seekwell::sdk::sched::registry::{Layer, SchedulerInfo, Waiting, hash_always};
 use seekwell::sdk::sched::{Cx, Emit};
 use seekwell::sdk::workload::{Context, Machine, Needs, OpenFlags, Outcome, Params, Workload};
 use std::sync::Once;
@@ -19,6 +19,15 @@ pub const YOUNGEST: SchedulerInfo = SchedulerInfo {
     source: "tests/outside",
     per_process: false,
     hash: hash_always,
+    // Every other request is the oldest.
+    waiting: Waiting {
+        fixed_ms: 20,
+        requests: 16,
+        per_task_ms: 0,
+        per_task_requests: 0,
+        writes_before_read: 8,
+        except: &[],
+    },
     rules: &[],
     tunables: |_| &[],
     make: |_, _| Box::<Youngest>::default(),

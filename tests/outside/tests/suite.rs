@@ -4,6 +4,12 @@ use seekwell_sched::SchedulerInfo;
 
 #[path = "../../../crates/seekwell-sim/tests/suite/mq.rs"]
 mod mq;
+#[path = "../../../crates/seekwell-sim/tests/suite/near.rs"]
+mod near;
+#[path = "../../../crates/seekwell-sim/tests/suite/versions.rs"]
+mod versions;
+#[path = "../../../crates/seekwell-sim/tests/suite/waiting.rs"]
+mod waiting;
 
 fn registered() -> &'static [SchedulerInfo] {
     outside::register();

@@ -22,7 +22,7 @@ mod version;
 
 use crate::contract::{BioMerge, Insert, MergeKind, Scheduler};
 use crate::cx::{Cx, Emit, Slot};
-use crate::registry::{Layer, SchedulerInfo, hash_always};
+use crate::registry::{Layer, SchedulerInfo, Waiting, hash_always};
 use crate::shallow::word_shift;
 use crate::tunable::{StoreError, Tunable};
 use model::{Model, Rules};
@@ -50,6 +50,15 @@ pub const INFO: SchedulerInfo = SchedulerInfo {
     source: "behaviour of the published patches 1.5.5, 3.0.1, 3.1.9 and 3.2.0, by reading",
     per_process: false,
     hash: hash_always,
+    // A batch of reads and one of writes (36 + 72), sorted by deadlines that ten seconds beat.
+    waiting: Waiting {
+        fixed_ms: 10000,
+        requests: 108,
+        per_task_ms: 0,
+        per_task_requests: 0,
+        writes_before_read: 8,
+        except: &[],
+    },
     rules: rules::RULES,
     tunables: tunables::of,
     make: |cx, v| Box::new(Adios::new(cx, v)),

@@ -26,7 +26,7 @@ mod wait;
 
 use crate::contract::{Insert, IocEvent, MayQueue, MergeKind, Scheduler};
 use crate::cx::{Cx, Slot};
-use crate::registry::{Layer, SchedulerInfo, hash_always};
+use crate::registry::{Layer, SchedulerInfo, Waiting, hash_always};
 use crate::tunable::{StoreError, Tunable};
 use context::{ContextTable, Ctx, Global, ONE, decay};
 use seekwell_core::{Bio, Era, IocId, Links, List, Nodes, RqId, Sector, Side, TaskId, Tree};
@@ -46,6 +46,15 @@ pub const INFO: SchedulerInfo = SchedulerInfo {
     source: "behaviour of block/as-iosched.c, Linux 2.6.18 and 2.6.24",
     per_process: true,
     hash: hash_always,
+    // A read batch and a write batch (500 + 125 ms) twice, with antic_expire for each task.
+    waiting: Waiting {
+        fixed_ms: 1500,
+        requests: 16,
+        per_task_ms: 20,
+        per_task_requests: 0,
+        writes_before_read: 3,
+        except: &[],
+    },
     rules: rules::RULES,
     tunables: |_| TUNABLES,
     make: |cx, v| Box::new(Anticipatory::new(cx, v == "2.6.18")),

@@ -139,7 +139,7 @@ pub mod v7;
 
 use self::core::{Core, Variant};
 use crate::cx::Cx;
-use crate::registry::{Layer, SchedulerInfo, hash_always};
+use crate::registry::{Layer, SchedulerInfo, Waiting, hash_always};
 use seekwell_core::{Era, RqId};
 use std::fmt::Write;
 
@@ -156,6 +156,17 @@ pub const INFO_SQ: SchedulerInfo = SchedulerInfo {
     source: "behaviour of the BFQ-v7r8 (with early queue merge) and v7r5 patches for Linux 3.4",
     per_process: true,
     hash: hash_always,
+    // For each task a timeout_sync of 125 ms with its slice_idle, which the last request overruns,
+    // while all weigh the same; beside queues whose weight is raised thirtyfold an async one waits
+    // for much longer (104 s beside three readers is the longest seen).
+    waiting: Waiting {
+        fixed_ms: 1000,
+        requests: 16,
+        per_task_ms: 150,
+        per_task_requests: 2,
+        writes_before_read: 3,
+        except: &["v7r8", "v7r5"],
+    },
     rules: rules::RULES,
     tunables: |v| {
         if v == "v7r5" {
@@ -181,6 +192,17 @@ pub const INFO: SchedulerInfo = SchedulerInfo {
     source: "behaviour of block/bfq-iosched.c, bfq-wf2q.c and bfq-cgroup.c, Linux 6.1, 6.12, 6.18",
     per_process: true,
     hash: hash_always,
+    // For each task a timeout_sync of 125 ms with its slice_idle, which the last request overruns,
+    // while all weigh the same; beside queues whose weight is raised thirtyfold an async one waits
+    // for much longer (104 s beside three readers is the longest seen).
+    waiting: Waiting {
+        fixed_ms: 1000,
+        requests: 16,
+        per_task_ms: 150,
+        per_task_requests: 2,
+        writes_before_read: 3,
+        except: &["6.18", "6.12", "6.1"],
+    },
     rules: rules::RULES,
     tunables: |_| mq::tunables::TUNABLES,
     make: |cx, _| Box::new(mq::Bfq::new(cx)),

@@ -109,7 +109,7 @@ mod weights;
 
 use crate::contract::{CgroupEvent, Insert, IocEvent, MayQueue, MergeKind, Scheduler};
 use crate::cx::{Cx, Slot};
-use crate::registry::{Layer, SchedulerInfo, hash_always};
+use crate::registry::{Layer, SchedulerInfo, Waiting, hash_always};
 use crate::tunable::{StoreError, Tunable};
 use context::Ctxs;
 use groups::{Group, Rank};
@@ -140,6 +140,17 @@ pub const INFO: SchedulerInfo = SchedulerInfo {
     source: "behaviour of block/cfq-iosched.c, Linux 2.6.18, 2.6.24, 2.6.25, 3.4, 4.0",
     per_process: true,
     hash: hash_always,
+    // For each task a slice_sync of 100 ms with its slice_idle, which its last request overruns; an
+    // async queue gets its slice once in several rounds. On flash, without idling, two seeky
+    // readers can keep the disk from a third that is not known to be seeky yet.
+    waiting: Waiting {
+        fixed_ms: 2000,
+        requests: 8,
+        per_task_ms: 250,
+        per_task_requests: 4,
+        writes_before_read: 3,
+        except: &["4.0", "3.4"],
+    },
     rules: rules::RULES,
     tunables: |v| tunables::tunables(Version::named(v)),
     make: |cx, v| match Version::named(v) {

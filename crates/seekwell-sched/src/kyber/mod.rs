@@ -18,7 +18,7 @@ mod tests;
 
 use crate::contract::{BioMerge, Insert, Scheduler};
 use crate::cx::{Cx, Emit, Slot};
-use crate::registry::{Layer, SchedulerInfo};
+use crate::registry::{Layer, SchedulerInfo, Waiting};
 use crate::shallow::{opened_by_word_limit, word_shift};
 use crate::tunable::{Kind, StoreError, Tunable, strict_u64};
 use latency::{Histograms, Window};
@@ -37,6 +37,16 @@ pub const INFO: SchedulerInfo = SchedulerInfo {
     source: "behaviour of block/kyber-iosched.c, Linux 6.1, 6.12, 6.18",
     per_process: false,
     hash: |_| false,
+    // A batch of each domain (16 reads, 8 writes, one of each other), and what the tokens of the
+    // others let through before.
+    waiting: Waiting {
+        fixed_ms: 20,
+        requests: 48,
+        per_task_ms: 0,
+        per_task_requests: 0,
+        writes_before_read: 8,
+        except: &[],
+    },
     rules: rules::RULES,
     tunables: |_| TUNABLES,
     make: |cx, v| Box::new(Kyber::new(cx, v == "6.1")),

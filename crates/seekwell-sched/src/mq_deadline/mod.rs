@@ -26,7 +26,7 @@ mod tunables;
 
 use crate::contract::{Insert, MergeKind, Scheduler};
 use crate::cx::Cx;
-use crate::registry::{Layer, SchedulerInfo};
+use crate::registry::{Layer, SchedulerInfo, Waiting};
 use crate::shallow::{opened_by_word_limit, to_word_depth};
 use crate::tunable::{StoreError, Tunable};
 use seekwell_core::{
@@ -52,6 +52,15 @@ pub const INFO: SchedulerInfo = SchedulerInfo {
     source: "behaviour of block/mq-deadline.c, Linux 5.10, 6.1, 6.12, 6.18",
     per_process: false,
     hash: crate::registry::hash_always,
+    // write_expire; then writes_starved + 1 batches of fifo_batch, each to its end.
+    waiting: Waiting {
+        fixed_ms: 5000,
+        requests: 48,
+        per_task_ms: 0,
+        per_task_requests: 0,
+        writes_before_read: 16,
+        except: &[],
+    },
     rules: rules::RULES,
     tunables: tunables::list,
     make: |cx, v| Box::new(MqDeadline::new(cx, Generation::named(v))),

@@ -22,7 +22,7 @@ pub use variant::Variant;
 
 use crate::contract::{Insert, Scheduler};
 use crate::cx::{Cx, Emit, Slot};
-use crate::registry::{Layer, SchedulerInfo, hash_always};
+use crate::registry::{Layer, SchedulerInfo, Waiting, hash_always};
 use crate::tunable::{INT_MAX, StoreError, Tunable};
 use seekwell_core::{Class, Era, Instant, Links, List, Nanos, RqId, Side};
 
@@ -40,6 +40,15 @@ pub const INFO: SchedulerInfo = SchedulerInfo {
     source: "behaviour of block/row-iosched.c in three published phone kernels of 2013 and 2014",
     per_process: true,
     hash: hash_always,
+    // Some cycles of the class of up to 100 reads and a few writes, idling before some.
+    waiting: Waiting {
+        fixed_ms: 2000,
+        requests: 400,
+        per_task_ms: 0,
+        per_task_requests: 0,
+        writes_before_read: 3,
+        except: &[],
+    },
     rules: rules::RULES,
     tunables: |v| Variant::named(v).tunables(),
     make: |_, v| Box::new(Row::new(Variant::named(v))),

@@ -6,7 +6,7 @@
 
 use crate::contract::{Insert, MergeKind, Scheduler};
 use crate::cx::{Cx, Emit};
-use crate::registry::{Layer, SchedulerInfo, hash_always};
+use crate::registry::{Layer, SchedulerInfo, Waiting, hash_always};
 use crate::tunable::{INT_MAX, Kind, StoreError, Tunable, strict_int};
 use seekwell_core::{Bio, Era, IocId, Links, List, Nodes, RqId, Sector, Tree};
 
@@ -21,6 +21,15 @@ pub const INFO: SchedulerInfo = SchedulerInfo {
     source: "docs/add-a-scheduler.md",
     per_process: false,
     hash: hash_always,
+    // No deadline: patience (32) others overtake it, and those before it in the list.
+    waiting: Waiting {
+        fixed_ms: 20,
+        requests: 32,
+        per_task_ms: 0,
+        per_task_requests: 0,
+        writes_before_read: 33,
+        except: &[],
+    },
     rules: RULES,
     tunables: |_| TUNABLES,
     make: |_, _| Box::new(Sweep::new()),

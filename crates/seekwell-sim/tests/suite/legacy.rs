@@ -2,6 +2,8 @@
 //! once, merges keep bytes and limits, nothing gets stuck, idle timers end, drains and switches in
 //! mid-stream lose nothing, tunables at their extremes harm nobody.
 
+use crate::near::{Last, next_to};
+use crate::versions::{Version, each, versions};
 use proptest::prelude::*;
 use seekwell_block::{HostDriver, LegacyOptions, LegacyQueue};
 use seekwell_core::{
@@ -9,7 +11,7 @@ use seekwell_core::{
     Flags, Instant, IoPrio, Nanos, Op, Policy, Sectors, TaskId, TickClock,
 };
 use seekwell_device::Constant;
-use seekwell_sched::{Cx, Layer, QueueFacts, Scheduler, SchedulerInfo};
+use seekwell_sched::{Cx, Layer, QueueFacts, Scheduler};
 use std::collections::BTreeMap;
 
 /// A device that counts what it is given.
@@ -50,6 +52,7 @@ enum Step {
         place: u64,
         n: u32,
         wait_us: u32,
+        near: u8,
     },
     Plug(u32),
     Unplug(u32),
@@ -65,8 +68,12 @@ enum Step {
 fn step() -> impl Strategy<Value = Step> {
     let task = 0u32..6;
     prop_oneof![
-        20 => (task.clone(), 0u8..9, 0u64..400, 1u32..5, prop_oneof![Just(0u32), 1u32..3000])
-            .prop_map(|(task, kind, place, n, wait_us)| Step::Io { task, kind, place, n, wait_us }),
+        20 => (
+            task.clone(), 0u8..9, 0u64..400, 1u32..5, prop_oneof![Just(0u32), 1u32..3000], 0u8..4,
+        )
+            .prop_map(|(task, kind, place, n, wait_us, near)| {
+                Step::Io { task, kind, place, n, wait_us, near }
+            }),
         2 => task.clone().prop_map(Step::Plug),
         2 => task.clone().prop_map(Step::Unplug),
         1 => task.clone().prop_map(Step::Exit),
@@ -79,13 +86,8 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-fn legacy() -> Vec<(&'static SchedulerInfo, &'static str, Era)> {
-    let of = |s: &'static SchedulerInfo| s.versions.iter().map(move |v| (s, v.0, v.1));
-    crate::registered()
-        .iter()
-        .filter(|s| s.layer == Layer::Legacy)
-        .flat_map(of)
-        .collect()
+fn legacy() -> Vec<Version> {
+    versions(Layer::Legacy)
 }
 
 struct World {
@@ -93,18 +95,26 @@ struct World {
     now: Instant,
     left: BTreeMap<u64, u32>,
     submitted: u64,
+    /// What came last: its ends.
+    last: Last,
     out: Vec<BioDone>,
 }
 
 impl World {
-    fn new(which: usize, hz: u32, depth: u32, max_sectors: u32, nr: u32, cache: bool) -> Self {
-        let all = legacy();
-        let (info, version, era) = all[which % all.len()];
+    fn new(
+        (info, version, era): Version,
+        rotational: bool,
+        hz: u32,
+        depth: u32,
+        max_sectors: u32,
+        nr: u32,
+        cache: bool,
+    ) -> Self {
         let facts = QueueFacts {
             depth,
             nr_requests: nr,
             max_sectors: Sectors(max_sectors),
-            rotational: which.is_multiple_of(2),
+            rotational,
             ..QueueFacts::example(era)
         };
         let inner = Constant::serial(depth, Nanos::from_us(700)).write_cache(cache);
@@ -129,6 +139,7 @@ impl World {
             now: Instant::START,
             left: BTreeMap::new(),
             submitted: 0,
+            last: (Op::Flush, Flags::empty(), 0, 0),
             out: Vec::new(),
         }
     }
@@ -162,6 +173,7 @@ impl World {
                 place,
                 n,
                 wait_us,
+                near,
             } => {
                 let (op, flags) = match kind {
                     0..=2 => (Op::Read, Flags::empty()),
@@ -180,7 +192,9 @@ impl World {
                     (op, flags)
                 };
                 let n = if op == Op::Flush { 0 } else { n * 8 };
-                let bio = Bio::new(i as u64, TaskId(task), op, flags, place * 8, n);
+                let (op, flags, first) = next_to(self.last, near, (op, flags, place * 8), n.into());
+                self.last = (op, flags, first, first + u64::from(n));
+                let bio = Bio::new(i as u64, TaskId(task), op, flags, first, n);
                 self.left.insert(i as u64, n);
                 self.submitted += u64::from(n);
                 self.q.submit(now, bio);
@@ -260,24 +274,26 @@ impl World {
     }
 }
 
-proptest! {
-    #![proptest_config(ProptestConfig { cases: ProptestConfig::default().cases.max(400), max_shrink_iters: 20_000, failure_persistence: None, ..ProptestConfig::default() })]
-    #[test]
-    fn every_bio_completes_once_whatever_comes(
-        which in 0usize..1000,
-        hz in prop::sample::select(vec![100u32, 250, 300, 1000]),
-        depth in prop::sample::select(vec![1u32, 2, 4, 31]),
-        max_sectors in prop::sample::select(vec![32u32, 64, 1024]),
-        nr in prop::sample::select(vec![4u32, 5, 128]),
-        cache in any::<bool>(),
-        steps in prop::collection::vec(step(), 1..120),
-    ) {
-        let all = legacy();
-        let (info, version, era) = all[which % all.len()];
-        let mut w = World::new(which, hz, depth, max_sectors, nr, cache);
+#[test]
+fn every_bio_completes_once_whatever_comes() {
+    let all = legacy();
+    let cases = (
+        any::<bool>(),
+        prop::sample::select(vec![100u32, 250, 300, 1000]),
+        prop::sample::select(vec![1u32, 2, 4, 31]),
+        prop::sample::select(vec![32u32, 64, 1024]),
+        prop::sample::select(vec![4u32, 5, 128]),
+        any::<bool>(),
+        prop::collection::vec(step(), 1..120),
+    );
+    each(&all, cases, |which, case| {
+        let (rotational, hz, depth, max_sectors, nr, cache, steps) = case;
+        let (info, version, era) = all[which];
+        let mut w = World::new(all[which], rotational, hz, depth, max_sectors, nr, cache);
         for (i, s) in steps.iter().enumerate() {
             w.apply(i, s, era);
         }
         w.finish(&format!("{}-{version}", info.name));
-    }
+        Ok(())
+    });
 }
