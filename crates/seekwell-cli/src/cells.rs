@@ -1,33 +1,28 @@
-//! The cells of a table: each device, workload and scheduler one run. One that fails, or is stopped
-//! by a signal, leaves what the others measured as it is.
+//! The cells of a table: of each device, workload and scheduler the run with the first seed. One that
+//! fails, or is stopped by a signal, leaves what the others measured as it is.
 
 use crate::fail::Failure;
 use crate::json::{document, trim};
-use crate::progress::Progress;
+use seekwell::Cancel;
 use seekwell_core::result::Record;
 use seekwell_host::stop::{Signals, signal};
 use seekwell_report::unfinished::Unfinished;
-use seekwell_sim::compare::run_all;
 use serde_json::{Value, json};
 use std::ops::Range;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// What a run is called, and which others do the same work.
+/// What a run is called.
 pub struct Job {
     /// The scheduler as it was asked for.
     pub label: String,
     /// The device, as it was asked for.
     pub device: String,
-    /// Runs of the same kind do the same work.
-    pub kind: usize,
 }
 
-/// A run's record, and how it ended early, if it did.
-pub type Ran = (Record, Option<String>);
-
-enum Cell {
+/// What became of a run.
+#[derive(Clone)]
+pub enum Cell {
     /// Through, or ended early by itself.
     Ran(Box<Record>, Option<String>),
     /// Stopped by a signal: what it had measured, if it had begun.
@@ -36,11 +31,23 @@ enum Cell {
     Failed(String),
 }
 
-/// All cells, in the order of their jobs.
+/// All cells of the first seed, in the order of their jobs; and what became of the other seeds.
 pub struct Cells {
     jobs: Vec<Job>,
     cells: Vec<Cell>,
+    later: Later,
     signal: Option<i32>,
+}
+
+/// Runs with other seeds than the first.
+#[derive(Clone, Default)]
+pub struct Later {
+    /// Runs that ended.
+    pub ended: usize,
+    /// Of so many.
+    pub of: usize,
+    /// Why runs failed.
+    pub failed: Vec<String>,
 }
 
 /// Cells that stand side by side.
@@ -80,54 +87,14 @@ pub fn interrupted(signal: i32, done: usize, all: usize, what: &str) -> Failure 
 /// How often the second signal is looked for.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// Runs `run` for each job, with a function that it tells its progress. The first signal stops all
-/// that are under way and begins no more; the next ends the program.
-pub fn run_cells(
-    quiet: bool,
-    threads: usize,
-    jobs: Vec<Job>,
-    run: impl Fn(usize, &mut dyn FnMut(u64, u64) -> bool) -> Result<Ran, Failure> + Sync,
-) -> Result<Cells, Failure> {
-    let kinds = jobs.iter().map(|j| j.kind + 1).max().unwrap_or(1);
-    let progress = Progress::new(quiet, "runs", jobs.len(), kinds);
-    let cells = catching(|| {
-        run_all(jobs.len(), threads, |i| {
-            if signal().is_some() {
-                return Cell::Cut(None, "not begun".to_owned());
-            }
-            let mut task = progress.task(jobs[i].kind, &jobs[i].label);
-            // A fault of ours in one run must not take the others' results with it.
-            let ran = catch_unwind(AssertUnwindSafe(|| run(i, &mut |d, t| task.at(d, t))));
-            match ran {
-                Ok(Ok((r, why))) if task.refused() => Cell::Cut(
-                    Some(Box::new(r)),
-                    why.unwrap_or_else(|| "stopped".to_owned()),
-                ),
-                Ok(Ok((r, why))) => Cell::Ran(Box::new(r), why),
-                Ok(Err(e)) if task.refused() => Cell::Cut(None, e.to_string()),
-                Ok(Err(e)) => Cell::Failed(e.to_string()),
-                Err(_) => Cell::Failed(format!(
-                    "{} on {}: a fault of the program, told above; please report it",
-                    jobs[i].label, jobs[i].device
-                )),
-            }
-        })
-    })?;
-    drop(progress);
-    let cut = cells.iter().any(|c| matches!(c, Cell::Cut(..)));
-    let cells = Cells {
-        jobs,
-        cells,
-        // One that came when all was done changes nothing.
-        signal: signal().filter(|_| cut),
-    };
-    cells.something()?;
-    Ok(cells)
-}
-
 /// Does something while signals only set a flag, [`signal`]. Whoever sends a second one does not
 /// want to wait for what we make of the first.
 pub fn catching<T>(act: impl FnOnce() -> T) -> Result<T, Failure> {
+    cancelling(&Cancel::new(), act)
+}
+
+/// The same; the first signal sets the token, too.
+pub fn cancelling<T>(cancel: &Cancel, act: impl FnOnce() -> T) -> Result<T, Failure> {
     let caught = Signals::catch();
     let caught = caught.map_err(|e| Failure::input(format!("signals cannot be caught: {e}")))?;
     let over = AtomicBool::new(false);
@@ -135,6 +102,7 @@ pub fn catching<T>(act: impl FnOnce() -> T) -> Result<T, Failure> {
         let watch = s.spawn(|| {
             while !over.load(Ordering::Acquire) {
                 if signal().is_some() {
+                    cancel.set();
                     drop(caught);
                     return;
                 }
@@ -157,6 +125,20 @@ impl Drop for Ended<'_> {
 }
 
 impl Cells {
+    /// Of what became of each job.
+    pub fn new(jobs: Vec<Job>, cells: Vec<Cell>, later: Later) -> Result<Self, Failure> {
+        let cut = cells.iter().any(|c| matches!(c, Cell::Cut(..))) || later.ended < later.of;
+        let cells = Cells {
+            jobs,
+            cells,
+            later,
+            // One that came when all was done changes nothing.
+            signal: signal().filter(|_| cut),
+        };
+        cells.something()?;
+        Ok(cells)
+    }
+
     /// If nothing ran and nothing was stopped, the command is refused with the first reason.
     fn something(&self) -> Result<(), Failure> {
         let mut reasons: Vec<&str> = Vec::new();
@@ -230,7 +212,8 @@ impl Cells {
     /// What the runs make of the command, once what they gave is written.
     pub fn outcome(&self) -> Result<(), Failure> {
         let ran = |c: &&Cell| matches!(c, Cell::Ran(..));
-        let (whole, all) = (self.cells.iter().filter(ran).count(), self.cells.len());
+        let whole = self.cells.iter().filter(ran).count() + self.later.ended;
+        let all = self.cells.len() + self.later.of;
         if let Some(signal) = self.signal {
             return Err(interrupted(signal, whole, all, "runs"));
         }
@@ -238,7 +221,8 @@ impl Cells {
             Cell::Failed(why) => Some(why.clone()),
             _ => None,
         };
-        let reasons: Vec<String> = self.cells.iter().filter_map(failed).collect();
+        let mut reasons: Vec<String> = self.cells.iter().filter_map(failed).collect();
+        reasons.extend(self.later.failed.iter().cloned());
         if let Some(first) = reasons.first() {
             let n = reasons.len();
             return Err(Failure::Early(format!(
@@ -264,23 +248,32 @@ mod tests {
         let job = |i| Job {
             label: format!("s{i}"),
             device: "d".to_owned(),
-            kind: 0,
         };
         (0..n).map(job).collect()
     }
 
+    fn cells(of: Vec<Cell>) -> Result<Cells, Failure> {
+        Cells::new(jobs(of.len()), of, Later::default())
+    }
+    fn ran(early: Option<&str>) -> Cell {
+        Cell::Ran(Box::default(), early.map(str::to_owned))
+    }
+    fn failed(why: &str) -> Cell {
+        Cell::Failed(why.to_owned())
+    }
+
     #[test]
-    fn one_that_fails_or_panics_leaves_the_others() {
-        let cells = run_cells(true, 2, jobs(4), |i, _| match i {
-            1 => Err(Failure::input("no such thing")),
-            2 => panic!("planted"),
-            _ => Ok((Record::default(), None)),
-        });
+    fn one_that_fails_leaves_the_others() {
+        let cells = cells(vec![
+            ran(None),
+            failed("no such thing"),
+            failed("x"),
+            ran(None),
+        ]);
         let cells = cells.expect("two of four");
         let group = cells.group(0..4);
         assert_eq!((group.records.len(), group.rest.len()), (2, 2));
         assert_eq!(group.rest[0].why, "no such thing");
-        assert!(group.rest[1].why.contains("a fault of the program"));
         let e = cells.outcome().expect_err("not whole");
         assert!(matches!(e, Failure::Early(_)), "{e}");
         assert_eq!(
@@ -293,13 +286,27 @@ mod tests {
     }
 
     #[test]
+    fn runs_with_other_seeds_count_too() {
+        let later = Later {
+            ended: 4,
+            of: 4,
+            failed: vec!["no space".to_owned()],
+        };
+        let cells = Cells::new(jobs(2), vec![ran(None), ran(None)], later);
+        let e = cells.expect("they ran").outcome().expect_err("not whole");
+        assert_eq!(
+            e.to_string(),
+            "1 of 6 runs failed, the others are given: no space"
+        );
+    }
+
+    #[test]
     fn where_all_fail_the_input_is_refused() {
-        let all = |i| format!("bad {}", i / 9);
-        let same = run_cells(true, 2, jobs(3), |i, _| Err(Failure::input(all(i))));
-        let same = same.err().expect("nothing ran");
+        let same = cells(vec![failed("bad 0"), failed("bad 0")]).err();
+        let same = same.expect("nothing ran");
         assert!(matches!(same, Failure::Input(_)));
         assert_eq!(same.to_string(), "bad 0");
-        let differ = run_cells(true, 2, jobs(3), |i, _| Err(Failure::input(all(9 * i))));
+        let differ = cells(vec![failed("bad 0"), failed("bad 1"), failed("bad 2")]);
         let differ = differ.err().expect("nothing ran").to_string();
         assert!(
             differ.starts_with("bad 0\n(each of the 3 runs failed"),
@@ -309,10 +316,7 @@ mod tests {
 
     #[test]
     fn what_ended_early_by_itself_stands_among_the_others() {
-        let cells = run_cells(true, 1, jobs(2), |i, _| {
-            Ok((Record::default(), (i == 1).then(|| "disk full".to_owned())))
-        });
-        let cells = cells.expect("it runs");
+        let cells = cells(vec![ran(None), ran(Some("disk full"))]).expect("it runs");
         assert_eq!(cells.group(0..2).records.len(), 2);
         let e = cells.outcome().expect_err("early").to_string();
         assert!(e.ends_with("under s1: disk full"), "{e}");

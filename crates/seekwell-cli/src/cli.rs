@@ -4,12 +4,14 @@ use crate::fail::EXIT_CODES;
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use std::path::PathBuf;
 
+mod bench;
 mod foreign;
 mod host;
 mod lists;
 mod results;
 mod traces;
 
+pub use bench::*;
 pub use foreign::*;
 pub use host::*;
 pub use lists::*;
@@ -65,8 +67,18 @@ pub enum Command {
     /// parameters, and fio job files; hdparm and seeker are one reader each, where no scheduler
     /// should make a difference.
     ///
-    /// The answer is one screen: workloads and schedulers, who is ahead and how far the others are
-    /// behind. --details adds all tables; --json all figures and the verdicts as data.
+    /// With FILE.toml it carries that experiment out: the plan first, then block by block until
+    /// every interval is narrow enough, the budget ends or Ctrl-C comes; results go to a folder,
+    /// and the same command goes on with what was interrupted.
+    ///
+    /// Each scheduler runs with the same seeds (where files lie, what is read when), and is compared
+    /// with the others seed by seed. How many: 10, but so few that all runs together do about a
+    /// million operations and I/Os, and 3 at least; where nothing is random 3 tell, and the answer
+    /// is exact. It follows from the runs, not from the clock: same command, same bytes.
+    ///
+    /// The answer is one screen: workloads and schedulers, who is ahead, how far the others are
+    /// behind, and how sure that is. --details adds all tables; --json all figures of the first seed
+    /// and the verdicts as data.
     Compare(Compare),
     /// Write an experiment file to begin with: commented, and running as it is
     ///
@@ -214,105 +226,6 @@ pub struct Output {
     pub output: Option<PathBuf>,
 }
 
-/// A window of the runs' events; shared by `run`, `compare` and `replay`.
-#[derive(Args, Clone, Debug, Default)]
-pub struct EventArgs {
-    /// Write what happened in every run to FILE, as JSON lines: each bio, request, reason, timer
-    /// and move of a head, with what is inside at the beginning (docs/events.md). At most 250,000
-    /// events a run
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
-    pub events: Option<PathBuf>,
-    /// With --events: only this part, on the workload's own clock (10s,2s; 0,500ms) [default: the
-    /// whole run]
-    #[arg(long, value_name = "FROM,LENGTH", requires = "events", value_parser = crate::events::window)]
-    pub window: Option<seekwell::Window>,
-}
-
-/// What runs on what; shared by `compare` and `replay`.
-#[derive(Args, Clone, Debug)]
-pub struct Bench {
-    /// Modelled device, from `seekwell devices`, with changes behind commas
-    /// (hdd:hitachi-7k200,write_cache=no), or the path of a preset file; may be repeated
-    /// [default: hdd:hitachi-7k200; compare: that and ssd:sata3-256-2011]
-    #[arg(long, short, value_name = "DEVICE")]
-    pub device: Vec<String>,
-    /// Schedulers by name, with version and tunables where wanted (cfq-2.6.18,
-    /// deadline:fifo_batch=1:read_expire=50), or all, single-queue, blk-mq. NAME alone is the first
-    /// version that `seekwell schedulers` lists; NAME-VERSION another (bfq is that of today,
-    /// bfq-v7r8 that of 3.x kernels and phones)
-    /// [default: noop,deadline,cfq,none,mq-deadline,kyber,bfq; compare: cfq,deadline,noop,bfq]
-    #[arg(long, short, visible_alias = "scheduler", value_name = "LIST")]
-    pub schedulers: Option<String>,
-    /// Set a tunable of every scheduler that has it, or of one (deadline.fifo_batch=1)
-    #[arg(long, short, value_name = "[SCHEDULER.]NAME=VALUE")]
-    pub tunable: Vec<String>,
-    /// Ticks a second of the modelled kernel (CONFIG_HZ)
-    #[arg(long, value_name = "HZ", default_value_t = 250)]
-    pub hz: u32,
-    /// Seed of every random stream: same seed, same bytes
-    #[arg(long, value_name = "SEED", default_value_t = 1)]
-    pub seed: u64,
-    /// queue/nr_requests [default: the layer's]
-    #[arg(long, value_name = "N")]
-    pub nr_requests: Option<u32>,
-    /// device/queue_depth [default: what the device takes]
-    #[arg(long, value_name = "N")]
-    pub depth: Option<u32>,
-    /// queue/max_sectors_kb [default: the kernel generation's; the smallest of them where several
-    /// generations are compared]
-    #[arg(long, value_name = "KIB")]
-    pub max_sectors_kb: Option<u32>,
-    /// queue/nomerges: 0 merge, 1 simple merges only, 2 none
-    #[arg(long, value_name = "0-2", default_value_t = 0)]
-    pub nomerges: u8,
-    /// Runs at a time; the result does not depend on it [default: the number of cores]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096))]
-    pub threads: Option<u32>,
-    /// Run although the tables of the devices need more memory than this machine has left
-    #[arg(long)]
-    pub force_memory: bool,
-}
-
-/// Arguments of `compare`.
-#[derive(Args, Debug)]
-pub struct Compare {
-    /// What runs on what
-    #[command(flatten)]
-    pub bench: Bench,
-    /// Workload, from `seekwell workloads`, with parameters behind a colon
-    /// (fs-mark:files=100,workers=4), or a fio job file; may be repeated. Names alone may stand in
-    /// one list (hdparm,seeker)
-    #[arg(long, short, visible_alias = "workloads", value_name = "WORKLOAD")]
-    pub workload: Vec<String>,
-    /// A workload that runs beside the measured one on the same machine, begun and ended with it
-    /// (streams:kind=write,seconds=60s, or a fio job file); loop:WORKLOAD begins it again whenever
-    /// it ends; may be repeated
-    #[arg(long, value_name = "WORKLOAD")]
-    pub beside: Vec<String>,
-    /// The modelled machine: a name from `seekwell machines`, or words that say what it is, or both
-    /// (laptop,memory=8G,cpu=0.6,data=writeback,limit=30); all words: --help
-    #[arg(long, value_name = "LIST", default_value = "", long_help = machine())]
-    pub machine: String,
-    /// All tables: rates, requests, latencies, shares, operations
-    #[arg(long, conflicts_with = "json")]
-    pub details: bool,
-    /// Draw the comparison to FILE as SVG, too
-    #[arg(long, value_name = "FILE.svg", value_hint = ValueHint::FilePath)]
-    pub plot: Option<PathBuf>,
-    /// What happened, in full
-    #[command(flatten)]
-    pub events: EventArgs,
-    /// Print one JSON document
-    #[arg(long)]
-    pub json: bool,
-    /// With --json: every second of every run, too
-    #[arg(long, requires = "json")]
-    pub series: bool,
-    /// Where to
-    #[command(flatten)]
-    pub output: Output,
-}
-
 /// Arguments of `run`.
 #[derive(Args, Debug)]
 pub struct Run {
@@ -336,7 +249,7 @@ pub struct Run {
     pub machine: String,
     /// Run for real, in this directory
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath,
-        conflicts_with_all = ["device", "schedulers", "tunable", "hz", "nr_requests", "depth",
+        conflicts_with_all = ["device", "schedulers", "tunable", "hz", "seeds", "nr_requests", "depth",
             "max_sectors_kb", "nomerges", "threads",
             "events"])]
     pub dir: Option<PathBuf>,

@@ -4,15 +4,12 @@
 //! bounded and runs may end in any order; when all are through the parts are put together, in the
 //! order of the runs, and the file appears whole or not at all.
 
-use crate::cells::Ran;
 use crate::cli::EventArgs;
 use crate::fail::Failure;
 use crate::out::{Out, note};
-use crate::runs::listened;
 use seekwell::event::wire::{Cell, End, Header, Line, VERSION};
-use seekwell::{MOST_EVENTS, Recording, RunSpec, Window, WorkloadSpec};
+use seekwell::{MOST_EVENTS, Recording, RunSpec, Watch, Window, WorkloadSpec};
 use seekwell_core::Nanos;
-use seekwell_trace::Reader;
 use std::fs::File;
 use std::io::{BufWriter, Read, Seek};
 use std::path::{Path, PathBuf};
@@ -27,6 +24,27 @@ struct Part {
     label: String,
     text: File,
     end: End,
+}
+
+/// Listens to one run.
+pub struct Listening {
+    run: usize,
+    label: String,
+    recording: Recording<BufWriter<File>>,
+}
+
+impl Listening {
+    /// For the run's hooks.
+    pub fn listener(&self) -> Watch {
+        Box::new(self.recording.clone())
+    }
+}
+
+fn unwritten(e: std::io::Error) -> Failure {
+    Failure::Output {
+        what: "the temporary file of the events cannot be written".to_owned(),
+        source: e,
+    }
 }
 
 /// Collects the parts; asks nothing of anybody if no events are wanted.
@@ -54,22 +72,12 @@ impl Events {
         })
     }
 
-    /// Runs a specification, the `run`th, and keeps its events if they are wanted.
-    pub fn one(
-        &self,
-        run: usize,
-        spec: &RunSpec,
-        trace: Option<Reader>,
-        progress: &mut dyn FnMut(u64, u64) -> bool,
-    ) -> Result<Ran, Failure> {
+    /// Somebody to listen to a run, the `run`th, if events are wanted.
+    pub fn listening(&self, run: usize, spec: &RunSpec) -> Result<Option<Listening>, Failure> {
         if self.to.is_none() {
-            return crate::runs::one(spec, trace, progress);
+            return Ok(None);
         }
-        let failed = |e: std::io::Error| Failure::Output {
-            what: "the temporary file of the events cannot be written".to_owned(),
-            source: e,
-        };
-        let scratch = seekwell_files::scratch().map_err(failed)?;
+        let scratch = seekwell_files::scratch().map_err(unwritten)?;
         let cell = Cell {
             cell: u32::try_from(run).unwrap_or(u32::MAX),
             device: without_folders(&spec.device.spec),
@@ -78,19 +86,25 @@ impl Events {
             seed: spec.run_seed(),
             ..Cell::default()
         };
-        let label = format!("{} on {}", cell.scheduler, cell.device);
-        let recording = Recording::new(BufWriter::new(scratch), cell, self.window);
-        let ran = listened(spec, trace, Some(Box::new(recording.clone())), progress)?;
-        let (text, end) = recording.finish(ran.1.as_deref()).map_err(failed)?;
-        let text = text.into_inner().map_err(|e| failed(e.into_error()))?;
+        Ok(Some(Listening {
+            run,
+            label: format!("{} on {}", cell.scheduler, cell.device),
+            recording: Recording::new(BufWriter::new(scratch), cell, self.window),
+        }))
+    }
+
+    /// Keeps what was heard of a run that has ended; `early`: why before its time.
+    pub fn keep(&self, heard: Listening, early: Option<&str>) -> Result<(), Failure> {
+        let (text, end) = heard.recording.finish(early).map_err(unwritten)?;
+        let text = text.into_inner().map_err(|e| unwritten(e.into_error()))?;
         let mut parts = self.parts.lock().unwrap_or_else(PoisonError::into_inner);
         parts.push(Part {
-            run,
-            label,
+            run: heard.run,
+            label: heard.label,
             text,
             end,
         });
-        Ok(ran)
+        Ok(())
     }
 
     /// Puts the parts together; says what was left out.

@@ -6,6 +6,7 @@ mod cmd;
 mod events;
 mod fail;
 mod json;
+mod lab;
 mod memory;
 mod out;
 mod progress;

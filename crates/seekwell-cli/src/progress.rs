@@ -87,7 +87,7 @@ pub struct Progress {
     bar: ProgressBar,
     /// What is counted: "runs".
     what: &'static str,
-    all: u64,
+    all: AtomicU64,
     done: AtomicU64,
     /// What a finished run of each kind counted, for those of the same kind that cannot tell their
     /// end. 0: none has finished.
@@ -100,7 +100,7 @@ impl Progress {
         let p = Progress {
             bar: bar(quiet, runs as u64 * WHOLE),
             what,
-            all: runs as u64,
+            all: AtomicU64::new(runs as u64),
             done: AtomicU64::new(0),
             counted: (0..kinds.max(1)).map(|_| AtomicU64::new(0)).collect(),
         };
@@ -108,9 +108,16 @@ impl Progress {
         p
     }
     fn show(&self) {
-        let done = self.done.load(Ordering::Relaxed);
+        let load = |n: &AtomicU64| n.load(Ordering::Relaxed);
+        let (done, all) = (load(&self.done), load(&self.all));
         self.bar
-            .set_prefix(format!("{done} of {} {}", self.all, self.what));
+            .set_prefix(format!("{done} of {all} {}", self.what));
+    }
+    /// So many runs are to come now.
+    pub fn of(&self, runs: u64) {
+        self.all.store(runs, Ordering::Relaxed);
+        self.bar.set_length((runs * WHOLE).max(1));
+        self.show();
     }
     /// One run of a kind begins. It is done when what is given here is dropped.
     pub fn task(&self, kind: usize, name: &str) -> Task<'_> {

@@ -1,9 +1,10 @@
 //! One run of a table: a specification through the library's door.
 
-use crate::cells::Ran;
+use crate::events::{Events, Listening};
 use crate::fail::Failure;
 use seekwell::words;
-use seekwell::{Cancel, Error, Hooks, RunSpec, Watch, WorkloadSpec};
+use seekwell::{Cancel, Error, Hooks, Progress, Record, RunSpec, Watch, WorkloadSpec};
+use seekwell_lab::conduct::{Job, Measured, NoRun, Runner, ended};
 use seekwell_trace::Reader;
 use seekwell_workload::Plan;
 
@@ -25,52 +26,79 @@ pub fn asked(name: &str, params: &[String]) -> Result<Asked, Failure> {
     }
 }
 
-/// Runs a specification; a trace that is open already is read from there. Beside the record: how
-/// it ended early, if it did.
-pub fn one(
-    spec: &RunSpec,
-    trace: Option<Reader>,
-    progress: &mut dyn FnMut(u64, u64) -> bool,
-) -> Result<Ran, Failure> {
-    listened(spec, trace, None, progress)
+/// Opens a trace anew.
+type Opens<'a> = &'a (dyn Fn() -> Result<Reader, Failure> + Sync);
+
+/// The simulator; of a trace that was opened for all runs each gets a reading of its own.
+#[derive(Default)]
+pub struct Simulator<'a> {
+    /// Opens it; `None`: the specification says what runs.
+    pub trace: Option<Opens<'a>>,
+    /// Keeps the events of runs with the first seed, of so many schedulers side by side.
+    pub events: Option<(&'a Events, usize)>,
 }
 
-/// The same, with somebody who listens.
-pub fn listened(
-    spec: &RunSpec,
-    trace: Option<Reader>,
-    listener: Option<Watch>,
-    progress: &mut dyn FnMut(u64, u64) -> bool,
-) -> Result<Ran, Failure> {
-    let cancel = Cancel::new();
-    let mut told = |p: seekwell::Progress| {
-        if !progress(p.done, p.of) {
-            cancel.set();
+impl Simulator<'_> {
+    fn record(
+        &self,
+        spec: &RunSpec,
+        listener: Option<Watch>,
+        cancel: &Cancel,
+        told: &mut dyn FnMut(Progress),
+    ) -> Result<Record, String> {
+        let mut hooks = Hooks::default().progress(told).cancel(cancel);
+        if let Some(open) = self.trace {
+            hooks = hooks.trace(open().map_err(|e| e.to_string())?);
         }
-    };
-    let mut hooks = Hooks::default().progress(&mut told).cancel(&cancel);
-    if let Some(reader) = trace {
-        hooks = hooks.trace(reader);
+        if let Some(listener) = listener {
+            hooks = hooks.listen(listener);
+        }
+        seekwell::run(spec, hooks).map_err(|e| match (&e, &spec.workload) {
+            // They name the file themselves.
+            (Error::Trace(_), _) => e.to_string(),
+            (Error::NotBegun, _) => "not begun".to_owned(),
+            (_, WorkloadSpec::Trace { file, .. }) => format!(
+                "{file}: {} on {}: {e}",
+                spec.scheduler_label(),
+                spec.device.spec
+            ),
+            _ => format!(
+                "{} under {} on {}: {e}",
+                spec.workload.name(),
+                spec.scheduler_label(),
+                spec.device.spec
+            ),
+        })
     }
-    if let Some(listener) = listener {
-        hooks = hooks.listen(listener);
+}
+
+impl Runner for Simulator<'_> {
+    fn run(
+        &self,
+        job: &Job,
+        cancel: &Cancel,
+        told: &mut dyn FnMut(Progress),
+    ) -> Result<Measured, NoRun> {
+        let failed = |e: Failure| NoRun::Failed(e.to_string());
+        let first = self.events.filter(|_| job.key.block == 0);
+        let listening = match first {
+            Some((events, k)) => {
+                let run = job.key.cell * k + job.treatment;
+                events.listening(run, &job.spec).map_err(failed)?
+            }
+            None => None,
+        };
+        let listener = listening.as_ref().map(Listening::listener);
+        match self.record(&job.spec, listener, cancel, told) {
+            Ok(record) => {
+                if let (Some((events, _)), Some(listening)) = (first, listening) {
+                    let early = record.early.as_ref().map(|e| e.why.as_str());
+                    events.keep(listening, early).map_err(failed)?;
+                }
+                ended(record, cancel)
+            }
+            Err(why) if cancel.is_set() => Err(NoRun::Cut(why, None)),
+            Err(why) => Err(NoRun::Failed(why)),
+        }
     }
-    let ran = seekwell::run(spec, hooks);
-    let record = ran.map_err(|e| match (&e, &spec.workload) {
-        // They name the file themselves.
-        (Error::Trace(_), _) => Failure::input(e.to_string()),
-        (_, WorkloadSpec::Trace { file, .. }) => Failure::input(format!(
-            "{file}: {} on {}: {e}",
-            spec.scheduler_label(),
-            spec.device.spec
-        )),
-        _ => Failure::input(format!(
-            "{} under {} on {}: {e}",
-            spec.workload.name(),
-            spec.scheduler_label(),
-            spec.device.spec
-        )),
-    })?;
-    let why = record.early.as_ref().map(|e| e.why.clone());
-    Ok((record, why))
 }

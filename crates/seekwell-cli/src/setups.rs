@@ -70,14 +70,13 @@ impl Runs {
     pub fn device(&self, n: usize) -> &str {
         &self.specs[n * self.workloads * self.schedulers].device.spec
     }
-    /// What each is called; runs of one workload do the same work.
+    /// What each is called.
     pub fn jobs(&self) -> Vec<Job> {
-        let job = |(i, s): (usize, &RunSpec)| Job {
+        let job = |s: &RunSpec| Job {
             label: s.scheduler_label(),
             device: s.device.spec.clone(),
-            kind: i / self.schedulers % self.workloads,
         };
-        self.specs.iter().enumerate().map(job).collect()
+        self.specs.iter().map(job).collect()
     }
 }
 

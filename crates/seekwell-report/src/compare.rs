@@ -1,6 +1,7 @@
 //! Several runs of the same work side by side: what came through, how long it took, who got what.
 
 mod matrix;
+pub mod seeds;
 
 pub use matrix::{Row, key, matrix};
 
@@ -314,8 +315,9 @@ fn warnings(records: &[Record], width: usize) -> String {
     out
 }
 
-/// The comparison of runs that differ in the scheduler only, the answer first. `title`: what ran.
-pub fn comparison(title: &str, records: &[Record], width: usize) -> String {
+/// The comparison of runs that differ in the scheduler only, the answer first. `title`: what ran;
+/// `judged`: what several seeds say, of which the records are one; `None`: there is but this one.
+pub fn comparison(title: &str, records: &[Record], judged: Option<&str>, width: usize) -> String {
     let prose = width.min(PROSE);
     let verdict = verdict::of(records);
     let mut out = String::new();
@@ -323,11 +325,16 @@ pub fn comparison(title: &str, records: &[Record], width: usize) -> String {
     if records.is_empty() {
         return out;
     }
-    if let Some(v) = &verdict {
+    if let Some(judged) = judged {
+        out += judged;
+        out += &wrap(&format!("Of seed {} alone:", records[0].seed), 2, prose);
+    } else if let Some(v) = &verdict {
         paint(&mut out, "  Verdict: ", HEAD);
         out += wrap(&v.words(records), 11, prose).trim_start();
     }
     out += &covered(records, width);
+    // One seed of several names no leaders.
+    let verdict = verdict.filter(|_| judged.is_none());
     let leaders = verdict.map(|v| v.leaders()).unwrap_or_default();
     let best = |g: &Vec<usize>| g.iter().any(|i| leaders.contains(i));
     let best: Vec<bool> = alike(records).iter().map(best).collect();
@@ -359,8 +366,8 @@ pub fn legend(width: usize) -> String {
     out
 }
 
-/// Which of the schedulers are of which era.
-pub fn eras(records: &[Record], width: usize) -> String {
+/// Which of the schedulers are of which era; `more` is added to it.
+pub fn eras(records: &[Record], more: &str, width: usize) -> String {
     let of = |layer: &str| {
         let mut names: Vec<&str> = Vec::new();
         for r in records.iter().filter(|r| r.scheduler.layer == layer) {
@@ -378,5 +385,6 @@ pub fn eras(records: &[Record], width: usize) -> String {
     if !new.is_empty() {
         text += &format!("blk-mq (kernels of today): {new}.");
     }
+    text += more;
     wrap(&text, 0, width.min(PROSE))
 }

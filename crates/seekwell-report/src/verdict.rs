@@ -176,7 +176,7 @@ pub fn of(records: &[Record]) -> Option<Verdict> {
 }
 
 /// Does the workload make files, whose places a kernel chooses?
-fn on_files(r: &Record) -> bool {
+pub(crate) fn on_files(r: &Record) -> bool {
     let known = seekwell_workload::workload(&r.workload);
     r.substrate == "sim"
         && r.workload != "replay"

@@ -28,7 +28,7 @@ fn a_run_without_its_metric_has_a_dash_in_that_column() {
             run("cfq", Some(33.0)),
         ];
         all[early].metric = None;
-        let text = comparison("a test", &all, 120);
+        let text = comparison("a test", &all, None, 120);
         assert!(text.contains("I/Os/s"), "{text}");
         let line = |name: &str| {
             let of = text.lines().find(|l| l.contains(name) && l.contains("B/s"));

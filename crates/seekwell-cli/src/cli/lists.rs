@@ -104,7 +104,7 @@ pub struct Calibrate {
 }
 
 /// Seconds of `3m`, `90s` or `1m30s`.
-fn budget(text: &str) -> Result<f64, String> {
+pub(super) fn budget(text: &str) -> Result<f64, String> {
     let bad = || format!("{text:?} is no time: write 90s, 3m or 1m30s");
     let (mut rest, mut sum) = (text, 0.0);
     while !rest.is_empty() {

@@ -1,12 +1,13 @@
 //! `seekwell compare`: workloads on modelled disks, under several schedulers.
 
 use super::run::{job_file, titled};
-use crate::cells::{Cells, Group, run_cells};
+use crate::cells::{Cells, Group};
 use crate::cli::Compare;
 use crate::events::Events;
 use crate::fail::Failure;
+use crate::lab::{self, Lab};
 use crate::out::{Out, columns, note, width};
-use crate::runs::{Asked, asked};
+use crate::runs::{Asked, Simulator, asked};
 use crate::setups::{self, Runs, Usual};
 use seekwell_report::unfinished::unfinished;
 use seekwell_report::{compare as report, plot, workload};
@@ -60,6 +61,9 @@ fn names(plans: &[Plan]) -> Vec<String> {
 
 /// Runs everything and prints the comparison.
 pub fn run(a: &Compare, quiet: bool) -> Result<(), Failure> {
+    if let Some(file) = &a.file {
+        return super::experiment::run(a, file, quiet);
+    }
     let output = a.output.output.as_deref();
     Out::check(output)?;
     let jobs = a.workload.iter().filter_map(|w| job_file(w));
@@ -78,41 +82,57 @@ pub fn run(a: &Compare, quiet: bool) -> Result<(), Failure> {
     setups::memory(&a.bench, &USUAL, quiet)?;
     // Every device x program x scheduler, in the order of the report.
     let runs = setups::of(&a.bench, &USUAL, &a.machine, &specs, &a.beside)?;
-    let threads = setups::threads(&a.bench);
-    let cells = run_cells(quiet, threads, runs.jobs(), |i, progress| {
-        events.one(i, &runs.specs[i], None, progress)
-    })?;
+    let names = names(&plans);
+    let simulator = Simulator {
+        trace: None,
+        events: Some((&events, runs.schedulers)),
+    };
+    let lab = lab::carried_out(quiet, &a.bench, &runs, &names, &simulator)?;
+    let cells = &lab.cells;
     let written = events.write(quiet);
     if let Some(file) = &a.plot {
-        draw(file, &cells, &plans, &runs)?;
+        draw(file, cells, &plans, &runs)?;
     }
     for n in setups::time_notes(&a.bench, &runs) {
         note(quiet, &n);
     }
     let mut out = Out::open(a.output.output.as_deref())?;
     if a.json {
-        out.json(&cells.document("compare", runs.schedulers, a.series))?;
+        out.json(&lab.document("compare", runs.schedulers, a.series))?;
         out.done()?;
         written?;
         return cells.outcome();
     }
-    let names = names(&plans);
     let mut records = Vec::new();
     for d in 0..runs.devices {
         let first = d * plans.len();
         let rows: Vec<Group> = (first..first + plans.len())
             .map(|g| cells.group(runs.group(g)))
             .collect();
-        tables(&mut out, a, &plans, &names, runs.device(d), &rows)?;
+        let of = Device {
+            plans: &plans,
+            names: &names,
+            device: runs.device(d),
+            first,
+            lab: &lab,
+        };
+        of.tables(&mut out, a, &rows)?;
         records.extend(rows.into_iter().flat_map(|g| g.records));
     }
-    if !a.details {
+    if lab.several() {
+        let margin = lab.analysis.method.margin;
+        out.text(&report::seeds::key(lab.seeds, margin, width()))?;
+    } else if !a.details {
         out.text(&report::key(width()))?;
     }
     if a.details && !quiet {
         out.text(&report::legend(width()))?;
     }
-    out.text(&report::eras(&records, width()))?;
+    let more = match lab.several() {
+        true => report::seeds::kernels(&records),
+        false => "",
+    };
+    out.text(&report::eras(&records, more, width()))?;
     let all = if a.details {
         ""
     } else {
@@ -130,48 +150,91 @@ pub fn run(a: &Compare, quiet: bool) -> Result<(), Failure> {
 }
 
 /// All about one device.
-fn tables(
-    out: &mut Out,
-    a: &Compare,
-    plans: &[Plan],
-    names: &[String],
-    device: &str,
-    rows: &[Group],
-) -> Result<(), Failure> {
-    if !a.details {
-        let whole = rows.iter().zip(names).filter(|r| r.0.rest.is_empty());
+struct Device<'a> {
+    plans: &'a [Plan],
+    names: &'a [String],
+    device: &'a str,
+    /// Its first cell.
+    first: usize,
+    lab: &'a Lab,
+}
+
+impl Device<'_> {
+    fn tables(&self, out: &mut Out, a: &Compare, rows: &[Group]) -> Result<(), Failure> {
+        if !a.details {
+            self.matrix(out, rows)?;
+        }
+        let own = |g: &&Group| a.details || !g.rest.is_empty();
+        if !rows.iter().any(|g| own(&g)) {
+            return Ok(());
+        }
+        match rows.iter().find_map(Group::any) {
+            Some(_) if !a.details && rows.iter().any(|g| g.rest.is_empty()) => {}
+            Some(r) => out.text(&report::modelled(r, width()))?,
+            None => out.line(&format!("On {}:", self.device))?,
+        }
+        for (i, (group, p)) in rows.iter().zip(self.plans).enumerate() {
+            if !own(&group) {
+                continue;
+            }
+            out.line("")?;
+            let records = &group.records;
+            let judged = self.lab.judged(self.first + i, columns());
+            out.text(&report::comparison(
+                &titled(p, &a.beside),
+                records,
+                judged.as_deref(),
+                columns(),
+            ))?;
+            if a.details {
+                if records.iter().any(|r| !r.more_metrics.is_empty()) {
+                    out.text(&workload::metrics(records, columns()))?;
+                }
+                out.text(&workload::operations(records, columns()))?;
+                out.text(&workload::beside(records, columns()))?;
+            }
+            out.text(&unfinished(&group.rest, width()))?;
+        }
+        out.line("")
+    }
+
+    /// The answer on a screen: of workloads whose runs came to their ends.
+    fn matrix(&self, out: &mut Out, rows: &[Group]) -> Result<(), Failure> {
+        let lab = self.lab;
+        let whole = rows.iter().zip(self.names).enumerate();
+        let whole = whole.filter(|(_, (group, _))| group.rest.is_empty());
+        if !lab.several() {
+            let whole: Vec<_> = whole
+                .map(|(_, (group, name))| report::Row {
+                    name: name.clone(),
+                    records: &group.records,
+                })
+                .collect();
+            return out.text(&report::matrix(&whole, columns()));
+        }
+        let mut records = Vec::new();
         let whole: Vec<_> = whole
-            .map(|(group, name)| report::Row {
-                name: name.clone(),
-                records: &group.records,
+            .map(|(i, (group, name))| {
+                records.extend(group.records.iter().cloned());
+                report::seeds::Judged {
+                    name: name.clone(),
+                    cell: &lab.analysis.cells[self.first + i],
+                }
             })
             .collect();
-        out.text(&report::matrix(&whole, columns()))?;
+        let Some(first) = records.first() else {
+            return Ok(());
+        };
+        let heading = report::seeds::heading(first, &lab.said());
+        let labels = &lab.analysis.treatments;
+        out.text(&report::seeds::matrix(
+            &whole,
+            labels,
+            &heading,
+            &records,
+            columns(),
+        ))
     }
-    let own = |g: &&Group| a.details || !g.rest.is_empty();
-    if !rows.iter().any(|g| own(&g)) {
-        return Ok(());
-    }
-    match rows.iter().find_map(Group::any) {
-        Some(_) if !a.details && rows.iter().any(|g| g.rest.is_empty()) => {}
-        Some(r) => out.text(&report::modelled(r, width()))?,
-        None => out.line(&format!("On {device}:"))?,
-    }
-    for (group, p) in rows.iter().zip(plans).filter(|r| own(&r.0)) {
-        out.line("")?;
-        let records = &group.records;
-        let title = titled(p, &a.beside);
-        out.text(&report::comparison(&title, records, columns()))?;
-        if a.details {
-            if records.iter().any(|r| !r.more_metrics.is_empty()) {
-                out.text(&workload::metrics(records, columns()))?;
-            }
-            out.text(&workload::operations(records, columns()))?;
-            out.text(&workload::beside(records, columns()))?;
-        }
-        out.text(&unfinished(&group.rest, width()))?;
-    }
-    out.line("")
 }
 
 /// The same as a picture.

@@ -8,6 +8,7 @@ mod convert;
 mod demo;
 mod devices;
 mod diff;
+mod experiment;
 mod explain;
 mod export;
 mod formats;

@@ -1,10 +1,11 @@
 //! `seekwell replay FILE`: a recorded trace on a modelled disk, under several schedulers.
 
-use crate::cells::run_cells;
 use crate::cli::Replay;
 use crate::events::Events;
 use crate::fail::Failure;
+use crate::lab;
 use crate::out::{Out, columns, note, width};
+use crate::runs::Simulator;
 use crate::setups;
 use crate::traces::{failed, reading};
 use seekwell::{WorkloadSpec, words};
@@ -66,18 +67,21 @@ pub fn run(a: &Replay, quiet: bool) -> Result<(), Failure> {
         mode
     );
     drop(reader);
-    let threads = setups::threads(&a.bench);
-    let cells = run_cells(quiet, threads, runs.jobs(), |i, progress| {
-        let reader = trace.open(format, &read).map_err(failed)?;
-        events.one(i, &runs.specs[i], Some(reader), progress)
-    })?;
+    let open = || trace.open(format, &read).map_err(failed);
+    let simulator = Simulator {
+        trace: Some(&open),
+        events: Some((&events, runs.schedulers)),
+    };
+    let names = ["replay".to_owned()];
+    let lab = lab::carried_out(quiet, &a.bench, &runs, &names, &simulator)?;
+    let cells = &lab.cells;
     let written = events.write(quiet);
     for n in setups::time_notes(&a.bench, &runs) {
         note(quiet, &n);
     }
     let mut out = Out::open(a.output.output.as_deref())?;
     if a.json {
-        out.json(&cells.document("replay", runs.schedulers, a.series))?;
+        out.json(&lab.document("replay", runs.schedulers, a.series))?;
         out.done()?;
         written?;
         return cells.outcome();
@@ -88,7 +92,14 @@ pub fn run(a: &Replay, quiet: bool) -> Result<(), Failure> {
         if let Some(r) = group.any() {
             out.text(&report::modelled(r, width()))?;
         }
-        out.text(&report::comparison(&title, &group.records, columns()))?;
+        let judged = lab.judged(d, columns());
+        let judged = judged.as_deref();
+        out.text(&report::comparison(
+            &title,
+            &group.records,
+            judged,
+            columns(),
+        ))?;
         out.text(&unfinished(&group.rest, width()))?;
         out.line("")?;
         records.extend(group.records);
@@ -97,7 +108,7 @@ pub fn run(a: &Replay, quiet: bool) -> Result<(), Failure> {
         out.text(&wrap(&format!("{}: {}", mode, mode.explain()), 0, width()))?;
         out.text(&report::legend(width()))?;
     }
-    out.text(&report::eras(&records, width()))?;
+    out.text(&report::eras(&records, "", width()))?;
     out.done()?;
     written?;
     cells.outcome()

@@ -1,13 +1,13 @@
 //! `seekwell run WORKLOAD`: one program, in simulation under several schedulers, or for real.
 
-use crate::cells::run_cells;
 use crate::cli::Run;
 use crate::events::Events;
 use crate::fail::Failure;
 use crate::json::document;
+use crate::lab;
 use crate::out::{Out, columns, note, width};
 use crate::progress::Watched;
-use crate::runs::{Asked, asked};
+use crate::runs::{Asked, Simulator, asked};
 use crate::setups;
 use seekwell::{DeviceSpec, RunSpec, SchedulerSpec, Substrate};
 use seekwell_core::result::Record;
@@ -74,17 +74,20 @@ fn simulated(a: &Run, asked: &Asked, events: Events, quiet: bool) -> Result<(), 
     setups::memory(b, &setups::USUAL, quiet)?;
     let workloads = std::slice::from_ref(&asked.spec);
     let runs = setups::of(b, &setups::USUAL, &a.machine, workloads, &a.beside)?;
-    let jobs = runs.jobs();
-    let cells = run_cells(quiet, setups::threads(b), jobs, |i, progress| {
-        events.one(i, &runs.specs[i], None, progress)
-    })?;
+    let names = [plan.name().to_owned()];
+    let simulator = Simulator {
+        trace: None,
+        events: Some((&events, runs.schedulers)),
+    };
+    let lab = lab::carried_out(quiet, b, &runs, &names, &simulator)?;
+    let cells = &lab.cells;
     let written = events.write(quiet);
     for n in setups::time_notes(b, &runs) {
         note(quiet, &n);
     }
     let mut out = Out::open(a.output.output.as_deref())?;
     if a.json {
-        out.json(&cells.document("run", runs.schedulers, a.series))?;
+        out.json(&lab.document("run", runs.schedulers, a.series))?;
         out.done()?;
         written?;
         return cells.outcome();
@@ -97,7 +100,9 @@ fn simulated(a: &Run, asked: &Asked, events: Events, quiet: bool) -> Result<(), 
         }
         let of_device = &group.records;
         let title = titled(plan, &a.beside);
-        out.text(&compare::comparison(&title, of_device, columns()))?;
+        let judged = lab.judged(d, columns());
+        let judged = judged.as_deref();
+        out.text(&compare::comparison(&title, of_device, judged, columns()))?;
         if !of_device.is_empty() {
             measured(&mut out, of_device)?;
         }
@@ -112,7 +117,11 @@ fn simulated(a: &Run, asked: &Asked, events: Events, quiet: bool) -> Result<(), 
     if !quiet {
         out.text(&compare::legend(width()))?;
     }
-    out.text(&compare::eras(&records, width()))?;
+    let more = match lab.several() {
+        true => compare::seeds::kernels(&records),
+        false => "",
+    };
+    out.text(&compare::eras(&records, more, width()))?;
     out.done()?;
     written?;
     cells.outcome()

@@ -43,6 +43,7 @@ fn the_page_names_every_field_and_no_other() {
     ]);
     let doc: Value = serde_json::from_str(&text).expect("JSON");
     let (verdict, record) = (&doc["verdicts"][0], &doc["records"][0]);
+    let cell = &doc["analysis"]["cells"][0];
     // Of these there is none in a simulated run that comes to its end.
     let early = &serde_json::to_value(Early::default()).expect("JSON");
     let host = &serde_json::to_value(Host::default()).expect("JSON");
@@ -54,6 +55,11 @@ fn the_page_names_every_field_and_no_other() {
     let spec = &serde_json::to_value(spec).expect("JSON");
     let of = |name: &str| match name {
         "Document" => &doc,
+        "Analysis" => &doc["analysis"],
+        "Cell" => cell,
+        "Side" => &cell["sides"][0],
+        "Comparison" => &cell["comparisons"][0],
+        "Group" => &doc["analysis"]["groups"][0],
         "Verdict" => verdict,
         "Place" => &verdict["order"][0],
         "Record" => record,
@@ -74,7 +80,7 @@ fn the_page_names_every_field_and_no_other() {
         other => panic!("the page has a section {other} of nothing"),
     };
     let page = documented();
-    assert_eq!(page.len(), 18);
+    assert_eq!(page.len(), 23);
     for (section, fields) in page {
         let there = keys(of(&section));
         let known: BTreeSet<String> = fields.keys().cloned().collect();
@@ -131,4 +137,43 @@ fn a_long_replay_under_many_schedulers_is_not_megabytes() {
     assert!(short.len() < 300_000, "{}", short.len());
     assert!(long.len() * 4 < pretty * 3, "{} {pretty}", long.len());
     assert!(short.len() * 20 < pretty, "{} {pretty}", short.len());
+}
+
+#[test]
+fn several_seeds_are_judged_together_and_the_records_are_of_the_first() {
+    let args = [
+        "run",
+        "fs-mark:files=10",
+        "-d",
+        "hdd:hitachi-7k200",
+        "-s",
+        "noop,cfq,bfq",
+        "-q",
+    ];
+    let text = good(&[&args[..], &["--json", "--seeds", "4", "--seed", "2"]].concat());
+    let doc: Value = serde_json::from_str(&text).expect("JSON");
+    assert_eq!(
+        (&doc["seeds"], doc["records"].as_array().map(Vec::len)),
+        (&4.into(), Some(3))
+    );
+    assert!(
+        doc["records"]
+            .as_array()
+            .is_some_and(|all| all.iter().all(|r| r["seed"] == 2))
+    );
+    let cell = &doc["analysis"]["cells"][0];
+    let values = |side: usize| {
+        cell["sides"][side]["values"]
+            .as_array()
+            .expect("values")
+            .clone()
+    };
+    assert!(
+        values(0).len() == 4 && values(0) != vec![values(0)[0].clone(); 4],
+        "seeds differ"
+    );
+    assert_eq!(values(0)[0], doc["records"][0]["metric"]["value"]);
+    assert_eq!(cell["comparisons"].as_array().map(Vec::len), Some(2));
+    assert_eq!(cell["pairs"].as_array().map(Vec::len), Some(3));
+    assert_eq!(cell["comparisons"][0]["n"], 4);
 }

@@ -1,9 +1,14 @@
 //! What a screen shows: the answer first, and no line wider than it.
 
-use crate::{command, good, ran, scratch};
+use crate::{command, good, one_seed, ran, scratch};
 
-/// Output on a terminal of so many columns.
+/// Output on a terminal of so many columns, of one seed.
 fn at(columns: &str, args: &[&str]) -> String {
+    as_it_is(columns, &one_seed(args))
+}
+
+/// The same with as many seeds as usual.
+fn as_it_is(columns: &str, args: &[&str]) -> String {
     let r = ran(command(args)
         .env("COLUMNS", columns)
         .output()
@@ -19,7 +24,7 @@ fn widest(text: &str) -> usize {
 
 #[test]
 fn the_default_answer_of_compare_fits_a_screen() {
-    let text = at("80", &["compare"]);
+    let text = as_it_is("80", &["compare"]);
     let lines: Vec<&str> = text.lines().collect();
     assert!(lines.len() <= 24, "{} lines\n{text}", lines.len());
     // The command for a trace of one's own may not be broken.
@@ -35,8 +40,8 @@ fn the_default_answer_of_compare_fits_a_screen() {
         "the winner is marked without colours\n{text}"
     );
     assert!(
-        text.contains("2.2x"),
-        "the others with their distance\n{text}"
+        text.contains("18x") && text.contains("+-"),
+        "the others with their distance, and how sure that is\n{text}"
     );
     assert!(!text.contains('\u{1b}'));
 }
@@ -159,5 +164,69 @@ fn a_verdict_claims_nothing_of_other_seeds() {
             "One run each with seed 1: what another would change it does not tell (--seed 2)."
         ),
         "{text}"
+    );
+}
+
+#[test]
+fn several_seeds_say_how_sure_they_are() {
+    let args = [
+        "compare",
+        "-d",
+        "hdd:hitachi-7k200",
+        "-s",
+        "noop,cfq,bfq",
+        "-q",
+    ];
+    let work = [
+        "-w",
+        "interactive:size=64m,bulk=64m,seconds=2s",
+        "-w",
+        "fs-mark:files=5",
+    ];
+    let args = [&args[..], &work].concat();
+    let text = as_it_is("80", &[&args[..], &["--seeds", "4"]].concat());
+    assert!(text.contains("(100 GB, 4 seeds)"), "{text}");
+    let flat = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(flat.contains("Over 4 seeds, and of the model"), "{text}");
+    assert!(!text.contains("One run each"), "{text}");
+    assert!(
+        widest(text.split("A trace of your own").next().unwrap_or("")) <= 80,
+        "{text}"
+    );
+    let details = as_it_is("80", &[&args[..], &["--seeds", "4", "--details"]].concat());
+    for word in [
+        "AGAINST noop",
+        "(the reference)",
+        "Of seed 1 alone:",
+        "Over 4 seeds.",
+    ] {
+        assert!(details.contains(word), "{word}\n{details}");
+    }
+}
+
+#[test]
+fn what_uses_no_randomness_is_exact_after_three_seeds() {
+    let args = [
+        "compare",
+        "-d",
+        "constant:depth=4,service_us=100",
+        "-s",
+        "noop,mq-deadline",
+    ];
+    let more = [
+        "-w",
+        "hdparm:seconds=100ms",
+        "-q",
+        "--seeds",
+        "10",
+        "--json",
+    ];
+    let text = as_it_is("80", &[&args[..], &more].concat());
+    let doc: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+    let cell = &doc["analysis"]["cells"][0];
+    assert_eq!(
+        (&cell["exact"], &cell["blocks"]),
+        (&true.into(), &3.into()),
+        "{cell}"
     );
 }

@@ -239,7 +239,7 @@ impl Make<'_> {
                 )
             };
             let comparisons: Vec<Comparison> = others.filter_map(compare).collect();
-            (comparisons.iter().any(|c| c.n > 0)).then(|| Secondary {
+            (comparisons.iter().any(|c| c.n > 1)).then(|| Secondary {
                 metric: metric.clone(),
                 comparisons,
             })

@@ -115,6 +115,11 @@ impl Comparison {
         matches!(self.verdict, Identical | NoDifference | RealButSmall)
     }
 
+    /// The same, or equal in every block so far, which is not shown to stay so.
+    pub fn near(&self) -> bool {
+        self.level() || (self.n > 1 && self.equal == self.n)
+    }
+
     /// Of paired runs.
     pub(super) fn paired(
         one: usize,

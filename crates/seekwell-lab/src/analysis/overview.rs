@@ -1,7 +1,7 @@
 //! Several cells together: a score for each treatment on a device, who is not beaten, what to do;
 //! and a cell in a sentence.
 
-use super::words::{percent, size};
+use super::words::{percent, size, span};
 use super::{CellAnalysis, Comparison};
 use crate::results::Results;
 use crate::stats::{self, Against, Combined, Part, combine, stored};
@@ -223,23 +223,10 @@ fn list(names: &[&str]) -> String {
 
 /// "8 % behind (6 to 10 %)", of `other` behind `best`.
 fn behind(cell: &CellAnalysis, best: usize, other: usize) -> String {
-    let Some((times, ends)) = cell.times(best, other) else {
-        return "behind".to_owned();
-    };
-    let span = match ends.filter(|(l, h)| h / l > 1.000_5) {
-        Some((low, high)) if times < 1.95 => {
-            let low = percent(low - 1.0);
-            format!(
-                " ({} to {})",
-                low.trim_end_matches(" %"),
-                percent(high - 1.0)
-            )
-        }
-        Some((low, high)) if high < 9.95 => format!(" ({low:.1} to {high:.1})"),
-        Some((low, high)) => format!(" ({low:.0} to {high:.0})"),
-        None => String::new(),
-    };
-    format!("{} behind{span}", size(times))
+    match cell.times(best, other) {
+        Some((times, ends)) => format!("{} behind{}", size(times), span(ends, times)),
+        None => "behind".to_owned(),
+    }
 }
 
 /// Who is ahead, who is next and how far, in a sentence without a full stop.
@@ -270,12 +257,9 @@ pub(super) fn sentence(cell: &CellAnalysis, names: &[String]) -> String {
         let half = pairs.iter().filter_map(|p| super::half_width(p));
         half.reduce(f64::max)
     };
-    if cell.level {
-        let all: Vec<&Comparison> = cell.pairs.iter().collect();
-        let most = all
-            .iter()
-            .filter_map(|p| p.interval95)
-            .map(|(l, h)| l.abs().max(h.abs()));
+    if cell.pairs.iter().all(Comparison::near) {
+        let ends = cell.pairs.iter().filter_map(|p| p.interval95);
+        let most = ends.map(|(l, h)| l.abs().max(h.abs()));
         let most = most.reduce(f64::max).map_or(0.0, libm::expm1);
         return format!(
             "no difference: all within {}{exact}",
@@ -289,7 +273,7 @@ pub(super) fn sentence(cell: &CellAnalysis, names: &[String]) -> String {
             .filter(|t| *t != best)
     };
     let beaten: Vec<usize> = others().filter(|t| cell.beats(best, *t)).collect();
-    let level = |t: &usize| cell.pair(best, *t).is_some_and(|(p, _)| p.level());
+    let level = |t: &usize| cell.pair(best, *t).is_some_and(|(p, _)| p.near());
     let level: Vec<usize> = others().filter(level).collect();
     let open: Vec<usize> = others()
         .filter(|t| !beaten.contains(t) && !level.contains(t))

@@ -37,18 +37,26 @@ pub fn size(times: f64) -> String {
     }
 }
 
-/// "9 to 15 %", "2.0 to 2.5", of the same two.
-fn span(low: f64, high: f64, as_factor: bool) -> String {
-    let factor = |t: f64| {
-        if t < 9.95 {
-            format!("{t:.1}")
-        } else {
-            format!("{t:.0}")
-        }
+/// " (9 to 15 %)", " (2.0 to 2.5)", of the interval of `times`; nothing where it has no width.
+pub(super) fn span(ends: Option<(f64, f64)>, times: f64) -> String {
+    let Some((low, high)) = ends else {
+        return String::new();
     };
-    match as_factor {
-        true => format!("{} to {}", factor(low), factor(high)),
-        false => format!("{} to {}", digits(100.0 * (low - 1.0)), percent(high - 1.0)),
+    let factor = |t: f64| match t {
+        t if t < 9.95 => format!("{t:.1}"),
+        t => format!("{t:.0}"),
+    };
+    let (low, high, unit) = match times >= FACTOR {
+        true => (factor(low), factor(high), ""),
+        false => (
+            digits(100.0 * (low - 1.0)),
+            digits(100.0 * (high - 1.0)),
+            " %",
+        ),
+    };
+    match low == high {
+        true => String::new(),
+        false => format!(" ({low} to {high}{unit})"),
     }
 }
 
@@ -66,13 +74,13 @@ pub fn effect(c: &Comparison, better: Better, interval: bool) -> String {
     let turned = |t: f64| if ahead { t } else { 1.0 / t };
     let word = if ahead { "ahead" } else { "behind" };
     let times = turned(times);
-    let text = format!("{} {word}", size(times));
     let ends = c.better95(better).map(|(l, h)| (turned(l), turned(h)));
     let ends = ends.map(|(a, b)| (a.min(b), a.max(b)));
-    match ends.filter(|e| interval && e.1 / e.0 > 1.000_5) {
-        Some((low, high)) => format!("{text} ({})", span(low, high, times >= FACTOR)),
-        None => text,
-    }
+    format!(
+        "{} {word}{}",
+        size(times),
+        span(ends.filter(|_| interval), times)
+    )
 }
 
 /// Half the width of the interval, relative.
@@ -170,10 +178,13 @@ fn verdict(c: &Comparison, judge: &Judge<'_>) -> String {
 
 /// What was never seen in so many runs may still happen that often.
 pub fn may_still_happen(n: usize) -> String {
-    format!(
-        "what was never seen in {n} runs may still happen in up to {} of them",
-        percent((3.0 / n.max(1) as f64).min(1.0))
-    )
+    match n {
+        0..=3 => format!("{n} runs say nothing of what is rare"),
+        n => format!(
+            "what was never seen in {n} runs may still happen in up to {} of them",
+            percent(3.0 / n as f64)
+        ),
+    }
 }
 
 #[cfg(test)]
@@ -196,8 +207,10 @@ mod tests {
                 "beyond comparison"
             ]
         );
-        assert_eq!(span(1.09, 1.15, false), "9 to 15 %");
-        assert_eq!(span(1.004, 1.056, false), "0.4 to 5.6 %");
-        assert_eq!(span(1.9, 2.52, true), "1.9 to 2.5");
+        let of = |low, high, times| span(Some((low, high)), times);
+        assert_eq!(of(1.09, 1.15, 1.12), " (9 to 15 %)");
+        assert_eq!(of(1.004, 1.056, 1.03), " (0.4 to 5.6 %)");
+        assert_eq!(of(1.9, 2.52, 2.2), " (1.9 to 2.5)");
+        assert_eq!(of(1.2, 1.2, 1.2), "", "exact");
     }
 }

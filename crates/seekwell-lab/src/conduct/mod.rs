@@ -15,12 +15,14 @@
 mod cell;
 mod measured;
 mod order;
+mod plan;
 mod queue;
 mod runner;
 mod store;
 
 pub use cell::{EXACT_BLOCKS, stopping};
 pub use measured::{DURATION, fingerprint, kind_of, values, work_is_given};
+pub use plan::{Plan, plan, trial};
 pub use runner::{Measured, NoRun, Runner, Simulated, ended};
 pub use store::{Memory, Store, StoreError};
 

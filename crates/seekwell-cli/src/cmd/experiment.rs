@@ -1,0 +1,296 @@
+//! `seekwell compare FILE.toml`: an experiment, from its plan to its verdicts; results in a folder.
+
+use crate::cells::cancelling;
+use crate::cli::Compare;
+use crate::fail::Failure;
+use crate::lab::Collect;
+use crate::out::{Out, columns, note, width};
+use crate::progress::Progress;
+use crate::setups;
+use seekwell::Cancel;
+use seekwell_host::stop::signal;
+use seekwell_lab::analysis::{Analysis, Group, analyse, percent};
+use seekwell_lab::conduct::{Conducted, How, Simulated, conduct, plan, trial};
+use seekwell_lab::experiment::Experiment;
+use seekwell_lab::results::{Folder, Outcome, Run};
+use seekwell_report::compare::seeds;
+use seekwell_report::table::wrap;
+use serde_json::json;
+use std::path::{Path, PathBuf};
+
+fn bad(e: impl std::fmt::Display) -> Failure {
+    Failure::input(e.to_string())
+}
+
+fn read(file: &Path) -> Result<Experiment, Failure> {
+    let name = file.display();
+    let text = std::fs::read_to_string(file).map_err(|e| bad(format!("{name}: {e}")))?;
+    let dir = file.parent().filter(|p| !p.as_os_str().is_empty());
+    Experiment::from_toml(&text, dir.unwrap_or(Path::new("."))).map_err(|faults| {
+        let lines: Vec<String> = faults.0.iter().map(|f| format!("{name}: {f}")).collect();
+        Failure::Input(lines.join("\n"))
+    })
+}
+
+/// A name that any file system takes.
+fn folder_name(name: &str) -> String {
+    let good = |c: char| c.is_alphanumeric() || "-_.".contains(c);
+    let name: String = name
+        .chars()
+        .map(|c| if good(c) { c } else { '-' })
+        .collect();
+    match name.trim_matches(['.', '-']) {
+        "" => "experiment".to_owned(),
+        name => name.to_owned(),
+    }
+}
+
+/// The folder that results go to: the one asked for, made or gone on with; else the first of
+/// results/NAME, results/NAME-2, ... that is free or was interrupted in this very experiment.
+fn folder(a: &Compare, file: &Path, e: &Experiment) -> Result<Folder, Failure> {
+    let there = |p: &Path| p.symlink_metadata().is_ok();
+    if let Some(dir) = &a.results {
+        return match there(dir) {
+            true => Folder::resume(dir, e).map_err(bad),
+            false => Folder::create(dir, e).map_err(bad),
+        };
+    }
+    let all = file.parent().unwrap_or(Path::new("")).join("results");
+    let failed = |source| Failure::Output {
+        what: format!("{}: cannot be made", all.display()),
+        source,
+    };
+    std::fs::create_dir_all(&all).map_err(failed)?;
+    let name = folder_name(&e.about.name);
+    let names = std::iter::once(name.clone()).chain((2..10_000).map(|i| format!("{name}-{i}")));
+    for dir in names.map(|n| all.join(n)) {
+        if !there(&dir) {
+            return Folder::create(&dir, e).map_err(bad);
+        }
+        // One that is finished, or of another experiment, is left alone.
+        if let Ok(folder) = Folder::resume(&dir, e) {
+            return Ok(folder);
+        }
+    }
+    Err(bad(format!(
+        "{}: full of results; name a folder by --results",
+        all.display()
+    )))
+}
+
+/// "40 s", "12 min", "3.5 h".
+fn duration(s: f64) -> String {
+    match s {
+        s if s < 90.0 => format!("{:.0} s", s.max(1.0)),
+        s if s < 5_400.0 => format!("{:.0} min", s / 60.0),
+        s => format!("{:.1} h", s / 3_600.0),
+    }
+}
+
+/// The plan in words, a line a statement.
+fn planned(e: &Experiment, runner: &Simulated, threads: usize) -> Vec<String> {
+    let p = plan(e);
+    let (least, most) = (p.blocks_min, p.blocks_max);
+    let blocks = match least == most {
+        true => format!("{most} blocks"),
+        false => format!("{least} to {most} blocks"),
+    };
+    let (fewest, all) = (
+        p.runs_a_block as u64 * u64::from(least),
+        p.runs_a_block as u64 * u64::from(most),
+    );
+    let runs = match fewest == all {
+        true => all.to_string(),
+        false => format!("{fewest} to {all}"),
+    };
+    let mut lines = vec![format!(
+        "{}: {} cells x {} schedulers = {} runs a block, {blocks}: {runs} runs (3 blocks where \
+         nothing is random)",
+        e.about.name,
+        p.cells,
+        e.treatments.len(),
+        p.runs_a_block
+    )];
+    if let Some(block_s) = trial(e, runner) {
+        let of = |blocks: u32| duration(block_s * f64::from(blocks) / threads as f64);
+        let took = match least == most {
+            true => of(most),
+            false => format!("{} to {}", of(least), of(most)),
+        };
+        let budget = e.about.method.budget_s;
+        let budget = budget.map_or(String::new(), |b| {
+            format!(", and no new block after {}", duration(b as f64))
+        });
+        lines.push(format!(
+            "about {took} on {threads} threads, by short trials{budget}"
+        ));
+    }
+    let seen: Vec<String> = p
+        .visible
+        .iter()
+        .map(|(d, x)| format!("{} on {d}", percent(*x)))
+        .collect();
+    if p.comparisons > 0 && !seen.is_empty() {
+        lines.push(format!(
+            "after {most} blocks it sees effects of {} (four times of five, corrected over {} \
+             comparisons, if runs scatter as published ones of their class)",
+            seen.join(", "),
+            p.comparisons
+        ));
+    }
+    lines
+}
+
+/// Carries it out and prints what may be said.
+pub fn run(a: &Compare, file: &Path, quiet: bool) -> Result<(), Failure> {
+    let output = a.output.output.as_deref();
+    Out::check(output)?;
+    Out::apart(output, [file])?;
+    let e = read(file)?;
+    let threads = setups::threads(&a.bench);
+    let runner = Simulated::default();
+    if a.dry_run {
+        let mut out = Out::open(output)?;
+        for line in planned(&e, &runner, threads) {
+            out.text(&wrap(&line, 2, width()))?;
+        }
+        return out.done();
+    }
+    if !quiet {
+        planned(&e, &runner, threads)
+            .iter()
+            .for_each(|line| note(quiet, line));
+    }
+    let mut folder = folder(a, file, &e)?;
+    let dir = folder.path().to_owned();
+    note(quiet, &format!("results: {}", dir.display()));
+    folder.notes().iter().for_each(|n| note(quiet, n));
+    let (done, runs) = carried_out(a, &e, &mut folder, &runner, threads, quiet)?;
+    let results = done.results(&e, runs);
+    if done.finished() {
+        folder.finish(&results).map_err(bad)?;
+    }
+    let analysis = analyse(&results);
+    let mut out = Out::open(output)?;
+    if a.json {
+        out.json(&json!({
+            "schema": 1, "command": "compare", "experiment": e.about.name,
+            "finished": done.finished(), "failed": done.failed, "analysis": analysis,
+        }))?;
+    } else {
+        text(&mut out, a, &analysis, &done)?;
+        out.prose(&format!("Results: {}", dir.display()))?;
+    }
+    out.done()?;
+    outcome(&done, &results.runs, file, &dir)
+}
+
+/// Runs what is missing.
+fn carried_out(
+    a: &Compare,
+    e: &Experiment,
+    folder: &mut Folder,
+    runner: &Simulated,
+    threads: usize,
+    quiet: bool,
+) -> Result<(Conducted, Vec<Run>), Failure> {
+    let mut e = e.clone();
+    if let Some(s) = a.budget {
+        e.about.method.budget_s = Some(s as u64);
+    }
+    let progress = Progress::new(quiet, "runs", 0, e.cells.len());
+    let told = Collect::new(&progress, 1, 0);
+    let cancel = Cancel::new();
+    let how = How {
+        threads: Some(threads),
+        cancel: cancel.clone(),
+        told: &told,
+    };
+    let done = cancelling(&cancel, || conduct(&e, runner, folder, &how))?.map_err(bad)?;
+    Ok((done, folder.completed()))
+}
+
+/// The first screen: a matrix a device; with --details every cell.
+fn text(out: &mut Out, a: &Compare, analysis: &Analysis, done: &Conducted) -> Result<(), Failure> {
+    let labels = &analysis.treatments;
+    for group in &analysis.groups {
+        out.text(&matrix(analysis, group))?;
+        out.text(&seeds::scores(group, labels, width()))?;
+    }
+    let most = analysis.cells.iter().map(|c| c.blocks).max().unwrap_or(0);
+    out.text(&seeds::key(most, analysis.method.margin, width()))?;
+    if a.details {
+        for cell in &analysis.cells {
+            out.line("")?;
+            out.text(&wrap(&cell.name, 2, width()))?;
+            out.text(&seeds::judged(cell, labels, "", columns()))?;
+        }
+    }
+    if done.out_of_budget {
+        out.line("The budget has ended: cells have the whole blocks that were made until then.")?;
+    }
+    Ok(())
+}
+
+fn matrix(analysis: &Analysis, group: &Group) -> String {
+    let cells = group.cells.iter().map(|i| &analysis.cells[*i]);
+    let rows: Vec<seeds::Judged> = cells
+        .map(|cell| {
+            let same = group
+                .cells
+                .iter()
+                .filter(|i| analysis.cells[**i].workload == cell.workload);
+            let name = match same.count() {
+                1 => cell.workload.clone(),
+                _ => cell.name.clone(),
+            };
+            seeds::Judged { name, cell }
+        })
+        .collect();
+    let blocks = rows.iter().map(|r| r.cell.blocks);
+    let (least, most) = (blocks.clone().min().unwrap_or(0), blocks.max().unwrap_or(0));
+    let blocks = match least == most {
+        true => format!("{most} blocks"),
+        false => format!("{least} to {most} blocks"),
+    };
+    let machine = match group.machine.as_str() {
+        "" => String::new(),
+        m => format!(", {m}"),
+    };
+    let heading = format!(
+        "On a modelled disk, not one of yours: {}{machine} ({blocks})",
+        group.device
+    );
+    seeds::matrix(&rows, &analysis.treatments, &heading, &[], columns())
+}
+
+/// What became of it makes the exit code.
+fn outcome(done: &Conducted, runs: &[Run], file: &Path, dir: &Path) -> Result<(), Failure> {
+    let again = format!(
+        "go on with: seekwell compare {} --results {}",
+        file.display(),
+        PathBuf::from(dir).display()
+    );
+    if let (true, Some(signal)) = (done.cancelled, signal()) {
+        let kept = done.made + done.found;
+        let what = format!("stopped by signal {signal}: {kept} runs are kept; {again}");
+        return Err(Failure::Interrupted { signal, what });
+    }
+    let why = runs.iter().find_map(|r| match &r.outcome {
+        Outcome::Failed(why) => Some(why.as_str()),
+        _ => None,
+    });
+    if let Some(why) = why {
+        let n = done.made + done.found;
+        return Err(Failure::Early(format!(
+            "{} of {n} runs failed, the others are given: {why}",
+            done.failed
+        )));
+    }
+    if done.out_of_budget {
+        return Err(Failure::Early(format!(
+            "the budget ended before all was sure; {again}"
+        )));
+    }
+    Ok(())
+}

@@ -1,0 +1,266 @@
+//! What the commands compare, as an experiment of the lab: several seeds, one procedure, one answer.
+
+use crate::cells::{Cell, Cells, Later, cancelling};
+use crate::cli::Bench;
+use crate::fail::Failure;
+use crate::progress::{Progress, Task};
+use crate::setups::{self, Runs};
+use seekwell::{Cancel, Record};
+use seekwell_lab::analysis::{Analysis, analyse};
+use seekwell_lab::conduct::{Conducted, How, Job, Memory, Runner, StoreError, Told, conduct};
+use seekwell_lab::experiment::{CellPlan, Design, Experiment, Primary};
+use seekwell_lab::results::{About, Cell as LabCell, Method, Run, RunKey, StopRule, Treatment};
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// Operations and I/Os that all runs together do, unless a number of seeds is asked for: a few
+/// seconds of CPU time.
+const WORK: u64 = 1_500_000;
+/// Seeds at least and at most then.
+const SEEDS: (u64, u64) = (3, 10);
+
+/// A command's runs, and what may be said of them.
+pub struct Lab {
+    /// The runs with the first seed.
+    pub cells: Cells,
+    /// What several seeds say, a cell for each group of runs.
+    pub analysis: Analysis,
+    /// Seeds.
+    pub seeds: usize,
+    /// The first.
+    pub seed: u64,
+}
+
+impl Lab {
+    /// Does it compare more than one run with another?
+    pub fn several(&self) -> bool {
+        self.seeds > 1
+    }
+    /// "seeds 1 to 5".
+    pub fn said(&self) -> String {
+        seekwell_report::compare::seeds::seeds(self.seed, self.seeds)
+    }
+    /// The verdict on a cell over several seeds; `None`: there is but one.
+    pub fn judged(&self, cell: usize, width: usize) -> Option<String> {
+        let cell = self.analysis.cells.get(cell).filter(|_| self.several())?;
+        let labels = &self.analysis.treatments;
+        Some(seekwell_report::compare::seeds::judged(
+            cell,
+            labels,
+            &self.said(),
+            width,
+        ))
+    }
+    /// The whole as one JSON document; so many cells stand side by side.
+    pub fn document(&self, command: &str, side_by_side: usize, series: bool) -> Value {
+        let mut doc = self.cells.document(command, side_by_side, series);
+        doc["seeds"] = json!(self.seeds);
+        doc["analysis"] = serde_json::to_value(&self.analysis).unwrap_or_default();
+        doc
+    }
+}
+
+/// The experiment that the runs of a command are.
+fn experiment(b: &Bench, runs: &Runs, workloads: &[String]) -> Experiment {
+    let k = runs.schedulers;
+    let first = &runs.specs[..k];
+    let mut names = BTreeMap::new();
+    let cell = |(i, specs): (usize, &[seekwell::RunSpec])| {
+        let (device, workload) = (&specs[0].device.spec, &workloads[i % runs.workloads]);
+        let mut name = format!("{device} / {workload}");
+        let same = names.entry(name.clone()).or_insert(0);
+        *same += 1;
+        if *same > 1 {
+            name += &format!(" ({same})");
+        }
+        CellPlan {
+            cell: LabCell {
+                name,
+                device: device.clone(),
+                workload: workload.clone(),
+                substrate: "sim".to_owned(),
+                treatments: (0..k).collect(),
+                ..LabCell::default()
+            },
+            primary: Primary::Own,
+            specs: specs.to_vec(),
+        }
+    };
+    let treatment = |s: &seekwell::RunSpec| Treatment {
+        label: s.scheduler_label(),
+        scheduler: s.scheduler.name.clone(),
+        version: s.scheduler.version.clone().unwrap_or_default(),
+        tunables: s.scheduler.tunables.clone(),
+    };
+    Experiment {
+        about: About {
+            name: "from the command line".to_owned(),
+            method: Method {
+                stop: StopRule::Fixed,
+                repeats_max: b.seeds.unwrap_or(1),
+                seed: b.seed,
+                ..Method::default()
+            },
+            source: "experiment".to_owned(),
+            paired: true,
+            ..About::default()
+        },
+        cells: runs.specs.chunks(k).enumerate().map(cell).collect(),
+        treatments: first.iter().map(treatment).collect(),
+        text: String::new(),
+        design: Design::default(),
+    }
+}
+
+/// Carries the runs of a command out. `workloads`: what each is called.
+pub fn carried_out(
+    quiet: bool,
+    b: &Bench,
+    runs: &Runs,
+    workloads: &[String],
+    runner: &dyn Runner,
+) -> Result<Lab, Failure> {
+    let mut e = experiment(b, runs, workloads);
+    let jobs = runs.jobs();
+    let progress = Progress::new(quiet, "runs", jobs.len(), jobs.len());
+    let collect = Collect::new(&progress, runs.schedulers, runs.specs.len());
+    let cancel = Cancel::new();
+    let how = How {
+        threads: Some(setups::threads(b)),
+        cancel: cancel.clone(),
+        told: &collect,
+    };
+    let mut store = Memory::default();
+    let conducted = cancelling(&cancel, || -> Result<Conducted, StoreError> {
+        let mut done = conduct(&e, runner, &mut store, &how)?;
+        if b.seeds.is_none() && !done.cancelled {
+            // What the first seed did tells how many more are worth while.
+            let work = collect.lock().work.max(1);
+            let n = (WORK / work).clamp(SEEDS.0, SEEDS.1);
+            e.about.method.repeats_max = n as u32;
+            done = conduct(&e, runner, &mut store, &how)?;
+        }
+        Ok(done)
+    })?;
+    let conducted = conducted.map_err(|e| Failure::input(e.to_string()))?;
+    let (cells, later) = collect.done();
+    drop(progress);
+    let cells = Cells::new(jobs, cells, later)?;
+    let results = conducted.results(&e, store.runs);
+    let analysis = analyse(&results);
+    Ok(Lab {
+        cells,
+        seeds: analysis.cells.iter().map(|c| c.blocks).max().unwrap_or(0),
+        seed: b.seed,
+        analysis,
+    })
+}
+
+#[derive(Default)]
+struct Collected<'a> {
+    tasks: BTreeMap<RunKey, Task<'a>>,
+    cells: Vec<Cell>,
+    /// Operations and I/Os of the first seed's runs.
+    work: u64,
+    planned: i64,
+    later: Later,
+}
+
+/// Keeps the runs of the first seed, if they are wanted, and draws the bar.
+pub struct Collect<'a> {
+    progress: &'a Progress,
+    schedulers: usize,
+    all: Mutex<Collected<'a>>,
+}
+
+impl<'a> Collect<'a> {
+    /// Keeps so many runs of the first seed: all, or none.
+    pub fn new(progress: &'a Progress, schedulers: usize, kept: usize) -> Self {
+        let cells = vec![Cell::Cut(None, "not begun".to_owned()); kept];
+        Collect {
+            progress,
+            schedulers,
+            all: Mutex::new(Collected {
+                cells,
+                ..Collected::default()
+            }),
+        }
+    }
+    fn lock(&self) -> MutexGuard<'_, Collected<'a>> {
+        // A panic of a run does not happen while it is held.
+        self.all.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+    fn done(self) -> (Vec<Cell>, Later) {
+        let all = self
+            .all
+            .into_inner()
+            .unwrap_or_else(PoisonError::into_inner);
+        let mut later = all.later;
+        later.of = (all.planned.max(0) as usize).saturating_sub(all.cells.len());
+        (all.cells, later)
+    }
+    fn place(&self, job: &Job) -> Option<usize> {
+        let place = job.key.cell * self.schedulers + job.treatment;
+        let kept = || self.lock().cells.len();
+        (job.key.block == 0 && place < kept()).then_some(place)
+    }
+}
+
+/// Operations and I/Os: what a run costs, without a clock.
+fn work(r: &Record) -> u64 {
+    let operations: u64 = r.operations.iter().map(|o| o.latency.count()).sum();
+    operations + r.read.ios + r.write.ios
+}
+
+impl Told for Collect<'_> {
+    fn planned(&self, runs: i64) {
+        // What a signal takes back was planned all the same.
+        if runs > 0 {
+            let mut all = self.lock();
+            all.planned += runs;
+            self.progress.of(all.planned as u64);
+        }
+    }
+    fn began(&self, job: &Job) {
+        // Runs of one cell do the same work: one that ended tells the others their end.
+        let task = self
+            .progress
+            .task(job.key.cell, &job.spec.scheduler_label());
+        self.lock().tasks.insert(job.key, task);
+    }
+    fn progress(&self, job: &Job, p: seekwell::Progress) {
+        if let Some(task) = self.lock().tasks.get_mut(&job.key) {
+            task.at(p.done, p.of);
+        }
+    }
+    fn ended(&self, job: &Job, run: &Run, record: Option<&Record>) {
+        use seekwell_lab::results::Outcome;
+        let place = self.place(job);
+        let mut all = self.lock();
+        all.tasks.remove(&job.key);
+        let why = match &run.outcome {
+            Outcome::Failed(why) => Err(why.clone()),
+            Outcome::Early(why) => Ok(Some(why.clone())),
+            Outcome::Done => Ok(None),
+        };
+        let Some(place) = place else {
+            all.later.ended += 1;
+            all.later.failed.extend(why.err());
+            return;
+        };
+        all.work += record.map_or(0, work);
+        all.cells[place] = match why {
+            Err(why) => Cell::Failed(why),
+            Ok(early) => Cell::Ran(Box::new(record.cloned().unwrap_or_default()), early),
+        };
+    }
+    fn cut(&self, job: &Job, why: &str, record: Option<&Record>) {
+        let place = self.place(job);
+        let mut all = self.lock();
+        all.tasks.remove(&job.key);
+        if let Some(place) = place {
+            all.cells[place] = Cell::Cut(record.cloned().map(Box::new), why.to_owned());
+        }
+    }
+}

@@ -1,0 +1,76 @@
+//! `compare FILE.toml`: plan, results, resuming, faults.
+
+use crate::{good, scratch, seekwell};
+use std::path::PathBuf;
+
+const SMALL: &str = r#"
+[experiment]
+name = "two elevators"
+seed = 3
+repeats = 4
+devices = ["hdd:hitachi-7k200"]
+schedulers = ["noop", "cfq"]
+
+[[workload]]
+use = "fs-mark"
+files = 5
+
+[[workload]]
+use = "seeker"
+seconds = "1s"
+"#;
+
+fn fresh(name: &str) -> (String, PathBuf) {
+    let dir = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}-results"));
+    let _ = std::fs::remove_dir_all(&dir);
+    (scratch(&format!("{name}.toml"), SMALL.as_bytes()), dir)
+}
+
+#[test]
+fn an_experiment_file_is_planned_carried_out_and_kept() {
+    let (file, dir) = fresh("small");
+    let plan = good(&["compare", &file, "--dry-run"]);
+    assert!(
+        plan.contains("two elevators: 2 cells x 2 schedulers = 4 runs a block, 4 blocks: 16 runs"),
+        "{plan}"
+    );
+    let to = dir.display().to_string();
+    assert!(!dir.exists(), "a plan makes nothing");
+    let text = good(&["compare", &file, "--results", &to, "-q"]);
+    for word in ["fs-mark", "seeker", "Verdict:", "Results:", "4 blocks"] {
+        assert!(text.contains(word), "{word}\n{text}");
+    }
+    assert!(dir.join("runs.parquet").exists());
+    // What is complete is not gone on with, and never overwritten.
+    let r = seekwell(&["compare", &file, "--results", &to, "-q"]);
+    assert_eq!(r.code, 2, "{}", r.err);
+    // Another folder, another number of threads: the same files.
+    let other = format!("{to}-2");
+    let _ = std::fs::remove_dir_all(&other);
+    good(&[
+        "compare",
+        &file,
+        "--results",
+        &other,
+        "-q",
+        "--threads",
+        "3",
+    ]);
+    let bytes = |dir: &str| std::fs::read(PathBuf::from(dir).join("runs.parquet")).expect("runs");
+    assert_eq!(bytes(&to), bytes(&other));
+}
+
+#[test]
+fn faults_of_a_file_are_told_with_their_places() {
+    let file = scratch("faulty.toml", SMALL.replace("files", "fiels").as_bytes());
+    let r = seekwell(&["compare", &file]);
+    assert_eq!(r.code, 2, "{}", r.err);
+    assert!(
+        r.err.contains("faulty.toml: line ") && r.err.contains("files"),
+        "{}",
+        r.err
+    );
+    let r = seekwell(&["compare", &file, "-s", "noop"]);
+    assert_eq!(r.code, 2);
+    assert!(r.err.contains("cannot be used with"), "{}", r.err);
+}

@@ -1,0 +1,120 @@
+//! What an experiment will take, told before it runs: cells, runs, time, and the smallest effect
+//! that it can see.
+
+use super::{Job, NoRun, Runner};
+use crate::experiment::Experiment;
+use crate::results::{Method, Order, RunKey, StopRule};
+use crate::stats;
+use seekwell::{Cancel, Progress};
+use std::time::{Duration, Instant};
+
+/// What is known before the first run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Plan {
+    /// Cells.
+    pub cells: usize,
+    /// Runs of one block of every cell.
+    pub runs_a_block: usize,
+    /// Blocks of a cell at least, unless nothing in it is random.
+    pub blocks_min: u32,
+    /// Blocks of a cell at most.
+    pub blocks_max: u32,
+    /// Primary comparisons: what the correction is over.
+    pub comparisons: usize,
+    /// By device: least relative effect seen in four cases of five after as many blocks as it
+    /// may take, if runs scatter as published ones of its class do.
+    pub visible: Vec<(String, f64)>,
+}
+
+/// Standard deviation of a run by class of device, relative: medians of published I/O cells.
+fn usual_cv(device: &str) -> f64 {
+    match device.split(':').next().unwrap_or_default() {
+        "ssd" | "nvme" => 0.0135,
+        "emmc" | "sd" => 0.045,
+        "virtual" | "cloud" => 0.10,
+        _ => 0.021,
+    }
+}
+
+/// Blocks that a cell may take.
+fn blocks(method: &Method) -> (u32, u32) {
+    let most = method.repeats_max.max(1);
+    let least = method.repeats_min.min(most);
+    match (method.order, method.stop) {
+        (_, StopRule::Fixed) => (most, most),
+        (Order::Sequential, _) => (least, least),
+        _ => (least, most),
+    }
+}
+
+/// Plans it.
+pub fn plan(experiment: &Experiment) -> Plan {
+    let method = &experiment.about.method;
+    let (blocks_min, blocks_max) = blocks(method);
+    let cells = &experiment.cells;
+    let comparisons: usize = cells.iter().map(|c| c.specs.len() - 1).sum();
+    let mut visible: Vec<(String, f64)> = Vec::new();
+    for cell in cells {
+        let device = &cell.cell.device;
+        if visible.iter().any(|v| v.0 == *device) {
+            continue;
+        }
+        let sd = usual_cv(device) * std::f64::consts::SQRT_2;
+        let alpha = method.alpha / comparisons.max(1) as f64;
+        let seen = stats::detectable(sd, blocks_max, alpha, 0.8);
+        visible.extend(seen.map(|x| (device.clone(), x)));
+    }
+    Plan {
+        cells: cells.len(),
+        runs_a_block: cells.iter().map(|c| c.specs.len()).sum(),
+        blocks_min,
+        blocks_max,
+        comparisons,
+        visible,
+    }
+}
+
+/// Cells that are tried at most.
+const TRIED: usize = 6;
+/// How long each.
+const TRIAL: Duration = Duration::from_millis(800);
+
+/// Seconds that a block of all cells takes on one core, from short trials of some cells; `None`
+/// if none of them says how far it is. Nothing of it is kept.
+pub fn trial(experiment: &Experiment, runner: &dyn Runner) -> Option<f64> {
+    let cells = &experiment.cells;
+    let step = cells.len().div_ceil(TRIED).max(1);
+    let mut seconds = Vec::new();
+    for (i, plan) in cells.iter().enumerate().step_by(step) {
+        let Some(spec) = plan.specs.first() else {
+            continue;
+        };
+        let job = Job {
+            key: RunKey {
+                cell: i,
+                ..RunKey::default()
+            },
+            treatment: 0,
+            place: 0,
+            spec: spec.clone(),
+        };
+        let (began, cancel) = (Instant::now(), Cancel::new());
+        let mut far = Progress::default();
+        let ran = runner.run(&job, &cancel, &mut |p| {
+            far = p;
+            if began.elapsed() >= TRIAL {
+                cancel.set();
+            }
+        });
+        let took = began.elapsed().as_secs_f64();
+        match ran {
+            Ok(_) => seconds.push(took),
+            Err(NoRun::Cut(..)) if far.of > 0 && far.done > 0 => {
+                seconds.push(took * far.of as f64 / far.done as f64);
+            }
+            Err(_) => {}
+        }
+    }
+    let runs: usize = cells.iter().map(|c| c.specs.len()).sum();
+    (!seconds.is_empty()).then(|| stats::mean(&seconds) * runs as f64)
+}
