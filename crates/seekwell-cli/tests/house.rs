@@ -497,3 +497,34 @@ fn a_method_on_what_is_shared_is_knowledge_too() {
     let graph = knowledge(&sources, "World", "w");
     assert_eq!(circle(&graph), ["high", "low"]);
 }
+
+/// The walks of CONTRIBUTING.md: every file is there, with the function that it is named for, and
+/// none is visited twice.
+#[test]
+fn the_walks_lead_through_rooms_that_are_there() {
+    let page = std::fs::read_to_string(root().join("CONTRIBUTING.md")).expect("there");
+    let walks = page.split("## Two walks").nth(1).expect("the walks");
+    let walks = walks.split("\n## ").next().expect("their end");
+    let mut steps = 0;
+    for walk in walks.split("\n1. ").skip(1) {
+        let mut visited = BTreeSet::new();
+        for line in walk.lines().take_while(|l| !l.is_empty()) {
+            let mut words = line.split('`').skip(1).step_by(2);
+            let path = words.next().expect("a file");
+            let text = std::fs::read_to_string(root().join(path));
+            let text = text.unwrap_or_else(|e| panic!("{path}: {e}"));
+            let head = line.split(':').next().unwrap_or_default();
+            if let Some(function) = head.split('`').nth(3) {
+                let named = format!("fn {function}(");
+                let any = format!("fn {function}<");
+                assert!(
+                    text.contains(&named) || text.contains(&any),
+                    "{path}: no {function}"
+                );
+            }
+            assert!(visited.insert(path.to_owned()), "{path} twice");
+            steps += 1;
+        }
+    }
+    assert!(steps > 12, "{steps} steps");
+}
