@@ -2,7 +2,7 @@
 
 use crate::results::Method;
 use seekwell::words::{TypedMachine, TypedScheduler};
-use seekwell::{DeviceSpec, QueueSpec, SchedulerSpec, WorkloadSpec};
+use seekwell::{BesideSpec, DeviceSpec, QueueSpec, SchedulerSpec, WorkloadSpec};
 use std::collections::BTreeMap;
 
 /// An experiment as it is asked for: factors with their levels, grids already spread.
@@ -64,8 +64,8 @@ pub struct Work {
     pub metric: Option<String>,
     /// Stop a run after so much of its own time, seconds; `None`: what the machine says.
     pub limit_s: Option<u64>,
-    /// Workloads that run at the same time and are not measured.
-    pub beside: Vec<WorkloadSpec>,
+    /// What runs at the same time on the same machine and is not measured.
+    pub beside: Vec<BesideSpec>,
 }
 
 /// Picks runs by the labels of their levels; `*` stands for any letters.

@@ -158,7 +158,7 @@ pub(super) fn workloads(
     };
     let beside = |i: usize| {
         let with = &levels[i].spec.beside;
-        let with: Vec<String> = with.iter().map(workload_name).collect();
+        let with: Vec<String> = with.iter().map(|b| workload_name(&b.workload)).collect();
         match with.is_empty() {
             true => label(i),
             false => format!("{} beside {}", label(i), with.join(" + ")),

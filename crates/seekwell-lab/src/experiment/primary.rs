@@ -188,11 +188,12 @@ impl Primary {
     }
 
     /// What decides when nothing is said: the workload's own metric; of a trace, which has none,
-    /// throughput where its records do not wait for their times, else the mean latency.
+    /// the time for the same work where its records do not wait for their times, else the mean
+    /// latency.
     pub fn usual(of: &WorkloadSpec) -> Primary {
         match of {
             WorkloadSpec::Trace { mode, .. } => match mode.as_str() {
-                m if m == "closed" || m.starts_with("depth") => Primary::Throughput,
+                m if m == "closed" || m.starts_with("depth") => Primary::Duration,
                 _ => Primary::Block(Bios::All, Statistic::Mean),
             },
             _ => Primary::Own,

@@ -264,7 +264,11 @@ fn workload() -> Value {
             json!({ "anyOf": [script, { "type": "array", "minItems": 1, "items": script }] })
         }
         "limit" => json!({ "type": "string", "pattern": values::TIME }),
-        "beside" => json!({ "anyOf": [text, { "type": "array", "items": text }] }),
+        "beside" => {
+            let again = format!("^ *(loop:)? *({names}) *(:.*)?$");
+            let one = json!({ "anyOf": [{ "type": "string", "pattern": again }, text] });
+            json!({ "anyOf": [one, { "type": "array", "items": one }] })
+        }
         "metric" => json!({
             "type": "string",
             "minLength": 1,

@@ -6,8 +6,8 @@ use super::design::{Design, Level, Pick, Work};
 use super::labels;
 use super::read::{ORDERS, STOPS, complement};
 use crate::results::Method;
-use seekwell::words::TypedMachine;
-use seekwell::{DeviceSpec, Fit, QueueSpec, SchedulerSpec, Stream, WorkloadSpec};
+use seekwell::words::{self, TypedMachine};
+use seekwell::{BesideSpec, DeviceSpec, Fit, QueueSpec, SchedulerSpec, Stream, WorkloadSpec};
 use seekwell_sim::spec::workload::checked;
 use seekwell_workload::params::time_text;
 use std::collections::BTreeMap;
@@ -18,6 +18,20 @@ impl Experiment {
     /// cells, treatments and runs.
     pub fn to_toml(&self) -> String {
         self.design.to_toml()
+    }
+
+    /// What a results folder keeps: the file as it was written, with its comments, where it is
+    /// complete in itself; else [`Experiment::to_toml`].
+    pub fn stored(&self) -> String {
+        let d = &self.design;
+        let script = |w: &WorkloadSpec| matches!(w, WorkloadSpec::Script { .. });
+        let works = |w: &Work| script(&w.spec) && w.beside.iter().all(|b| script(&b.workload));
+        let alone = d.devices.iter().all(|l| l.spec.files.is_empty())
+            && d.workloads.iter().all(|l| works(&l.spec));
+        match alone && !self.text.is_empty() {
+            true => self.text.clone(),
+            false => self.to_toml(),
+        }
     }
 }
 
@@ -174,9 +188,10 @@ fn changed(name: &str, params: &BTreeMap<String, String>) -> BTreeMap<String, St
     all
 }
 
-/// A workload in one word, for those beside.
-fn in_a_word(w: &WorkloadSpec) -> String {
-    match w {
+/// What runs beside, in one word; a job file by its whole path.
+fn in_a_word(b: &BesideSpec) -> String {
+    let again = if b.again { words::LOOP } else { "" };
+    let word = match &b.workload {
         WorkloadSpec::Script { name, params } => {
             let parts = changed(name, params);
             let parts: Vec<String> = parts.iter().map(|(k, v)| format!("{k}={v}")).collect();
@@ -185,8 +200,12 @@ fn in_a_word(w: &WorkloadSpec) -> String {
                 false => format!("{name}:{}", parts.join(",")),
             }
         }
-        WorkloadSpec::Fio { file, .. } | WorkloadSpec::Trace { file, .. } => file.clone(),
-    }
+        WorkloadSpec::Fio { file, .. } | WorkloadSpec::Trace { file, .. } => {
+            let path = std::path::absolute(file);
+            path.map_or(file.clone(), |p| p.display().to_string())
+        }
+    };
+    format!("{again}{word}")
 }
 
 fn work(w: &Work) -> Table {

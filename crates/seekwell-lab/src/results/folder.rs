@@ -58,11 +58,7 @@ impl Folder {
     /// # Errors
     /// There is something of that name, or it cannot be made there.
     pub fn create(path: &Path, experiment: &Experiment) -> Result<Self, StoreError> {
-        let text = match experiment.text.as_str() {
-            "" => experiment.to_toml(),
-            written => written.to_owned(),
-        };
-        Folder::make(path, Plan::of(experiment), &text)
+        Folder::make(path, Plan::of(experiment), &experiment.stored())
     }
 
     /// Makes one of results that are complete: imported ones.

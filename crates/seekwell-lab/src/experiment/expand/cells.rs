@@ -122,10 +122,6 @@ impl Factors {
             let place = at(&places.workloads, i);
             let primary = faults.take(place, "workload.metric", self.metric(&w.spec));
             primaries.push(primary.unwrap_or_default());
-            if !w.spec.beside.is_empty() {
-                let what = "several workloads at once are not simulated by this version";
-                faults.push(place, "workload.beside", what);
-            }
         }
         for c in self.combinations() {
             let run = self.picked(c, &mut used);
@@ -219,6 +215,7 @@ impl Factors {
             if let (Some(below), Some(above)) = (below, above) {
                 specs.push(RunSpec {
                     workload: above.workload,
+                    beside: above.beside,
                     machine: above.machine,
                     limit_s: above.limit_s,
                     ..below
@@ -301,6 +298,7 @@ impl Factors {
             let device = words::device("constant:").ok()?;
             let scheduler = d.schedulers[s].spec.clone();
             let mut spec = RunSpec::new(device, scheduler, work.spec.clone());
+            spec.beside.clone_from(&work.beside);
             let machine = c.machine.map(|m| &d.machines[m].spec);
             spec.machine = machine.map(|m| MachineSpec::clone(&m.spec));
             spec.limit_s = work.limit_s.or(machine.and_then(|m| m.limit_s));

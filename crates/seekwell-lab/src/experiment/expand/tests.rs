@@ -174,3 +174,20 @@ fn everything_wrong_is_told_at_once() {
     let text = said(d);
     assert_eq!(text.lines().count(), 5, "{text}");
 }
+
+/// A thousand cells of ten treatments share their parts: strings are most of what each holds.
+#[test]
+fn a_thousand_cells_are_made() {
+    let mut d = design(
+        &["hdd:hitachi-7k200", "ssd:nvme-dc-2t"],
+        "noop,deadline,cfq,none,mq-deadline,kyber,bfq,adios,zen,sio",
+        &["pgbench"],
+    );
+    let workload = |n| words::workload(&format!("pgbench:clients={n}"), &[]).expect("good");
+    d.workloads = (1..=500).map(|n| workload(n).into()).collect();
+    let e = expanded(d);
+    assert_eq!((e.cells.len(), e.treatments.len()), (1000, 10));
+    assert_eq!(e.cells[999].cell.name, "nvme-dc-2t / pgbench clients=500");
+    let labels: BTreeSet<_> = e.cells.iter().map(|c| &c.cell.name).collect();
+    assert_eq!(labels.len(), 1000);
+}

@@ -292,10 +292,13 @@ fn paths_begin_at_the_folder_of_the_file() {
     let primary = |i: usize| &*e.cells[i].cell.primary.name;
     assert_eq!(
         (primary(1), primary(2)),
-        ("block io mean", "block throughput")
+        ("block io mean", "duration")
     );
     // Written, it needs the folder no more, but for the trace.
     let stored = e.to_toml();
+    assert_eq!(e.stored(), stored, "what was written is not complete");
+    let alone = format!("# mine\n{REST}");
+    assert_eq!(read(&alone).stored(), alone, "with its comments");
     for name in ["presets/disk.toml", "array.toml", "a.job", "more.inc"] {
         std::fs::remove_file(dir.join(name)).expect("removed");
     }
@@ -314,6 +317,35 @@ fn paths_begin_at_the_folder_of_the_file() {
         "{said}"
     );
     std::fs::remove_dir_all(&dir).expect("removed");
+}
+
+#[test]
+fn what_runs_beside_is_part_of_a_run() {
+    let e = read(&format!(
+        "device = 'hdd:hitachi-7k200'\nscheduler = 'cfq'\n[[workload]]\nuse = 'fsync-latency'\n\
+         beside = ['streams:streams=2', 'loop:fs-mark:files=20']\n{}",
+        "[[workload]]\nuse = 'fsync-latency'\n"
+    ));
+    assert_eq!(
+        names(&e),
+        [
+            "hitachi-7k200 / fsync-latency beside streams + fs-mark",
+            "hitachi-7k200 / fsync-latency",
+        ]
+    );
+    let beside = &e.cells[0].specs[0].beside;
+    assert_eq!((beside.len(), beside[0].again, beside[1].again), (2, false, true));
+    assert!(e.cells[1].specs[0].beside.is_empty());
+    let stored = e.to_toml();
+    same(&e, &read(&stored));
+    told(
+        "device = 'hdd:hitachi-7k200'\nscheduler = 'cfq'\n[[workload]]\nuse = 'hdparm'\n\
+         beside = ['streams:steams=2', 'loop:fsmark']\n",
+        &[
+            "line 5, column 11: workload[1].beside",
+            "line 5, column 31: workload[1].beside: no workload is called `fsmark`; did you mean `fs-mark`?",
+        ],
+    );
 }
 
 /// The same cells, treatments, runs and rules.

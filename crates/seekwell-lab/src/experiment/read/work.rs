@@ -6,7 +6,7 @@ use super::{Entry, Reader};
 use crate::experiment::Primary;
 use crate::experiment::design::Work;
 use crate::experiment::fault::Place;
-use seekwell::{Fit, SpecErrors, Stream, WorkloadSpec, words};
+use seekwell::{BesideSpec, Fit, SpecErrors, Stream, WorkloadSpec, words};
 use seekwell_sim::spec::workload::checked;
 use seekwell_workload::{unknown_workload, workload};
 use std::collections::BTreeMap;
@@ -33,7 +33,7 @@ pub(in crate::experiment) const WORK: &[(&str, &str)] = &[
     ),
     (
         "beside",
-        "Workloads that run at the same time and are not measured.",
+        "What runs at the same time and is not measured; loop: before it begins it again.",
     ),
 ];
 
@@ -113,7 +113,7 @@ struct Common {
     name: Option<String>,
     metric: Option<(String, Place)>,
     limit_s: Option<u64>,
-    beside: Vec<WorkloadSpec>,
+    beside: Vec<BesideSpec>,
     axes: BTreeMap<String, String>,
 }
 
@@ -125,6 +125,18 @@ impl Reader<'_> {
             return words::workload(&self.path(text), &[]);
         }
         words::workload(text, &[])
+    }
+
+    /// What runs beside: `loop:` before it, if it is to be begun again whenever it ends.
+    fn typed_beside(&self, text: &str) -> Result<BesideSpec, SpecErrors> {
+        let text = text.trim();
+        let inner = text.strip_prefix(words::LOOP);
+        let mut beside = BesideSpec {
+            again: inner.is_some(),
+            workload: self.typed_workload(inner.unwrap_or(text))?,
+        };
+        beside.workload = seekwell_sim::spec::workload::beside(&beside)?;
+        Ok(beside)
     }
 
     /// A path from the experiment's folder on.
@@ -190,7 +202,7 @@ impl Reader<'_> {
                 "limit" => all.limit_s = self.seconds(&f, e.value),
                 "beside" => {
                     for one in self.list(&f, e.value) {
-                        let typed = self.typed_workload(&one.text);
+                        let typed = self.typed_beside(&one.text);
                         all.beside.extend(self.faults.take(one.at, &f, typed));
                     }
                 }
