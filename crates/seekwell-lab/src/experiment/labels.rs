@@ -240,7 +240,11 @@ pub(super) fn machines(
     faults: &mut Faults,
 ) -> Vec<String> {
     let label = |i: usize| {
-        let parts = machine(&levels[i].spec.spec);
+        let spec = &levels[i].spec.spec;
+        if let Some(known) = words::machines().iter().find(|m| m.spec == *spec) {
+            return known.name.clone();
+        }
+        let parts = machine(spec);
         let parts: Vec<String> = parts.iter().map(|(k, v)| format!("{k}={v}")).collect();
         match (parts.is_empty(), levels.len()) {
             (true, 1) => String::new(),

@@ -290,10 +290,7 @@ fn paths_begin_at_the_folder_of_the_file() {
     assert!(matches!(&e.cells[0].specs[0].workload,
         WorkloadSpec::Fio { includes, .. } if includes.len() == 1));
     let primary = |i: usize| &*e.cells[i].cell.primary.name;
-    assert_eq!(
-        (primary(1), primary(2)),
-        ("block io mean", "duration")
-    );
+    assert_eq!((primary(1), primary(2)), ("block io mean", "duration"));
     // Written, it needs the folder no more, but for the trace.
     let stored = e.to_toml();
     assert_eq!(e.stored(), stored, "what was written is not complete");
@@ -334,7 +331,10 @@ fn what_runs_beside_is_part_of_a_run() {
         ]
     );
     let beside = &e.cells[0].specs[0].beside;
-    assert_eq!((beside.len(), beside[0].again, beside[1].again), (2, false, true));
+    assert_eq!(
+        (beside.len(), beside[0].again, beside[1].again),
+        (2, false, true)
+    );
     assert!(e.cells[1].specs[0].beside.is_empty());
     let stored = e.to_toml();
     same(&e, &read(&stored));
@@ -343,7 +343,7 @@ fn what_runs_beside_is_part_of_a_run() {
          beside = ['streams:steams=2', 'loop:fsmark']\n",
         &[
             "line 5, column 11: workload[1].beside",
-            "line 5, column 31: workload[1].beside: no workload is called `fsmark`; did you mean `fs-mark`?",
+            "line 5, column 31: workload[1].beside.name: no workload is called `fsmark`; did you mean `fs-mark`?",
         ],
     );
 }
