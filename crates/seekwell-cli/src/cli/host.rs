@@ -54,7 +54,7 @@ pub struct Switch {
     /// Put back what runs that were killed with kill -9 left switched
     #[arg(long)]
     pub restore: bool,
-    /// Wait for the end of standard input, then do as --restore
-    #[arg(long, hide = true)]
-    pub guard: bool,
+    /// Wait for the end of standard input, then put back what this process left switched
+    #[arg(long, hide = true, value_name = "PID")]
+    pub guard: Option<u32>,
 }

@@ -180,7 +180,8 @@ fn ended(mut child: Child) -> Ran {
         }
         std::thread::sleep(Duration::from_millis(10));
     }
-    ran(child.wait_with_output().expect("it ends"))
+    // A command that lives on, as it must not, would hold the pipes.
+    ran(child.wait_with_output_of_the_killed())
 }
 
 fn pid(child: &Child) -> Pid {
@@ -371,7 +372,7 @@ fn guardian(child: &Child) -> Pid {
         .map(|p| p.parse::<i32>().expect("a number"));
     let is = |p: &i32| {
         let words = fs::read(format!("/proc/{p}/cmdline")).unwrap_or_default();
-        words.ends_with(b"--guard\0")
+        words.split(|b| *b == 0).any(|w| w == b"--guard")
     };
     let found = all.into_iter().find(is).expect("it has one");
     Pid::from_raw(found).expect("a process")

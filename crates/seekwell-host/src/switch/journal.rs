@@ -13,6 +13,7 @@ use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 /// The environment variable that names another directory.
 pub const VARIABLE: &str = "SEEKWELL_RUN_DIR";
@@ -245,6 +246,38 @@ impl Records {
         wanted
             .filter_map(|d| self.restore_one(tree, d).transpose())
             .collect()
+    }
+
+    /// Puts back what the process `pid`, which has ended or is about to, left. Its lock may outlive
+    /// the pipe by which its end was noticed, as an ending process closes one file after the
+    /// other: waited for, up to `patience`.
+    pub fn restore_of(
+        &self,
+        tree: &Tree,
+        pid: u32,
+        patience: Duration,
+    ) -> Vec<Result<Found, SwitchError>> {
+        let end = Instant::now() + patience;
+        let mut done = Vec::new();
+        let mut tried: Vec<String> = Vec::new();
+        loop {
+            let entries = fs::read_dir(&self.dir).into_iter().flatten().flatten();
+            let mut own: Vec<String> = entries
+                .filter_map(|e| Some(e.file_name().to_str()?.strip_suffix(".json")?.to_owned()))
+                .filter(|d| !tried.contains(d) && self.load(d).is_some_and(|e| e.pid == pid))
+                .collect();
+            own.sort();
+            if own.is_empty() || Instant::now() > end {
+                return done;
+            }
+            for d in own {
+                if let Some(one) = self.restore_one(tree, &d).transpose() {
+                    done.push(one);
+                    tried.push(d);
+                }
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
     }
 
     fn restore_one(&self, tree: &Tree, device: &str) -> Result<Option<Found>, SwitchError> {

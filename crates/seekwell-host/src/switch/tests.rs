@@ -146,6 +146,34 @@ fn what_a_killed_run_left_is_put_back_once() {
     assert!(records.restore(&t.tree(), None).is_empty() && !records.dir().exists());
 }
 
+/// A process that ends closes its pipe before its lock: the guardian waits for both.
+#[test]
+fn the_guardian_waits_for_the_lock() {
+    let (t, records) = disk("guardian");
+    let m = t.machine();
+    let me = std::process::id();
+    let long = std::time::Duration::from_secs(60);
+    assert!(records.restore_of(&t.tree(), me, long).is_empty());
+    killed(&m, &records);
+    assert!(
+        records.restore_of(&t.tree(), me + 1, long).is_empty(),
+        "another's"
+    );
+    let lock = std::fs::File::create(records.dir().join("sda.lock")).expect("made");
+    lock.try_lock().expect("free");
+    let short = std::time::Duration::from_millis(30);
+    assert!(records.restore_of(&t.tree(), me, short).is_empty(), "held");
+    assert_eq!(scheduler(&t), "bfq");
+    let all = std::thread::scope(|s| {
+        let waits = s.spawn(|| records.restore_of(&t.tree(), me, long));
+        std::thread::sleep(short);
+        drop(lock);
+        waits.join().expect("no panic")
+    });
+    assert!(matches!(&all[..], [Ok(Found::Restored { .. })]), "{all:?}");
+    assert_eq!(scheduler(&t), "mq-deadline");
+}
+
 #[test]
 fn another_device_another_boot_or_none_is_left_alone() {
     let moot = |change: &dyn Fn(&MadeUp), why: &str| {

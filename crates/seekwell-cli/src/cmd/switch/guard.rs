@@ -1,8 +1,8 @@
 //! The guardian: a process of its own that puts back what this one cannot, once it is killed.
 //!
 //! It reads a pipe that nobody writes. The pipe ends when the process that holds its other end
-//! does, in whatever way; then every record whose lock is free is put back. After an orderly end
-//! there is none. Signals that are held here are held there, too; the session is its own, so that
+//! does, in whatever way; then what that process wrote down is put back. After an orderly end
+//! there is nothing. Signals that are held here are held there, too; the session is its own, so that
 //! the terminal's keys and its end are not for it.
 
 use crate::fail::Failure;
@@ -10,6 +10,10 @@ use seekwell_host::block::Tree;
 use seekwell_host::switch::journal::Records;
 use std::io::{self, Read, Write};
 use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+/// Longest that a process takes to end once it has begun to.
+const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A guardian that waits for the end of this process.
 pub struct Guard(Child);
@@ -18,7 +22,7 @@ impl Guard {
     /// Starts it. Must come after signals are held, and before the first change.
     pub fn start() -> io::Result<Guard> {
         let mut c = Command::new(std::env::current_exe()?);
-        c.args(["switch", "--guard"])
+        c.args(["switch", "--guard", &std::process::id().to_string()])
             .current_dir("/")
             .stdin(Stdio::piped())
             .stdout(Stdio::null());
@@ -34,13 +38,13 @@ impl Drop for Guard {
 }
 
 /// Waits, and puts back.
-pub fn stand(tree: &Tree, records: &Records) -> Result<(), Failure> {
+pub fn stand(tree: &Tree, records: &Records, pid: u32) -> Result<(), Failure> {
     // Not a leader of a group, as it was just started by another.
     let _ = rustix::process::setsid();
     let mut input = Vec::new();
     let _ = io::stdin().read_to_end(&mut input);
     let mut left = Vec::new();
-    for done in records.restore(tree, None) {
+    for done in records.restore_of(tree, pid, PATIENCE) {
         match done {
             // If nobody reads it any more there is nobody left to tell.
             Ok(f) => drop(writeln!(io::stderr(), "note: {}", super::show::found(&f))),

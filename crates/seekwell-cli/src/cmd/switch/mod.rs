@@ -159,8 +159,8 @@ fn words(command: &[OsString]) -> String {
 /// Switches, or puts back.
 pub fn run(a: &Switch, quiet: bool) -> Result<(), Failure> {
     let (tree, records) = (Tree::default(), Records::default());
-    if a.guard {
-        return guard::stand(&tree, &records);
+    if let Some(pid) = a.guard {
+        return guard::stand(&tree, &records, pid);
     }
     if a.restore {
         return restore_only(a, &tree, &records);
