@@ -30,6 +30,11 @@ pub fn job_file(name: &str) -> Option<&Path> {
 /// Runs and prints.
 pub fn run(a: &Run, quiet: bool) -> Result<(), Failure> {
     // What cannot work is said before anything runs: also where the result goes.
+    // (The parser forgets this rule where another option rules --dir out.)
+    if a.dir.is_none() && (a.clean_up || a.raw.is_some() || a.limit.is_some()) {
+        let what = "--clean-up, --raw and --limit are for runs for real: add --dir DIR";
+        return Err(Failure::input(what));
+    }
     let output = a.output.output.as_deref();
     Out::check(output)?;
     let raw = a.raw.as_deref();

@@ -43,6 +43,7 @@ fn what_it_begins_with_is_asked_for_and_checked() {
     // Paths are as seen from the new file.
     let words = [
         "new",
+        "--quiet",
         "-o",
         path,
         "-d",

@@ -19,9 +19,11 @@ const LONG: &[&str] = &[
     "noop,mq-deadline",
     "--threads",
     "1",
+    "--seeds",
+    "1",
     // The order that it draws.
     "--seed",
-    "4",
+    "8",
 ];
 
 /// Runs the above, sends a signal in the middle of the third run, and waits for the end.

@@ -150,6 +150,8 @@ pub fn conduct(
 ) -> Result<Conducted, StoreError> {
     let mut under_way = UnderWay::new(experiment, store.completed()?);
     let queue = Queue::default();
+    // All that can be made first is there before anybody takes: the order is the drawn one.
+    under_way.begin(&queue, how);
     let threads = how.threads.unwrap_or_else(cores).max(1);
     // A full channel holds the threads back: results wait there, not in memory.
     let (give, take) = mpsc::sync_channel(threads);
@@ -254,6 +256,12 @@ impl<'a> UnderWay<'a> {
         self.tally.failed += u64::from(matches!(run.outcome, Outcome::Failed(_)));
     }
 
+    fn begin(&mut self, queue: &Queue, how: &How<'_>) {
+        for cell in 0..self.cells.len() {
+            self.issue(cell, queue, how);
+        }
+    }
+
     fn drive(
         &mut self,
         queue: &Queue,
@@ -264,9 +272,6 @@ impl<'a> UnderWay<'a> {
         let method = &self.experiment.about.method;
         let began = Instant::now();
         let budget = method.budget_s.map(Duration::from_secs);
-        for cell in 0..self.cells.len() {
-            self.issue(cell, queue, how);
-        }
         while self.out > 0 {
             let came = take.recv_timeout(LOOK);
             if how.cancel.is_set() && !self.tally.cancelled {
