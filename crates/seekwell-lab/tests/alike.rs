@@ -82,7 +82,7 @@ fn experiment(schedulers: [&str; 2], apart: u64) -> Experiment {
 fn the_same_scheduler_twice_is_never_called_different() {
     for w in workloads() {
         let named = |s: &&str| s.split(':').next() == Some(w.name);
-        assert!(SHORT.iter().any(|s| named(&s)), "{} is not here", w.name);
+        assert!(SHORT.iter().any(named), "{} is not here", w.name);
     }
     let carried_out = |e: &Experiment| {
         let mut store = Memory::default();
