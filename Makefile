@@ -3,7 +3,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := run
-.PHONY: run test test-tools properties bench bench-gate docs install clean
+.PHONY: run test test-tools properties bench bench-gate docs page install clean
 
 # Builds and runs the main job: every two of the built-in workloads under four schedulers.
 run:
@@ -39,6 +39,11 @@ docs:
 	cargo run --locked --quiet -p seekwell-cli -- formats --markdown -o docs/formats.md
 	cargo run --locked --quiet -p seekwell-cli -- devices --validate --markdown -o docs/devices-validation.md
 	scripts/readme.sh
+
+# The report's script and style, from their sources; what it writes is committed, so that a build
+# needs no node.
+page:
+	cd crates/seekwell-report/page && npm ci --no-audit --no-fund --silent && npm run --silent build
 
 # The binary, its manual pages and completions, under PREFIX.
 PREFIX ?= $(HOME)/.local

@@ -9,6 +9,7 @@ mod foreign;
 mod host;
 mod lists;
 mod live;
+mod report;
 mod results;
 mod traces;
 
@@ -17,6 +18,7 @@ pub use foreign::*;
 pub use host::*;
 pub use lists::*;
 pub use live::*;
+pub use report::*;
 pub use results::*;
 pub use traces::*;
 
@@ -165,6 +167,17 @@ pub enum Command {
     /// marked. Only reads, unless --allow-write is given. The device should be idle. Interrupt it
     /// (Ctrl-C) and what is known by then is kept.
     Calibrate(Calibrate),
+    /// Make one HTML page of a results folder: who wins where, by how much, how sure
+    ///
+    /// The page is one file that needs no network: the answer for each device, a map of tests and
+    /// schedulers, every test with its intervals and every run, sweeps as lines, and how it was
+    /// measured. What is chosen on it is in its address, so that a view can be sent as a link.
+    Report(Report),
+    /// Tell in a few words what to set, from a results folder
+    ///
+    /// For each device the scheduler to have in force, the evidence, and what it costs elsewhere;
+    /// or that it does not matter there, or that more runs are needed.
+    Recommend(Recommend),
     /// List the trace formats, or tell all about one
     Formats(Formats),
     /// Write a recorded trace in another format, or a part of one

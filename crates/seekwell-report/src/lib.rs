@@ -4,12 +4,14 @@
 //! writes text. Nothing here runs a scheduler or opens a file. Styles are written as ANSI codes;
 //! whoever owns the stream strips them where they are not wanted.
 
+pub mod advice;
 pub mod calibrate;
 pub mod catalog;
 pub mod chart;
 pub mod compare;
 pub mod demo;
 pub mod explain;
+pub mod page;
 pub mod plot;
 pub mod style;
 pub mod table;

@@ -18,6 +18,7 @@ mod machines;
 mod man;
 mod new;
 mod replay;
+mod report;
 mod results;
 mod run;
 mod schedulers;
@@ -39,6 +40,8 @@ pub fn run(cli: &Cli) -> Result<(), Failure> {
         Command::Demo(a) => demo::run(a, cli.quiet),
         Command::CheckWorlds(a) => check_worlds::run(a, cli.quiet),
         Command::Serve(a) => serve::run(a, cli.quiet),
+        Command::Report(a) => report::report(a, cli.quiet),
+        Command::Recommend(a) => report::recommend(a),
         Command::Results(a) => results::run(a),
         Command::Export(a) => export::run(a, cli.quiet),
         Command::Schedulers(a) => schedulers::run(a),

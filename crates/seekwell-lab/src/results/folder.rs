@@ -471,6 +471,15 @@ fn so_far(plan: &Plan, runs: Vec<Run>) -> Results {
     }
 }
 
+/// What a folder's runs ran on, and when.
+///
+/// # Errors
+/// It is none, or `environment.json` is missing or damaged.
+pub fn environment(path: &Path) -> Result<Environment, StoreError> {
+    must_be_folder(path)?;
+    read_json(path, ENVIRONMENT)
+}
+
 /// Reads a folder without touching it, also one that another process is writing to: what is
 /// complete, or what is stored so far.
 ///

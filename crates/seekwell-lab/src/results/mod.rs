@@ -22,7 +22,8 @@ pub use entry::{Layer, OperationRow, QUANTILES, Series, SeriesRow};
 pub use environment::{Environment, Sitting};
 pub use error::StoreError;
 pub use folder::{
-    ENVIRONMENT, EXPERIMENT, EXPERIMENT_TEXT, Folder, HISTOGRAMS, JOURNAL, RESULTS, read,
+    ENVIRONMENT, EXPERIMENT, EXPERIMENT_TEXT, Folder, HISTOGRAMS, JOURNAL, RESULTS, environment,
+    read,
 };
 pub use listing::{Listed, State, is_folder, list, look};
 pub use reading::{operations, records, series};

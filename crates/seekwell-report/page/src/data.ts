@@ -1,0 +1,176 @@
+// What the file carries: one readable index, and deflated columns that are opened when needed.
+// Every number and every sentence was made by the program; the page formats and draws.
+
+/** How a scheduler stands to another: the verdict's word. */
+export type Class =
+  | 'identical' | 'identical_so_far' | 'better' | 'worse' | 'better_maybe_small'
+  | 'worse_maybe_small' | 'real_but_small' | 'no_difference' | 'hint' | 'cannot_tell';
+
+export interface Side {
+  /** Scheduler, by place. */
+  s: number;
+  n: number;
+  failed: number;
+  mean: number | null;
+  sd: number | null;
+  se: number | null;
+  lo: number | null;
+  hi: number | null;
+  /** Value of each block. */
+  v: (number | null)[];
+  /** Place of each run in the order of the whole experiment. */
+  at: (number | null)[];
+  /** Why runs failed, each reason once. */
+  why: string[];
+}
+
+export interface Pair {
+  a: number;
+  b: number;
+  /** Times better `a` is than `b`, with the ends of the interval. */
+  times: number | null;
+  lo: number | null;
+  hi: number | null;
+  cls: Class;
+  words: string;
+}
+
+/** A device x test x machine with its parameter values. */
+export interface Row {
+  id: string;
+  device: number;
+  name: string;
+  machine: string;
+  metric: string;
+  unit: string;
+  higher: boolean;
+  /** win: some are ahead; none: no difference; open: not decided; failed; single. */
+  kind: 'win' | 'none' | 'open' | 'failed' | 'single';
+  /** Proven ahead, or level with those. */
+  tops: number[];
+  best: number | null;
+  words: string;
+  sides: Side[];
+  pairs: Pair[];
+  flags: string[];
+  /** The sweep it is a point of, by place in `sweeps`, and its value on the axis. */
+  sweep: [number, number] | null;
+  /** Name of the part with percentiles and series, if there is one. */
+  part: string | null;
+}
+
+export interface Sweep {
+  device: number;
+  name: string;
+  axis: string;
+  rows: number[];
+}
+
+export interface Score {
+  s: number;
+  times: number;
+  lo: number | null;
+  hi: number | null;
+}
+
+export interface Group {
+  device: number;
+  machine: string;
+  reference: number;
+  scores: Score[];
+}
+
+interface Index {
+  title: string;
+  margin: number;
+  schedulers: { name: string; layer: string }[];
+  devices: string[];
+  rows: Row[];
+  sweeps: Sweep[];
+  groups: Group[];
+}
+
+export const D: Index = JSON.parse(document.getElementById('sw-index')!.textContent!);
+
+export const side = (r: Row, s: number) => r.sides.find((x) => x.s === s);
+
+const FLIP: Partial<Record<Class, Class>> = {
+  better: 'worse', worse: 'better', better_maybe_small: 'worse_maybe_small',
+  worse_maybe_small: 'better_maybe_small',
+};
+
+export interface Versus { times: number | null; lo: number | null; hi: number | null; cls: Class }
+
+/** One scheduler held against another; over 1: it is better. */
+export function versus(r: Row, one: number, other: number): Versus | undefined {
+  const over = (x: number | null) => (x === null ? null : 1 / x);
+  for (const p of r.pairs) {
+    if (p.a === one && p.b === other) return p;
+    if (p.a === other && p.b === one) {
+      return { times: over(p.times), lo: over(p.hi), hi: over(p.lo), cls: FLIP[p.cls] ?? p.cls };
+    }
+  }
+  return undefined;
+}
+
+export const level = (c: Class) =>
+  c === 'identical' || c === 'no_difference' || c === 'real_but_small';
+export const undecided = (c: Class) =>
+  c === 'hint' || c === 'cannot_tell' || c === 'identical_so_far';
+
+interface Column { name: string; kind: 'int' | 'log'; n: number; at: number; lo?: number; step?: number }
+
+/** Columns of one part. */
+export interface Columns {
+  head: { columns: Column[]; [key: string]: unknown };
+  has(name: string): boolean;
+  column(name: string): Float64Array;
+}
+
+const opened = new Map<string, Promise<Columns>>();
+
+/** Opens one part of the file; each only once. */
+export function open(name: string): Promise<Columns> {
+  let p = opened.get(name);
+  if (!p) opened.set(name, (p = unpack(name)));
+  return p;
+}
+
+async function unpack(name: string): Promise<Columns> {
+  const text = document.getElementById(`sw-${name}`)?.textContent?.trim();
+  if (!text) throw new Error(`the file holds no part ${name}`);
+  const packed = Uint8Array.from(atob(text), (c) => c.charCodeAt(0));
+  const flow = new Blob([packed]).stream().pipeThrough(new DecompressionStream('deflate-raw'));
+  const raw = new Uint8Array(await new Response(flow).arrayBuffer());
+  const length = new DataView(raw.buffer).getUint32(0, true);
+  const head = JSON.parse(new TextDecoder().decode(raw.subarray(4, 4 + length))) as Columns['head'];
+  const body = raw.subarray(4 + length);
+  const done = new Map<string, Float64Array>();
+  const find = (c: string) => head.columns.find((x) => x.name === c);
+  return {
+    head,
+    has: (c) => find(c) !== undefined,
+    column(c) {
+      const known = done.get(c);
+      if (known) return known;
+      const of = find(c)!;
+      const out = new Float64Array(of.n);
+      let at = of.at;
+      let before = 0;
+      for (let i = 0; i < of.n; i++) {
+        let zigzag = 0;
+        let place = 1;
+        let byte: number;
+        do {
+          byte = body[at++]!;
+          zigzag += (byte & 127) * place;
+          place *= 128;
+        } while (byte & 128);
+        before += zigzag % 2 ? -(zigzag + 1) / 2 : zigzag / 2;
+        out[i] = of.kind === 'log' ? (before ? Math.exp(of.lo! + (before - 1) * of.step!) : 0) : before;
+      }
+      done.set(c, out);
+      return out;
+    },
+  };
+}

@@ -1,0 +1,43 @@
+// Numbers as the tables of the program write them.
+
+/** Three significant digits. */
+export function three(v: number): string {
+  if (!Number.isFinite(v)) return '–';
+  if (v === 0) return '0';
+  const a = Math.abs(v);
+  if (a >= 1000) return Math.round(v).toLocaleString('en');
+  const text = v.toFixed(Math.min(20, Math.max(0, 2 - Math.floor(Math.log10(a)))));
+  return a < 1e-4 ? v.toExponential(2) : text;
+}
+
+const two = (v: number) => (v >= 9.95 ? Math.round(v).toLocaleString('en') : v.toFixed(1));
+
+/** A value with its unit; times over a second in seconds, under a millisecond in microseconds. */
+export function amount(v: number, unit: string): string {
+  if (unit === 'ms') {
+    if (v >= 1000) return `${three(v / 1000)} s`;
+    return v >= 1 || v === 0 ? `${three(v)} ms` : `${three(v * 1000)} us`;
+  }
+  return unit ? `${three(v)} ${unit}` : three(v);
+}
+
+export const valueOf = (v: number, unit: string) => (unit === 'ms' ? amount(v, unit) : three(v));
+
+export function time(ns: number): string {
+  const of: [number, string][] = [[1e9, 's'], [1e6, 'ms'], [1e3, 'us']];
+  for (const [f, u] of of) if (ns >= f) return `${three(ns / f)} ${u}`;
+  return `${three(ns)} ns`;
+}
+
+/** From which factor on differences are told as such. */
+export const FACTOR = 1.95;
+
+/** `2.1×` or `12 %`, of times better or worse. */
+export function size(times: number): string {
+  const r = times >= 1 ? times : 1 / times;
+  if (r >= FACTOR) return `${two(r)}×`;
+  const percent = 100 * (r - 1);
+  return percent < 0.05 ? '0 %' : `${two(percent)} %`;
+}
+/** `12 % behind`. */
+export const lag = (times: number) => `${size(times)} ${times >= 1 ? 'ahead' : 'behind'}`;

@@ -1,0 +1,229 @@
+//! The parts of the page that need no script: answers, what was compared, how, what is missing.
+
+use super::index::Index;
+use crate::advice::Advice;
+use seekwell_lab::analysis::{Analysis, Group, percent};
+use seekwell_lab::results::{CellEnd, Order, Outcome, Results, StopRule};
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// The card of a device.
+#[derive(Serialize)]
+pub(super) struct Answer {
+    advice: Advice,
+    /// Its mark: the scheduler by place.
+    mark: Option<usize>,
+    squares: Vec<Square>,
+}
+
+/// A test in the strip of a card.
+#[derive(Serialize)]
+struct Square {
+    row: usize,
+    class: &'static str,
+    test: String,
+    what: String,
+}
+
+pub(super) fn of(index: &Index, analysis: &Analysis, group: &Group, advice: Advice) -> Answer {
+    let taken = advice.scheduler.as_deref();
+    let mark = taken.and_then(|n| analysis.treatments.iter().position(|t| t == n));
+    let square = |i: &usize| {
+        let row = &index.rows[*i];
+        let who = mark.map_or("it", |m| analysis.treatments[m].as_str());
+        let own = mark.and_then(|m| row.sides.iter().find(|s| s.s == m));
+        let (class, what) = match (row.kind, mark) {
+            ("failed", _) => ("f", "gave no value".to_owned()),
+            ("none", _) => ("n", "no difference".to_owned()),
+            ("single", _) => ("f", "only one scheduler has a value".to_owned()),
+            ("open", _) | (_, None) => ("o", "not decided".to_owned()),
+            _ if own.is_none_or(|s| s.mean.is_none()) => ("f", format!("not run under {who}")),
+            (_, Some(m)) if row.tops.contains(&m) => ("y", format!("{who} is best or level")),
+            _ => ("x", format!("{who} is behind")),
+        };
+        Square {
+            row: *i,
+            class,
+            test: row.name.clone(),
+            what,
+        }
+    };
+    Answer {
+        squares: group.cells.iter().map(square).collect(),
+        mark,
+        advice,
+    }
+}
+
+/// What was compared, in words.
+#[derive(Serialize)]
+pub(super) struct About {
+    substrate: &'static str,
+    count: String,
+    sure: String,
+    notes: Vec<String>,
+}
+
+fn plural(n: usize, what: &str) -> String {
+    format!("{n} {what}{}", if n == 1 { "" } else { "s" })
+}
+
+pub(super) fn about(results: &Results, analysis: &Analysis) -> About {
+    let of = |name: &str| results.cells.iter().any(|c| c.substrate == name);
+    let substrate = match (
+        of("sim"),
+        of("host"),
+        of("serve"),
+        results.about.source.as_str(),
+    ) {
+        (true, false, false, _) => "simulated: modelled disks, not one of yours",
+        (false, true, false, _) => "measured on a real machine",
+        (false, false, true, _) => "real programs over a modelled disk",
+        (true, ..) => "partly simulated",
+        _ => "figures made elsewhere, imported",
+    };
+    let mut devices: Vec<&str> = results.cells.iter().map(|c| c.device.as_str()).collect();
+    devices.sort_unstable();
+    devices.dedup();
+    let runs = results.runs.len();
+    let runs = if runs > 0 {
+        plural(runs, "run")
+    } else {
+        plural(results.summaries.len(), "figure")
+    };
+    let confidence = percent(1.0 - analysis.method.alpha);
+    About {
+        substrate,
+        count: format!(
+            "{}, {}, {}: {runs}.",
+            plural(devices.len(), "device"),
+            plural(results.treatments.len(), "scheduler"),
+            plural(results.cells.len(), "test")
+        ),
+        sure: match results.treatments.len() {
+            0 | 1 => String::new(),
+            _ => format!(
+                "Every difference named here holds at {confidence}, corrected for the number of comparisons."
+            ),
+        },
+        notes: results.about.notes.clone(),
+    }
+}
+
+/// How it was repeated and judged, a sentence a line.
+pub(super) fn how(results: &Results, analysis: &Analysis) -> Vec<String> {
+    let m = &analysis.method;
+    let mut out = Vec::new();
+    if results.about.paired {
+        out.push(match m.order {
+            Order::Interleaved => "Runs were made in blocks: every scheduler once, in random order; differences are taken within a block.".to_owned(),
+            Order::Sequential => "All runs of one scheduler, then all of the next: what drifts meanwhile looks like a difference.".to_owned(),
+        });
+        let simulated = results.cells.iter().all(|c| c.substrate == "sim");
+        if simulated && !results.cells.is_empty() {
+            out.push("A block is a seed. The intervals speak of the model's random inputs and say nothing about the model's own error.".to_owned());
+        }
+        out.push(match m.stop {
+            StopRule::Fixed => format!("{} blocks a test, fixed beforehand.", m.repeats_max),
+            StopRule::Width => format!(
+                "{} to {} blocks a test, until every interval is narrower than +-{} or a quarter of its effect; never on p.",
+                m.repeats_min, m.repeats_max, percent(m.target)
+            ),
+            StopRule::Decided => format!("{} to {} blocks a test, until an interval that may be watched decides.", m.repeats_min, m.repeats_max),
+        });
+        out.push("Intervals and tests: paired t on logarithms of ratios; Holm over all comparisons of the experiment.".to_owned());
+    } else {
+        out.push(
+            "Blocks are not known: Welch's test; drift between the runs cannot be excluded."
+                .to_owned(),
+        );
+    }
+    out.push(format!(
+        "A difference matters from {} on; \"no difference\" says that a larger one is ruled out (two one-sided tests at 5 %).",
+        percent(m.margin)
+    ));
+    let (mut differ, mut level, mut open) = (0, 0, 0);
+    for p in analysis.cells.iter().flat_map(|c| &c.pairs) {
+        match p {
+            p if p.level() => level += 1,
+            p if p.verdict.claims() => differ += 1,
+            _ => open += 1,
+        }
+    }
+    if differ + level + open > 0 {
+        out.push(format!(
+            "Of {} pairs, {differ} differ, {level} are level, {open} are not decided.",
+            differ + level + open
+        ));
+    }
+    let cut = analysis
+        .cells
+        .iter()
+        .filter(|c| matches!(c.ended, CellEnd::Cut(_)))
+        .count();
+    if cut > 0 {
+        out.push(format!(
+            "{} ended before the intervals were narrow enough: the budget, or a signal.",
+            plural(cut, "test")
+        ));
+    }
+    out
+}
+
+/// What gave nothing, and why.
+pub(super) fn missing(results: &Results) -> Vec<String> {
+    let mut found: BTreeMap<(usize, usize, &str), u32> = BTreeMap::new();
+    for r in &results.runs {
+        if let Outcome::Failed(why) = &r.outcome {
+            *found.entry((r.key.cell, r.key.treatment, why)).or_default() += 1;
+        }
+    }
+    let line = |((cell, treatment, why), n): ((usize, usize, &str), u32)| {
+        let name = results.cells.get(cell).map_or("?", |c| &c.name);
+        let by = results.treatments.get(treatment).map_or("?", |t| &t.label);
+        format!("{name} under {by}: {}: {why}", plural(n as usize, "run"))
+    };
+    found.into_iter().map(line).collect()
+}
+
+/// A row of the table of settings; equal neighbours are merged.
+#[derive(Serialize)]
+pub(super) struct Setting {
+    name: String,
+    cells: Vec<(String, usize)>,
+}
+
+pub(super) fn systems(results: &Results) -> Vec<Setting> {
+    let all = &results.treatments;
+    let mut names: Vec<&String> = all.iter().flat_map(|t| t.tunables.keys()).collect();
+    names.sort();
+    names.dedup();
+    let merged = |name: &str, values: Vec<String>| {
+        let mut cells: Vec<(String, usize)> = Vec::new();
+        for v in values {
+            match cells.last_mut() {
+                Some(last) if last.0 == v => last.1 += 1,
+                _ => cells.push((v, 1)),
+            }
+        }
+        Setting {
+            name: name.to_owned(),
+            cells,
+        }
+    };
+    let mut out = vec![
+        merged(
+            "scheduler",
+            all.iter().map(|t| t.scheduler.clone()).collect(),
+        ),
+        merged("version", all.iter().map(|t| t.version.clone()).collect()),
+    ];
+    for name in names {
+        let value = |t: &seekwell_lab::results::Treatment| t.tunables.get(name).cloned();
+        out.push(merged(
+            name,
+            all.iter().map(|t| value(t).unwrap_or_default()).collect(),
+        ));
+    }
+    out
+}
