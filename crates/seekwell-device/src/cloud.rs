@@ -47,7 +47,7 @@ pub static DEFS: &[Def] = &[
         "hardware queues it offers"),
 ];
 
-/// A bucket: credit is kept as the time at which it would have been empty.
+/// A bucket, full at first: credit is kept as the time at which it would have been empty.
 #[derive(Debug, Clone, Copy)]
 struct Bucket {
     /// Nanoseconds of one token at the base rate, and at the burst rate, in 1/1024.
@@ -55,8 +55,8 @@ struct Bucket {
     burst: u64,
     /// Credit at most, in base time.
     most: u64,
-    /// Base time spent so far: behind `now` by at most `most`. In 1/1024 ns 64 bits would end
-    /// after 208 days.
+    /// Base time spent so far and `most` more, so that a bucket full at the beginning of time is
+    /// no negative number: never behind `now`. In 1/1024 ns 64 bits would end after 208 days.
     spent: u128,
     /// No earlier start than this, by the burst rate.
     next: u128,
@@ -75,8 +75,9 @@ impl Bucket {
     }
     /// When `n` tokens asked for at `now` are paid (both in 1/1024 ns).
     fn pay(&mut self, now: u128, n: u64) -> u128 {
-        self.spent = self.spent.max(now.saturating_sub(u128::from(self.most)));
-        let at = now.max(self.next).max(self.spent);
+        self.spent = self.spent.max(now);
+        let empty = self.spent.saturating_sub(u128::from(self.most));
+        let at = now.max(self.next).max(empty);
         self.spent += u128::from(n) * u128::from(self.base);
         self.next = at + u128::from(n) * u128::from(self.burst);
         at

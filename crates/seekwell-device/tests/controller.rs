@@ -259,6 +259,18 @@ fn a_volume_gives_what_is_paid_for() {
     );
 }
 
+/// A full bucket of 540,000 lasts 540,000 / (3000 - 300) = 200 s: neither empty at first nor only
+/// as full as the clock is old.
+#[test]
+fn a_full_bucket_lasts_as_long_as_it_should() {
+    let mut c = client("cloud:gp2,credits=540000");
+    let burst = random(&mut c, Op::Read, 64, 590_000).iops();
+    near("burst for 197 s", burst, 3_000.0, 0.01);
+    random(&mut c, Op::Read, 64, 12_000);
+    let after = random(&mut c, Op::Read, 64, 3_000).iops();
+    near("from second 204 on", after, 300.0, 0.02);
+}
+
 #[test]
 fn same_seed_same_times_and_members_out_of_phase() {
     let spec = "controller:level=raid5,members=4,cache=1MiB";

@@ -425,6 +425,31 @@ fn a_512e_drive_pays_a_revolution_for_an_unaligned_write() {
     assert_eq!((none, bytes), (0, 3_000 * 8192));
 }
 
+/// No physical sector is cut in two where a track ends: aligned sequential writes read nothing and
+/// go at the rate of reads; half a physical sector out of step, only the two ends of the run do.
+#[test]
+fn aligned_sequential_writes_of_a_512e_drive_go_at_the_rate_of_reads() {
+    for drive in ["exos-x18", "hus728t8", "st2000dm006"] {
+        let run = |op: Op, offset: u64| {
+            let mut c = client(drive);
+            let at = |i: usize| command(op, offset + i as u64 * 2048, 2048);
+            // The cache fills first.
+            c.run(128, 1, Nanos::ZERO, at);
+            let mb = c.run(256, 1, Nanos::ZERO, |i| at(128 + i)).mb();
+            if op == Op::Write {
+                c.one(command(Op::Flush, 0, 0));
+            }
+            (mb, c.device.stats().internal_bytes)
+        };
+        let (read, _) = run(Op::Read, 0);
+        let (write, merged) = run(Op::Write, 0);
+        near(drive, write, read, 0.05);
+        assert_eq!(merged, 0, "{drive}");
+        let (_, merged) = run(Op::Write, 4);
+        assert!(merged > 0, "{drive}: the ends are read first");
+    }
+}
+
 /// Four readers and eight writers that never stop: the medium serves one of each in turn.
 #[test]
 fn forced_destaging_and_reads_take_turns() {

@@ -45,10 +45,12 @@ pub(super) struct Dirty {
     window: usize,
     /// How far, in cylinders, addresses may be out of order with places.
     disorder: u32,
+    /// Sectors of 512 bytes in a physical one.
+    physical: u64,
 }
 
 impl Dirty {
-    pub fn new(limit: u64, entries: u32, window: u32, disorder: u32) -> Self {
+    pub fn new(limit: u64, entries: u32, window: u32, disorder: u32, physical: u64) -> Self {
         let n = entries as usize + 2;
         Dirty {
             slab: Vec::with_capacity(n),
@@ -67,6 +69,7 @@ impl Dirty {
                 window as usize
             },
             disorder,
+            physical: physical.max(1),
         }
     }
     pub fn is_empty(&self) -> bool {
@@ -265,12 +268,14 @@ impl Dirty {
         }
     }
 
-    /// Takes the extent at `i`, at most to the end of its track, off to the medium.
+    /// Takes the extent at `i` off to the medium, at most to the end of its track, and to the end
+    /// of the last physical sector begun there: none is ever cut in two by a track.
     pub fn take(&mut self, i: usize, mech: &Mech) -> Flight {
         let (start, x) = self.order[i];
         let e = self.slab[x as usize];
         let left = u64::from(mech.geometry.locate(start).left);
-        let n = left.min(e.end - start);
+        let cut = (start + left).next_multiple_of(self.physical);
+        let n = (cut - start).min(e.end - start);
         let entry = start + n == e.end;
         if entry {
             self.order.remove(i);

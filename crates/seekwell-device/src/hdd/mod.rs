@@ -191,7 +191,13 @@ impl Hdd {
             clock: Clock::default(),
             mech,
             segments: Segments::new(p.segments_read, p.segments_write, p.segment),
-            dirty: Dirty::new(p.wc_sectors, p.wc_cmds, p.destage_window, disorder),
+            dirty: Dirty::new(
+                p.wc_sectors,
+                p.wc_cmds,
+                p.destage_window,
+                disorder,
+                p.physical,
+            ),
             rules: Rules {
                 choice: p.choice,
                 window: p.window.max(1) as usize,

@@ -33,6 +33,23 @@ pub(super) fn sequential_at(b: &Bench, share: f64) -> Measured<f64> {
     Ok(stream(&mut c, from + MIB, 127, 128).mb())
 }
 
+/// MB/s of a sequential writer of 1 MiB records on the outer tracks, aligned, one at a time, once
+/// the write cache is full.
+pub(super) fn sequential_write(b: &Bench) -> Measured<f64> {
+    let (mut c, ..) = client(b, "")?;
+    let at = |i: usize| command(Op::Write, i as u64 * MIB, MIB as u32);
+    c.run(256, 1, Nanos::ZERO, at);
+    Ok(c.run(512, 1, Nanos::ZERO, |i| at(256 + i)).mb())
+}
+
+/// Random 4 KiB writes a second into a write cache that is full, one at a time.
+pub(super) fn random_writes(b: &Bench) -> Measured<f64> {
+    let (mut c, mut rng, capacity) = client(b, "")?;
+    let mut next = |_| command(Op::Write, below(&mut rng, capacity / 8) * 8, 8);
+    c.run(2000, 1, Nanos::ZERO, &mut next);
+    Ok(c.run(5000, 1, Nanos::ZERO, next).iops())
+}
+
 /// Mean of the rates at 64 places, MB/s.
 pub(super) fn sequential_mean(b: &Bench) -> Measured<f64> {
     let mut sum = 0.0;
@@ -55,6 +72,10 @@ pub(super) fn random_ms(b: &Bench) -> Measured<f64> {
 /// Their 99th percentile.
 pub(super) fn random_p99_ms(b: &Bench) -> Measured<f64> {
     Ok(random_reads(b, 1)?.quantile_ms(0.99))
+}
+/// The slowest of a thousand.
+pub(super) fn random_p999_ms(b: &Bench) -> Measured<f64> {
+    Ok(random_reads(b, 1)?.quantile_ms(0.999))
 }
 /// Random 4 KiB reads a second at this depth.
 pub(super) fn random_iops(b: &Bench, depth: usize) -> Measured<f64> {
