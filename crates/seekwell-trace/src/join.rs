@@ -15,7 +15,7 @@
 use crate::blk::BlkEvent;
 use crate::error::Place;
 use crate::notes::Notes;
-use crate::options::{Limits, Stream};
+use crate::options::{ReadOptions, Stream};
 use crate::record::Record;
 use seekwell_core::{Action, CgroupId, Op, Sector, Sectors, TaskId};
 use std::collections::{BTreeMap, VecDeque};
@@ -96,13 +96,17 @@ pub struct Join {
     saw_completion: bool,
     ended: bool,
     sorter: Sorter,
+    /// Events in order of time that nobody has taken yet, where somebody wants them.
+    kept: Option<Vec<BlkEvent>>,
 }
 
 impl Join {
     /// Empty.
-    pub fn new(stream: Stream, limits: &Limits) -> Self {
+    pub fn new(options: &ReadOptions) -> Self {
+        let limits = &options.limits;
         Join {
-            stream,
+            stream: options.stream,
+            kept: options.keep_events.then(Vec::new),
             pending_max: limits.pending_max.max(1),
             pending_ns: limits.pending_ns,
             waiting: VecDeque::new(),
@@ -134,6 +138,9 @@ impl Join {
 
     fn take(&mut self, e: &BlkEvent, notes: &mut Notes, place: Place) {
         self.now_ns = self.now_ns.max(e.t_ns);
+        if let Some(kept) = &mut self.kept {
+            kept.push(*e);
+        }
         match e.action {
             a if self.begins(a) => self.begin(e),
             Action::Complete => self.complete(e, notes, place),
@@ -144,6 +151,13 @@ impl Join {
                 self.stamp(e, |r, t| r.insert_ns = Some(t));
             }
             _ => {}
+        }
+    }
+
+    /// Hands over the events taken since the last time, in order of time.
+    pub fn take_events(&mut self, into: &mut Vec<BlkEvent>) {
+        if let Some(kept) = &mut self.kept {
+            into.append(kept);
         }
     }
 

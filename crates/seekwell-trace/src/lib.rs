@@ -3,7 +3,8 @@
 //! [`open`] reads any format of the [`formats`] registry, through zstd or gzip, with memory that
 //! does not grow with the trace, and gives one [`Record`] after the other. [`create`] writes.
 //! [`ReplayMode`] says how a trace may be replayed and what each way can and cannot show;
-//! [`ClosedLoop`] prepares the one way that keeps what processes waited for.
+//! [`ClosedLoop`] prepares the one way that keeps what processes waited for. [`survey::survey`] tells
+//! what a trace holds.
 //!
 //! To add a format: a file under `formats/` and a line in `registry.rs`.
 
@@ -23,6 +24,7 @@ pub mod record;
 pub mod registry;
 pub mod replay;
 pub mod spool;
+pub mod survey;
 mod tally;
 mod text;
 pub mod writer;

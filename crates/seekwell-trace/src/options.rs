@@ -100,6 +100,8 @@ pub struct ReadOptions {
     /// Unit of the response time of vscsi version 2. No public text says it, so completions are
     /// taken from it only if you name the unit.
     pub vscsi_response: Option<TimeUnit>,
+    /// Keep the events of block traces for [`crate::Reader::take_events`].
+    pub keep_events: bool,
     /// Bounds.
     pub limits: Limits,
 }
@@ -117,6 +119,7 @@ impl Default for ReadOptions {
             iolog_unit: TimeUnit::Us,
             iolog_span_sectors: 1 << 31,
             vscsi_response: None,
+            keep_events: false,
             limits: Limits::default(),
         }
     }

@@ -5,6 +5,7 @@
 //! order of the file, and a time before its predecessor's is raised to it; how often, and by how
 //! much, is a warning.
 
+use crate::blk::BlkEvent;
 use crate::error::{ErrorKind, Place, TraceError, shown};
 use crate::input::{Input, SNIFF_BYTES};
 use crate::notes::Notes;
@@ -33,6 +34,12 @@ pub trait Source: Send {
     fn version(&self) -> Option<u32> {
         None
     }
+    /// Does it tell of events, of which records are made?
+    fn tells_events(&self) -> bool {
+        false
+    }
+    /// Hands over the events of the chosen device since the last time, if they are kept.
+    fn take_events(&mut self, _into: &mut Vec<BlkEvent>) {}
     /// What the trace calls a device.
     fn device_name(&self, device: u32) -> String {
         format!("{},{}", device >> 20, device & 0xf_ffff)
@@ -253,6 +260,16 @@ impl Reader {
     /// Time of the first record on the trace's own clock, in ns; `None` before it was read.
     pub fn base_ns(&self) -> Option<u64> {
         self.base_ns
+    }
+    /// Does the trace tell of events (blktrace, blkparse, ftrace), of which records are made?
+    pub fn tells_events(&self) -> bool {
+        self.src.tells_events()
+    }
+    /// Adds the events read since the last time, in order of time on the trace's own clock; none
+    /// unless [`ReadOptions::keep_events`] is set. They are kept until they are taken, so this
+    /// belongs behind every record.
+    pub fn take_events(&mut self, into: &mut Vec<BlkEvent>) {
+        self.src.take_events(into);
     }
     /// What the trace calls a device.
     pub fn device_name(&self, device: u32) -> String {

@@ -280,7 +280,7 @@ impl FtraceReader {
     fn new(input: Input, options: &ReadOptions) -> Self {
         FtraceReader {
             input,
-            join: Join::new(options.stream, &options.limits),
+            join: Join::new(options),
             tasks: BTreeMap::new(),
             names_max: options.limits.names_max,
             device: options.device,
@@ -351,6 +351,12 @@ impl Source for FtraceReader {
     }
     fn tasks(&self) -> Option<&BTreeMap<u32, String>> {
         Some(&self.tasks)
+    }
+    fn take_events(&mut self, into: &mut Vec<BlkEvent>) {
+        self.join.take_events(into);
+    }
+    fn tells_events(&self) -> bool {
+        true
     }
 }
 

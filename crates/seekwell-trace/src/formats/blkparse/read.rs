@@ -171,7 +171,7 @@ impl BlkparseReader {
     pub fn new(input: Input, options: &ReadOptions) -> Self {
         BlkparseReader {
             input,
-            join: Join::new(options.stream, &options.limits),
+            join: Join::new(options),
             tasks: BTreeMap::new(),
             names_max: options.limits.names_max,
             device: options.device,
@@ -240,6 +240,12 @@ impl Source for BlkparseReader {
     }
     fn tasks(&self) -> Option<&BTreeMap<u32, String>> {
         Some(&self.tasks)
+    }
+    fn take_events(&mut self, into: &mut Vec<BlkEvent>) {
+        self.join.take_events(into);
+    }
+    fn tells_events(&self) -> bool {
+        true
     }
 }
 

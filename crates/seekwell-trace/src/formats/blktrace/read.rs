@@ -318,7 +318,7 @@ impl BlktraceReader {
             streams,
             next,
             at: 0,
-            join: Join::new(options.stream, &options.limits),
+            join: Join::new(options),
             tasks: BTreeMap::new(),
             names_max: options.limits.names_max,
             device: options.device,
@@ -387,6 +387,12 @@ impl Source for BlktraceReader {
     }
     fn tasks(&self) -> Option<&BTreeMap<u32, String>> {
         Some(&self.tasks)
+    }
+    fn take_events(&mut self, into: &mut Vec<BlkEvent>) {
+        self.join.take_events(into);
+    }
+    fn tells_events(&self) -> bool {
+        true
     }
     fn version(&self) -> Option<u32> {
         Some(VERSION)
