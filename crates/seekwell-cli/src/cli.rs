@@ -208,6 +208,16 @@ pub enum Command {
     ///
     /// A name that this kernel lacks (cfq, deadline, noop) is answered with the nearest it has.
     Switch(Switch),
+    /// Set what was found best, now and for every boot to come; and take it away again
+    ///
+    /// Takes a scheduler, or a results folder whose verdict names one; sets it on the device and
+    /// reads it back. With --persist it is kept by a udev rule that knows the disk by its serial
+    /// number, by a profile of tuned (--persist=tuned), as lines for NixOS, or by a word on the
+    /// command line of a kernel before 5.0 (later ones ignore elevator=). What would be written is
+    /// shown first.
+    ///
+    /// --undo takes all of it away: files byte for byte, settings of this boot as they were.
+    Apply(Apply),
     /// Judge results that other programs made: what of their differences holds
     ///
     /// Reads composite.xml of the Phoronix Test Suite, exports and pages of OpenBenchmarking.org,

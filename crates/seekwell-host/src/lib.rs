@@ -11,6 +11,7 @@ pub mod buffer;
 pub mod files;
 pub mod host;
 pub mod inforce;
+pub mod keep;
 pub mod machine;
 pub mod mapping;
 pub mod place;

@@ -1,7 +1,7 @@
 //! Arguments of the commands that look at this machine's devices and switch their schedulers.
 
 use super::Output;
-use clap::{Args, ValueHint};
+use clap::{Args, ValueEnum, ValueHint};
 use std::ffi::OsString;
 use std::path::PathBuf;
 
@@ -57,4 +57,55 @@ pub struct Switch {
     /// Wait for the end of standard input, then put back what this process left switched
     #[arg(long, hide = true, value_name = "PID")]
     pub guard: Option<u32>,
+}
+
+/// Arguments of `apply`.
+#[derive(Args, Debug)]
+pub struct Apply {
+    /// Scheduler, as the kernel calls it, or a results folder: what its verdict says
+    #[arg(value_name = "RESULTS|SCHEDULER", required_unless_present = "undo",
+        conflicts_with = "undo", value_hint = ValueHint::AnyPath)]
+    pub what: Option<String>,
+    /// The block device (sda): the whole one, which has the queue
+    #[arg(long, short, value_name = "DEVICE")]
+    pub device: String,
+    /// Set a tunable of the scheduler, or of the queue, as for `seekwell switch`; may be repeated
+    #[arg(long, short, value_name = "NAME=VALUE", conflicts_with = "undo")]
+    pub tunable: Vec<String>,
+    /// Of results with several devices: the one that counts, as they call it
+    #[arg(long, value_name = "NAME", conflicts_with = "undo")]
+    pub measured_on: Option<String>,
+    /// Keep it for the next boots: by a udev rule with the disk's identity, a profile of tuned,
+    /// lines for NixOS, or a word for the command line of a kernel before 5.0
+    #[arg(long, value_name = "WAY", num_args = 0..=1, default_missing_value = "udev",
+        require_equals = true, conflicts_with = "undo")]
+    pub persist: Option<Way>,
+    /// Take away what was written for the device, byte for byte, and put its settings back
+    #[arg(long)]
+    pub undo: bool,
+    /// Show what would be written and set, and stop
+    #[arg(long, conflicts_with = "undo")]
+    pub dry_run: bool,
+    /// Do not ask before files are written
+    #[arg(long)]
+    pub yes: bool,
+    /// Below this directory instead of /: its sys, etc, run and var
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub root: Option<PathBuf>,
+    /// Where to
+    #[command(flatten)]
+    pub output: Output,
+}
+
+/// How a choice is kept.
+#[derive(ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// /etc/udev/rules.d/62-seekwell-SERIAL.rules
+    Udev,
+    /// /etc/tuned/seekwell-SERIAL/tuned.conf
+    Tuned,
+    /// Lines to copy: services.udev.extraRules
+    Nixos,
+    /// elevator= for kernels before 5.0
+    Boot,
 }

@@ -1,5 +1,6 @@
 //! One file per command.
 
+mod apply;
 mod calibrate;
 mod check_worlds;
 mod compare;
@@ -52,6 +53,7 @@ pub fn run(cli: &Cli) -> Result<(), Failure> {
         Command::Convert(a) => convert::run(a, cli.quiet),
         Command::Host(a) => host::run(a, cli.quiet),
         Command::Switch(a) => switch::run(a, cli.quiet),
+        Command::Apply(a) => apply::run(a, cli.quiet),
         Command::Import(a) => import::run(a, cli.quiet),
         Command::Diff(a) => diff::run(a, cli.quiet),
         Command::Completions(a) => completions::run(a),

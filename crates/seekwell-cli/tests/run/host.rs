@@ -2,25 +2,40 @@
 
 use crate::{command, good, ran, seekwell};
 use serde_json::Value;
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 /// A tree below cargo's directory for tests.
-struct Copy(PathBuf);
+pub struct Copy(pub PathBuf);
 
 impl Copy {
-    fn new(name: &str) -> Copy {
+    pub fn new(name: &str) -> Copy {
         let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
         let _ = fs::remove_dir_all(&dir);
         fs::create_dir_all(&dir).expect("made");
         Copy(dir)
     }
-    fn put(&self, path: &str, text: &str) {
+    /// Every file and directory with its text.
+    pub fn all(&self) -> BTreeMap<PathBuf, Option<String>> {
+        let mut all = BTreeMap::new();
+        let mut left = vec![self.0.clone()];
+        while let Some(dir) = left.pop() {
+            for e in fs::read_dir(dir).expect("read").flatten() {
+                all.insert(e.path(), fs::read_to_string(e.path()).ok());
+                if e.path().is_dir() {
+                    left.push(e.path());
+                }
+            }
+        }
+        all
+    }
+    pub fn put(&self, path: &str, text: &str) {
         let path = self.0.join(path);
         fs::create_dir_all(path.parent().expect("not the root")).expect("made");
         fs::write(path, text).expect("written");
     }
-    fn disk(&self, name: &str, dev: &str, scheduler: &str, size: u64) {
+    pub fn disk(&self, name: &str, dev: &str, scheduler: &str, size: u64) {
         let at = |file: &str| format!("sys/block/{name}/{file}");
         self.put(&at("dev"), dev);
         self.put(&at("size"), &(size / 512).to_string());
@@ -32,13 +47,13 @@ impl Copy {
         self.put(&at("queue/wbt_lat_usec"), "2000\n");
         self.put(&at("queue/write_cache"), "write back\n");
     }
-    fn root(&self) -> &str {
+    pub fn root(&self) -> &str {
         self.0.to_str().expect("text")
     }
 }
 
 /// A phone of 2014: eMMC with parts by the dozen, single-queue names.
-fn phone(name: &str) -> Copy {
+pub fn phone(name: &str) -> Copy {
     let c = Copy::new(name);
     c.disk("mmcblk0", "179:0", "noop deadline row [cfq]\n", 16 << 30);
     c.put("sys/block/mmcblk0/device/name", "MMC16G\n");

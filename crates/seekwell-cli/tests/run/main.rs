@@ -1,5 +1,6 @@
 //! Drives the built binary as its users do.
 
+mod apply;
 mod bad_input;
 mod bounds;
 mod calibrate;

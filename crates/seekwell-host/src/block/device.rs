@@ -99,6 +99,9 @@ pub struct Device {
     pub serial: Option<String>,
     /// World-wide name.
     pub wwid: Option<String>,
+    /// What a udev rule can know this very device by, the surest first: key and value as udev
+    /// compares them (`ENV{ID_SERIAL}`, `ATTR{wwid}`). Empty where nothing survives a boot.
+    pub identity: Vec<(String, String)>,
     /// Of a mapped device or an array: its name (`vg-home`), its level (`raid1`).
     pub label: Option<String>,
     /// Size.
@@ -248,11 +251,31 @@ impl Device {
             .numbers
             .map(|(a, b)| read::lossy(&udev.join(format!("b{a}:{b}"))));
         let database = database.unwrap_or_default();
-        let told = |key: &str| {
+        let raw = |key: &str| {
             let mut lines = database.lines().filter_map(|l| l.strip_prefix("E:"));
-            let value = lines.find_map(|l| l.strip_prefix(key)?.strip_prefix('='));
-            value.map(clean).filter(|v| !v.is_empty())
+            lines.find_map(|l| l.strip_prefix(key)?.strip_prefix('='))
         };
+        let told = |key: &str| raw(key).map(clean).filter(|v| !v.is_empty());
+        for key in ["ID_SERIAL", "ID_WWN", "DM_UUID", "MD_UUID"] {
+            if let Some(value) = raw(key) {
+                self.identity
+                    .push((format!("ENV{{{key}}}"), value.to_owned()));
+            }
+        }
+        // udev compares without the blanks at the end.
+        for file in [
+            "wwid",
+            "device/wwid",
+            "serial",
+            "device/serial",
+            "device/cid",
+            "loop/backing_file",
+        ] {
+            let value = read::lossy(&r.dir().join(file));
+            self.identity
+                .push((format!("ATTR{{{file}}}"), value.trim_end().to_owned()));
+        }
+        self.identity.retain(|i| !i.1.trim().is_empty());
         // `ATA` stands in a SATA disk's field for the maker.
         let vendor = r.label("device/vendor");
         let vendor = vendor.filter(|v| v != "ATA" && !v.starts_with("0x"));

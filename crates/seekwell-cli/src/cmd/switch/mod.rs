@@ -1,7 +1,7 @@
 //! `seekwell switch DEVICE|PATH SCHEDULER`: a device's scheduler set, checked, told, put back.
 
 mod guard;
-mod show;
+pub mod show;
 
 use crate::cli::Switch;
 use crate::fail::Failure;

@@ -1,0 +1,116 @@
+//! What is to be applied: a scheduler by name, or what results of the lab say.
+
+use super::is_path;
+use crate::cli::Apply;
+use crate::fail::Failure;
+use seekwell_host::block::Device;
+use seekwell_lab::analysis::{Group, analyse};
+use seekwell_lab::results::{Results, read};
+use std::path::Path;
+
+/// A scheduler with tunables, and what is to be said of it.
+pub struct Choice {
+    pub scheduler: String,
+    pub tunables: Vec<(String, String)>,
+    pub says: Vec<String>,
+}
+
+fn pair(text: &str) -> Result<(String, String), Failure> {
+    match text.split_once('=') {
+        Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
+        _ => Err(Failure::input(format!(
+            "--tunable {text}: write NAME=VALUE (fifo_batch=8)"
+        ))),
+    }
+}
+
+impl Choice {
+    pub fn of(a: &Apply, what: &str, device: &Device) -> Result<Choice, Failure> {
+        let asked: Vec<(String, String)> = a
+            .tunable
+            .iter()
+            .map(|t| pair(t))
+            .collect::<Result<_, _>>()?;
+        let mut choice = match is_path(what) {
+            true => Choice::of_results(a, Path::new(what), device)?,
+            false => Choice {
+                scheduler: what.to_owned(),
+                tunables: Vec::new(),
+                says: Vec::new(),
+            },
+        };
+        for (name, value) in asked {
+            choice.tunables.retain(|t| t.0 != name);
+            choice.tunables.push((name, value));
+        }
+        Ok(choice)
+    }
+
+    fn of_results(a: &Apply, dir: &Path, device: &Device) -> Result<Choice, Failure> {
+        let results = read(dir).map_err(|e| Failure::input(e.to_string()))?;
+        let analysis = analyse(&results);
+        let name = dir.display();
+        let group =
+            group(a, &analysis.groups).map_err(|why| Failure::input(format!("{name}: {why}")))?;
+        let label = |t: usize| analysis.treatments.get(t).map_or("?", String::as_str);
+        let Some(pick) = group.pick else {
+            let least = group.not_beaten.iter().map(|t| label(*t));
+            let least: Vec<&str> = least.collect();
+            return Err(Failure::input(format!(
+                "{name}: does not tell which is best ({} are not shown to be behind any): name one \
+                 of them, or repeat more",
+                least.join(", ")
+            )));
+        };
+        let Some(treatment) = results.treatments.get(pick) else {
+            return Err(Failure::input(format!("{name}: is damaged")));
+        };
+        let mut says = vec![format!(
+            "{name}: {} on {} ({})",
+            treatment.label, group.device, group.decision
+        )];
+        says.extend(warned(&results, group, device));
+        Ok(Choice {
+            scheduler: treatment.scheduler.clone(),
+            tunables: treatment.tunables.clone().into_iter().collect(),
+            says,
+        })
+    }
+}
+
+/// The device of the results that is meant.
+fn group<'a>(a: &Apply, groups: &'a [Group]) -> Result<&'a Group, String> {
+    let named = |g: &&Group| a.measured_on.as_ref().is_none_or(|d| g.device == *d);
+    let mut all = groups.iter().filter(named);
+    let list = || {
+        let names: Vec<&str> = groups.iter().map(|g| g.device.as_str()).collect();
+        names.join(", ")
+    };
+    match (all.next(), all.next()) {
+        (Some(one), None) => Ok(one),
+        (None, _) if groups.is_empty() => Err("nothing was compared there".to_owned()),
+        (None, _) => Err(format!("has no such device: there are {}", list())),
+        (Some(_), Some(_)) => Err(format!(
+            "has several devices or machines ({}): say which by --measured-on",
+            list()
+        )),
+    }
+}
+
+/// What was measured may not be what it is applied to.
+fn warned(results: &Results, group: &Group, device: &Device) -> Vec<String> {
+    let cells = group.cells.iter().filter_map(|i| results.cells.get(*i));
+    let mut says = Vec::new();
+    let mut simulated = false;
+    for c in cells {
+        simulated |= c.substrate == "sim";
+    }
+    if simulated {
+        says.push(format!(
+            "these are results of a modelled disk ({}), not of {}: `seekwell compare --host` measures \
+             the real one",
+            group.device, device.name
+        ));
+    }
+    says
+}

@@ -1,0 +1,288 @@
+//! `seekwell apply RESULTS|SCHEDULER --device D`: a choice set now, kept for the next boots, and
+//! taken away again.
+
+mod choice;
+
+use super::switch::show::{again, program, quoted, told};
+use crate::cli::{Apply, Way};
+use crate::fail::Failure;
+use crate::out::{Out, note};
+use choice::Choice;
+use seekwell_host::block::{Device, Machine, Scheduler, Tree};
+use seekwell_host::keep::files::{self, FilesError};
+use seekwell_host::keep::{KeepError, Kept, Wanted, boot, nixos, tuned, udev};
+use seekwell_host::switch::command::Held;
+use seekwell_host::switch::journal::Records;
+use seekwell_host::switch::settings::Queue;
+use seekwell_host::switch::{Switched, Wish, check};
+use std::io::{self, BufRead, IsTerminal, Write};
+use std::path::Path;
+
+impl From<FilesError> for Failure {
+    fn from(e: FilesError) -> Self {
+        match e {
+            FilesError::File { path, source } => Failure::Output {
+                what: path.display().to_string(),
+                source,
+            },
+            e => Failure::Input(e.to_string()),
+        }
+    }
+}
+
+impl From<KeepError> for Failure {
+    fn from(e: KeepError) -> Self {
+        Failure::Input(e.to_string())
+    }
+}
+
+fn tree(a: &Apply) -> Result<Tree, Failure> {
+    let Some(dir) = &a.root else {
+        return Ok(Tree::default());
+    };
+    match dir.join("sys/block").is_dir() {
+        true => Ok(Tree::below(dir)),
+        false => Err(Failure::input(format!(
+            "{}: has no sys/block below it: name a directory with a copy of /sys",
+            dir.display()
+        ))),
+    }
+}
+
+/// Runs.
+pub fn run(a: &Apply, quiet: bool) -> Result<(), Failure> {
+    let tree = tree(a)?;
+    let m = Machine::read(&tree);
+    let name = a.device.strip_prefix("/dev/").unwrap_or(&a.device);
+    let name = name.replace('/', "!");
+    if a.undo {
+        return undo(a, &tree, &m, &name, quiet);
+    }
+    let Some(what) = &a.what else {
+        return Err(Failure::input("name a scheduler, or a results folder"));
+    };
+    let device = target(&m, &name)?;
+    let choice = Choice::of(a, what, device)?;
+    choice.says.iter().for_each(|line| note(quiet, line));
+    let wish = Wish {
+        device,
+        scheduler: &choice.scheduler,
+        tunables: &choice.tunables,
+    };
+    check(&tree, &wish).map_err(|e| Failure::input(format!("{name}: {e}")))?;
+    let kept = kept(a, &tree, &wish)?;
+    files::check(&tree, device, &kept)?;
+    let mut out = Out::open(a.output.output.as_deref())?;
+    for k in &kept {
+        out.line(&format!("{}:", tree.at(&k.path).display()))?;
+        k.text
+            .lines()
+            .try_for_each(|l| out.line(&format!("  {l}")))?;
+    }
+    if let Some(Way::Nixos) = a.persist {
+        let wanted = wanted(&wish);
+        out.line("For the NixOS configuration (/etc/nixos/configuration.nix):")?;
+        for l in nixos::option(&wanted)?.lines() {
+            out.line(&format!("  {l}"))?;
+        }
+    }
+    if let Some(Way::Boot) = a.persist {
+        let word = boot::parameter(&boot::running(&tree), &choice.scheduler)?;
+        out.line(&format!(
+            "For the kernel's command line, for all devices: {word}"
+        ))?;
+    }
+    for (path, value) in boot::existing(&tree) {
+        let release = boot::running(&tree);
+        if boot::parameter(&release, "noop").is_err() {
+            note(
+                quiet,
+                &format!(
+                    "{}: says elevator={value}, which Linux {release} ignores: it can go",
+                    path.display()
+                ),
+            );
+        }
+    }
+    if a.dry_run {
+        out.line("Nothing was written: --dry-run.")?;
+        return out.done();
+    }
+    writable(&tree, device)?;
+    out = asked(a, out, device, &kept)?;
+    carry_out(&tree, &wish, &kept, &mut out, quiet)?;
+    let undo = format!(
+        "undo: sudo {} apply --undo --device {}",
+        program(),
+        quoted(&name)
+    );
+    out.line(&format!("  {undo}"))?;
+    out.done()
+}
+
+fn target<'a>(m: &'a Machine, name: &str) -> Result<&'a Device, Failure> {
+    match m.named(name) {
+        Some((d, None)) if matches!(d.scheduler, Scheduler::Choice { .. }) => Ok(d),
+        Some((d, None)) => Err(Failure::input(format!(
+            "{name} takes no scheduler ({}): `seekwell host {name}` tells what decides below it",
+            d.what()
+        ))),
+        Some((d, Some(_))) => Err(Failure::input(format!(
+            "{name} is a part of {0}, which has one queue for all: name {0}",
+            d.name
+        ))),
+        None => {
+            let all = m.devices.iter().map(|d| d.name.as_str());
+            let near = seekwell_core::suggest::did_you_mean(name, all, &[]);
+            let near = near.map_or(String::new(), |n| format!(": {n}"));
+            Err(Failure::input(format!(
+                "--device {name}: there is no such block device{near} (`seekwell host` lists them)"
+            )))
+        }
+    }
+}
+
+fn wanted<'a>(w: &'a Wish<'a>) -> Wanted<'a> {
+    Wanted {
+        device: w.device,
+        scheduler: w.scheduler,
+        tunables: w.tunables,
+    }
+}
+
+/// Files for the way that was asked for.
+fn kept(a: &Apply, tree: &Tree, wish: &Wish<'_>) -> Result<Vec<Kept>, Failure> {
+    let wanted = wanted(wish);
+    Ok(match a.persist {
+        Some(Way::Udev) => vec![udev::rule(&wanted)?],
+        Some(Way::Tuned) => {
+            let text = std::fs::read_to_string(tree.at("/etc/tuned/active_profile"));
+            let text = text.unwrap_or_default();
+            // One of ours in force is replaced, not included.
+            let base = Some(text.trim()).filter(|b| !b.is_empty() && !b.starts_with("seekwell-"));
+            vec![tuned::profile(&wanted, base)?]
+        }
+        _ => Vec::new(),
+    })
+}
+
+/// Refuses where the kernel would, with the line to type.
+fn writable(tree: &Tree, d: &Device) -> Result<(), Failure> {
+    let file = Queue::new(tree.queue(&d.name)).file("scheduler");
+    match rustix::fs::access(&file, rustix::fs::Access::WRITE_OK) {
+        Ok(()) => Ok(()),
+        Err(rustix::io::Errno::ROFS) => Err(Failure::input(format!(
+            "{}: /sys is mounted read-only here (a container?): do it on the host",
+            d.name
+        ))),
+        Err(_) => Err(Failure::input(format!(
+            "only root may set {}: {}",
+            d.name,
+            again()
+        ))),
+    }
+}
+
+/// What lasts is meant: by a word on the terminal, or by --yes.
+fn asked(a: &Apply, out: Out, d: &Device, kept: &[Kept]) -> Result<Out, Failure> {
+    if a.yes || kept.is_empty() {
+        return Ok(out);
+    }
+    // What is asked about is on the screen before the question is.
+    out.done()?;
+    let refuse = |why: &str| Err(Failure::input(format!("{}: {why}", d.name)));
+    if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
+        return refuse("add --yes if these files are to be written");
+    }
+    let mut err = io::stderr();
+    let _ = write!(err, "Type {} to write them: ", d.name);
+    let _ = err.flush();
+    let mut line = String::new();
+    let _ = io::stdin().lock().read_line(&mut line);
+    match line.trim() == d.name {
+        true => Out::open(a.output.output.as_deref()),
+        false => refuse("nothing was written"),
+    }
+}
+
+/// Sets it now, then writes files; if they cannot be written the device is as it was.
+fn carry_out(
+    tree: &Tree,
+    wish: &Wish<'_>,
+    kept: &[Kept],
+    out: &mut Out,
+    quiet: bool,
+) -> Result<(), Failure> {
+    let held = Held::new().map_err(|e| Failure::input(format!("signals cannot be held: {e}")))?;
+    let records = match tree.is_live() {
+        true => Records::default(),
+        false => Records::at(tree.at("/run/seekwell")),
+    };
+    for found in records.restore(tree, Some(&wish.device.name)) {
+        note(quiet, &super::switch::show::found(&found?));
+    }
+    let one = std::slice::from_ref(wish);
+    let switched = Switched::begin(tree, &records, one, "apply")?;
+    let before = switched.changes().first().map(|c| c.before.clone());
+    // Dropped on the way out, it puts the device back.
+    files::write(tree, wish.device, wish.scheduler, before.as_ref(), kept)?;
+    for c in switched.keep()? {
+        for line in told(&c) {
+            out.line(&line)?;
+        }
+    }
+    drop(held);
+    for k in kept {
+        out.line(&format!("  written: {}", tree.at(&k.path).display()))?;
+    }
+    if kept.is_empty() {
+        out.line("  until the next boot; --persist keeps it")?;
+    }
+    let mut activate = kept.iter().flat_map(|k| &k.activate).peekable();
+    if activate.peek().is_some() {
+        let all: Vec<&str> = activate.map(String::as_str).collect();
+        out.line(&format!(
+            "  to have it heeded without a boot: {}",
+            all.join(" && ")
+        ))?;
+    }
+    Ok(())
+}
+
+fn undo(a: &Apply, tree: &Tree, m: &Machine, name: &str, quiet: bool) -> Result<(), Failure> {
+    let now = m.device(name);
+    let root = || rustix::process::geteuid().is_root() || !tree.is_live();
+    if !root() {
+        return Err(Failure::input(format!(
+            "only root may undo it: {}",
+            again()
+        )));
+    }
+    let mut out = Out::open(a.output.output.as_deref())?;
+    let undone = files::undo(tree, name, now)?;
+    for path in &undone.files {
+        out.line(&format!("{}: as before", tree.at(path).display()))?;
+    }
+    if let (Some(before), Some(d)) = (&undone.before, now) {
+        Queue::new(tree.queue(&d.name)).restore(before)?;
+        out.line(&format!(
+            "{name}: {} again, and all settings as before",
+            before.scheduler
+        ))?;
+    } else {
+        note(
+            quiet,
+            "the settings in force are left as they are: they go with the next boot",
+        );
+    }
+    if !undone.after.is_empty() {
+        let line = undone.after.join(" && ");
+        out.line(&format!("  to have it heeded without a boot: {line}"))?;
+    }
+    out.done()
+}
+
+/// Is it the path of results rather than the name of a scheduler?
+fn is_path(what: &str) -> bool {
+    what.contains('/') || Path::new(what).is_dir()
+}

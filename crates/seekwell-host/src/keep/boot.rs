@@ -1,0 +1,68 @@
+//! `elevator=` on the kernel's command line: heeded before 5.0 for all devices, ignored since.
+
+use super::{KeepError, word};
+use crate::block::Tree;
+use std::path::PathBuf;
+
+/// Files that hold a kernel's command line for the next boot.
+const FILES: &[&str] = &[
+    "/etc/default/grub",
+    "/etc/kernel/cmdline",
+    "/boot/cmdline.txt",
+    "/boot/firmware/cmdline.txt",
+];
+/// Directories of entries of systemd-boot.
+const ENTRIES: &[&str] = &["/boot/loader/entries", "/efi/loader/entries"];
+
+/// Major and minor number of `6.18.44-generic`.
+fn release(text: &str) -> Option<(u32, u32)> {
+    let mut numbers = text.split(|c: char| !c.is_ascii_digit());
+    Some((numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?))
+}
+
+/// The running kernel's release.
+pub fn running(tree: &Tree) -> String {
+    let text = std::fs::read_to_string(tree.at("/proc/sys/kernel/osrelease"));
+    text.unwrap_or_default().trim().to_owned()
+}
+
+/// The parameter for the command line of a kernel of this release: `elevator=deadline`, for all
+/// devices.
+///
+/// # Errors
+/// A kernel since 5.0 heeds none.
+pub fn parameter(of: &str, scheduler: &str) -> Result<String, KeepError> {
+    match release(of) {
+        Some((major, _)) if major >= 5 => Err(KeepError::Ignored {
+            release: of.to_owned(),
+        }),
+        Some(_) => Ok(format!("elevator={}", word(scheduler)?)),
+        None => Err(KeepError::Release(of.to_owned())),
+    }
+}
+
+/// Where a line for the next boot says `elevator=`, with the value.
+pub fn existing(tree: &Tree) -> Vec<(PathBuf, String)> {
+    let mut files: Vec<PathBuf> = FILES.iter().map(PathBuf::from).collect();
+    for dir in ENTRIES {
+        let entries = std::fs::read_dir(tree.at(dir)).into_iter().flatten();
+        let mut own: Vec<PathBuf> = entries
+            .flatten()
+            .map(|e| PathBuf::from(dir).join(e.file_name()))
+            .filter(|p| p.extension().is_some_and(|x| x == "conf"))
+            .collect();
+        own.sort();
+        files.extend(own);
+    }
+    let mut found = Vec::new();
+    for path in files {
+        let text = std::fs::read_to_string(tree.at(&path)).unwrap_or_default();
+        let lines = text.lines().filter(|l| !l.trim_start().starts_with('#'));
+        let words = lines.flat_map(|l| l.split([' ', '\t', '"', '\'']));
+        let mut words = words.filter_map(|w| w.strip_prefix("elevator="));
+        if let Some(value) = words.next() {
+            found.push((path, crate::block::clean(value)));
+        }
+    }
+    found
+}

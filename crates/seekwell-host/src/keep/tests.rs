@@ -1,0 +1,280 @@
+use super::*;
+use crate::block::Tree;
+use crate::block::made_up::MadeUp;
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+fn tree(files: &[(&str, &str)]) -> MadeUp {
+    let t = MadeUp::new("keep");
+    t.disk("sda", "ata1", "none [mq-deadline] bfq")
+        .put("sys/block/sda/dev", "8:0\n");
+    for (path, text) in files {
+        t.put(path, text);
+    }
+    t
+}
+
+fn disk(files: &[(&str, &str)]) -> Device {
+    tree(files).machine().device("sda").expect("there").clone()
+}
+
+fn wanted<'a>(
+    device: &'a Device,
+    scheduler: &'a str,
+    tunables: &'a [(String, String)],
+) -> Wanted<'a> {
+    Wanted {
+        device,
+        scheduler,
+        tunables,
+    }
+}
+
+fn set(all: &[(&str, &str)]) -> Vec<(String, String)> {
+    all.iter().map(|p| (p.0.into(), p.1.into())).collect()
+}
+
+const UDEV: (&str, &str) = (
+    "run/udev/data/b8:0",
+    "E:ID_SERIAL=WDC_WD40_WD-WCC4E0001\nE:ID_WWN=0x50014ee2\n",
+);
+
+#[test]
+fn a_rule_knows_the_disk_by_its_serial_number() {
+    let d = disk(&[UDEV]);
+    let tunables = set(&[("low_latency", "0"), ("nr_requests", "64")]);
+    let k = udev::rule(&wanted(&d, "bfq", &tunables)).expect("a rule");
+    let mut lines = k.text.lines();
+    let line = lines.find(|l| l.starts_with("ENV{ID_SERIAL}"));
+    assert_eq!(
+        line.expect("matched"),
+        "ENV{ID_SERIAL}==\"WDC_WD40_WD-WCC4E0001\", ATTR{queue/scheduler}=\"bfq\", \
+         ATTR{queue/nr_requests}=\"64\", ATTR{queue/iosched/low_latency}=\"0\""
+    );
+    let name = "62-seekwell-WDCWD40WDWCC4E0001.rules";
+    assert!(k.path.ends_with(name), "{k:?}");
+    for l in k.text.lines().filter(|l| !l.starts_with('#')) {
+        assert_eq!(l.matches('"').count() % 2, 0, "{l}");
+    }
+}
+
+/// Without udev's word the attributes do: with the blanks inside that a maker put there.
+#[test]
+fn attributes_do_where_udev_is_silent() {
+    let wwid = (
+        "sys/block/sda/device/wwid",
+        "t10.ATA     WDC WD40  [x]   \n",
+    );
+    let d = disk(&[wwid]);
+    let w = wanted(&d, "bfq", &[]);
+    let text = udev::rule(&w).expect("a rule").text;
+    let matched = "ATTR{device/wwid}==\"t10.ATA     WDC WD40  ?x?\", ";
+    assert!(text.contains(matched), "{text}");
+    // tuned sees udev's properties alone.
+    let none = tuned::profile(&w, None).expect_err("no property");
+    assert!(none.to_string().contains("keep it by udev"), "{none}");
+}
+
+#[test]
+fn what_cannot_be_kept_is_said() {
+    let rule = |d: &Device, s: &str, t: &[(String, String)]| udev::rule(&wanted(d, s, t));
+    let nameless = Err(KeepError::Nameless("sda".into()));
+    assert_eq!(rule(&disk(&[]), "bfq", &[]), nameless);
+    let quote = disk(&[("sys/block/sda/serial", "a\", RUN+=\"/bin/x\n")]);
+    assert_eq!(rule(&quote, "bfq", &[]), nameless);
+    let d = disk(&[("sys/block/sda/serial", "S1\n")]);
+    let bad = rule(&d, "bfq\", RUN+=\"x", &[]);
+    assert!(matches!(bad, Err(KeepError::Word(_))), "{bad:?}");
+    let bad = rule(&d, "bfq", &set(&[("../../x", "1")]));
+    assert!(matches!(bad, Err(KeepError::Word(_))), "{bad:?}");
+    let zoned = disk(&[
+        ("sys/block/sda/serial", "S1\n"),
+        ("sys/block/sda/queue/zoned", "host-managed\n"),
+    ]);
+    assert_eq!(
+        rule(&zoned, "bfq", &[]),
+        Err(KeepError::Zoned("sda".into()))
+    );
+    let fixed = disk(&[
+        ("sys/block/sda/serial", "S1\n"),
+        ("sys/block/sda/queue/scheduler", "none\n"),
+    ]);
+    let none = Err(KeepError::NoScheduler("sda".into()));
+    assert_eq!(rule(&fixed, "bfq", &[]), none);
+}
+
+#[test]
+fn tuned_and_nixos_say_the_same_in_their_own_ways() {
+    let d = disk(&[UDEV]);
+    let tunables = set(&[("low_latency", "0"), ("read_ahead_kb", "256")]);
+    let w = wanted(&d, "bfq", &tunables);
+    let k = tuned::profile(&w, Some("throughput-performance")).expect("a profile");
+    let path = "/etc/tuned/seekwell-WDCWD40WDWCC4E0001/tuned.conf";
+    assert_eq!(k.path, Path::new(path));
+    for line in [
+        "include=throughput-performance",
+        "devices_udev_regex=ID_SERIAL=WDC_WD40_WD-WCC4E0001",
+        "elevator=bfq",
+        "readahead=256",
+        "/sys/block/sda/queue/iosched/low_latency=0",
+    ] {
+        assert!(k.text.lines().any(|l| l == line), "{line}: {}", k.text);
+    }
+    assert_eq!(k.after_undo, ["tuned-adm profile throughput-performance"]);
+    let n = nixos::option(&w).expect("lines");
+    assert!(n.starts_with("services.udev.extraRules = ''\n"), "{n}");
+    assert_eq!(n.matches("''").count(), 2, "{n}");
+    assert!(n.contains("  ENV{ID_SERIAL}==\"WDC_"), "{n}");
+}
+
+#[test]
+fn a_kernel_of_today_ignores_the_parameter() {
+    let old = boot::parameter("4.19.0-13-amd64", "deadline");
+    assert_eq!(old.as_deref(), Ok("elevator=deadline"));
+    assert_eq!(
+        boot::parameter("2.6.32", "cfq").as_deref(),
+        Ok("elevator=cfq")
+    );
+    for new in ["5.0.0", "6.18.44-fc", "10.1"] {
+        let none = boot::parameter(new, "bfq");
+        assert!(matches!(none, Err(KeepError::Ignored { .. })));
+    }
+    let none = boot::parameter("linux", "bfq");
+    assert!(matches!(none, Err(KeepError::Release(_))));
+    assert!(boot::parameter("4.9.1", "cfq ro").is_err());
+}
+
+#[test]
+fn a_parameter_that_is_there_is_found() {
+    let t = tree(&[
+        (
+            "etc/default/grub",
+            "# elevator=x\nGRUB_CMDLINE_LINUX=\"quiet elevator=noop\"\n",
+        ),
+        (
+            "boot/loader/entries/a.conf",
+            "title a\noptions root=/dev/sda1 elevator=cfq\n",
+        ),
+        ("boot/loader/entries/b.conf", "options root=/dev/sda1\n"),
+    ]);
+    let found = boot::existing(&t.tree());
+    let found: Vec<_> = found.iter().map(|f| (f.0.to_str(), &*f.1)).collect();
+    assert_eq!(
+        found,
+        [
+            (Some("/etc/default/grub"), "noop"),
+            (Some("/boot/loader/entries/a.conf"), "cfq")
+        ]
+    );
+}
+
+/// Every file and directory below a path, with its content and mode.
+fn all_of(dir: &Path) -> BTreeMap<String, (u32, Vec<u8>)> {
+    use std::os::unix::fs::MetadataExt;
+    let mut all = BTreeMap::new();
+    let mut left = vec![dir.to_owned()];
+    while let Some(dir) = left.pop() {
+        for e in fs::read_dir(&dir).expect("read").flatten() {
+            let meta = fs::symlink_metadata(e.path()).expect("there");
+            let bytes = match meta.is_file() {
+                true => fs::read(e.path()).expect("read"),
+                false => Vec::new(),
+            };
+            all.insert(e.path().display().to_string(), (meta.mode(), bytes));
+            if meta.is_dir() {
+                left.push(e.path());
+            }
+        }
+    }
+    all
+}
+
+fn machine_disk(tree: &Tree) -> Device {
+    tree.device("sda").expect("there")
+}
+
+#[test]
+fn an_undo_leaves_the_tree_byte_for_byte() {
+    let t = tree(&[UDEV, ("etc/udev/hwdb.bin", "x")]);
+    let at = t.at("");
+    let before = all_of(&at);
+    let tree = t.tree();
+    let d = machine_disk(&tree);
+    // Twice: the second is another choice; undone is all of it.
+    for s in ["bfq", "none"] {
+        let w = wanted(&d, s, &[]);
+        let mut all = vec![udev::rule(&w).expect("a rule")];
+        all.push(tuned::profile(&w, None).expect("a profile"));
+        files::write(&tree, &d, s, None, &all).expect("written");
+        for k in &all {
+            let text = fs::read_to_string(tree.at(&k.path)).expect("there");
+            assert_eq!(text, k.text);
+        }
+    }
+    assert_eq!(
+        files::noted(&tree, &d)
+            .expect("read")
+            .expect("one")
+            .scheduler,
+        "none"
+    );
+    let undone = files::undo(&tree, "sda", Some(&d)).expect("undone");
+    assert_eq!(undone.files.len(), 2);
+    assert_eq!(all_of(&at), before);
+    let none = files::undo(&tree, "sda", Some(&d));
+    assert!(matches!(none, Err(files::FilesError::Nothing(_))));
+}
+
+#[test]
+fn what_others_wrote_is_left_alone() {
+    let t = tree(&[UDEV]);
+    let tree = t.tree();
+    let d = machine_disk(&tree);
+    let k = udev::rule(&wanted(&d, "bfq", &[])).expect("a rule");
+    let rule = k.path.to_str().expect("text")[1..].to_owned();
+    t.put(&rule, "# mine\n");
+    let all = [k];
+    let e = files::write(&tree, &d, "bfq", None, &all).expect_err("somebody's");
+    assert!(matches!(e, files::FilesError::Foreign(_)), "{e}");
+    assert!(!t.at("var").exists(), "and nothing was begun");
+    fs::remove_file(t.at(&rule)).expect("ours");
+    files::write(&tree, &d, "bfq", None, &all).expect("written");
+    // Changed since: not removed.
+    t.put(&rule, "# changed\n");
+    let e = files::undo(&tree, "sda", Some(&d)).expect_err("changed");
+    assert!(matches!(e, files::FilesError::Changed(_)), "{e}");
+    assert_eq!(
+        fs::read_to_string(t.at(&rule)).expect("there"),
+        "# changed\n"
+    );
+    // Removed by hand: undone all the same.
+    fs::remove_file(t.at(&rule)).expect("ours");
+    files::undo(&tree, "sda", Some(&d)).expect("undone");
+    assert!(!t.at("var").exists());
+    // A link is not followed.
+    std::os::unix::fs::symlink("/etc/passwd", t.at(&rule)).expect("linked");
+    let e = files::write(&tree, &d, "bfq", None, &all).expect_err("a link");
+    assert!(matches!(e, files::FilesError::NotPlain(_)), "{e}");
+}
+
+/// After a boot another disk may have the name: the note is found by what the disk is.
+#[test]
+fn a_note_belongs_to_a_disk_not_to_a_name() {
+    let t = tree(&[UDEV]);
+    t.disk("sdb", "ata2", "none [mq-deadline] bfq")
+        .put("sys/block/sdb/dev", "8:16\n")
+        .put("run/udev/data/b8:16", "E:ID_SERIAL=OTHER_1\n");
+    let tree = t.tree();
+    let d = machine_disk(&tree);
+    let k = udev::rule(&wanted(&d, "bfq", &[])).expect("a rule");
+    files::write(&tree, &d, "bfq", None, &[k]).expect("written");
+    // They have changed places.
+    t.put("run/udev/data/b8:0", "E:ID_SERIAL=OTHER_1\n");
+    t.put("run/udev/data/b8:16", UDEV.1);
+    let (a, b) = (machine_disk(&tree), tree.device("sdb").expect("there"));
+    let none = files::undo(&tree, "sda", Some(&a));
+    assert!(matches!(none, Err(files::FilesError::Nothing(_))));
+    let undone = files::undo(&tree, "sdb", Some(&b)).expect("by its serial number");
+    assert_eq!(undone.files.len(), 1);
+}

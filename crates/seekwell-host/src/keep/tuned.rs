@@ -1,0 +1,70 @@
+//! A profile of tuned. Its `[disk]` plugin finds the disk by what udev knows of it and sets the
+//! scheduler; tunables go by `[sysfs]`, which knows kernel names only: said in the profile.
+
+use super::{KeepError, Kept, Wanted, word};
+use std::path::PathBuf;
+
+/// Signs that mean something in a regular expression, with a backslash before them.
+fn escaped(text: &str) -> String {
+    let mut all = String::new();
+    for c in text.chars() {
+        if r"\.+*?()|[]{}^$".contains(c) {
+            all.push('\\');
+        }
+        all.push(c);
+    }
+    all
+}
+
+/// A profile that includes `base`, the one in force; without one it stands alone.
+///
+/// # Errors
+/// As for a rule; and tuned matches by udev's properties only.
+pub fn profile(w: &Wanted<'_>, base: Option<&str>) -> Result<Kept, KeepError> {
+    w.fit()?;
+    let (key, _, raw) = w.identity()?;
+    let property = key.strip_prefix("ENV{").and_then(|k| k.strip_suffix('}'));
+    let Some(property) = property else {
+        return Err(KeepError::Unfit(format!(
+            "tuned knows disks by what udev's database says, which has no serial number of {}: keep \
+             it by udev",
+            w.device.name
+        )));
+    };
+    let slug = w.slug()?;
+    let mut text = format!(
+        "# {}. The scheduler it is to have.\n[main]\nsummary=Scheduler of one disk, by seekwell\n",
+        w.said()
+    );
+    if let Some(base) = base {
+        text += &format!("include={}\n", word(base)?);
+    }
+    text += &format!(
+        "\n[disk]\ndevices_udev_regex={property}={}\nelevator={}\n",
+        escaped(raw),
+        word(w.scheduler)?
+    );
+    let mut more = Vec::new();
+    for (file, value) in w.settings()? {
+        match file.as_str() {
+            "read_ahead_kb" => text += &format!("readahead={value}\n"),
+            _ => more.push(format!(
+                "/sys/block/{}/queue/{file}={value}\n",
+                w.device.name
+            )),
+        }
+    }
+    if !more.is_empty() {
+        text += "\n# By kernel name: look at it again if disks are added.\n[sysfs]\n";
+        text.extend(more);
+    }
+    Ok(Kept {
+        path: PathBuf::from(format!("/etc/tuned/seekwell-{slug}/tuned.conf")),
+        text,
+        activate: vec![format!("tuned-adm profile seekwell-{slug}")],
+        after_undo: vec![match base {
+            Some(base) => format!("tuned-adm profile {base}"),
+            None => "tuned-adm recommend".to_owned(),
+        }],
+    })
+}
