@@ -100,6 +100,8 @@ fn experiment(b: &Bench, runs: &Runs, workloads: &[String]) -> Experiment {
                 stop: StopRule::Fixed,
                 repeats_max: b.seeds.unwrap_or(1),
                 seed: b.seed,
+                // What is printed is what the programs print.
+                warmup_s: Some(0.0),
                 ..Method::default()
             },
             source: "experiment".to_owned(),

@@ -10,6 +10,7 @@ use crate::table::{Align, Cell, Table, beside, paint, painted, wrap};
 use crate::units::{bytes, count, rate, share, three, time_ns};
 use crate::verdict;
 use seekwell_core::result::{Direction, Record};
+use seekwell_lab::analysis::single::standing;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
@@ -319,7 +320,7 @@ fn warnings(records: &[Record], width: usize) -> String {
 /// `judged`: what several seeds say, of which the records are one; `None`: there is but this one.
 pub fn comparison(title: &str, records: &[Record], judged: Option<&str>, width: usize) -> String {
     let prose = width.min(PROSE);
-    let verdict = verdict::of(records);
+    let said = verdict::of(records);
     let mut out = String::new();
     paint(&mut out, &hang(title, 2, width), HEAD);
     if records.is_empty() {
@@ -328,14 +329,14 @@ pub fn comparison(title: &str, records: &[Record], judged: Option<&str>, width: 
     if let Some(judged) = judged {
         out += judged;
         out += &wrap(&format!("Of seed {} alone:", records[0].seed), 2, prose);
-    } else if let Some(v) = &verdict {
+    } else if let Some(said) = &said {
         paint(&mut out, "  Verdict: ", HEAD);
-        out += wrap(&v.words(records), 11, prose).trim_start();
+        out += wrap(&said.words(), 11, prose).trim_start();
     }
     out += &covered(records, width);
     // One seed of several names no leaders.
-    let verdict = verdict.filter(|_| judged.is_none());
-    let leaders = verdict.map(|v| v.leaders()).unwrap_or_default();
+    let standing = standing(records).filter(|_| judged.is_none());
+    let leaders = standing.map(|s| s.leaders()).unwrap_or_default();
     let best = |g: &Vec<usize>| g.iter().any(|i| leaders.contains(i));
     let best: Vec<bool> = alike(records).iter().map(best).collect();
     let all = folded(records);

@@ -1,36 +1,16 @@
-//! A verdict in words, that claims no more than the runs can carry.
+//! What one run each says, in words that claim no more than they can carry. The lab makes every
+//! number ([`seekwell_lab::analysis::single`]); here they are said.
 //!
-//! Each run is deterministic, so there is no spread to test against: what another seed, another
-//! disk of the same model or a slightly different program would change is not known from it, and
-//! nothing is said about it but how to see it. What programs see decides: the workload's own
-//! metric, else its operations; bios only where there is no program (a replay).
-//!
-//! Four rules keep a verdict from saying too much. Values closer than [`SAME_PERCENT`] are called
-//! level. A value with fewer than [`FEWEST`] operations behind it carries none. A quantile is
-//! spoken of where [`BEYOND`] operations lie beyond it under every scheduler compared. And between
-//! kernels of different generations, which lay the same files out elsewhere, a difference within
-//! what placement alone has done is nobody's.
+//! A quantile is spoken of where [`BEYOND`] operations lie beyond it under every scheduler
+//! compared. Where nobody can say, how to see it is.
 
 use crate::units::{count, three, time_ns};
 use seekwell_core::result::{Latency, Record};
-use seekwell_workload::Needs;
+use seekwell_lab::analysis::single::{By, FEWEST, SAME_PERCENT, Standing, kind_of, placement};
 use serde::Serialize;
-
-/// Values closer than this are called level, per cent.
-pub const SAME_PERCENT: f64 = 2.0;
-
-/// Operations behind a mean or a rate, at least. Latencies spread about as wide as they are long,
-/// so the mean of ten is known to a third; that of fewer does not even tell a half from a whole.
-pub const FEWEST: u64 = 10;
 
 /// Operations beyond a quantile, at least: their number is then known to a tenth.
 pub const BEYOND: u64 = 100;
-
-/// How far placement of files alone has moved a figure, times, on a disk that rotates: the default
-/// streams on hdd:hitachi-7k200, 32.0 to 60.8 MB/s over seeds 1 to 6.
-const PLACED_ROTATING: f64 = 1.9;
-/// The same on flash: the default interactive on ssd:sata3-256-2011 under cfq, 5.18 to 5.75 ms.
-const PLACED_FLASH: f64 = 1.11;
 
 /// I/Os a second from which the CPU time of a scheduler, about a microsecond an I/O, would be a
 /// tenth of a core or more; the model charges none.
@@ -38,35 +18,6 @@ const CPU_MATTERS_IOPS: f64 = 100_000.0;
 
 /// Schedulers named at most of those with too few operations.
 const FEW_NAMED: usize = 3;
-
-/// What runs are compared by.
-#[derive(Clone, PartialEq, Eq, Debug)]
-enum By {
-    /// The workload's own metric.
-    Metric,
-    /// Time for the same work.
-    Duration,
-    /// Mean latency of the program's operations of a kind.
-    Operation(String),
-    /// Mean latency of reads.
-    ReadLatency,
-    /// Mean latency of writes.
-    WriteLatency,
-}
-
-/// Who is ahead, and by how much.
-#[derive(Clone, Debug)]
-pub struct Verdict {
-    by: By,
-    higher_is_better: bool,
-    /// Value and index, best first.
-    order: Vec<(f64, usize)>,
-    /// Operations behind each run's value, by index; `None`: not known.
-    counts: Vec<Option<u64>>,
-    /// The run of another kernel generation that is next, where placement of files may be all
-    /// there is between it and the best.
-    placed: Option<usize>,
-}
 
 /// A verdict as data.
 #[derive(Clone, Debug, Serialize)]
@@ -102,178 +53,28 @@ pub struct Place {
     pub behind_percent: Option<f64>,
 }
 
-/// The kind of operation a run is about: what its metric counts, else the most frequent.
-fn kind_of(records: &[Record]) -> Option<String> {
-    let first = records.first()?;
-    let named = first.metric.as_ref().and_then(|m| {
-        let kind = m.operation.split(", ").next()?;
-        (!kind.is_empty()).then(|| kind.to_owned())
-    });
-    let most = first.operations.iter().max_by_key(|o| o.latency.count());
-    named
-        .or_else(|| most.map(|o| o.kind.clone()))
-        .filter(|k| records.iter().all(|r| r.operation(k).is_some()))
+/// How runs stand, to be said.
+pub struct Said<'a> {
+    standing: Standing,
+    records: &'a [Record],
 }
 
-/// The verdict over runs of the same work; `None` for fewer than two.
-pub fn of(records: &[Record]) -> Option<Verdict> {
-    let first = records.first().filter(|_| records.len() > 1)?;
-    let mode = first
-        .params
-        .get("mode")
-        .map(String::as_str)
-        .unwrap_or_default();
-    let reads = records.iter().all(|r| r.read.ios > 0);
-    // One that ended early has none.
-    let metric = records.iter().find_map(|r| r.metric.as_ref());
-    let by = if metric.is_some() {
-        By::Metric
-    } else if mode.starts_with("depth") || mode == "closed" {
-        // The work is given and the time is what it takes.
-        By::Duration
-    } else if let Some(kind) = kind_of(records) {
-        By::Operation(kind)
-    } else if reads {
-        By::ReadLatency
-    } else {
-        By::WriteLatency
-    };
-    let higher_is_better = metric.is_some_and(|m| m.higher_is_better);
-    // Each value with the number of operations behind it.
-    let value = |r: &Record| match &by {
-        By::Metric => match &r.metric {
-            Some(m) => (m.value, Some(m.n).filter(|_| !m.operation.is_empty())),
-            None if higher_is_better => (0.0, Some(0)),
-            None => (f64::INFINITY, Some(0)),
-        },
-        By::Duration => (r.duration_ns as f64, Some(r.read.ios + r.write.ios)),
-        By::Operation(kind) => match r.operation(kind) {
-            Some(o) => (o.latency.mean_ns(), Some(o.latency.count())),
-            None => (0.0, Some(0)),
-        },
-        By::ReadLatency => (r.read.latency.mean_ns(), Some(r.read.ios)),
-        By::WriteLatency => (r.write.latency.mean_ns(), Some(r.write.ios)),
-    };
-    let (values, counts): (Vec<f64>, Vec<Option<u64>>) = records.iter().map(value).unzip();
-    let mut order: Vec<_> = values.into_iter().zip(0..).collect();
-    // Equal values keep the order in which they were asked for.
-    order.sort_by(|a, b| {
-        if higher_is_better {
-            b.0.total_cmp(&a.0)
-        } else {
-            a.0.total_cmp(&b.0)
-        }
-    });
-    let mut v = Verdict {
-        by,
-        higher_is_better,
-        order,
-        counts,
-        placed: None,
-    };
-    v.placed = v.next_generation(records);
-    Some(v)
+/// Of runs of the same work; `None` for fewer than two.
+pub fn of(records: &[Record]) -> Option<Said<'_>> {
+    let standing = seekwell_lab::analysis::single::standing(records)?;
+    Some(Said { standing, records })
 }
 
-/// Does the workload make files, whose places a kernel chooses?
-pub(crate) fn on_files(r: &Record) -> bool {
-    let known = seekwell_workload::workload(&r.workload);
-    r.substrate == "sim"
-        && r.workload != "replay"
-        && known.is_none_or(|w| w.needs == Needs::Directory)
-}
-
-/// Times by which placement of files alone may differ on that device.
-fn placement(r: &Record) -> f64 {
-    if r.device.rotational {
-        PLACED_ROTATING
-    } else {
-        PLACED_FLASH
-    }
-}
-
-impl Verdict {
-    /// The best run of another kernel generation than the best's, if it is not level with it, and
-    /// no further behind than placement may put it.
-    fn next_generation(&self, records: &[Record]) -> Option<usize> {
-        let best = &records[self.order[0].1];
-        let other = |o: &&(f64, usize)| {
-            records[o.1].scheduler.kernel != best.scheduler.kernel && on_files(best)
-        };
-        let next = self.order.iter().find(other)?;
-        let behind = self.behind(next.0);
-        let placed = behind > SAME_PERCENT && behind <= (placement(best) - 1.0) * 100.0;
-        placed.then_some(next.1)
-    }
-    /// How much worse than the best, per cent of the better value.
-    fn behind(&self, value: f64) -> f64 {
-        let best = self.order.first().map_or(0.0, |o| o.0);
-        let (high, low) = if best > value {
-            (best, value)
-        } else {
-            (value, best)
-        };
-        if low <= 0.0 {
-            // Both nothing, or one of them nothing at all.
-            if high <= 0.0 { 0.0 } else { f64::INFINITY }
-        } else {
-            (high / low - 1.0) * 100.0
-        }
-    }
-    /// How many times worse than the best a run is; 1 for the best.
-    pub fn times(&self, run: usize) -> f64 {
-        let own = self.order.iter().find(|o| o.1 == run);
-        own.map_or(1.0, |o| self.behind(o.0) / 100.0 + 1.0)
-    }
-    /// Has every value operations enough behind it?
-    pub fn enough(&self) -> bool {
-        self.counts.iter().flatten().all(|n| *n >= FEWEST)
-    }
-    /// The index of the run that is ahead of all others, if there is one.
-    pub fn winner(&self) -> Option<usize> {
-        let second = self.order.get(1)?;
-        let ahead = self.behind(second.0) > SAME_PERCENT;
-        (ahead && self.enough() && self.placed.is_none()).then(|| self.order[0].1)
-    }
-    /// Indices of the runs that are level with the best, the best first; empty where that is all of
-    /// them or nobody can say.
-    pub fn leaders(&self) -> Vec<usize> {
-        let level = self.order.iter();
-        let level = level.filter(|o| self.behind(o.0) <= SAME_PERCENT);
-        let level: Vec<usize> = level.map(|o| o.1).collect();
-        if level.len() == self.order.len() || !self.enough() {
-            Vec::new()
-        } else {
-            level
-        }
-    }
-    /// The best run that is not level with the first, and how many times it is worse.
-    pub fn next(&self) -> Option<(usize, f64)> {
-        let leaders = self.leaders();
-        let next = self.order.iter().find(|o| !leaders.contains(&o.1))?;
-        Some((next.1, self.behind(next.0) / 100.0 + 1.0))
-    }
-    /// Kernels of the best run and of the best that is not level with it, where they differ under
-    /// a program that uses files.
-    pub fn other_kernel<'a>(&self, records: &'a [Record]) -> Option<(&'a str, &'a str)> {
-        let best = &records[self.order[0].1];
-        let (next, _) = self.next()?;
-        let (a, b) = (&best.scheduler.kernel, &records[next].scheduler.kernel);
-        (a != b && on_files(best)).then_some((a, b))
-    }
-    /// May placement of files be all there is between the generations?
-    pub fn only_placement(&self) -> bool {
-        self.placed.is_some()
-    }
+impl Said<'_> {
     fn value(&self, v: f64, r: &Record) -> String {
-        match (&self.by, &r.metric) {
+        match (&self.standing.by, &r.metric) {
             (By::Metric, None) => "nothing".to_owned(),
             (By::Metric, Some(m)) => format!("{} {}", three(v), m.unit),
             _ => time_ns(v),
         }
     }
     fn measure(&self, r: &Record) -> String {
-        match (&self.by, &r.metric) {
+        match (&self.standing.by, &r.metric) {
             (By::Metric, Some(m)) => m.name.clone(),
             (By::Metric, None) => String::new(),
             (By::Duration, _) => "time for the same work".to_owned(),
@@ -284,7 +85,7 @@ impl Verdict {
     }
     /// What is counted, for "n = 20 fsync".
     fn counted(&self, r: &Record) -> String {
-        match (&self.by, &r.metric) {
+        match (&self.standing.by, &r.metric) {
             (By::Metric, Some(m)) => m.operation.clone(),
             (By::Operation(kind), _) => kind.clone(),
             (By::ReadLatency, _) => "read".to_owned(),
@@ -294,13 +95,14 @@ impl Verdict {
     }
     /// " (n 20)", where it is known.
     fn n(&self, run: usize) -> String {
-        self.counts[run].map_or(String::new(), |n| format!(" (n {})", count(n)))
+        self.standing.counts[run].map_or(String::new(), |n| format!(" (n {})", count(n)))
     }
 
     /// As data.
-    pub fn told(&self, records: &[Record]) -> Told {
-        let first = &records[self.order[0].1];
-        let (kind, unit) = match &self.by {
+    pub fn told(&self) -> Told {
+        let records = self.records;
+        let first = &records[self.standing.order[0].1];
+        let (kind, unit) = match &self.standing.by {
             By::Metric => {
                 let unit = first.metric.as_ref().map(|m| m.unit.clone());
                 ("metric", unit.unwrap_or_default())
@@ -313,25 +115,32 @@ impl Verdict {
         let place = |o: &(f64, usize)| Place {
             scheduler: records[o.1].scheduler.spec.clone(),
             value: o.0,
-            n: self.counts[o.1],
-            behind_percent: Some(self.behind(o.0)).filter(|b| b.is_finite()),
+            n: self.standing.counts[o.1],
+            behind_percent: Some(self.standing.behind(o.0)).filter(|b| b.is_finite()),
         };
         Told {
             kind,
             by: self.measure(first),
             unit,
-            higher_is_better: self.higher_is_better,
-            enough: self.enough(),
-            winner: self.winner().map(|w| records[w].scheduler.spec.clone()),
-            order: self.order.iter().map(place).collect(),
-            words: self.words(records),
+            higher_is_better: self.standing.higher_is_better,
+            enough: self.standing.enough(),
+            winner: self
+                .standing
+                .winner()
+                .map(|w| records[w].scheduler.spec.clone()),
+            order: self.standing.order.iter().map(place).collect(),
+            words: self.words(),
         }
     }
 
     /// In words.
-    pub fn words(&self, records: &[Record]) -> String {
+    pub fn words(&self) -> String {
+        let records = self.records;
         let name = |i: usize| records[i].scheduler.spec.as_str();
-        let (best, worst) = (self.order[0], self.order[self.order.len() - 1]);
+        let (best, worst) = (
+            self.standing.order[0],
+            self.standing.order[self.standing.order.len() - 1],
+        );
         let first = &records[best.1];
         let what = self.measure(first);
         let seed = first.seed;
@@ -340,13 +149,15 @@ impl Verdict {
             seed.wrapping_add(1)
         );
         let of = |o: (f64, usize)| format!("{}{}", self.value(o.0, &records[o.1]), self.n(o.1));
-        if !self.enough() {
+        if !self.standing.enough() {
             let kind = match self.counted(first) {
                 k if k.is_empty() => "what is measured".to_owned(),
                 k => k,
             };
-            let few = (0..records.len()).filter(|i| self.counts[*i].is_some_and(|n| n < FEWEST));
-            let few = few.map(|i| format!("{} under {}", self.counts[i].unwrap_or(0), name(i)));
+            let few =
+                (0..records.len()).filter(|i| self.standing.counts[*i].is_some_and(|n| n < FEWEST));
+            let few =
+                few.map(|i| format!("{} under {}", self.standing.counts[i].unwrap_or(0), name(i)));
             let mut few: Vec<String> = few.collect();
             if few.len() > FEW_NAMED {
                 let rest = few.len() - FEW_NAMED;
@@ -366,19 +177,20 @@ impl Verdict {
         if worst.0 == best.0 {
             return format!("no difference: {what} is {} under all. {rests}", of(best));
         }
-        if self.behind(worst.0) <= SAME_PERCENT {
+        if self.standing.behind(worst.0) <= SAME_PERCENT {
             return format!(
                 "level. By {what} all lie within {:.1} % of each other, {} to {}; less than \
                  {SAME_PERCENT:.0} % is not told apart here. {rests}",
-                self.behind(worst.0),
+                self.standing.behind(worst.0),
                 of(best),
                 of(worst),
             );
         }
         let same = self
+            .standing
             .order
             .iter()
-            .filter(|o| self.behind(o.0) <= SAME_PERCENT);
+            .filter(|o| self.standing.behind(o.0) <= SAME_PERCENT);
         let leaders: Vec<_> = same.map(|o| name(o.1)).collect();
         let verb = if leaders.len() > 1 {
             format!("are level (within {SAME_PERCENT:.0} %) and ahead")
@@ -386,7 +198,7 @@ impl Verdict {
             "is ahead".to_owned()
         };
         let mut text = format!("by {what}, {} {verb} with {}", list(&leaders), of(best));
-        if let Some(next) = self.order.get(leaders.len())
+        if let Some(next) = self.standing.order.get(leaders.len())
             && next.1 != worst.1
         {
             text += &format!(
@@ -409,8 +221,8 @@ impl Verdict {
 
     /// Kernels of different generations lay the same files out elsewhere.
     fn placement_words(&self, records: &[Record]) -> String {
-        let Some(next) = self.placed else {
-            return match self.other_kernel(records) {
+        let Some(next) = self.standing.placed() else {
+            return match self.standing.other_kernel(records) {
                 Some((best, next)) => format!(
                     "They stand on kernels of different generations ({best} and {next}): page \
                      cache and file system differ, too. "
@@ -418,7 +230,7 @@ impl Verdict {
                 None => String::new(),
             };
         };
-        let (best, next) = (&records[self.order[0].1], &records[next]);
+        let (best, next) = (&records[self.standing.order[0].1], &records[next]);
         format!(
             "But {} ({}) and {} ({}) are of different kernels, which place the same files \
              elsewhere: on such a device that alone has moved a figure {} times, so this may be no \
@@ -464,9 +276,9 @@ impl Verdict {
     }
 
     fn distance(&self, value: f64) -> String {
-        let behind = self.behind(value);
-        let lower = self.higher_is_better;
-        let word = match (&self.by, lower) {
+        let behind = self.standing.behind(value);
+        let lower = self.standing.higher_is_better;
+        let word = match (&self.standing.by, lower) {
             (By::Metric, true) => "lower",
             (By::Metric, false) => "higher",
             _ => "longer",

@@ -4,8 +4,8 @@ use crate::compare::{alike, folded};
 use crate::style::{DIM, GOOD, HEAD, NAME, PLAIN};
 use crate::table::{Align, Cell, Table, paint, painted, wrap};
 use crate::units::{bytes, count, rate, share, three, time_ns};
-use crate::verdict::{self, Verdict};
 use seekwell_core::result::{Operation, Record, TaskPart};
+use seekwell_lab::analysis::single::{Standing, standing};
 use seekwell_workload::{Needs, Workload};
 
 /// One line a workload.
@@ -83,7 +83,7 @@ fn label(r: &Record) -> Cell {
 
 /// Metrics, a line a run; the best of the first stands out.
 pub fn metrics(records: &[Record], width: usize) -> String {
-    let best = verdict::of(records).as_ref().and_then(Verdict::winner);
+    let best = standing(records).as_ref().and_then(Standing::winner);
     let best = best.map(|b| alike(records).iter().position(|g| g.contains(&b)));
     let best = best.flatten();
     let records = &*folded(records);

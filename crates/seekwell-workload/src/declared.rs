@@ -29,6 +29,19 @@ pub struct Declared {
     pub named_by: Option<&'static str>,
     /// Kinds of operations; which of them a run has may depend on parameters.
     pub operations: &'static [&'static str],
+    /// How it is timed; `None`: its work is given, or it prints the figure of a program that measures
+    /// its start, too (hdparm, seeker, Blogbench).
+    pub timed: Option<Timed>,
+}
+
+/// A workload that goes on for a given time, so that its start can be left out of its figures.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Timed {
+    /// The parameter that says for how long.
+    pub time: &'static str,
+    /// Metrics that are a rate or a mean latency of operations, with the kinds of these; a run has
+    /// some of them.
+    pub metrics: &'static [(&'static str, &'static [&'static str])],
 }
 
 const fn more(name: &'static str, unit: &'static str) -> Given {
@@ -68,7 +81,20 @@ const fn of(
         metrics,
         named_by: None,
         operations,
+        timed: None,
     }
+}
+
+/// It goes on for so many `seconds`.
+const fn timed(
+    mut d: Declared,
+    metrics: &'static [(&'static str, &'static [&'static str])],
+) -> Declared {
+    d.timed = Some(Timed {
+        time: "seconds",
+        metrics,
+    });
+    d
 }
 
 /// A metric's name is the value of a parameter.
@@ -200,7 +226,10 @@ const ALL: &[Declared] = &[
         &[whole("seeks", "seeks/s", 1.0), less("seek time", "ms")],
         &["seek"],
     ),
-    of("random-read", &[more("random reads", "reads/s")], &["read"]),
+    timed(
+        of("random-read", &[more("random reads", "reads/s")], &["read"]),
+        &[("random reads", &["read"])],
+    ),
     of(
         "web",
         &[whole("requests", "requests/s", 0.01)],
@@ -216,28 +245,37 @@ const ALL: &[Declared] = &[
         &[less("start-up", "s")],
         &["start", "step", "read", "bulk read", "bulk write"],
     ),
-    of(
-        "interactive",
-        &[
-            less("read", "ms"),
-            less("99th percentile", "ms"),
-            more("bulk write", "MB/s"),
-        ],
-        &["read", "bulk write"],
+    timed(
+        of(
+            "interactive",
+            &[
+                less("read", "ms"),
+                less("99th percentile", "ms"),
+                more("bulk write", "MB/s"),
+            ],
+            &["read", "bulk write"],
+        ),
+        &[("read", &["read"]), ("bulk write", &["bulk write"])],
     ),
-    of(
-        "streams",
-        &[more("streams", "MB/s"), more("fairness", "Jain's index")],
-        &["read", "write"],
+    timed(
+        of(
+            "streams",
+            &[more("streams", "MB/s"), more("fairness", "Jain's index")],
+            &["read", "write"],
+        ),
+        &[("streams", &["read", "write"])],
     ),
-    of(
-        "fsync-latency",
-        &[
-            less("fsync", "ms"),
-            less("99th percentile", "ms"),
-            more("bulk write", "MB/s"),
-        ],
-        &["fsync", "bulk write"],
+    timed(
+        of(
+            "fsync-latency",
+            &[
+                less("fsync", "ms"),
+                less("99th percentile", "ms"),
+                more("bulk write", "MB/s"),
+            ],
+            &["fsync", "bulk write"],
+        ),
+        &[("fsync", &["fsync"]), ("bulk write", &["bulk write"])],
     ),
 ];
 

@@ -10,7 +10,7 @@ use crate::setups;
 use seekwell::Cancel;
 use seekwell_host::stop::signal;
 use seekwell_lab::analysis::{Analysis, Group, analyse, percent};
-use seekwell_lab::conduct::{Conducted, How, Simulated, conduct, plan, trial};
+use seekwell_lab::conduct::{Conducted, How, PlannedWarmUp, Simulated, conduct, plan, trial};
 use seekwell_lab::experiment::Experiment;
 use seekwell_lab::results::{Folder, Outcome, Run};
 use seekwell_report::compare::seeds;
@@ -125,6 +125,7 @@ fn planned(e: &Experiment, runner: &Simulated, threads: usize) -> Vec<String> {
             "about {took} on {threads} threads, by short trials{budget}"
         ));
     }
+    lines.extend(warm_up(&p.warm_up));
     let seen: Vec<String> = p
         .visible
         .iter()
@@ -136,6 +137,35 @@ fn planned(e: &Experiment, runner: &Simulated, threads: usize) -> Vec<String> {
              comparisons, if runs scatter as published ones of their class)",
             seen.join(", "),
             p.comparisons
+        ));
+    }
+    lines
+}
+
+/// What is left out at the start of timed runs, if any are.
+fn warm_up(w: &PlannedWarmUp) -> Vec<String> {
+    let timed = w.timed.join(", ");
+    let mut lines = Vec::new();
+    match w.seconds {
+        Some(s) if s > 0.0 && w.timed.is_empty() => lines.push(
+            "the warm-up of the file is left out of nothing: no workload here goes on for a given \
+             time"
+                .to_owned(),
+        ),
+        Some(s) if s > 0.0 => lines.push(format!(
+            "warm-up: the first {} s of every run are left out ({timed})",
+            s.ceil()
+        )),
+        None if !w.timed.is_empty() => lines.push(format!(
+            "warm-up: found from the first block of each cell, then left out of all its runs \
+             ({timed})"
+        )),
+        _ => {}
+    }
+    if !w.whole.is_empty() && w.seconds != Some(0.0) {
+        let whole = w.whole.join(", ");
+        lines.push(format!(
+            "no warm-up is left out of {whole}: what decides there has no seconds (a percentile)"
         ));
     }
     lines
@@ -218,6 +248,7 @@ fn text(out: &mut Out, a: &Compare, analysis: &Analysis, done: &Conducted) -> Re
         out.text(&seeds::scores(group, labels, width()))?;
     }
     let most = analysis.cells.iter().map(|c| c.blocks).max().unwrap_or(0);
+    out.text(&seeds::warm_up(analysis.cells.iter(), width()))?;
     out.text(&seeds::key(most, analysis.method.margin, width()))?;
     if a.details {
         for cell in &analysis.cells {

@@ -114,6 +114,7 @@ fn one(results: &Results, index: usize, runs: &[&Run]) -> CellAnalysis {
         not_beaten: Vec::new(),
         level: false,
         visible: None,
+        warm_up: cell.warm_up.clone(),
         flags: Vec::new(),
         secondary,
         sentence: String::new(),

@@ -64,6 +64,18 @@ pub enum Flag {
         /// Half-width added.
         added: f64,
     },
+    /// Half of the runs had to be left out as warm-up: perhaps they were never steady.
+    NotReached {
+        /// What was left out.
+        seconds: u32,
+    },
+    /// Figures still moved when runs ended.
+    Moving {
+        /// Whose.
+        treatment: usize,
+        /// Last third of a run against the middle one, relative.
+        change: f64,
+    },
     /// Fewer operations than a value needs.
     FewOperations {
         /// Whose.
@@ -137,6 +149,16 @@ pub(super) fn find(cell: &mut CellAnalysis, results: &Results) {
             let added = c.step_added;
             flags.push(Flag::Step { treatment, added });
         }
+    }
+    if let Some(warm) = &cell.warm_up {
+        if warm.not_reached {
+            let seconds = warm.seconds;
+            flags.push(Flag::NotReached { seconds });
+        }
+        flags.extend(warm.moving.iter().map(|m| Flag::Moving {
+            treatment: m.treatment,
+            change: m.change,
+        }));
     }
     failures(cell, results, &mut flags);
     // A block of a simulation is a seed, and its runs follow on no other: nothing drifts there, and

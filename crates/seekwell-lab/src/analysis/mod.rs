@@ -11,6 +11,7 @@ mod comparison;
 mod flags;
 mod order;
 mod overview;
+pub mod single;
 mod unpaired;
 mod words;
 
@@ -20,7 +21,7 @@ pub use order::{ColumnOrder, column_order};
 pub use overview::{Group, Score};
 pub use words::{effect, half_width, may_still_happen, percent, size};
 
-use crate::results::{CellEnd, Method, MetricInfo, Results};
+use crate::results::{CellEnd, Method, MetricInfo, Results, WarmUp};
 use crate::stats::{self, Better};
 use serde::{Deserialize, Serialize};
 
@@ -82,6 +83,9 @@ pub struct CellAnalysis {
     pub level: bool,
     /// Least relative difference from the reference that so many blocks see in four cases of five.
     pub visible: Option<f64>,
+    /// What its values leave out at the start of timed runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub warm_up: Option<WarmUp>,
     /// Signs of noise.
     pub flags: Vec<Flag>,
     /// Other metrics, each treatment with the reference.

@@ -4,7 +4,7 @@
 //! any number of threads and however often the experiment is interrupted.
 
 use super::measured::fingerprint;
-use crate::results::{CellEnd, Method, MetricInfo, Outcome, Run, StopRule};
+use crate::results::{CellEnd, Method, MetricInfo, Outcome, Pace, Run, StopRule, WarmUp};
 use crate::stats::{self, Better, Stopping, anytime_multiplier};
 
 /// Blocks that say a cell uses no randomness, if every run repeats to the last bit.
@@ -31,6 +31,10 @@ pub(super) struct State {
     /// Runs, with their treatments, until the primary metric is known.
     pending: Vec<(usize, Run)>,
     settled: bool,
+    /// Seconds that timed runs leave out, as the experiment says.
+    asked_s: Option<f64>,
+    /// As it is frozen once the first block is whole.
+    warm_up: usize,
     /// Looks after so many blocks have let the cell go on.
     looked: u32,
     /// How it ended.
@@ -47,13 +51,20 @@ pub(super) enum Next {
 }
 
 impl State {
-    pub fn new(primary: MetricInfo, treatments: usize, reference: usize) -> Self {
+    pub fn new(
+        primary: MetricInfo,
+        treatments: usize,
+        reference: usize,
+        warmup_s: Option<f64>,
+    ) -> Self {
         State {
             primary,
             reference,
             runs: vec![Vec::new(); treatments],
             pending: Vec::new(),
             settled: false,
+            asked_s: warmup_s,
+            warm_up: 0,
             looked: 0,
             ended: CellEnd::Open,
         }
@@ -62,18 +73,28 @@ impl State {
     /// Takes a run of the treatment at this place among the cell's.
     pub fn take(&mut self, treatment: usize, run: &Run) {
         let block = run.key.block as usize;
+        let value = self.value(run);
         let column = &mut self.runs[treatment];
         if column.len() <= block {
             column.resize(block + 1, None);
         }
         column[block] = Some(Slim {
-            value: run.value(&self.primary.name),
+            value,
             failed: matches!(run.outcome, Outcome::Failed(_)),
             print: fingerprint(run),
         });
         if !self.settled {
             self.pending.push((treatment, run.clone()));
             self.settle();
+        }
+    }
+
+    /// Its primary value, without the warm-up.
+    fn value(&self, run: &Run) -> Option<f64> {
+        let whole = run.value(&self.primary.name)?;
+        match run.pace.as_ref().filter(|_| self.warm_up > 0) {
+            Some(pace) => pace.value(self.warm_up).map(|v| v.0),
+            None => Some(whole),
         }
     }
 
@@ -100,6 +121,11 @@ impl State {
         self.settled = true;
         let mut pending = std::mem::take(&mut self.pending);
         pending.sort_by_key(|(treatment, run)| (run.key.block, *treatment));
+        let first = pending.iter().filter(|p| p.1.key.block == 0);
+        let first: Vec<&Pace> = first.filter_map(|p| p.1.pace.as_ref()).collect();
+        if !first.is_empty() {
+            self.warm_up = WarmUp::of(self.asked_s, &first).drop();
+        }
         let asked = self.primary.name.clone();
         let mut first = pending
             .iter()
@@ -117,9 +143,10 @@ impl State {
             };
         }
         for (treatment, run) in &pending {
+            let value = self.value(run);
             let slim = self.runs[*treatment].get_mut(run.key.block as usize);
             if let Some(Some(slim)) = slim {
-                slim.value = run.value(&self.primary.name);
+                slim.value = value;
             }
         }
     }

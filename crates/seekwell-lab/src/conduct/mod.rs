@@ -22,13 +22,13 @@ mod store;
 
 pub use cell::{EXACT_BLOCKS, stopping};
 pub use measured::{DURATION, fingerprint, kind_of, values, work_is_given};
-pub use plan::{Plan, plan, trial};
+pub use plan::{Plan, PlannedWarmUp, plan, trial};
 pub use runner::{Measured, NoRun, Runner, Simulated, ended};
 pub use store::{Memory, Store, StoreError};
 
 use crate::experiment::Experiment;
 use crate::results::{
-    CellEnd, Ended, Method, MetricInfo, Order, Outcome, Results, Run, RunKey, StopRule,
+    CellEnd, Ended, Method, MetricInfo, Order, Outcome, Results, Run, RunKey, StopRule, settle,
 };
 use cell::{Next, State};
 use queue::{Queue, Turn};
@@ -112,9 +112,8 @@ impl Conducted {
         let open = |e: &CellEnd| matches!(e, CellEnd::Open | CellEnd::Cut(_));
         !self.ended.iter().any(open)
     }
-    /// The results of the experiment, with these runs.
-    pub fn results(&self, experiment: &Experiment, mut runs: Vec<Run>) -> Results {
-        runs.sort_by_key(|r| r.key);
+    /// The results of the experiment, with these runs: warm-ups are left out of their values.
+    pub fn results(&self, experiment: &Experiment, runs: Vec<Run>) -> Results {
         let cells = experiment.cells.iter().enumerate().map(|(i, plan)| {
             let mut cell = plan.cell.clone();
             if let Some(primary) = self.primary.get(i) {
@@ -125,13 +124,15 @@ impl Conducted {
             }
             cell
         });
-        Results {
+        let mut results = Results {
             about: experiment.about.clone(),
             cells: cells.collect(),
             treatments: experiment.treatments.clone(),
             runs,
             summaries: Vec::new(),
-        }
+        };
+        settle(&mut results);
+        results
     }
 }
 
@@ -221,7 +222,9 @@ impl<'a> UnderWay<'a> {
             .map(|plan| {
                 let all = &plan.cell.treatments;
                 let reference = all.iter().position(|t| *t == plan.cell.reference);
-                State::new(plan.cell.primary.clone(), all.len(), reference.unwrap_or(0))
+                let warmup_s = experiment.about.method.warmup_s;
+                let primary = plan.cell.primary.clone();
+                State::new(primary, all.len(), reference.unwrap_or(0), warmup_s)
             })
             .collect();
         let mut of = UnderWay {

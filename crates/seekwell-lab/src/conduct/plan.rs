@@ -2,10 +2,11 @@
 //! that it can see.
 
 use super::{Job, NoRun, Runner};
-use crate::experiment::Experiment;
-use crate::results::{Method, Order, RunKey, StopRule};
+use crate::experiment::{Experiment, Primary};
+use crate::results::{Method, Order, Paced, RunKey, SECONDS_MIN, StopRule};
 use crate::stats;
 use seekwell::{Cancel, Progress};
+use seekwell_core::NSEC_PER_SEC;
 use std::time::{Duration, Instant};
 
 /// What is known before the first run.
@@ -24,6 +25,42 @@ pub struct Plan {
     /// By device: least relative effect seen in four cases of five after as many blocks as it
     /// may take, if runs scatter as published ones of its class do.
     pub visible: Vec<(String, f64)>,
+    /// What is left out at the start of timed runs.
+    pub warm_up: PlannedWarmUp,
+}
+
+/// What will be left out at the start of runs, as far as it is known before the first.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct PlannedWarmUp {
+    /// Seconds; `None`: found from the first block of each cell.
+    pub seconds: Option<f64>,
+    /// Workloads that have one.
+    pub timed: Vec<String>,
+    /// Workloads that go on for a given time, with a metric that has no seconds (a percentile).
+    pub whole: Vec<String>,
+}
+
+fn warm_up(experiment: &Experiment) -> PlannedWarmUp {
+    let mut planned = PlannedWarmUp {
+        seconds: experiment.about.method.warmup_s,
+        ..PlannedWarmUp::default()
+    };
+    for cell in &experiment.cells {
+        let Some(spec) = cell.specs.first() else {
+            continue;
+        };
+        let paced = |p: &Primary| p.paced(&spec.workload);
+        let long = |p: &Paced| p.time_ns / NSEC_PER_SEC >= SECONDS_MIN as u64;
+        let list = match (paced(&cell.primary), paced(&Primary::Own)) {
+            (Some(p), _) if planned.seconds.is_some() || long(&p) => &mut planned.timed,
+            (None, Some(_)) => &mut planned.whole,
+            _ => continue,
+        };
+        if !list.contains(&cell.cell.workload) {
+            list.push(cell.cell.workload.clone());
+        }
+    }
+    planned
 }
 
 /// Standard deviation of a run by class of device, relative: medians of published I/O cells.
@@ -71,6 +108,7 @@ pub fn plan(experiment: &Experiment) -> Plan {
         blocks_max,
         comparisons,
         visible,
+        warm_up: warm_up(experiment),
     }
 }
 

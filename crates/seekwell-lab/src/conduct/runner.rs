@@ -2,7 +2,7 @@
 
 use super::{Job, values};
 use crate::experiment::Experiment;
-use crate::results::{Outcome, Run, Value};
+use crate::results::{Outcome, Pace, Run, Value};
 use seekwell::{Cancel, Error, Hooks, Progress, Record, RunSpec};
 
 /// Makes runs, several at a time.
@@ -39,6 +39,8 @@ pub struct Measured {
     pub early: Option<String>,
     /// When it began on the wall clock, ns since 1970; `None` in simulation.
     pub began_unix_ns: Option<u64>,
+    /// Seconds of the primary value, of a timed run.
+    pub pace: Option<Pace>,
     /// All of it.
     pub record: Option<Box<Record>>,
 }
@@ -51,6 +53,7 @@ impl Measured {
             duration_ns: record.duration_ns,
             early: record.early.as_ref().map(|e| e.why.clone()),
             began_unix_ns: None,
+            pace: None,
             record: Some(Box::new(record)),
         }
     }
@@ -62,6 +65,8 @@ impl Measured {
         if let Some(asked) = primary.value(record, &job.spec.workload) {
             self.values.retain(|v| v.metric.name != asked.metric.name);
             self.values.insert(0, asked);
+            let paced = primary.paced(&job.spec.workload);
+            self.pace = paced.and_then(|p| p.read(record));
         }
     }
 
@@ -78,6 +83,7 @@ impl Measured {
             values: self.values,
             began_unix_ns: self.began_unix_ns,
             duration_ns: self.duration_ns,
+            pace: self.pace,
         };
         (run, self.record)
     }

@@ -1,11 +1,12 @@
 //! The number that decides: the workload's own metric, another that it gives, what one of its
 //! operations took, or what the block layer below it did.
 
-use crate::results::{MetricInfo, Value};
+use crate::results::{MetricInfo, PaceOf, Paced, Value};
 use seekwell::{SpecErrors, WorkloadSpec};
 use seekwell_core::NSEC_PER_SEC;
 use seekwell_core::result::{Latency, Metric, Record};
 use seekwell_workload::declared::{Declared, declared};
+use seekwell_workload::params::parse_time;
 
 /// What is said of latencies.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -238,6 +239,39 @@ impl Primary {
                 step: None,
             },
         }
+    }
+
+    /// Where the seconds of its value are, of a workload that goes on for a given time; `None`: of
+    /// no other, and of nothing that has no seconds (a percentile).
+    pub fn paced(&self, of: &WorkloadSpec) -> Option<Paced> {
+        let WorkloadSpec::Script { params, .. } = of else {
+            return None;
+        };
+        let timed = gives(of)?.timed?;
+        let time_ns = parse_time(params.get(timed.time)?)?;
+        let by = |s: Statistic| match s {
+            Statistic::Rate => Some(PaceOf::Rate),
+            Statistic::Mean => Some(PaceOf::MeanMs),
+            Statistic::Percentile(_) | Statistic::Max => None,
+        };
+        let (of, kinds) = match self {
+            Primary::Own | Primary::Metric(_) => {
+                let info = self.info(of);
+                let found = timed.metrics.iter().find(|m| m.0 == info.name)?;
+                let of = match info.unit.as_str() {
+                    "ms" => PaceOf::MeanMs,
+                    "MB/s" => PaceOf::Mib,
+                    _ => PaceOf::Rate,
+                };
+                (of, found.1.iter().map(|k| (*k).to_owned()).collect())
+            }
+            Primary::Operation(kind, s) => (by(*s)?, vec![kind.clone()]),
+            Primary::Block(Bios::All, s) => (by(*s)?, Vec::new()),
+            Primary::Throughput => (PaceOf::Mib, Vec::new()),
+            // Their latencies are not told apart by the second.
+            Primary::Block(..) | Primary::Duration => return None,
+        };
+        Some(Paced { of, kinds, time_ns })
     }
 
     /// Its value in a record; `None`: the run did nothing of the kind.

@@ -10,6 +10,7 @@ use super::entry::Entry;
 use super::environment::Environment;
 use super::hlog;
 use super::journal::{self, Journal, Refused};
+use super::pace;
 use super::plan::{Finished, Plan, Stored, in_range, own, read_json};
 use super::reading;
 use super::rows::{self, Named};
@@ -462,13 +463,15 @@ impl Drop for Folder {
 }
 
 fn so_far(plan: &Plan, runs: Vec<Run>) -> Results {
-    Results {
+    let mut results = Results {
         about: plan.about.clone(),
         cells: plan.cells.clone(),
         treatments: plan.treatments.clone(),
         runs,
         summaries: Vec::new(),
-    }
+    };
+    pace::settle(&mut results);
+    results
 }
 
 /// What a folder's runs ran on, and when.

@@ -13,6 +13,7 @@ mod folder;
 mod hlog;
 mod journal;
 mod listing;
+mod pace;
 mod plan;
 mod reading;
 mod rows;
@@ -26,6 +27,7 @@ pub use folder::{
     read,
 };
 pub use listing::{Listed, State, is_folder, list, look};
+pub use pace::{Moving, Pace, PaceOf, Paced, SECONDS_MIN, WarmUp, settle};
 pub use reading::{operations, records, series};
 
 use seekwell_core::result::{Metric, Record};
@@ -173,6 +175,9 @@ pub struct Cell {
     /// How it ended, for an experiment of ours.
     #[serde(default)]
     pub ended: CellEnd,
+    /// What its values leave out at the start of timed runs; `None`: its runs have no warm-up.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub warm_up: Option<WarmUp>,
 }
 
 /// How a cell ended.
@@ -270,6 +275,9 @@ pub struct Run {
     /// The run's own duration, ns.
     #[serde(default)]
     pub duration_ns: u64,
+    /// Seconds of its primary value, until the warm-up of its cell is known and left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pace: Option<Pace>,
 }
 
 impl Run {

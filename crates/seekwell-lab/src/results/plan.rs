@@ -58,6 +58,7 @@ impl Plan {
     fn seal(&mut self) {
         for c in &mut self.cells {
             c.ended = CellEnd::Open;
+            c.warm_up = None;
         }
         let hashes: Vec<Vec<String>> = self
             .specs

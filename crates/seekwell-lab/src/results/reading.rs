@@ -380,6 +380,7 @@ fn take_runs(
                     false => Some(number(began, row)?),
                 },
                 duration_ns: number(duration, row)?,
+                pace: None,
             });
         }
         let Some(run) = runs.last_mut().filter(|_| metric.is_valid(row)) else {

@@ -5,8 +5,9 @@ use super::{figures, groups, hang, identical, short};
 use crate::style::{GOOD, HEAD, PLAIN, WARN};
 use crate::table::{Align, Cell, Table, paint, painted};
 use crate::units::{bytes, three};
-use crate::verdict::{self, SAME_PERCENT, Verdict};
+use crate::verdict;
 use seekwell_core::result::Record;
+use seekwell_lab::analysis::single::{SAME_PERCENT, Standing, standing};
 
 /// One workload's runs under all schedulers.
 pub struct Row<'a> {
@@ -24,7 +25,7 @@ pub fn matrix(rows: &[Row], width: usize) -> String {
     let Some(first) = rows.first().and_then(|r| r.records.first()) else {
         return String::new();
     };
-    let verdicts: Vec<Option<Verdict>> = rows.iter().map(|r| verdict::of(r.records)).collect();
+    let verdicts: Vec<Option<Standing>> = rows.iter().map(|r| standing(r.records)).collect();
     let schedulers = rows[0].records;
     let alike = groups((0..schedulers.len()).map(|s| {
         let all = rows.iter().filter_map(|r| r.records.get(s));
@@ -87,7 +88,7 @@ fn head(row: &Row) -> String {
 }
 
 /// "24.6  2.2x", "11.2 *".
-fn cell(r: &Record, run: usize, verdict: Option<&Verdict>) -> Cell {
+fn cell(r: &Record, run: usize, verdict: Option<&Standing>) -> Cell {
     let value = r.metric.as_ref().map(|m| three(m.value));
     let value = value.unwrap_or_else(|| "-".to_owned());
     let Some(v) = verdict else {
@@ -123,7 +124,7 @@ fn times(x: f64) -> String {
 }
 
 /// Who is ahead where, in one sentence; workloads that say the same together.
-fn summary(rows: &[Row], verdicts: &[Option<Verdict>]) -> String {
+fn summary(rows: &[Row], verdicts: &[Option<Standing>]) -> String {
     let mut said: Vec<(String, Vec<&str>)> = Vec::new();
     for (row, v) in rows.iter().zip(verdicts) {
         let Some(v) = v else { continue };
@@ -144,7 +145,7 @@ fn summary(rows: &[Row], verdicts: &[Option<Verdict>]) -> String {
     }
 }
 
-fn verdict_of(records: &[Record], v: &Verdict) -> String {
+fn verdict_of(records: &[Record], v: &Standing) -> String {
     let name = |i: &usize| records[*i].scheduler.spec.as_str();
     let leaders = v.leaders();
     if !v.enough() {

@@ -8,6 +8,7 @@ use crate::table::{Align, Cell, Table, paint, painted, wrap};
 use crate::units::{bytes, count, three};
 use crate::verdict;
 use seekwell_core::result::Record;
+use seekwell_lab::analysis::single::on_files;
 use seekwell_lab::analysis::{
     CellAnalysis, Flag, Group, half_width, may_still_happen, percent, size,
 };
@@ -237,8 +238,15 @@ fn flags(cell: &CellAnalysis, labels: &[String], all: bool) -> Vec<String> {
     let name = |t: &usize| labels.get(*t).map_or("?", String::as_str);
     let mut said: Vec<(String, Vec<&str>)> = Vec::new();
     let first = |f: &Flag| {
-        use Flag::{Fails, FewOperations, TailDecides};
-        matches!(f, Fails { .. } | FewOperations { .. } | TailDecides { .. })
+        use Flag::{Fails, FewOperations, Moving, NotReached, TailDecides};
+        matches!(
+            f,
+            Fails { .. }
+                | FewOperations { .. }
+                | TailDecides { .. }
+                | Moving { .. }
+                | NotReached { .. }
+        )
     };
     for flag in cell.flags.iter().filter(|f| all || first(f)) {
         let (words, who) = match flag {
@@ -283,6 +291,20 @@ fn flags(cell: &CellAnalysis, labels: &[String], all: bool) -> Vec<String> {
                 said.push(("a run depends on the one before it".to_owned(), Vec::new()));
                 continue;
             }
+            Flag::NotReached { seconds } => {
+                let text = format!(
+                    "not in steady state: {seconds} s, half of a run, had to be left out as warm-up"
+                );
+                said.push((text, Vec::new()));
+                continue;
+            }
+            Flag::Moving { treatment, change } => (
+                format!(
+                    "not in steady state: figures still moved by {} when a run ended",
+                    percent(*change)
+                ),
+                treatment,
+            ),
             // Told with the interval, and by it.
             Flag::Spread { .. } | Flag::Step { .. } => continue,
         };
@@ -389,9 +411,40 @@ fn also_seen(cell: &CellAnalysis, labels: &[String], width: usize) -> String {
     }
 }
 
+/// What was left out as warm-up, where anything was: `10 s of interactive and streams`.
+pub fn warm_up<'a>(cells: impl Iterator<Item = &'a CellAnalysis>, width: usize) -> String {
+    let mut said: Vec<(u32, bool, Vec<&str>)> = Vec::new();
+    for cell in cells {
+        let Some(warm) = cell.warm_up.as_ref().filter(|w| w.seconds > 0) else {
+            continue;
+        };
+        match said
+            .iter_mut()
+            .find(|s| (s.0, s.1) == (warm.seconds, warm.found))
+        {
+            Some((_, _, names)) if names.contains(&&*cell.workload) => {}
+            Some((_, _, names)) => names.push(&cell.workload),
+            None => said.push((warm.seconds, warm.found, vec![&cell.workload])),
+        }
+    }
+    if said.is_empty() {
+        return String::new();
+    }
+    let each: Vec<String> = said
+        .iter()
+        .map(|(s, _, names)| format!("{s} s of {}", verdict::list(names)))
+        .collect();
+    let how = match said.iter().any(|s| s.1) {
+        true => " (found from the first block, the same for all runs of a cell)",
+        false => "",
+    };
+    let text = format!("Left out as warm-up: {}{how}.", each.join("; "));
+    wrap(&text, 0, width.min(PROSE))
+}
+
 /// What to know where schedulers stand on different kernels, and programs use files.
 pub fn kernels(records: &[Record]) -> &'static str {
-    let mut files = records.iter().filter(|r| verdict::on_files(r));
+    let mut files = records.iter().filter(|r| on_files(r));
     let first = files.next().map(|r| &r.scheduler.kernel);
     match files.any(|r| Some(&r.scheduler.kernel) != first) {
         true => " Page cache and file system are those of their kernels, too.",

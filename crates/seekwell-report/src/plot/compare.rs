@@ -4,8 +4,8 @@ use super::bars::{Bar, Column, bars};
 use super::{Anchor, LEFT, Picture, WIDE, lines};
 use crate::unfinished::Unfinished;
 use crate::units::{three, time_ns};
-use crate::verdict;
 use seekwell_core::result::Record;
+use seekwell_lab::analysis::single::standing;
 
 /// Runs of the same work that differ in the scheduler only.
 #[derive(Clone, Copy, Debug)]
@@ -70,9 +70,7 @@ pub fn compare(heading: &str, devices: &[(String, Vec<Side<'_>>)]) -> String {
 }
 
 fn one(p: &mut Picture, records: &[Record]) {
-    let best = verdict::of(records)
-        .map(|v| v.leaders())
-        .unwrap_or_default();
+    let best = standing(records).map(|s| s.leaders()).unwrap_or_default();
     let rows: Vec<String> = records.iter().map(|r| r.scheduler.spec.clone()).collect();
     let bar = |(i, r): (usize, &Record)| {
         let (value, text) = figure(r, records)?;

@@ -2,6 +2,7 @@
 
 use super::*;
 use seekwell_core::result::{Metric, Operation};
+use seekwell_lab::analysis::single::standing;
 
 fn run(name: &str, value: f64) -> Record {
     let mut r = Record::default();
@@ -18,7 +19,7 @@ fn run(name: &str, value: f64) -> Record {
 }
 
 fn words(runs: &[Record]) -> String {
-    of(runs).expect("two runs").words(runs)
+    of(runs).expect("two runs").words()
 }
 
 #[test]
@@ -28,8 +29,8 @@ fn close_runs_are_not_told_apart() {
     assert!(text.starts_with("level."), "{text}");
     assert!(text.contains("1.9 %") && text.contains("seed 7"), "{text}");
     assert!(text.ends_with("it does not tell (--seed 8)."), "{text}");
-    assert_eq!(of(&runs).unwrap().winner(), None);
-    assert!(of(&runs).unwrap().leaders().is_empty());
+    assert_eq!(standing(&runs).unwrap().winner(), None);
+    assert!(standing(&runs).unwrap().leaders().is_empty());
 }
 
 #[test]
@@ -53,14 +54,14 @@ fn the_best_is_named_with_its_distance() {
         text.contains("last is noop with 50.0 seeks/s, 2.0 times lower"),
         "{text}"
     );
-    let v = of(&runs).unwrap();
+    let v = standing(&runs).unwrap();
     assert_eq!(
         (v.winner(), v.leaders()),
         (None, vec![1, 2]),
         "two are level"
     );
     assert_eq!(v.next().map(|n| n.0), Some(3));
-    assert_eq!(of(&runs[..2]).unwrap().winner(), Some(1));
+    assert_eq!(standing(&runs[..2]).unwrap().winner(), Some(1));
 }
 
 /// 2000 operations that take so long, but one in a part of them, which takes the other.
@@ -138,10 +139,10 @@ fn few_operations_carry_no_verdict() {
         "{text}"
     );
     assert!(text.contains("cfq has 90.0 seeks/s (n 30)"), "{text}");
-    let v = of(&runs).unwrap();
+    let v = standing(&runs).unwrap();
     assert!(v.winner().is_none() && v.leaders().is_empty() && !v.enough());
     let runs = [of_n("noop", 10.0, 10), of_n("cfq", 90.0, 10)];
-    assert_eq!(of(&runs).unwrap().winner(), Some(1));
+    assert_eq!(standing(&runs).unwrap().winner(), Some(1));
 }
 
 #[test]
@@ -157,18 +158,18 @@ fn between_generations_placement_may_be_all_there_is() {
         on("noop", "4.0", 55.0),
         on("bfq", "6.12", 45.0),
     ];
-    let v = of(&runs).unwrap();
+    let v = standing(&runs).unwrap();
     assert!(v.only_placement() && v.winner().is_none());
-    let text = v.words(&runs);
+    let text = of(&runs).unwrap().words();
     assert!(
         text.contains("But cfq (4.0) and bfq (6.12) are of different kernels")
             && text.contains("1.9 times"),
         "{text}"
     );
     // Within one generation, far apart, on a raw device or on flash it is not.
-    assert_eq!(of(&runs[..2]).unwrap().winner(), Some(0));
+    assert_eq!(standing(&runs[..2]).unwrap().winner(), Some(0));
     let far = [on("cfq", "4.0", 60.0), on("bfq", "6.12", 30.0)];
-    assert_eq!(of(&far).unwrap().winner(), Some(0));
+    assert_eq!(standing(&far).unwrap().winner(), Some(0));
     let text = words(&far);
     assert!(
         text.contains("kernels of different generations (4.0 and 6.12)"),
@@ -176,10 +177,10 @@ fn between_generations_placement_may_be_all_there_is() {
     );
     let mut raw = [runs[0].clone(), runs[2].clone()];
     raw.iter_mut().for_each(|r| r.workload = "seeker".into());
-    assert_eq!(of(&raw).unwrap().winner(), Some(0));
+    assert_eq!(standing(&raw).unwrap().winner(), Some(0));
     let mut flash = [runs[0].clone(), runs[2].clone()];
     flash.iter_mut().for_each(|r| r.device.rotational = false);
-    assert_eq!(of(&flash).unwrap().winner(), Some(0));
+    assert_eq!(standing(&flash).unwrap().winner(), Some(0));
 }
 
 #[test]

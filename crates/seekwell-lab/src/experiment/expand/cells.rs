@@ -6,6 +6,7 @@ use crate::experiment::fault::Faults;
 use crate::experiment::{CellPlan, Pick, Primary, reference};
 use crate::results::{Cell, Treatment};
 use seekwell::{MachineSpec, RunSpec, SpecErrors, WorkloadSpec, aligned, checked, words};
+use seekwell_workload::params::time_text;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Faults told of the combinations of two factors, at most: a thousand alike help nobody.
@@ -121,7 +122,20 @@ impl Factors {
         for (i, w) in d.workloads.iter().enumerate() {
             let place = at(&places.workloads, i);
             let primary = faults.take(place, "workload.metric", self.metric(&w.spec));
-            primaries.push(primary.unwrap_or_default());
+            let primary = primary.unwrap_or_default();
+            let time_ns = primary.paced(&w.spec.spec).map(|p| p.time_ns);
+            if let (Some(warm), Some(time_ns)) = (d.method.warmup_s, time_ns)
+                && warm * 1e9 >= time_ns as f64
+            {
+                let (warm, time) = ((warm * 1e9) as u64, time_text(time_ns));
+                let what = format!(
+                    "runs for {time}, and experiment.warmup = \"{}\" leaves nothing of it; let it \
+                     run longer, or write warmup = \"auto\"",
+                    time_text(warm)
+                );
+                faults.push(place, "workload.seconds", what);
+            }
+            primaries.push(primary);
         }
         for c in self.combinations() {
             let run = self.picked(c, &mut used);

@@ -77,7 +77,7 @@ fn everything_a_file_can_say_is_read() {
 
         [[workload]]
         use = "streams:kind=write"
-        seconds = "1s"
+        seconds = "30s"
 
         [[machine]]
         name = "old"

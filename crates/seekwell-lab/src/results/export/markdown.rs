@@ -116,6 +116,13 @@ pub(super) fn write(results: &Results, date: Option<&str>, to: &mut dyn Write) -
             )?;
         }
         writeln!(to)?;
+        if let Some(warm) = cell.warm_up.as_ref().filter(|w| w.seconds > 0) {
+            let s = warm.seconds;
+            writeln!(
+                to,
+                "The first {s} s of every run are left out as warm-up.\n"
+            )?;
+        }
         if !cell.sentence.is_empty() {
             writeln!(to, "{}\n", escaped(&cell.sentence))?;
         }

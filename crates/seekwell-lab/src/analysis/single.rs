@@ -1,0 +1,226 @@
+//! How runs stand of which there is one each: no spread, so no test; what is said of them claims no
+//! more than one run can carry.
+//!
+//! Each run is deterministic: what another seed, another disk of the same model or a slightly
+//! different program would change is not known from it. What programs see decides: the workload's
+//! own metric, else its operations; bios only where there is no program (a replay). Values closer
+//! than [`SAME_PERCENT`] are level. A value with fewer than [`FEWEST`] operations behind it carries
+//! none. And between kernels of different generations, which lay the same files out elsewhere, a
+//! difference within what placement alone has done is nobody's.
+
+use seekwell_core::result::Record;
+use seekwell_workload::Needs;
+
+/// Values closer than this are called level, per cent.
+pub const SAME_PERCENT: f64 = 2.0;
+
+/// Operations behind a mean or a rate, at least. Latencies spread about as wide as they are long,
+/// so the mean of ten is known to a third; that of fewer does not even tell a half from a whole.
+pub const FEWEST: u64 = 10;
+
+/// How far placement of files alone has moved a figure, times, on a disk that rotates: the default
+/// streams on hdd:hitachi-7k200, 32.0 to 60.8 MB/s over seeds 1 to 6.
+const PLACED_ROTATING: f64 = 1.9;
+/// The same on flash: the default interactive on ssd:sata3-256-2011 under cfq, 5.18 to 5.75 ms.
+const PLACED_FLASH: f64 = 1.11;
+
+/// What runs are compared by.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum By {
+    /// The workload's own metric.
+    Metric,
+    /// Time for the same work.
+    Duration,
+    /// Mean latency of the program's operations of a kind.
+    Operation(String),
+    /// Mean latency of reads.
+    ReadLatency,
+    /// Mean latency of writes.
+    WriteLatency,
+}
+
+/// Who is ahead, and by how much.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Standing {
+    /// What decides.
+    pub by: By,
+    /// Larger is better.
+    pub higher_is_better: bool,
+    /// Value and index, best first.
+    pub order: Vec<(f64, usize)>,
+    /// Operations behind each run's value, by index; `None`: not known.
+    pub counts: Vec<Option<u64>>,
+    /// The run of another kernel generation that is next, where placement of files may be all
+    /// there is between it and the best.
+    placed: Option<usize>,
+}
+
+/// The kind of operation that runs are about: what their metric counts, else the most frequent;
+/// `None`: not all have it.
+pub fn kind_of(records: &[Record]) -> Option<String> {
+    let first = records.first()?;
+    let named = first.metric.as_ref().and_then(|m| {
+        let kind = m.operation.split(", ").next()?;
+        (!kind.is_empty()).then(|| kind.to_owned())
+    });
+    let most = first.operations.iter().max_by_key(|o| o.latency.count());
+    named
+        .or_else(|| most.map(|o| o.kind.clone()))
+        .filter(|k| records.iter().all(|r| r.operation(k).is_some()))
+}
+
+/// How runs of the same work stand, one each,; `None` for fewer than two.
+pub fn standing(records: &[Record]) -> Option<Standing> {
+    let first = records.first().filter(|_| records.len() > 1)?;
+    let mode = first
+        .params
+        .get("mode")
+        .map(String::as_str)
+        .unwrap_or_default();
+    let reads = records.iter().all(|r| r.read.ios > 0);
+    // One that ended early has none.
+    let metric = records.iter().find_map(|r| r.metric.as_ref());
+    let by = if metric.is_some() {
+        By::Metric
+    } else if mode.starts_with("depth") || mode == "closed" {
+        // The work is given and the time is what it takes.
+        By::Duration
+    } else if let Some(kind) = kind_of(records) {
+        By::Operation(kind)
+    } else if reads {
+        By::ReadLatency
+    } else {
+        By::WriteLatency
+    };
+    let higher_is_better = metric.is_some_and(|m| m.higher_is_better);
+    // Each value with the number of operations behind it.
+    let value = |r: &Record| match &by {
+        By::Metric => match &r.metric {
+            Some(m) => (m.value, Some(m.n).filter(|_| !m.operation.is_empty())),
+            None if higher_is_better => (0.0, Some(0)),
+            None => (f64::INFINITY, Some(0)),
+        },
+        By::Duration => (r.duration_ns as f64, Some(r.read.ios + r.write.ios)),
+        By::Operation(kind) => match r.operation(kind) {
+            Some(o) => (o.latency.mean_ns(), Some(o.latency.count())),
+            None => (0.0, Some(0)),
+        },
+        By::ReadLatency => (r.read.latency.mean_ns(), Some(r.read.ios)),
+        By::WriteLatency => (r.write.latency.mean_ns(), Some(r.write.ios)),
+    };
+    let (values, counts): (Vec<f64>, Vec<Option<u64>>) = records.iter().map(value).unzip();
+    let mut order: Vec<_> = values.into_iter().zip(0..).collect();
+    // Equal values keep the order in which they were asked for.
+    order.sort_by(|a, b| {
+        if higher_is_better {
+            b.0.total_cmp(&a.0)
+        } else {
+            a.0.total_cmp(&b.0)
+        }
+    });
+    let mut v = Standing {
+        by,
+        higher_is_better,
+        order,
+        counts,
+        placed: None,
+    };
+    v.placed = v.next_generation(records);
+    Some(v)
+}
+
+/// Does the workload make files, whose places a kernel chooses?
+pub fn on_files(r: &Record) -> bool {
+    let known = seekwell_workload::workload(&r.workload);
+    r.substrate == "sim"
+        && r.workload != "replay"
+        && known.is_none_or(|w| w.needs == Needs::Directory)
+}
+
+/// Times by which placement of files alone may differ on that device.
+pub fn placement(r: &Record) -> f64 {
+    if r.device.rotational {
+        PLACED_ROTATING
+    } else {
+        PLACED_FLASH
+    }
+}
+
+impl Standing {
+    /// The best run of another kernel generation than the best's, if it is not level with it, and
+    /// no further behind than placement may put it.
+    fn next_generation(&self, records: &[Record]) -> Option<usize> {
+        let best = &records[self.order[0].1];
+        let other = |o: &&(f64, usize)| {
+            records[o.1].scheduler.kernel != best.scheduler.kernel && on_files(best)
+        };
+        let next = self.order.iter().find(other)?;
+        let behind = self.behind(next.0);
+        let placed = behind > SAME_PERCENT && behind <= (placement(best) - 1.0) * 100.0;
+        placed.then_some(next.1)
+    }
+    /// How much worse than the best, per cent of the better value; infinite: beyond comparison.
+    pub fn behind(&self, value: f64) -> f64 {
+        let best = self.order.first().map_or(0.0, |o| o.0);
+        let (high, low) = if best > value {
+            (best, value)
+        } else {
+            (value, best)
+        };
+        if low <= 0.0 {
+            // Both nothing, or one of them nothing at all.
+            if high <= 0.0 { 0.0 } else { f64::INFINITY }
+        } else {
+            (high / low - 1.0) * 100.0
+        }
+    }
+    /// How many times worse than the best a run is; 1 for the best.
+    pub fn times(&self, run: usize) -> f64 {
+        let own = self.order.iter().find(|o| o.1 == run);
+        own.map_or(1.0, |o| self.behind(o.0) / 100.0 + 1.0)
+    }
+    /// Has every value operations enough behind it?
+    pub fn enough(&self) -> bool {
+        self.counts.iter().flatten().all(|n| *n >= FEWEST)
+    }
+    /// The index of the run that is ahead of all others, if there is one.
+    pub fn winner(&self) -> Option<usize> {
+        let second = self.order.get(1)?;
+        let ahead = self.behind(second.0) > SAME_PERCENT;
+        (ahead && self.enough() && self.placed.is_none()).then(|| self.order[0].1)
+    }
+    /// Indices of the runs that are level with the best, the best first; empty where that is all of
+    /// them or nobody can say.
+    pub fn leaders(&self) -> Vec<usize> {
+        let level = self.order.iter();
+        let level = level.filter(|o| self.behind(o.0) <= SAME_PERCENT);
+        let level: Vec<usize> = level.map(|o| o.1).collect();
+        if level.len() == self.order.len() || !self.enough() {
+            Vec::new()
+        } else {
+            level
+        }
+    }
+    /// The best run that is not level with the first, and how many times it is worse.
+    pub fn next(&self) -> Option<(usize, f64)> {
+        let leaders = self.leaders();
+        let next = self.order.iter().find(|o| !leaders.contains(&o.1))?;
+        Some((next.1, self.behind(next.0) / 100.0 + 1.0))
+    }
+    /// Kernels of the best run and of the best that is not level with it, where they differ under
+    /// a program that uses files.
+    pub fn other_kernel<'a>(&self, records: &'a [Record]) -> Option<(&'a str, &'a str)> {
+        let best = &records[self.order[0].1];
+        let (next, _) = self.next()?;
+        let (a, b) = (&best.scheduler.kernel, &records[next].scheduler.kernel);
+        (a != b && on_files(best)).then_some((a, b))
+    }
+    /// May placement of files be all there is between the generations?
+    pub fn only_placement(&self) -> bool {
+        self.placed.is_some()
+    }
+    /// The run of another generation that is next then.
+    pub fn placed(&self) -> Option<usize> {
+        self.placed
+    }
+}

@@ -1,0 +1,241 @@
+//! Seconds of a timed run: what its primary value is made of, so that a warm-up can be left out.
+//!
+//! A workload that runs for a given time measures its start, too, while caches fill and writeback
+//! has not begun. The first seconds are left out, the same number in all runs of a cell: as many
+//! as the experiment says, else found from the first block by MSER-5 and never looked at again.
+//! What was left out by the run would be cut by chance, and by each scheduler differently.
+//!
+//! Left out: workloads whose work is given have no warm-up (their clock starts when it is due);
+//! programs that print their own figure (hdparm, seeker, Blogbench) keep it as they print it;
+//! percentiles have no seconds; figures beside the primary one are of the whole run.
+
+use super::{Cell, Outcome, Results, Run, RunKey};
+use crate::stats;
+use seekwell_core::NSEC_PER_SEC;
+use seekwell_core::result::Record;
+use serde::{Deserialize, Serialize};
+
+/// Seconds that a run must have for a warm-up to be found in it: four batches of five. Of fewer,
+/// half would be cut whatever they hold.
+pub const SECONDS_MIN: usize = 20;
+
+/// What a value is of its seconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PaceOf {
+    /// Operations a second.
+    Rate,
+    /// MiB a second.
+    Mib,
+    /// Mean latency of operations, ms.
+    MeanMs,
+}
+
+/// The seconds of a run's primary value.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Pace {
+    /// What the value is of them.
+    pub of: PaceOf,
+    /// Of each whole second of the workload's clock: what is added up (operations, bytes, ns of
+    /// latency), and the operations behind it.
+    pub seconds: Vec<(u64, u64)>,
+}
+
+/// Where the seconds of a value are in a record.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Paced {
+    /// What the value is of them.
+    pub of: PaceOf,
+    /// Kinds of the workload's operations; empty: all bios.
+    pub kinds: Vec<String>,
+    /// For how long the workload runs, ns.
+    pub time_ns: u64,
+}
+
+impl Paced {
+    /// The whole seconds of a record between the start of its clock and the end of its time. A mean
+    /// latency goes on to the stop of the clock: what was under way then belongs to it.
+    pub fn read(&self, record: &Record) -> Option<Pace> {
+        let (from, stop) = record.window_ns();
+        let first = from.div_ceil(NSEC_PER_SEC);
+        let end = match self.of {
+            PaceOf::MeanMs => stop.div_ceil(NSEC_PER_SEC),
+            _ => stop.min(from.saturating_add(self.time_ns)) / NSEC_PER_SEC,
+        };
+        let length = usize::try_from(end.checked_sub(first)?).ok()?;
+        let mut seconds = vec![(0, 0); length];
+        let mut add = |at: u64, ops: u64, bytes: u64, latency_ns: u64| {
+            let at = at.checked_sub(first).and_then(|s| usize::try_from(s).ok());
+            if let Some(s) = at.and_then(|s| seconds.get_mut(s)) {
+                s.1 += ops;
+                s.0 += match self.of {
+                    PaceOf::Rate => ops,
+                    PaceOf::Mib => bytes,
+                    PaceOf::MeanMs => latency_ns,
+                };
+            }
+        };
+        if self.kinds.is_empty() {
+            for s in &record.seconds {
+                add(s.at_s, s.reads + s.writes, s.bytes, s.latency_sum_ns);
+            }
+        }
+        for o in self.kinds.iter().filter_map(|k| record.operation(k)) {
+            for (at, s) in o.seconds.iter().enumerate() {
+                add(at as u64, s.ops, s.bytes, s.latency_sum_ns);
+            }
+        }
+        Some(Pace {
+            of: self.of,
+            seconds,
+        })
+    }
+}
+
+impl Pace {
+    /// The value without the first `drop` seconds, and the operations behind it; `None`: nothing is
+    /// left.
+    pub fn value(&self, drop: usize) -> Option<(f64, u64)> {
+        let kept = self.seconds.get(drop..).filter(|k| !k.is_empty())?;
+        let sum: u64 = kept.iter().map(|s| s.0).sum();
+        let n: u64 = kept.iter().map(|s| s.1).sum();
+        let value = match self.of {
+            PaceOf::Rate => sum as f64 / kept.len() as f64,
+            PaceOf::Mib => sum as f64 / f64::from(1 << 20) / kept.len() as f64,
+            PaceOf::MeanMs if n == 0 => return None,
+            PaceOf::MeanMs => sum as f64 / 1e6 / n as f64,
+        };
+        Some((value, n))
+    }
+
+    /// The level of each second. A second in which nothing ended says nothing of latency: it has
+    /// that of the one before, the first ones that of the first that has one.
+    fn levels(&self) -> Vec<f64> {
+        let mean = |s: &(u64, u64)| (s.1 > 0).then(|| s.0 as f64 / s.1 as f64);
+        if self.of != PaceOf::MeanMs {
+            return self.seconds.iter().map(|s| s.0 as f64).collect();
+        }
+        let mut last = self.seconds.iter().find_map(mean).unwrap_or(0.0);
+        let each = self.seconds.iter().map(|s| {
+            last = mean(s).unwrap_or(last);
+            last
+        });
+        each.collect()
+    }
+}
+
+/// A treatment whose figures had not come to rest.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Moving {
+    /// Which, by place in [`Results::treatments`].
+    pub treatment: usize,
+    /// By how much its last third differs from the middle one, relative.
+    pub change: f64,
+}
+
+/// What the primary value of a cell's timed runs leaves out at the start.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct WarmUp {
+    /// Seconds, the same in all runs.
+    pub seconds: u32,
+    /// Found from the first block; else the experiment says so.
+    pub found: bool,
+    /// It is half of the run: perhaps it was never steady.
+    #[serde(default)]
+    pub not_reached: bool,
+    /// Whose figures still moved.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub moving: Vec<Moving>,
+}
+
+impl WarmUp {
+    /// By the runs of the first block; those that gave nothing have no say.
+    pub fn of(warmup_s: Option<f64>, first_block: &[&Pace]) -> Self {
+        if let Some(s) = warmup_s {
+            return WarmUp {
+                // Seconds are what the series has.
+                seconds: libm::ceil(s).clamp(0.0, f64::from(u32::MAX)) as u32,
+                ..WarmUp::default()
+            };
+        }
+        let series: Vec<Vec<f64>> = first_block.iter().map(|p| p.levels()).collect();
+        let mut warm = WarmUp {
+            found: true,
+            ..WarmUp::default()
+        };
+        if series.iter().map(Vec::len).min().unwrap_or(0) >= SECONDS_MIN {
+            let cut = stats::frozen_warm_up(&series);
+            warm.seconds = u32::try_from(cut.drop).unwrap_or(u32::MAX);
+            warm.not_reached = cut.not_reached;
+        }
+        warm
+    }
+
+    /// What is left out, as an index.
+    pub fn drop(&self) -> usize {
+        self.seconds as usize
+    }
+
+    fn look(&mut self, cell: &Cell, runs: &[Run], margin: f64) {
+        for &treatment in &cell.treatments {
+            let own = runs.iter().filter(|r| r.key.treatment == treatment);
+            let series = own.filter_map(|r| r.pace.as_ref()).map(Pace::levels);
+            let series: Vec<Vec<f64>> = series.filter(|s| s.len() >= SECONDS_MIN).collect();
+            let moved = stats::moving(&series, self.drop(), margin).filter(|m| m.moving);
+            self.moving.extend(moved.map(|m| Moving {
+                treatment,
+                change: stats::stored(libm::expm1(m.mean)),
+            }));
+        }
+    }
+}
+
+/// Is the primary value of this run what is left of its seconds?
+pub(crate) fn cut(run: &mut Run, drop: usize) {
+    let Some(pace) = run.pace.as_ref().filter(|_| drop > 0) else {
+        return;
+    };
+    match (pace.value(drop), run.values.first_mut()) {
+        (Some((value, n)), Some(first)) => (first.value, first.n) = (value, n),
+        _ if matches!(run.outcome, Outcome::Failed(_)) => {}
+        _ => {
+            run.outcome = Outcome::Failed(format!("nothing is left behind a warm-up of {drop} s"));
+            run.values.clear();
+        }
+    }
+}
+
+/// Leaves the warm-up out of all runs whose seconds are known, says in their cells what it was, and
+/// forgets the seconds. Cells whose first block is not whole are left as they are.
+pub fn settle(results: &mut Results) {
+    let method = results.about.method.clone();
+    results.runs.sort_by_key(|r| r.key);
+    let mut rest = results.runs.as_mut_slice();
+    for (i, cell) in results.cells.iter_mut().enumerate() {
+        let from = rest.partition_point(|r| r.key.cell < i);
+        let to = rest.partition_point(|r| r.key.cell <= i);
+        let (own, behind) = rest.split_at_mut(to);
+        rest = behind;
+        let own = &mut own[from..];
+        let first = |t: &usize| {
+            let (cell, block, treatment) = (i, 0, *t);
+            let key = RunKey {
+                cell,
+                block,
+                treatment,
+            };
+            own.iter().find(|r| r.key == key)
+        };
+        let first: Option<Vec<&Run>> = cell.treatments.iter().map(first).collect();
+        if let Some(first) = first {
+            let paces: Vec<&Pace> = first.iter().filter_map(|r| r.pace.as_ref()).collect();
+            if !paces.is_empty() {
+                let mut warm = WarmUp::of(method.warmup_s, &paces);
+                warm.look(cell, own, method.margin);
+                own.iter_mut().for_each(|r| cut(r, warm.drop()));
+                cell.warm_up = Some(warm);
+            }
+        }
+        own.iter_mut().for_each(|r| r.pace = None);
+    }
+}
