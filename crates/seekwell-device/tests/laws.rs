@@ -140,6 +140,47 @@ fn age_weight_moves_from_shortest_first_to_oldest_first() {
     near("weight 100 against fifo", all.iops(), fifo.iops(), 0.03);
 }
 
+/// Two sequential readers, two reads of 128 KiB each under way: what continues the last read goes
+/// first only as far as the policy wants it. First come, first served takes turns, as at depth 1;
+/// by position one stream runs on until the other's reads are overdue; with ageing in between.
+#[test]
+fn a_read_that_goes_on_is_taken_by_the_policy_alone() {
+    // MB/s and the longest wait in ms; each reader keeps `each` reads under way.
+    let run = |options: &str, each: u32| {
+        let mut device = open_hdd(&format!("hdd:hitachi-7k200,{options}"), 3).unwrap();
+        let (mut now, mut done) = (Instant::START, vec![]);
+        let (mut sent, mut read) = ([Instant::START; 8], [0u64; 2]);
+        let (mut todo, mut longest): (Vec<u32>, u64) = ((0..2 * each).collect(), 0);
+        while now < Instant::START + Nanos::from_secs(10) {
+            for id in todo.drain(..) {
+                let (reader, base) = (id as usize % 2, u64::from(id % 2) * 100_000_000);
+                let c = command(Op::Read, 10_000_000 + base + read[reader] * 256, 256);
+                assert_eq!(device.accept(now, Command { id, ..c }), Accept::Accepted);
+                sent[id as usize] = now;
+                read[reader] += 1;
+            }
+            now = device.next_event().unwrap();
+            device.advance(now, &mut done);
+            for d in done.drain(..) {
+                longest = longest.max(now.since(sent[d.id as usize]).0);
+                todo.push(d.id);
+            }
+        }
+        let mb = (read[0] + read[1]) as f64 * 256.0 * 512.0 / 10e6;
+        (mb, longest as f64 / 1e6)
+    };
+    let (alone, _) = run("policy=fifo", 1);
+    let (fifo, _) = run("policy=fifo", 2);
+    near("turns are taken at depth 2 too", fifo, alone, 0.15);
+    let (place, starved) = run("policy=sptf", 2);
+    let (aged, waited) = run("policy=asptf,age_weight=0.1", 2);
+    assert!(
+        place > 3.0 * fifo && place > aged && aged > fifo,
+        "{place} {aged} {fifo}"
+    );
+    assert!(waited < starved / 2.0, "{waited} {starved}");
+}
+
 #[test]
 fn sequential_rate_falls_zone_by_zone_and_is_the_sustained_rate() {
     for spec in [

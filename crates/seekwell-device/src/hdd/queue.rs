@@ -93,6 +93,33 @@ impl Rules {
         }
     }
 
+    /// Command `k` goes on where the head stands at `t`: is it the one to take now? To continue
+    /// costs no positioning, which is an advantage in each policy only as far as that policy looks
+    /// at places; it is none over commands that are overdue.
+    pub fn goes_on(&self, queue: &[Queued], k: usize, mech: &Mech, t: Ticks) -> bool {
+        if k == 0 {
+            return true;
+        }
+        if k >= self.window || self.overdue(queue, t) {
+            return false;
+        }
+        match self.choice {
+            Choice::Fifo => false,
+            Choice::Sptf => true,
+            Choice::Sstf | Choice::Clook => self.pick(queue, mech, t).index == k,
+            Choice::Asptf => {
+                let psi = mech.phase_at(t);
+                let aged =
+                    |q: &Queued| (t.saturating_sub(q.arrived) as f64 * self.age_weight) as u64;
+                let mine = aged(&queue[k]);
+                queue.iter().take(self.window).enumerate().all(|(i, q)| {
+                    let place = || mech.estimate(psi, q.cyl, q.head, q.theta, q.write, self.guard);
+                    i == k || aged(q) <= mine || place() > aged(q) - mine
+                })
+            }
+        }
+    }
+
     /// Shortest positioning time; ties go to the older.
     fn nearest(&self, seen: &[Queued], mech: &Mech, t: Ticks) -> usize {
         let psi = mech.phase_at(t);

@@ -427,7 +427,7 @@ impl Hdd {
                     .iter()
                     .position(|q| q.write && q.lba == to && q.arrived + self.cost.overhead <= t);
                 match on {
-                    Some(i) if !self.rules.overdue(&self.queue, t) => {
+                    Some(i) if self.rules.goes_on(&self.queue, i, &self.mech, t) => {
                         self.commit(t, i, false, true)
                     }
                     _ => self.choose(t),
@@ -507,7 +507,7 @@ impl Hdd {
     }
 
     /// Segment `i` has just been read on to the head: serves the queued reads it holds whole, and
-    /// starts the one that goes on from its end, if there is one.
+    /// starts the one that goes on from its end, if there is one and the policy would take it.
     fn serve_from(&mut self, t: Ticks, i: usize) -> bool {
         let (start, have) = self.segments.run(i);
         let (mut k, mut on) = (0, None);
@@ -525,7 +525,8 @@ impl Hdd {
         }
         match on {
             Some(k)
-                if self.mech.at.lba == have && (k == 0 || !self.rules.overdue(&self.queue, t)) =>
+                if self.mech.at.lba == have
+                    && self.rules.goes_on(&self.queue, k, &self.mech, t) =>
             {
                 self.trim(k, have);
                 self.commit(t, k, false, true);
