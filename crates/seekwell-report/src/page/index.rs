@@ -337,6 +337,17 @@ fn flag(f: &Flag, analysis: &Analysis) -> String {
                 of(treatment)
             )
         }
+        Flag::NotReached { seconds } => {
+            format!("perhaps never steady: {seconds} s of each run were left out as warm-up")
+        }
+        Flag::Moving { treatment, change } => {
+            let way = if *change > 0.0 { "rising" } else { "falling" };
+            format!(
+                "{}: still {way} by {} when runs ended",
+                of(treatment),
+                percent(change.abs())
+            )
+        }
         Flag::FewOperations { treatment, n } => {
             format!(
                 "{}: only {n} operations stand behind a value",
