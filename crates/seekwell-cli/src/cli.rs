@@ -218,6 +218,15 @@ pub enum Command {
     ///
     /// --undo takes all of it away: files byte for byte, settings of this boot as they were.
     Apply(Apply),
+    /// Record what reaches a block device while a command runs, as a trace to replay
+    ///
+    /// From the kernel's block tracepoints, through an instance of tracefs of our own: nothing of
+    /// the machine's tracing changes. The name of the output tells the format: .ftrace is
+    /// everything as the kernel prints it; blkparse's text, blktrace's binary (which blkparse and
+    /// btt read), CSV and fio's iolog have the bios with their times, processes and names. The
+    /// command's exit code is passed on; signals reach it. Events that the kernel lost are counted
+    /// and told, and the exit code says so. Needs root.
+    Record(Record),
     /// Judge results that other programs made: what of their differences holds
     ///
     /// Reads composite.xml of the Phoronix Test Suite, exports and pages of OpenBenchmarking.org,

@@ -16,6 +16,7 @@ pub mod machine;
 pub mod mapping;
 pub mod place;
 pub mod probe;
+pub mod program;
 pub mod ring;
 pub mod run;
 pub mod shared;

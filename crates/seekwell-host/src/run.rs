@@ -12,7 +12,7 @@ use seekwell_workload::{Fail, Mark, Needs, Note, Outcome, Plan};
 use std::future::Future;
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use thiserror::Error;
@@ -32,6 +32,8 @@ pub struct Options {
     pub signals: bool,
     /// Who watches it.
     pub pulse: Option<Arc<Pulse>>,
+    /// Stops it when it is set, by whoever began it.
+    pub stop: Option<Arc<AtomicBool>>,
 }
 
 /// What a run has done so far, for whoever watches it from another thread.
@@ -75,6 +77,7 @@ impl Options {
             limit: None,
             signals: true,
             pulse: None,
+            stop: None,
         }
     }
 }
@@ -222,7 +225,7 @@ where
     Fut: Future<Output = Outcome>,
 {
     let host = |what| move |source| HostError::Host { what, source };
-    let stop = Stop::new(o.limit, o.signals);
+    let stop = Stop::new(o.limit, o.signals).outside(o.stop.clone());
     // Before the directory is made: a signal must not come in between.
     let signals = match o.signals {
         true => Some(Signals::catch().map_err(host("catch signals"))?),
@@ -287,7 +290,8 @@ fn failure(outcome: Result<(), Fail>) -> Option<String> {
     outcome.err().map(|f| format!("main: {f}"))
 }
 
-fn describe(r: &mut Record, o: &Options, force: &crate::InForce) {
+/// What a run for real has of its place, in a record.
+pub(crate) fn describe(r: &mut Record, o: &Options, force: &crate::InForce) {
     r.host = Some(crate::host::describe(o.place(), o.device.is_some()));
     r.device = DeviceInfo {
         spec: o.place().display().to_string(),

@@ -8,7 +8,7 @@ use signal_hook::flag;
 use std::ffi::c_int;
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// Longest a waiting task takes to notice.
@@ -21,6 +21,8 @@ pub struct Stop {
     /// Looks at [`signal`].
     signals: bool,
     deadline: Option<Instant>,
+    /// Set by whoever began the run.
+    outside: Option<Arc<AtomicBool>>,
     why: Mutex<Option<Why>>,
 }
 
@@ -34,8 +36,15 @@ impl Stop {
             flag: AtomicBool::new(false),
             signals,
             deadline: limit.and_then(|l| Instant::now().checked_add(l)),
+            outside: None,
             why: Mutex::new(None),
         }
+    }
+    /// Stops when this is set, too.
+    #[must_use]
+    pub fn outside(mut self, flag: Option<Arc<AtomicBool>>) -> Self {
+        self.outside = flag;
+        self
     }
     /// Stops, unless it was stopped before.
     pub fn raise(&self, why: impl Into<String>) {
@@ -60,6 +69,11 @@ impl Stop {
                 _ => "SIGTERM (terminated)",
             };
             self.raise_by(format!("stopped by {name}"), Some(number));
+            return true;
+        }
+        let set = |f: &Arc<AtomicBool>| f.load(Ordering::Acquire);
+        if self.outside.as_ref().is_some_and(set) {
+            self.raise("stopped by whoever began it");
             return true;
         }
         if self.deadline.is_some_and(|d| Instant::now() >= d) {

@@ -18,6 +18,7 @@ pub mod curves;
 pub mod demo;
 pub mod diff;
 pub mod experiment;
+pub mod host;
 pub mod import;
 pub mod results;
 pub mod stats;

@@ -72,19 +72,30 @@ pub struct EventArgs {
 #[derive(Args, Debug)]
 pub struct Compare {
     /// Experiment file (TOML): devices, schedulers, workloads and machines, how often and how long
-    #[arg(value_name = "FILE.toml", value_hint = ValueHint::FilePath,
+    #[arg(value_name = "FILE.toml", value_hint = ValueHint::FilePath, group = "experiment",
         conflicts_with_all = ["device", "schedulers", "tunable", "hz", "seed", "seeds", "nr_requests",
             "depth", "max_sectors_kb", "nomerges", "workload", "machine", "plot", "series"])]
     pub file: Option<PathBuf>,
-    /// With a file: print what would run, how long that takes and what it can see, and stop
-    #[arg(long, requires = "file")]
+    /// For real, in this directory, with this kernel's schedulers set one after the other and put
+    /// back: programs (pgbench, sqlite3, fs_mark, nginx; all: docs/host.md), scripts from `seekwell
+    /// workloads`, fio job files, any command line (cmd:make -j4). Without root under what is in
+    /// force
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, group = "experiment",
+        conflicts_with_all = ["device", "hz", "nr_requests", "depth", "max_sectors_kb", "nomerges",
+            "threads", "machine", "plot", "series", "events"])]
+    pub host: Option<PathBuf>,
+    /// With --host, or a file with [host]: do not ask; the name of the device that is meant
+    #[arg(long, value_name = "DEVICE", requires = "experiment")]
+    pub confirm: Option<String>,
+    /// With a file or --host: print what would run, how long that takes and what it can see, and stop
+    #[arg(long, requires = "experiment")]
     pub dry_run: bool,
-    /// With a file: folder of the results; one that an interrupted experiment left is gone on with
+    /// With a file or --host: folder of the results; one that an interrupted experiment left is gone on with
     /// [default: results/NAME beside the file]
-    #[arg(long, value_name = "DIR", requires = "file", value_hint = ValueHint::DirPath)]
+    #[arg(long, value_name = "DIR", requires = "experiment", value_hint = ValueHint::DirPath)]
     pub results: Option<PathBuf>,
-    /// With a file: begin no more blocks after so much time (90s, 10m), whatever the file says
-    #[arg(long, value_name = "TIME", requires = "file", value_parser = budget)]
+    /// With a file or --host: begin no more blocks after so much time (90s, 10m), whatever the file says
+    #[arg(long, value_name = "TIME", requires = "experiment", value_parser = budget)]
     pub budget: Option<f64>,
     /// What runs on what
     #[command(flatten)]

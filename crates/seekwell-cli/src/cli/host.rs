@@ -109,3 +109,23 @@ pub enum Way {
     /// elevator= for kernels before 5.0
     Boot,
 }
+
+/// Arguments of `record`.
+#[derive(Args, Debug)]
+pub struct Record {
+    /// Device (sda), or a file or directory on it
+    #[arg(value_hint = ValueHint::AnyPath)]
+    pub path: PathBuf,
+    /// Write the trace to FILE
+    #[arg(long, short, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub output: PathBuf,
+    /// Its format [default: what the name of FILE tells]
+    #[arg(long, value_name = "FORMAT")]
+    pub to: Option<String>,
+    /// Print what was recorded as one JSON document
+    #[arg(long)]
+    pub json: bool,
+    /// What runs, behind --
+    #[arg(last = true, required = true, value_name = "COMMAND")]
+    pub command: Vec<OsString>,
+}

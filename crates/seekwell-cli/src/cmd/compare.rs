@@ -64,6 +64,9 @@ pub fn run(a: &Compare, quiet: bool) -> Result<(), Failure> {
     if let Some(file) = &a.file {
         return super::experiment::run(a, file, quiet);
     }
+    if let Some(dir) = &a.host {
+        return super::onhost::command_line(a, dir, quiet);
+    }
     let output = a.output.output.as_deref();
     Out::check(output)?;
     let jobs = a.workload.iter().filter_map(|w| job_file(w));

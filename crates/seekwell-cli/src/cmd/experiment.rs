@@ -10,9 +10,11 @@ use crate::setups;
 use seekwell::Cancel;
 use seekwell_host::stop::signal;
 use seekwell_lab::analysis::{Analysis, Group, analyse, percent};
-use seekwell_lab::conduct::{Conducted, How, PlannedWarmUp, Simulated, conduct, plan, trial};
+use seekwell_lab::conduct::{
+    Conducted, How, PlannedWarmUp, Runner, Simulated, conduct, plan, trial,
+};
 use seekwell_lab::experiment::Experiment;
-use seekwell_lab::results::{Folder, Outcome, Run};
+use seekwell_lab::results::{EXPERIMENT_TEXT, Folder, Outcome, Run};
 use seekwell_report::compare::seeds;
 use seekwell_report::table::wrap;
 use serde_json::json;
@@ -87,8 +89,9 @@ fn duration(s: f64) -> String {
     }
 }
 
-/// The plan in words, a line a statement.
-fn planned(e: &Experiment, runner: &Simulated, threads: usize) -> Vec<String> {
+/// The plan in words, a line a statement; with the seconds of a block of all cells, as far as
+/// they are known.
+pub fn planned(e: &Experiment, block_s: Option<f64>, threads: usize) -> Vec<String> {
     let p = plan(e);
     let (least, most) = (p.blocks_min, p.blocks_max);
     let blocks = match least == most {
@@ -111,7 +114,7 @@ fn planned(e: &Experiment, runner: &Simulated, threads: usize) -> Vec<String> {
         e.treatments.len(),
         p.runs_a_block
     )];
-    if let Some(block_s) = trial(e, runner) {
+    if let Some(block_s) = block_s {
         let of = |blocks: u32| duration(block_s * f64::from(blocks) / threads as f64);
         let took = match least == most {
             true => of(most),
@@ -121,9 +124,11 @@ fn planned(e: &Experiment, runner: &Simulated, threads: usize) -> Vec<String> {
         let budget = budget.map_or(String::new(), |b| {
             format!(", and no new block after {}", duration(b as f64))
         });
-        lines.push(format!(
-            "about {took} on {threads} threads, by short trials{budget}"
-        ));
+        let threads = match threads {
+            1 => "one run at a time".to_owned(),
+            n => format!("on {n} threads"),
+        };
+        lines.push(format!("about {took} {threads}, by short trials{budget}"));
     }
     lines.extend(warm_up(&p.warm_up));
     let seen: Vec<String> = p
@@ -171,32 +176,65 @@ fn warm_up(w: &PlannedWarmUp) -> Vec<String> {
     lines
 }
 
+/// How an experiment is carried out and told.
+pub struct Steps<'a> {
+    /// Its file; none: from the words of a command line.
+    pub file: Option<&'a Path>,
+    /// Runs at a time.
+    pub threads: usize,
+    /// For real, not on modelled disks.
+    pub real: bool,
+}
+
 /// Carries it out and prints what may be said.
 pub fn run(a: &Compare, file: &Path, quiet: bool) -> Result<(), Failure> {
     let output = a.output.output.as_deref();
     Out::check(output)?;
     Out::apart(output, [file])?;
+    let text = std::fs::read_to_string(file);
+    if let Ok(text) = text.as_ref().map(String::as_str)
+        && seekwell_lab::host::file::is_host(text)
+    {
+        return super::onhost::from_file(a, text, file, quiet);
+    }
     let e = read(file)?;
     let threads = setups::threads(&a.bench);
     let runner = Simulated::default();
     if a.dry_run {
         let mut out = Out::open(output)?;
-        for line in planned(&e, &runner, threads) {
+        for line in planned(&e, trial(&e, &runner), threads) {
             out.text(&wrap(&line, 2, width()))?;
         }
         return out.done();
     }
     if !quiet {
-        planned(&e, &runner, threads)
+        planned(&e, trial(&e, &runner), threads)
             .iter()
             .for_each(|line| note(quiet, line));
     }
-    let mut folder = folder(a, file, &e)?;
+    let steps = Steps {
+        file: Some(file),
+        threads,
+        real: false,
+    };
+    conducted(a, &e, &runner, &steps, quiet)
+}
+
+/// Runs what is missing, keeps it, and prints what may be said.
+pub fn conducted(
+    a: &Compare,
+    e: &Experiment,
+    runner: &dyn Runner,
+    steps: &Steps<'_>,
+    quiet: bool,
+) -> Result<(), Failure> {
+    let output = a.output.output.as_deref();
+    let mut folder = folder(a, steps.file.unwrap_or(Path::new("")), e)?;
     let dir = folder.path().to_owned();
     note(quiet, &format!("results: {}", dir.display()));
     folder.notes().iter().for_each(|n| note(quiet, n));
-    let (done, runs) = carried_out(a, &e, &mut folder, &runner, threads, quiet)?;
-    let results = done.results(&e, runs);
+    let (done, runs) = carried_out(a, e, &mut folder, runner, steps.threads, quiet)?;
+    let results = done.results(e, runs);
     if done.finished() {
         folder.finish(&results).map_err(bad)?;
     }
@@ -205,14 +243,16 @@ pub fn run(a: &Compare, file: &Path, quiet: bool) -> Result<(), Failure> {
     if a.json {
         out.json(&json!({
             "schema": 1, "command": "compare", "experiment": e.about.name,
-            "finished": done.finished(), "failed": done.failed, "analysis": analysis,
+            "finished": done.finished(), "failed": done.failed, "notes": e.about.notes,
+            "analysis": analysis,
         }))?;
     } else {
-        text(&mut out, a, &analysis, &done)?;
+        text(&mut out, a, &analysis, &done, steps.real)?;
         out.prose(&format!("Results: {}", dir.display()))?;
     }
     out.done()?;
-    outcome(&done, &results.runs, file, &dir)
+    let stored = dir.join(EXPERIMENT_TEXT);
+    outcome(&done, &results.runs, steps.file.unwrap_or(&stored), &dir)
 }
 
 /// Runs what is missing.
@@ -220,7 +260,7 @@ fn carried_out(
     a: &Compare,
     e: &Experiment,
     folder: &mut Folder,
-    runner: &Simulated,
+    runner: &dyn Runner,
     threads: usize,
     quiet: bool,
 ) -> Result<(Conducted, Vec<Run>), Failure> {
@@ -241,15 +281,25 @@ fn carried_out(
 }
 
 /// The first screen: a matrix a device; with --details every cell.
-fn text(out: &mut Out, a: &Compare, analysis: &Analysis, done: &Conducted) -> Result<(), Failure> {
+fn text(
+    out: &mut Out,
+    a: &Compare,
+    analysis: &Analysis,
+    done: &Conducted,
+    real: bool,
+) -> Result<(), Failure> {
     let labels = &analysis.treatments;
     for group in &analysis.groups {
-        out.text(&matrix(analysis, group))?;
+        out.text(&matrix(analysis, group, real))?;
         out.text(&seeds::scores(group, labels, width()))?;
     }
     let most = analysis.cells.iter().map(|c| c.blocks).max().unwrap_or(0);
     out.text(&seeds::warm_up(analysis.cells.iter(), width()))?;
-    out.text(&seeds::key(most, analysis.method.margin, width()))?;
+    let margin = analysis.method.margin;
+    out.text(&match real {
+        true => seeds::key_for_real(most, margin, width()),
+        false => seeds::key(most, margin, width()),
+    })?;
     if a.details {
         for cell in &analysis.cells {
             out.line("")?;
@@ -263,7 +313,7 @@ fn text(out: &mut Out, a: &Compare, analysis: &Analysis, done: &Conducted) -> Re
     Ok(())
 }
 
-fn matrix(analysis: &Analysis, group: &Group) -> String {
+fn matrix(analysis: &Analysis, group: &Group, real: bool) -> String {
     let cells = group.cells.iter().map(|i| &analysis.cells[*i]);
     let rows: Vec<seeds::Judged> = cells
         .map(|cell| {
@@ -288,10 +338,11 @@ fn matrix(analysis: &Analysis, group: &Group) -> String {
         "" => String::new(),
         m => format!(", {m}"),
     };
-    let heading = format!(
-        "On a modelled disk, not one of yours: {}{machine} ({blocks})",
-        group.device
-    );
+    let place = match real {
+        true => "For real, in ",
+        false => "On a modelled disk, not one of yours: ",
+    };
+    let heading = format!("{place}{}{machine} ({blocks})", group.device);
     seeds::matrix(&rows, &analysis.treatments, &heading, &[], columns())
 }
 

@@ -18,6 +18,8 @@ mod import;
 mod machines;
 mod man;
 mod new;
+mod onhost;
+mod record;
 mod replay;
 mod report;
 mod results;
@@ -54,6 +56,7 @@ pub fn run(cli: &Cli) -> Result<(), Failure> {
         Command::Host(a) => host::run(a, cli.quiet),
         Command::Switch(a) => switch::run(a, cli.quiet),
         Command::Apply(a) => apply::run(a, cli.quiet),
+        Command::Record(a) => record::run(a, cli.quiet),
         Command::Import(a) => import::run(a, cli.quiet),
         Command::Diff(a) => diff::run(a, cli.quiet),
         Command::Completions(a) => completions::run(a),

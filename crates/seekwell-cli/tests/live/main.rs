@@ -7,7 +7,9 @@
 
 mod backing;
 mod disk;
+mod host;
 mod real;
+mod record;
 mod switch;
 mod worlds;
 

@@ -14,19 +14,19 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 /// A loop device over a sparse file, and a directory for records; both go with the value.
-struct Rig {
-    device: Option<LoopDevice>,
-    name: String,
-    dir: PathBuf,
-    before: BTreeMap<String, String>,
+pub struct Rig {
+    pub device: Option<LoopDevice>,
+    pub name: String,
+    pub dir: PathBuf,
+    pub before: BTreeMap<String, String>,
 }
 
 /// Longest that anything here may take on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(60);
+pub const PATIENCE: Duration = Duration::from_secs(60);
 
 impl Rig {
     /// `None`, with the reason on the test's output, where it cannot be had.
-    fn new(what: &str) -> Option<Rig> {
+    pub fn new(what: &str) -> Option<Rig> {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         if let Some(why) = crate::disk::have(&["losetup"]) {
             println!("skipped: {what}: {why}");
@@ -62,11 +62,11 @@ impl Rig {
         }
         Some(rig)
     }
-    fn queue(&self) -> PathBuf {
+    pub fn queue(&self) -> PathBuf {
         Path::new("/sys/block").join(&self.name).join("queue")
     }
     /// Every file of the queue that can be read.
-    fn settings(&self) -> BTreeMap<String, String> {
+    pub fn settings(&self) -> BTreeMap<String, String> {
         let mut all = BTreeMap::new();
         for dir in ["", "iosched/"] {
             for e in fs::read_dir(self.queue().join(dir))
@@ -92,14 +92,14 @@ impl Rig {
             .expect("read")
     }
     /// Settings, scheduler and records as before anything was done.
-    fn is_as_before(&self) {
+    pub fn is_as_before(&self) {
         assert_eq!(self.settings(), self.before);
         assert!(!self.records().exists(), "no record is left");
     }
-    fn records(&self) -> PathBuf {
+    pub fn records(&self) -> PathBuf {
         self.dir.join("records")
     }
-    fn command(&self, args: &[&str]) -> Command {
+    pub fn command(&self, args: &[&str]) -> Command {
         // Whoever runs the tests in the background has SIGINT ignored, and so has what they start.
         let mut c = Command::new("env");
         c.args([
@@ -114,7 +114,7 @@ impl Rig {
         .stderr(Stdio::piped());
         c
     }
-    fn run(&self, args: &[&str]) -> Ran {
+    pub fn run(&self, args: &[&str]) -> Ran {
         ran(self.command(args).output().expect("the binary runs"))
     }
     /// `switch DEVICE bfq --for ...`, waited for until bfq is in force.
@@ -156,13 +156,13 @@ impl Drop for Rig {
     }
 }
 
-struct Ran {
-    code: Option<i32>,
-    out: String,
-    err: String,
+pub struct Ran {
+    pub code: Option<i32>,
+    pub out: String,
+    pub err: String,
 }
 
-fn ran(o: Output) -> Ran {
+pub fn ran(o: Output) -> Ran {
     Ran {
         code: o.status.code(),
         out: String::from_utf8_lossy(&o.stdout).into_owned(),
@@ -171,7 +171,7 @@ fn ran(o: Output) -> Ran {
 }
 
 /// The end of one that was told to end; one that does not is killed, and the test fails.
-fn ended(mut child: Child) -> Ran {
+pub fn ended(mut child: Child) -> Ran {
     let end = Instant::now() + PATIENCE;
     while child.try_wait().expect("ours").is_none() {
         if Instant::now() > end {
@@ -184,7 +184,7 @@ fn ended(mut child: Child) -> Ran {
     ran(child.wait_with_output_of_the_killed())
 }
 
-fn pid(child: &Child) -> Pid {
+pub fn pid(child: &Child) -> Pid {
     Pid::from_raw(child.id().cast_signed()).expect("a process")
 }
 
@@ -364,18 +364,17 @@ fn signals_reach_the_command_and_everything_is_put_back() {
 }
 
 /// The guardian of a run: its child that is not the command.
-fn guardian(child: &Child) -> Pid {
+pub fn guardian(child: &Child) -> Option<Pid> {
     let file = format!("/proc/{0}/task/{0}/children", child.id());
-    let text = fs::read_to_string(file).expect("read");
-    let all = text
+    let text = fs::read_to_string(file).ok()?;
+    let mut all = text
         .split_whitespace()
-        .map(|p| p.parse::<i32>().expect("a number"));
+        .filter_map(|p| p.parse::<i32>().ok());
     let is = |p: &i32| {
         let words = fs::read(format!("/proc/{p}/cmdline")).unwrap_or_default();
         words.split(|b| *b == 0).any(|w| w == b"--guard")
     };
-    let found = all.into_iter().find(is).expect("it has one");
-    Pid::from_raw(found).expect("a process")
+    all.find(is).and_then(Pid::from_raw)
 }
 
 #[test]
@@ -386,7 +385,7 @@ fn after_kill_9_the_guardian_puts_everything_back() {
     let child = rig.start(&rig.script("exec sleep 600"));
     // What stops programs does not stop it.
     for signal in [Signal::INT, Signal::TERM, Signal::HUP] {
-        kill_process(guardian(&child), signal).expect("it runs");
+        kill_process(guardian(&child).expect("it has one"), signal).expect("it runs");
     }
     kill_process(pid(&child), Signal::KILL).expect("it runs");
     child.wait_with_output_of_the_killed();
@@ -405,7 +404,7 @@ fn what_kill_9_of_both_leaves_the_next_run_puts_back() {
     };
     for next in ["restore", "switch"] {
         let child = rig.start(&rig.script("exec sleep 600"));
-        kill_process(guardian(&child), Signal::KILL).expect("it runs");
+        kill_process(guardian(&child).expect("it has one"), Signal::KILL).expect("it runs");
         kill_process(pid(&child), Signal::KILL).expect("it runs");
         let r = ran(child.wait_with_output_of_the_killed());
         assert_eq!(r.code, None, "killed");

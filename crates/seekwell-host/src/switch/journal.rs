@@ -243,9 +243,11 @@ impl Records {
     pub fn restore(&self, tree: &Tree, only: Option<&str>) -> Vec<Result<Found, SwitchError>> {
         let left = self.left();
         let wanted = left.iter().filter(|d| only.is_none_or(|o| o == *d));
-        wanted
+        let done = wanted
             .filter_map(|d| self.restore_one(tree, d).transpose())
-            .collect()
+            .collect();
+        self.tidy();
+        done
     }
 
     /// Puts back what the process `pid`, which has ended or is about to, left. Its lock may outlive
@@ -268,6 +270,7 @@ impl Records {
                 .collect();
             own.sort();
             if own.is_empty() || Instant::now() > end {
+                self.tidy();
                 return done;
             }
             for d in own {
@@ -278,6 +281,23 @@ impl Records {
             }
             std::thread::sleep(Duration::from_millis(10));
         }
+    }
+
+    /// Removes the locks of those who were killed before they wrote anything down.
+    fn tidy(&self) {
+        let entries = fs::read_dir(&self.dir).into_iter().flatten().flatten();
+        for e in entries {
+            let name = e.file_name();
+            let device = name.to_str().and_then(|n| n.strip_suffix(".lock"));
+            if let Some(device) = device
+                && !self.dir.join(format!("{device}.json")).exists()
+            {
+                // Gone with the value; refused where somebody has it.
+                drop(self.lock(device));
+            }
+        }
+        // The last one out.
+        let _ = fs::remove_dir(&self.dir);
     }
 
     fn restore_one(&self, tree: &Tree, device: &str) -> Result<Option<Found>, SwitchError> {

@@ -8,6 +8,7 @@
 //!
 //! Left out: what sysfs does not show (tags under `none`, whose number is never written here).
 
+mod again;
 pub mod command;
 pub mod journal;
 pub mod names;

@@ -44,6 +44,8 @@ pub fn stand(tree: &Tree, records: &Records, pid: u32) -> Result<(), Failure> {
     let mut input = Vec::new();
     let _ = io::stdin().read_to_end(&mut input);
     let mut left = Vec::new();
+    // Programs of a killed run first: they hold files, and do their I/O under what is put back.
+    seekwell_host::program::end_of(&pid.to_string());
     for done in records.restore_of(tree, pid, PATIENCE) {
         match done {
             // If nobody reads it any more there is nobody left to tell.

@@ -1,6 +1,6 @@
 //! `seekwell switch DEVICE|PATH SCHEDULER`: a device's scheduler set, checked, told, put back.
 
-mod guard;
+pub mod guard;
 pub mod show;
 
 use crate::cli::Switch;

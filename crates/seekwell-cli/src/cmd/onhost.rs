@@ -1,0 +1,324 @@
+//! `seekwell compare --host DIR`, and experiment files with a table `[host]`: the kernel's own
+//! schedulers under real programs, switched, measured and put back.
+
+use super::experiment::{Steps, conducted};
+use super::switch::{guard::Guard, show};
+use crate::cells::cancelling;
+use crate::cli::Compare;
+use crate::fail::Failure;
+use crate::out::{Out, note, width};
+use seekwell::Cancel;
+use seekwell_host::switch::Switched;
+use seekwell_host::switch::command::Held;
+use seekwell_host::switch::journal::{Found, Records};
+use seekwell_lab::conduct::{Job, NoRun, Runner};
+use seekwell_lab::experiment::Experiment;
+use seekwell_lab::host::{Bench, DeviceOf, HostDesign, file, words};
+use seekwell_lab::results::{Method, RunKey, StopRule};
+use seekwell_report::table::wrap;
+use std::collections::BTreeMap;
+use std::io::{self, BufRead, IsTerminal, Write};
+use std::path::Path;
+use std::time::Instant;
+
+/// What is run when nothing is said: a program that most machines have, else a script of ours.
+const USUAL: &[&str] = &["sqlite3", "fs-mark:files=200"];
+
+/// Blocks of an experiment from the command line, unless their number is said.
+const REPEATS: (u32, u32) = (5, 20);
+
+fn bad(e: impl std::fmt::Display) -> Failure {
+    Failure::input(e.to_string())
+}
+
+/// What the words of the command line ask for.
+fn asked(a: &Compare, dir: &Path) -> Result<HostDesign, Failure> {
+    let mut d = HostDesign::new(dir.to_owned());
+    d.device.clone_from(&a.confirm);
+    d.design.name = "on this machine".to_owned();
+    d.design.method = Method {
+        seed: a.bench.seed,
+        repeats_min: REPEATS.0,
+        repeats_max: REPEATS.1,
+        budget_s: a.budget.map(|s| s as u64),
+        ..Method::default()
+    };
+    if let Some(n) = a.bench.seeds {
+        d.design.method.stop = StopRule::Fixed;
+        (d.design.method.repeats_min, d.design.method.repeats_max) = (n, n);
+    }
+    if let Some(list) = &a.bench.schedulers {
+        d.design.schedulers = file::schedulers(list).map_err(bad)?;
+    }
+    for t in &a.bench.tunable {
+        let Some((name, value)) = t.split_once('=') else {
+            return Err(bad(format!("--tunable {t}: write NAME=VALUE")));
+        };
+        let (of, name) = name
+            .split_once('.')
+            .map_or((None, name), |(s, n)| (Some(s), n));
+        for s in &mut d.design.schedulers {
+            if of.is_none_or(|of| s.spec.name == of) {
+                s.spec.tunables.insert(name.to_owned(), value.to_owned());
+            }
+        }
+    }
+    let given: Vec<&str> = match a.workload.is_empty() {
+        true => USUAL.to_vec(),
+        false => a.workload.iter().map(String::as_str).collect(),
+    };
+    for text in given {
+        let alone = text.contains([':', '/', ' ']) || text.ends_with(".toml");
+        let parts: Vec<&str> = match alone {
+            true => vec![text],
+            false => text
+                .split(',')
+                .map(str::trim)
+                .filter(|s| !s.is_empty())
+                .collect(),
+        };
+        for one in parts {
+            let mut w = words::work(one, &BTreeMap::new()).map_err(|e| Failure::words("", &e))?;
+            for b in &a.beside {
+                w = w.with(b).map_err(|e| Failure::words("--beside ", &e))?;
+            }
+            d.work.push(w);
+        }
+    }
+    if a.workload.is_empty() {
+        // Of the usual ones those that are here.
+        let all = std::mem::take(&mut d.work);
+        d.work = all.into_iter().filter(words::HostWork::is_here).collect();
+    }
+    d.text = d.to_toml();
+    Ok(d)
+}
+
+/// The words of a command line.
+pub fn command_line(a: &Compare, dir: &Path, quiet: bool) -> Result<(), Failure> {
+    let design = asked(a, dir)?;
+    run(a, &design, None, quiet)
+}
+
+/// An experiment file.
+pub fn from_file(a: &Compare, text: &str, path: &Path, quiet: bool) -> Result<(), Failure> {
+    let dir = path.parent().filter(|p| !p.as_os_str().is_empty());
+    let read = file::read(text, dir.unwrap_or(Path::new(".")));
+    let mut design = read.map_err(|faults| {
+        let lines: Vec<String> = faults
+            .0
+            .iter()
+            .map(|f| format!("{}: {f}", path.display()))
+            .collect();
+        Failure::Input(lines.join("\n"))
+    })?;
+    if a.confirm.is_some() {
+        design.device.clone_from(&a.confirm);
+    }
+    run(a, &design, Some(path), quiet)
+}
+
+/// Files are written there, and its scheduler is changed meanwhile: once, it is asked for.
+fn confirmed(design: &HostDesign, on: &DeviceOf) -> Result<(), Failure> {
+    let names = on.names();
+    let what = match names.as_str() {
+        "" => on.path().display().to_string(),
+        names => names.to_owned(),
+    };
+    match &design.device {
+        Some(told) if *told == what || Some(told.as_str()) == on.path().to_str() => return Ok(()),
+        Some(told) => {
+            return Err(bad(format!(
+                "{told} was named, and {} lies on {what}: nothing was changed",
+                on.path().display()
+            )));
+        }
+        None => {}
+    }
+    let line = format!("--confirm {}", show::quoted(&what));
+    if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
+        return Err(bad(format!(
+            "{}: programs will write there (files of their own, removed again){}: add {line} if it \
+             is meant",
+            on.path().display(),
+            match on.may_set() {
+                true => format!(", and the scheduler of {what} be switched meanwhile"),
+                false => String::new(),
+            }
+        )));
+    }
+    let mut err = io::stderr();
+    let _ = write!(
+        err,
+        "Programs will write to files of their own in {}, and remove them.{}{} Type {what} to go \
+         on: ",
+        on.path().display(),
+        match on.may_set() {
+            true => format!(" The scheduler of {what} is switched meanwhile and put back."),
+            false => String::new(),
+        },
+        match on.carries_root() {
+            true => " It carries the root file system.",
+            false => "",
+        }
+    );
+    let _ = err.flush();
+    let mut line = String::new();
+    let _ = io::stdin().lock().read_line(&mut line);
+    match line.trim() == what {
+        true => Ok(()),
+        false => Err(bad(format!("{what}: nothing was changed"))),
+    }
+}
+
+/// Seconds of a block of all cells, from one run of each: it fails before hours have passed.
+fn tried(e: &Experiment, bench: &Bench, cancel: &Cancel) -> Result<f64, Failure> {
+    let mut seconds = 0.0;
+    for (i, plan) in e.cells.iter().enumerate() {
+        let reference = plan.cell.reference.min(plan.specs.len() - 1);
+        let job = Job {
+            key: RunKey {
+                cell: i,
+                ..RunKey::default()
+            },
+            treatment: reference,
+            place: 0,
+            spec: plan.specs[reference].clone(),
+        };
+        let began = Instant::now();
+        match bench.run(&job, cancel, &mut |_| {}) {
+            Ok(_) => seconds += began.elapsed().as_secs_f64() * plan.specs.len() as f64,
+            Err(NoRun::Failed(why)) => return Err(bad(format!("{}: {why}", plan.cell.workload))),
+            // A signal: told by what comes.
+            Err(NoRun::Cut(why, _)) => match bench.over() {
+                Some(_) => return Err(Failure::Early(why)),
+                None => return Ok(seconds),
+            },
+        }
+    }
+    Ok(seconds)
+}
+
+fn run(a: &Compare, design: &HostDesign, named: Option<&Path>, quiet: bool) -> Result<(), Failure> {
+    let output = a.output.output.as_deref();
+    Out::check(output)?;
+    let on = DeviceOf::find(&design.path).map_err(bad)?;
+    let e = design.experiment(&on).map_err(|faults| {
+        let lines: Vec<String> = faults.0.iter().map(|f| f.to_string()).collect();
+        Failure::Input(lines.join("\n"))
+    })?;
+    if !on.may_set() && !on.devices().is_empty() {
+        note(
+            quiet,
+            &format!(
+                "not root, so that no scheduler is set: measured is what is in force ({}). For more: \
+                 {}",
+                on.in_force(),
+                show::again()
+            ),
+        );
+    }
+    for line in &e.about.notes {
+        note(quiet, line);
+    }
+    if a.dry_run {
+        let mut out = Out::open(output)?;
+        for line in super::experiment::planned(&e, None, 1) {
+            out.text(&wrap(&line, 2, width()))?;
+        }
+        return out.done();
+    }
+    confirmed(design, &on)?;
+    let (tree, records) = (on.tree().clone(), Records::default());
+    let (switched, guard) = match on.may_set() {
+        false => (None, None),
+        true => {
+            // The guardian inherits that signals are held; here they are caught later.
+            let held = Held::new().map_err(|e| bad(format!("signals cannot be held: {e}")))?;
+            for found in records.restore(&tree, None) {
+                note(quiet, &show::found(&found?));
+            }
+            let guard = Guard::start()
+                .inspect_err(|e| note(quiet, &format!("no guardian can be started: {e}")))
+                .ok();
+            let devices: Vec<_> = on.devices().iter().collect();
+            let switched = Switched::hold(&tree, &records, &devices, &e.about.name)?;
+            drop(held);
+            (Some(switched), guard)
+        }
+    };
+    let mark = std::process::id().to_string();
+    let bench = Bench::new(on.clone(), switched, design.settle_s, &mark);
+    let done = measured(a, &e, &bench, named, quiet);
+    let over = bench.over();
+    let mut left = Vec::new();
+    for found in bench
+        .into_switched()
+        .into_iter()
+        .flat_map(Switched::restore)
+    {
+        match found {
+            Ok(Found::Restored {
+                device, scheduler, ..
+            }) => note(
+                quiet,
+                &format!("{device}: {scheduler} again, and all settings as before"),
+            ),
+            Ok(Found::Moot { device, why }) => {
+                note(false, &format!("{device}: nothing is put back, as {why}"));
+            }
+            Err(e) => left.push(e.to_string()),
+        }
+    }
+    drop(guard);
+    if !left.is_empty() {
+        return Err(Failure::Early(format!(
+            "{}. Try again: sudo {} switch --restore",
+            left.join("; "),
+            show::program()
+        )));
+    }
+    match (done, over) {
+        (Err(Failure::Early(what)), Some(why)) => Err(Failure::Early(format!("{why}; {what}"))),
+        (Ok(()), Some(why)) => Err(Failure::Early(format!(
+            "{why}; the runs until then are kept and given"
+        ))),
+        (done, _) => done,
+    }
+}
+
+fn measured(
+    a: &Compare,
+    e: &Experiment,
+    bench: &Bench,
+    named: Option<&Path>,
+    quiet: bool,
+) -> Result<(), Failure> {
+    let cancel = Cancel::new();
+    note(
+        quiet,
+        "one run of each workload first, to see how long all of it takes",
+    );
+    let block_s = cancelling(&cancel, || tried(e, bench, &cancel))??;
+    if let Some(signal) = seekwell_host::stop::signal().filter(|_| cancel.is_set()) {
+        return Err(Failure::Interrupted {
+            signal,
+            what: "stopped by a signal before the first run that counts".to_owned(),
+        });
+    }
+    if !quiet {
+        let lines = super::experiment::planned(e, Some(block_s), 1);
+        lines.iter().for_each(|l| note(quiet, l));
+    }
+    conducted(
+        a,
+        e,
+        bench,
+        &Steps {
+            file: named,
+            threads: 1,
+            real: true,
+        },
+        quiet,
+    )
+}

@@ -1,0 +1,389 @@
+//! `seekwell compare --host` on ext4 on a loop device of our own: schedulers are set and read back,
+//! programs measured, results kept, and everything is put back, whatever happens.
+
+use crate::switch::{PATIENCE, Ran, Rig, ended, guardian, pid, ran};
+use rustix::process::{Signal, kill_process};
+use seekwell_host::watch::{Ext4, Mounted};
+use serde_json::Value;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Child;
+use std::time::{Duration, Instant};
+
+/// A rig with a file system on its device.
+struct Mount {
+    mounted: Option<Mounted>,
+    rig: Rig,
+}
+
+impl Mount {
+    fn new(what: &str) -> Option<Mount> {
+        if let Some(why) = crate::disk::have(&["mkfs.ext4", "debugfs"]) {
+            println!("skipped: {what}: {why}");
+            return None;
+        }
+        let rig = Rig::new(what)?;
+        let at = rig.dir.join("mnt");
+        fs::create_dir(&at).expect("made");
+        let device = rig.device.as_ref().expect("attached");
+        let fs = Ext4::make(device.path()).expect("mkfs");
+        let mounted = fs.mount(&at).expect("mounted");
+        // In a tree of its own: what the file system has itself is nobody's leftover.
+        fs::create_dir(at.join("work")).expect("made");
+        Some(Mount {
+            mounted: Some(mounted),
+            rig,
+        })
+    }
+    fn at(&self) -> PathBuf {
+        self.rig.dir.join("mnt/work")
+    }
+    fn results(&self) -> PathBuf {
+        self.rig.dir.join("results")
+    }
+    /// An experiment file with these workloads, all else as short as it can be.
+    fn file(&self, repeats: u32, schedulers: &str, workloads: &str) -> String {
+        let path = self.rig.dir.join("e.toml");
+        let text = format!(
+            "[experiment]\nname = \"live\"\nrepeats = {repeats}\n\n[host]\npath = \"{}\"\n\
+             device = \"{}\"\nsettle = \"0ms\"\n\n{workloads}\n",
+            self.at().display(),
+            self.rig.name
+        );
+        let list = schedulers
+            .split(',')
+            .map(|s| format!("[[scheduler]]\nuse = \"{s}\"\n"));
+        fs::write(&path, text + &list.collect::<String>()).expect("written");
+        path.display().to_string()
+    }
+    fn args(&self, file: &str) -> Vec<String> {
+        let results = self.results().display().to_string();
+        let all = ["compare", file, "--json", "--results", &results];
+        all.map(str::to_owned).to_vec()
+    }
+    fn run(&self, file: &str) -> Ran {
+        let args = self.args(file);
+        self.rig
+            .run(&args.iter().map(String::as_str).collect::<Vec<_>>())
+    }
+    fn start(&self, file: &str) -> Child {
+        let args = self.args(file);
+        let args: Vec<&str> = args.iter().map(String::as_str).collect();
+        self.rig.command(&args).spawn().expect("the binary runs")
+    }
+    /// Settings, records and the directory as before.
+    fn is_as_before(&self) {
+        self.rig.is_as_before();
+        let left: Vec<_> = fs::read_dir(self.at()).expect("there").flatten().collect();
+        assert!(left.is_empty(), "{left:?}");
+    }
+}
+
+impl Drop for Mount {
+    fn drop(&mut self) {
+        drop(self.mounted.take());
+    }
+}
+
+fn document(r: &Ran) -> Value {
+    serde_json::from_str(&r.out).unwrap_or_else(|e| panic!("{e}: {}{}", r.out, r.err))
+}
+
+/// Wait until something is so.
+fn until(what: &str, so: impl Fn() -> bool) {
+    let end = Instant::now() + PATIENCE;
+    while !so() {
+        assert!(Instant::now() < end, "{what}");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+/// The scheduler is in force that a run is said to have been under: the command itself looks.
+#[test]
+fn each_run_is_under_the_scheduler_it_is_counted_for() {
+    let Some(m) = Mount::new("an experiment on a host") else {
+        return;
+    };
+    let seen = m.rig.dir.join("seen");
+    let queue = m.rig.queue();
+    let command = format!(
+        "[[workload]]\nname = \"look\"\ncommand = 'cat {0}/scheduler {0}/wbt_lat_usec >> {1}; dd \
+         if=/dev/zero of=x bs=64k count=4 oflag=direct'\n\n[[workload]]\nuse = \
+         \"fs-mark:files=5,workers=1\"\nbeside = [\"loop:streams:kind=write,size=1m,seconds=1s,ionice=idle\"]\n",
+        queue.display(),
+        seen.display()
+    );
+    let file = m.file(2, "none,mq-deadline,bfq:low_latency=0", &command);
+    let r = m.run(&file);
+    assert_eq!(r.code, Some(0), "{}", r.err);
+    m.is_as_before();
+    let text = fs::read_to_string(&seen).expect("seen");
+    let of = |name: &str| text.matches(&format!("[{name}]")).count();
+    // Two blocks each, and the trial under the reference, which was in force before.
+    assert_eq!(
+        (of("none"), of("mq-deadline"), of("bfq")),
+        (3, 2, 2),
+        "{text}"
+    );
+    let wbt: Vec<&str> = text.lines().filter(|l| !l.contains('[')).collect();
+    assert!(
+        wbt.iter().all(|w| *w == "0"),
+        "throttling is off for all: {wbt:?}"
+    );
+    let doc = document(&r);
+    assert_eq!(
+        (&doc["finished"], &doc["failed"]),
+        (&Value::Bool(true), &0.into()),
+        "{}",
+        r.err
+    );
+    assert!(
+        doc["notes"]
+            .to_string()
+            .contains("the same for all: wbt_lat_usec 0, iostats 1")
+    );
+    let names = doc["analysis"]["treatments"].to_string();
+    assert!(names.contains("bfq:low_latency=0"), "{names}");
+    // Stored as everything is: other commands read it.
+    let results = m.results().display().to_string();
+    let r = m.rig.run(&["export", &results, "-f", "csv"]);
+    assert_eq!(r.code, Some(0), "{}", r.err);
+    assert_eq!(
+        r.out.lines().filter(|l| l.contains("mq-deadline")).count() % 2,
+        0
+    );
+    assert!(r.out.contains("files/s"), "{}", r.out);
+}
+
+#[test]
+fn it_is_meant_and_said_what_is_missing() {
+    let Some(m) = Mount::new("confirmations") else {
+        return;
+    };
+    let dir = m.at().display().to_string();
+    for (args, says) in [
+        (vec!["--workload", "cmd:true"], "add --confirm"),
+        (
+            vec!["--workload", "cmd:true", "--confirm", "sdz"],
+            "sdz was named",
+        ),
+        (
+            vec!["--workload", "sqlite", "--schedulers", "cfq"],
+            "nearest here is `bfq`",
+        ),
+        (vec!["--workload", "script:hdparm"], "raw device"),
+        (
+            vec!["--workload", "cmd:exit 3", "--confirm", &m.rig.name],
+            "exit status: 3",
+        ),
+    ] {
+        let r = m
+            .rig
+            .run(&[&["compare", "--host", &dir], &args[..]].concat());
+        assert_eq!(r.code, Some(2), "{args:?}: {}", r.err);
+        assert!(r.err.contains(says), "{args:?}: {}", r.err);
+        m.is_as_before();
+    }
+    // A recipe of the user's whose program is not here: the package is named.
+    let recipe = m.rig.dir.join("mine.toml");
+    let text = "name = \"mine\"\nrun = \"true\"\n[needs]\nno-such-program = \"some-package\"\n";
+    fs::write(&recipe, text).expect("written");
+    let recipe = recipe.display().to_string();
+    let r = m
+        .rig
+        .run(&["compare", "--host", &dir, "--workload", &recipe]);
+    assert!(
+        r.err
+            .contains("no program no-such-program here: install the package some-package"),
+        "{}",
+        r.err
+    );
+}
+
+/// A daemon that sets another scheduler, a file system that fills up, a run past its limit: the run
+/// is marked with the reason, the others are kept.
+#[test]
+fn runs_that_do_not_count_are_marked() {
+    let Some(m) = Mount::new("runs that do not count") else {
+        return;
+    };
+    let once = m.rig.dir.join("once");
+    for (n, (command, says)) in [
+        (
+            format!("echo kyber > {}/scheduler", m.rig.queue().display()),
+            "somebody else has set kyber",
+        ),
+        ("dd if=/dev/zero of=big bs=1M".to_owned(), "is full"),
+        ("exec sleep 600".to_owned(), "stopped at the limit of"),
+    ]
+    .iter()
+    .enumerate()
+    {
+        let _ = fs::remove_file(&once);
+        // The trial run goes well.
+        let line = format!(
+            "test -e {0} || {{ touch {0}; exit 0; }}; {command}",
+            once.display()
+        );
+        let file = m.file(
+            1,
+            "mq-deadline",
+            &format!("[[workload]]\nname = \"w\"\nlimit = \"2s\"\ncommand = '{line}'\n"),
+        );
+        let r = m.run(&file);
+        assert_eq!(r.code, Some(4), "{command}: {}", r.err);
+        assert!(r.err.contains(says), "{command}: {}", r.err);
+        assert_eq!(document(&r)["failed"], 1, "{n}");
+        m.is_as_before();
+        fs::remove_dir_all(m.results()).expect("made");
+    }
+}
+
+#[test]
+fn a_directory_or_a_device_that_goes_away_ends_it_clearly() {
+    let Some(mut m) = Mount::new("what goes away") else {
+        return;
+    };
+    let once = m.rig.dir.join("once");
+    let line = |command: &str| {
+        let _ = fs::remove_file(&once);
+        format!(
+            "[[workload]]\nname = \"w\"\ncommand = 'test -e {0} || {{ touch {0}; exit 0; }}; {command}'\n",
+            once.display()
+        )
+    };
+    let file = m.file(
+        3,
+        "mq-deadline,bfq",
+        &line(&format!("rm -rf {}", m.at().display())),
+    );
+    let r = m.run(&file);
+    assert_eq!(r.code, Some(4), "{}", r.err);
+    assert!(r.err.contains("the directory is gone"), "{}", r.err);
+    m.rig.is_as_before();
+    fs::remove_dir_all(m.results()).expect("made");
+
+    fs::create_dir(m.at()).expect("made");
+    let node = format!("/dev/{}", m.rig.name);
+    let away = format!(
+        "umount --lazy {}; losetup --detach {node}",
+        m.rig.dir.join("mnt").display()
+    );
+    let file = m.file(3, "mq-deadline,bfq", &line(&away));
+    let r = m.run(&file);
+    std::mem::forget(m.mounted.take());
+    // From now on its number may be anybody's.
+    std::mem::forget(m.rig.device.take());
+    assert_eq!(r.code, Some(4), "{}", r.err);
+    assert!(
+        ["gone", "nothing behind", "another device"]
+            .iter()
+            .any(|w| r.err.contains(w)),
+        "{}",
+        r.err
+    );
+    assert!(!m.rig.records().exists(), "no record is left");
+}
+
+/// kill -9 at random moments, of the program, its guardian, or both: put back each time, nothing
+/// of it runs on, and what was measured is kept.
+#[test]
+fn kill_9_at_fifty_moments_leaves_nothing_switched() {
+    let Some(m) = Mount::new("kill -9 at fifty moments") else {
+        return;
+    };
+    let file = m.file(
+        1000,
+        "mq-deadline,bfq",
+        "[[workload]]\nname = \"w\"\ncommand = 'sleep 0.02'\n",
+    );
+    let mut random = 0x9e37_79b9_7f4a_7c15_u64;
+    let (mut by_guardian, mut runs) = (0, 0);
+    for i in 0..50 {
+        random = random
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1);
+        let mut child = m.start(&file);
+        // From before the first change to the middle of the experiment.
+        std::thread::sleep(Duration::from_millis(random >> 56));
+        let both = i % 3 == 2;
+        if i % 3 != 0
+            && let Some(guardian) = guardian(&child)
+        {
+            let _ = kill_process(guardian, Signal::KILL);
+        }
+        if i % 3 == 1 {
+            // The guardian alone: an orderly end is enough.
+            let _ = kill_process(pid(&child), Signal::TERM);
+            ended(child);
+        } else {
+            let _ = kill_process(pid(&child), Signal::KILL);
+            child.wait().expect("ours");
+        }
+        if both {
+            let r = m.rig.run(&["switch", "--restore"]);
+            assert_eq!(r.code, Some(0), "{i}: {}", r.err);
+        } else {
+            until("nothing is left", || !m.rig.records().exists());
+            by_guardian += 1;
+        }
+        assert_eq!(m.rig.settings(), m.rig.before, "{i}");
+        let journal = m.results().join("journal");
+        let kept = fs::read_to_string(journal).map_or(0, |t| t.lines().count());
+        assert!(kept >= runs, "{i}: {kept} runs are kept of {runs}");
+        runs = kept;
+        // Directories of killed runs; the next command would name them.
+        let r = m
+            .rig
+            .run(&["run", "--clean-up", "--dir", m.at().to_str().expect("text")]);
+        assert_eq!(r.code, Some(0), "{}", r.err);
+    }
+    assert!(
+        by_guardian > 30 && runs > 0,
+        "{by_guardian} times, {runs} runs"
+    );
+    m.is_as_before();
+}
+
+/// Without root it measures under what is set, and says so.
+#[test]
+fn without_root_it_measures_under_what_is_set() {
+    let Some(m) = Mount::new("an experiment without root") else {
+        return;
+    };
+    let at = m.at();
+    std::os::unix::fs::chown(&at, Some(65534), Some(65534)).expect("ours");
+    let home = m.rig.dir.join("home");
+    fs::create_dir(&home).expect("made");
+    std::os::unix::fs::chown(&home, Some(65534), Some(65534)).expect("ours");
+    let mut c = std::process::Command::new("setpriv");
+    c.args(["--reuid=65534", "--regid=65534", "--clear-groups"])
+        .arg(env!("CARGO_BIN_EXE_seekwell"))
+        .args([
+            "compare",
+            "--workload",
+            "cmd:true",
+            "--seeds",
+            "1",
+            "--confirm",
+            &m.rig.name,
+            "--host",
+        ])
+        .arg(&at)
+        .current_dir(&home);
+    let r = match c.output() {
+        Ok(o) if !String::from_utf8_lossy(&o.stderr).contains("setpriv:") => ran(o),
+        other => {
+            println!("skipped: without root: {other:?}");
+            return;
+        }
+    };
+    assert_eq!(r.code, Some(0), "{}", r.err);
+    assert!(
+        r.err.contains("not root, so that no scheduler is set"),
+        "{}",
+        r.err
+    );
+    assert!(Path::new(&home.join("results")).is_dir());
+    m.rig.is_as_before();
+}

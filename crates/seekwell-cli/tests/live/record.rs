@@ -1,0 +1,244 @@
+//! `seekwell record` and `seekwell apply` on loop devices of our own: what is recorded is read by
+//! blkparse, btt and our replay, and gives the same when it is replayed; a rule that is written
+//! does what it says.
+
+use crate::disk::have;
+use crate::switch::Rig;
+use serde_json::Value;
+use std::fs;
+use std::process::Command;
+
+fn recorded(rig: &Rig, name: &str, command: &[&str]) -> Value {
+    let file = rig.dir.join(name).display().to_string();
+    let args = ["-q", "record", &rig.name, "-o", &file, "--json", "--"];
+    let r = rig.run(&[&args, command].concat());
+    assert_eq!(r.code, Some(0), "{}", r.err);
+    // What the command prints is in front of it.
+    let from = r.out.find("{\n").unwrap_or_else(|| panic!("{}", r.out));
+    serde_json::from_str(&r.out[from..]).expect("JSON")
+}
+
+#[test]
+fn a_recorded_trace_is_read_by_others_and_replays_to_the_same() {
+    let Some(rig) = Rig::new("recorded traces") else {
+        return;
+    };
+    if let Some(why) = have(&["fio"]) {
+        println!("skipped: recorded traces: {why}");
+        return;
+    }
+    let node = format!("/dev/{}", rig.name);
+    let job = |rw: &str| {
+        [
+            "--name=a".to_owned(),
+            format!("--filename={node}"),
+            "--direct=1".to_owned(),
+            format!("--rw={rw}"),
+            "--size=32m".to_owned(),
+            "--io_size=400k".to_owned(),
+            "--bs=4k".to_owned(),
+            "--output=/dev/null".to_owned(),
+        ]
+    };
+    let job = job("randrw");
+    let fio: Vec<&str> = ["fio"]
+        .into_iter()
+        .chain(job.iter().map(String::as_str))
+        .collect();
+    let first = recorded(&rig, "a.ftrace", &fio);
+    assert_eq!(first["lost"], 0);
+    let reads = &first["classes"]["reads"];
+    let writes = &first["classes"]["synchronous writes"];
+    assert!(
+        reads["bios"].as_u64() > Some(20) && writes["bios"].as_u64() > Some(20),
+        "{first}"
+    );
+
+    // Replayed by fio on the same device, and recorded again.
+    let at = |name: &str| rig.dir.join(name).display().to_string();
+    let (a, iolog) = (at("a.ftrace"), at("a.iolog"));
+    let r = rig.run(&[
+        "-q",
+        "convert",
+        &a,
+        "-o",
+        &iolog,
+        "--iolog-file",
+        &node,
+        "--to",
+        "fio-iolog-v2",
+    ]);
+    assert_eq!(r.code, Some(0), "{}", r.err);
+    let log = format!("--read_iolog={iolog}");
+    let again = recorded(
+        &rig,
+        "b.blktrace.0",
+        &[
+            "fio",
+            "--name=b",
+            "--direct=1",
+            "--ioengine=psync",
+            "--output=/dev/null",
+            &log,
+        ],
+    );
+    for class in ["reads", "synchronous writes"] {
+        assert_eq!(
+            first["classes"][class], again["classes"][class],
+            "{class}: {first} {again}"
+        );
+    }
+
+    // Our own replay takes both.
+    for name in ["a.ftrace", "b.blktrace.0"] {
+        let r = rig.run(&[
+            "-q",
+            "replay",
+            &at(name),
+            "--mode",
+            "closed",
+            "--seeds",
+            "1",
+            "--schedulers",
+            "none",
+            "--device",
+            "ssd:sata3-256-2011",
+            "--fit",
+            "wrap",
+            "--json",
+        ]);
+        assert_eq!(r.code, Some(0), "{}", r.err);
+        let doc: Value = serde_json::from_str(&r.out).expect("JSON");
+        let text = doc.to_string();
+        assert!(
+            text.contains(&format!("\"ios\":{}", reads["bios"])),
+            "{name}: {text:.2000}"
+        );
+    }
+    rig.is_as_before();
+
+    if let Some(why) = have(&["blkparse", "btt"]) {
+        println!("skipped: blkparse and btt on what was recorded: {why}");
+        return;
+    }
+    let dump = at("b.dump");
+    let base = at("b");
+    let o = Command::new("blkparse")
+        .args(["-i", &base, "-d", &dump])
+        .output()
+        .expect("runs");
+    let text = String::from_utf8_lossy(&o.stdout).into_owned();
+    let count = |action: &str, of: char| {
+        let lines = text
+            .lines()
+            .map(|l| l.split_whitespace().collect::<Vec<_>>());
+        lines
+            .filter(|f| f.len() > 7 && f[5] == action && f[6].starts_with(of))
+            .count() as u64
+    };
+    assert_eq!(Some(count("Q", 'R')), reads["bios"].as_u64(), "{text:.500}");
+    assert_eq!(Some(count("C", 'W')), writes["bios"].as_u64());
+    assert!(text.contains("[fio]"), "names are kept");
+    let o = Command::new("btt")
+        .args(["-i", &dump])
+        .output()
+        .expect("runs");
+    let text = String::from_utf8_lossy(&o.stdout).into_owned();
+    assert!(text.contains("D2C") && text.contains("Q2C"), "{text}");
+}
+
+#[test]
+fn a_recorded_command_passes_its_code_on_and_leaves_nothing() {
+    let Some(rig) = Rig::new("a recorded command") else {
+        return;
+    };
+    let file = rig.dir.join("x.blkparse").display().to_string();
+    let r = rig.run(&[
+        "record", &rig.name, "-o", &file, "--to", "blkparse", "--", "sh", "-c", "exit 7",
+    ]);
+    assert_eq!(r.code, Some(7), "{}", r.err);
+    assert!(
+        r.err
+            .contains("nothing reached it, and no file was written; 0 events lost"),
+        "{}",
+        r.err
+    );
+    for (args, says) in [
+        (
+            vec!["record", &*rig.name, "-o", "/tmp/x.odd", "--", "true"],
+            "tells no format",
+        ),
+        (
+            vec!["record", "/no/such", "-o", &*file, "--", "true"],
+            "no such",
+        ),
+        (
+            vec!["record", &*rig.name, "-o", &*file, "--", "/no/such"],
+            "cannot be run",
+        ),
+    ] {
+        let r = rig.run(&args);
+        assert_eq!(r.code, Some(2), "{args:?}: {}", r.err);
+        assert!(r.err.contains(says), "{args:?}: {}", r.err);
+    }
+    let left = fs::read_dir("/sys/kernel/tracing/instances")
+        .into_iter()
+        .flatten()
+        .flatten();
+    let own = left.filter(|e| e.file_name().to_string_lossy().starts_with("seekwell-"));
+    let dead = own.filter(|e| {
+        let name = e.file_name().to_string_lossy().into_owned();
+        let pid = name.split('-').nth(1).unwrap_or_default().to_owned();
+        !std::path::Path::new("/proc").join(pid).exists()
+    });
+    assert_eq!(dead.count(), 0);
+}
+
+/// In a mount namespace of its own: the machine's rules and notes are not touched.
+#[test]
+fn a_rule_that_is_written_is_understood_by_udev_and_undone() {
+    let Some(rig) = Rig::new("udev rules") else {
+        return;
+    };
+    if let Some(why) = have(&["unshare", "udevadm"]) {
+        println!("skipped: udev rules: {why}");
+        return;
+    }
+    let seekwell = env!("CARGO_BIN_EXE_seekwell");
+    let name = &rig.name;
+    let script = format!(
+        "set -e\n\
+         mkdir -p /etc/udev/rules.d\n\
+         mount -t tmpfs none /etc/udev/rules.d\n\
+         mount -t tmpfs none /var/lib\n\
+         {seekwell} apply bfq -t low_latency=0 --device {name} --persist --yes\n\
+         cat /etc/udev/rules.d/*\n\
+         if udevadm --help | grep -q verify; then udevadm verify /etc/udev/rules.d; fi\n\
+         echo none > /sys/block/{name}/queue/scheduler\n\
+         udevadm test --action=change /sys/block/{name} 2>&1 | grep -i seekwell || true\n\
+         cat /sys/block/{name}/queue/scheduler /sys/block/{name}/queue/iosched/low_latency\n\
+         {seekwell} apply --undo --device {name}\n\
+         echo left: $(find /etc/udev/rules.d /var/lib -mindepth 1)\n\
+         cat /sys/block/{name}/queue/scheduler\n"
+    );
+    let o = Command::new("unshare")
+        .args(["--mount", "--propagation", "private", "sh", "-c", &script])
+        .env("SEEKWELL_RUN_DIR", rig.records())
+        .output()
+        .expect("unshare runs");
+    let (out, err) = (
+        String::from_utf8_lossy(&o.stdout).into_owned(),
+        String::from_utf8_lossy(&o.stderr).into_owned(),
+    );
+    if err.contains("mount:") || err.contains("unshare:") {
+        println!("skipped: udev rules: {err}");
+        return;
+    }
+    assert!(o.status.success(), "{out}{err}");
+    assert!(out.contains("ATTR{loop/backing_file}==\""), "{out}");
+    assert!(out.contains("[bfq]"), "udev has set it: {out}");
+    let lines: Vec<&str> = out.lines().collect();
+    assert!(lines.contains(&"0"), "and the tunable: {out}");
+    assert!(lines.contains(&"left:"), "{out}");
+    rig.is_as_before();
+}

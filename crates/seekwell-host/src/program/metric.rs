@@ -1,0 +1,138 @@
+//! Where a program's number is: in what it printed, or the time it took.
+
+use regex_lite::Regex;
+use seekwell_core::result::Metric;
+use serde::Deserialize;
+
+/// Which direction is good.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Better {
+    /// More.
+    #[default]
+    Higher,
+    /// Less.
+    Lower,
+}
+
+/// A number of a program.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct MetricOf {
+    /// Its name.
+    pub name: String,
+    /// Its unit.
+    #[serde(default)]
+    pub unit: String,
+    /// Which direction is good.
+    #[serde(default)]
+    pub better: Better,
+    /// Finds it: the first group is the number; of several matches the last counts. Without one it
+    /// is the time that the run took, in seconds.
+    #[serde(default)]
+    pub regex: Option<String>,
+    /// What the number is multiplied by, to be in the unit.
+    #[serde(default)]
+    pub factor: Option<f64>,
+}
+
+impl MetricOf {
+    /// What a program takes, in seconds.
+    pub fn duration() -> Self {
+        MetricOf {
+            name: "duration".to_owned(),
+            unit: "s".to_owned(),
+            better: Better::Lower,
+            regex: None,
+            factor: None,
+        }
+    }
+
+    /// Can it be found at all?
+    ///
+    /// # Errors
+    /// What is wrong with the expression.
+    pub fn check(&self) -> Result<(), String> {
+        let Some(regex) = &self.regex else {
+            return Ok(());
+        };
+        let parsed = Regex::new(regex).map_err(|e| format!("`{regex}`: {e}"))?;
+        match parsed.captures_len() {
+            1 => Err(format!(
+                "`{regex}` has no group: put the number into parentheses, ([0-9.]+)"
+            )),
+            _ => Ok(()),
+        }
+    }
+
+    /// The number in what was printed; `None`: it is not there.
+    pub fn find(&self, printed: &str, took_s: f64) -> Option<f64> {
+        let value = match &self.regex {
+            None => took_s,
+            Some(regex) => {
+                let regex = Regex::new(&format!("(?m){regex}")).ok()?;
+                let last = regex.captures_iter(printed).last()?;
+                number(last.get(1)?.as_str())?
+            }
+        };
+        Some(value * self.factor.unwrap_or(1.0)).filter(|v| v.is_finite())
+    }
+
+    /// As a record has it.
+    pub fn metric(&self, value: f64) -> Metric {
+        Metric {
+            name: self.name.clone(),
+            unit: self.unit.clone(),
+            value,
+            higher_is_better: self.better == Better::Higher,
+            ..Metric::default()
+        }
+    }
+}
+
+/// `1,234.5`, `32.7k`, `1e3`.
+fn number(text: &str) -> Option<f64> {
+    let text = text.replace(',', "");
+    let (digits, times) = match text.chars().last()? {
+        'k' | 'K' => (&text[..text.len() - 1], 1e3),
+        'M' => (&text[..text.len() - 1], 1e6),
+        _ => (text.as_str(), 1.0),
+    };
+    digits.parse::<f64>().ok().map(|x| x * times)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(regex: &str) -> MetricOf {
+        MetricOf {
+            regex: Some(regex.to_owned()),
+            ..MetricOf::duration()
+        }
+    }
+
+    #[test]
+    fn the_last_match_counts_and_signs_of_thousands_do_not() {
+        let m = of("^tps = ([0-9.,k]+)");
+        assert_eq!(
+            m.find("tps = 1\ntps = 1,234.5 (x)\n tps = 9", 0.0),
+            Some(1234.5)
+        );
+        assert_eq!(m.find("tps = 32.7k", 0.0), Some(32_700.0));
+        assert_eq!(m.find("tps: 3", 0.0), None);
+        assert_eq!(MetricOf::duration().find("", 2.5), Some(2.5));
+    }
+
+    #[test]
+    fn what_finds_nothing_ever_is_refused() {
+        assert!(
+            of("tps = [0-9]+")
+                .check()
+                .expect_err("no group")
+                .contains("parentheses")
+        );
+        assert!(of("(").check().is_err());
+        assert!(of("([0-9]+)").check().is_ok());
+    }
+}

@@ -1,0 +1,87 @@
+//! One run after the other on the same devices, each under settings of its own.
+
+use super::journal::Records;
+use super::settings::{ATTRIBUTES, Queue};
+use super::{Change, SwitchError, Switched, Wish, apply};
+use crate::block::{Device, Tree};
+
+impl Switched {
+    /// Takes devices and writes down how they are, and changes nothing yet: they are put back
+    /// when this is dropped, whatever [`Switched::again`] made of them.
+    ///
+    /// # Errors
+    /// Another run has one of them, or how they are cannot be kept.
+    pub fn hold(
+        tree: &Tree,
+        records: &Records,
+        devices: &[&Device],
+        words: &str,
+    ) -> Result<Switched, SwitchError> {
+        let mut all = Switched {
+            tree: tree.clone(),
+            records: Vec::new(),
+            changes: Vec::new(),
+        };
+        for d in devices {
+            let (record, before) = records.begin(tree, d, words)?;
+            all.records.push(record);
+            all.changes.push(Change {
+                device: d.name.clone(),
+                after: before.clone(),
+                before,
+                asked: Vec::new(),
+                notes: Vec::new(),
+            });
+        }
+        Ok(all)
+    }
+
+    /// Sets each device that is held to what is wished for it now. The scheduler is left and
+    /// entered again even if it is in force: only that brings its tunables to their defaults and
+    /// forgets what it has learnt. What an earlier call set, and this one does not, is as before.
+    ///
+    /// # Errors
+    /// What the kernel refuses, or makes something else of.
+    pub fn again(&mut self, wishes: &[Wish<'_>]) -> Result<(), SwitchError> {
+        for w in wishes {
+            let Some(c) = self.changes.iter_mut().find(|c| c.device == w.device.name) else {
+                continue;
+            };
+            let queue = Queue::new(self.tree.queue(&c.device));
+            if queue.scheduler()? == w.scheduler {
+                let mut others = w.device.scheduler.offered().iter();
+                if let Some(other) = others.find(|o| *o != w.scheduler) {
+                    queue.put("scheduler", other)?;
+                }
+            }
+            queue.put("scheduler", w.scheduler)?;
+            for name in &c.asked {
+                let wished = w.tunables.iter().any(|t| t.0 == *name);
+                // The number of requests came back with the scheduler.
+                let own = ATTRIBUTES.contains(&name.as_str()) && name != "nr_requests";
+                if let Some(value) = c.before.attributes.get(name).filter(|_| own && !wished)
+                    && queue.value(name)? != *value
+                {
+                    queue.put(name, value)?;
+                }
+            }
+            // What reads so already is not written: some values mean something else once they
+            // were set by hand.
+            let mut left = Vec::new();
+            for t in w.tunables {
+                let attribute = ATTRIBUTES.contains(&t.0.as_str());
+                if !attribute || queue.value(&t.0)? != t.1 {
+                    left.push(t.clone());
+                }
+            }
+            let wish = Wish {
+                tunables: &left,
+                ..w.clone()
+            };
+            c.notes = apply(&queue, &wish)?;
+            c.after = queue.read()?;
+            c.asked = w.tunables.iter().map(|t| t.0.clone()).collect();
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,142 @@
+//! What runs beside the measured workload: begun before it, at work when it begins, ended with it.
+
+use super::runner::{Doing, once};
+use seekwell::BesideSpec;
+use seekwell::result::{BesidePart, Record};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{Scope, ScopedJoinHandle};
+use std::time::{Duration, Instant};
+
+/// Longest that they may take to prepare.
+const PATIENCE: Duration = Duration::from_secs(600);
+const LOOK: Duration = Duration::from_millis(20);
+
+type Part = Result<BesidePart, String>;
+
+/// All of them.
+pub struct Neighbours<'scope> {
+    handles: Vec<ScopedJoinHandle<'scope, Part>>,
+    began: Vec<Arc<AtomicBool>>,
+    stop: Arc<AtomicBool>,
+}
+
+impl<'scope> Neighbours<'scope> {
+    /// Begins them.
+    pub fn begin<'env>(
+        scope: &'scope Scope<'scope, 'env>,
+        all: &'env [BesideSpec],
+        doing: &'env Doing<'env>,
+    ) -> Result<Self, String> {
+        let stop = Arc::new(AtomicBool::new(false));
+        let mut neighbours = Neighbours {
+            handles: Vec::new(),
+            began: Vec::new(),
+            stop: Arc::clone(&stop),
+        };
+        for (i, b) in all.iter().enumerate() {
+            let began = Arc::new(AtomicBool::new(false));
+            neighbours.began.push(Arc::clone(&began));
+            let stop = Arc::clone(&stop);
+            let handle = scope.spawn(move || again_and_again(i, b, doing, &stop, &began));
+            neighbours.handles.push(handle);
+        }
+        Ok(neighbours)
+    }
+
+    /// Until all of them are past their preparations.
+    pub fn wait(&self, doing: &Doing<'_>) -> Result<(), String> {
+        let end = Instant::now() + PATIENCE;
+        loop {
+            let ready = self.began.iter().all(|b| b.load(Ordering::Acquire));
+            if ready {
+                return Ok(());
+            }
+            if doing.stop.load(Ordering::Acquire) {
+                return Err("stopped".to_owned());
+            }
+            if self.handles.iter().any(ScopedJoinHandle::is_finished) {
+                return Err("what was to run beside it did not begin".to_owned());
+            }
+            if Instant::now() > end {
+                return Err("what was to run beside it took too long to begin".to_owned());
+            }
+            std::thread::sleep(LOOK);
+        }
+    }
+
+    /// Ends them; one that failed by itself makes the run worth nothing.
+    pub fn end(self) -> Result<Vec<BesidePart>, String> {
+        self.stop.store(true, Ordering::Release);
+        let mut parts = Vec::new();
+        let mut failed = None;
+        for h in self.handles {
+            match h.join() {
+                Ok(Ok(part)) => parts.push(part),
+                Ok(Err(why)) => failed = failed.or(Some(why)),
+                Err(_) => failed = failed.or(Some("a fault in the program".to_owned())),
+            }
+        }
+        match failed {
+            Some(why) => Err(format!("beside it: {why}")),
+            None => Ok(parts),
+        }
+    }
+}
+
+fn again_and_again(
+    i: usize,
+    b: &BesideSpec,
+    doing: &Doing<'_>,
+    stop: &Arc<AtomicBool>,
+    began: &Arc<AtomicBool>,
+) -> Part {
+    let name = b.workload.name();
+    let name = name.rsplit('/').next().unwrap_or(name);
+    let started = Instant::now();
+    let mut part = BesidePart {
+        name: format!("beside/{name}"),
+        workload: name.to_owned(),
+        ..BesidePart::default()
+    };
+    loop {
+        let own = Doing {
+            on: doing.on,
+            mark: &format!("{}/{i}", doing.mark),
+            seed: doing.seed + 1000 * (i as u64 + 1) + u64::from(part.rounds),
+            limit_s: None,
+            stop: Arc::clone(stop),
+            began: Arc::clone(began),
+        };
+        let ran = once(&b.workload, &own);
+        part.rounds += 1;
+        let over = stop.load(Ordering::Acquire) || doing.stop.load(Ordering::Acquire);
+        match ran {
+            Ok(record) => take(&mut part, record, b.again),
+            // Ended by us.
+            Err(_) if over => {}
+            Err(why) => return Err(why),
+        }
+        if over || !b.again {
+            if !over {
+                let ns = started.elapsed().as_nanos();
+                part.ended_ns = u64::try_from(ns).ok();
+            }
+            return Ok(part);
+        }
+    }
+}
+
+/// What a round gave.
+fn take(part: &mut BesidePart, record: Record, again: bool) {
+    part.params = record.params;
+    part.operations = record.operations;
+    part.tasks = record.tasks;
+    if !again {
+        part.metrics = record
+            .metric
+            .into_iter()
+            .chain(record.more_metrics)
+            .collect();
+    }
+}

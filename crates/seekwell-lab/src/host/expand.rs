@@ -1,0 +1,300 @@
+//! From what was asked for to cells, treatments and runs on this machine.
+
+use super::runner::DeviceOf;
+use super::words::{What, what};
+use super::{HostDesign, HostWork};
+use crate::experiment::{CellPlan, Experiment, Faults, Place, Primary};
+use crate::results::{About, Cell, MetricInfo, Treatment};
+use seekwell::{DeviceSpec, RunSpec, SchedulerSpec, SpecErrors, Substrate};
+use seekwell_host::switch::{Wish, check, names};
+use std::collections::BTreeMap;
+
+impl HostDesign {
+    /// The experiment on that place, every run checked: programs, schedulers, tunables.
+    ///
+    /// # Errors
+    /// Everything that is wrong with it.
+    pub fn experiment(&self, on: &DeviceOf) -> Result<Experiment, Faults> {
+        let mut faults = Faults::default();
+        let wanted = self.schedulers(on, &mut faults);
+        let mut notes = self.notes(on, &wanted);
+        let mut cells = Vec::new();
+        for w in &self.work {
+            let label = format!("workload `{}`", w.label);
+            let primary = faults.take(Place::default(), &label, primary(w));
+            if let Some((primary, info)) = primary {
+                cells.push(self.cell(on, w, &wanted, primary, info));
+            }
+        }
+        if self.work.is_empty() {
+            faults.push(
+                Place::default(),
+                "workload",
+                "there is none: name at least one",
+            );
+        }
+        let treatments = wanted.iter().map(|s| Treatment {
+            label: s.label.clone(),
+            scheduler: s.name.clone(),
+            version: String::new(),
+            tunables: s.own.clone(),
+        });
+        let treatments = treatments.collect();
+        faults.or(())?;
+        notes.extend(on.warnings());
+        Ok(Experiment {
+            about: About {
+                name: self.design.name.clone(),
+                description: self.design.description.clone(),
+                method: self.design.method.clone(),
+                source: "experiment".to_owned(),
+                paired: true,
+                notes,
+            },
+            cells,
+            treatments,
+            text: self.text.clone(),
+            design: self.design.clone(),
+        })
+    }
+
+    /// What runs can be made under. Without the right to set one: what is in force.
+    fn schedulers(&self, on: &DeviceOf, faults: &mut Faults) -> Vec<Wanted> {
+        let mut all = Vec::new();
+        if !on.may_set() {
+            return vec![Wanted {
+                label: on.in_force(),
+                name: on.in_force(),
+                own: BTreeMap::new(),
+                set: BTreeMap::new(),
+            }];
+        }
+        let asked: Vec<(String, SchedulerSpec)> = match self.design.schedulers.is_empty() {
+            true => on
+                .offered()
+                .into_iter()
+                .map(|name| (name.clone(), kernel_name(name)))
+                .collect(),
+            false => self
+                .design
+                .schedulers
+                .iter()
+                .map(|l| {
+                    let label = l.name.clone().unwrap_or_else(|| label(&l.spec));
+                    (label, l.spec.clone())
+                })
+                .collect(),
+        };
+        for (label, spec) in asked {
+            let mut set = spec.tunables.clone();
+            for (name, value) in &self.equal {
+                // Under none it would leave hidden state behind.
+                let hidden = name == "nr_requests" && spec.name == "none";
+                if on.has(name) && !hidden {
+                    set.entry(name.clone()).or_insert_with(|| value.clone());
+                }
+            }
+            let tunables: Vec<(String, String)> = set.clone().into_iter().collect();
+            for device in on.devices() {
+                let wish = Wish {
+                    device,
+                    scheduler: &spec.name,
+                    tunables: &tunables,
+                };
+                if let Err(why) = check(on.tree(), &wish) {
+                    let field = format!("scheduler `{label}`");
+                    faults.push(Place::default(), field, format!("{}: {why}", device.name));
+                }
+            }
+            all.push(Wanted {
+                label,
+                name: spec.name,
+                own: spec.tunables,
+                set,
+            });
+        }
+        all
+    }
+
+    fn notes(&self, on: &DeviceOf, wanted: &[Wanted]) -> Vec<String> {
+        let mut notes = vec![format!("for real: {}", on.said())];
+        if !on.may_set() {
+            notes.push(format!(
+                "nothing could be set (not root): measured under {}, which was in force",
+                on.in_force()
+            ));
+            return notes;
+        }
+        let equal: Vec<String> = self
+            .equal
+            .iter()
+            .filter(|e| on.has(&e.0))
+            .map(|(k, v)| format!("{k} {v}"))
+            .collect();
+        notes.push(match equal.is_empty() {
+            true => {
+                "the queue's other settings were those that each scheduler comes with".to_owned()
+            }
+            false => format!("the same for all: {}", equal.join(", ")),
+        });
+        let depth = self.equal.iter().any(|e| e.0 == "nr_requests");
+        if depth && wanted.iter().any(|w| w.name == "none") {
+            notes.push("nr_requests is not set under none, which has the device's tags".to_owned());
+        }
+        notes
+    }
+
+    fn cell(
+        &self,
+        on: &DeviceOf,
+        w: &HostWork,
+        wanted: &[Wanted],
+        primary: Primary,
+        info: MetricInfo,
+    ) -> CellPlan {
+        let specs = wanted.iter().map(|s| RunSpec {
+            substrate: Substrate::Host,
+            machine: None,
+            seed: self.design.method.seed,
+            limit_s: w.limit_s,
+            label: Some(s.label.clone()),
+            beside: w.beside.clone(),
+            ..RunSpec::new(
+                DeviceSpec {
+                    spec: on.path().display().to_string(),
+                    ..DeviceSpec::default()
+                },
+                SchedulerSpec {
+                    name: s.name.clone(),
+                    version: None,
+                    tunables: s.set.clone(),
+                },
+                w.spec.clone(),
+            )
+        });
+        let device = on.label();
+        CellPlan {
+            cell: Cell {
+                name: format!("{device} / {}", w.label),
+                device,
+                workload: w.label.clone(),
+                substrate: Substrate::Host.name().to_owned(),
+                primary: info,
+                treatments: (0..wanted.len()).collect(),
+                reference: self.reference(on, wanted),
+                ..Cell::default()
+            },
+            primary,
+            specs: specs.collect(),
+        }
+    }
+
+    /// The one asked for; else what was in force; else the first.
+    fn reference(&self, on: &DeviceOf, wanted: &[Wanted]) -> usize {
+        let named = self.design.reference.clone();
+        let named = named.unwrap_or_else(|| on.in_force());
+        let is = |w: &Wanted| w.label == named || w.name == named;
+        wanted.iter().position(is).unwrap_or(0)
+    }
+}
+
+struct Wanted {
+    label: String,
+    name: String,
+    own: BTreeMap<String, String>,
+    /// With what is the same for all.
+    set: BTreeMap<String, String>,
+}
+
+fn kernel_name(name: String) -> SchedulerSpec {
+    SchedulerSpec {
+        name,
+        ..SchedulerSpec::default()
+    }
+}
+
+fn label(s: &SchedulerSpec) -> String {
+    let mut text = s.name.clone();
+    for (name, value) in &s.tunables {
+        text += &format!(":{name}={value}");
+    }
+    text
+}
+
+/// What decides, and what is known of it before a run; programs that are missing are told.
+fn primary(w: &HostWork) -> Result<(Primary, MetricInfo), SpecErrors> {
+    let (what_runs, _) = what(&w.spec)?;
+    for b in &w.beside {
+        if let (What::Program(recipe, _), _) = what(&b.workload)? {
+            let here = recipe.check();
+            here.map_err(|e| SpecErrors::one("beside", e.to_string()))?;
+        }
+    }
+    if let What::Program(recipe, _) = &what_runs {
+        let here = recipe.check();
+        here.map_err(|e| SpecErrors::one("", e.to_string()))?;
+        let find = |name: &String| recipe.metrics.iter().find(|m| m.name == *name);
+        let metric = match &w.metric {
+            None => recipe.metrics.first(),
+            Some(name) => {
+                let known: Vec<&str> = recipe.metrics.iter().map(|m| m.name.as_str()).collect();
+                let mut errors = SpecErrors::default();
+                if find(name).is_none() {
+                    let text = format!("{} gives no `{name}`", recipe.name);
+                    errors.unknown("", &text, name, &known);
+                }
+                errors.or(())?;
+                find(name)
+            }
+        };
+        let info = metric.map(|m| MetricInfo::from(&m.metric(0.0)));
+        let info = info.unwrap_or_default();
+        return Ok((Primary::Metric(info.name.clone()), info));
+    }
+    let primary = match &w.metric {
+        Some(text) => Primary::parse(text, &w.spec)?,
+        None => Primary::usual(&w.spec),
+    };
+    let info = primary.info(&w.spec);
+    Ok((primary, info))
+}
+
+/// Names of schedulers as a command line has them: `bfq:low_latency=0,none`, spelt as the kernel
+/// spells them.
+///
+/// # Errors
+/// What cannot be read.
+pub(super) fn schedulers(text: &str) -> Result<Vec<(String, SchedulerSpec)>, String> {
+    let mut all = Vec::new();
+    for one in text.split(',').map(str::trim).filter(|s| !s.is_empty()) {
+        let mut parts = one.split(':');
+        let name = parts.next().unwrap_or_default();
+        let mut tunables = BTreeMap::new();
+        for p in parts {
+            let Some((k, v)) = p.split_once('=') else {
+                return Err(format!("{one}: `{p}` is no tunable: write NAME=VALUE"));
+            };
+            tunables.insert(k.to_owned(), v.to_owned());
+        }
+        // A word of another version is a word of the simulator's.
+        if let Some((known, _)) = name.rsplit_once('-')
+            && names::tunables_of(known).is_some()
+            && names::tunables_of(name).is_none()
+            && name != "mq-deadline"
+        {
+            return Err(format!(
+                "{one}: a version is chosen with the kernel, not by name: write {known}"
+            ));
+        }
+        let spec = SchedulerSpec {
+            name: name.to_owned(),
+            version: None,
+            tunables,
+        };
+        all.push((one.to_owned(), spec));
+    }
+    match all.is_empty() {
+        true => Err("name at least one scheduler".to_owned()),
+        false => Ok(all),
+    }
+}

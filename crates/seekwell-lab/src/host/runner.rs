@@ -1,0 +1,508 @@
+//! The place of an experiment on this machine, and what makes its runs there.
+
+use super::beside::Neighbours;
+use super::numbers;
+use super::words::{What, what};
+use crate::conduct::{Job, Measured, NoRun, Runner};
+use seekwell::result::{Metric, Record, SchedulerUsed};
+use seekwell::{Cancel, Progress, RunSpec};
+use seekwell_host::block::{Device, Machine, Scheduler, Tree, Under};
+use seekwell_host::program::{self, Group, ProgramError, Recipe, Where};
+use seekwell_host::switch::settings::Queue;
+use seekwell_host::switch::{Switched, Wish};
+use seekwell_workload::Plan;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+/// How often a pause looks whether it is over.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// A directory and the devices whose schedulers decide under it.
+#[derive(Clone, Debug)]
+pub struct DeviceOf {
+    tree: Tree,
+    path: PathBuf,
+    under: Under,
+    devices: Vec<Device>,
+    root: bool,
+    may_set: bool,
+}
+
+impl DeviceOf {
+    /// Of a directory of this machine.
+    ///
+    /// # Errors
+    /// It is not there, is none, or is not ours to write.
+    pub fn find(path: &Path) -> Result<DeviceOf, String> {
+        seekwell_host::place::usable(path).map_err(|e| e.to_string().replace("--dir", "--host"))?;
+        let tree = Tree::default();
+        let machine = Machine::read(&tree);
+        let path = std::fs::canonicalize(path).map_err(|e| format!("{}: {e}", path.display()))?;
+        let under = machine.under(&path).map_err(|e| e.to_string())?;
+        let names = under.deciding.iter();
+        let devices: Vec<Device> = names.filter_map(|n| machine.device(n).cloned()).collect();
+        let access = |d: &Device| {
+            let file = Queue::new(tree.queue(&d.name)).file("scheduler");
+            let choice = matches!(d.scheduler, Scheduler::Choice { .. });
+            choice && rustix::fs::access(&file, rustix::fs::Access::WRITE_OK).is_ok()
+        };
+        Ok(DeviceOf {
+            may_set: !devices.is_empty() && devices.iter().all(access),
+            root: devices.iter().any(|d| machine.carries_root(&d.name)),
+            tree,
+            path,
+            under,
+            devices,
+        })
+    }
+    /// The directory.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+    /// Where the kernel's files are.
+    pub fn tree(&self) -> &Tree {
+        &self.tree
+    }
+    /// Devices that decide.
+    pub fn devices(&self) -> &[Device] {
+        &self.devices
+    }
+    /// May their schedulers be set?
+    pub fn may_set(&self) -> bool {
+        self.may_set
+    }
+    /// Does / lie on one of them?
+    pub fn carries_root(&self) -> bool {
+        self.root
+    }
+    /// Their names: `sda`, `sda,sdb`.
+    pub fn names(&self) -> String {
+        let all: Vec<&str> = self.devices.iter().map(|d| d.name.as_str()).collect();
+        all.join(",")
+    }
+    /// What tables call it.
+    pub fn label(&self) -> String {
+        let path = self.path.display();
+        match self.devices.is_empty() {
+            true => format!("{path}"),
+            false => format!("{path} on {}", self.names()),
+        }
+    }
+    /// The same with what it is.
+    pub fn said(&self) -> String {
+        let fs = self.under.filesystem.as_deref().unwrap_or("?");
+        let all = self.devices.iter().map(|d| {
+            let model = d.model.clone().map_or(String::new(), |m| format!(" {m}"));
+            format!("{} ({}{model})", d.name, d.what())
+        });
+        let all: Vec<String> = all.collect();
+        match all.is_empty() {
+            true => format!(
+                "{fs} at {}, which no scheduler is under",
+                self.path.display()
+            ),
+            false => format!("{fs} at {} on {}", self.path.display(), all.join(", ")),
+        }
+    }
+    /// In force now, of the first.
+    pub fn in_force(&self) -> String {
+        let first = self.devices.first();
+        let queue = first.map(|d| Queue::new(self.tree.queue(&d.name)));
+        let now = queue.and_then(|q| q.scheduler().ok());
+        now.unwrap_or_else(|| "none in sight".to_owned())
+    }
+    /// Schedulers that all of them offer.
+    pub fn offered(&self) -> Vec<String> {
+        let Some((first, rest)) = self.devices.split_first() else {
+            return Vec::new();
+        };
+        let all = first.scheduler.offered().iter();
+        let everywhere = |s: &&String| rest.iter().all(|d| d.scheduler.offered().contains(s));
+        all.filter(everywhere).cloned().collect()
+    }
+    /// Has every queue this attribute?
+    pub fn has(&self, attribute: &str) -> bool {
+        let of = |d: &Device| {
+            Queue::new(self.tree.queue(&d.name))
+                .value(attribute)
+                .is_ok()
+        };
+        !self.devices.is_empty() && self.devices.iter().all(of)
+    }
+    /// What to keep in mind.
+    pub fn warnings(&self) -> Vec<String> {
+        let mut all = Vec::new();
+        if !self.under.again.is_empty() {
+            all.push(format!(
+                "{} below schedules, too, and is left as it is",
+                self.under.again.join(", ")
+            ));
+        }
+        all
+    }
+    /// Why runs there make no sense any more.
+    fn gone(&self) -> Option<String> {
+        if !self.path.is_dir() {
+            return Some(format!("{}: the directory is gone", self.path.display()));
+        }
+        self.devices.iter().find_map(|then| {
+            let name = &then.name;
+            match self.tree.device(name) {
+                None => Some(format!("{name}: the device is gone")),
+                Some(now) if now.diskseq != then.diskseq => Some(format!(
+                    "{name}: it is another device now under the same name"
+                )),
+                Some(now) if now.size_bytes.unwrap_or(0) == 0 => Some(format!(
+                    "{name}: there is nothing behind the device any more"
+                )),
+                Some(_) => None,
+            }
+        })
+    }
+}
+
+/// Makes the runs of an experiment on this machine, one at a time.
+pub struct Bench {
+    on: DeviceOf,
+    switched: Mutex<Option<Switched>>,
+    settle: Duration,
+    mark: String,
+    runs: AtomicU32,
+    over: Mutex<Option<String>>,
+}
+
+/// What of a run is told at once: from the measured program, or from those beside it.
+pub(super) struct Doing<'a> {
+    pub on: &'a DeviceOf,
+    pub mark: &'a str,
+    pub seed: u64,
+    pub limit_s: Option<u64>,
+    /// Set from outside.
+    pub stop: Arc<AtomicBool>,
+    /// Set when what counts begins.
+    pub began: Arc<AtomicBool>,
+}
+
+fn locked<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
+    // What it holds is whole between any two statements.
+    of.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Bench {
+    /// On that place. `switched` holds the devices; none: they are left as they are.
+    pub fn new(on: DeviceOf, switched: Option<Switched>, settle_s: f64, mark: &str) -> Bench {
+        Bench {
+            on,
+            switched: Mutex::new(switched),
+            settle: Duration::from_secs_f64(settle_s.clamp(0.0, 86_400.0)),
+            mark: mark.to_owned(),
+            runs: AtomicU32::new(0),
+            over: Mutex::new(None),
+        }
+    }
+    /// What holds the devices, to be put back.
+    pub fn into_switched(self) -> Option<Switched> {
+        locked(&self.switched).take()
+    }
+    /// Why there are no more runs, if a device or directory went away.
+    pub fn over(&self) -> Option<String> {
+        locked(&self.over).clone()
+    }
+
+    /// Sets what a run is to have, and reads it back.
+    fn set(&self, spec: &RunSpec) -> Result<(), String> {
+        let mut switched = locked(&self.switched);
+        let Some(switched) = switched.as_mut() else {
+            return match self.on.in_force() {
+                now if now == spec.scheduler.name => Ok(()),
+                now => Err(format!("{now} is in force now, set by somebody else")),
+            };
+        };
+        let tunables: Vec<(String, String)> = spec
+            .scheduler
+            .tunables
+            .iter()
+            .map(|(k, v)| (k.clone(), v.clone()))
+            .collect();
+        let wish = |device| Wish {
+            device,
+            scheduler: &spec.scheduler.name,
+            tunables: &tunables,
+        };
+        let wishes: Vec<Wish<'_>> = self.on.devices.iter().map(wish).collect();
+        switched.again(&wishes).map_err(|e| e.to_string())
+    }
+
+    /// What somebody else has set meanwhile: about the scheduler, and other things.
+    fn meddled(&self, spec: &RunSpec) -> (Option<String>, Vec<String>) {
+        let notes = locked(&self.switched)
+            .as_ref()
+            .map(Switched::disturbed)
+            .unwrap_or_default();
+        let now = self.on.in_force();
+        let other = (!self.on.devices.is_empty() && now != spec.scheduler.name).then(|| {
+            format!(
+                "{}: somebody else has set {now} while it ran under {}; it does not count",
+                self.on.names(),
+                spec.scheduler.name
+            )
+        });
+        (other, notes)
+    }
+
+    /// All settings of the first device, as read.
+    fn settings(&self) -> BTreeMap<String, String> {
+        let first = self.on.devices.first();
+        let queue = first.map(|d| Queue::new(self.on.tree.queue(&d.name)));
+        let read = queue.and_then(|q| q.read().ok()).unwrap_or_default();
+        let mut all = read.tunables;
+        all.extend(read.attributes);
+        all
+    }
+
+    fn pause(&self, cancel: &Cancel) {
+        let end = Instant::now() + self.settle;
+        while Instant::now() < end && !cancel.is_set() {
+            std::thread::sleep(LOOK.min(end.saturating_duration_since(Instant::now())));
+        }
+    }
+
+    fn make(&self, job: &Job, cancel: &Cancel) -> Result<Record, NoRun> {
+        let spec = &job.spec;
+        self.set(spec).map_err(NoRun::Failed)?;
+        self.pause(cancel);
+        let stop = Arc::new(AtomicBool::new(false));
+        let n = self.runs.fetch_add(1, Ordering::Relaxed);
+        let mark = format!("{}/{n}", self.mark);
+        let over = AtomicBool::new(false);
+        let ran = std::thread::scope(|s| {
+            // The token and the programs' own flags are of different floors.
+            let watch = s.spawn(|| {
+                while !over.load(Ordering::Acquire) {
+                    if cancel.is_set() {
+                        stop.store(true, Ordering::Release);
+                    }
+                    std::thread::park_timeout(LOOK);
+                }
+            });
+            let doing = Doing {
+                on: &self.on,
+                mark: &mark,
+                seed: spec.run_seed(),
+                limit_s: spec.limit_s,
+                stop: Arc::clone(&stop),
+                began: Arc::default(),
+            };
+            let ran = with_neighbours(spec, &doing);
+            over.store(true, Ordering::Release);
+            watch.thread().unpark();
+            ran
+        });
+        ran.map_err(|e| match cancel.is_set() {
+            true => NoRun::Cut(e, None),
+            false => NoRun::Failed(e),
+        })
+    }
+}
+
+/// The measured one, with the others around it.
+fn with_neighbours(spec: &RunSpec, doing: &Doing<'_>) -> Result<Record, String> {
+    if spec.beside.is_empty() {
+        return once(&spec.workload, doing);
+    }
+    std::thread::scope(|s| {
+        let neighbours = Neighbours::begin(s, &spec.beside, doing)?;
+        let ran = match neighbours.wait(doing) {
+            Ok(()) => once(&spec.workload, doing),
+            Err(e) => Err(e),
+        };
+        let parts = neighbours.end();
+        let mut record = ran?;
+        record.beside = parts?;
+        Ok(record)
+    })
+}
+
+/// Runs a workload once, where its place among processes is.
+pub(super) fn once(workload: &seekwell::WorkloadSpec, doing: &Doing<'_>) -> Result<Record, String> {
+    let (what, placing) = what(workload).map_err(|e| e.to_string())?;
+    let group = placing.weight.map(Group::make).transpose()?;
+    let cgroup = group.as_ref().map(Group::file);
+    match what {
+        What::Program(recipe, params) => {
+            let at = place(doing, &placing, cgroup);
+            program(&recipe, &params, &at, doing, &|_| Ok(Vec::new()))
+        }
+        What::Fio(plan, text) => match seekwell_host::watch::has_program("fio") {
+            true => {
+                let at = place(doing, &placing, cgroup);
+                let params = BTreeMap::from([("job".to_owned(), text)]);
+                program(&fio(), &params, &at, doing, &numbers::fio)
+            }
+            false => {
+                let mut record = script(&plan, doing, &placing, cgroup)?;
+                let said = "ran by seekwell's reading of the job file: fio is not here";
+                record.warnings.push(said.to_owned());
+                Ok(record)
+            }
+        },
+        What::Script(plan) => script(&plan, doing, &placing, cgroup),
+    }
+}
+
+/// fio itself on a job file.
+fn fio() -> Recipe {
+    let mut r = Recipe::command("fio --output-format=json job.fio", None);
+    r.name = "fio".to_owned();
+    r.prepare = "printf '%s' \"$job\" >job.fio".to_owned();
+    r.version = "fio --version".to_owned();
+    r
+}
+
+struct Placed<'a> {
+    device: Option<PathBuf>,
+    stat: Option<PathBuf>,
+    placing: &'a super::words::Placing,
+    cgroup: Option<PathBuf>,
+}
+
+fn place<'a>(
+    doing: &Doing<'_>,
+    placing: &'a super::words::Placing,
+    cgroup: Option<PathBuf>,
+) -> Placed<'a> {
+    let first = doing.on.devices.first();
+    Placed {
+        device: first.map(Device::path),
+        stat: first.map(|d| doing.on.tree.at("/sys/block").join(&d.name).join("stat")),
+        placing,
+        cgroup,
+    }
+}
+
+fn program(
+    recipe: &Recipe,
+    params: &BTreeMap<String, String>,
+    placed: &Placed<'_>,
+    doing: &Doing<'_>,
+    numbers: &(dyn Fn(&str) -> Result<Vec<Metric>, String> + Sync),
+) -> Result<Record, String> {
+    let began = Instant::now();
+    let limit = doing.limit_s.map(Duration::from_secs);
+    let stop = || {
+        if doing.stop.load(Ordering::Acquire) {
+            return Some("stopped".to_owned());
+        }
+        let late = limit.is_some_and(|l| began.elapsed() > l);
+        late.then(|| format!("stopped at the limit of {} s", began.elapsed().as_secs()))
+    };
+    let at = Where {
+        dir: doing.on.path(),
+        device: placed.device.clone(),
+        stat: placed.stat.clone(),
+        seed: doing.seed,
+        threads: std::thread::available_parallelism().map_or(1, usize::from),
+        stop: &stop,
+        began: &doing.began,
+        numbers,
+        nice: placed.placing.nice,
+        ioprio: placed.placing.ioprio,
+        cgroup: placed.cgroup.clone(),
+        mark: &format!("{}/m", doing.mark),
+    };
+    program::run(recipe, params, &at).map_err(|e: ProgramError| e.to_string())
+}
+
+/// A script of ours on real files, on a thread that is placed for it.
+fn script(
+    plan: &Plan,
+    doing: &Doing<'_>,
+    placing: &super::words::Placing,
+    cgroup: Option<PathBuf>,
+) -> Result<Record, String> {
+    let mut o = seekwell_host::Options::new(doing.on.path(), doing.seed);
+    o.signals = false;
+    o.limit = doing.limit_s.map(Duration::from_secs);
+    o.stop = Some(Arc::clone(&doing.stop));
+    let pulse = Arc::new(seekwell_host::Pulse::default());
+    o.pulse = Some(Arc::clone(&pulse));
+    let stat = doing.on.devices.first();
+    let stat = stat.map(|d| doing.on.tree.at("/sys/block").join(&d.name).join("stat"));
+    let counted = program::Counted::begin(stat);
+    let ended = AtomicBool::new(false);
+    let ran = std::thread::scope(|s| {
+        let run = s.spawn(|| {
+            let set = program::place_thread(placing.nice, placing.ioprio, cgroup.as_deref());
+            set.map_err(|e| format!("its place among processes: {e}"))?;
+            seekwell_host::run_real(plan, &o).map_err(|e| e.to_string())
+        });
+        while !run.is_finished() {
+            if pulse.clock().is_some() {
+                doing.began.store(true, Ordering::Release);
+            }
+            std::thread::sleep(LOOK);
+        }
+        ended.store(true, Ordering::Release);
+        let broken = || "a fault in the program".to_owned();
+        run.join().unwrap_or_else(|_| Err(broken()))
+    });
+    doing.began.store(true, Ordering::Release);
+    let ran = ran?;
+    let mut record = ran.record;
+    if record.requests == 0 {
+        counted.fill(&mut record);
+    }
+    match ran.stopped {
+        // A limit is one of its ends; else it failed, or was stopped.
+        Some(why) if !why.contains("time limit") => Err(why),
+        _ => Ok(record),
+    }
+}
+
+impl Runner for Bench {
+    fn run(
+        &self,
+        job: &Job,
+        cancel: &Cancel,
+        _told: &mut dyn FnMut(Progress),
+    ) -> Result<Measured, NoRun> {
+        let over = |why: String| {
+            *locked(&self.over) = Some(why.clone());
+            NoRun::Cut(why, None)
+        };
+        if let Some(why) = self.over().or_else(|| self.on.gone()) {
+            return Err(over(why));
+        }
+        if cancel.is_set() {
+            return Err(NoRun::Cut("not begun".to_owned(), None));
+        }
+        let now = SystemTime::now().duration_since(UNIX_EPOCH);
+        let began_unix_ns = now.ok().and_then(|d| u64::try_from(d.as_nanos()).ok());
+        let made = self.make(job, cancel);
+        // What went away explains whatever else went wrong.
+        if let Some(why) = self.on.gone() {
+            return Err(over(why));
+        }
+        let mut record = made?;
+        let (other, notes) = self.meddled(&job.spec);
+        if let Some(other) = other {
+            return Err(NoRun::Failed(other));
+        }
+        record.warnings.extend(notes);
+        record.scheduler = SchedulerUsed {
+            spec: job.spec.scheduler_label(),
+            name: job.spec.scheduler.name.clone(),
+            tunables: self.settings(),
+            layer: "host".to_owned(),
+            ..record.scheduler
+        };
+        record.spec_hash = job.spec.hash();
+        record.spec = Some(job.spec.clone());
+        let mut measured = Measured::of(record);
+        measured.began_unix_ns = began_unix_ns;
+        Ok(measured)
+    }
+}

@@ -1,0 +1,393 @@
+//! What runs on a host, from words: a recipe, a script of ours on real files, a fio job file, or any
+//! command line; and where it stands among processes.
+
+use seekwell::{BesideSpec, SpecErrors, WorkloadSpec, plan, words};
+use seekwell_host::program::{self, MetricOf, Recipe};
+use seekwell_workload::{Needs, Plan};
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// What begins a script of ours where a program has its name.
+pub const SCRIPT: &str = "script:";
+/// What begins a command line.
+pub const COMMAND: &str = "cmd:";
+/// What the names of programs begin with in specifications: a script of ours has none like it.
+const PROGRAM: &str = "program/";
+/// The parameter that holds a recipe's text.
+pub(super) const RECIPE: &str = "recipe";
+/// Parameters of any workload: its place among processes.
+pub const PLACING: &[&str] = &["ionice", "nice", "weight"];
+
+/// What is measured, with what runs beside it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct HostWork {
+    /// What tables call it.
+    pub label: String,
+    /// For specifications. Of a recipe the text is among the parameters.
+    pub spec: WorkloadSpec,
+    /// What decides, by name, if not its own first number.
+    pub metric: Option<String>,
+    /// Ends a run, seconds.
+    pub limit_s: Option<u64>,
+    /// What runs at the same time.
+    pub beside: Vec<BesideSpec>,
+    /// As it was asked for, and what runs beside it.
+    pub asked: (String, Vec<String>),
+}
+
+impl HostWork {
+    /// Alone.
+    pub fn of(label: String, spec: WorkloadSpec) -> Self {
+        HostWork {
+            label,
+            spec,
+            metric: None,
+            limit_s: None,
+            beside: Vec::new(),
+            asked: Default::default(),
+        }
+    }
+
+    /// Is the program here? Scripts are.
+    pub fn is_here(&self) -> bool {
+        match what(&self.spec) {
+            Ok((What::Program(recipe, _), _)) => recipe.check().is_ok(),
+            other => other.is_ok(),
+        }
+    }
+
+    /// Adds what runs beside it, as [`beside`] reads it.
+    ///
+    /// # Errors
+    /// All that is wrong with it.
+    pub fn with(mut self, text: &str) -> Result<Self, SpecErrors> {
+        self.beside.push(beside(text)?);
+        self.asked.1.push(text.to_owned());
+        Ok(self)
+    }
+}
+
+/// Where a process stands.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Placing {
+    /// Class and level of its I/O.
+    pub ioprio: Option<(u8, u8)>,
+    pub nice: Option<i32>,
+    /// Weight of its control group.
+    pub weight: Option<u32>,
+}
+
+/// `idle`, `be:7`, `rt`.
+fn ioprio(text: &str) -> Result<(u8, u8), String> {
+    let (class, level) = text.split_once(':').unwrap_or((text, "4"));
+    let level: u8 = level.parse().ok().filter(|l| *l < 8).ok_or_else(|| {
+        format!("ionice={text}: levels are 0 (first) to 7: write be:7, rt:0 or idle")
+    })?;
+    match class {
+        "rt" => Ok((1, level)),
+        "be" => Ok((2, level)),
+        "idle" => Ok((3, 0)),
+        _ => Err(format!(
+            "ionice={text}: write be:0 to be:7, rt:0 to rt:7, or idle"
+        )),
+    }
+}
+
+impl Placing {
+    /// Takes its parameters out of others.
+    pub fn take(params: &mut BTreeMap<String, String>) -> Result<Placing, String> {
+        let mut p = Placing::default();
+        if let Some(text) = params.remove("ionice") {
+            p.ioprio = Some(ioprio(&text)?);
+        }
+        if let Some(text) = params.remove("nice") {
+            let nice = text.parse().ok().filter(|n| (-20..=19).contains(n));
+            p.nice = Some(nice.ok_or_else(|| format!("nice={text}: -20 to 19"))?);
+        }
+        if let Some(text) = params.remove("weight") {
+            let weight = text.parse().ok().filter(|n| (1..=1000).contains(n));
+            p.weight = Some(weight.ok_or_else(|| format!("weight={text}: 1 to 1000"))?);
+        }
+        Ok(p)
+    }
+}
+
+/// What a specification's workload is on a host.
+pub(super) enum What {
+    /// A program, with its parameters.
+    Program(Box<Recipe>, BTreeMap<String, String>),
+    /// A script of ours.
+    Script(Box<Plan>),
+    /// A job file: for fio itself if it is here, else for us.
+    Fio(Box<Plan>, String),
+}
+
+fn one(what: impl Into<String>) -> SpecErrors {
+    SpecErrors::one("", what)
+}
+
+/// What is to be done for a workload.
+pub(super) fn what(spec: &WorkloadSpec) -> Result<(What, Placing), SpecErrors> {
+    match spec {
+        WorkloadSpec::Script { name, params } => {
+            let mut params = params.clone();
+            let placing = Placing::take(&mut params).map_err(one)?;
+            if let Some(text) = params.remove(RECIPE) {
+                let recipe = Recipe::parse(name, &text).map_err(|e| one(e.to_string()))?;
+                let params = recipe.params(&params).map_err(|e| one(e.to_string()))?;
+                return Ok((What::Program(Box::new(recipe), params), placing));
+            }
+            if let Some(line) = params.remove(COMMAND) {
+                let metric = command_metric(&mut params)?;
+                if let Some(name) = params.keys().next() {
+                    return Err(one(format!("a command has no parameter `{name}`")));
+                }
+                let recipe = Recipe::command(&line, metric);
+                return Ok((What::Program(Box::new(recipe), params), placing));
+            }
+            let own = WorkloadSpec::Script {
+                name: name.clone(),
+                params,
+            };
+            match plan(&own)? {
+                Some(plan) => Ok((What::Script(Box::new(plan)), placing)),
+                None => Err(one(format!("{name} is no program"))),
+            }
+        }
+        WorkloadSpec::Fio { file, text, .. } => match plan(spec)? {
+            Some(plan) => {
+                outside(file, text)?;
+                Ok((What::Fio(Box::new(plan), text.clone()), Placing::default()))
+            }
+            None => Err(one(format!("{file} is no job file"))),
+        },
+        WorkloadSpec::Trace { file, .. } => Err(one(format!(
+            "{file}: a trace was recorded below a file system and is not run in a directory: \
+             `seekwell replay` replays it on modelled disks"
+        ))),
+    }
+}
+
+/// A job that names files elsewhere is not run: only our own files are written.
+fn outside(file: &str, text: &str) -> Result<(), SpecErrors> {
+    let named = text.lines().find(|l| {
+        let Some((key, value)) = l.split_once('=') else {
+            return false;
+        };
+        let key = key.trim();
+        let value = value.trim();
+        let path = ["filename", "directory", "filename_format", "read_iolog"].contains(&key);
+        path && (value.starts_with('/') || value.contains("..") || value.contains(":/"))
+    });
+    match named {
+        None => Ok(()),
+        Some(line) => Err(one(format!(
+            "{file}: `{}` names files outside of our own directory, and only our own are written: \
+             take the line out",
+            line.trim()
+        ))),
+    }
+}
+
+fn command_metric(params: &mut BTreeMap<String, String>) -> Result<Option<MetricOf>, SpecErrors> {
+    let mut get = |name: &str| params.remove(name);
+    let (regex, name, unit, better) = (get("regex"), get("name"), get("unit"), get("better"));
+    let Some(regex) = regex else {
+        return match name.or(unit).or(better) {
+            None => Ok(None),
+            Some(_) => Err(one(
+                "name, unit and better are of what `regex` finds: give one",
+            )),
+        };
+    };
+    let metric = MetricOf {
+        name: name.unwrap_or_else(|| "metric".to_owned()),
+        unit: unit.unwrap_or_default(),
+        better: match better.as_deref() {
+            None | Some("higher") => program::Better::Higher,
+            Some("lower") => program::Better::Lower,
+            Some(other) => {
+                return Err(one(format!("better={other}: write higher or lower")));
+            }
+        },
+        regex: Some(regex),
+        factor: None,
+    };
+    metric.check().map_err(one)?;
+    Ok(Some(metric))
+}
+
+/// A command line.
+pub fn command(line: &str, params: BTreeMap<String, String>) -> Result<HostWork, SpecErrors> {
+    let mut params = params;
+    params.insert(COMMAND.to_owned(), line.to_owned());
+    let spec = WorkloadSpec::Script {
+        name: format!("{PROGRAM}cmd"),
+        params,
+    };
+    what(&spec)?;
+    Ok(HostWork::of(line.to_owned(), spec))
+}
+
+/// A recipe of a user's, or one of ours, with parameters.
+fn recipe(text: &str, from: &str, given: BTreeMap<String, String>) -> Result<HostWork, SpecErrors> {
+    let recipe = Recipe::parse(from, text).map_err(|e| one(e.to_string()))?;
+    let said: Vec<String> = given.iter().map(|(k, v)| format!("{k}={v}")).collect();
+    let label = match said.as_slice() {
+        [] => recipe.name.clone(),
+        said => format!("{}:{}", recipe.name, said.join(",")),
+    };
+    let mut params = given;
+    params.insert(RECIPE.to_owned(), text.to_owned());
+    let spec = WorkloadSpec::Script {
+        name: format!("{PROGRAM}{}", recipe.name),
+        params,
+    };
+    what(&spec)?;
+    Ok(HostWork::of(label, spec))
+}
+
+/// Reads a workload for a host: the name of a recipe, else of a script of ours, with parameters;
+/// the path of a recipe (NAME.toml) or of a fio job file; `cmd:` and a command line.
+///
+/// # Errors
+/// All that is wrong with it.
+pub fn work(text: &str, more: &BTreeMap<String, String>) -> Result<HostWork, SpecErrors> {
+    let mut work = read(text, more)?;
+    work.asked.0 = text.to_owned();
+    Ok(work)
+}
+
+fn read(text: &str, more: &BTreeMap<String, String>) -> Result<HostWork, SpecErrors> {
+    if let Some(line) = text.strip_prefix(COMMAND) {
+        return command(line.trim(), more.clone());
+    }
+    let (name, inline) = match text.strip_prefix(SCRIPT) {
+        Some(rest) => rest.split_once(':').unwrap_or((rest, "")),
+        None => text.split_once(':').unwrap_or((text, "")),
+    };
+    let mut given = more.clone();
+    for p in inline.split(',').filter(|p| !p.is_empty()) {
+        let Some((k, v)) = p.split_once('=') else {
+            return Err(one(format!("`{p}` is no parameter: write NAME=VALUE")));
+        };
+        given.insert(k.trim().to_owned(), v.trim().to_owned());
+    }
+    if Path::new(name).extension().is_some_and(|x| x == "toml") {
+        let read = std::fs::read_to_string(name);
+        let own = read.map_err(|e| one(format!("{name}: {e}; name a recipe")))?;
+        return recipe(&own, name, given);
+    }
+    if !text.starts_with(SCRIPT)
+        && let Some(own) = program::find(name)
+    {
+        return recipe(own, name, given);
+    }
+    let mut placing = BTreeMap::new();
+    for key in PLACING {
+        if let Some(value) = given.remove(*key) {
+            placing.insert((*key).to_owned(), value);
+        }
+    }
+    let params: Vec<String> = given.iter().map(|(k, v)| format!("{k}={v}")).collect();
+    let mut spec = words::workload(name, &params).map_err(|e| unknown(name, e))?;
+    if let WorkloadSpec::Script { params, .. } = &mut spec {
+        params.extend(placing);
+    }
+    let (what, _) = what(&spec)?;
+    let (What::Script(plan) | What::Fio(plan, _)) = what else {
+        return Err(one(format!("{name} is no script")));
+    };
+    match plan.needs() {
+        Needs::Directory if !plan.destroys() => {}
+        _ => {
+            return Err(one(format!(
+                "{name} works on a raw device: on a host only files of our own are written; \
+                 `seekwell run {name} --dir DIR --raw PATH` reads one"
+            )));
+        }
+    }
+    Ok(HostWork::of(text.to_owned(), spec))
+}
+
+/// With the recipes among the words that may have been meant.
+fn unknown(name: &str, e: SpecErrors) -> SpecErrors {
+    let recipes = program::recipes();
+    let names: Vec<&str> = recipes.iter().map(|r| r.name.as_str()).collect();
+    match seekwell_core::suggest::did_you_mean(name, names.iter().copied(), &[]) {
+        Some(near) if !Path::new(name).exists() => one(format!(
+            "there is no workload `{name}`: {near} (programs: {}; scripts: `seekwell workloads`)",
+            names.join(", ")
+        )),
+        _ => e,
+    }
+}
+
+/// What runs beside: a workload as [`work`] reads it, `loop:` before it to begin it again and again.
+///
+/// # Errors
+/// All that is wrong with it.
+pub fn beside(text: &str) -> Result<BesideSpec, SpecErrors> {
+    let (again, rest) = match text.strip_prefix(words::LOOP) {
+        Some(rest) => (true, rest),
+        None => (false, text),
+    };
+    Ok(BesideSpec {
+        again,
+        workload: work(rest, &BTreeMap::new())?.spec,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(text: &str) -> Result<HostWork, String> {
+        work(text, &BTreeMap::new()).map_err(|e| e.to_string())
+    }
+
+    #[test]
+    fn a_name_is_a_program_first_and_a_script_else() {
+        let kind = |text: &str| match what(&of(text).expect(text).spec).expect(text).0 {
+            What::Program(r, _) => format!("program {}", r.name),
+            What::Script(p) => format!("script {}", p.name()),
+            What::Fio(..) => "fio".to_owned(),
+        };
+        assert_eq!(kind("pgbench:clients=2"), "program pgbench");
+        assert_eq!(kind("script:pgbench"), "script pgbench");
+        assert_eq!(kind("fs-mark:files=3"), "script fs-mark");
+        assert_eq!(kind("cmd:make -j2"), "program cmd");
+        let e = of("pgbench:cliants=2").expect_err("no such parameter");
+        assert!(e.contains("did you mean `clients`"), "{e}");
+        let e = of("pgbanch").expect_err("no such workload");
+        assert!(e.contains("`pgbench`"), "{e}");
+        assert!(of("hdparm:option=--direct").is_ok());
+        assert!(of("script:hdparm").expect_err("raw").contains("raw device"));
+    }
+
+    #[test]
+    fn places_among_processes_are_read_and_no_parameters_of_the_program() {
+        let w = of("fs-mark:files=3,ionice=idle,nice=5").expect("placed");
+        let (_, placing) = what(&w.spec).expect("good");
+        assert_eq!((placing.ioprio, placing.nice), (Some((3, 0)), Some(5)));
+        for bad in ["ionice=be:9", "ionice=later", "nice=40", "weight=0"] {
+            assert!(of(&format!("fs-mark:{bad}")).is_err(), "{bad}");
+        }
+        let b = beside("loop:streams:kind=write,ionice=be:7").expect("beside");
+        assert!(b.again);
+        assert_eq!(what(&b.workload).expect("good").1.ioprio, Some((2, 7)));
+    }
+
+    #[test]
+    fn a_job_that_names_files_elsewhere_is_refused() {
+        for line in [
+            "filename=/dev/sda",
+            "directory = ../x",
+            "filename=a:/dev/sdb",
+        ] {
+            let e = outside("x.fio", &format!("[a]\nrw=read\n{line}\n")).expect_err(line);
+            assert!(e.to_string().contains("outside of our own"), "{e}");
+        }
+        assert!(outside("x.fio", "[a]\nfilename=data\n").is_ok());
+    }
+}
