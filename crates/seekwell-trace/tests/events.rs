@@ -372,6 +372,59 @@ fn other_versions_and_lost_bytes_are_refused() {
     assert_eq!(e.kind(), ErrorKind::Broken);
 }
 
+/// The bytes of an event need not be whole sectors, and what moves none says by its kinds what it
+/// is: a write without data, a flush, or nothing that a record comes from.
+#[test]
+fn events_of_odd_lengths_and_of_none() {
+    let records: Vec<_> = (0..7)
+        .map(|i| Record {
+            task: Some(TaskId(1)),
+            device: 8 << 20,
+            ..Record::new(i, Op::Read, i * 64, 8)
+        })
+        .collect();
+    let bytes = written(find_format("blktrace").unwrap(), &records);
+    let mut changed = Vec::new();
+    let (mut at, mut i) = (0, 0);
+    // (bytes, kinds: FLUSH is bit 18, WRITE bit 17, READ bit 16) of the events in their order.
+    let change: [(u32, u32); 7] = [
+        (4097, 1 << 16),
+        (511, 1 << 16),
+        (1, 1 << 17),
+        (0, 1 << 16),
+        (0, 1 << 18),
+        (0, 1 << 17),
+        (512, 1 << 16),
+    ];
+    while at < bytes.len() {
+        let mut event = bytes[at..].to_vec();
+        event.truncate(48 + usize::from(u16::from_le_bytes([event[46], event[47]])));
+        at += event.len();
+        let mut action = u32::from_le_bytes([event[28], event[29], event[30], event[31]]);
+        // The other events are names of processes.
+        if action & 0xffff == 1 {
+            let (length, kinds) = change[i];
+            i += 1;
+            action = action & !(7 << 16) | kinds;
+            event[24..28].copy_from_slice(&length.to_le_bytes());
+            event[28..32].copy_from_slice(&action.to_le_bytes());
+        }
+        changed.extend(event);
+    }
+    assert_eq!(i, change.len());
+    let got: Vec<_> = read(&changed);
+    let got = got.iter().map(|r| (r.op, r.sector.0, r.sectors.0));
+    let want = [
+        (Op::Read, 0, 9),
+        (Op::Read, 64, 1),
+        (Op::Write, 128, 1),
+        (Op::Flush, 256, 0),
+        (Op::Write, 320, 0),
+        (Op::Read, 384, 1),
+    ];
+    assert_eq!(got.collect::<Vec<_>>(), want);
+}
+
 #[test]
 fn events_a_little_out_of_order_are_sorted() {
     let records: Vec<_> = (0..500u64)

@@ -201,6 +201,41 @@ mod tests {
         );
     }
 
+    /// From the 113th request on until fewer than 103 are in use, and only then again at the 113th.
+    #[test]
+    fn rule_5_congestion_ends_well_below_where_it_begins() {
+        let (mut p, t) = (Pools::new(Era::K4_0), Instant::START);
+        let take = |p: &mut Pools, n| {
+            for _ in 0..n {
+                assert_eq!(p.take(0, IocId(0), 128, false, t), Grant::Yes);
+            }
+        };
+        take(&mut p, 113);
+        for in_use in (100..113).rev() {
+            p.give(0, 128);
+            assert_eq!(p.congested(0), in_use >= 103, "{in_use} in use");
+        }
+        take(&mut p, 12);
+        assert!(p.count(0) == 112 && !p.congested(0));
+        take(&mut p, 1);
+        assert!(p.congested(0));
+        // As small as a queue can be: at its last request, until none is left.
+        let mut p = Pools::new(Era::K4_0);
+        for n in [4u32, 1] {
+            for _ in 0..n {
+                p.take(0, IocId(0), n, false, t);
+            }
+            assert!(p.congested(0));
+            for _ in 1..n {
+                p.give(0, n);
+            }
+            let off = (n - n / 8 - n / 16).saturating_sub(1).max(1);
+            assert_eq!(p.congested(0), 1 >= off, "{n}");
+            p.give(0, n);
+            assert!(!p.congested(0));
+        }
+    }
+
     #[test]
     fn rule_5_never_beyond_half_as_many_again_even_if_must() {
         let (mut p, t) = (Pools::new(Era::K4_0), Instant::START);

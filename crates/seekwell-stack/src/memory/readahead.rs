@@ -248,6 +248,27 @@ mod tests {
         assert_eq!(sizes[..6], [16, 32, 64, 128, 128, 128]);
     }
 
+    /// A window of 512 KiB: fourfold as long as it is less than a sixteenth of that, then twofold.
+    /// (Within the usual 128 KiB no window is: the first has 4 pages.)
+    #[test]
+    fn small_windows_of_a_large_one_grow_fourfold() {
+        let w128 = Most {
+            pages: 128,
+            joined: false,
+        };
+        let mut ra = ReadAhead::default();
+        let mut w = ra.step(&None_, 0, 1, w128, false).expect("reads");
+        let mut sizes = vec![w.size];
+        while sizes.len() < 6 {
+            let at = w.mark.expect("a window has its mark");
+            w = ra.step(&None_, at, 1, w128, true).expect("the next");
+            sizes.push(w.size);
+        }
+        assert_eq!(sizes, [4, 16, 32, 64, 128, 128]);
+        assert_eq!([next(7, 128), next(8, 128), next(9, 128)], [28, 16, 18]);
+        assert_eq!([init(4, 128), init(5, 128), init(33, 128)], [16, 16, 128]);
+    }
+
     #[test]
     fn random_reads_take_what_they_asked_for_and_leave_the_state() {
         let mut ra = ReadAhead {

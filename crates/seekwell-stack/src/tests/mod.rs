@@ -8,3 +8,4 @@ mod machine;
 mod properties;
 mod seam;
 mod streams;
+mod throttle;

@@ -12,14 +12,14 @@ impl World {
         self.cache.nr_dirty + self.cache.nr_wb
     }
     /// Free-run ceiling, setpoint and limit, pages.
-    fn control_line(&self) -> (f64, f64, f64) {
+    pub(crate) fn control_line(&self) -> (f64, f64, f64) {
         let (background, limit) = self.dirty_limits();
         let free = (background + limit) as f64 / 2.0;
         let limit = limit as f64;
         (free, (free + limit) / 2.0, limit)
     }
     /// How much faster (or slower) than the balanced rate, by where dirty memory stands.
-    fn pos_ratio(&self, dirty: f64) -> f64 {
+    pub(crate) fn pos_ratio(&self, dirty: f64) -> f64 {
         let (_, setpoint, limit) = self.control_line();
         if dirty >= limit {
             return 0.0;

@@ -1,0 +1,223 @@
+//! BFQ, in-tree and v7.
+
+use super::*;
+
+fn plain(elevator: &'static str, service_us: u64) -> Bench {
+    Bench::serial(elevator, service_us).set("low_latency", "0")
+}
+
+#[test]
+fn idling_and_a_preemption_in_vain() {
+    let rows = "0 1 1 R 1000000+512; 0 11 2 R 9000000+512; 0 12 2 R 9001024+512; \
+                @1+3000 2 1 R 1001024+512; @2+9000 3 1 R 1002048+512";
+    let got = plain("bfq", 2000).taught(10_000_000).hold().times(rows);
+    assert!(got.starts_with("1@0 2@5 T@15 11@15 12@17"), "{got}");
+    assert!(got.contains("3@27"), "{got}");
+}
+/// Shares by weight: 80 to 20.
+#[test]
+fn shares_by_level() {
+    let rows = many(0, 1001, 400, 1, "R", 1_000_000, 1024)
+        + &many(0, 2001, 400, 2, "R", 900_000_000, 1024);
+    let rows = rows.replace(';', "+1024;");
+    let b = plain("bfq", 1000)
+        .prio(1, IoPrio::be(0))
+        .prio(2, IoPrio::be(6))
+        .hold();
+    let got = runs(&b.order(&rows), |id| id / 1000);
+    assert!(
+        got.starts_with("1:10 2:10 1:32 2:16 1:64 2:16 1:64 2:16"),
+        "{got}"
+    );
+}
+/// A queue that idled its slot away in vain has an eighth of the maximum budget less in the
+/// next: 10922 - 2048 = 8874 sectors, which is 8 requests of 1024, where a fresh queue has 10.
+#[test]
+fn the_budget_after_idling_in_vain_is_smaller() {
+    let big =
+        |at, id, task, sector| many(at, id, 24, task, "R", sector, 1024).replace(';', "+1024;");
+    let rows = "0 1 1 R 1000000+1024;".to_owned()
+        + &big(100_000, 101, 1, 50_000_000)
+        + &big(100_000, 201, 2, 900_000_000);
+    let ran = plain("bfq", 1000).taught(10_000_000).run(&rows);
+    let expired: Vec<_> = ran.reasons.iter().filter(|r| r.1 == "expired").collect();
+    let charged = |k: usize| expired[k].2.rsplit(' ').next().map(str::to_owned);
+    assert!(expired[0].2.contains("TOO_IDLE"), "{expired:?}");
+    assert_eq!(charged(0).as_deref(), Some("1024"), "{expired:?}");
+    assert!(expired[1].2.contains("EXHAUSTED"), "{expired:?}");
+    assert_eq!(charged(1).as_deref(), Some("8192"), "{expired:?}");
+    assert_eq!(charged(2).as_deref(), Some("10240"), "{expired:?}");
+    // Exhausted budgets grow fourfold, up to the maximum of 16384.
+    assert_eq!(charged(3).as_deref(), Some("16384"), "{expired:?}");
+}
+/// Idling in vain three times leaves 10922 - 3 x 2048 = 4778 sectors, which is 4 requests; an
+/// exhausted budget is four times as large the next time, up to the maximum.
+#[test]
+fn a_small_budget_grows_fourfold() {
+    let mut rows = String::new();
+    for i in 0..3 {
+        rows += &format!(
+            "{} {} 1 R {}+1024;",
+            i * 100_000,
+            i + 1,
+            1_000_000 + 1024 * i
+        );
+    }
+    for (first, task, sector) in [(101, 1, 50_000_000), (201, 2, 900_000_000)] {
+        let burst = many(300_000, first, 40, task, "R", sector, 1024);
+        rows += &burst.replace(';', "+1024;");
+    }
+    let ran = plain("bfq", 1000).taught(10_000_000).run(&rows);
+    let of_first = |r: &&(u64, &str, String)| r.1 == "expired" && r.2.contains("EXHAUSTED");
+    let charged = ran.reasons.iter().filter(of_first);
+    let charged = charged.map(|r| r.2.rsplit(' ').next().unwrap_or_default().to_owned());
+    let charged: Vec<_> = charged.collect();
+    assert!(charged.contains(&"4096".to_owned()), "{:?}", ran.reasons);
+    assert!(!charged.contains(&"9216".to_owned()), "{:?}", ran.reasons);
+    let whole = charged.iter().filter(|c| *c == "16384").count();
+    assert!(whole >= 3, "{:?}", ran.reasons);
+}
+/// What a queue is charged for its first slot after it was idled for in vain so often: requests of
+/// 128 sectors that fit its budget.
+#[test]
+fn the_budget_sinks_to_the_least_by_idling_in_vain() {
+    let first_slot = |idled: u64| {
+        let one = |i: u64| format!("{} {} 1 R {}+128;", i * 100_000, i + 1, 1_000_000 + 128 * i);
+        let mut rows: String = (0..idled).map(one).collect();
+        for (first, task, sector) in [(101, 1, 50_000_000), (301, 2, 900_000_000)] {
+            let burst = many(idled * 100_000, first, 100, task, "R", sector, 128);
+            rows += &burst.replace(';', "+128;");
+        }
+        let ran = plain("bfq", 100).taught(10_000_000).run(&rows);
+        let vain = ran.reasons.iter().filter(|r| r.2.contains("TOO_IDLE"));
+        assert!(vain.count() as u64 >= idled, "{:?}", ran.reasons);
+        let order: Vec<_> = ran.dispatched.iter().map(|d| d.1).collect();
+        let burst = order.iter().skip_while(|id| **id < 101);
+        burst.take_while(|id| **id < 301).count()
+    };
+    // 10922, less 4 x 512 each time; from 5 x 512 down it is 512.
+    for (idled, sectors) in [10_922, 8_874, 6_826, 4_778, 2_730, 682, 512, 512]
+        .iter()
+        .enumerate()
+    {
+        assert_eq!(first_slot(idled as u64), sectors / 128, "{idled} times");
+    }
+}
+/// One that comes back within three slice_idle of its last completion goes on with what it had
+/// left, 10922 - 3072 sectors; later it begins anew, with the 8874 that idling in vain left it.
+#[test]
+fn who_comes_back_in_time_has_what_was_left_of_its_budget() {
+    let slot = |after_us: u64| {
+        let mut rows = many(0, 1, 3, 1, "R", 1_000_000, 1024);
+        for i in 0..20 {
+            rows += &format!("@3+{after_us} {} 1 R {};", 101 + i, 50_000_000 + 1024 * i);
+        }
+        rows += &many(8_000, 201, 20, 2, "R", 900_000_000, 1024);
+        let b = plain("bfq", 1000).taught(10_000_000);
+        let ran = b.run(&rows.replace(';', "+1024;"));
+        let own = |r: &&(u64, &str, String)| r.1 == "expired" && r.2.starts_with("process 1 ");
+        let ends: Vec<_> = ran
+            .reasons
+            .iter()
+            .filter(own)
+            .map(|r| r.2.as_str())
+            .collect();
+        assert!(
+            ends[0].contains("TOO_IDLE") && ends[0].ends_with("charged 3072"),
+            "{ends:?}"
+        );
+        ends[1].to_owned()
+    };
+    assert_eq!(slot(24_000), "process 1 expires: EXHAUSTED, charged 7168");
+    assert_eq!(slot(24_001), "process 1 expires: EXHAUSTED, charged 8192");
+}
+#[test]
+fn a_newcomer_is_raised_and_preempts() {
+    let rows = many(0, 1, 14, 1, "R", 1_000_000, 1024).replace(';', "+1024;")
+        + "5000 21 2 R 50000000; 5000 22 2 R 60000000";
+    let b = Bench::serial("bfq", 2000).prio(1, IoPrio::be(5)).hold();
+    let got = b.times(&rows);
+    assert!(
+        got.starts_with("1@0 2@2 3@4 21@6 22@8 T@30 4@30 5@32"),
+        "{got}"
+    );
+}
+#[test]
+fn a_real_time_queue_preempts() {
+    let rows = many(0, 1, 4, 1, "R", 1_000_000, 512).replace(';', "+512;") + "1500 9 2 R 90000000";
+    let got = plain("bfq", 1000).prio(2, RT).times(&rows);
+    assert!(got.starts_with("1@0 2@1 9@2 T@11 3@11 4@12"), "{got}");
+}
+#[test]
+fn the_idle_class_gets_a_turn_every_200_ms() {
+    let rows = many(0, 1, 9, 1, "R", 1_000_000, 512) + &many(0, 21, 3, 2, "R", 90_000_000, 1024);
+    let rows = rows.replace(';', "+512;");
+    let got = plain("bfq", 50_000).prio(2, IDLE).order(&rows);
+    assert_eq!(got, "1 2 3 4 5 6 21 7 8 9 22 23");
+}
+/// 120000 sectors are 117 requests of 1024 and some; a queue that is raised anew begins to
+/// count anew.
+#[test]
+fn an_interactive_queue_is_raised_for_so_many_sectors() {
+    let big = |at, id, n, sector| many(at, id, n, 1, "R", sector, 1024).replace(';', "+1024;");
+    let mut rows = big(0, 1001, 80, 1_000_000);
+    // Something every second keeps it from being idle for long, until its time is over.
+    for i in 1..12 {
+        rows += &format!("{} {i} 1 R {};", i * 1_000_000, 2_000_000 + 8 * i);
+    }
+    let with = |n: u64| {
+        let rows = rows.clone() + &big(20_000_000, 2001, n, 3_000_000);
+        Bench::serial("bfq", 1000).run(&rows)
+    };
+    let (few, more) = (with(80), with(130));
+    let interactive =
+        |r: &(u64, &str, String)| r.1 == "queue-raised" && r.2.ends_with("interactive");
+    let raised = few.reasons.iter().filter(|r| interactive(r)).count();
+    assert_eq!(raised, 2, "{:?}", few.reasons);
+    assert!(few.named("raising-ends") > 0, "{:?}", few.reasons);
+    assert_eq!(few.named("enough-service"), 0, "{:?}", few.reasons);
+    assert_eq!(more.named("enough-service"), 1, "{:?}", more.reasons);
+}
+#[test]
+fn v7_charges_async_and_holds_it_back_while_sync_is_in_flight() {
+    let rows = "0 1 1 R 1000+64; @1+500 2 1 R 1064+64;".to_owned()
+        + &many(0, 11, 6, 2, "W", 900_000, 200).replace(';', "+64;");
+    let b = plain("bfq-v7r8", 1000).flash().hz(100).depth(2);
+    let b = b.taught(1_000_000);
+    let got = b.times(&rows);
+    assert!(
+        got.starts_with("1@0 2@1.5 T@10 11@10 12@10 13@11 14@12"),
+        "{got}"
+    );
+}
+#[test]
+fn v7_budgets_grow_fourfold() {
+    let rows = (many(0, 1, 12, 1, "R", 1_000_000, 1024)
+        + &many(0, 21, 12, 2, "R", 90_000_000, 1024))
+        .replace(';', "+1024;");
+    let b = plain("bfq-v7r8", 2000).flash().hz(100).hold();
+    let got = runs(&b.order(&rows), |id| id / 20);
+    assert_eq!(got, "0:10 1:10 0:2 1:2");
+}
+/// Idling in vain three times leaves 10922 - 3 x 2048 = 4778 sectors, which is 4 requests; an
+/// exhausted budget is four times as large the next time, up to the maximum of 16384, where twice
+/// as large would be 9.
+#[test]
+fn v7_a_small_budget_grows_fourfold() {
+    let mut rows = String::new();
+    for i in 0..3 {
+        let (at, from) = (i * 200_000, 1_000_000 + 4096 * i);
+        rows += &chain(at, 3 * i + 1, 3, 1, from, 1024, 0);
+    }
+    for (first, task, sector) in [(100, 1, 50_000_000), (200, 2, 900_000_000)] {
+        let burst = many(600_000, first, 40, task, "R", sector, 1024);
+        rows += &burst.replace(';', "+1024;");
+    }
+    let ran = plain("bfq-v7r8", 1000).run(&rows);
+    let vain = ran.reasons.iter().filter(|r| r.2.contains("TOO_IDLE"));
+    assert!(vain.count() >= 3, "{:?}", ran.reasons);
+    let order: Vec<_> = ran.dispatched.iter().filter(|d| d.1 >= 100).collect();
+    let order: Vec<_> = order.iter().map(|d| d.1.to_string()).collect();
+    let got = runs(&order.join(" "), |id| id / 100);
+    assert!(got.starts_with("1:4 2:10 1:16 2:16 1:16"), "{got}");
+}

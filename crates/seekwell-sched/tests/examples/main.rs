@@ -1,0 +1,55 @@
+//! Worked examples, each named after the rule it shows, run against the schedulers alone: a layer
+//! of a hundred lines and a device of a fixed time. Times in ms; `T`: a timer of the scheduler.
+
+mod anticipatory;
+mod bench;
+mod bfq;
+mod cfq;
+mod deadline;
+mod mq_deadline;
+mod phone;
+
+use bench::Bench;
+use seekwell_core::{Class, IoPrio};
+
+const RT: IoPrio = IoPrio {
+    class: Class::Rt,
+    level: 4,
+};
+const IDLE: IoPrio = IoPrio {
+    class: Class::Idle,
+    level: 7,
+};
+
+/// `count` requests of a task at once, one step apart, from `id` on.
+fn many(at: u64, id: u64, count: u64, task: u64, op: &str, sector: u64, step: u64) -> String {
+    let row = |i| format!("{at} {} {task} {op} {};", id + i, sector + i * step);
+    (0..count).map(row).collect()
+}
+
+/// `count` requests of a task, each `think` us after the one before, one behind the other.
+fn chain(at: u64, id: u64, count: u64, task: u64, sector: u64, n: u64, think: u64) -> String {
+    let mut out = format!("{at} {id} {task} R {sector}+{n};");
+    for i in 1..count {
+        let before = id + i - 1;
+        out += &format!(
+            "@{before}+{think} {} {task} R {}+{n};",
+            id + i,
+            sector + i * n
+        );
+    }
+    out
+}
+
+/// Runs of one task in an order: `task:count`.
+fn runs(order: &str, task_of: impl Fn(u64) -> u64) -> String {
+    let mut all: Vec<(u64, u32)> = Vec::new();
+    for id in order.split(' ').filter_map(|w| w.parse().ok()) {
+        match all.last_mut() {
+            Some(last) if last.0 == task_of(id) => last.1 += 1,
+            _ => all.push((task_of(id), 1)),
+        }
+    }
+    let words: Vec<_> = all.iter().map(|(t, n)| format!("{t}:{n}")).collect();
+    words.join(" ")
+}

@@ -1,0 +1,24 @@
+//! The speed the throttle lets dirtiers have, by where dirty memory stands.
+
+use super::disk::Disk;
+use super::machine::{Machine, free_cpu};
+use seekwell_core::Era;
+
+/// 1 at the setpoint, less above it, 0 from the limit on; twice as much for a device that holds less
+/// than half of its share.
+#[test]
+fn a_device_far_below_its_share_is_fed_twice_as_fast() {
+    for era in [Era::K3_4, Era::K4_0, Era::Mq] {
+        let m = Machine::new(free_cpu(era), Disk::hdd());
+        let w = m.kernel.world();
+        let (free, setpoint, limit) = w.control_line();
+        assert!(free < setpoint && setpoint < limit);
+        assert!((w.pos_ratio(setpoint) - 1.0).abs() < 1e-9);
+        assert_eq!(w.pos_ratio(limit), 0.0);
+        let above = w.pos_ratio((setpoint + limit) / 2.0);
+        assert!(0.0 < above && above < 1.0, "{above}");
+        let half = setpoint / 2.0;
+        let (at, below) = (w.pos_ratio(half), w.pos_ratio(half - 1.0));
+        assert!((below / at - 2.0).abs() < 0.01, "{below} and {at}");
+    }
+}
