@@ -84,6 +84,16 @@ struct Hctx {
     flush: FlushMachine,
 }
 
+impl Hctx {
+    /// Is there a tag for one more request, a driver tag where no scheduler is?
+    fn has_tag(&self, bypass: bool, limit: Option<u32>) -> bool {
+        match bypass {
+            true => self.driver_tags.available(None),
+            false => self.sched_tags.available(limit),
+        }
+    }
+}
+
 /// A multi-queue block queue: layer, scheduler (or [`seekwell_sched::none::NoScheduler`]), host
 /// driver and device.
 ///

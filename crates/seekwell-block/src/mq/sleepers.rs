@@ -35,6 +35,9 @@ struct Queue {
     line: VecDeque<(u64, u32)>,
 }
 
+/// Lists kept for the next sleepers, at most.
+const SPARE_LISTS: usize = 64;
+
 /// All of a queue's.
 #[derive(Debug, Default)]
 pub(super) struct Sleepers {
@@ -44,6 +47,8 @@ pub(super) struct Sleepers {
     /// Few: one for each need somebody has. An empty one serves the next need that comes up.
     queues: Vec<Queue>,
     fell_asleep: u64,
+    /// Lists of what tasks do after that are empty, with their memory.
+    spare: Vec<VecDeque<Deed>>,
     /// Entries looked at, for tests: what a sleeper costs must not grow with their number.
     looked: u64,
 }
@@ -86,6 +91,20 @@ impl Sleepers {
         }
         let slot = *self.by_task.get(&task)?;
         self.slots[slot as usize].as_mut().map(|s| &mut s.then)
+    }
+    /// How often a task fell asleep so far.
+    pub fn fallen(&self) -> u64 {
+        self.fell_asleep
+    }
+    /// An empty list of what a task does after.
+    pub fn list(&mut self) -> VecDeque<Deed> {
+        self.spare.pop().unwrap_or_default()
+    }
+    /// Keeps an empty one for the next sleeper.
+    pub fn give_back(&mut self, list: VecDeque<Deed>) {
+        if list.capacity() > 0 && self.spare.len() < SPARE_LISTS {
+            self.spare.push(list);
+        }
     }
     /// Puts a task to sleep, which does not yet.
     pub fn push(&mut self, s: Sleeper) {

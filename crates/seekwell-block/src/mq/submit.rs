@@ -11,7 +11,6 @@ use seekwell_core::{
     Sectors, State, TaskId,
 };
 use seekwell_sched::{Cx, Insert, Scheduler};
-use std::collections::VecDeque;
 
 /// What a task does.
 #[derive(Clone, Copy, Debug)]
@@ -150,24 +149,20 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
     }
 
     fn tag_available(&self, hctx: usize, limit: Option<u32>) -> bool {
-        let h = &self.hctx[hctx];
-        if self.sched.bypass() {
-            h.driver_tags.available(None)
-        } else {
-            h.sched_tags.available(limit)
-        }
+        self.hctx[hctx].has_tag(self.sched.bypass(), limit)
     }
 
     /// The task sleeps; its plug is flushed, since nobody else would.
     fn sleep(&mut self, bio: Bio, arrived: Instant, need: Need) {
         self.acct.stats.waits += 1;
         bio_event(&mut self.cx, Action::SleepRq, &bio);
+        let then = self.sleepers.list();
         self.sleepers.push(Sleeper {
             task: bio.task,
             need,
             bio,
             arrived,
-            then: VecDeque::new(),
+            then,
         });
         self.flush_plug_of(bio.task, true);
     }
@@ -176,12 +171,17 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
     pub(super) fn wake_sleepers(&mut self) {
         self.poll_switch();
         while let Some(mut s) = self.next_awake() {
+            let mut fallen = self.sleepers.fallen();
             match s.need {
                 Need::Tag { limit, .. } => self.make_request(s.bio, s.arrived, limit),
                 Need::Thaw => self.bio(s.bio, s.arrived),
             }
             loop {
-                if self.sleepers.goes_on_later(s.task, &mut s.then) {
+                // Only where somebody fell asleep again it may have been this one.
+                let now = self.sleepers.fallen();
+                if std::mem::replace(&mut fallen, now) != now
+                    && self.sleepers.goes_on_later(s.task, &mut s.then)
+                {
                     break;
                 }
                 let Some(deed) = s.then.pop_front() else {
@@ -189,19 +189,20 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
                 };
                 self.perform(s.task, deed);
             }
+            // What was left went with the task.
+            self.sleepers.give_back(s.then);
         }
     }
     fn next_awake(&mut self) -> Option<Sleeper> {
         if self.sleepers.is_empty() {
             return None;
         }
-        let mut sleepers = std::mem::take(&mut self.sleepers);
-        let s = sleepers.wake(|need| match need {
-            Need::Tag { hctx, limit } => self.tag_available(hctx, limit),
-            Need::Thaw => self.switching.is_none(),
-        });
-        self.sleepers = sleepers;
-        s
+        let (bypass, frozen) = (self.sched.bypass(), self.switching.is_some());
+        let all = &self.hctx;
+        self.sleepers.wake(|need| match need {
+            Need::Tag { hctx, limit } => all[hctx].has_tag(bypass, limit),
+            Need::Thaw => !frozen,
+        })
     }
 
     fn make_request(&mut self, bio: Bio, arrived: Instant, limit: Option<u32>) {

@@ -85,6 +85,8 @@ pub(super) struct World {
     pub(super) beside: Vec<Beside>,
     /// Programs that are to begin.
     pub(super) begin: VecDeque<Program>,
+    /// There are some, or tasks that were spawned.
+    pub(super) news: bool,
     /// Some of them are held.
     pub(super) holding: bool,
     /// Tasks of the measured program that have not ended.
@@ -174,6 +176,7 @@ where
         beside: Beside::all(&setup.neighbours),
         // The measured one begins when all beside it are laid out.
         begin: VecDeque::from([Program::from(!setup.neighbours.is_empty())]),
+        news: true,
         holding: false,
         measured: 0,
     }));
@@ -245,21 +248,27 @@ fn drive(
     loop {
         loop {
             let mut w = world.borrow_mut();
-            if let Some(program) = w.begin.pop_front() {
+            if w.news {
+                let program = w.begin.pop_front();
+                for (t, script) in w.spawned.drain(..) {
+                    let n = scripts.len().max(t as usize + 1);
+                    scripts.resize_with(n, || None);
+                    scripts[t as usize] = Some(script);
+                }
+                w.news = !w.begin.is_empty();
                 drop(w);
-                if program != 0 {
-                    begin(world, program);
-                } else if let Some(main) = main.take() {
-                    world.borrow_mut().begun(0);
-                    let main = main(world);
-                    world.borrow_mut().push(0, main);
+                match program {
+                    Some(0) => {
+                        if let Some(main) = main.take() {
+                            world.borrow_mut().begun(0);
+                            let main = main(world);
+                            world.borrow_mut().push(0, main);
+                        }
+                    }
+                    Some(program) => begin(world, program),
+                    None => {}
                 }
                 continue;
-            }
-            for (t, script) in w.spawned.drain(..) {
-                let n = scripts.len().max(t as usize + 1);
-                scripts.resize_with(n, || None);
-                scripts[t as usize] = Some(script);
             }
             let Some(t) = w.ready.pop_front() else { break };
             drop(w);
@@ -370,6 +379,7 @@ impl World {
     /// Its script.
     pub(super) fn push(&mut self, t: Task, script: Script) {
         self.spawned.push((t, script));
+        self.news = true;
     }
     pub(super) fn path(&self, t: Task) -> &str {
         &self.tasks[t as usize].path
@@ -463,13 +473,9 @@ impl World {
         s.wait = Wait::Kernel;
         self.in_kernel += 1;
         let (tid, program) = (s.tid, s.program);
-        let call = match self.holding {
-            false => call,
-            true => match self.hold(program, t, call) {
-                Some(call) => call,
-                None => return,
-            },
-        };
+        if self.holding && self.is_held(program) {
+            return self.hold(program, t, call);
+        }
         self.kernel.call(self.now, tid, call);
     }
     #[inline]

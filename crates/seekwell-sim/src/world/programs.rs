@@ -110,15 +110,16 @@ impl World {
             Some(i) => self.beside[i].time(self.now),
         }
     }
-    /// Keeps a call of a program that is held; gives back that of any other.
+    /// Does the program wait for the others?
+    pub(super) fn is_held(&self, p: Program) -> bool {
+        let b = usize::from(p).checked_sub(1).map(|i| &self.beside[i]);
+        b.is_some_and(|b| b.held.is_some())
+    }
+    /// Keeps a call of a program that is held.
     #[cold]
-    pub(super) fn hold(&mut self, p: Program, t: Task, call: Call) -> Option<Call> {
-        match self.beside(p) {
-            Some(b) if b.held.is_some() => {
-                b.waiting.push((t, call));
-                None
-            }
-            _ => Some(call),
+    pub(super) fn hold(&mut self, p: Program, t: Task, call: Call) {
+        if let Some(b) = self.beside(p) {
+            b.waiting.push((t, call));
         }
     }
     /// A task of a program beside notes something.
@@ -166,6 +167,7 @@ impl World {
             0
         };
         self.begin.push_back(next);
+        self.news = true;
     }
     /// All go on.
     pub(super) fn release(&mut self) {
@@ -206,6 +208,7 @@ impl World {
         let Some(b) = self.beside(p) else { return };
         if well && going && b.again {
             self.begin.push_back(p);
+            self.news = true;
         } else if going {
             b.ended = Some(now);
         }
