@@ -3,9 +3,9 @@
 //! At one instant the queue goes first (completions, timers, deferred work), then submissions in
 //! the source's order. Nothing here depends on wall time or threads.
 
-use seekwell_core::result::{ProcessShare, Record};
-use seekwell_core::{Bio, BioDone, BioId, BioSink, Control, Instant, TaskId};
-use std::collections::BTreeMap;
+use crate::meter::{Meter, Out};
+use seekwell_core::result::Record;
+use seekwell_core::{Bio, BioDone, BioSink, Control, Instant};
 use thiserror::Error;
 
 /// What a source gives.
@@ -103,22 +103,6 @@ pub enum RunError {
     Stopped(u64),
 }
 
-#[derive(Clone, Copy)]
-struct Out {
-    token: u64,
-    submitted: Instant,
-    task: TaskId,
-    write: bool,
-    bytes: u64,
-}
-
-#[derive(Default, Clone, Copy)]
-struct Share {
-    ios: u64,
-    bytes: u64,
-    latency_ns: u128,
-}
-
 /// Called now and then during a run: how much is done, and of how much, or 0 if that is not known
 /// (then what is done is still comparable between runs of the same work). The unit is the run's
 /// own. False stops the run, which keeps what it measured.
@@ -135,12 +119,9 @@ pub fn drive<B: BioSink, S: Source>(
     record: &mut Record,
     progress: Progress<'_>,
 ) -> Result<(), RunError> {
-    let mut outs: Vec<Out> = Vec::new();
-    let mut free: Vec<u32> = Vec::new();
-    let mut shares: BTreeMap<TaskId, Share> = BTreeMap::new();
+    let mut meter = Meter::default();
     let mut done: Vec<BioDone> = Vec::new();
-    let (mut completed, mut outstanding, mut peak) = (0u64, 0u64, 0u64);
-    let (mut area, mut since) = (0u128, Instant::START);
+    let mut completed = 0u64;
     let (mut first, mut last) = (None, Instant::START);
     let mut stopped = false;
     let mut tell = |completed: u64, source: &S| {
@@ -155,18 +136,8 @@ pub fn drive<B: BioSink, S: Source>(
             (Some(t), n) if n.is_none_or(|n| t <= n) => {
                 sink.advance(t, &mut done);
                 for d in done.drain(..) {
-                    let slot = d.id.0 as u32;
-                    let o = outs[slot as usize];
-                    free.push(slot);
-                    area += u128::from(d.at.since(since).0) * u128::from(outstanding);
-                    since = since.max(d.at);
-                    outstanding -= 1;
+                    let o = meter.ended(&d, record);
                     last = last.max(d.at);
-                    record.count(o.write, o.bytes, o.submitted, d.at, !d.error);
-                    let s = shares.entry(o.task).or_default();
-                    s.ios += 1;
-                    s.bytes += o.bytes;
-                    s.latency_ns += u128::from(d.at.since(o.submitted).0);
                     source.done(o.token, d.at);
                     completed += 1;
                     stopped |= completed.is_multiple_of(TELL_EACH) && !tell(completed, source);
@@ -178,65 +149,34 @@ pub fn drive<B: BioSink, S: Source>(
                     Submission::Control(c) => sink.control(now, c),
                     Submission::Bio(bio, token) => {
                         first.get_or_insert(now);
-                        area += u128::from(now.since(since).0) * u128::from(outstanding);
-                        since = since.max(now);
-                        outstanding += 1;
-                        peak = peak.max(outstanding);
-                        let o = Out {
+                        let id = meter.came(Out {
                             token,
+                            asked: now,
                             submitted: now,
                             task: bio.task,
                             write: bio.op.is_write(),
                             bytes: bio.sectors.bytes(),
-                        };
-                        let slot = match free.pop() {
-                            Some(i) => {
-                                outs[i as usize] = o;
-                                i
-                            }
-                            None => {
-                                outs.push(o);
-                                (outs.len() - 1) as u32
-                            }
-                        };
-                        sink.submit(
-                            now,
-                            Bio {
-                                id: BioId(u64::from(slot)),
-                                ..bio
-                            },
-                        );
+                        });
+                        sink.submit(now, Bio { id, ..bio });
                     }
                 }
             }
         }
     }
-    if outstanding > 0 && !stopped {
+    if meter.outstanding > 0 && !stopped {
         let scheduler = record.scheduler.spec.clone();
         return Err(RunError::Stuck {
             scheduler,
-            waiting: outstanding,
+            waiting: meter.outstanding,
         });
     }
     tell(completed, source);
     record.duration_ns = last.since(first.unwrap_or(Instant::START)).0;
-    record.outstanding_max = peak;
+    record.outstanding_max = meter.peak;
     if record.duration_ns > 0 {
-        record.outstanding_mean = area as f64 / record.duration_ns as f64;
+        record.outstanding_mean = meter.area as f64 / record.duration_ns as f64;
     }
-    record.processes = shares
-        .into_iter()
-        .map(|(task, s)| ProcessShare {
-            task: task.0,
-            name: String::new(),
-            ios: s.ios,
-            bytes: s.bytes,
-            mean_latency_ns: s.latency_ns as f64 / s.ios.max(1) as f64,
-        })
-        .collect();
-    record
-        .processes
-        .sort_by_key(|p| (std::cmp::Reverse(p.bytes), p.task));
+    record.processes = meter.processes(|_| String::new());
     if stopped {
         return Err(RunError::Stopped(completed));
     }

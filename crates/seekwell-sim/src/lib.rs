@@ -9,6 +9,7 @@ pub mod compare;
 pub mod drive;
 pub mod fuzz;
 pub mod limits;
+mod meter;
 pub mod procs;
 pub mod recording;
 pub mod replay;

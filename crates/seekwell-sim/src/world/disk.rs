@@ -1,9 +1,10 @@
 //! Below the modelled kernel: the queue with a meter at its top, and the drive that outlives runs.
 
+use crate::meter::{Meter, Out};
 use crate::setup::{Queue, Setup, SetupError};
 use crate::tree;
 use seekwell_block::QueueStats;
-use seekwell_core::result::{Direction, ProcessShare, Record};
+use seekwell_core::result::{Direction, Record};
 use seekwell_core::{
     Accept, Bio, BioDone, BioId, BioSink, Command, Control, Device, DeviceFacts, DeviceStats, Done,
     Instant, Nanos, Op, Sector, Sectors, Snapshot, Tap, TaskId,
@@ -265,34 +266,11 @@ impl Device for Lent {
     }
 }
 
-#[derive(Clone, Copy)]
-struct Out {
-    id: BioId,
-    asked: Instant,
-    submitted: Instant,
-    task: TaskId,
-    write: bool,
-    bytes: u64,
-}
-
-#[derive(Default, Clone, Copy)]
-struct Share {
-    ios: u64,
-    bytes: u64,
-    latency_ns: u128,
-}
-
 /// A queue whose bios are counted on their way in and out.
-pub(super) struct Meter {
+pub(super) struct Counted {
     queue: Queue,
     record: Record,
-    outs: Vec<Out>,
-    free: Vec<u32>,
-    /// By number of the task.
-    shares: Vec<Share>,
-    outstanding: u64,
-    area: u128,
-    since: Instant,
+    meter: Meter,
     /// When the workload's clock started; everything is counted until it does, and then again.
     started: Option<Instant>,
     /// Counters when it did.
@@ -313,22 +291,17 @@ struct Counters {
 use crate::told::Ear;
 pub use crate::told::Watch;
 
-/// The kernel's end of the meter; the run keeps the other.
+/// The kernel's end of it; the run keeps the other.
 #[derive(Clone)]
-pub(super) struct Handle(Rc<RefCell<Meter>>);
+pub(super) struct Handle(Rc<RefCell<Counted>>);
 
 impl Handle {
     pub(super) fn new(mut queue: Queue, watch: Option<Watch>) -> Self {
         let ear = Ear::of(&mut queue, watch);
-        Handle(Rc::new(RefCell::new(Meter {
+        Handle(Rc::new(RefCell::new(Counted {
             queue,
             record: Record::default(),
-            outs: Vec::new(),
-            free: Vec::new(),
-            shares: Vec::new(),
-            outstanding: 0,
-            area: 0,
-            since: Instant::START,
+            meter: Meter::default(),
             started: None,
             before: Counters::default(),
             stopped: None,
@@ -344,8 +317,8 @@ impl Handle {
             ear.clock(now);
         }
         (m.record.read, m.record.write) = (Direction::default(), Direction::default());
-        m.record.outstanding_max = m.outstanding;
-        m.shares.clear();
+        m.meter.counting = true;
+        m.meter.forget();
     }
     /// It stops: what comes belongs to none either.
     pub(super) fn clock_stops(&self, now: Instant) {
@@ -353,6 +326,7 @@ impl Handle {
         // One that never started leaves everything counted.
         if m.started.is_some() {
             m.stopped = Some(m.counters(now));
+            m.meter.counting = false;
         }
     }
     /// Puts what was counted into a record that knows what it covers; `names` of tasks.
@@ -364,23 +338,13 @@ impl Handle {
         }
         let counted = std::mem::take(&mut m.record);
         (r.read, r.write, r.seconds) = (counted.read, counted.write, counted.seconds);
-        r.outstanding_max = counted.outstanding_max;
+        r.outstanding_max = m.meter.peak;
         let after = m.stopped.take();
         let after = after.unwrap_or_else(|| m.counters(end));
         if r.span_ns() > 0 {
             r.outstanding_mean = (after.area - m.before.area) as f64 / r.span_ns() as f64;
         }
-        let share = |(task, s): (u32, &Share)| ProcessShare {
-            task,
-            name: names(TaskId(task)),
-            ios: s.ios,
-            bytes: s.bytes,
-            mean_latency_ns: s.latency_ns as f64 / s.ios.max(1) as f64,
-        };
-        let all = (0..).zip(&m.shares).filter(|s| s.1.ios > 0);
-        r.processes = all.map(share).collect();
-        r.processes
-            .sort_by_key(|p| (std::cmp::Reverse(p.bytes), p.task));
+        r.processes = m.meter.processes(names);
         let (stats, busy) = (
             after.queue.since(&m.before.queue),
             Nanos(after.busy.0 - m.before.busy.0),
@@ -389,7 +353,7 @@ impl Handle {
     }
 }
 
-impl Meter {
+impl Counted {
     /// Before something happens at `at`.
     #[inline]
     fn before(&mut self, at: Instant) {
@@ -404,39 +368,13 @@ impl Meter {
             ear.tell();
         }
     }
-    fn change(&mut self, at: Instant, outstanding: u64) {
-        self.area += u128::from(at.since(self.since).0) * u128::from(self.outstanding);
-        self.since = self.since.max(at);
-        self.outstanding = outstanding;
-        if self.stopped.is_none() {
-            self.record.outstanding_max = self.record.outstanding_max.max(outstanding);
-        }
-    }
     fn counters(&mut self, now: Instant) -> Counters {
-        self.change(now, self.outstanding);
+        self.meter.change(now, self.meter.outstanding);
         Counters {
             queue: self.queue.stats_at(now),
             busy: self.queue.device_stats().busy,
-            area: self.area,
+            area: self.meter.area,
         }
-    }
-    /// A bio ended.
-    fn ended(&mut self, o: &Out, d: &BioDone) {
-        let r = &mut self.record;
-        if self.stopped.is_some() {
-            return r.count_second(o.write, o.bytes, o.asked, d.at);
-        }
-        r.count(o.write, o.bytes, o.asked, d.at, !d.error);
-        let way = if o.write { &mut r.write } else { &mut r.read };
-        way.held_ns += o.submitted.since(o.asked).0;
-        let task = o.task.0 as usize;
-        if self.shares.len() <= task {
-            self.shares.resize(task + 1, Share::default());
-        }
-        let s = &mut self.shares[task];
-        s.ios += 1;
-        s.bytes += o.bytes;
-        s.latency_ns += u128::from(d.at.since(o.asked).0);
     }
 }
 
@@ -446,29 +384,17 @@ impl BioSink for Handle {
     }
     fn submit_asked(&mut self, now: Instant, asked: Instant, bio: Bio) {
         let m = &mut *self.0.borrow_mut();
-        m.change(now, m.outstanding + 1);
-        // It has been outstanding for a while; before the clock is before the clock.
-        let from = m.started.map_or(asked, |s| asked.max(s));
-        m.area += u128::from(now.since(from).0);
-        let o = Out {
-            id: bio.id,
+        let id = m.meter.came(Out {
+            token: bio.id.0,
             asked,
             submitted: now,
             task: bio.task,
             write: bio.op.is_write(),
             bytes: bio.sectors.bytes(),
-        };
-        let slot = match m.free.pop() {
-            Some(i) => {
-                m.outs[i as usize] = o;
-                i
-            }
-            None => {
-                m.outs.push(o);
-                (m.outs.len() - 1) as u32
-            }
-        };
-        let id = BioId(u64::from(slot));
+        });
+        // It has been outstanding for a while; before the clock is before the clock.
+        let from = m.started.map_or(asked, |s| asked.max(s));
+        m.meter.area += u128::from(now.since(from).0);
         m.before(now);
         m.queue.submit(now, Bio { id, ..bio });
         m.tell();
@@ -483,12 +409,7 @@ impl BioSink for Handle {
         m.queue.advance(to, out);
         m.tell();
         for d in &mut out[before..] {
-            let slot = d.id.0 as u32;
-            let o = m.outs[slot as usize];
-            m.free.push(slot);
-            d.id = o.id;
-            m.change(d.at, m.outstanding - 1);
-            m.ended(&o, d);
+            d.id = BioId(m.meter.ended(d, &mut m.record).token);
         }
     }
     fn control(&mut self, now: Instant, what: Control) {

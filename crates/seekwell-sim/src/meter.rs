@@ -1,0 +1,214 @@
+//! What is counted of bios on their way in and out: of every run, whether a trace or processes send
+//! them or the kernel of a simulated world.
+
+use seekwell_core::result::{ProcessShare, Record};
+use seekwell_core::{BioDone, BioId, Instant, TaskId};
+use std::collections::BTreeMap;
+
+/// A bio under way.
+#[derive(Clone, Copy)]
+pub(crate) struct Out {
+    /// What its sender knows it by.
+    pub(crate) token: u64,
+    /// When its program wanted it.
+    pub(crate) asked: Instant,
+    /// When the queue saw it.
+    pub(crate) submitted: Instant,
+    pub(crate) task: TaskId,
+    pub(crate) write: bool,
+    pub(crate) bytes: u64,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Share {
+    ios: u64,
+    bytes: u64,
+    latency_ns: u128,
+}
+
+/// Tasks whose numbers are below this are found by their number alone; those of traces may be any.
+const NEAR_TASKS: usize = 1 << 12;
+
+/// What each task had.
+#[derive(Default)]
+struct Shares {
+    near: Vec<Share>,
+    far: BTreeMap<TaskId, Share>,
+}
+
+impl Shares {
+    #[inline]
+    fn of(&mut self, task: TaskId) -> &mut Share {
+        let at = task.0 as usize;
+        if at >= NEAR_TASKS {
+            return self.far.entry(task).or_default();
+        }
+        if self.near.len() <= at {
+            self.near.resize(at + 1, Share::default());
+        }
+        &mut self.near[at]
+    }
+}
+
+/// Counts them.
+pub(crate) struct Meter {
+    outs: Vec<Out>,
+    free: Vec<u32>,
+    shares: Shares,
+    /// Bios under way, and the most at a time while counting.
+    pub(crate) outstanding: u64,
+    pub(crate) peak: u64,
+    /// Integral of their number over time, ns.
+    pub(crate) area: u128,
+    since: Instant,
+    /// While it is not, what ends goes into the series alone.
+    pub(crate) counting: bool,
+}
+
+impl Default for Meter {
+    fn default() -> Self {
+        Meter {
+            outs: Vec::new(),
+            free: Vec::new(),
+            shares: Shares::default(),
+            outstanding: 0,
+            peak: 0,
+            area: 0,
+            since: Instant::START,
+            counting: true,
+        }
+    }
+}
+
+impl Meter {
+    /// The integral up to `at`, from when on so many are under way.
+    #[inline]
+    pub(crate) fn change(&mut self, at: Instant, outstanding: u64) {
+        self.area += u128::from(at.since(self.since).0) * u128::from(self.outstanding);
+        self.since = self.since.max(at);
+        self.outstanding = outstanding;
+        if self.counting {
+            self.peak = self.peak.max(outstanding);
+        }
+    }
+    /// A bio comes; the number it has while it is under way, which the queue is to give back.
+    #[inline]
+    pub(crate) fn came(&mut self, o: Out) -> BioId {
+        self.change(o.submitted, self.outstanding + 1);
+        let slot = match self.free.pop() {
+            Some(i) => {
+                self.outs[i as usize] = o;
+                i
+            }
+            None => {
+                self.outs.push(o);
+                (self.outs.len() - 1) as u32
+            }
+        };
+        BioId(u64::from(slot))
+    }
+    /// It ended: what is known of it, counted in a record.
+    #[inline]
+    pub(crate) fn ended(&mut self, d: &BioDone, r: &mut Record) -> Out {
+        let slot = d.id.0 as u32;
+        let o = self.outs[slot as usize];
+        self.free.push(slot);
+        self.change(d.at, self.outstanding - 1);
+        if !self.counting {
+            r.count_second(o.write, o.bytes, o.asked, d.at);
+            return o;
+        }
+        r.count(o.write, o.bytes, o.asked, d.at, !d.error);
+        let way = if o.write { &mut r.write } else { &mut r.read };
+        way.held_ns += o.submitted.since(o.asked).0;
+        let s = self.shares.of(o.task);
+        s.ios += 1;
+        s.bytes += o.bytes;
+        s.latency_ns += u128::from(d.at.since(o.asked).0);
+        o
+    }
+    /// What was counted of tasks and of how many were under way belongs to no measure.
+    pub(crate) fn forget(&mut self) {
+        self.shares = Shares::default();
+        self.peak = self.outstanding;
+    }
+    /// What each task had, the most bytes first; `name` of a task.
+    pub(crate) fn processes(&self, name: impl Fn(TaskId) -> String) -> Vec<ProcessShare> {
+        let near = (0..).map(TaskId).zip(&self.shares.near);
+        let far = self.shares.far.iter().map(|(t, s)| (*t, s));
+        let share = |(task, s): (TaskId, &Share)| ProcessShare {
+            task: task.0,
+            name: name(task),
+            ios: s.ios,
+            bytes: s.bytes,
+            mean_latency_ns: s.latency_ns as f64 / s.ios as f64,
+        };
+        let all = near.chain(far).filter(|s| s.1.ios > 0);
+        let mut all: Vec<_> = all.map(share).collect();
+        all.sort_by_key(|p| (std::cmp::Reverse(p.bytes), p.task));
+        all
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn out(task: u32, at_us: u64) -> Out {
+        Out {
+            token: u64::from(task),
+            asked: Instant::at_us(at_us),
+            submitted: Instant::at_us(at_us + 1),
+            task: TaskId(task),
+            write: task % 2 == 1,
+            bytes: 4096,
+        }
+    }
+
+    #[test]
+    fn tasks_of_any_number_are_told_apart() {
+        let (mut m, mut r) = (Meter::default(), Record::default());
+        let tasks = [3, 4095, 4096, u32::MAX, 3];
+        let ids: Vec<_> = tasks.map(|t| m.came(out(t, 10))).into();
+        assert_eq!((m.outstanding, m.peak), (5, 5));
+        for id in ids {
+            let at = Instant::at_us(110);
+            let d = BioDone {
+                id,
+                at,
+                error: false,
+            };
+            m.ended(&d, &mut r);
+        }
+        let all = m.processes(|t| t.0.to_string());
+        let seen: Vec<_> = all
+            .iter()
+            .map(|p| (p.task, p.ios, p.mean_latency_ns))
+            .collect();
+        let one = |t| (t, 1, 100_000.0);
+        assert_eq!(
+            seen,
+            [(3, 2, 100_000.0), one(4095), one(4096), one(u32::MAX)]
+        );
+        assert!(all.iter().all(|p| p.name == p.task.to_string()));
+        assert_eq!((r.read.ios, r.write.ios, r.write.held_ns), (1, 4, 4000));
+        // Five for 99 us.
+        assert_eq!(m.area, 5 * 99_000);
+    }
+
+    #[test]
+    fn who_does_not_count_keeps_the_series() {
+        let (mut m, mut r) = (Meter::default(), Record::default());
+        m.counting = false;
+        let id = m.came(out(1, 0));
+        let at = Instant::at_us(50);
+        let d = BioDone {
+            id,
+            at,
+            error: false,
+        };
+        assert_eq!(m.ended(&d, &mut r).token, 1);
+        assert_eq!((r.write.ios, m.peak, r.seconds[0].writes), (0, 0, 1));
+        assert!(m.processes(|_| String::new()).is_empty());
+    }
+}
