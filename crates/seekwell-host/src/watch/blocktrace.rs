@@ -148,7 +148,7 @@ impl BlockTrace {
             match parse(line.as_bytes()) {
                 Ok(Line::Event(e, _)) => recorded.events.push(e),
                 Ok(Line::Lost) => recorded.lost += 1,
-                Ok(Line::Nothing) => {}
+                Ok(Line::Nothing | Line::End) => {}
                 Err((field, found)) => {
                     return Err(WatchError::Line {
                         line: i + 1,

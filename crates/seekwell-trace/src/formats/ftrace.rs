@@ -6,18 +6,12 @@
 //! are passed over. Left out: packet commands, bio splits and remaps, plugs (which name no
 //! device), and the events that double others (`block_io_start`, `block_rq_merge`, ...).
 
+use super::lines::{BLANK, Dialect, LineReader, device, error_number, with_rwbs};
+pub use super::lines::{Line, Wrong};
 use crate::blk::{BlkEvent, rwbs_parse};
-use crate::error::{ErrorKind, Place, TraceError, shown};
-use crate::input::Input;
-use crate::join::Join;
-use crate::notes::Notes;
-use crate::options::ReadOptions;
-use crate::reader::Source;
-use crate::record::{Record, device_number};
 use crate::registry::{Carries, FormatInfo, Has, Keeps, Volumes};
 use crate::text::{number, seconds_ns, word};
 use seekwell_core::{Action, Op};
-use std::collections::BTreeMap;
 
 /// Its line in the registry.
 pub const INFO: FormatInfo = FormatInfo {
@@ -45,7 +39,7 @@ pub const INFO: FormatInfo = FormatInfo {
     parts: None,
     open: |mut inputs, options, _| {
         let input = inputs.remove(0);
-        Ok(Box::new(FtraceReader::new(input, options)))
+        Ok(Box::new(LineReader::new(DIALECT, input, options)))
     },
     create: None,
 };
@@ -53,29 +47,12 @@ pub const INFO: FormatInfo = FormatInfo {
 /// Counted when the kernel says that it lost events.
 pub const NOTE_LOST: &str = "places where the kernel lost events: enlarge buffer_size_kb";
 
-const REMEDY: &str = "the line should read \"comm-pid [cpu] flags seconds.us: block_...: maj,min \
-                      RWBS ... sector + sectors [...]\": record with tracefs, or remove the line";
-
-/// What a line is.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Line<'a> {
-    /// An event of the block layer.
-    Event(BlkEvent, Who<'a>),
-    /// The kernel's word that events are missing here.
-    Lost,
-    /// A comment, or an event of no interest.
-    Nothing,
-}
-
-/// The names an event tells.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Who<'a> {
-    /// Of the running task, in front.
-    pub comm: &'a [u8],
-}
-
-/// The field that cannot be read, and what is there.
-pub type Wrong<'a> = (&'static str, &'a [u8]);
+const DIALECT: Dialect = Dialect {
+    parse,
+    remedy: "the line should read \"comm-pid [cpu] flags seconds.us: block_...: maj,min RWBS ... \
+             sector + sectors [...]\": record with tracefs, or remove the line",
+    lost: NOTE_LOST,
+};
 
 /// What becomes of an event, by its name; `None` for those passed over.
 fn action_of(name: &[u8]) -> Option<Action> {
@@ -90,12 +67,6 @@ fn action_of(name: &[u8]) -> Option<Action> {
         b"block_rq_complete" => Action::Complete,
         _ => return None,
     })
-}
-
-fn device(w: &[u8]) -> Option<u32> {
-    let comma = memchr::memchr(b',', w)?;
-    let (major, minor) = (number(&w[..comma])?, number(&w[comma + 1..])?);
-    (major < 1 << 12 && minor < 1 << 20).then(|| device_number(major as u32, minor as u32))
 }
 
 /// The last word of `line[..end]`, and where it begins.
@@ -222,9 +193,8 @@ fn body<'a>(
         // "[-5]", with the priority before it on newer kernels.
         let (w, _) = last_word(text, text.len());
         let inner = w.strip_prefix(b"[").and_then(|w| w.strip_suffix(b"]"));
-        let digits = inner.map(|w| w.strip_prefix(b"-").unwrap_or(w));
-        let e = digits.and_then(number).ok_or(("error in brackets", w))?;
-        error = u16::try_from(e).unwrap_or(u16::MAX);
+        let e = inner.and_then(error_number);
+        error = e.ok_or(("error in brackets", w))?;
     }
     let Some(op) = rwbs.op else {
         return Ok(Line::Nothing);
@@ -239,17 +209,23 @@ fn body<'a>(
     let event = BlkEvent {
         t_ns: head.t_ns,
         action,
-        op,
-        flags: rwbs.flags,
         sector,
         sectors,
         task: head.pid,
         cpu: head.cpu,
         device,
         error,
-        write_bit: rwbs.write_bit,
+        ..BLANK
     };
-    Ok(Line::Event(event.normal(), Who { comm: head.comm }))
+    // Whoever else speaks speaks for somebody.
+    let name = match action {
+        Action::Queue => head.comm,
+        _ => b"",
+    };
+    Ok(match with_rwbs(rwbs, event) {
+        Some(e) => Line::Event(e, name),
+        None => Line::Nothing,
+    })
 }
 
 fn detect(head: &[u8]) -> bool {
@@ -259,110 +235,17 @@ fn detect(head: &[u8]) -> bool {
     for line in head.split(|&c| c == b'\n').take(8) {
         match parse(line) {
             Ok(Line::Event(..) | Line::Lost) => return true,
-            Ok(Line::Nothing) => {}
+            Ok(Line::Nothing | Line::End) => {}
             Err(_) => return false,
         }
     }
     false
 }
 
-struct FtraceReader {
-    input: Input,
-    join: Join,
-    tasks: BTreeMap<u32, String>,
-    names_max: usize,
-    device: Option<u32>,
-    line: u64,
-    ended: bool,
-}
-
-impl FtraceReader {
-    fn new(input: Input, options: &ReadOptions) -> Self {
-        FtraceReader {
-            input,
-            join: Join::new(options),
-            tasks: BTreeMap::new(),
-            names_max: options.limits.names_max,
-            device: options.device,
-            line: 0,
-            ended: false,
-        }
-    }
-
-    /// Reads one line into the join; false at the end.
-    fn step(&mut self, notes: &mut Notes) -> Result<bool, TraceError> {
-        self.line += 1;
-        let place = Place::Line(self.line);
-        let Some(line) = self.input.line(place)? else {
-            return Ok(false);
-        };
-        let (what, found) = match parse(line) {
-            Ok(Line::Nothing) => return Ok(true),
-            Ok(Line::Lost) => {
-                notes.count(NOTE_LOST, place);
-                return Ok(true);
-            }
-            Ok(Line::Event(e, who)) => {
-                if self.join.begins(e.action) {
-                    notes.device(e.device);
-                }
-                if self.device.is_some_and(|d| d != e.device) {
-                    return Ok(true);
-                }
-                if e.action == Action::Queue
-                    && self.tasks.len() < self.names_max
-                    && !self.tasks.contains_key(&e.task)
-                {
-                    let name = &who.comm[..who.comm.len().min(64)];
-                    let name = String::from_utf8_lossy(name).into_owned();
-                    self.tasks.insert(e.task, name);
-                }
-                self.join.push(&e, notes, place);
-                return Ok(true);
-            }
-            Err((what, found)) => (what, shown(found)),
-        };
-        if self.input.forgive_line() {
-            return Ok(false);
-        }
-        let what = format!("cannot read the {what}: {found}");
-        Err(self.input.error(ErrorKind::Broken, place, what, REMEDY))
-    }
-}
-
-impl Source for FtraceReader {
-    fn next(&mut self, notes: &mut Notes) -> Result<Option<Record>, TraceError> {
-        loop {
-            if let Some(r) = self.join.pop(notes, Place::Line(self.line)) {
-                return Ok(Some(r));
-            }
-            if self.ended {
-                return Ok(None);
-            }
-            if !self.step(notes)? {
-                self.ended = true;
-                self.join.end();
-                self.input.note_cut(notes);
-            }
-        }
-    }
-    fn place(&self) -> (&str, Place) {
-        (self.input.name(), Place::Line(self.line))
-    }
-    fn tasks(&self) -> Option<&BTreeMap<u32, String>> {
-        Some(&self.tasks)
-    }
-    fn take_events(&mut self, into: &mut Vec<BlkEvent>) {
-        self.join.take_events(into);
-    }
-    fn tells_events(&self) -> bool {
-        true
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::error::shown;
     use seekwell_core::Flags;
 
     fn event(line: &str) -> BlkEvent {
@@ -413,12 +296,8 @@ mod tests {
             let line =
                 format!("  {comm}-77 (  70) [003] 5.000100: block_bio_queue: 8,0 RA 8 + 8 [q]");
             match parse(line.as_bytes()) {
-                Ok(Line::Event(e, who)) => {
-                    assert_eq!(
-                        (e.task, e.cpu, who.comm),
-                        (77, 3, comm.as_bytes()),
-                        "{comm}"
-                    );
+                Ok(Line::Event(e, name)) => {
+                    assert_eq!((e.task, e.cpu, name), (77, 3, comm.as_bytes()), "{comm}");
                 }
                 other => panic!("{comm}: {other:?}"),
             }

@@ -6,6 +6,7 @@ pub mod blktrace;
 pub mod csv;
 pub mod ftrace;
 pub mod iolog;
+mod lines;
 pub mod msr;
 pub mod systor;
 pub mod tencent;

@@ -7,6 +7,7 @@
 mod read;
 mod write;
 
+use super::lines::LineReader;
 use crate::registry::{Carries, FormatInfo, Has, Keeps, Volumes};
 use seekwell_core::Flags;
 pub use write::BlkparseWriter;
@@ -38,7 +39,7 @@ pub const INFO: FormatInfo = FormatInfo {
     parts: None,
     open: |mut inputs, options, _| {
         let input = inputs.remove(0);
-        Ok(Box::new(read::BlkparseReader::new(input, options)))
+        Ok(Box::new(LineReader::new(read::DIALECT, input, options)))
     },
     create: Some(|out, options| Ok(Box::new(BlkparseWriter::new(out, options)))),
 };

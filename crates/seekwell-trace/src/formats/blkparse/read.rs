@@ -1,32 +1,17 @@
 //! Reading: one event a line.
 
 use crate::blk::{BlkEvent, action_of_letters, rwbs_parse};
-use crate::error::{ErrorKind, Place, TraceError, shown};
-use crate::input::Input;
-use crate::join::Join;
-use crate::notes::Notes;
-use crate::options::ReadOptions;
-use crate::reader::Source;
-use crate::record::{Record, device_number};
+use crate::formats::lines::{BLANK, Dialect, Line, Wrong, device, error_number, with_rwbs};
 use crate::text::{number, seconds_ns, word};
 use seekwell_core::Action;
-use std::collections::BTreeMap;
 
-const REMEDY: &str = "the line should read \"maj,min cpu seq seconds.ns pid ACTION RWBS sector + \
-                      sectors [process]\": use blkparse without -f, or remove the line";
-
-/// What a line is.
-enum Line<'a> {
-    /// An event, and the process name behind it.
-    Event(BlkEvent, &'a [u8]),
-    /// Something no record comes from.
-    Nothing,
-    /// The first line of the summary: no more events.
-    Summary,
-}
-
-/// The field that cannot be read, and what is there.
-type Wrong<'a> = (&'static str, &'a [u8]);
+/// The default layout of blkparse.
+pub(super) const DIALECT: Dialect = Dialect {
+    parse,
+    remedy: "the line should read \"maj,min cpu seq seconds.ns pid ACTION RWBS sector + sectors \
+             [process]\": use blkparse without -f, or remove the line",
+    lost: "places where events were lost",
+};
 
 pub(super) fn detect(head: &[u8]) -> bool {
     let mut seen = false;
@@ -35,8 +20,8 @@ pub(super) fn detect(head: &[u8]) -> bool {
         match parse(line) {
             Ok(Line::Event(..)) => return true,
             // A plug or a message is as good a sign; a blank line is none.
-            Ok(Line::Nothing) => seen |= parse_device(word(line, &mut 0)).is_some(),
-            Ok(Line::Summary) | Err(_) => return seen,
+            Ok(Line::Nothing) => seen |= device(word(line, &mut 0)).is_some(),
+            Ok(Line::End | Line::Lost) | Err(_) => return seen,
         }
     }
     seen
@@ -45,12 +30,6 @@ pub(super) fn detect(head: &[u8]) -> bool {
 fn is_summary(line: &[u8]) -> bool {
     let titled = line.ends_with(b":") || line.ends_with(b")");
     line.first().is_some_and(u8::is_ascii_alphabetic) && titled
-}
-
-fn parse_device(w: &[u8]) -> Option<u32> {
-    let comma = memchr::memchr(b',', w)?;
-    let (major, minor) = (number(&w[..comma])?, number(&w[comma + 1..])?);
-    (major < 1 << 12 && minor < 1 << 20).then(|| device_number(major as u32, minor as u32))
 }
 
 /// What is between the brackets that end the line.
@@ -72,9 +51,10 @@ fn parse(line: &[u8]) -> Result<Line<'_>, Wrong<'_>> {
     if first.is_empty() || line.starts_with(b"Input file ") {
         return Ok(Line::Nothing);
     }
-    let Some(device) = parse_device(first) else {
+    let Some(device) = device(first) else {
         if is_summary(line) {
-            return Ok(Line::Summary);
+            // The first line of the summary.
+            return Ok(Line::End);
         }
         return Err(("device", first));
     };
@@ -122,136 +102,43 @@ fn parse(line: &[u8]) -> Result<Line<'_>, Wrong<'_>> {
             }
         }
     };
-    let Some(op) = rwbs.op else {
-        return Ok(Line::Nothing);
-    };
     let mut error = 0;
     let mut name: &[u8] = b"";
-    if matches!(action, Action::Complete | Action::Requeue) {
+    if matches!(action, Action::Complete | Action::Requeue) && rwbs.op.is_some() {
         let w = bracketed(line, from);
-        let digits = w.strip_prefix(b"-").unwrap_or(w);
-        if !digits.is_empty() {
-            let e = number(digits).ok_or(("error in brackets", w))?;
-            error = u16::try_from(e).unwrap_or(u16::MAX);
+        if !matches!(w, b"" | b"-") {
+            error = error_number(w).ok_or(("error in brackets", w))?;
         }
     } else if action == Action::Queue {
         name = bracketed(line, at.min(line.len()));
         if name.is_empty() {
             name = bracketed(line, from);
         }
+        if name == b"(null)" {
+            name = b"";
+        }
     }
     let event = BlkEvent {
         t_ns,
         action,
-        op,
-        flags: rwbs.flags,
         sector,
         sectors,
         task,
         cpu,
         device,
         error,
-        write_bit: rwbs.write_bit,
+        ..BLANK
     };
-    Ok(Line::Event(event.normal(), name))
-}
-
-pub(super) struct BlkparseReader {
-    input: Input,
-    join: Join,
-    tasks: BTreeMap<u32, String>,
-    names_max: usize,
-    device: Option<u32>,
-    line: u64,
-    last_task: u32,
-    ended: bool,
-}
-
-impl BlkparseReader {
-    pub fn new(input: Input, options: &ReadOptions) -> Self {
-        BlkparseReader {
-            input,
-            join: Join::new(options),
-            tasks: BTreeMap::new(),
-            names_max: options.limits.names_max,
-            device: options.device,
-            line: 0,
-            last_task: u32::MAX,
-            ended: false,
-        }
-    }
-
-    /// Reads one line into the join; false at the end.
-    fn step(&mut self, notes: &mut Notes) -> Result<bool, TraceError> {
-        self.line += 1;
-        let place = Place::Line(self.line);
-        let Some(line) = self.input.line(place)? else {
-            return Ok(false);
-        };
-        let (what, found) = match parse(line) {
-            Ok(Line::Nothing) => return Ok(true),
-            Ok(Line::Summary) => return Ok(false),
-            Ok(Line::Event(e, name)) => {
-                if self.join.begins(e.action) {
-                    notes.device(e.device);
-                }
-                if self.device.is_some_and(|d| d != e.device) {
-                    return Ok(true);
-                }
-                // Names change with exec only: look again when another process speaks.
-                if e.task != self.last_task && !name.is_empty() && name != b"(null)" {
-                    self.last_task = e.task;
-                    if self.tasks.len() < self.names_max && !self.tasks.contains_key(&e.task) {
-                        let name = String::from_utf8_lossy(&name[..name.len().min(64)]);
-                        self.tasks.insert(e.task, name.into_owned());
-                    }
-                }
-                self.join.push(&e, notes, place);
-                return Ok(true);
-            }
-            Err((what, found)) => (what, shown(found)),
-        };
-        if self.input.forgive_line() {
-            return Ok(false);
-        }
-        let what = format!("cannot read the {what}: {found}");
-        Err(self.input.error(ErrorKind::Broken, place, what, REMEDY))
-    }
-}
-
-impl Source for BlkparseReader {
-    fn next(&mut self, notes: &mut Notes) -> Result<Option<Record>, TraceError> {
-        loop {
-            if let Some(r) = self.join.pop(notes, Place::Line(self.line)) {
-                return Ok(Some(r));
-            }
-            if self.ended {
-                return Ok(None);
-            }
-            if !self.step(notes)? {
-                self.ended = true;
-                self.join.end();
-                self.input.note_cut(notes);
-            }
-        }
-    }
-    fn place(&self) -> (&str, Place) {
-        (self.input.name(), Place::Line(self.line))
-    }
-    fn tasks(&self) -> Option<&BTreeMap<u32, String>> {
-        Some(&self.tasks)
-    }
-    fn take_events(&mut self, into: &mut Vec<BlkEvent>) {
-        self.join.take_events(into);
-    }
-    fn tells_events(&self) -> bool {
-        true
-    }
+    Ok(match with_rwbs(rwbs, event) {
+        Some(e) => Line::Event(e, name),
+        None => Line::Nothing,
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::error::shown;
     use seekwell_core::{Flags, Op};
 
     fn event(line: &str) -> BlkEvent {
@@ -306,6 +193,6 @@ mod tests {
         ] {
             assert!(nothing(line), "{line}");
         }
-        assert!(matches!(parse(b"CPU0 (sdb):"), Ok(Line::Summary)));
+        assert!(matches!(parse(b"CPU0 (sdb):"), Ok(Line::End)));
     }
 }
