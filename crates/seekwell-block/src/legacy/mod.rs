@@ -24,8 +24,8 @@ use crate::tasks::Tasks;
 use flush::{Act, Barrier, FlushMachine};
 use pool::Pools;
 use seekwell_core::{
-    Bio, BioDone, BioSink, Control, Device, Done, Era, Instant, IocId, MemberKind, Nanos, RqId,
-    Sector, Side, Snapshot, Tap, TaskId, TickClock,
+    Bio, BioDone, BioSink, Control, Device, Done, Era, Instant, IocId, Nanos, RqId, Sector, Side,
+    Snapshot, Tap, TaskId, TickClock,
 };
 use seekwell_sched::{Cx, QueueFacts, Scheduler};
 use std::collections::VecDeque;
@@ -301,17 +301,11 @@ impl<S: Scheduler + ?Sized, D: Device> BioSink for LegacyQueue<S, D> {
         self.pools.has_waiting(task)
     }
     fn listen(&mut self, tap: Option<&Tap>) {
-        if let Some(tap) = tap {
-            tap.introduce(MemberKind::Queue, &self.cx.queue.name);
-        }
-        self.cx.log.join(tap.cloned());
-        self.dev.listen(tap);
+        inside::listen(tap, &mut self.cx, &mut self.dev);
     }
     fn snapshot(&self, now: Instant, out: &mut Vec<Snapshot>) {
-        let mut own = inside::snapshot(now, &self.cx, &*self.sched, &self.dev);
-        own.asleep = self.pools.asleep(now);
-        out.push(own);
-        self.dev.snapshot(now, out);
+        let asleep = self.pools.asleep(now);
+        inside::snapshot(now, &self.cx, &*self.sched, &self.dev, asleep, out);
     }
 }
 

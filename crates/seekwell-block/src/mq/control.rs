@@ -4,7 +4,7 @@ use super::MqQueue;
 use super::submit::Deed;
 use crate::inside;
 use seekwell_core::{
-    Bio, BioDone, BioSink, Control, Device, Instant, MemberKind, Sector, Snapshot, Tap, TaskId,
+    Bio, BioDone, BioSink, Control, Device, Instant, Sector, Snapshot, Tap, TaskId,
 };
 use seekwell_sched::Scheduler;
 
@@ -58,17 +58,11 @@ impl<S: Scheduler + ?Sized, D: Device> BioSink for MqQueue<S, D> {
         self.is_asleep(task)
     }
     fn listen(&mut self, tap: Option<&Tap>) {
-        if let Some(tap) = tap {
-            tap.introduce(MemberKind::Queue, &self.cx.queue.name);
-        }
-        self.cx.log.join(tap.cloned());
-        self.dev.listen(tap);
+        inside::listen(tap, &mut self.cx, &mut self.dev);
     }
     fn snapshot(&self, now: Instant, out: &mut Vec<Snapshot>) {
-        let mut own = inside::snapshot(now, &self.cx, &*self.sched, &self.dev);
-        own.asleep = self.sleepers.asleep(now);
-        out.push(own);
-        self.dev.snapshot(now, out);
+        let asleep = self.sleepers.asleep(now);
+        inside::snapshot(now, &self.cx, &*self.sched, &self.dev, asleep, out);
     }
 }
 
