@@ -413,6 +413,16 @@ pub struct DemoArgs {
     /// Run with so many seeds, from --seed on, and give figures as mean (least..most)
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=1000))]
     pub seeds: u64,
+    /// Show these schedulers, too, beside those the demo is about (NAME, NAME-VERSION,
+    /// NAME:TUNABLE=VALUE); nothing is claimed of them
+    #[arg(
+        long,
+        short,
+        visible_alias = "scheduler",
+        value_name = "LIST",
+        requires = "name"
+    )]
+    pub schedulers: Option<String>,
     /// Draw its numbers to FILE as SVG, too
     #[arg(long, value_name = "FILE.svg", requires = "name", value_hint = ValueHint::FilePath)]
     pub plot: Option<PathBuf>,

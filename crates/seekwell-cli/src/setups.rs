@@ -7,6 +7,7 @@ use seekwell::words::{self, TypedScheduler};
 use seekwell::{BesideSpec, QueueSpec, RunSpec, WorkloadSpec, aligned, checked};
 use seekwell_sched::find;
 use seekwell_sim::Setup;
+use std::borrow::Cow;
 use std::ops::Range;
 use std::path::Path;
 
@@ -24,6 +25,12 @@ pub const USUAL: Usual = Usual {
     schedulers: "noop,deadline,cfq,none,mq-deadline,kyber,bfq",
 };
 
+/// A list of schedulers, and whether it comes to the usual ones: `+sweep`.
+fn more(list: &str) -> (bool, &str) {
+    let rest = list.trim_start().strip_prefix('+');
+    (rest.is_some(), rest.unwrap_or(list))
+}
+
 impl Usual {
     /// Devices asked for, or these.
     pub fn devices(&self, b: &Bench) -> Vec<String> {
@@ -33,13 +40,17 @@ impl Usual {
             b.device.clone()
         }
     }
-    /// Schedulers asked for, or these.
-    pub fn schedulers<'a>(&self, b: &'a Bench) -> &'a str {
-        b.schedulers.as_deref().unwrap_or(self.schedulers)
+    /// Schedulers asked for, or these, or these and more.
+    pub fn schedulers<'a>(&'a self, b: &'a Bench) -> Cow<'a, str> {
+        match b.schedulers.as_deref().map(more) {
+            None => self.schedulers.into(),
+            Some((false, list)) => list.into(),
+            Some((true, list)) => format!("{},{list}", self.schedulers).into(),
+        }
     }
     /// The same, taken apart, with what --tunable sets.
     fn typed(&self, b: &Bench) -> Result<Vec<TypedScheduler>, Failure> {
-        let typed = words::schedulers(self.schedulers(b));
+        let typed = words::schedulers(&self.schedulers(b));
         let mut typed = typed.map_err(|e| Failure::words("", &e))?;
         for t in &b.tunable {
             let prefix = format!("--tunable {t}: ");
@@ -141,7 +152,7 @@ pub fn of(
 /// device it was put on. Nothing where either was not chosen, or both versions run.
 pub fn time_notes(b: &Bench, runs: &Runs) -> Vec<String> {
     let typed = b.schedulers.as_deref().filter(|_| !b.device.is_empty());
-    let Some(typed) = typed else {
+    let Some((_, typed)) = typed.map(more) else {
         return Vec::new();
     };
     // `all` and the names of layers ask for no version of any.

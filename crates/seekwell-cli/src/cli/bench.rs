@@ -16,7 +16,7 @@ pub struct Bench {
     /// Schedulers by name, with version and tunables where wanted (cfq-2.6.18,
     /// deadline:fifo_batch=1:read_expire=50), or all, single-queue, blk-mq. NAME alone is the first
     /// version that `seekwell schedulers` lists; NAME-VERSION another (bfq is that of today,
-    /// bfq-v7r8 that of 3.x kernels and phones)
+    /// bfq-v7r8 that of 3.x kernels and phones); +LIST: the default's and these
     /// [default: noop,deadline,cfq,none,mq-deadline,kyber,bfq; compare: cfq,deadline,noop,bfq]
     #[arg(long, short, visible_alias = "scheduler", value_name = "LIST")]
     pub schedulers: Option<String>,

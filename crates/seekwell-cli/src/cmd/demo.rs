@@ -5,6 +5,7 @@ use crate::cli::DemoArgs;
 use crate::fail::Failure;
 use crate::out::{Out, width};
 use crate::progress::Progress;
+use seekwell::words::{self, TypedScheduler};
 use seekwell_host::stop::signal;
 use seekwell_lab::demo::{Demo, Shown, demos, find, unknown};
 use seekwell_report::{demo as report, plot};
@@ -24,7 +25,7 @@ fn as_json(d: &Demo, s: &Shown) -> Value {
 
 /// Lists the demos, or runs one or all.
 pub fn run(a: &DemoArgs, quiet: bool) -> Result<(), Failure> {
-    let chosen: Vec<&Demo> = match a.name.as_deref() {
+    let chosen: Vec<&'static Demo> = match a.name.as_deref() {
         None => {
             let mut out = Out::open(a.output.output.as_deref())?;
             out.text(&report::list(demos(), width()))?;
@@ -41,10 +42,11 @@ pub fn run(a: &DemoArgs, quiet: bool) -> Result<(), Failure> {
             Failure::input(format!("there is no demo `{name}`; {}", unknown(name)))
         })?],
     };
+    let (chosen, beside) = beside(a, chosen)?;
     Out::check(a.output.output.as_deref())?;
     Out::check(a.plot.as_deref())?;
     let each = a.seeds as usize;
-    let runs = run_all(&chosen, each, a.seed, quiet)?;
+    let runs = run_all(&chosen, each, a.seed, &beside, quiet)?;
     // Of each demo the seeds that are through, if any; and what became of the others.
     let (mut shown, mut missing) = (Vec::new(), Vec::new());
     for (d, runs) in chosen.iter().zip(runs.chunks(each)) {
@@ -93,11 +95,41 @@ pub fn run(a: &DemoArgs, quiet: bool) -> Result<(), Failure> {
     }
 }
 
+/// Demos with the schedulers that are shown beside their own: of all demos those that show any.
+fn beside(
+    a: &DemoArgs,
+    mut chosen: Vec<&'static Demo>,
+) -> Result<(Vec<&'static Demo>, Vec<String>), Failure> {
+    let Some(list) = &a.schedulers else {
+        return Ok((chosen, Vec::new()));
+    };
+    let typed = words::schedulers(list).map_err(|e| Failure::words("", &e))?;
+    chosen.retain(|d| d.each > 0);
+    if chosen.is_empty() {
+        let name = a.name.as_deref().unwrap_or_default();
+        let others: Vec<_> = demos().filter(|d| d.each > 0).map(|d| d.name).collect();
+        return Err(Failure::input(format!(
+            "--schedulers: {name} is about its own schedulers alone; others stand beside those of {}",
+            others.join(", ")
+        )));
+    }
+    let spec = |t: &TypedScheduler| {
+        let set = t.spec.tunables.iter().map(|(k, v)| format!("{k}={v}"));
+        let set: Vec<_> = set.collect();
+        match set.is_empty() {
+            true => t.spec.versioned(),
+            false => format!("{}:{}", t.spec.versioned(), set.join(",")),
+        }
+    };
+    Ok((chosen, typed.iter().map(spec).collect()))
+}
+
 /// Each demo with each seed; of one that was stopped or failed, why.
 fn run_all(
     chosen: &[&Demo],
     each: usize,
     seed: u64,
+    beside: &[String],
     quiet: bool,
 ) -> Result<Vec<Result<Shown, String>>, Failure> {
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
@@ -111,7 +143,7 @@ fn run_all(
             let demo = chosen[i / each];
             let mut task = progress.task(0, demo.name);
             let seed = seed.wrapping_add((i % each) as u64);
-            let shown = demo.show(seed, &mut |done, of| task.at(done, of));
+            let shown = demo.show_beside(seed, beside, &mut |done, of| task.at(done, of));
             match task.refused() {
                 true => Err("stopped".to_owned()),
                 false => shown.map_err(|e| e.to_string()),

@@ -13,6 +13,7 @@ pub(super) const DEMOS: &[Demo] = &[
         claim: "A scheduler above an array has something to choose from only while more requests \
                 are outstanding than the array takes.",
         runs: 12,
+        each: 0,
         run: backlog,
     },
     Demo {
@@ -20,6 +21,7 @@ pub(super) const DEMOS: &[Demo] = &[
         claim: "Idling for one process leaves the other disks of an array without work: with \
                 slice_idle=0 CFQ gets more out of it, the more disks there are.",
         runs: 6,
+        each: 0,
         run: idling,
     },
     Demo {
@@ -27,6 +29,7 @@ pub(super) const DEMOS: &[Demo] = &[
         claim: "Behind a controller that reads ahead, waiting for the next request of a stream \
                 gains less than on a bare disk.",
         runs: 4,
+        each: 0,
         run: read_ahead,
     },
     Demo {
@@ -34,6 +37,7 @@ pub(super) const DEMOS: &[Demo] = &[
         claim: "While a battery-backed cache absorbs writes, no scheduler matters to them; when it \
                 is full, sorting does.",
         runs: 4,
+        each: 0,
         run: cache,
     },
     Demo {
@@ -41,6 +45,7 @@ pub(super) const DEMOS: &[Demo] = &[
         claim: "Priorities in a guest work only while the backlog stands in the guest: a deep ring \
                 moves it to the host.",
         runs: 2,
+        each: 0,
         run: priorities,
     },
     Demo {
@@ -48,6 +53,7 @@ pub(super) const DEMOS: &[Demo] = &[
         claim: "A guest's sorting keeps its worth on a plain volume and loses it on an aged thin \
                 one, where only the host knows the disk's order.",
         runs: 12,
+        each: 0,
         run: aged,
     },
     Demo {
@@ -55,6 +61,7 @@ pub(super) const DEMOS: &[Demo] = &[
         claim: "The host sees one process for a whole guest: its CFQ idles for all of it, beside a \
                 neighbour.",
         runs: 4,
+        each: 0,
         run: idling_twice,
     },
     Demo {
@@ -62,6 +69,7 @@ pub(super) const DEMOS: &[Demo] = &[
         claim: "A request through a ring costs the same whatever its length: merging small writes \
                 is worth it even on flash.",
         runs: 2,
+        each: 0,
         run: merging,
     },
     Demo {
@@ -69,6 +77,7 @@ pub(super) const DEMOS: &[Demo] = &[
         claim: "A program that waits for flushes runs as fast as the flush path lets it, whatever \
                 the scheduler.",
         runs: 15,
+        each: 0,
         run: flush_path,
     },
 ];

@@ -27,6 +27,8 @@ pub struct Demo {
     pub claim: &'static str,
     /// Of how many runs it is made.
     pub runs: u64,
+    /// How many more each further scheduler beside its own takes; 0: it is about its own alone.
+    pub each: u64,
     /// Makes them.
     run: fn(&Lab<'_>) -> Result<Shown, DemoError>,
 }
@@ -35,10 +37,21 @@ impl Demo {
     /// Runs it, and tells after each of its runs how many are done. Stopped by `progress`, it
     /// gives an error: half a demo shows nothing.
     pub fn show(&self, seed: u64, progress: Progress<'_>) -> Result<Shown, DemoError> {
+        self.show_beside(seed, &[], progress)
+    }
+    /// The same with further schedulers ("sweep", "deadline:fifo_batch=1"), each a row below its own;
+    /// nothing is claimed of them. A demo whose `each` is 0 leaves them out.
+    pub fn show_beside(
+        &self,
+        seed: u64,
+        beside: &[String],
+        progress: Progress<'_>,
+    ) -> Result<Shown, DemoError> {
         let lab = Lab {
             seed,
+            beside,
             done: Cell::new(0),
-            runs: self.runs,
+            runs: self.runs + self.each * beside.len() as u64,
             progress: RefCell::new(progress),
         };
         (self.run)(&lab)
@@ -48,12 +61,19 @@ impl Demo {
 /// What a demo works with: a seed, and whom to tell how far it is.
 struct Lab<'a> {
     seed: u64,
+    /// Schedulers beside those a demo is about.
+    beside: &'a [String],
     done: Cell<u64>,
     runs: u64,
     progress: RefCell<Progress<'a>>,
 }
 
 impl Lab<'_> {
+    /// Those a demo is about, and behind them the others.
+    fn schedulers(&self, own: &[&str]) -> Vec<String> {
+        let own = own.iter().map(|s| (*s).to_owned());
+        own.chain(self.beside.iter().cloned()).collect()
+    }
     /// Whether to go on.
     fn going(&self) -> bool {
         (self.progress.borrow_mut())(self.done.get(), self.runs)

@@ -10,36 +10,42 @@ pub(super) const DEMOS: &[Demo] = &[
         name: "kyber-target",
         claim: "kyber holds its read target under a write flood by shrinking the writers' pool.",
         runs: 3,
+        each: 1,
         run: kyber_target,
     },
     Demo {
         name: "mq-deadline-classes",
         claim: "mq-deadline serves the RT class first and lets the others through when they age.",
         runs: 2,
+        each: 0,
         run: mq_deadline_classes,
     },
     Demo {
         name: "bfq-startup",
         claim: "BFQ starts an application quickly under ten readers, at some cost in throughput.",
         runs: 4,
+        each: 1,
         run: bfq_startup,
     },
     Demo {
         name: "bfq-weights",
         claim: "BFQ shares equal streams by ioprio level within 5 %.",
         runs: 1,
+        each: 0,
         run: bfq_weights,
     },
     Demo {
         name: "bfq-groups",
         claim: "BFQ shares between cgroups by weight within 5 %.",
         runs: 1,
+        each: 0,
         run: bfq_groups,
     },
     Demo {
         name: "adios-window",
         claim: "ADIOS keeps what it has in a disk to a window of predicted latency.",
         runs: 9,
+        each: 0,
         run: adios_window,
     },
     Demo {
@@ -47,6 +53,7 @@ pub(super) const DEMOS: &[Demo] = &[
         claim: "On a fast device BFQ pays for unequal shares with throughput, and only then; none pays \
                 nothing.",
         runs: 12,
+        each: 0,
         run: none_fast,
     },
 ];
@@ -91,12 +98,12 @@ fn kyber_target(lab: &Lab<'_>) -> Result<Shown, DemoError> {
         ],
     );
     let mut p90 = Vec::new();
-    for s in ["none", "mq-deadline", "kyber"] {
+    for s in lab.schedulers(&["none", "mq-deadline", "kyber"]) {
         let writer = Process {
             flags: seekwell_core::Flags::SYNC,
             ..Process::writer(2, SPAN, 64)
         };
-        let r = run(SERIAL, s, lab, vec![random(1, 4), writer], &[])?;
+        let r = run(SERIAL, &s, lab, vec![random(1, 4), writer], &[])?;
         let l = &r.read.latency;
         p90.push(l.percentile_ns(90.0) as f64 / 1e6);
         shown.row(vec![
@@ -182,7 +189,7 @@ fn bfq_startup(lab: &Lab<'_>) -> Result<Shown, DemoError> {
         &["scheduler", "start-up s", "readers MB/s"],
     );
     let mut times = Vec::new();
-    for s in ["none", "mq-deadline", "kyber", "bfq"] {
+    for s in lab.schedulers(&["none", "mq-deadline", "kyber", "bfq"]) {
         let stop = Instant::START + Nanos::from_secs(40);
         let mut list: Vec<Process> = (0..10)
             .map(|i| Process {
@@ -198,7 +205,7 @@ fn bfq_startup(lab: &Lab<'_>) -> Result<Shown, DemoError> {
             stop: Instant::FAR,
             ..random(99, 1)
         });
-        let r = run(NCQ, s, lab, list, &[])?;
+        let r = run(NCQ, &s, lab, list, &[])?;
         let took = latency_ms(&r, 99) * ios(&r, 99) / 1e3;
         let rest: f64 = (1..11).map(|t| bytes(&r, t)).sum();
         times.push(took);

@@ -20,6 +20,7 @@ pub(super) const DEMOS: &[Demo] = &[Demo {
     name: "async-share",
     claim: "On an SSD, CFQ's favour for readers starves those who write new files.",
     runs: 6,
+    each: 0,
     run: async_share,
 }];
 

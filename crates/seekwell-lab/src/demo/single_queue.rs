@@ -11,66 +11,77 @@ pub(super) const DEMOS: &[Demo] = &[
         claim: "Two sequential readers far apart: schedulers that wait for the next request of a \
                 reader are several times faster than those that seek away at once.",
         runs: 4,
+        each: 1,
         run: deceptive_idleness,
     },
     Demo {
         name: "deadline-reads",
         claim: "deadline bounds how long a reader waits behind a heavy writer.",
         runs: 3,
+        each: 1,
         run: deadline_reads,
     },
     Demo {
         name: "cfq-ioprio",
         claim: "CFQ shares the disk by ioprio level in the ratios of its slices.",
         runs: 1,
+        each: 0,
         run: cfq_ioprio,
     },
     Demo {
         name: "cfq-idle-class",
         claim: "The IDLE class yields: it gets next to nothing while others are busy.",
         runs: 2,
+        each: 1,
         run: cfq_idle_class,
     },
     Demo {
         name: "cfq-async",
         claim: "Under CFQ async writers cannot starve a sync reader.",
         runs: 3,
+        each: 1,
         run: cfq_async,
     },
     Demo {
         name: "bfq-v7r8-weights",
         claim: "BFQ gives equal streams shares by weight within 5 %.",
         runs: 1,
+        each: 0,
         run: bfq_weights,
     },
     Demo {
         name: "bfq-v7r8-startup",
         claim: "BFQ starts an application quickly though readers keep the disk busy.",
         runs: 4,
+        each: 1,
         run: bfq_startup,
     },
     Demo {
         name: "fiops-iops",
         claim: "FIOPS equalises requests per second, not time or bytes.",
         runs: 2,
+        each: 1,
         run: fiops_iops,
     },
     Demo {
         name: "row-reads",
         claim: "ROW favours reads and still serves writes in a fixed share.",
         runs: 2,
+        each: 1,
         run: row_reads,
     },
     Demo {
         name: "sio-order",
         claim: "SIO never orders by sector: it seeks as far as noop.",
         runs: 3,
+        each: 1,
         run: sio_order,
     },
     Demo {
         name: "vr-penalty",
         claim: "VR prefers to go on in one direction, as rev_penalty tells it.",
         runs: 6,
+        each: 0,
         run: vr_penalty,
     },
 ];
@@ -101,12 +112,12 @@ fn deceptive_idleness(lab: &Lab<'_>) -> Result<Shown, DemoError> {
         &["scheduler", "MB/s", "mean latency ms", "mean seek sectors"],
     );
     let mut rate = Vec::new();
-    for s in ["noop", "deadline", "anticipatory", "cfq"] {
-        let r = run(DISK, s, lab, two_readers(), &[])?;
+    for s in lab.schedulers(&["noop", "deadline", "anticipatory", "cfq"]) {
+        let r = run(DISK, &s, lab, two_readers(), &[])?;
         let v = mb_s(&r, (r.read.bytes) as f64);
         rate.push(v);
         shown.row(vec![
-            s.to_owned(),
+            s.clone(),
             format!("{v:.1}"),
             format!("{:.2}", r.read.latency.mean_ns() / 1e6),
             format!("{:.0}", r.mean_seek_sectors),
@@ -134,7 +145,7 @@ fn deadline_reads(lab: &Lab<'_>) -> Result<Shown, DemoError> {
         ],
     );
     let mut max = Vec::new();
-    for s in ["noop", "deadline", "deadline:read_expire=100"] {
+    for s in lab.schedulers(&["noop", "deadline", "deadline:read_expire=100"]) {
         let reader = Process {
             pattern: Pattern::Random(Sector(0), Sector(SPAN)),
             sectors: 8,
@@ -143,7 +154,7 @@ fn deadline_reads(lab: &Lab<'_>) -> Result<Shown, DemoError> {
         };
         let r = run(
             DISK,
-            s,
+            &s,
             lab,
             vec![reader, Process::writer(2, SPAN, 120)],
             &[],
@@ -151,7 +162,7 @@ fn deadline_reads(lab: &Lab<'_>) -> Result<Shown, DemoError> {
         let l = &r.read.latency;
         max.push(l.max_ns() as f64 / 1e6);
         shown.row(vec![
-            s.to_owned(),
+            s.clone(),
             format!("{:.1}", l.mean_ns() / 1e6),
             format!("{:.1}", l.percentile_ns(99.0) as f64 / 1e6),
             format!("{:.1}", l.max_ns() as f64 / 1e6),
@@ -227,11 +238,11 @@ fn cfq_idle_class(lab: &Lab<'_>) -> Result<Shown, DemoError> {
             "idle share %",
         ],
     );
-    for s in ["noop", "cfq"] {
-        let (a, b) = idle_pair(lab, s)?;
+    for s in lab.schedulers(&["noop", "cfq"]) {
+        let (a, b) = idle_pair(lab, &s)?;
         let share = b / (a + b) * 100.0;
         shown.row(vec![
-            s.to_owned(),
+            s.clone(),
             format!("{a:.1}"),
             format!("{b:.2}"),
             format!("{share:.1}"),
@@ -261,12 +272,12 @@ fn cfq_async(lab: &Lab<'_>) -> Result<Shown, DemoError> {
         "-".to_owned(),
     ]);
     let mut rate = Vec::new();
-    for s in ["noop", "cfq"] {
+    for s in lab.schedulers(&["noop", "cfq"]) {
         let list = vec![Process::reader(1, 0), Process::writer(2, SPAN, 120)];
-        let r = run(DISK, s, lab, list, &[])?;
+        let r = run(DISK, &s, lab, list, &[])?;
         rate.push(mb_s(&r, bytes(&r, 1)));
         shown.row(vec![
-            s.to_owned(),
+            s.clone(),
             format!("{:.1}", mb_s(&r, bytes(&r, 1))),
             format!("{:.1}", latency_ms(&r, 1)),
             format!("{:.0}", r.rate(ios(&r, 2))),
@@ -332,7 +343,7 @@ fn bfq_startup(lab: &Lab<'_>) -> Result<Shown, DemoError> {
         &["scheduler", "start-up s", "readers MB/s"],
     );
     let mut times = Vec::new();
-    for s in ["noop", "deadline", "cfq", "bfq-v7r8"] {
+    for s in lab.schedulers(&["noop", "deadline", "cfq", "bfq-v7r8"]) {
         let stop = Instant::START + Nanos::from_secs(20);
         let mut list: Vec<Process> = (0..4)
             .map(|i| Process {
@@ -349,13 +360,13 @@ fn bfq_startup(lab: &Lab<'_>) -> Result<Shown, DemoError> {
             stop: Instant::FAR,
             ..Process::reader(9, 0)
         });
-        let r = run(DISK, s, lab, list, &[])?;
+        let r = run(DISK, &s, lab, list, &[])?;
         // It never thinks, so its start-up time is the sum of its latencies.
         let took = latency_ms(&r, 9) * ios(&r, 9) / 1e3;
         let rest: f64 = (1..5).map(|t| bytes(&r, t)).sum();
         times.push(took);
         shown.row(vec![
-            s.to_owned(),
+            s.clone(),
             format!("{took:.2}"),
             format!("{:.1}", mb_s(&r, rest)),
         ]);
@@ -382,18 +393,18 @@ fn fiops_iops(lab: &Lab<'_>) -> Result<Shown, DemoError> {
         ],
     );
     let mut ratios = Vec::new();
-    for s in ["fiops", "cfq"] {
+    for s in lab.schedulers(&["fiops", "cfq"]) {
         let random = |task: u32, sectors: u32| Process {
             pattern: Pattern::Random(Sector(0), Sector(SPAN)),
             sectors,
             depth: 16,
             ..Process::reader(task, 0)
         };
-        let r = run(DISK, s, lab, vec![random(1, 8), random(2, 512)], &[])?;
+        let r = run(DISK, &s, lab, vec![random(1, 8), random(2, 512)], &[])?;
         let (a, b) = (ios(&r, 1), ios(&r, 2));
         ratios.push(a / b);
         shown.row(vec![
-            s.to_owned(),
+            s.clone(),
             format!("{:.1}", r.rate(a)),
             format!("{:.1}", r.rate(b)),
             format!("{:.2}", a / b),
@@ -426,7 +437,7 @@ fn row_reads(lab: &Lab<'_>) -> Result<Shown, DemoError> {
     );
     let stop = Instant::START + Nanos::from_secs(120);
     let mut shares = Vec::new();
-    for s in ["noop", "row"] {
+    for s in lab.schedulers(&["noop", "row"]) {
         let reader = Process {
             pattern: Pattern::Random(Sector(0), Sector(SPAN)),
             sectors: 8,
@@ -438,11 +449,11 @@ fn row_reads(lab: &Lab<'_>) -> Result<Shown, DemoError> {
             stop,
             ..Process::writer(2, SPAN, 32)
         };
-        let r = run(DISK, s, lab, vec![reader, writer], &[])?;
+        let r = run(DISK, &s, lab, vec![reader, writer], &[])?;
         let per = ios(&r, 2) / ios(&r, 1) * 100.0;
         shares.push(per);
         shown.row(vec![
-            s.to_owned(),
+            s.clone(),
             format!("{:.1}", r.rate(ios(&r, 1))),
             format!("{:.1}", r.rate(ios(&r, 2))),
             format!("{:.1}", latency_ms(&r, 1)),
@@ -469,17 +480,17 @@ fn sio_order(lab: &Lab<'_>) -> Result<Shown, DemoError> {
         &["scheduler", "mean seek sectors", "IOPS"],
     );
     let mut seeks = Vec::new();
-    for s in ["noop", "sio", "deadline"] {
+    for s in lab.schedulers(&["noop", "sio", "deadline"]) {
         let reader = Process {
             pattern: Pattern::Random(Sector(0), Sector(SPAN)),
             sectors: 8,
             depth: 32,
             ..Process::reader(1, 0)
         };
-        let r = run(DISK, s, lab, vec![reader], &[])?;
+        let r = run(DISK, &s, lab, vec![reader], &[])?;
         seeks.push(r.mean_seek_sectors);
         shown.row(vec![
-            s.to_owned(),
+            s.clone(),
             format!("{:.0}", r.mean_seek_sectors),
             format!("{:.1}", r.iops()),
         ]);

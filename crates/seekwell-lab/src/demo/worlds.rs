@@ -18,30 +18,35 @@ pub(super) const DEMOS: &[Demo] = &[
         name: "sorted-writeback",
         claim: "On a disk, a sorted queue writes scattered dirty files back faster than a FIFO.",
         runs: 6,
+        each: 0,
         run: sorted_writeback,
     },
     Demo {
         name: "left-over-writeback",
         claim: "CFQ pushes an earlier phase's writeback past the clock of a timed reader.",
         runs: 6,
+        each: 2,
         run: left_over,
     },
     Demo {
         name: "wal-overtakes-writeback",
         claim: "On a fast SSD, CFQ lets commits and reads overtake steady writeback.",
         runs: 6,
+        each: 2,
         run: wal_overtakes,
     },
     Demo {
         name: "scan-and-intruder",
         claim: "Idling keeps a table scan whole when a second program reads now and then.",
         runs: 8,
+        each: 0,
         run: scan_and_intruder,
     },
     Demo {
         name: "raised-at-start",
         claim: "BFQ raises a phase's first seconds, and idles at each hand-over to the journal.",
         runs: 3,
+        each: 0,
         run: raised_at_start,
     },
 ];
@@ -247,8 +252,8 @@ fn left_over(lab: &Lab<'_>) -> Result<Shown, DemoError> {
         &["scheduler", "read MB/s", "after a sync, MB/s"],
     );
     let mut rates = Vec::new();
-    for s in ["noop", "deadline", "cfq"] {
-        let w = world(DISK, s, "memory=4G", lab)?;
+    for s in lab.schedulers(&["noop", "deadline", "cfq"]) {
+        let w = world(DISK, &s, "memory=4G", lab)?;
         let at_once = metric(&play(&w, |m| timed_read(m, false))?);
         let synced = metric(&play(&w, |m| timed_read(m, true))?);
         rates.push((at_once, synced));
@@ -288,8 +293,8 @@ fn wal_overtakes(lab: &Lab<'_>) -> Result<Shown, DemoError> {
         &["scheduler", "read-write, tps", "mean ms", "read-only, tps"],
     );
     let mut tps = Vec::new();
-    for s in ["noop", "deadline", "cfq"] {
-        let mut w = world("ssd:s3700-100,state=steady", s, "cores=8,memory=2G", lab)?;
+    for s in lab.schedulers(&["noop", "deadline", "cfq"]) {
+        let mut w = world("ssd:s3700-100,state=steady", &s, "cores=8,memory=2G", lab)?;
         // What queue/max_sectors_kb of 4.0 lets through, as if memory lay together. With a request
         // of 168 single pages (672 KiB), or over 40 s instead of 10, the three agree within 2 %:
         // this shows what long requests in front of a commit do, not what a busy server gains.
