@@ -1,0 +1,153 @@
+//! The example of docs/add-a-scheduler.md, as the page prints it, registered while the program runs:
+//! the suite's loops over the registry run over it, its cases come out as the page says, and it
+//! appears beside its rivals.
+
+use seekwell::sdk::microscope::{format::CsvOptions, read_cases, run};
+use seekwell::{Many, RunSpec, run_all, spec, words};
+use seekwell_microscope::{Agreement, agree};
+use seekwell_sched::SchedulerInfo;
+// The example is written for a place inside that crate.
+pub use seekwell_sched::{contract, cx, registry, tunable};
+use std::path::{Path, PathBuf};
+use std::sync::Once;
+
+#[path = "../../../crates/seekwell-sim/tests/suite/allocations.rs"]
+mod allocations;
+#[path = "../../../crates/seekwell-block/tests/suite/backlog.rs"]
+mod backlog;
+#[path = "../../../crates/seekwell-lab/tests/suite/card.rs"]
+mod card;
+#[path = "../../../crates/seekwell-sim/tests/suite/mq.rs"]
+mod mq;
+#[path = "../../../crates/seekwell-sim/tests/suite/near.rs"]
+mod near;
+#[path = "../../../crates/seekwell-sched/tests/add/sweep.rs"]
+mod sweep;
+#[path = "../../../crates/seekwell-sim/tests/suite/times.rs"]
+mod times;
+#[path = "../../../crates/seekwell-sim/tests/suite/versions.rs"]
+mod versions;
+#[path = "../../../crates/seekwell-sim/tests/suite/waiting.rs"]
+mod waiting;
+
+fn registered() -> &'static [SchedulerInfo] {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| seekwell::register_scheduler(sweep::INFO).expect("a new name"));
+    let all = seekwell_sched::registry();
+    let at = all.iter().position(|s| s.name == "sweep");
+    let at = at.expect("it was registered");
+    &all[at..=at]
+}
+
+fn page() -> String {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    std::fs::read_to_string(root.join("docs/add-a-scheduler.md")).expect("the page")
+}
+
+/// What the page tells to save, in a file.
+fn saved(name: &str, is: impl Fn(&str) -> bool) -> PathBuf {
+    let page = page();
+    let lines = page.lines().filter_map(|l| l.strip_prefix("    "));
+    let text: Vec<&str> = lines.filter(|l| is(l)).collect();
+    assert!(!text.is_empty(), "{name}: nothing on the page");
+    let file = std::env::temp_dir().join(format!("seekwell-page-{}-{name}", std::process::id()));
+    std::fs::write(&file, text.join("\n") + "\n").expect("written");
+    file
+}
+
+/// What is compiled here is what the page prints.
+#[test]
+fn the_example_is_the_pages() {
+    let page = page();
+    let block = page.split("```rust\n").nth(1);
+    let block = block.and_then(|b| b.split("```").next());
+    let code = include_str!("../../../crates/seekwell-sched/tests/add/sweep.rs");
+    assert_eq!(block, Some(code));
+}
+
+/// Step 3: its second rule lets bio 1 go third.
+#[test]
+fn the_pages_list_is_explained() {
+    registered();
+    let row = |l: &str| l.starts_with("t_us,") || l.starts_with("0,");
+    let file = saved("list.csv", row);
+    let options = CsvOptions {
+        elevator: "sweep".to_owned(),
+        tunables: [("patience".to_owned(), "2".to_owned())].into(),
+        ..CsvOptions::default()
+    };
+    let cases = read_cases(&file, &options).expect("a list");
+    std::fs::remove_file(&file).expect("removed");
+    let out = run(&cases[0], true).expect("it runs");
+    let order: Vec<u64> = out.dispatch.iter().map(|d| d.1[0].0).collect();
+    assert_eq!(order, [2, 4, 1, 3]);
+    let rules: Vec<_> = out.events.iter().filter_map(|s| s.event.rule).collect();
+    assert!(rules.iter().any(|r| r.id == "patience-over"), "{rules:?}");
+    for r in sweep::INFO.rules {
+        assert!(r.says.ends_with('.') && r.kernel.contains('_'), "{r:?}");
+    }
+}
+
+/// Step 4: each case as recorded, and a FIFO is not.
+#[test]
+fn the_pages_cases_agree() {
+    registered();
+    let file = saved("cases.jsonl", |l| l.starts_with("{\"case\""));
+    let cases = read_cases(&file, &CsvOptions::default()).expect("cases");
+    std::fs::remove_file(&file).expect("removed");
+    assert_eq!(cases.len(), 2);
+    let mut alone = 0;
+    for case in &cases {
+        let want = case
+            .expected()
+            .expect("a list")
+            .expect("of what it expects");
+        let a = Agreement::of(&want, None, &run(case, false).expect("it runs"));
+        assert!(a.identical(), "{}: {a:?}", case.case);
+        let beside = agree::beside(case, &want);
+        assert_eq!(beside.len(), 2, "a FIFO and a wrong scheduler");
+        alone += usize::from(beside.iter().all(|b| !b.agreement.identical()));
+        let fifo = beside.iter().find(|b| b.role == "a FIFO");
+        assert!(
+            fifo.is_some_and(|b| !b.agreement.identical()),
+            "a FIFO would do"
+        );
+    }
+    // The first case is a sweep of mq-deadline, too.
+    assert!(alone > 0, "another scheduler would do");
+}
+
+/// Step 5.
+#[test]
+fn it_is_compared_with_its_rivals() {
+    registered();
+    let typed = words::schedulers("mq-deadline,sweep,sweep:patience=0").expect("known words");
+    let cell = |t: &words::TypedScheduler| {
+        let mut s = spec("fs-mark:files=20,workers=8", "hdd:hitachi-7k200", "none");
+        let s = s.as_mut().expect("good words");
+        s.scheduler = t.spec.clone();
+        s.clone()
+    };
+    let specs: Vec<RunSpec> = typed.iter().map(cell).collect();
+    for (r, t) in run_all(&specs, &Many::default()).iter().zip(&typed) {
+        let r = r.as_ref().expect("it runs");
+        assert!(
+            r.metric.as_ref().is_some_and(|m| m.value > 0.0),
+            "{}",
+            t.text
+        );
+    }
+}
+
+#[test]
+fn demos_show_it_beside_theirs() {
+    registered();
+    let demo = seekwell_lab::demo::find("deceptive-idleness").expect("a demo");
+    let beside = ["sweep".to_owned()];
+    let shown = demo
+        .show_beside(1, &beside, &mut |_, _| true)
+        .expect("it runs");
+    let names: Vec<_> = shown.rows.iter().map(|r| r[0].as_str()).collect();
+    assert_eq!(names, ["noop", "deadline", "anticipatory", "cfq", "sweep"]);
+    assert!(shown.holds(), "{:?}", shown.checks);
+}
