@@ -215,6 +215,20 @@ pub fn window(text: &str) -> Result<Window, String> {
     Ok(Window { from, length })
 }
 
+/// `FROM..TO`: times with a unit, or in seconds.
+pub fn span(text: &str) -> Result<Window, String> {
+    let wrong = || "write FROM..TO, times on the workload's clock: 10s..12s or 0..500ms".to_owned();
+    let (from, to) = text.split_once("..").ok_or_else(wrong)?;
+    let (from, to) = (time(from).ok_or_else(wrong)?, time(to).ok_or_else(wrong)?);
+    if to <= from {
+        return Err("the end lies behind the begin: write FROM..TO, as 10s..12s".to_owned());
+    }
+    Ok(Window {
+        from,
+        length: Some(Nanos(to.0 - from.0)),
+    })
+}
+
 fn time(text: &str) -> Option<Nanos> {
     let text = text.trim();
     let (number, shift) = match text {
@@ -241,6 +255,16 @@ mod tests {
         assert_eq!(w("250us, 1ms"), Some((250_000, Some(1_000_000))));
         for bad in ["", ",", "a", "1,", "1,0", "-1,2", "1s,2s,3s", "1e99", "1m"] {
             assert_eq!(w(bad), None, "{bad}");
+        }
+    }
+
+    #[test]
+    fn spans_have_two_ends() {
+        let s = |t: &str| span(t).ok().map(|w| (w.from.0, w.length.map(|l| l.0)));
+        assert_eq!(s("10s..12s"), Some((10_000_000_000, Some(2_000_000_000))));
+        assert_eq!(s("0..500ms"), Some((0, Some(500_000_000))));
+        for bad in ["", "..", "1..", "..2", "2..1", "1..1", "1,2", "a..b"] {
+            assert_eq!(s(bad), None, "{bad}");
         }
     }
 

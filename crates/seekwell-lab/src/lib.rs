@@ -6,7 +6,7 @@
 //!
 //! [`experiment`] says what is compared, [`conduct`] carries it out, [`results`] is what it gave and
 //! keeps it, [`import`] reads what was measured elsewhere, and [`analysis`] says what may be said; [`diff`] compares
-//! two results.
+//! two results; [`detail`] gathers what a report shows of a cell when somebody looks closer, [`scenes`] the windows of events for a replay.
 //!
 //! [`demo`] shows the behaviours that made schedulers famous, each claim a check on numbers;
 //! [`validation`] holds the models against published figures, [`curves`] measures what a picture of
@@ -16,11 +16,13 @@ pub mod analysis;
 pub mod conduct;
 pub mod curves;
 pub mod demo;
+pub mod detail;
 pub mod diff;
 pub mod experiment;
 pub mod host;
 pub mod import;
 pub mod results;
+pub mod scenes;
 pub mod stats;
 pub mod validation;
 pub mod worlds;

@@ -1,13 +1,19 @@
 //! `seekwell report RESULTS` and `seekwell recommend RESULTS`: what an experiment says, as a page
 //! and in a few words.
 
+use super::results::failure;
+use crate::cells::cancelling;
 use crate::cli::{Recommend, Report};
 use crate::fail::Failure;
 use crate::out::{Out, note, width};
+use seekwell::Cancel;
+use seekwell_host::stop::signal;
 use seekwell_lab::analysis::{Analysis, analyse};
-use seekwell_lab::results::{Environment, Results, environment, read};
+use seekwell_lab::detail::{Detail, of_folder};
+use seekwell_lab::results::{Environment, Results, State, environment, look, read};
+use seekwell_lab::scenes::{self, Scenes};
 use seekwell_report::advice::{Advice, advice};
-use seekwell_report::page::{Facts, page};
+use seekwell_report::page::{Closer, Facts, page};
 use seekwell_report::table::wrap;
 use serde_json::json;
 use std::path::{Path, PathBuf};
@@ -57,6 +63,57 @@ fn beside(folder: &Path) -> PathBuf {
     name.with_extension("html")
 }
 
+/// What is shown of a complete folder when somebody looks closer: percentiles and series, and
+/// windows of events of runs that are made again for it.
+fn closer(
+    a: &Report,
+    results: &Results,
+    analysis: &Analysis,
+    quiet: bool,
+) -> Result<(Vec<Detail>, Scenes), Failure> {
+    let dir = &a.results;
+    let mut none = (Vec::new(), Scenes::default());
+    if look(dir).state != State::Complete {
+        let what = "the experiment goes on: the page has no percentiles, series and events yet";
+        none.1.notes.push(what.to_owned());
+        return Ok(none);
+    }
+    let details = of_folder(dir, results).map_err(failure)?;
+    if a.no_events {
+        return Ok((details, none.1));
+    }
+    let span = a.events.and_then(|w| Some((w.from.0, w.length?.0)));
+    let asked = scenes::Asked {
+        span_ns: span,
+        ..scenes::Asked::default()
+    };
+    let choices = scenes::choose(dir, results, analysis, &asked).map_err(failure)?;
+    if choices.is_empty() {
+        return Ok((details, none.1));
+    }
+    let runs = choices
+        .iter()
+        .map(|c| results.cells[c.cell].treatments.len());
+    note(
+        quiet,
+        &format!(
+            "{} runs are made again for the replay (--no-events: none)",
+            runs.sum::<usize>()
+        ),
+    );
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let threads = a.threads.map_or(cores, |n| n as usize);
+    let cancel = Cancel::new();
+    let made = cancelling(&cancel, || {
+        scenes::make(dir, results, &choices, threads, &cancel)
+    })?;
+    if let Some(signal) = signal() {
+        let what = "stopped by a signal: no page was written".to_owned();
+        return Err(Failure::Interrupted { signal, what });
+    }
+    Ok((details, made.map_err(failure)?))
+}
+
 /// Writes the page.
 pub fn report(a: &Report, quiet: bool) -> Result<(), Failure> {
     let output = a
@@ -71,7 +128,14 @@ pub fn report(a: &Report, quiet: bool) -> Result<(), Failure> {
     if !results.about.name.is_empty() && results.about.source == "experiment" {
         facts.again = "seekwell compare experiment.toml".to_owned();
     }
-    let html = page(&results, &analysis, &facts, |_| None)
+    let (details, scenes) = closer(a, &results, &analysis, quiet)?;
+    scenes.notes.iter().for_each(|n| note(quiet, n));
+    let looked = Closer {
+        details: &details,
+        scenes: &scenes.scenes,
+        notes: &scenes.notes,
+    };
+    let html = page(&results, &analysis, &facts, &looked)
         .map_err(|e| Failure::input(format!("the page cannot be made: {e}; please report it")))?;
     let mut out = Out::open(Some(&output))?;
     out.bytes(html.as_bytes())?;

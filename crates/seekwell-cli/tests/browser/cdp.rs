@@ -144,20 +144,23 @@ impl Browser {
         self.until("document.documentElement.dataset.ready !== undefined");
     }
 
-    /// Waits until an expression is true, however long that takes on a busy machine.
+    /// Waits until an expression is true, however busy the machine; a minute, so that what never
+    /// comes true ends the test.
     pub fn until(&mut self, expression: &str) {
         let wait = format!(
-            "new Promise((ok) => {{ const look = () => ({expression}) ? ok(true) : setTimeout(look, 20); look(); }})"
+            "new Promise((ok) => {{ let n = 0; const look = () => ({expression}) ? ok(true) : ++n > 3000 ? ok(false) : setTimeout(look, 20); look(); }})"
         );
         // A page that is just being left has no one to answer: asked again.
         for _ in 0..3 {
             let of = json!({"expression": wait, "awaitPromise": true, "returnByValue": true});
             let r = self.call("Runtime.evaluate", &of);
-            if r["result"]["value"] == true {
-                return;
+            match &r["result"]["value"] {
+                Value::Bool(true) => return,
+                Value::Bool(false) => break,
+                _ => {}
             }
         }
-        panic!("never true: {expression}");
+        panic!("never true: {expression}; the console said {:?}", self.said);
     }
 
     /// Value of an expression in the page.

@@ -1,189 +1,92 @@
 //! The page in a real browser: no message on the console, no request that leaves the file, every
-//! filter does what it says, and the keyboard is enough.
+//! chart drawn, every filter and link does what it says, and the keyboard is enough.
+//!
+//! Without a browser each test says so and ends; axe looks for barriers where the page's own tools
+//! are installed (`npm ci` in crates/seekwell-report/page).
 
 mod cdp;
+mod made;
+mod seen;
 
 use cdp::Browser;
-use seekwell_lab::results::{
-    About, Cell, Folder, MetricInfo, Outcome, Run, RunKey, Treatment, Value,
-};
-use seekwell_lab::results::{RESULTS, Results};
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use made::{NAMES, NO_DIFFERENCE, page_from, published, real, results};
+use seekwell_lab::analysis::analyse;
+use seekwell_lab::results::read;
+use seen::{LOOK, barriers, drawn, quiet};
 
-const NAMES: [&str; 4] = [
-    "noop",
-    "deadline",
-    "cfq",
-    "<img src=x onerror=window.evil=1>",
+const WIDTHS: [(u32, &str); 4] = [
+    (1280, "light"),
+    (1280, "dark"),
+    (390, "light"),
+    (390, "dark"),
 ];
-const NO_DIFFERENCE: usize = 1;
-const FAILED: usize = 2;
-
-/// Two devices; a test with a winner, one without a difference, one that failed under one
-/// scheduler, and a sweep of four points.
-fn results(copies: usize) -> Results {
-    let metric = |higher| MetricInfo {
-        name: if higher { "transactions" } else { "fsync" }.to_owned(),
-        unit: if higher { "1/s" } else { "ms" }.to_owned(),
-        higher_is_better: higher,
-        step: None,
-    };
-    let mut cells: Vec<Cell> = Vec::new();
-    for copy in 0..copies {
-        for device in ["hitachi-7k200", "x25m-\"g2\"-160"] {
-            let mut add = |workload: &str, clients: Option<u32>, higher| {
-                let end = if copy > 0 {
-                    format!(" {copy}")
-                } else {
-                    String::new()
-                };
-                let at = clients.map(|c| format!(":clients={c}")).unwrap_or_default();
-                cells.push(Cell {
-                    name: format!("{device} {workload}{at}{end}"),
-                    device: device.to_owned(),
-                    workload: format!("{workload}{at}{end}"),
-                    substrate: "sim".to_owned(),
-                    axes: clients
-                        .map(|c| ("workload.clients".to_owned(), c.to_string()))
-                        .into_iter()
-                        .collect(),
-                    primary: metric(higher),
-                    treatments: (0..NAMES.len()).collect(),
-                    ..Cell::default()
-                });
-            };
-            add("fsync-latency", None, false);
-            add("hdparm", None, true);
-            add("fs-mark", None, true);
-            if copy == 0 {
-                for n in [1, 2, 4, 8] {
-                    add("pgbench", Some(n), true);
-                }
-            }
-        }
-    }
-    let mut runs = Vec::new();
-    for (c, cell) in cells.iter().enumerate() {
-        let higher = cell.primary.higher_is_better;
-        for block in 0..10u32 {
-            for t in 0..NAMES.len() {
-                let scatter = 1.0 + 0.004 * f64::from((block * 7 + t as u32 * 5 + c as u32) % 11);
-                let loud = !cell.workload.starts_with("hdparm");
-                let effect = if loud { [1.0, 1.3, 4.2, 1.31][t] } else { 1.0 };
-                let failed = cell.workload.starts_with("fs-mark") && t == FAILED && c % 2 == 1;
-                let value = 37.0 * scatter * if higher { effect } else { 1.0 / effect };
-                runs.push(Run {
-                    key: RunKey {
-                        cell: c,
-                        block,
-                        treatment: t,
-                    },
-                    place: (t as u32 + block) % NAMES.len() as u32,
-                    outcome: match failed {
-                        true => Outcome::Failed("no space left on device (ENOSPC)".to_owned()),
-                        false => Outcome::Done,
-                    },
-                    values: vec![Value {
-                        metric: cell.primary.clone(),
-                        value,
-                        n: 1000,
-                    }],
-                    ..Run::default()
-                });
-            }
-        }
-    }
-    for r in &mut runs {
-        if matches!(r.outcome, Outcome::Failed(_)) {
-            r.values.clear();
-        }
-    }
-    Results {
-        about: About {
-            name: "three questions & one answer".to_owned(),
-            paired: true,
-            source: "experiment".to_owned(),
-            ..About::default()
-        },
-        treatments: NAMES
-            .map(|n| Treatment {
-                label: n.to_owned(),
-                ..Treatment::default()
-            })
-            .to_vec(),
-        cells,
-        runs,
-        summaries: Vec::new(),
-    }
-}
-
-/// The page of some results, made by the binary.
-fn page(name: &str, results: &Results) -> PathBuf {
-    let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("report-{name}"));
-    let _ = std::fs::remove_dir_all(&dir);
-    std::fs::create_dir_all(&dir).expect("a directory");
-    let folder = dir.join("results");
-    Folder::store(&folder, results).expect("it is stored");
-    assert!(folder.join(RESULTS).is_file());
-    let html = dir.join("page.html");
-    let o = Command::new(env!("CARGO_BIN_EXE_seekwell"))
-        .args([
-            "report".as_ref(),
-            folder.as_os_str(),
-            "-o".as_ref(),
-            html.as_os_str(),
-        ])
-        .output()
-        .expect("the binary runs");
-    assert!(o.status.success(), "{o:?}");
-    html
-}
-
-/// Looks at everything once: folds open, scrolled through.
-const LOOK: &str = "(async () => {
-  for (let i = 0; i < 3; i++) document.querySelectorAll('details').forEach((d) => { d.open = true; });
-  for (let y = 0; y < document.body.scrollHeight; y += 600) { scrollTo(0, y); await new Promise((r) => setTimeout(r, 10)); }
-  scrollTo(0, 0);
-  return true;
-})()";
 
 #[test]
-fn the_page_is_quiet_at_every_width_and_in_both_themes() {
+fn a_real_experiment_at_every_width_and_in_both_themes() {
+    let Some(mut b) = Browser::start("real") else {
+        return;
+    };
+    let (html, _) = real();
+    for (width, theme) in WIDTHS {
+        b.open(html, "", width, theme);
+        b.value(LOOK);
+        b.until(
+            "['#prints-out', '#c-out', '#replay'].every((q) => document.querySelector(q).dataset.loaded)",
+        );
+        quiet(&mut b, &format!("{width} {theme}"));
+        drawn(&mut b, &format!("{width} {theme}"));
+        seen::keep(&mut b, &format!("real-{width}-{theme}"));
+        barriers(&mut b, &format!("{width} {theme}"));
+    }
+}
+
+#[test]
+fn names_that_are_markup_are_names_at_every_width() {
     let Some(mut b) = Browser::start("quiet") else {
         return;
     };
-    let html = page("quiet", &results(1));
-    for (width, theme) in [
-        (1280, "light"),
-        (1280, "dark"),
-        (390, "light"),
-        (320, "dark"),
-    ] {
+    let html = page_from("quiet", &results(1));
+    for (width, theme) in [(1280, "light"), (320, "dark")] {
         b.open(&html, "", width, theme);
         b.value(LOOK);
-        assert_eq!(b.said, Vec::<String>::new(), "{width} {theme}");
-        assert_eq!(b.asked, Vec::<String>::new(), "{width} {theme}");
-        let wide = b.value("document.documentElement.scrollWidth - innerWidth");
-        assert!(
-            wide.as_i64() <= Some(0),
-            "{width} {theme}: {wide} px too wide"
-        );
-        assert!(b.value("window.evil === undefined").as_bool() == Some(true));
-        let drawn = b.value(
-            "[...document.querySelectorAll('.chart')].every((c) => c.querySelector('svg path'))",
-        );
-        assert_eq!(drawn, true, "{width} {theme}: every chart has ink");
-        let ink = b.value(
-            "[...document.querySelectorAll('canvas')].every((c) => new Uint32Array(c.getContext('2d').getImageData(0, 0, c.width, c.height).data.buffer).some((v) => v))",
-        );
-        assert_eq!(ink, true, "{width} {theme}: every canvas has ink");
-        if let Some(dir) = std::env::var_os("SEEKWELL_PICTURES") {
-            let text = b.picture();
-            let path = Path::new(&dir).join(format!("report-{width}-{theme}.png.b64"));
-            std::fs::write(path, text).expect("a picture");
-        }
+        quiet(&mut b, &format!("{width} {theme}"));
+        drawn(&mut b, &format!("{width} {theme}"));
+        assert_eq!(b.value("window.evil === undefined"), true);
     }
+    barriers(&mut b, "names");
+}
+
+#[test]
+fn an_imported_publication_and_one_test_alone() {
+    let Some(mut b) = Browser::start("small") else {
+        return;
+    };
+    let html = published();
+    b.open(&html, "", 1280, "light");
+    b.value(LOOK);
+    quiet(&mut b, "published");
+    drawn(&mut b, "published");
+    assert!(
+        b.value("document.querySelectorAll('#map-table tbody tr').length")
+            .as_u64()
+            > Some(3)
+    );
+    // One test under one scheduler: nothing is compared, and nobody wins.
+    let mut one = results(1);
+    one.cells.truncate(1);
+    one.cells[0].treatments = vec![0];
+    one.treatments.truncate(1);
+    one.runs.retain(|r| r.key.cell == 0 && r.key.treatment == 0);
+    let html = page_from("one", &one);
+    b.open(&html, "", 390, "light");
+    b.value(LOOK);
+    quiet(&mut b, "one");
+    drawn(&mut b, "one");
+    let said = b.value("document.querySelector('#answer').textContent");
+    let said = said.as_str().expect("words");
+    assert!(said.contains("One scheduler ran"), "{said}");
+    assert_eq!(b.value("document.querySelector('#map').hidden"), true);
+    barriers(&mut b, "one");
 }
 
 #[test]
@@ -191,7 +94,7 @@ fn filters_change_what_they_say_and_back() {
     let Some(mut b) = Browser::start("filters") else {
         return;
     };
-    let html = page("filters", &results(1));
+    let html = page_from("filters", &results(1));
     b.open(&html, "", 1280, "light");
     let cells =
         "[...document.querySelectorAll('#map-table td')].map((e) => e.textContent).join('|')";
@@ -238,7 +141,7 @@ fn the_keyboard_is_enough_and_what_it_does_is_spoken() {
     let Some(mut b) = Browser::start("keys") else {
         return;
     };
-    let html = page("keys", &results(1));
+    let html = page_from("keys", &results(1));
     b.open(&html, "", 1280, "light");
     b.value("document.querySelector('#map-table td button').focus()");
     b.key("ArrowRight");
@@ -263,11 +166,173 @@ fn the_keyboard_is_enough_and_what_it_does_is_spoken() {
 }
 
 #[test]
+fn the_replay_steps_plays_and_has_an_address_for_each_moment() {
+    let Some(mut b) = Browser::start("replay") else {
+        return;
+    };
+    let (html, _) = real();
+    b.open(html, "", 1280, "light");
+    let loaded = "document.querySelector('#replay').dataset.loaded";
+    b.value("document.querySelector('#replay').scrollIntoView()");
+    b.until(loaded);
+    b.value("document.querySelector('#r-stage').focus()");
+    b.key("Home");
+    b.key("ArrowRight");
+    let spoken = b.value("document.querySelector('#live').textContent");
+    let spoken = spoken.as_str().expect("words").to_owned();
+    assert!(
+        spoken.contains("because") || spoken.contains("no reason"),
+        "{spoken}"
+    );
+    b.key("ArrowRight");
+    let clock = "document.querySelector('#r-clock').textContent";
+    let why = "[...document.querySelectorAll('.why')].map((e) => e.textContent).join('|')";
+    let (at, said) = (b.value(clock), b.value(why));
+    let address = b.value("location.hash");
+    let address = address.as_str().expect("an address").to_owned();
+    assert!(address.contains("at="), "{address}");
+    b.key(" ");
+    b.until(&format!("{clock} !== {at}"));
+    b.key(" ");
+    assert_eq!(
+        b.value("document.querySelector('#r-play').getAttribute('aria-pressed')"),
+        "false"
+    );
+    // The link of the moment shows the moment.
+    b.open(html, &address, 1280, "light");
+    b.value("document.querySelector('#replay').scrollIntoView()");
+    b.until(loaded);
+    assert_eq!(b.value(clock), at);
+    assert_eq!(b.value(why), said);
+    // Another scheduler in the second lane, another scene, a moment that was found.
+    let pick = |id: &str, n: usize| {
+        format!(
+            "(() => {{ const s = document.querySelector('{id}'); s.selectedIndex = {n}; s.dispatchEvent(new Event('change')); return s.value; }})()"
+        )
+    };
+    let other = b.value(&pick("#r-b", 2));
+    let other = other.as_str().expect("a name").to_owned();
+    b.until(&format!(
+        "document.querySelectorAll('.lane-title b')[1]?.textContent === '{other}'"
+    ));
+    let scene = b.value(&pick("#r-scene", 1));
+    b.until(&format!("{loaded} === {scene}"));
+    b.value("document.querySelector('#r-moments button').click()");
+    quiet(&mut b, "replay");
+    // A handwriting leads to its replay, and back goes back.
+    b.value("document.querySelector('#prints-out').scrollIntoView()");
+    b.until("document.querySelectorAll('.print-of').length > 1");
+    b.value("document.querySelectorAll('.print-of')[1].click()");
+    assert_eq!(
+        b.value("new URLSearchParams(location.hash.slice(1)).get('a')"),
+        b.value("document.querySelectorAll('.print-of b')[1].textContent")
+    );
+}
+
+#[test]
+fn closer_looks_are_linked_and_change_as_asked() {
+    let Some(mut b) = Browser::start("closer") else {
+        return;
+    };
+    let (html, _) = real();
+    b.open(html, "", 1280, "light");
+    let row = "[...document.querySelectorAll('#map-table tbody tr')].find((r) => r.dataset.id?.includes('pgbench'))";
+    b.value(&format!("{row}.querySelector('td button').click()"));
+    b.until("document.querySelector('#c-out').dataset.loaded?.includes('pgbench')");
+    b.until("document.querySelector('.course canvas')");
+    let title = "document.querySelector('.course figcaption b').textContent";
+    assert_eq!(b.value(title), "Second by second: transactions, a second");
+    b.value("document.querySelector('.course button[data-kind=\"max\"]').click()");
+    b.until(&format!("{title}.endsWith('longest')"));
+    b.value("document.querySelector('.course .stage').focus()");
+    b.key("ArrowRight");
+    let spoken = b.value("document.querySelector('#live').textContent");
+    assert!(
+        spoken.as_str().is_some_and(|s| s.starts_with("1 s:")),
+        "{spoken}"
+    );
+    b.value("document.querySelector('#tail').click()");
+    b.until("document.querySelector('#tail').getAttribute('aria-pressed') === 'false'");
+    let hash = b.value("location.hash");
+    let hash = hash.as_str().expect("an address").to_owned();
+    assert!(
+        hash.contains("lat=max") && hash.contains("tail=0"),
+        "{hash}"
+    );
+    b.open(html, &hash, 1280, "dark");
+    b.value("document.querySelector('#c-out').scrollIntoView()");
+    b.until(&format!(
+        "document.querySelector('.course') && {title}.endsWith('longest')"
+    ));
+    // On paper everything is drawn, and nothing sticks out at the right.
+    b.call(
+        "Page.printToPDF",
+        &serde_json::json!({"preferCSSPageSize": true}),
+    );
+    quiet(&mut b, "closer");
+}
+
+/// Numbers on the page are those of the results, read by other means.
+#[test]
+fn numbers_on_the_page_are_those_of_the_results() {
+    let Some(mut b) = Browser::start("numbers") else {
+        return;
+    };
+    let (html, folder) = real();
+    let results = read(folder).expect("results");
+    let analysis = analyse(&results);
+    b.open(html, "", 1280, "light");
+    let shown = b.value(
+        "[...document.querySelectorAll('#map-table tbody tr[data-id]')].map((r) => [r.dataset.id, [...r.querySelectorAll('td')].map((t) => t.title)])",
+    );
+    let shown = shown.as_array().expect("rows");
+    assert_eq!(shown.len(), analysis.cells.len());
+    for row in shown {
+        let cell = analysis.cells.iter().find(|c| row[0] == c.name.as_str());
+        let cell = cell.expect("a cell of the results");
+        for (side, title) in cell.sides.iter().zip(row[1].as_array().expect("cells")) {
+            let mean = side.mean.expect("a value");
+            let title = title.as_str().expect("a title");
+            let figure = title
+                .split(": ")
+                .nth(1)
+                .and_then(|t| t.split(' ').next())
+                .expect("a figure");
+            let figure: f64 = figure
+                .trim_end_matches(',')
+                .replace(',', "")
+                .parse()
+                .expect(title);
+            // Times change their unit at a second and a millisecond.
+            let near = [1.0, 1e-3, 1e3]
+                .iter()
+                .any(|k| (figure * k / mean - 1.0).abs() < 0.006);
+            assert!(near, "{}: {title} shows {mean}", cell.name);
+        }
+    }
+    let words = b.value(
+        "[...document.querySelectorAll('.words tbody tr')].map((r) => r.cells[2].textContent)",
+    );
+    for (cell, said) in analysis
+        .cells
+        .iter()
+        .zip(words.as_array().expect("verdicts"))
+    {
+        let said = said.as_str().expect("words").to_lowercase();
+        assert!(
+            said.starts_with(&cell.sentence.to_lowercase()),
+            "{said}: {}",
+            cell.sentence
+        );
+    }
+}
+
+#[test]
 fn no_other_script_runs_and_a_failed_run_says_why() {
     let Some(mut b) = Browser::start("safe") else {
         return;
     };
-    let html = page("safe", &results(1));
+    let html = page_from("safe", &results(1));
     b.open(&html, "", 1280, "light");
     b.value("(() => { const s = document.createElement('script'); s.textContent = 'window.evil = 1'; document.body.append(s); })()");
     assert_eq!(b.value("window.evil === undefined"), true);
@@ -291,12 +356,11 @@ fn a_thousand_tests_open_and_stay_under_the_limit() {
     let Some(mut b) = Browser::start("thousand") else {
         return;
     };
-    let html = page("thousand", &results(165));
+    let html = page_from("thousand", &results(165));
     let size = std::fs::metadata(&html).expect("the page").len();
     b.open(&html, "", 1280, "light");
     let cells = b.value("document.querySelectorAll('#map-table tbody tr').length");
-    let ms = b.value("document.documentElement.dataset.ready");
-    println!("{cells} rows, {size} bytes, set up in {ms} ms");
+    println!("{cells} rows, {size} bytes, {}", seen::timing(&mut b));
     assert!(cells.as_u64() > Some(990), "{cells}");
     assert!(size < 4_000_000, "{size}");
     assert_eq!(
@@ -304,4 +368,24 @@ fn a_thousand_tests_open_and_stay_under_the_limit() {
         false
     );
     assert_eq!(b.said, Vec::<String>::new());
+}
+
+/// Ten tests under five schedulers, twenty runs of an hour each.
+#[test]
+fn an_hour_of_fifty_cells_opens_and_stays_under_the_limit() {
+    let Some(mut b) = Browser::start("hour") else {
+        return;
+    };
+    let html = made::hour();
+    let size = std::fs::metadata(&html).expect("the page").len();
+    b.open(&html, "", 1280, "light");
+    println!("{size} bytes, {}", seen::timing(&mut b));
+    assert!(size < 4_000_000, "{size}");
+    b.open(&html, "", 1280, "light");
+    b.value("document.querySelector('#c-out').scrollIntoView()");
+    b.until("document.querySelector('#c-out').dataset.loaded");
+    drawn(&mut b, "hour");
+    quiet(&mut b, "hour");
+    b.value("document.querySelector('.course button[data-kind=\"max\"]').click()");
+    b.until("document.querySelector('.course figcaption b').textContent.endsWith('longest')");
 }

@@ -10,6 +10,7 @@ mod environment;
 mod error;
 pub mod export;
 mod folder;
+mod histograms;
 mod hlog;
 mod journal;
 mod listing;
@@ -26,6 +27,7 @@ pub use folder::{
     ENVIRONMENT, EXPERIMENT, EXPERIMENT_TEXT, Folder, HISTOGRAMS, JOURNAL, RESULTS, environment,
     read,
 };
+pub use histograms::{Buckets, histograms};
 pub use listing::{Listed, State, is_folder, list, look};
 pub use pace::{Moving, Pace, PaceOf, Paced, SECONDS_MIN, WarmUp, settle};
 pub use reading::{operations, records, series};

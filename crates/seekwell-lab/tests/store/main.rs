@@ -2,6 +2,7 @@
 
 mod broken;
 mod columns;
+mod detail;
 mod export;
 mod whole;
 

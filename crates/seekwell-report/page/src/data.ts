@@ -80,6 +80,17 @@ export interface Group {
   scores: Score[];
 }
 
+/** A window of events under several schedulers. */
+export interface Scene {
+  row: number;
+  block: number;
+  /** Begin on the workload's clock, ns. */
+  from: number;
+  lanes: LaneOf[];
+}
+
+export interface LaneOf { s: number; part: string; length: number }
+
 interface Index {
   title: string;
   margin: number;
@@ -88,6 +99,7 @@ interface Index {
   rows: Row[];
   sweeps: Sweep[];
   groups: Group[];
+  scenes: Scene[];
 }
 
 export const D: Index = JSON.parse(document.getElementById('sw-index')!.textContent!);
@@ -114,9 +126,26 @@ export function versus(r: Row, one: number, other: number): Versus | undefined {
 }
 
 export const level = (c: Class) =>
-  c === 'identical' || c === 'no_difference' || c === 'real_but_small';
+  c === 'identical' || c === 'no_difference' || c === 'real_but_small' || c === 'identical_so_far';
 export const undecided = (c: Class) =>
-  c === 'hint' || c === 'cannot_tell' || c === 'identical_so_far';
+  c === 'hint' || c === 'cannot_tell';
+
+/** What was kept of a scheduler in a cell. */
+export interface Kept {
+  s: number;
+  runs: number;
+  /** Operations behind the percentiles. */
+  n: number;
+  /** What happened, from when to when, ms. */
+  marks: [string, number, number][];
+  /** Bytes by process. */
+  shares: [string, number][];
+  facts: {
+    rate: number; requests: number; merges: number; seek: number; busy: number; depth: number;
+    outstanding: number; percentiles: (number | null)[];
+  } | null;
+  traded: { rate: number; rates: [number, number] | null; p99: number; p99s: [number, number] | null } | null;
+}
 
 interface Column { name: string; kind: 'int' | 'log'; n: number; at: number; lo?: number; step?: number }
 

@@ -57,6 +57,20 @@ export function paper(on: boolean) {
   }
 }
 
+/** Calls back once, when the element comes near the screen; at once before paper. */
+export function whenSeen(el: HTMLElement, act: () => void) {
+  let done = false;
+  const now = () => {
+    if (done) return;
+    done = true;
+    seen.disconnect();
+    act();
+  };
+  const seen = new IntersectionObserver((all) => { if (all.some((e) => e.isIntersecting)) now(); }, { rootMargin: '600px' });
+  seen.observe(el);
+  addEventListener('beforeprint', now);
+}
+
 const changes: ((keys: Set<string>) => void)[] = [];
 
 /** What is chosen, by name; a link that is sent shows the same. */

@@ -35,12 +35,14 @@ const drawn: [HTMLElement, () => void][] = [];
 /** All charts anew: the theme changed. */
 export function redraw() {
   for (const [el, f] of drawn) if (el.isConnected) f();
+  dispatchEvent(new Event('retheme'));
 }
+export const onRedraw = (el: HTMLElement, draw: () => void) => { drawn.push([el, draw]); };
 
 function powers(a: number, b: number): number[] {
   const out: number[] = [];
   for (let k = Math.floor(Math.log10(a)); k <= Math.ceil(Math.log10(b)); k++) out.push(10 ** k);
-  return out;
+  return out.filter((v) => v >= a * 0.999 && v <= b * 1.001);
 }
 
 const plain = (v: number) => (Math.abs(v) >= 10000 ? `${+(v / 1000).toPrecision(3)}k` : String(+v.toPrecision(3)));

@@ -1,10 +1,14 @@
 // Sets everything up. What can be read without a script stands in the page already.
+import { blocks } from './blocks';
+import { closer } from './closer';
 import { D } from './data';
 import { $, $$, h, paper, say, set, state } from './dom';
 import { redraw } from './lines';
 import { mark } from './look';
 import { map } from './map';
 import { overall } from './overall';
+import { prints } from './prints';
+import { replay } from './replay';
 import { tests } from './tests';
 
 function theme() {
@@ -85,6 +89,12 @@ if (D.schedulers.length > 1) map();
 else $('#map').hidden = true;
 overall();
 tests();
+if (D.rows.some((r) => r.part)) closer();
+if (D.scenes.length) {
+  prints();
+  replay();
+  blocks();
+}
 save();
 keys();
 $('#print').addEventListener('click', () => print());

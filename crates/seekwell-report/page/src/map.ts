@@ -1,6 +1,7 @@
 // The map: tests by schedulers, each cell held against the best of its row or a scheduler of choice.
 import { D, level, side, undecided, versus, type Row, type Versus } from './data';
 import { $, $$, h, onChange, say, set, state } from './dom';
+import { look as closer } from './closer';
 import { color, mark, shown, shownDevice, toggle } from './look';
 import { amount, FACTOR, lag, size, valueOf } from './text';
 
@@ -62,7 +63,7 @@ function cellOf(r: Row, s: number, base: number | null): HTMLElement {
     : spoken[l.cls] ? `${spoken[l.cls]} ${D.schedulers[against]!.name}`
     : `${v?.times ? lag(v.times) : 'differs'}, against ${D.schedulers[against]!.name}`;
   return h('td', { role: 'cell', class: l.cls, 'data-s': s, title: `${name}: ${amount(own.mean, r.unit)}, ${words}` },
-    h('button', { tabindex: -1, onclick: () => go(r) },
+    h('button', { tabindex: -1, onclick: () => (r.part ? closer(r) : go(r)) },
       h('span', { class: 'sign', 'aria-hidden': 'true' }, own.failed ? `${l.sign}½` : l.sign),
       h('span', { class: 'big' }, plain ? value : size(v!.times!)),
       plain ? null : h('small', {}, value),

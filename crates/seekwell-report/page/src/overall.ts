@@ -13,7 +13,7 @@ function forest(g: Group): HTMLElement {
   const reference = D.schedulers[g.reference]!.name;
   const box = h('div', { class: 'chart' });
   onWidth(box, (W) => {
-    const [L, R, RH] = [118, 58, 26];
+    const [L, R, RH] = [118, 66, 26];
     const H = rows.length * RH + 22;
     const X = (v: number) => L + ((Math.max(-far, Math.min(far, v)) + far) / (2 * far)) * (W - L - R);
     const svg = s('svg', { width: W, height: H, role: 'img', 'aria-label': `Over all tests, times as good as ${reference}: ` + rows.map((x) => `${D.schedulers[x.s]!.name} ${three(x.times)}`).join(', ') });

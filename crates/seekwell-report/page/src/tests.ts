@@ -2,7 +2,7 @@
 import { D, type Row, type Sweep } from './data';
 import { $, $$, h, onChange, state } from './dom';
 import { bars, figures, order } from './bars';
-import { closer } from './closer';
+import { look } from './closer';
 import { lines } from './lines';
 import { shown, shownDevice } from './look';
 import { valueOf } from './text';
@@ -34,7 +34,7 @@ function card(r: Row): HTMLElement {
   const foot = h('footer', {}, fold('Figures', false, () => [h('div', { class: 'scroll', tabindex: 0, role: 'region', 'aria-label': `Figures of ${r.name}` }, figures(r))]));
   const ran = order(r);
   if (ran) foot.append(fold('Order of runs', drift, () => [ran]));
-  if (r.part) foot.append(fold('A closer look', false, () => [closer(r)]));
+  if (r.part) foot.append(h('a', { class: 'closer-link', href: `#look=${encodeURIComponent(r.id)}`, onclick: (e: Event) => { e.preventDefault(); look(r); } }, 'A closer look'));
   el.append(foot);
   return el;
 }

@@ -41,3 +41,10 @@ export function size(times: number): string {
 }
 /** `12 % behind`. */
 export const lag = (times: number) => `${size(times)} ${times >= 1 ? 'ahead' : 'behind'}`;
+
+/** Bytes in powers of ten. */
+export function bytes(v: number): string {
+  const of: [number, string][] = [[1e12, 'TB'], [1e9, 'GB'], [1e6, 'MB'], [1e3, 'kB']];
+  for (const [f, u] of of) if (v >= f) return `${three(v / f)} ${u}`;
+  return `${Math.round(v)} B`;
+}

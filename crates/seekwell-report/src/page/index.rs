@@ -16,6 +16,7 @@ pub(super) struct Index {
     pub rows: Vec<Row>,
     pub sweeps: Vec<Sweep>,
     pub groups: Vec<Scores>,
+    pub scenes: Vec<Scene>,
 }
 
 #[derive(Serialize)]
@@ -95,13 +96,35 @@ pub(super) struct Score {
     pub hi: Option<f64>,
 }
 
-/// A sentence as it stands on its own: a capital, a full stop.
-pub(super) fn sentence(words: &str) -> String {
+/// A window of events that can be replayed.
+#[derive(Serialize)]
+pub(super) struct Scene {
+    pub row: usize,
+    pub block: u32,
+    /// Begin on the workload's clock, ns.
+    pub from: u64,
+    pub lanes: Vec<Lane>,
+}
+
+#[derive(Serialize)]
+pub(super) struct Lane {
+    pub s: usize,
+    pub part: String,
+    /// ns.
+    pub length: u64,
+}
+
+/// A sentence as it stands on its own: a full stop, and a capital unless it begins with the name
+/// of a scheduler.
+pub(super) fn sentence(words: &str, names: &[String]) -> String {
     let mut letters = words.chars();
     let Some(first) = letters.next() else {
         return String::new();
     };
-    let whole: String = first.to_uppercase().chain(letters).collect();
+    let whole: String = match names.iter().any(|n| words.starts_with(n.as_str())) {
+        true => words.to_owned(),
+        false => first.to_uppercase().chain(letters).collect(),
+    };
     let end = if whole.ends_with(['.', '!', '?']) {
         ""
     } else {
@@ -182,6 +205,7 @@ pub(super) fn index(results: &Results, analysis: &Analysis) -> Index {
             })
             .collect(),
         groups: groups.collect(),
+        scenes: Vec::new(),
         sweeps,
         rows,
         devices,
@@ -199,12 +223,21 @@ fn title(results: &Results) -> String {
     }
 }
 
+/// Every two are level, or gave the same in every block so far.
+fn alike(cell: &CellAnalysis) -> bool {
+    !cell.pairs.is_empty()
+        && cell
+            .pairs
+            .iter()
+            .all(seekwell_lab::analysis::Comparison::near)
+}
+
 fn kind(cell: &CellAnalysis) -> &'static str {
     let with = cell.sides.iter().filter(|s| s.mean.is_some()).count();
     match with {
         0 => "failed",
         1 => "single",
-        _ if cell.level => "none",
+        _ if cell.level || alike(cell) => "none",
         _ if cell.winner.is_some() || !tops(cell).is_empty() => "win",
         _ => "open",
     }
@@ -220,9 +253,10 @@ fn tops(cell: &CellAnalysis) -> Vec<usize> {
     if cell.level || !beats_any {
         return Vec::new();
     }
-    let level = |t: &usize| *t == best || cell.pair(best, *t).is_some_and(|(p, _)| p.level());
+    let level = |t: &usize| *t == best || cell.pair(best, *t).is_some_and(|(p, _)| p.near());
     let open = |t: &usize| *t != best && !level(t) && !cell.beats(best, *t);
-    let all: Vec<usize> = cell.sides.iter().map(|s| s.treatment).collect();
+    let with = cell.sides.iter().filter(|s| s.mean.is_some());
+    let all: Vec<usize> = with.map(|s| s.treatment).collect();
     // Somebody may be as good: then it is not shown who is best.
     if all.iter().any(open) {
         return Vec::new();
@@ -290,7 +324,7 @@ fn row(
         kind: kind(cell),
         tops: tops(cell),
         best: cell.best,
-        words: sentence(&cell.sentence),
+        words: sentence(&cell.sentence, &analysis.treatments),
         sides: cell.sides.iter().map(side).collect(),
         pairs: cell.pairs.iter().map(pair).collect(),
         flags: cell.flags.iter().map(|f| flag(f, analysis)).collect(),

@@ -3,13 +3,14 @@
 //!
 //! Every number and every sentence is made here; the script formats, draws and filters. What the
 //! script needs is one JSON index in the page; what is long (percentiles, series) is in parts that
-//! are packed and opened when they are looked at. Left out: the elevator replay.
+//! are packed and opened when they are looked at, as are windows of events for the replay.
 
 mod answer;
+mod budget;
+mod closer;
+mod columns;
 mod index;
-mod parts;
-
-pub use parts::{Curve, Detail, Spread};
+mod scene;
 
 use crate::advice::advice;
 use base64::Engine as _;
@@ -17,7 +18,9 @@ use base64::engine::general_purpose::STANDARD;
 use minijinja::value::Serde;
 use minijinja::{Environment, context};
 use seekwell_lab::analysis::Analysis;
+use seekwell_lab::detail::Detail;
 use seekwell_lab::results::Results;
+use seekwell_lab::scenes::Scene;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
@@ -37,8 +40,18 @@ pub struct Facts {
     pub seekwell: String,
 }
 
-/// The page. `details` of a cell, by its place, are asked for one by one, so that only one is in
-/// memory at a time.
+/// What is shown when somebody looks closer; a page without it has answers, map and tests.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Closer<'a> {
+    /// By place of the cell; may be shorter.
+    pub details: &'a [Detail],
+    /// Windows of events.
+    pub scenes: &'a [Scene],
+    /// What could not be had, in sentences.
+    pub notes: &'a [String],
+}
+
+/// The page.
 ///
 /// # Errors
 /// A fault in the template; results cannot cause one.
@@ -46,16 +59,24 @@ pub fn page(
     results: &Results,
     analysis: &Analysis,
     facts: &Facts,
-    mut details: impl FnMut(usize) -> Option<Detail>,
+    closer: &Closer<'_>,
 ) -> Result<String, minijinja::Error> {
     let mut index = index::index(results, analysis);
-    let mut packed = Vec::new();
-    for (i, row) in index.rows.iter_mut().enumerate() {
-        let Some(detail) = details(i) else { continue };
-        let name = format!("t{i}");
-        packed.push((name.clone(), parts::pack(&detail)));
-        row.part = Some(name);
+    let left_bytes = budget::left(&index);
+    let packed = budget::pack(closer, left_bytes);
+    for (row, part) in index.rows.iter_mut().zip(&packed.details) {
+        row.part = part.as_ref().map(|p| p.0.clone());
     }
+    index.scenes = packed.scenes;
+    let mut missing = answer::missing(results);
+    missing.extend(closer.notes.iter().map(|n| index::sentence(n, &[])));
+    missing.extend(packed.thinned);
+    let parts: Vec<(String, String)> = packed
+        .details
+        .into_iter()
+        .flatten()
+        .chain(packed.lanes)
+        .collect();
     let answers: Vec<_> = analysis
         .groups
         .iter()
@@ -72,7 +93,7 @@ pub fn page(
         title => index.title,
         about => Serde(answer::about(results, analysis)),
         how => Serde(answer::how(results, analysis)),
-        missing => Serde(answer::missing(results)),
+        missing => Serde(missing),
         systems => Serde(answer::systems(results)),
         schedulers => Serde(&index.schedulers),
         devices => Serde(&index.devices),
@@ -82,7 +103,9 @@ pub fn page(
         answers => Serde(answers),
         facts => Serde(facts),
         index => json,
-        parts => Serde(packed),
+        parts => Serde(parts),
+        scenes => !index.scenes.is_empty(),
+        closer => index.rows.iter().any(|r| r.part.is_some()),
         script => SCRIPT,
         style => STYLE,
         licence => UPLOT_LICENCE,

@@ -79,7 +79,7 @@ pub(super) fn results(names: [&str; 3]) -> Results {
 
 fn made(results: &Results) -> String {
     let analysis = analyse(results);
-    page(results, &analysis, &Facts::default(), |_| None).expect("the template is right")
+    page(results, &analysis, &Facts::default(), &Closer::default()).expect("the template is right")
 }
 
 /// The index as the script sees it.

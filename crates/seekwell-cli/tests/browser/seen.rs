@@ -1,0 +1,80 @@
+//! What is looked for on every page.
+
+use super::cdp::Browser;
+use std::path::Path;
+
+/// Looks at everything once: folds open, scrolled through.
+pub const LOOK: &str = "(async () => {
+  const style = document.createElement('style');
+  style.textContent = '.device { content-visibility: visible !important }';
+  document.head.append(style);
+  for (let i = 0; i < 3; i++) document.querySelectorAll('details').forEach((d) => { d.open = true; });
+  for (let y = 0; y < document.body.scrollHeight; y += 600) { scrollTo(0, y); await new Promise((r) => setTimeout(r, 10)); }
+  scrollTo(0, 0);
+  return true;
+})()";
+
+/// Nothing on the console, nothing asked of the network, nothing wider than the window.
+pub fn quiet(b: &mut Browser, what: &str) {
+    assert_eq!(b.said, Vec::<String>::new(), "{what}");
+    assert_eq!(b.asked, Vec::<String>::new(), "{what}");
+    let wide = b.value("document.documentElement.scrollWidth - innerWidth");
+    if wide.as_i64() > Some(0) {
+        let who = b.value(
+            "[...document.querySelectorAll('main *')].filter((e) => e.getBoundingClientRect().right > innerWidth + 1 && !e.closest('.scroll')).map((e) => e.tagName + '.' + e.className).slice(0, 5).join()",
+        );
+        panic!("{what}: {wide} px too wide: {who}");
+    }
+}
+
+/// Every chart has ink.
+pub fn drawn(b: &mut Browser, what: &str) {
+    let empty = b.value(
+        "[...document.querySelectorAll('.chart')].filter((c) => !c.querySelector('svg path, svg rect')).length",
+    );
+    assert_eq!(empty, 0, "{what}: every chart has ink");
+    let blank = b.value(
+        "[...document.querySelectorAll('canvas')].filter((c) => !c.width || !new Uint32Array(c.getContext('2d').getImageData(0, 0, c.width, c.height).data.buffer).some((v) => v)).length",
+    );
+    assert_eq!(blank, 0, "{what}: every canvas has ink");
+}
+
+/// Barriers that axe finds serious; where it is not installed, that is said.
+pub fn barriers(b: &mut Browser, what: &str) {
+    let axe = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../seekwell-report/page/node_modules/axe-core/axe.min.js"
+    );
+    let Ok(axe) = std::fs::read_to_string(axe) else {
+        println!("skipped: axe is not installed (npm ci in crates/seekwell-report/page)");
+        return;
+    };
+    b.value(&format!("(() => {{ {axe}\n return true; }})()"));
+    let found = b.value(
+        "axe.run(document, { resultTypes: ['violations'] }).then((r) => r.violations.filter((v) => ['serious', 'critical'].includes(v.impact)).map((v) => `${v.id}: ${v.nodes.length}: ${v.nodes[0].target.join(' ')}: ${v.nodes[0].failureSummary}`))",
+    );
+    assert_eq!(found, serde_json::json!([]), "{what}");
+}
+
+/// How long the page took to open, by the browser's own clock, beside a page with nothing on it.
+pub fn timing(b: &mut Browser) -> String {
+    let clock = "(() => { const n = performance.getEntriesByType('navigation')[0]; return Math.round(n.domComplete || n.loadEventStart); })()";
+    let ready = b.value("document.documentElement.dataset.ready");
+    let page = b.value(clock);
+    b.call(
+        "Page.navigate",
+        &serde_json::json!({"url": "data:text/html,<title>blank</title>"}),
+    );
+    b.until("document.title === 'blank' && document.readyState === 'complete'");
+    let blank = b.value(clock);
+    format!("open after {page} ms (script: {ready} ms); a blank page after {blank} ms")
+}
+
+/// Keeps a picture, where a directory for it is named by SEEKWELL_PICTURES.
+pub fn keep(b: &mut Browser, name: &str) {
+    if let Some(dir) = std::env::var_os("SEEKWELL_PICTURES") {
+        let text = b.picture();
+        let path = Path::new(&dir).join(format!("report-{name}.png.b64"));
+        std::fs::write(path, text).expect("a picture");
+    }
+}

@@ -1,0 +1,199 @@
+//! Scenes for the replay: a short window of the events of runs whose figures a report shows, under
+//! each scheduler, on the workload's own clock.
+//!
+//! Events are not kept while an experiment goes on. Simulated runs can be made again from what the
+//! folder keeps of them: the run is repeated whole, with somebody listening, and its scene counts
+//! only if it gives the same figures to the last bit. Left out: runs on a host, whose events no one
+//! can make again; and what the program of another version gave otherwise.
+
+mod choose;
+
+pub use choose::{Asked, Choice, choose};
+
+use crate::conduct;
+use crate::results::{self, Outcome, Results, Run, StoreError};
+use seekwell::event::wire::{Cell, Line};
+use seekwell::{Cancel, Hooks, Record, Recording, RunSpec, Traces, Window};
+use seekwell_core::Nanos;
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Mutex;
+use std::sync::PoisonError;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// Most events of a run in a scene.
+pub const MOST_EVENTS: u64 = 60_000;
+/// Longest scene, ns.
+pub const LONGEST_NS: u64 = 30_000_000_000;
+
+/// Some schedulers in the same window of the same workload.
+#[derive(Clone, Debug)]
+pub struct Scene {
+    /// Cell of the results.
+    pub cell: usize,
+    /// Block: all lanes ran with its seed.
+    pub block: u32,
+    /// Begin, ns of the workload's clock.
+    pub from_ns: u64,
+    /// Length, ns; a lane may have less of it, where its events were too many.
+    pub length_ns: u64,
+    /// By scheduler.
+    pub lanes: Vec<Lane>,
+}
+
+/// What happened under one scheduler.
+#[derive(Clone, Debug)]
+pub struct Lane {
+    /// Which, by place in the results.
+    pub treatment: usize,
+    /// The stream as `docs/events.md` has it, without the header.
+    pub lines: Vec<Line>,
+}
+
+/// Records the events of a run in a window; the run itself goes to its end.
+///
+/// # Errors
+/// Why there is no run, in words.
+pub fn listen(
+    spec: &RunSpec,
+    window: Window,
+    traces: &Traces,
+    cancel: &Cancel,
+) -> Result<(Vec<Line>, Record), String> {
+    let cell = Cell {
+        device: spec.device.spec.clone(),
+        scheduler: spec.scheduler_label(),
+        workload: spec.workload.name().to_owned(),
+        seed: spec.run_seed(),
+        ..Cell::default()
+    };
+    let recording = Recording::new(Vec::new(), cell, window).at_most(MOST_EVENTS);
+    let hooks = Hooks::default()
+        .listen(Box::new(recording.clone()))
+        .cancel(cancel);
+    let record = traces.run(spec, hooks).map_err(|e| e.to_string())?;
+    let early = record.early.as_ref().map(|e| e.why.as_str());
+    let (text, _) = recording.finish(early).map_err(|e| e.to_string())?;
+    let text = String::from_utf8_lossy(&text);
+    let lines: Result<Vec<Line>, _> = text.lines().map(Line::parse).collect();
+    Ok((lines.map_err(|e| e.to_string())?, record))
+}
+
+/// Did a run give what another gave?
+fn same(record: &Record, run: &Run) -> bool {
+    let now = conduct::values(record);
+    run.duration_ns == record.duration_ns
+        && run.values.iter().all(|was| {
+            let is = now.iter().find(|v| v.metric.name == was.metric.name);
+            // What an experiment asks for by an expression of its own is not among them.
+            is.is_none_or(|is| is.value.to_bits() == was.value.to_bits())
+        })
+}
+
+/// Scenes, and why others are not there.
+#[derive(Clone, Debug, Default)]
+pub struct Scenes {
+    /// In the order they were chosen in.
+    pub scenes: Vec<Scene>,
+    /// What was left out, in sentences.
+    pub notes: Vec<String>,
+}
+
+/// Makes the chosen scenes of a folder, the runs side by side on so many threads.
+///
+/// # Errors
+/// The folder's records cannot be read.
+pub fn make(
+    dir: &Path,
+    results: &Results,
+    choices: &[Choice],
+    threads: usize,
+    cancel: &Cancel,
+) -> Result<Scenes, StoreError> {
+    let mut specs: BTreeMap<usize, RunSpec> = BTreeMap::new();
+    let wanted = |run: &Run| {
+        let of = |c: &&Choice| c.cell == run.key.cell && c.block == run.key.block;
+        choices.iter().any(|c| of(&c))
+    };
+    results::records(dir, |run, spec, _| {
+        let spec = spec.filter(|_| results.runs.get(run).is_some_and(wanted));
+        if let Some(spec) = spec.and_then(|s| RunSpec::from_json(s).ok()) {
+            specs.insert(run, spec);
+        }
+    })?;
+    let mut jobs: Vec<(usize, usize)> = Vec::new();
+    for (at, choice) in choices.iter().enumerate() {
+        for (i, run) in results.runs.iter().enumerate() {
+            let mine = choice.cell == run.key.cell && choice.block == run.key.block;
+            if mine && !matches!(run.outcome, Outcome::Failed(_)) && specs.contains_key(&i) {
+                jobs.push((at, i));
+            }
+        }
+    }
+    type Heard = Result<Lane, String>;
+    let (next, heard) = (
+        AtomicUsize::new(0),
+        Mutex::new(Vec::<(usize, Heard)>::new()),
+    );
+    let traces = Traces::default();
+    let one = |(at, i): (usize, usize)| -> Heard {
+        let (choice, run) = (&choices[at], &results.runs[i]);
+        let window = Window {
+            from: Nanos(choice.from_ns),
+            length: Some(Nanos(choice.length_ns)),
+        };
+        let (lines, record) = listen(&specs[&i], window, &traces, cancel)?;
+        if !same(&record, run) {
+            return Err(
+                "made again, it gives other figures than those stored; they are of \
+                        another version"
+                    .to_owned(),
+            );
+        }
+        Ok(Lane {
+            treatment: run.key.treatment,
+            lines,
+        })
+    };
+    std::thread::scope(|scope| {
+        for _ in 0..threads.clamp(1, jobs.len().max(1)) {
+            scope.spawn(|| {
+                while let Some(job) = jobs.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    let lane = one(*job);
+                    let mut heard = heard.lock().unwrap_or_else(PoisonError::into_inner);
+                    heard.push((job.1, lane));
+                }
+            });
+        }
+    });
+    let heard = heard.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let mut heard: BTreeMap<usize, Heard> = heard.into_iter().collect();
+    let mut out = Scenes::default();
+    for (at, choice) in choices.iter().enumerate() {
+        let mut lanes = Vec::new();
+        for (_, i) in jobs.iter().filter(|j| j.0 == at) {
+            match heard.remove(i) {
+                Some(Ok(lane)) => lanes.push(lane),
+                Some(Err(why)) => {
+                    let run = &results.runs[*i];
+                    let name = results.cells.get(run.key.cell).map_or("?", |c| &c.name);
+                    let by = results.treatments.get(run.key.treatment);
+                    let by = by.map_or("?", |t| &t.label);
+                    out.notes
+                        .push(format!("no events of {name} under {by}: {why}"));
+                }
+                None => {}
+            }
+        }
+        if !lanes.is_empty() {
+            out.scenes.push(Scene {
+                cell: choice.cell,
+                block: choice.block,
+                from_ns: choice.from_ns,
+                length_ns: choice.length_ns,
+                lanes,
+            });
+        }
+    }
+    Ok(out)
+}
