@@ -296,6 +296,10 @@ fn remedies_name_options_that_exist() {
         "export",
         "import",
         "diff",
+        "apply",
+        "record",
+        "report",
+        "recommend",
     ]
     .iter()
     .chain(
