@@ -3,7 +3,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := run
-.PHONY: run test test-tools properties bench bench-gate docs page install clean
+.PHONY: run test test-tools properties bench bench-gate docs page page-check install clean
 
 # Builds and runs the main job: every two of the built-in workloads under four schedulers.
 run:
@@ -11,6 +11,7 @@ run:
 
 # Installs whatever the tests need (as far as it may) and runs them all.
 test: test-tools
+	$(MAKE) --no-print-directory page-check
 	cargo test --workspace --locked --no-fail-fast
 	$(MAKE) --no-print-directory bench-gate
 
@@ -43,7 +44,16 @@ docs:
 # The report's script and style, from their sources; what it writes is committed, so that a build
 # needs no node.
 page:
-	cd crates/seekwell-report/page && npm ci --no-audit --no-fund --silent && npm run --silent build
+	cd crates/seekwell-report/page && npm ci --no-audit --no-fund --silent --ignore-scripts \
+	  && npm run --silent build
+
+# Whether what is committed of it is what its sources build; a test holds their hash where there is
+# no node.
+page-check:
+	@if command -v node >/dev/null && [ -d crates/seekwell-report/page/node_modules ]; then \
+	  cd crates/seekwell-report/page && npm run --silent build && git diff --quiet -- dist \
+	  || { echo "crates/seekwell-report/page/dist is not what its sources build: make page"; exit 1; }; \
+	else echo "skipped: building the report's page again (node and npm)"; fi
 
 # The binary, its manual pages and completions, under PREFIX.
 PREFIX ?= $(HOME)/.local

@@ -10,6 +10,7 @@ tools=(
   "losetup util-linux the-modelled-disk-under-a-loop-device"
   "mkfs.ext4 e2fsprogs ext4-on-the-modelled-disk"
   "valgrind valgrind counting-instructions-per-I/O"
+  "chromium chromium the-report-in-a-browser"
 )
 
 # Python packages that read results folders, in an environment of their own below the target
@@ -26,6 +27,20 @@ python_readers() {
   echo "skipped: pandas, polars and DuckDB read results (python3 with venv and pip, and a network)"
 }
 python_readers
+
+# The report's page: what builds it, and axe, which looks for barriers in it.
+page_tools() {
+  local page=crates/seekwell-report/page
+  [ -f $page/node_modules/axe-core/axe.min.js ] && return
+  if ! command -v npm >/dev/null; then
+    echo "skipped: axe on the report's page, and building it again (node and npm)"
+    return
+  fi
+  echo "installing the tools of the report's page"
+  (cd $page && npm ci --no-audit --no-fund --silent --ignore-scripts) ||
+    echo "skipped: axe on the report's page, and building it again (npm and a network)"
+}
+page_tools
 
 missing=() lost=()
 for line in "${tools[@]}"; do

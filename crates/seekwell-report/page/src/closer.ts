@@ -3,6 +3,7 @@
 import { D, open, type Columns, type Kept, type Row } from './data';
 import { $, h, onChange, onWidth, s, set, state, whenSeen } from './dom';
 import { course, many } from './course';
+import { processColors } from './lane';
 import { lines } from './lines';
 import { color, mark, markPath, shown } from './look';
 import { bytes, three, time } from './text';
@@ -24,7 +25,12 @@ function percentiles(c: Columns, sides: Kept[]): HTMLElement | null {
   const top = Math.min(4.4, Math.max(...have.map((x) => c.column(`${x.s}.share`).reduce((a, b) => Math.max(a, nines(b / 1e7)), 0))));
   const el = lines({
     title: `How long ${/^[aeiou]/i.test(kind) ? 'an' : 'a'} ${kind} took`, note: 'all runs together', x: 'latency, log scale', y: 'done within, %', logX: 10, fx: time, height: 300,
-    lines: have.map((x) => ({ name: nameOf(x), i: x.s, x: c.column(`${x.s}.latency`), y: Array.from(c.column(`${x.s}.share`), (f) => (tail ? Math.min(top, nines(f / 1e7)) : f / 1e5)) })),
+    lines: have.map((x) => {
+      const [latency, share] = [c.column(`${x.s}.latency`), c.column(`${x.s}.share`)];
+      // Below half a per cent the curve lies on the axis: the few from the page cache would take half the width.
+      const from = Math.max(0, share.findIndex((f) => f > 5e4) - 1);
+      return { name: nameOf(x), i: x.s, x: latency.subarray(from), y: Array.from(share.subarray(from), (f) => (tail ? Math.min(top, nines(f / 1e7)) : f / 1e5)) };
+    }),
     ...(tail
       ? { ymin: 0, ymax: top + 0.1, splitsY: SHARES.map(nines).filter((v) => v <= top + 0.01), fy: (v: number) => `${+((1 - 10 ** -v) * 100).toFixed(4)}` }
       : { ymin: 0, ymax: 101, splitsY: PLAIN, fy: (v: number) => `${+v.toFixed(1)}` }),
@@ -86,6 +92,7 @@ function shares(sides: Kept[]): HTMLElement | null {
   if (!rows.length || rows.every((x) => x.shares[0]![1] > 0.97 * sum(x))) return null;
   const names = [...new Set(rows.flatMap((x) => x.shares.map((p) => p[0])))].sort((a, b) => a.localeCompare(b, 'en', { numeric: true }));
   const crowd = names.length > 8;
+  const colors = processColors(names);
   const short = (n: string) => n.split('/').pop()!;
   const box = h('div', { class: 'chart' });
   onWidth(box, (W) => {
@@ -101,7 +108,7 @@ function shares(sides: Kept[]): HTMLElement | null {
         const f = (of.get(n) ?? 0) / Math.max(1, sum(x));
         const w = f * (W - L - R);
         const part = s('g', {}, s('title', {}, `${nameOf(x)}: ${n} ${three(f * 100)} %`),
-          s('rect', { x: at, y, width: Math.max(0, w - 1), height: 21, fill: crowd ? color(x.s) : `var(--t${j % 8})`, opacity: crowd ? (j % 2 ? 0.75 : 0.5) : 1 }));
+          s('rect', { x: at, y, width: Math.max(0, w - 1), height: 21, fill: crowd ? color(x.s) : `var(--t${colors.get(n)})`, opacity: crowd ? (j % 2 ? 0.75 : 0.5) : 1 }));
         if (w > 80 && !crowd) part.append(s('text', { x: at + 6, y: y + 15, class: 'in' }, cut(short(n), Math.floor(w / 8.5))));
         g.append(part);
         at += w;

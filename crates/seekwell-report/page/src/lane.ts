@@ -294,13 +294,15 @@ export function headAt(l: Lane, t: number): number | null {
   return p[1] + (n[1] - p[1]) * (f * f * (3 - 2 * f));
 }
 
-/** Colours of processes: six for programs, grey and brown for the kernel's own threads. */
-export function taskColors(ls: Lane[]): Map<string, number> {
-  const names = new Set(ls.flatMap((l) => l.reqs.map((r) => l.task(r.task))));
+/** Colours of the processes of some lanes. */
+export const taskColors = (ls: Lane[]) => processColors(new Set(ls.flatMap((l) => l.reqs.map((r) => l.task(r.task)))));
+
+/** Six colours for programs, grey and brown for the kernel's own threads. */
+export function processColors(names: Iterable<string>): Map<string, number> {
   const out = new Map<string, number>();
   let c = 0;
   for (const n of [...names].sort((x, y) => x.localeCompare(y, 'en', { numeric: true }))) {
-    out.set(n, /^(flusher|kworker|writeback)/.test(n) ? 6 : /^(journal|jbd2)/.test(n) ? 7 : c++ % 6);
+    out.set(n, /(^|\/)(flusher|kworker|writeback)/.test(n) ? 6 : /(^|\/)(journal|jbd2)/.test(n) ? 7 : c++ % 6);
   }
   return out;
 }

@@ -9,11 +9,14 @@ import { valueOf } from './text';
 
 const id = (r: Row) => `test-${D.rows.indexOf(r)}`;
 
+/** What is measured, and in what. */
+const measure = (r: Row) => (r.unit.startsWith(r.metric) ? r.unit : `${r.metric}, ${r.unit}`);
+
 function card(r: Row): HTMLElement {
   const el = h('article', { class: `card ${r.kind}`, id: id(r), tabindex: -1 });
   const way = r.higher ? 'more is better →' : '← less is better';
   el.append(h('header', {}, h('h4', { title: r.name }, r.name), h('p', { class: 'what' }, r.machine),
-    h('p', { class: 'unit' }, r.unit.startsWith(r.metric) ? r.unit : `${r.metric}, ${r.unit}`, h('span', {}, way))));
+    h('p', { class: 'unit' }, measure(r), h('span', {}, way))));
   el.append(h('p', { class: 'verdict' }, r.words));
   const why = r.sides.flatMap((x) => x.why.map((w) => `${D.schedulers[x.s]!.name}: ${w}`));
   if (why.length) el.append(h('ul', { class: 'why' }, ...why.map((w) => h('li', {}, w))));
@@ -51,7 +54,7 @@ function swept(w: Sweep): HTMLElement {
   }).filter((l) => shown(l.i) && l.y.some((v) => v !== null));
   const el = h('article', { class: 'card sweep' });
   const win = rows.filter((r) => r.kind === 'win').length;
-  el.append(h('header', {}, h('h4', {}, w.name), h('p', { class: 'what' }, first.machine), h('p', { class: 'unit' }, `${first.metric}, ${first.unit}`, h('span', {}, first.higher ? 'more is better ↑' : 'less is better ↓'))),
+  el.append(h('header', {}, h('h4', {}, w.name), h('p', { class: 'what' }, first.machine), h('p', { class: 'unit' }, measure(first), h('span', {}, first.higher ? 'more is better ↑' : 'less is better ↓'))),
     h('p', { class: 'verdict' }, win ? `Schedulers differ in ${win} of ${rows.length} points.` : `No difference in any of ${rows.length} points.`),
     lines({ title: `${first.metric} by ${w.axis}`, x: doubles ? `${w.axis}, log scale` : w.axis, y: first.unit, logX: doubles ? 2 : undefined, splitsX: x, points: true, lines: of, fx: (v) => String(v), fy: (v) => valueOf(v, first.unit) }));
   const fold = h('details', { class: 'quiet' }, h('summary', {}, 'Point by point')) as HTMLDetailsElement;
