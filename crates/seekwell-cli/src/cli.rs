@@ -167,16 +167,22 @@ pub enum Command {
     /// marked. Only reads, unless --allow-write is given. The device should be idle. Interrupt it
     /// (Ctrl-C) and what is known by then is kept.
     Calibrate(Calibrate),
-    /// Make one HTML page of a results folder: who wins where, by how much, how sure
+    /// Show what results or a recorded trace say: a page, Markdown, or this terminal
     ///
-    /// The page is one file that needs no network: the answer for each device, a map of tests and
-    /// schedulers, every test with its intervals and every run, sweeps as lines, and how it was
-    /// measured. What is chosen on it is in its address, so that a view can be sent as a link.
+    /// Of a results folder, or of a file that `seekwell import` reads, one HTML page that needs no
+    /// network: the answer for each device, a map of tests and schedulers, every test with its
+    /// intervals and every run, sweeps as lines, and how it was measured. What is chosen on it is in
+    /// its address, so that a view can be sent as a link.
+    ///
+    /// Of a trace (any that `seekwell formats` lists) what btt and iowatcher tell: sizes, distances,
+    /// where the time goes from Q to C, merges, processes, the map of place and time, the course. The
+    /// figures are btt's, to the digit.
     Report(Report),
-    /// Tell in a few words what to set, from a results folder
+    /// Tell in a few words what to set, from results or from a simulation made for it
     ///
-    /// For each device the scheduler to have in force, the evidence, and what it costs elsewhere;
-    /// or that it does not matter there, or that more runs are needed.
+    /// For each device the scheduler to have in force with the evidence, what it costs on the test
+    /// where it is worst, when it would be another, and the line that sets it; or that it does not
+    /// matter there, or that more runs are needed.
     Recommend(Recommend),
     /// List the trace formats, or tell all about one
     Formats(Formats),
@@ -285,7 +291,7 @@ pub struct Run {
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath,
         conflicts_with_all = ["device", "schedulers", "tunable", "hz", "seeds", "nr_requests", "depth",
             "max_sectors_kb", "nomerges", "threads",
-            "events"])]
+            "events", "report"])]
     pub dir: Option<PathBuf>,
     /// With --dir: the device or file that workloads on a raw device read
     #[arg(long, value_name = "PATH", requires = "dir", value_hint = ValueHint::AnyPath)]
@@ -426,6 +432,9 @@ pub struct DemoArgs {
     /// Draw its numbers to FILE as SVG, too
     #[arg(long, value_name = "FILE.svg", requires = "name", value_hint = ValueHint::FilePath)]
     pub plot: Option<PathBuf>,
+    /// Write a page to FILE, too: claim, figures, picture, in one HTML file
+    #[arg(long, value_name = "FILE.html", requires = "name", value_hint = ValueHint::FilePath)]
+    pub report: Option<PathBuf>,
     /// Print one JSON document
     #[arg(long)]
     pub json: bool,
@@ -472,6 +481,10 @@ pub struct Explain {
     #[arg(long, value_name = "FILE.svg", conflicts_with_all = ["all", "csv", "json"],
         value_hint = ValueHint::FilePath)]
     pub plot: Option<PathBuf>,
+    /// Write a page of one case to FILE, too: the picture and every step, in one HTML file
+    #[arg(long, value_name = "FILE.html", conflicts_with_all = ["all", "csv", "json"],
+        value_hint = ValueHint::FilePath)]
+    pub report: Option<PathBuf>,
     /// Print the decision log as `id,t_ns,event`: dispatch, dispatch+ (further bios of the same
     /// request) and timer (without id); times in ns since the start
     #[arg(long, conflicts_with = "json")]

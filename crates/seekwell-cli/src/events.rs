@@ -61,10 +61,12 @@ impl Events {
         others: impl IntoIterator<Item = &'a Path>,
     ) -> Result<Self, Failure> {
         let to = a.events.as_deref();
-        if let Some(path) = to {
+        let others: Vec<&Path> = others.into_iter().collect();
+        for path in [to, a.report.as_deref()].into_iter().flatten() {
             Out::check(Some(path))?;
-            Out::apart(Some(path), others)?;
+            Out::apart(Some(path), others.iter().copied())?;
         }
+        Out::apart(to, a.report.as_deref())?;
         Ok(Events {
             to: to.map(Path::to_owned),
             window: a.window.unwrap_or_default(),

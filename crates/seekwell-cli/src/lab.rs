@@ -9,7 +9,9 @@ use seekwell::{Cancel, Record};
 use seekwell_lab::analysis::{Analysis, analyse};
 use seekwell_lab::conduct::{Conducted, How, Job, Memory, Runner, StoreError, Told, conduct};
 use seekwell_lab::experiment::{CellPlan, Design, Experiment, Primary};
-use seekwell_lab::results::{About, Cell as LabCell, Method, Run, RunKey, StopRule, Treatment};
+use seekwell_lab::results::{
+    About, Cell as LabCell, Method, Results, Run, RunKey, StopRule, Treatment,
+};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -24,6 +26,8 @@ const SEEDS: (u64, u64) = (3, 10);
 pub struct Lab {
     /// The runs with the first seed.
     pub cells: Cells,
+    /// What was measured, with all seeds.
+    pub results: Results,
     /// What several seeds say, a cell for each group of runs.
     pub analysis: Analysis,
     /// Seeds.
@@ -155,6 +159,7 @@ pub fn carried_out(
         cells,
         seeds: analysis.cells.iter().map(|c| c.blocks).max().unwrap_or(0),
         seed: b.seed,
+        results,
         analysis,
     })
 }

@@ -1,10 +1,14 @@
-//! The recommendation in words: what to set on a device, the evidence, what it costs elsewhere.
+//! The recommendation in words: what to set on a device, the evidence, what it costs, when it would
+//! change, and the line that sets it.
 //!
-//! The decision is the lab's ([`Group`]); here it is told. `seekwell recommend` and the page say
-//! the same words.
+//! The decision is the lab's ([`Group`]); here it is told. `seekwell recommend`, the page and the
+//! Markdown say the same words.
 
-use seekwell_lab::analysis::{Analysis, Group, Score, percent, size};
+use seekwell_lab::analysis::{Analysis, Group, Score, Switch, half_width, percent, size};
+use seekwell_lab::results::{Results, Treatment};
+use seekwell_sched::Layer;
 use serde::Serialize;
+use std::collections::BTreeMap;
 
 /// What to do on a device.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -15,8 +19,12 @@ pub struct Advice {
     pub machine: String,
     /// "change", "keep", "cannot_tell"; empty: there is nothing to decide.
     pub decision: String,
+    /// It is shown to matter, or not shown not to.
+    pub matters: bool,
     /// What to have in force; `None`: nothing is recommended.
     pub scheduler: Option<String>,
+    /// Its tunables that were set.
+    pub tunables: BTreeMap<String, String>,
     /// What it was held against.
     pub reference: String,
     /// The answer in a few words.
@@ -25,8 +33,26 @@ pub struct Advice {
     pub evidence: String,
     /// What it costs elsewhere, in a sentence.
     pub cost: String,
+    /// Most that it costs on one test against the best there, times; `None`: nothing is
+    /// recommended.
+    pub regret: Option<f64>,
+    /// When it would be another, a sentence each.
+    pub changes: Vec<String>,
+    /// How to set it; `None`: nothing is to be set, or no kernel of today has it.
+    pub apply: Option<Apply>,
     /// What takes no part, with the reason.
     pub left_out: Vec<String>,
+}
+
+/// How to set it on a disk of one's own, DEVICE.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Apply {
+    /// Now and for the next boots, with a way back.
+    pub command: String,
+    /// Now, by hand.
+    pub sysfs: Vec<String>,
+    /// For the next boots, by hand: a line for /etc/udev/rules.d/60-scheduler.rules.
+    pub udev: String,
 }
 
 fn name(analysis: &Analysis, t: usize) -> &str {
@@ -38,7 +64,7 @@ fn tests(n: usize) -> String {
     format!("{n} test{}", if n == 1 { "" } else { "s" })
 }
 
-/// "1.5 times as good as noop (1.2 to 1.9)" or "12 % ahead of noop".
+/// "12 % ahead of noop (8 to 15 %)" or "1.5 times behind noop".
 fn score(s: &Score, against: &str) -> String {
     let ahead = s.times >= 1.0;
     let times = if ahead { s.times } else { 1.0 / s.times };
@@ -46,12 +72,15 @@ fn score(s: &Score, against: &str) -> String {
     let ends = s
         .times95
         .map(|(l, h)| if ahead { (l, h) } else { (1.0 / h, 1.0 / l) });
-    let span = match ends {
+    format!("{} {word} {against}{}", size(times), span(ends))
+}
+
+fn span(ends: Option<(f64, f64)>) -> String {
+    match ends {
         Some((l, h)) if l >= 1.0 && h / l > 1.0005 => format!(" ({} to {})", size(l), size(h)),
         Some((_, h)) if h > 1.0005 => format!(" (at most {})", size(h)),
         _ => String::new(),
-    };
-    format!("{} {word} {against}{span}", size(times))
+    }
 }
 
 /// What it costs where it is not the best.
@@ -74,39 +103,123 @@ fn cost(analysis: &Analysis, s: &Score) -> String {
     } else {
         ", which is not shown yet"
     };
+    let ends = cell.best.and_then(|b| cell.times(b, s.treatment));
     format!(
-        "On {} it is {} behind {best}{sure}.",
+        "On {} it is {} behind {best}{}{sure}.",
         cell.workload,
-        size(s.regret)
+        size(s.regret),
+        span(ends.and_then(|e| e.1))
     )
 }
 
-/// What to do with one group of cells.
-pub fn advice(analysis: &Analysis, group: &Group) -> Advice {
-    let reference = name(analysis, group.reference).to_owned();
-    let of = |t: usize| group.scores.iter().find(|s| s.treatment == t);
-    let n = group.cells.len() - group.left_out.len();
-    let all_level = group.cells.iter().all(|i| analysis.cells[*i].level);
-    let mut a = Advice {
+/// "If w counted for more than 70 % (now 50 %), cfq would be ahead."
+fn switch(analysis: &Analysis, s: &Switch) -> String {
+    let cell = analysis.cells.get(s.cell).map_or("?", |c| &c.workload);
+    let way = if s.at > s.share { "more" } else { "less" };
+    format!(
+        "If {cell} counted for {way} than {:.0} % of all (now {:.0} %), {} would be ahead.",
+        100.0 * s.at,
+        100.0 * s.share,
+        name(analysis, s.to)
+    )
+}
+
+/// In a shell, and in a rule of udev, a word is safe that has only these.
+fn safe(word: &str) -> bool {
+    let good = |c: char| c.is_ascii_alphanumeric() || "-_.+".contains(c);
+    !word.is_empty() && word.chars().all(good)
+}
+
+/// The lines that set it, where a kernel of today has it.
+fn apply(t: &Treatment) -> Option<Apply> {
+    let found = seekwell_sched::find(&t.scheduler).filter(|f| f.0.layer == Layer::Mq)?;
+    let kernel = found.0.name;
+    let all = t.tunables.iter();
+    if !all.clone().all(|(k, v)| safe(k) && safe(v)) {
+        return None;
+    }
+    let mut command = format!("seekwell apply {kernel} --device DEVICE --persist");
+    let mut sysfs = vec![format!("echo {kernel} > /sys/block/DEVICE/queue/scheduler")];
+    let mut udev = format!(
+        "ACTION==\"add|change\", SUBSYSTEM==\"block\", KERNEL==\"DEVICE\", \
+         ATTR{{queue/scheduler}}=\"{kernel}\""
+    );
+    for (key, value) in all {
+        command += &format!(" --tunable {key}={value}");
+        sysfs.push(format!(
+            "echo {value} > /sys/block/DEVICE/queue/iosched/{key}"
+        ));
+        udev += &format!(", ATTR{{queue/iosched/{key}}}=\"{value}\"");
+    }
+    Some(Apply {
+        command,
+        sysfs,
+        udev,
+    })
+}
+
+/// Half the widest interval of the pairs of a group's cells, relative.
+fn widest(analysis: &Analysis, group: &Group) -> Option<f64> {
+    let cells = group.cells.iter().filter_map(|i| analysis.cells.get(*i));
+    let half = cells.flat_map(|c| &c.pairs).filter_map(half_width);
+    half.reduce(f64::max)
+}
+
+/// The blocks that the widest interval of the group needs.
+fn needed(analysis: &Analysis, group: &Group) -> String {
+    let cells = group.cells.iter().filter_map(|i| analysis.cells.get(*i));
+    let open = cells.flat_map(|c| c.pairs.iter().map(move |p| (p, c.blocks)));
+    let more = open.filter_map(|(p, n)| p.blocks_needed.filter(|b| *b as usize > n));
+    match more.max() {
+        Some(n) if n < 10_000 => format!(" About {n} blocks would tell."),
+        _ => String::new(),
+    }
+}
+
+fn empty(analysis: &Analysis, group: &Group) -> Advice {
+    let out = group.left_out.iter();
+    let left_out = out.map(|(i, why)| format!("{}: {why}", analysis.cells[*i].workload));
+    let mut left_out: Vec<String> = left_out.collect();
+    let weights = group.cells.iter().zip(&group.weights);
+    let none = weights.filter(|(_, w)| **w == 0.0);
+    left_out.extend(none.map(|(i, _)| format!("{}: not asked for", analysis.cells[*i].workload)));
+    Advice {
         device: group.device.clone(),
         machine: group.machine.clone(),
         decision: group.decision.clone(),
+        matters: !group.level,
         scheduler: None,
+        tunables: BTreeMap::new(),
+        reference: name(analysis, group.reference).to_owned(),
         headline: String::new(),
         evidence: String::new(),
         cost: String::new(),
-        left_out: Vec::new(),
-        reference,
-    };
-    let out = group.left_out.iter();
-    a.left_out = out
-        .map(|(i, why)| format!("{}: {why}", analysis.cells[*i].workload))
-        .collect();
+        regret: None,
+        changes: Vec::new(),
+        apply: None,
+        left_out,
+    }
+}
+
+/// What to do with one group of cells.
+pub fn advice(results: &Results, analysis: &Analysis, group: &Group) -> Advice {
+    let of = |t: usize| group.scores.iter().find(|s| s.treatment == t);
+    let mut a = empty(analysis, group);
+    let n = group.cells.len() - a.left_out.len().min(group.cells.len());
+    let margin = percent(analysis.method.margin);
     let pick = group.pick.and_then(of);
+    let set = |a: &mut Advice, s: &Score| {
+        if let Some(t) = results.treatments.get(s.treatment) {
+            a.tunables.clone_from(&t.tunables);
+        }
+        a.scheduler = Some(name(analysis, s.treatment).to_owned());
+        a.regret = Some(s.regret);
+        let all = group.switches.iter();
+        a.changes = all.map(|s| switch(analysis, s)).collect();
+    };
     match (group.decision.as_str(), pick) {
         ("change", Some(s)) => {
-            let to = name(analysis, s.treatment).to_owned();
-            a.headline = format!("Take {to}");
+            a.headline = format!("Take {}", name(analysis, s.treatment));
             a.evidence = format!(
                 "Over {} it is {}: ahead in {}, behind in {}.",
                 tests(n),
@@ -115,28 +228,38 @@ pub fn advice(analysis: &Analysis, group: &Group) -> Advice {
                 s.lost
             );
             a.cost = cost(analysis, s);
-            a.scheduler = Some(to);
+            set(&mut a, s);
+            a.apply = results.treatments.get(s.treatment).and_then(apply);
         }
-        ("keep", Some(s)) if all_level || group.scores.iter().all(|o| o.won + o.lost == 0) => {
+        ("keep", Some(s)) if group.level => {
             a.headline = "It does not matter here".to_owned();
+            let seen = widest(analysis, group).map_or_else(String::new, |w| {
+                format!(
+                    " A difference above {} on one test would have been seen.",
+                    percent(w)
+                )
+            });
             a.evidence = format!(
-                "Over {} no scheduler is shown to differ from {} by more than {}. Keep what you have.",
+                "Over {} all are within {margin} of {}: keep what you have.{seen}",
                 tests(n),
-                a.reference,
-                percent(analysis.method.margin)
+                a.reference
             );
-            a.scheduler = Some(name(analysis, s.treatment).to_owned());
+            set(&mut a, s);
+            a.changes.clear();
         }
         ("keep", Some(s)) => {
             a.headline = format!("Keep {}", a.reference);
-            a.evidence = format!("Over {} no other is ahead of it.", tests(n));
+            a.evidence = format!(
+                "Over {} no other is shown to be ahead of it by more than {margin}.",
+                tests(n)
+            );
             a.cost = cost(analysis, s);
-            a.scheduler = Some(a.reference.clone());
+            set(&mut a, s);
         }
         ("cannot_tell", _) => {
             a.headline = "Cannot tell yet".to_owned();
             let leads = group.best.filter(|b| *b != group.reference).and_then(of);
-            a.evidence = match leads {
+            let told = match leads {
                 Some(s) => format!(
                     "{} leads over {}, {}, but the runs scatter too much to recommend it.",
                     name(analysis, s.treatment),
@@ -149,6 +272,7 @@ pub fn advice(analysis: &Analysis, group: &Group) -> Advice {
                     tests(n)
                 ),
             };
+            a.evidence = told + &needed(analysis, group);
         }
         _ if analysis.treatments.len() < 2 => {
             a.headline = a.reference.clone();
@@ -160,4 +284,10 @@ pub fn advice(analysis: &Analysis, group: &Group) -> Advice {
         }
     }
     a
+}
+
+/// What to do with each group of cells.
+pub fn all(results: &Results, analysis: &Analysis) -> Vec<Advice> {
+    let groups = analysis.groups.iter();
+    groups.map(|g| advice(results, analysis, g)).collect()
 }

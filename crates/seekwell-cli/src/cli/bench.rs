@@ -66,6 +66,10 @@ pub struct EventArgs {
     /// whole run]
     #[arg(long, value_name = "FROM,LENGTH", requires = "events", value_parser = crate::events::window)]
     pub window: Option<seekwell::Window>,
+    /// Write a page to FILE, too, as `seekwell report` makes of results: one HTML file that needs no
+    /// network
+    #[arg(long, value_name = "FILE.html", value_hint = ValueHint::FilePath)]
+    pub report: Option<PathBuf>,
 }
 
 /// Arguments of `compare`.

@@ -1,15 +1,25 @@
 //! Arguments of the commands that say what results mean.
 
-use super::Output;
+use super::{Bench, Output, TraceInput, machine};
 use clap::{Args, ValueHint};
 use std::path::PathBuf;
 
 /// Arguments of `report`.
 #[derive(Args, Debug)]
 pub struct Report {
-    /// A results folder
-    #[arg(value_name = "RESULTS", value_hint = ValueHint::DirPath)]
+    /// A results folder, a file that `seekwell import` reads, or a recorded trace (`-`: one on
+    /// standard input)
+    #[arg(value_name = "RESULTS|TRACE", value_hint = ValueHint::AnyPath)]
     pub results: PathBuf,
+    /// Print Markdown, for a pull request
+    #[arg(long, conflicts_with_all = ["json", "details"])]
+    pub markdown: bool,
+    /// Print one JSON document
+    #[arg(long, conflicts_with = "details")]
+    pub json: bool,
+    /// Print all of it for this terminal
+    #[arg(long)]
+    pub details: bool,
     /// Window of events for the replay, on the workload's clock (10s..12s) [default: around the
     /// operation that took longest]
     #[arg(long, value_name = "FROM..TO", value_parser = crate::events::span,
@@ -22,7 +32,11 @@ pub struct Report {
     #[arg(long, value_name = "N",
         value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub threads: Option<u32>,
-    /// Where to; without it NAME.html beside the folder
+    /// What of a trace
+    #[command(flatten)]
+    pub input: TraceInput,
+    /// Where to: FILE.html is a page, FILE.md Markdown; without it a page NAME.html beside the
+    /// results, and of a trace the first screen on standard output
     #[command(flatten)]
     pub output: Output,
 }
@@ -30,9 +44,22 @@ pub struct Report {
 /// Arguments of `recommend`.
 #[derive(Args, Debug)]
 pub struct Recommend {
-    /// A results folder
-    #[arg(value_name = "RESULTS", value_hint = ValueHint::DirPath)]
-    pub results: PathBuf,
+    /// A results folder, or a file that `seekwell import` reads; without it --device and --workload
+    /// say what to simulate
+    #[arg(value_name = "RESULTS", required_unless_present_all = ["device", "workload"],
+        value_hint = ValueHint::AnyPath)]
+    pub results: Option<PathBuf>,
+    /// Workload with its weight [1] (pgbench=3, fs-mark:files=100=0.5); may be repeated. Of results
+    /// only those named count
+    #[arg(long, short, value_name = "WORKLOAD[=WEIGHT]")]
+    pub workload: Vec<String>,
+    /// What runs on what; of results, --device picks those of one device [default schedulers:
+    /// mq-deadline,none,kyber,bfq, what kernels of today have]
+    #[command(flatten)]
+    pub bench: Bench,
+    /// The modelled machine, as for `seekwell compare`
+    #[arg(long, value_name = "LIST", default_value = "", long_help = machine())]
+    pub machine: String,
     /// Print one JSON document
     #[arg(long)]
     pub json: bool,

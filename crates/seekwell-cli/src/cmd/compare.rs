@@ -93,6 +93,7 @@ pub fn run(a: &Compare, quiet: bool) -> Result<(), Failure> {
     let lab = lab::carried_out(quiet, &a.bench, &runs, &names, &simulator)?;
     let cells = &lab.cells;
     let written = events.write(quiet);
+    super::report::page_of(a.events.report.as_deref(), &lab.results, &lab.analysis)?;
     if let Some(file) = &a.plot {
         draw(file, cells, &plans, &runs)?;
     }

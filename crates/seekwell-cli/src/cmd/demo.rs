@@ -1,5 +1,6 @@
 //! `seekwell demo [NAME]`: the behaviours that made schedulers famous, with numbers.
 
+use super::report::page_of_picture;
 use crate::cells::{catching, interrupted};
 use crate::cli::DemoArgs;
 use crate::fail::Failure;
@@ -8,6 +9,7 @@ use crate::progress::Progress;
 use seekwell::words::{self, TypedScheduler};
 use seekwell_host::stop::signal;
 use seekwell_lab::demo::{Demo, Shown, demos, find, unknown};
+use seekwell_report::plain::Plain;
 use seekwell_report::{demo as report, plot};
 use seekwell_sim::compare;
 use serde_json::{Value, json};
@@ -23,6 +25,23 @@ fn as_json(d: &Demo, s: &Shown) -> Value {
     })
 }
 
+fn as_page(d: &Demo, s: &Shown) -> Plain {
+    let mut sentences = vec![d.claim.to_owned(), s.setting.clone()];
+    let said = |holds| if holds { "Holds" } else { "Does not hold" };
+    let checks = s.checks.iter();
+    sentences.extend(checks.map(|(words, holds)| format!("{}: {words}.", said(*holds))));
+    Plain {
+        kind: "a demo",
+        title: d.name.to_owned(),
+        sentences,
+        picture: plot::demo(d, s),
+        heads: s.columns.clone(),
+        rows: s.rows.clone(),
+        again: format!("seekwell demo {}", d.name),
+        ..Plain::default()
+    }
+}
+
 /// Lists the demos, or runs one or all.
 pub fn run(a: &DemoArgs, quiet: bool) -> Result<(), Failure> {
     let chosen: Vec<&'static Demo> = match a.name.as_deref() {
@@ -32,9 +51,9 @@ pub fn run(a: &DemoArgs, quiet: bool) -> Result<(), Failure> {
             out.line("\nRun one: seekwell demo NAME; all of them: seekwell demo all")?;
             return out.done();
         }
-        Some("all") if a.plot.is_some() => {
+        Some("all") if a.plot.is_some() || a.report.is_some() => {
             return Err(Failure::input(
-                "--plot draws one demo: name it instead of `all`",
+                "--plot draws one demo, --report shows one: name it instead of `all`",
             ));
         }
         Some("all") => demos().collect(),
@@ -45,6 +64,7 @@ pub fn run(a: &DemoArgs, quiet: bool) -> Result<(), Failure> {
     let (chosen, beside) = beside(a, chosen)?;
     Out::check(a.output.output.as_deref())?;
     Out::check(a.plot.as_deref())?;
+    Out::check(a.report.as_deref())?;
     let each = a.seeds as usize;
     let runs = run_all(&chosen, each, a.seed, &beside, quiet)?;
     // Of each demo the seeds that are through, if any; and what became of the others.
@@ -64,6 +84,9 @@ pub fn run(a: &DemoArgs, quiet: bool) -> Result<(), Failure> {
     }
     if let (Some(file), [(d, s)]) = (&a.plot, &shown[..]) {
         Out::whole(file, &plot::demo(d, s))?;
+    }
+    if let (Some(file), [(d, s)]) = (&a.report, &shown[..]) {
+        page_of_picture(file, &as_page(d, s))?;
     }
     let mut out = Out::open(a.output.output.as_deref())?;
     if a.json {

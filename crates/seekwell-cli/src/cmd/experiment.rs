@@ -1,5 +1,6 @@
 //! `seekwell compare FILE.toml`: an experiment, from its plan to its verdicts; results in a folder.
 
+use super::report::{Look, write_page};
 use crate::cells::cancelling;
 use crate::cli::Compare;
 use crate::fail::Failure;
@@ -16,6 +17,7 @@ use seekwell_lab::conduct::{
 use seekwell_lab::experiment::Experiment;
 use seekwell_lab::results::{EXPERIMENT_TEXT, Folder, Outcome, Run};
 use seekwell_report::compare::seeds;
+use seekwell_report::page::Facts;
 use seekwell_report::table::wrap;
 use serde_json::json;
 use std::path::{Path, PathBuf};
@@ -191,6 +193,8 @@ pub fn run(a: &Compare, file: &Path, quiet: bool) -> Result<(), Failure> {
     let output = a.output.output.as_deref();
     Out::check(output)?;
     Out::apart(output, [file])?;
+    Out::check(a.events.report.as_deref())?;
+    Out::apart(a.events.report.as_deref(), [file].into_iter().chain(output))?;
     let text = std::fs::read_to_string(file);
     if let Ok(text) = text.as_ref().map(String::as_str)
         && seekwell_lab::host::file::is_host(text)
@@ -239,6 +243,22 @@ pub fn conducted(
         folder.finish(&results).map_err(bad)?;
     }
     let analysis = analyse(&results);
+    if let Some(to) = &a.events.report {
+        let look = Look {
+            dir: &dir,
+            events: a.events.window,
+            no_events: false,
+            threads: a.bench.threads,
+        };
+        write_page(
+            to,
+            &results,
+            &analysis,
+            &Facts::default(),
+            Some(&look),
+            quiet,
+        )?;
+    }
     let mut out = Out::open(output)?;
     if a.json {
         out.json(&json!({

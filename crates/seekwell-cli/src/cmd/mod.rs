@@ -19,6 +19,7 @@ mod machines;
 mod man;
 mod new;
 mod onhost;
+mod recommend;
 mod record;
 mod replay;
 mod report;
@@ -27,6 +28,7 @@ mod run;
 mod schedulers;
 mod serve;
 mod switch;
+mod trace;
 mod workloads;
 
 use crate::cli::{Cli, Command};
@@ -44,7 +46,7 @@ pub fn run(cli: &Cli) -> Result<(), Failure> {
         Command::CheckWorlds(a) => check_worlds::run(a, cli.quiet),
         Command::Serve(a) => serve::run(a, cli.quiet),
         Command::Report(a) => report::report(a, cli.quiet),
-        Command::Recommend(a) => report::recommend(a),
+        Command::Recommend(a) => recommend::run(a, cli.quiet),
         Command::Results(a) => results::run(a),
         Command::Export(a) => export::run(a, cli.quiet),
         Command::Schedulers(a) => schedulers::run(a),

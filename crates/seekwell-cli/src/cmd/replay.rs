@@ -76,6 +76,7 @@ pub fn run(a: &Replay, quiet: bool) -> Result<(), Failure> {
     let lab = lab::carried_out(quiet, &a.bench, &runs, &names, &simulator)?;
     let cells = &lab.cells;
     let written = events.write(quiet);
+    super::report::page_of(a.events.report.as_deref(), &lab.results, &lab.analysis)?;
     for n in setups::time_notes(&a.bench, &runs) {
         note(quiet, &n);
     }

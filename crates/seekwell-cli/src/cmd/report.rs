@@ -1,38 +1,49 @@
-//! `seekwell report RESULTS` and `seekwell recommend RESULTS`: what an experiment says, as a page
-//! and in a few words.
+//! `seekwell report RESULTS`: what an experiment says, as a page, as Markdown and on a terminal.
 
+use super::import::options;
 use super::results::failure;
+use super::trace;
 use crate::cells::cancelling;
-use crate::cli::{Recommend, Report};
+use crate::cli::{Foreign, Report};
 use crate::fail::Failure;
-use crate::out::{Out, note, width};
+use crate::out::{Out, columns, note};
 use seekwell::Cancel;
 use seekwell_host::stop::signal;
 use seekwell_lab::analysis::{Analysis, analyse};
 use seekwell_lab::detail::{Detail, of_folder};
+use seekwell_lab::import::{Input, import};
 use seekwell_lab::results::{Environment, Results, State, environment, look, read};
 use seekwell_lab::scenes::{self, Scenes};
-use seekwell_report::advice::{Advice, advice};
+use seekwell_report::advice;
 use seekwell_report::page::{Closer, Facts, page};
-use seekwell_report::table::wrap;
+use seekwell_report::plain;
+use seekwell_report::story;
 use serde_json::json;
 use std::path::{Path, PathBuf};
 
-fn analysed(folder: &Path) -> Result<(Results, Analysis), Failure> {
-    let results = read(folder).map_err(|e| Failure::input(e.to_string()))?;
-    let analysis = analyse(&results);
-    if analysis
-        .cells
-        .iter()
-        .all(|c| c.sides.iter().all(|s| s.mean.is_none()))
-    {
-        let what = format!(
-            "{}: no run gave a value, so there is nothing to report",
-            folder.display()
-        );
-        return Err(Failure::input(what));
+/// Results of a folder, with what it ran on, or of a file that other programs made.
+pub fn results_of(path: &Path) -> Result<(Results, Option<Environment>), Failure> {
+    let bad = |e: String| Failure::input(e);
+    if path.is_dir() {
+        let results = read(path).map_err(|e| bad(e.to_string()))?;
+        let environment = environment(path).map_err(|e| bad(e.to_string()))?;
+        return Ok((results, Some(environment)));
     }
-    Ok((results, analysis))
+    let input = Input::read(path).map_err(|e| bad(e.to_string()))?;
+    let results = import(&[input], &options(&Foreign::default()));
+    Ok((results.map_err(|e| bad(e.to_string()))?, None))
+}
+
+/// Refuses results without a value.
+pub fn something(path: &Path, analysis: &Analysis) -> Result<(), Failure> {
+    let empty = |c: &seekwell_lab::analysis::CellAnalysis| c.sides.iter().all(|s| s.mean.is_none());
+    match analysis.cells.iter().all(empty) {
+        true => Err(Failure::input(format!(
+            "{}: no run gave a value, so there is nothing to report",
+            path.display()
+        ))),
+        false => Ok(()),
+    }
 }
 
 /// What it ran on, without paths and names of hosts.
@@ -63,15 +74,28 @@ fn beside(folder: &Path) -> PathBuf {
     name.with_extension("html")
 }
 
+/// What is asked of a closer look.
+#[derive(Clone, Copy)]
+pub struct Look<'a> {
+    /// Folder of the results.
+    pub dir: &'a Path,
+    /// Window of the events; `None`: where it took longest.
+    pub events: Option<seekwell::Window>,
+    /// No run is made again.
+    pub no_events: bool,
+    /// Runs at a time; `None`: one a core.
+    pub threads: Option<u32>,
+}
+
 /// What is shown of a complete folder when somebody looks closer: percentiles and series, and
 /// windows of events of runs that are made again for it.
 fn closer(
-    a: &Report,
+    a: &Look<'_>,
     results: &Results,
     analysis: &Analysis,
     quiet: bool,
 ) -> Result<(Vec<Detail>, Scenes), Failure> {
-    let dir = &a.results;
+    let dir = a.dir;
     let mut none = (Vec::new(), Scenes::default());
     if look(dir).state != State::Complete {
         let what = "the experiment goes on: the page has no percentiles, series and events yet";
@@ -114,68 +138,96 @@ fn closer(
     Ok((details, made.map_err(failure)?))
 }
 
-/// Writes the page.
-pub fn report(a: &Report, quiet: bool) -> Result<(), Failure> {
-    let output = a
-        .output
-        .output
-        .clone()
-        .unwrap_or_else(|| beside(&a.results));
-    Out::check(Some(&output))?;
-    let (results, analysis) = analysed(&a.results)?;
-    let environment = environment(&a.results).map_err(|e| Failure::input(e.to_string()))?;
-    let mut facts = facts(&environment);
-    if !results.about.name.is_empty() && results.about.source == "experiment" {
-        facts.again = "seekwell compare experiment.toml".to_owned();
-    }
-    let (details, scenes) = closer(a, &results, &analysis, quiet)?;
+/// The page of results, to a file; with a closer look at their folder, if there is one.
+pub fn write_page(
+    to: &Path,
+    results: &Results,
+    analysis: &Analysis,
+    facts: &Facts,
+    look: Option<&Look<'_>>,
+    quiet: bool,
+) -> Result<(), Failure> {
+    let (details, scenes) = match look {
+        Some(look) => closer(look, results, analysis, quiet)?,
+        None => (Vec::new(), Scenes::default()),
+    };
     scenes.notes.iter().for_each(|n| note(quiet, n));
     let looked = Closer {
         details: &details,
         scenes: &scenes.scenes,
         notes: &scenes.notes,
     };
-    let html = page(&results, &analysis, &facts, &looked)
+    let html = page(results, analysis, facts, &looked)
         .map_err(|e| Failure::input(format!("the page cannot be made: {e}; please report it")))?;
-    let mut out = Out::open(Some(&output))?;
+    let mut out = Out::open(Some(to))?;
     out.bytes(html.as_bytes())?;
-    out.done()?;
-    if a.output.output.is_none() {
-        note(
-            quiet,
-            &format!("{}: open it in a browser", output.display()),
-        );
-    }
-    Ok(())
+    out.done()
 }
 
-/// Tells what to set.
-pub fn recommend(a: &Recommend) -> Result<(), Failure> {
-    let (_, analysis) = analysed(&a.results)?;
-    let all: Vec<Advice> = analysis
-        .groups
-        .iter()
-        .map(|g| advice(&analysis, g))
-        .collect();
-    let mut out = Out::open(a.output.output.as_deref())?;
-    if a.json {
-        out.json(&json!({ "recommendations": all }))?;
+/// The page of what a command ran, to the file asked for.
+pub fn page_of(to: Option<&Path>, results: &Results, analysis: &Analysis) -> Result<(), Failure> {
+    match to {
+        Some(to) => write_page(to, results, analysis, &Facts::default(), None, true),
+        None => Ok(()),
+    }
+}
+
+/// A page of one picture, to the file asked for.
+pub fn page_of_picture(to: &Path, p: &plain::Plain) -> Result<(), Failure> {
+    let html = plain::page(p);
+    let html = html.map_err(|e| Failure::input(format!("the page cannot be made: {e}")))?;
+    let mut out = Out::open(Some(to))?;
+    out.bytes(html.as_bytes())?;
+    out.done()
+}
+
+/// Writes the page, or prints what it says.
+pub fn report(a: &Report, quiet: bool) -> Result<(), Failure> {
+    if !a.results.is_dir() && trace::is_one(&a.results, a) {
+        return trace::run(a, quiet);
+    }
+    let to = a.output.output.as_deref();
+    let ending = to.and_then(|p| p.extension()).and_then(|e| e.to_str());
+    let markdown = a.markdown || ending == Some("md");
+    let own = match (to, markdown || a.json || a.details) {
+        (Some(to), _) => Some(to.to_owned()),
+        (None, true) => None,
+        (None, false) => Some(beside(&a.results)),
+    };
+    Out::check(own.as_deref())?;
+    let (results, environment) = results_of(&a.results)?;
+    let analysis = analyse(&results);
+    something(&a.results, &analysis)?;
+    if markdown || a.json || a.details {
+        let mut out = Out::open(own.as_deref())?;
+        if a.json {
+            let advice = advice::all(&results, &analysis);
+            out.json(&json!({
+                "schema": 1, "command": "report", "about": results.about,
+                "recommendations": advice, "analysis": analysis,
+            }))?;
+        } else if markdown {
+            out.bytes(story::markdown(&results, &analysis).as_bytes())?;
+        } else {
+            out.text(&story::text(&results, &analysis, columns()))?;
+        }
         return out.done();
     }
-    for (i, advice) in all.iter().enumerate() {
-        let place = match advice.machine.as_str() {
-            "" => advice.device.clone(),
-            machine => format!("{}, {machine}", advice.device),
-        };
-        let gap = if i > 0 { "\n" } else { "" };
-        out.line(&format!("{gap}{place}: {}", advice.headline))?;
-        let cost = [&advice.evidence, &advice.cost];
-        for text in cost.into_iter().filter(|t| !t.is_empty()) {
-            out.text(&wrap(text, 2, width()))?;
-        }
-        for text in &advice.left_out {
-            out.text(&wrap(&format!("Left out: {text}."), 2, width()))?;
-        }
+    let mut facts = environment.map_or_else(Facts::default, |e| facts(&e));
+    if !results.about.name.is_empty() && results.about.source == "experiment" {
+        facts.again = "seekwell compare experiment.toml".to_owned();
     }
-    out.done()
+    let own = own.unwrap_or_else(|| beside(&a.results));
+    let look = Look {
+        dir: &a.results,
+        events: a.events,
+        no_events: a.no_events,
+        threads: a.threads,
+    };
+    let look = a.results.is_dir().then_some(&look);
+    write_page(&own, &results, &analysis, &facts, look, quiet)?;
+    if to.is_none() {
+        note(quiet, &format!("{}: open it in a browser", own.display()));
+    }
+    Ok(())
 }

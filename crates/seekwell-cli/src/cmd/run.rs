@@ -87,6 +87,7 @@ fn simulated(a: &Run, asked: &Asked, events: Events, quiet: bool) -> Result<(), 
     let lab = lab::carried_out(quiet, b, &runs, &names, &simulator)?;
     let cells = &lab.cells;
     let written = events.write(quiet);
+    super::report::page_of(a.events.report.as_deref(), &lab.results, &lab.analysis)?;
     for n in setups::time_notes(b, &runs) {
         note(quiet, &n);
     }

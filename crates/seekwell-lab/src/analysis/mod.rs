@@ -13,12 +13,14 @@ mod order;
 mod overview;
 pub mod single;
 mod unpaired;
+mod weights;
 mod words;
 
 pub use comparison::{Comparison, Test};
 pub use flags::Flag;
 pub use order::{ColumnOrder, column_order};
 pub use overview::{Group, Score};
+pub use weights::{Switch, Weights};
 pub use words::{effect, half_width, may_still_happen, percent, size};
 
 use crate::results::{CellEnd, Method, MetricInfo, Results, WarmUp};
@@ -170,8 +172,13 @@ fn better(metric: &MetricInfo) -> Better {
     }
 }
 
-/// Analyses results.
+/// Analyses results; over several workloads all count alike.
 pub fn analyse(results: &Results) -> Analysis {
+    analyse_weighted(results, &Weights::default())
+}
+
+/// Analyses results; over several workloads each counts with its weight.
+pub fn analyse_weighted(results: &Results, weights: &Weights) -> Analysis {
     let method = &results.about.method;
     let mut cells = cells::all(results);
     let primary = corrected(cells.iter_mut().map(|c| &mut c.comparisons).collect());
@@ -193,7 +200,7 @@ pub fn analyse(results: &Results) -> Analysis {
         method: method.clone(),
         treatments: names,
         comparisons: primary,
-        groups: overview::groups(&cells, results),
+        groups: overview::groups(&cells, results, weights),
         cells,
     }
 }

@@ -1,10 +1,11 @@
 //! Several cells together: a score for each treatment on a device, who is not beaten, what to do;
 //! and a cell in a sentence.
 
+use super::weights::{self, Switch, Weights};
 use super::words::{percent, size, span};
 use super::{CellAnalysis, Comparison};
 use crate::results::Results;
-use crate::stats::{self, Against, Combined, Part, combine, stored};
+use crate::stats::{self, Against, Combined, Decision, Part, Verdict, combine, stored};
 use serde::{Deserialize, Serialize};
 
 /// Cells of one device and machine with the same treatments and reference.
@@ -29,8 +30,18 @@ pub struct Group {
     pub pick: Option<usize>,
     /// Highest score.
     pub best: Option<usize>,
+    /// It is shown not to matter: every score is within the margin of the reference's, and on no
+    /// cell are two shown to be farther apart than that.
+    #[serde(default)]
+    pub level: bool,
     /// Cells that take no part, with the reason.
     pub left_out: Vec<(usize, String)>,
+    /// Weights of its cells, as they were given; empty: all count alike.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub weights: Vec<f64>,
+    /// Where the choice would be another, by workload.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub switches: Vec<Switch>,
 }
 
 /// A treatment over several workloads.
@@ -78,7 +89,7 @@ fn part(c: &Comparison, sign: f64) -> Part {
 }
 
 /// Groups of the cells.
-pub(super) fn groups(cells: &[CellAnalysis], results: &Results) -> Vec<Group> {
+pub(super) fn groups(cells: &[CellAnalysis], results: &Results, weights: &Weights) -> Vec<Group> {
     let mut groups: Vec<Group> = Vec::new();
     let mut sides: Vec<Vec<usize>> = Vec::new();
     for (i, cell) in cells.iter().enumerate() {
@@ -102,13 +113,20 @@ pub(super) fn groups(cells: &[CellAnalysis], results: &Results) -> Vec<Group> {
                     decision: String::new(),
                     pick: None,
                     best: None,
+                    level: false,
                     left_out: Vec::new(),
+                    weights: Vec::new(),
+                    switches: Vec::new(),
                 });
                 sides.push(own);
             }
         }
     }
     for (group, sides) in groups.iter_mut().zip(&sides) {
+        if !weights.is_empty() {
+            let own = group.cells.iter().map(|i| weights.of(&cells[*i]));
+            group.weights = own.collect();
+        }
         scored(group, sides, cells, results);
     }
     groups
@@ -120,7 +138,14 @@ fn scored(group: &mut Group, sides: &[usize], cells: &[CellAnalysis], results: &
         let ratios = cell.pairs.iter().all(|p| p.ratio.is_some() && p.n > 0);
         ratios && cell.pairs.len() == sides.len() * (sides.len() - 1) / 2
     };
-    let (used, out): (Vec<usize>, Vec<usize>) = group.cells.iter().partition(|i| usable(i));
+    let weight = |i: usize| {
+        let place = group.cells.iter().position(|c| *c == i);
+        let own = place.and_then(|p| group.weights.get(p));
+        own.copied().unwrap_or(1.0)
+    };
+    let counting = group.cells.iter().filter(|i| weight(**i) > 0.0);
+    let (used, out): (Vec<usize>, Vec<usize>) = counting.partition(|i| usable(i));
+    let weights: Vec<f64> = used.iter().map(|i| weight(*i)).collect();
     let why = "a value is missing, 0 or negative: there is no ratio";
     group.left_out = out.into_iter().map(|i| (i, why.to_owned())).collect();
     if used.is_empty() || sides.len() < 2 {
@@ -128,7 +153,6 @@ fn scored(group: &mut Group, sides: &[usize], cells: &[CellAnalysis], results: &
     }
     let mut order = sides.to_vec();
     order.sort_by_key(|t| simplicity(results, *t));
-    let weights = vec![1.0; used.len()];
     // Score of one against another, + where it is better.
     let between = |one: usize, other: usize| -> Option<Combined> {
         let parts = used.iter().map(|i| {
@@ -173,6 +197,31 @@ fn scored(group: &mut Group, sides: &[usize], cells: &[CellAnalysis], results: &
         group.not_beaten = r.retained.iter().map(|i| order[*i]).collect();
         group.decision = r.decision.word().to_owned();
         (group.pick, group.best) = (Some(order[r.pick]), Some(order[r.best]));
+        let mu = libm::log1p(margin);
+        // The one-sided bounds lie alike on both sides.
+        let within = |c: &Option<Combined>| {
+            let bound = c.and_then(|c| c.upper95.map(|u| (u, 2.0 * c.mean - u)));
+            bound.is_some_and(|(high, low)| high < mu && low > -mu)
+        };
+        let others = order.iter().zip(&combined);
+        let close = others
+            .filter(|(t, _)| **t != group.reference)
+            .all(|(_, c)| within(c));
+        let apart = |p: &Comparison| matches!(p.verdict, Verdict::Better | Verdict::Worse);
+        let same = !used.iter().any(|i| cells[*i].pairs.iter().any(apart));
+        group.level = r.decision == Decision::Keep && close && same;
+        // Sign-adjusted log ratios to the reference, by cell and treatment.
+        let logs = used.iter().map(|i| {
+            let own = |t: &usize| match *t == group.reference {
+                true => 0.0,
+                false => cells[*i]
+                    .times(*t, group.reference)
+                    .map_or(0.0, |x| libm::log(x.0)),
+            };
+            order.iter().map(own).collect()
+        });
+        let logs: Vec<Vec<f64>> = logs.collect();
+        group.switches = weights::switches(&used, &order, &logs, &weights, r.pick, margin);
     }
     group.scores = order
         .iter()

@@ -40,6 +40,11 @@ pub struct Facts {
     pub seekwell: String,
 }
 
+/// How sure it is, and what is missing, a sentence a line.
+pub(crate) fn method(results: &Results, analysis: &Analysis) -> (Vec<String>, Vec<String>) {
+    (answer::how(results, analysis), answer::missing(results))
+}
+
 /// What is shown when somebody looks closer; a page without it has answers, map and tests.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Closer<'a> {
@@ -80,7 +85,7 @@ pub fn page(
     let answers: Vec<_> = analysis
         .groups
         .iter()
-        .map(|g| answer::of(&index, analysis, g, advice(analysis, g)))
+        .map(|g| answer::of(&index, analysis, g, advice(results, analysis, g)))
         .collect();
     // The end tag of a script ends it wherever it stands.
     let json = serde_json::to_string(&index)

@@ -2,19 +2,21 @@
 
 mod json;
 
+use super::report::page_of_picture;
 use crate::cli::Explain;
 use crate::fail::Failure;
 use crate::out::{Out, note, width};
 use crate::progress::Progress;
+use anstream::adapter::strip_str;
 use seekwell::words::{assignment, named};
 use seekwell_microscope::agree::{Beside, Tally, beside};
 use seekwell_microscope::format::CsvOptions;
 use seekwell_microscope::rounds::{self, NullScores, Replay, Round, RoundAgreement, Verdict};
 use seekwell_microscope::{self as cases, Agreement, Case, CaseError, Outcome, read_cases};
+use seekwell_report::plain::Plain;
 use seekwell_report::{explain as report, plot};
 use seekwell_sim::compare::run_all;
 use serde_json::Value;
-use std::path::Path;
 
 /// What one case gave.
 enum Done {
@@ -138,14 +140,40 @@ fn run_many(cases: &[Case], null_models: bool, quiet: bool) -> Result<Vec<Done>,
     Ok(done.into_iter().collect::<Result<_, _>>()?)
 }
 
-fn one(out: &mut Out, case: &Case, legend: bool, plot: Option<&Path>) -> Result<Done, Failure> {
+/// The page of a case: its picture and every step.
+fn page(case: &Case, done: &Done) -> Result<Plain, Failure> {
+    let steps = match done {
+        Done::List { out, .. } => report::steps(case, &out.events, &out.left)?,
+        Done::Round { replay, .. } => report::steps(case, &replay.steps, &[])?,
+    };
+    let heading = strip_str(&report::heading(case)).to_string();
+    let mut lines = heading.lines().map(str::to_owned);
+    Ok(Plain {
+        kind: "a scheduler, step by step",
+        title: lines.next().unwrap_or_default(),
+        sentences: lines.collect(),
+        picture: picture(case, done),
+        steps: strip_str(&steps).to_string(),
+        again: format!("seekwell explain FILE --case {}", case.case),
+        ..Plain::default()
+    })
+}
+
+fn picture(case: &Case, done: &Done) -> String {
+    match done {
+        Done::List { out, .. } => plot::explain(case, &out.events, &out.left),
+        Done::Round { replay, .. } => plot::explain(case, &replay.steps, &[]),
+    }
+}
+
+fn one(out: &mut Out, case: &Case, a: &Explain) -> Result<Done, Failure> {
+    let legend = a.legend;
     let done = run_case(case, true, true)?;
-    if let Some(file) = plot {
-        let svg = match &done {
-            Done::List { out, .. } => plot::explain(case, &out.events, &out.left),
-            Done::Round { replay, .. } => plot::explain(case, &replay.steps, &[]),
-        };
-        Out::whole(file, &svg)?;
+    if let Some(file) = &a.plot {
+        Out::whole(file, &picture(case, &done))?;
+    }
+    if let Some(file) = &a.report {
+        page_of_picture(file, &page(case, &done)?)?;
     }
     out.text(&report::heading(case))?;
     out.line("")?;
@@ -267,10 +295,12 @@ pub fn run(a: &Explain, quiet: bool) -> Result<(), Failure> {
     let mut out = Out::open(a.output.output.as_deref())?;
     Out::apart(a.output.output.as_deref(), [&*a.file])?;
     Out::apart(a.plot.as_deref(), [&*a.file])?;
+    Out::check(a.report.as_deref())?;
+    Out::apart(a.report.as_deref(), [&*a.file])?;
     let cases = select(a)?;
-    if let (Some(_), [first, _, ..]) = (&a.plot, &cases[..]) {
+    if let (Some(_), [first, _, ..]) = (a.plot.as_ref().or(a.report.as_ref()), &cases[..]) {
         return Err(Failure::input(format!(
-            "--plot draws one case, and {} has {}: choose one by --case NAME ({}, ...)",
+            "--plot draws one case, --report shows one, and {} has {}: choose one by --case NAME ({}, ...)",
             a.file.display(),
             cases.len(),
             first.case
@@ -286,7 +316,7 @@ pub fn run(a: &Explain, quiet: bool) -> Result<(), Failure> {
         all = run_many(&cases, true, quiet)?;
         out.json(&json::document(a, &cases, &all))?;
     } else if let ([case], false) = (&cases[..], a.all) {
-        all.push(one(&mut out, case, a.legend, a.plot.as_deref())?);
+        all.push(one(&mut out, case, a)?);
     } else {
         all = run_many(&cases, true, quiet)?;
         summary(&mut out, a, &cases, &all)?;

@@ -1,0 +1,161 @@
+//! `seekwell recommend`: what to set, from results or from a simulation made for it.
+
+use super::report::{results_of, something};
+use crate::cli::Recommend;
+use crate::fail::Failure;
+use crate::lab;
+use crate::out::{Out, note, width};
+use crate::runs::{Simulator, asked};
+use crate::setups::{self, Usual};
+use seekwell_lab::analysis::{Analysis, Weights, analyse_weighted};
+use seekwell_lab::results::Results;
+use seekwell_report::advice::{Advice, all};
+use seekwell_report::story::answers;
+use serde_json::json;
+use std::path::Path;
+
+/// What kernels of today have, their usual one first.
+const TODAY: Usual = Usual {
+    devices: &[],
+    schedulers: "mq-deadline,none,kyber,bfq",
+};
+
+/// A workload and its weight: what stands behind a last `=` that belongs to no parameter.
+fn weighted(text: &str) -> Result<(String, f64), Failure> {
+    let Some((head, tail)) = text.rsplit_once('=') else {
+        return Ok((text.to_owned(), 1.0));
+    };
+    let last = head.rsplit([',', ':']).next().unwrap_or(head);
+    if head.contains(':') && !last.contains('=') {
+        return Ok((text.to_owned(), 1.0));
+    }
+    match tail.trim().parse::<f64>() {
+        Ok(w) if w.is_finite() && w > 0.0 => Ok((head.trim().to_owned(), w)),
+        _ => Err(Failure::input(format!(
+            "--workload {text}: `{tail}` is no weight: write a number above 0 (pgbench=3)"
+        ))),
+    }
+}
+
+fn weights(list: &[(String, f64)]) -> Weights {
+    Weights {
+        named: list.iter().cloned().collect(),
+        only: true,
+    }
+}
+
+/// From results: those of one device, with the weights asked for.
+fn found(a: &Recommend, path: &Path) -> Result<(Results, Analysis), Failure> {
+    let (results, _) = results_of(path)?;
+    let list = a.workload.iter().map(|w| weighted(w));
+    let list = list.collect::<Result<Vec<_>, _>>()?;
+    let plain = |w: &str| w.split([':', ' ', '[']).next().unwrap_or(w).to_owned();
+    for (name, _) in &list {
+        let known = results
+            .cells
+            .iter()
+            .any(|c| [&c.name, &c.workload, &plain(&c.workload)].contains(&name));
+        if !known {
+            let mut names: Vec<String> = results.cells.iter().map(|c| plain(&c.workload)).collect();
+            names.dedup();
+            return Err(Failure::input(format!(
+                "{}: no workload is called {name}; there are {}",
+                path.display(),
+                names.join(", ")
+            )));
+        }
+    }
+    let mut analysis = analyse_weighted(&results, &weights(&list));
+    something(path, &analysis)?;
+    if !a.bench.device.is_empty() {
+        let devices: Vec<String> = analysis.groups.iter().map(|g| g.device.clone()).collect();
+        analysis
+            .groups
+            .retain(|g| a.bench.device.contains(&g.device));
+        if analysis.groups.is_empty() {
+            return Err(Failure::input(format!(
+                "{}: nothing ran on {}; there are {}",
+                path.display(),
+                a.bench.device.join(", "),
+                devices.join(", ")
+            )));
+        }
+    }
+    Ok((results, analysis))
+}
+
+/// From a simulation.
+fn simulated(a: &Recommend, quiet: bool) -> Result<(Results, Analysis), Failure> {
+    let mut b = a.bench.clone();
+    if b.schedulers.is_none() {
+        b.schedulers = Some(TODAY.schedulers.to_owned());
+    }
+    let (mut specs, mut names, mut list) = (Vec::new(), Vec::new(), Vec::new());
+    for text in &a.workload {
+        let (name, weight) = weighted(text)?;
+        let asked = asked(&name, &[])?;
+        specs.push(asked.spec);
+        names.push(name.clone());
+        list.push((name, weight));
+    }
+    setups::memory(&b, &TODAY, quiet)?;
+    let runs = setups::of(&b, &TODAY, &a.machine, &specs, &[])?;
+    let lab = lab::carried_out(quiet, &b, &runs, &names, &Simulator::default())?;
+    lab.cells.outcome()?;
+    let analysis = analyse_weighted(&lab.results, &weights(&list));
+    if lab.seeds < 2 {
+        note(
+            quiet,
+            "one seed compares nothing: leave --seeds out, or give more",
+        );
+    }
+    Ok((lab.results, analysis))
+}
+
+/// Tells what to set.
+pub fn run(a: &Recommend, quiet: bool) -> Result<(), Failure> {
+    let output = a.output.output.as_deref();
+    Out::check(output)?;
+    let (results, analysis) = match &a.results {
+        Some(path) => found(a, path)?,
+        None => simulated(a, quiet)?,
+    };
+    let told: Vec<Advice> = all(&results, &analysis);
+    let mut out = Out::open(output)?;
+    if a.json {
+        out.json(&json!({ "schema": 1, "command": "recommend", "recommendations": told }))?;
+        return out.done();
+    }
+    out.text(&answers(&told, width()))?;
+    if results.cells.iter().all(|c| c.substrate == "sim") {
+        let said = "Simulated: of modelled disks; the intervals speak of other seeds of the same \
+                    model, not of its own error.";
+        out.prose(said)?;
+    }
+    out.done()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::weighted;
+
+    #[test]
+    fn a_weight_stands_behind_the_parameters() {
+        let of = |t: &str| weighted(t).ok();
+        let is = |name: &str, w| Some((name.to_owned(), w));
+        assert_eq!(of("pgbench"), is("pgbench", 1.0));
+        assert_eq!(of("pgbench=3"), is("pgbench", 3.0));
+        assert_eq!(of("fs-mark:files=100"), is("fs-mark:files=100", 1.0));
+        assert_eq!(of("fs-mark:files=100=0.5"), is("fs-mark:files=100", 0.5));
+        assert_eq!(of("a:x=1,y=2=3"), is("a:x=1,y=2", 3.0));
+        for bad in [
+            "pgbench=",
+            "pgbench=x",
+            "pgbench=-1",
+            "pgbench=0",
+            "a:x=1=nan",
+        ] {
+            assert_eq!(of(bad), None, "{bad}");
+        }
+    }
+}

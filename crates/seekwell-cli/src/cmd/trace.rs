@@ -1,0 +1,65 @@
+//! `seekwell report TRACE`: what a recorded trace holds.
+
+use crate::cli::Report;
+use crate::fail::Failure;
+use crate::out::{Out, columns, note};
+use crate::traces::{failed, reading};
+use seekwell_report::trace as report;
+use seekwell_trace::survey::{Survey, survey};
+use seekwell_trace::{ErrorKind, Intake, ReadOptions};
+use serde_json::json;
+use std::path::Path;
+
+/// Is it a trace? What neither this nor an import knows is told as a trace's fault.
+pub fn is_one(path: &Path, a: &Report) -> bool {
+    if path == Path::new("-") || a.input.format.is_some() {
+        return true;
+    }
+    match seekwell_trace::open(path, None, &ReadOptions::default()) {
+        Ok(_) => true,
+        Err(e) => e.kind() != ErrorKind::UnknownFormat,
+    }
+}
+
+fn read(a: &Report, quiet: bool) -> Result<Survey, Failure> {
+    let (format, mut read) = reading(&a.input)?;
+    read.keep_events = true;
+    let intake = Intake::new(&a.results, &read).map_err(failed)?;
+    intake.one_volume(format, &read).map_err(failed)?;
+    let mut reader = intake.open(format, &read).map_err(failed)?;
+    let s = survey(&mut reader, &read, a.input.limit, |_| true).map_err(failed)?;
+    if s.kinds.is_empty() {
+        return Err(Failure::input(format!(
+            "{}: no record to tell of",
+            intake.name()
+        )));
+    }
+    for w in &s.warnings {
+        note(quiet, w);
+    }
+    Ok(s)
+}
+
+/// Reads it and tells.
+pub fn run(a: &Report, quiet: bool) -> Result<(), Failure> {
+    let output = a.output.output.as_deref();
+    Out::check(output)?;
+    Out::apart(output, [&*a.results])?;
+    let s = read(a, quiet)?;
+    let ending = output.and_then(|p| p.extension()).and_then(|e| e.to_str());
+    let mut out = Out::open(output)?;
+    if a.json {
+        out.json(&json!({ "schema": 1, "command": "report", "trace": s }))?;
+    } else if a.markdown || ending == Some("md") {
+        out.bytes(report::markdown(&s).as_bytes())?;
+    } else if matches!(ending, Some("html" | "htm")) {
+        let page = report::page(&s);
+        let page = page.map_err(|e| Failure::input(format!("the page cannot be made: {e}")))?;
+        out.bytes(page.as_bytes())?;
+    } else if a.details {
+        out.text(&report::details(&s, columns()))?;
+    } else {
+        out.text(&report::screen(&s, columns()))?;
+    }
+    out.done()
+}

@@ -1,0 +1,213 @@
+//! Choices whose truth is known: is what is recommended as good as the best there was, and does it
+//! say so where nothing differs? Beside it what others do with the same runs.
+//!
+//! A choice is four schedulers under one to five workloads on a machine whose runs scatter by 1 to
+//! 5 %: in a third of them nothing differs, in a third effects are of 3 %, in a third of 20 % (SD,
+//! each workload by itself). Blocks, stopping rule and decision are the shipped ones. Regret is how
+//! much faster the truly best would be, over the workloads.
+
+use rand::Rng;
+use rand_pcg::Pcg64Mcg;
+use seekwell::{Cancel, Progress, RunSpec, WorkloadSpec, words};
+use seekwell_lab::analysis::{Analysis, analyse};
+use seekwell_lab::conduct::{How, Job, Measured, Memory, NoRun, Runner, conduct};
+use seekwell_lab::experiment::{CellPlan, Design, Experiment, Primary};
+use seekwell_lab::results::{About, Cell, Method, MetricInfo, Treatment, Value};
+use std::sync::Mutex;
+
+const CHOICES: usize = 200;
+const NAMES: [&str; 4] = ["mq-deadline", "none", "kyber", "bfq"];
+
+fn metric() -> MetricInfo {
+    MetricInfo {
+        name: "speed".into(),
+        unit: "MB/s".into(),
+        higher_is_better: true,
+        step: None,
+    }
+}
+
+/// What is true: the log effect of each scheduler on each workload, and how runs scatter.
+struct Truth {
+    effects: Vec<[f64; 4]>,
+    cv: f64,
+    dice: Mutex<Pcg64Mcg>,
+}
+
+fn normal(dice: &mut Pcg64Mcg) -> f64 {
+    let (a, b): (f64, f64) = (dice.random_range(f64::EPSILON..1.0), dice.random());
+    libm::sqrt(-2.0 * libm::log(a)) * libm::cos(std::f64::consts::TAU * b)
+}
+
+impl Truth {
+    fn new(seed: u64) -> Self {
+        let mut m = Pcg64Mcg::new(u128::from(seed) * 0x9e37_79b9_7f4a_7c15 + 77);
+        let workloads = m.random_range(1..=5);
+        let cv = [0.01, 0.02, 0.03, 0.05][m.random_range(0..4)];
+        let sd = [0.0, 0.03, 0.2][seed as usize % 3];
+        let effects = (0..workloads).map(|_| std::array::from_fn(|_| sd * normal(&mut m)));
+        Truth {
+            effects: effects.collect(),
+            cv,
+            dice: Mutex::new(m),
+        }
+    }
+    fn score(&self, t: usize) -> f64 {
+        let sum: f64 = self.effects.iter().map(|w| w[t]).sum();
+        sum / self.effects.len() as f64
+    }
+    /// How many per cent faster the best is.
+    fn regret(&self, t: usize) -> f64 {
+        let best = (0..4).map(|t| self.score(t)).fold(f64::MIN, f64::max);
+        100.0 * libm::expm1(best - self.score(t))
+    }
+    fn run(&self, cell: usize, t: usize) -> f64 {
+        let mut m = self.dice.lock().expect("nobody panics");
+        100.0 * libm::exp(self.effects[cell][t] + self.cv * normal(&mut m))
+    }
+    /// "The highest mean of three runs wins."
+    fn best_of_three(&self) -> usize {
+        let mean = |t: usize| -> f64 {
+            let of = |w| (0..3).map(|_| self.run(w, t)).sum::<f64>() / 3.0;
+            (0..self.effects.len()).map(|w| libm::log(of(w))).sum()
+        };
+        let means: Vec<f64> = (0..4).map(mean).collect();
+        (0..4)
+            .reduce(|a, b| if means[b] > means[a] { b } else { a })
+            .expect("four")
+    }
+}
+
+impl Runner for Truth {
+    fn run(&self, job: &Job, _: &Cancel, _: &mut dyn FnMut(Progress)) -> Result<Measured, NoRun> {
+        Ok(Measured {
+            values: vec![Value {
+                metric: metric(),
+                value: Truth::run(self, job.key.cell, job.treatment),
+                n: 100,
+            }],
+            ..Measured::default()
+        })
+    }
+}
+
+fn experiment(workloads: usize) -> Experiment {
+    let device = words::device("hdd:hitachi-7k200").expect("a device");
+    let workload = WorkloadSpec::Script {
+        name: "hdparm".to_owned(),
+        params: Default::default(),
+    };
+    let spec = |name: &&str| {
+        let typed = words::schedulers(name).expect("a scheduler").remove(0);
+        RunSpec::new(device.clone(), typed.spec, workload.clone())
+    };
+    let cell = |i: usize| CellPlan {
+        cell: Cell {
+            name: format!("cell {i}"),
+            device: "disk".into(),
+            workload: format!("w{i}"),
+            substrate: "sim".into(),
+            primary: metric(),
+            treatments: (0..4).collect(),
+            ..Cell::default()
+        },
+        primary: Primary::Own,
+        specs: NAMES.iter().map(spec).collect(),
+    };
+    let treatment = |name: &&str| Treatment {
+        label: (*name).to_owned(),
+        scheduler: (*name).to_owned(),
+        ..Treatment::default()
+    };
+    Experiment {
+        about: About {
+            name: "choice".into(),
+            // As on a real machine.
+            method: Method {
+                repeats_min: 6,
+                repeats_max: 30,
+                ..Method::default()
+            },
+            source: "experiment".into(),
+            paired: true,
+            ..About::default()
+        },
+        cells: (0..workloads).map(cell).collect(),
+        treatments: NAMES.iter().map(treatment).collect(),
+        text: String::new(),
+        design: Design::default(),
+    }
+}
+
+fn carried_out(truth: &Truth) -> Analysis {
+    let e = experiment(truth.effects.len());
+    let how = How {
+        threads: Some(1),
+        ..How::default()
+    };
+    let mut store = Memory::default();
+    let done = conduct(&e, truth, &mut store, &how).expect("memory holds it");
+    analyse(&done.results(&e, store.runs))
+}
+
+fn mean(all: &[f64]) -> f64 {
+    all.iter().sum::<f64>() / all.len() as f64
+}
+
+#[test]
+fn what_is_recommended_is_nearly_the_best_and_nothing_is_made_of_nothing() {
+    let (mut own, mut first, mut guess, mut naive) = (vec![], vec![], vec![], vec![]);
+    let (mut equal, mut says, mut naive_changes, mut wrong) = (0, 0, 0, 0);
+    for seed in 0..CHOICES as u64 {
+        let truth = Truth::new(seed);
+        let analysis = carried_out(&truth);
+        let group = &analysis.groups[0];
+        let pick = group.pick.expect("enough was run");
+        own.push(truth.regret(pick));
+        first.push(truth.regret(0));
+        guess.push(truth.regret((seed as usize * 7 + 3) / 5 % 4));
+        let loud = truth.best_of_three();
+        naive.push(truth.regret(loud));
+        if seed % 3 == 0 {
+            equal += 1;
+            says += usize::from(group.level);
+            wrong += usize::from(group.decision == "change");
+            naive_changes += usize::from(loud != 0);
+        }
+    }
+    let share = |n: usize| 100.0 * n as f64 / equal as f64;
+    println!(
+        "{CHOICES} choices, mean regret: recommended {:.2} %, a guess {:.2} %, always the first \
+         {:.2} %, highest mean of three {:.2} %",
+        mean(&own),
+        mean(&guess),
+        mean(&first),
+        mean(&naive)
+    );
+    println!(
+        "nothing differs in {equal}: it says so in {:.1} %, would change in {:.1} %; highest mean \
+         of three changes in {:.1} %",
+        share(says),
+        share(wrong),
+        share(naive_changes)
+    );
+    assert!(mean(&own) < 1.0, "{}", mean(&own));
+    assert!(share(says) >= 95.0, "{says} of {equal}");
+    assert!(wrong <= 2, "{wrong}");
+    // The bounds tell good from bad.
+    assert!(mean(&guess) > 2.0 && mean(&first) > 2.0);
+    assert!(share(naive_changes) > 50.0);
+}
+
+/// Where something differs by far more than runs scatter it must not hide behind "no matter".
+#[test]
+fn it_does_not_say_that_nothing_matters_where_it_does() {
+    let (mut large, mut says) = (0, 0);
+    for seed in (2..CHOICES as u64).step_by(3) {
+        let truth = Truth::new(seed);
+        large += 1;
+        says += usize::from(carried_out(&truth).groups[0].level);
+    }
+    println!("effects of 20 %: \"does not matter\" in {says} of {large}");
+    assert_eq!(says, 0, "of {large}");
+}

@@ -1,0 +1,79 @@
+//! A page of one picture with its sentences, figures and steps: of a demo, of a scheduler watched.
+//! One HTML file without script, network or font.
+
+use minijinja::{Environment, context};
+
+const STYLE: &str = include_str!("../page/dist/page.css");
+const OWN: &str = include_str!("../page/trace.css");
+const PAGE: &str = include_str!("../page/plain.html");
+
+/// What stands on it. Everything but the picture is text.
+#[derive(Clone, Debug, Default)]
+pub struct Plain {
+    /// What it is, in two words ("a demo").
+    pub kind: &'static str,
+    /// Heading.
+    pub title: String,
+    /// What it says.
+    pub sentences: Vec<String>,
+    /// An SVG of [`crate::plot`], which escapes what it writes.
+    pub picture: String,
+    /// Heads of the figures.
+    pub heads: Vec<String>,
+    /// Figures.
+    pub rows: Vec<Vec<String>>,
+    /// Steps as a terminal shows them, without styles.
+    pub steps: String,
+    /// The command that makes it again.
+    pub again: String,
+}
+
+/// The page.
+///
+/// # Errors
+/// A fault in the template; what stands on it cannot cause one.
+pub fn page(p: &Plain) -> Result<String, minijinja::Error> {
+    let mut environment = Environment::new();
+    environment.add_template("plain.html", PAGE)?;
+    // The picture stands in the page, not in a file of its own.
+    let picture = match p.picture.find("<svg") {
+        Some(i) => &p.picture[i..],
+        None => "",
+    };
+    environment.get_template("plain.html")?.render(context! {
+        kind => p.kind,
+        title => &p.title,
+        sentences => &p.sentences,
+        picture,
+        heads => &p.heads,
+        rows => &p.rows,
+        steps => &p.steps,
+        again => &p.again,
+        style => STYLE,
+        own => OWN,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Plain, page};
+
+    #[test]
+    fn names_are_text_and_the_picture_is_none() {
+        let bad = "<img onerror=x>\"'".to_owned();
+        let html = page(&Plain {
+            kind: "a demo",
+            title: bad.clone(),
+            sentences: vec![bad.clone()],
+            picture: "<?xml version=\"1.0\"?><svg><text>1</text></svg>".to_owned(),
+            heads: vec![bad.clone()],
+            rows: vec![vec![bad.clone()]],
+            steps: bad.clone(),
+            again: bad,
+        })
+        .expect("a page");
+        assert!(!html.contains("<img") && !html.contains("<?xml"));
+        assert_eq!(html.matches("&lt;img onerror=x&gt;").count(), 7);
+        assert!(html.contains("<svg><text>1</text></svg>"));
+    }
+}

@@ -1,0 +1,139 @@
+//! One story, three forms: the same figures, nothing of a trace becomes markup.
+
+use super::{details, markdown, page, screen};
+use crate::table::columns_of;
+use seekwell_trace::survey::{Survey, survey};
+use seekwell_trace::{ReadOptions, from_reader};
+use std::io::Cursor;
+
+const NAME: &str = "<img onerror=x>\u{202e}\"q\" & 'a'";
+
+fn of(text: String) -> Survey {
+    let options = ReadOptions {
+        keep_events: true,
+        ..ReadOptions::default()
+    };
+    let mut r = from_reader(
+        "dir/<b>.blkparse",
+        Cursor::new(text.into_bytes()),
+        None,
+        &options,
+    )
+    .expect("it opens");
+    survey(&mut r, &options, None, |_| true).expect("it is read")
+}
+
+/// A thousand reads one after the other, some writes far away.
+fn sample() -> Survey {
+    let mut text = String::new();
+    let mut line = |us: u64, rest: &str| {
+        let (s, ns) = (us / 1_000_000, us % 1_000_000 * 1000);
+        text += &format!("  8,16   0        1 {s:5}.{ns:09}   697 {rest}\n");
+    };
+    for i in 0..1000u64 {
+        let (t, write) = (i * 500, i % 10 == 9);
+        let (sector, rw) = if write {
+            (900_000 + i * 64, "W")
+        } else {
+            (i * 8, "R")
+        };
+        line(t, &format!("Q {rw} {sector} + 8 [{NAME}]"));
+        line(t + 1, &format!("G {rw} {sector} + 8 [{NAME}]"));
+        line(t + 2, &format!("I {rw} {sector} + 8 [{NAME}]"));
+        line(t + 40, &format!("D {rw} {sector} + 8 [{NAME}]"));
+        line(t + 240, &format!("C {rw} {sector} + 8 [0]"));
+    }
+    of(text)
+}
+
+#[test]
+fn the_first_screen_fits_a_terminal() {
+    let s = sample();
+    for width in [60, 80, 100, 200] {
+        let text = screen(&s, width);
+        assert!(
+            text.lines().count() <= 24,
+            "{}\n{text}",
+            text.lines().count()
+        );
+        for line in text.lines() {
+            assert!(columns_of(line) <= width.max(80), "{width}: {line}");
+        }
+    }
+}
+
+#[test]
+fn the_three_forms_say_the_same() {
+    let s = sample();
+    let (text, md, html) = (details(&s, 200), markdown(&s), page(&s).expect("a page"));
+    for sentence in super::words::sentences(&s) {
+        assert!(html.contains(&sentence), "{sentence}");
+        assert!(md.contains(&super::words::escaped(&sentence)), "{sentence}");
+    }
+    for grid in super::grids(&s) {
+        for row in &grid.rows {
+            for cell in row
+                .iter()
+                .skip(1)
+                .filter(|c| c.chars().any(|c| c.is_ascii_digit()))
+            {
+                let html_cell = cell.replace('<', "&lt;");
+                assert!(
+                    html.contains(&format!(">{html_cell}</td>")),
+                    "{}: {cell}",
+                    grid.title
+                );
+                assert!(
+                    md.contains(&format!("| {cell} |")),
+                    "{}: {cell}",
+                    grid.title
+                );
+                assert!(text.contains(cell.as_str()), "{}: {cell}", grid.title);
+            }
+        }
+    }
+    // 900 reads of 1000, each 240 us after it was asked for, 40 of them before the driver.
+    assert!(html.contains(">240 us</td>"), "{text}");
+    assert!(
+        html.contains("900 reads (3.69 MB), 100 writes (410 kB)"),
+        "{text}"
+    );
+}
+
+#[test]
+fn nothing_of_a_trace_becomes_markup() {
+    let s = sample();
+    let html = page(&s).expect("a page");
+    assert!(!html.contains("<img") && !html.contains("<b>") && !html.contains("<script"));
+    assert!(
+        html.contains("&lt;img onerror"),
+        "the name is there, as text"
+    );
+    let md = markdown(&s);
+    assert!(!md.contains('\u{202e}'), "no change of direction");
+    let begins = md.lines().next().expect("a line");
+    assert!(begins.starts_with("## \\<b\\>"), "{begins}");
+}
+
+#[test]
+fn a_spike_is_drawn_however_long_the_trace() {
+    let mut values = vec![1.0; 100_000];
+    values[77_777] = 500.0;
+    for columns in [20, 68, 920] {
+        let top = super::picture::spikes(&values, columns);
+        assert_eq!(top.iter().copied().fold(0.0, f64::max), 500.0);
+        assert_eq!(top.len(), columns);
+    }
+}
+
+#[test]
+fn a_trace_without_completions_says_so() {
+    let csv = "t_ns,op,sector,sectors\n0,R,0,8\n2000,W,8,8\n";
+    let s = of(csv.to_owned());
+    let text = screen(&s, 80);
+    assert!(
+        text.contains("how long anything took is not known"),
+        "{text}"
+    );
+    page(&s).expect("a page");
+}
