@@ -144,6 +144,17 @@ pub enum Command {
     ///
     /// Needs root. Everything it makes is its own and is removed, also after a signal.
     CheckWorlds(CheckWorlds),
+    /// Are our schedulers those of the running kernel? Held against it, decision by decision
+    ///
+    /// On a loop device of our own over a slow disk of our own, the kernel's mq-deadline, kyber and
+    /// bfq are given batches of requests from processes of known classes; its tracepoints tell what
+    /// it issued in which order. Ours are replayed with the same insertions and completions, beside
+    /// a FIFO and one-way sweeps, which know nothing, and beside ours with a planted mistake, which
+    /// must be caught. Each batch is submitted twice: how often the kernel repeats itself stands
+    /// beside. The exit code is 1 if ours differ where the kernel repeats itself.
+    ///
+    /// Needs root. Everything it makes is its own and is removed, also after a signal.
+    VerifyKernel(VerifyKernel),
     /// List results folders: complete, to be resumed, or broken and why
     Results(Results),
     /// Write the results of a folder as CSV, JSON, Markdown or composite.xml

@@ -10,7 +10,7 @@
 //!
 //! [`demo`] shows the behaviours that made schedulers famous, each claim a check on numbers;
 //! [`validation`] holds the models against published figures, [`curves`] measures what a picture of
-//! a device shows, and [`worlds`] holds the simulation against the running kernel. Nothing here prints.
+//! a device shows, and [`worlds`] and [`referee`] hold the simulation, and single decisions, against the running kernel. Nothing here prints.
 
 pub mod analysis;
 pub mod conduct;
@@ -21,6 +21,7 @@ pub mod diff;
 pub mod experiment;
 pub mod host;
 pub mod import;
+pub mod referee;
 pub mod results;
 pub mod scenes;
 pub mod stats;

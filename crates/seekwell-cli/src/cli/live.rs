@@ -119,3 +119,28 @@ pub struct CheckWorlds {
     #[command(flatten)]
     pub output: Output,
 }
+
+/// Arguments of `verify-kernel`.
+#[derive(Args, Debug)]
+pub struct VerifyKernel {
+    /// mq-deadline, kyber or bfq [default: all that the kernel has]
+    pub schedulers: Vec<String>,
+    /// Batches of each kind; each is submitted twice
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub rounds: u32,
+    /// Seed of the batches
+    #[arg(long, value_name = "SEED", default_value_t = 1)]
+    pub seed: u64,
+    /// Print one JSON document
+    #[arg(long, conflicts_with = "markdown")]
+    pub json: bool,
+    /// Print a document in Markdown: docs/fidelity.md is made by it
+    #[arg(long)]
+    pub markdown: bool,
+    /// With --markdown: replay recorded decisions, too, of all files in DIR and DIR/mq
+    #[arg(long, value_name = "DIR", requires = "markdown", value_hint = ValueHint::DirPath)]
+    pub recorded: Option<PathBuf>,
+    /// Where to
+    #[command(flatten)]
+    pub output: Output,
+}

@@ -221,7 +221,7 @@ pub fn run(a: &Compare, file: &Path, quiet: bool) -> Result<(), Failure> {
         threads,
         real: false,
     };
-    conducted(a, &e, &runner, &steps, quiet)
+    conducted(a, &e, &runner, &steps, quiet).map(drop)
 }
 
 /// Runs what is missing, keeps it, and prints what may be said.
@@ -231,7 +231,7 @@ pub fn conducted(
     runner: &dyn Runner,
     steps: &Steps<'_>,
     quiet: bool,
-) -> Result<(), Failure> {
+) -> Result<Analysis, Failure> {
     let output = a.output.output.as_deref();
     let mut folder = folder(a, steps.file.unwrap_or(Path::new("")), e)?;
     let dir = folder.path().to_owned();
@@ -272,7 +272,8 @@ pub fn conducted(
     }
     out.done()?;
     let stored = dir.join(EXPERIMENT_TEXT);
-    outcome(&done, &results.runs, steps.file.unwrap_or(&stored), &dir)
+    outcome(&done, &results.runs, steps.file.unwrap_or(&stored), &dir)?;
+    Ok(analysis)
 }
 
 /// Runs what is missing.

@@ -12,6 +12,7 @@ mod diff;
 mod experiment;
 mod explain;
 mod export;
+mod fidelity;
 mod formats;
 mod host;
 mod import;
@@ -29,6 +30,8 @@ mod schedulers;
 mod serve;
 mod switch;
 mod trace;
+mod verify_kernel;
+mod withsim;
 mod workloads;
 
 use crate::cli::{Cli, Command};
@@ -43,6 +46,7 @@ pub fn run(cli: &Cli) -> Result<(), Failure> {
         Command::Run(a) => run::run(a, cli.quiet),
         Command::Replay(a) => replay::run(a, cli.quiet),
         Command::Demo(a) => demo::run(a, cli.quiet),
+        Command::VerifyKernel(a) => verify_kernel::run(a, cli.quiet),
         Command::CheckWorlds(a) => check_worlds::run(a, cli.quiet),
         Command::Serve(a) => serve::run(a, cli.quiet),
         Command::Report(a) => report::report(a, cli.quiet),

@@ -8,6 +8,7 @@ use crate::cli::Compare;
 use crate::fail::Failure;
 use crate::out::{Out, note, width};
 use seekwell::Cancel;
+use seekwell_host::stop::Signals;
 use seekwell_host::switch::Switched;
 use seekwell_host::switch::command::Held;
 use seekwell_host::switch::journal::{Found, Records};
@@ -27,7 +28,7 @@ const USUAL: &[&str] = &["sqlite3", "fs-mark:files=200"];
 /// Blocks of an experiment from the command line, unless their number is said.
 const REPEATS: (u32, u32) = (5, 20);
 
-fn bad(e: impl std::fmt::Display) -> Failure {
+pub fn bad(e: impl std::fmt::Display) -> Failure {
     Failure::input(e.to_string())
 }
 
@@ -221,6 +222,9 @@ fn run(a: &Compare, design: &HostDesign, named: Option<&Path>, quiet: bool) -> R
     for line in &e.about.notes {
         note(quiet, line);
     }
+    if let Some(device) = &a.with_sim {
+        super::withsim::check(&e, device)?;
+    }
     if a.dry_run {
         let mut out = Out::open(output)?;
         for line in super::experiment::planned(&e, None, 1) {
@@ -230,6 +234,8 @@ fn run(a: &Compare, design: &HostDesign, named: Option<&Path>, quiet: bool) -> R
     }
     confirmed(design, &on)?;
     let (tree, records) = (on.tree().clone(), Records::default());
+    // Until everything is put back: a signal between two steps must not end this program.
+    let caught = Signals::catch().map_err(|e| bad(format!("signals cannot be caught: {e}")))?;
     let (switched, guard) = match on.may_set() {
         false => (None, None),
         true => {
@@ -271,6 +277,7 @@ fn run(a: &Compare, design: &HostDesign, named: Option<&Path>, quiet: bool) -> R
         }
     }
     drop(guard);
+    drop(caught);
     if !left.is_empty() {
         return Err(Failure::Early(format!(
             "{}. Try again: sudo {} switch --restore",
@@ -310,7 +317,7 @@ fn measured(
         let lines = super::experiment::planned(e, Some(block_s), 1);
         lines.iter().for_each(|l| note(quiet, l));
     }
-    conducted(
+    let analysis = conducted(
         a,
         e,
         bench,
@@ -320,5 +327,9 @@ fn measured(
             real: true,
         },
         quiet,
-    )
+    )?;
+    match &a.with_sim {
+        Some(device) => super::withsim::run(e, &analysis, device, quiet),
+        None => Ok(()),
+    }
 }

@@ -324,7 +324,9 @@ fn kill_9_at_fifty_moments_leaves_nothing_switched() {
             let r = m.rig.run(&["switch", "--restore"]);
             assert_eq!(r.code, Some(0), "{i}: {}", r.err);
         } else {
-            until("nothing is left", || !m.rig.records().exists());
+            until(&format!("{i}: nothing is left"), || {
+                !m.rig.records().exists()
+            });
             by_guardian += 1;
         }
         assert_eq!(m.rig.settings(), m.rig.before, "{i}");

@@ -8,6 +8,8 @@
 mod backing;
 mod disk;
 mod host;
+mod kernel;
+mod lab;
 mod real;
 mod record;
 mod switch;

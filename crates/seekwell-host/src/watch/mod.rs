@@ -4,11 +4,13 @@
 //! Only devices made here are touched. Everything is undone when the value is dropped, in the
 //! right order, and what a killed run left (trace instances) is removed by the next one.
 
+mod batch;
 mod blocktrace;
 mod ext4;
 mod loopdev;
 mod pipe;
 
+pub use batch::{Asked, Batch, open as open_batches};
 pub use blocktrace::{BlockTrace, EVENTS, Recorded};
 pub use ext4::{Ext4, Mounted, extents_of};
 pub use loopdev::{LoopDevice, Queue, abandon};

@@ -1,0 +1,70 @@
+//! `seekwell verify-kernel`: ours against the running kernel's, and mistakes that must be caught.
+
+use crate::disk::{attached, have, turn};
+use serde_json::Value;
+use std::process::{Command, Stdio};
+
+#[test]
+fn ours_issue_in_the_kernels_order_and_planted_mistakes_are_caught() {
+    let _turn = turn();
+    if let Some(why) = have(&["losetup"]) {
+        println!("skipped: verify-kernel: {why}");
+        return;
+    }
+    let o = Command::new("env")
+        .args([
+            "--default-signal=INT,TERM,HUP",
+            env!("CARGO_BIN_EXE_seekwell"),
+            "-q",
+            "verify-kernel",
+            "--rounds",
+            "3",
+            "--json",
+        ])
+        .stdin(Stdio::null())
+        .output()
+        .expect("the binary runs");
+    let err = String::from_utf8_lossy(&o.stderr).into_owned();
+    let doc: Value = serde_json::from_slice(&o.stdout).unwrap_or_else(|e| panic!("{e}: {err}"));
+    let kernel = doc["kernel"].as_str().expect("told").to_owned();
+    for r in doc["reports"].as_array().expect("a list") {
+        println!("{r}");
+        let name = r["scheduler"].as_str().expect("a name");
+        let classes = r["classes"].as_object().expect("classes").values();
+        let sum = |what: &str| -> u64 { classes.clone().filter_map(|c| c[what].as_u64()).sum() };
+        let (rounds, identical) = (sum("rounds"), sum("identical"));
+        if rounds < 4 {
+            println!("skipped: {name}: the machine was too busy for its batches to be in time");
+            continue;
+        }
+        // What knows nothing of it has hardly a round.
+        assert!(sum("fifo") * 4 <= rounds, "{name}: {r}");
+        if !kernel.starts_with("6.18.") {
+            println!("skipped: {name}: Linux {kernel} may have another: {identical} of {rounds}");
+            continue;
+        }
+        assert_eq!(r["unexplained"], 0, "{name}: {r}");
+        if name != "bfq" {
+            assert!(
+                identical * 10 >= rounds * 9,
+                "{name}: {identical} of {rounds}"
+            );
+        }
+        for p in r["planted"].as_array().expect("a list") {
+            let of = |what: &str| p[what].as_u64().expect("a number");
+            assert!(of("identical") < of("rounds"), "not caught: {p}");
+        }
+    }
+    assert!(!attached(&std::env::temp_dir().join("seekwell-referee")));
+}
+
+#[test]
+fn what_cannot_be_verified_is_said() {
+    let o = Command::new(env!("CARGO_BIN_EXE_seekwell"))
+        .args(["verify-kernel", "bqf"])
+        .output()
+        .expect("runs");
+    let err = String::from_utf8_lossy(&o.stderr).into_owned();
+    assert_eq!(o.status.code(), Some(2), "{err}");
+    assert!(err.contains("`bfq`"), "{err}");
+}

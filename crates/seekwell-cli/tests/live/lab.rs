@@ -1,0 +1,131 @@
+//! The lab on the running kernel: its four schedulers, three workloads, five blocks, on ext4 on a
+//! loop device over a modelled disk on the wall clock. What theory demands comes out; a scheduler
+//! against itself gives nothing.
+
+use crate::disk::{Served, have, turn};
+use seekwell_host::watch::{Ext4, Queue};
+use serde_json::Value;
+use std::fs;
+use std::process::{Command, Stdio};
+
+/// A reader or writer of fio's, past the page cache, for so long.
+fn fio(name: &str, rw: &str, bs: &str, depth: u32, seconds: u32) -> String {
+    format!(
+        "fio --name={name} --rw={rw} --bs={bs} --size=24m --direct=1 --ioengine=libaio \
+         --iodepth={depth} --time_based --runtime={seconds} --randseed=$seed"
+    )
+}
+
+/// The comparison of two treatments in a cell: log ratio of the first to the second, and p.
+fn pair(cell: &Value, labels: &[&str], one: &str, other: &str) -> Option<(f64, f64)> {
+    let place = |name: &str| labels.iter().position(|l| *l == name);
+    let (a, b) = (place(one)? as u64, place(other)? as u64);
+    for p in cell["pairs"].as_array()? {
+        let (x, y) = (p["one"].as_u64()?, p["other"].as_u64()?);
+        let turned = match (x, y) {
+            _ if (x, y) == (a, b) => 1.0,
+            _ if (x, y) == (b, a) => -1.0,
+            _ => continue,
+        };
+        return Some((turned * p["mean"].as_f64()?, p["p_adjusted"].as_f64()?));
+    }
+    None
+}
+
+#[test]
+fn four_schedulers_three_workloads_five_blocks() {
+    let _turn = turn();
+    if let Some(why) = have(&["losetup", "mkfs.ext4", "debugfs", "fio", "sqlite3"]) {
+        println!("skipped: the lab on the running kernel: {why}");
+        return;
+    }
+    let served = Served::start("hdd:hitachi-7k200", "1G", &[]);
+    let mut device = served.attach();
+    let queue = Queue {
+        depth: Some(4),
+        ..Queue::default()
+    };
+    device.settle(&queue).expect("settled");
+    let name = device
+        .path()
+        .file_name()
+        .expect("a name")
+        .to_string_lossy()
+        .into_owned();
+    let ext4 = Ext4::make(device.path()).expect("mkfs");
+    let mnt = served.dir().join("mnt");
+    fs::create_dir(&mnt).expect("made");
+    let mounted = ext4.mount(&mnt).expect("mounted");
+    fs::create_dir(mnt.join("work")).expect("made");
+    let bw = "regex = 'IOPS=([0-9.k]+)'\nmetric_name = \"IOPS\"\nunit = \"IOPS\"\n";
+    let file = served.dir().join("lab.toml");
+    let text = format!(
+        "[experiment]\nname = \"lab\"\nrepeats = 5\n\n[host]\npath = \"{}\"\ndevice = \"{name}\"\n\
+         settle = \"50ms\"\n\n\
+         [[workload]]\nname = \"reader\"\ncommand = '{}'\n{bw}beside = ['loop:cmd:{}']\n\n\
+         [[workload]]\nname = \"idle class\"\ncommand = 'ionice -c 3 {}'\n{bw}beside = ['loop:cmd:{}']\n\n\
+         [[workload]]\nuse = \"sqlite3:inserts=10\"\n\n{}",
+        mnt.join("work").display(),
+        fio("r", "read", "64k", 1, 2),
+        fio("w", "randwrite", "4k", 16, 600),
+        fio("i", "randread", "4k", 4, 2),
+        fio("b", "randread", "4k", 4, 600),
+        ["none", "mq-deadline", "kyber", "bfq", "bfq:low_latency=1"]
+            .map(|s| format!("[[scheduler]]\nuse = \"{s}\"\n"))
+            .concat()
+    );
+    fs::write(&file, text).expect("written");
+    let results = served.dir().join("results");
+    let o = Command::new("env")
+        .args([
+            "--default-signal=INT,TERM,HUP",
+            env!("CARGO_BIN_EXE_seekwell"),
+            "compare",
+        ])
+        .arg(&file)
+        .args(["--json", "--results"])
+        .arg(&results)
+        .env("SEEKWELL_RUN_DIR", served.dir().join("records"))
+        .stdin(Stdio::null())
+        .output()
+        .expect("the binary runs");
+    let err = String::from_utf8_lossy(&o.stderr).into_owned();
+    assert_eq!(o.status.code(), Some(0), "{err}");
+    let doc: Value = serde_json::from_slice(&o.stdout).expect("JSON");
+    assert_eq!(
+        (&doc["finished"], &doc["failed"]),
+        (&Value::Bool(true), &0.into()),
+        "{err}"
+    );
+    let labels = doc["analysis"]["treatments"]
+        .as_array()
+        .expect("a list")
+        .clone();
+    let labels: Vec<&str> = labels.iter().filter_map(Value::as_str).collect();
+    assert_eq!(labels.len(), 5);
+    let cells = doc["analysis"]["cells"].as_array().expect("cells");
+    let cell = |workload: &str| {
+        let mut all = cells.iter();
+        all.find(|c| c["workload"] == workload).expect("there")
+    };
+    for c in cells {
+        println!("{}: {}", c["workload"], c["sentence"]);
+        assert_eq!(c["blocks"], 5);
+        // The same under two names: nothing, at 0.1 % over all comparisons.
+        let (_, p) = pair(c, &labels, "bfq", "bfq:low_latency=1").expect("compared");
+        assert!(p > 0.001, "a scheduler differs from itself: {c}");
+    }
+    // A sequential reader beside random writers: bfq waits for it, none does not.
+    let (ratio, p) = pair(cell("reader"), &labels, "bfq", "none").expect("compared");
+    println!("reader, bfq against none: log ratio {ratio:.2}, p {p:.1e}");
+    assert!(ratio > 0.0 && p < 0.05, "{ratio} {p}");
+    // The idle class: heeded by bfq and mq-deadline, not by none.
+    for s in ["bfq", "mq-deadline"] {
+        let (ratio, p) = pair(cell("idle class"), &labels, s, "none").expect("compared");
+        println!("idle class, {s} against none: log ratio {ratio:.2}, p {p:.1e}");
+        assert!(ratio < 0.0 && p < 0.05, "{s}: {ratio} {p}");
+    }
+    drop(mounted);
+    drop(device);
+    served.stop();
+}
