@@ -11,13 +11,14 @@ use std::process::{Command, Stdio};
 /// A reader or writer of fio's, past the page cache, for so long.
 fn fio(name: &str, rw: &str, bs: &str, depth: u32, seconds: u32) -> String {
     format!(
-        "fio --name={name} --rw={rw} --bs={bs} --size=24m --direct=1 --ioengine=libaio \
+        "fio --name={name} --rw={rw} --bs={bs} --size=8m --direct=1 --ioengine=libaio \
          --iodepth={depth} --time_based --runtime={seconds} --randseed=$seed"
     )
 }
 
-/// The comparison of two treatments in a cell: log ratio of the first to the second, and p.
-fn pair(cell: &Value, labels: &[&str], one: &str, other: &str) -> Option<(f64, f64)> {
+/// The comparison of two treatments in a cell: log ratio of the first to the second,
+/// p, and p corrected over all comparisons.
+fn pair(cell: &Value, labels: &[&str], one: &str, other: &str) -> Option<(f64, f64, f64)> {
     let place = |name: &str| labels.iter().position(|l| *l == name);
     let (a, b) = (place(one)? as u64, place(other)? as u64);
     for p in cell["pairs"].as_array()? {
@@ -27,7 +28,11 @@ fn pair(cell: &Value, labels: &[&str], one: &str, other: &str) -> Option<(f64, f
             _ if (x, y) == (b, a) => -1.0,
             _ => continue,
         };
-        return Some((turned * p["mean"].as_f64()?, p["p_adjusted"].as_f64()?));
+        return Some((
+            turned * p["mean"].as_f64()?,
+            p["p"].as_f64()?,
+            p["p_adjusted"].as_f64()?,
+        ));
     }
     None
 }
@@ -39,7 +44,7 @@ fn four_schedulers_three_workloads_five_blocks() {
         println!("skipped: the lab on the running kernel: {why}");
         return;
     }
-    let served = Served::start("hdd:hitachi-7k200", "1G", &[]);
+    let served = Served::start("hdd:hitachi-7k200,write_cache=no", "1G", &[]);
     let mut device = served.attach();
     let queue = Queue {
         depth: Some(4),
@@ -63,10 +68,10 @@ fn four_schedulers_three_workloads_five_blocks() {
         "[experiment]\nname = \"lab\"\nrepeats = 5\n\n[host]\npath = \"{}\"\ndevice = \"{name}\"\n\
          settle = \"50ms\"\n\n\
          [[workload]]\nname = \"reader\"\ncommand = '{}'\n{bw}beside = ['loop:cmd:{}']\n\n\
-         [[workload]]\nname = \"idle class\"\ncommand = 'ionice -c 3 {}'\n{bw}beside = ['loop:cmd:{}']\n\n\
-         [[workload]]\nuse = \"sqlite3:inserts=10\"\n\n{}",
+         [[workload]]\nname = \"beside idle\"\ncommand = '{}'\n{bw}beside = ['loop:cmd:ionice -c 3 {}']\n\n\
+         [[workload]]\nuse = \"sqlite3:inserts=5\"\n\n{}",
         mnt.join("work").display(),
-        fio("r", "read", "64k", 1, 2),
+        fio("r", "read", "64k", 1, 1),
         fio("w", "randwrite", "4k", 16, 600),
         fio("i", "randread", "4k", 4, 2),
         fio("b", "randread", "4k", 4, 600),
@@ -112,20 +117,28 @@ fn four_schedulers_three_workloads_five_blocks() {
         println!("{}: {}", c["workload"], c["sentence"]);
         assert_eq!(c["blocks"], 5);
         // The same under two names: nothing, at 0.1 % over all comparisons.
-        let (_, p) = pair(c, &labels, "bfq", "bfq:low_latency=1").expect("compared");
+        let (_, _, p) = pair(c, &labels, "bfq", "bfq:low_latency=1").expect("compared");
         assert!(p > 0.001, "a scheduler differs from itself: {c}");
     }
-    // A sequential reader beside random writers: bfq waits for it, none does not.
-    let (ratio, p) = pair(cell("reader"), &labels, "bfq", "none").expect("compared");
-    println!("reader, bfq against none: log ratio {ratio:.2}, p {p:.1e}");
-    assert!(ratio > 0.0 && p < 0.05, "{ratio} {p}");
-    // The idle class: heeded by bfq and mq-deadline, not by none.
-    for s in ["bfq", "mq-deadline"] {
-        let (ratio, p) = pair(cell("idle class"), &labels, s, "none").expect("compared");
-        println!("idle class, {s} against none: log ratio {ratio:.2}, p {p:.1e}");
-        assert!(ratio < 0.0 && p < 0.05, "{s}: {ratio} {p}");
+    // What theory demands, each with its own p: a sequential reader beside random writers, for
+    // whom bfq waits and none does not; a reader beside one of the idle class, which bfq and
+    // mq-deadline hold back and none does not.
+    let mut demanded = Vec::new();
+    for (workload, s) in [
+        ("reader", "bfq"),
+        ("beside idle", "bfq"),
+        ("beside idle", "mq-deadline"),
+    ] {
+        let (ratio, p, _) = pair(cell(workload), &labels, s, "none").expect("compared");
+        println!("{workload}, {s} against none: log ratio {ratio:.2}, p {p:.1e}");
+        demanded.push((workload, s, ratio, p));
     }
     drop(mounted);
     drop(device);
-    served.stop();
+    // A busy machine delivers another disk than the modelled one.
+    crate::disk::believe(&served.stop(), |_| {
+        for (workload, s, ratio, p) in &demanded {
+            assert!(*ratio > 0.0 && *p < 0.01, "{workload}, {s}: {ratio} {p}");
+        }
+    });
 }

@@ -283,21 +283,34 @@ impl Records {
         }
     }
 
-    /// Removes the locks of those who were killed before they wrote anything down.
+    /// Removes what those left who were killed before they had written anything down: a lock, and
+    /// half a record. Who is about to end may hold its lock a moment longer than its pipe.
     fn tidy(&self) {
-        let entries = fs::read_dir(&self.dir).into_iter().flatten().flatten();
-        for e in entries {
-            let name = e.file_name();
-            let device = name.to_str().and_then(|n| n.strip_suffix(".lock"));
-            if let Some(device) = device
-                && !self.dir.join(format!("{device}.json")).exists()
-            {
-                // Gone with the value; refused where somebody has it.
-                drop(self.lock(device));
+        for _ in 0..20 {
+            let mut busy = false;
+            for e in fs::read_dir(&self.dir).into_iter().flatten().flatten() {
+                let name = e.file_name();
+                let name = name.to_str().unwrap_or_default();
+                let half = name.strip_suffix(".new");
+                let Some(device) = half.or_else(|| name.strip_suffix(".lock")) else {
+                    continue;
+                };
+                if self.dir.join(format!("{device}.json")).exists() {
+                    continue;
+                }
+                match self.lock(device) {
+                    // Under the lock nobody writes it; the lock goes with the value.
+                    Ok(_lock) => drop(half.map(|_| fs::remove_file(e.path()))),
+                    Err(_) => busy = true,
+                }
             }
+            // The last one out.
+            let _ = fs::remove_dir(&self.dir);
+            if !busy {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(50));
         }
-        // The last one out.
-        let _ = fs::remove_dir(&self.dir);
     }
 
     fn restore_one(&self, tree: &Tree, device: &str) -> Result<Option<Found>, SwitchError> {

@@ -10,7 +10,7 @@
 //!
 //! Beside the agreement stand what a FIFO and one-way sweeps would have had, how often the kernel
 //! repeats itself, and schedulers of ours with a planted mistake, which must be caught. Left out:
-//! timed behaviour (idling, expiry, weight raising), several hardware queues, `none`.
+//! timed behaviour (idling, expiry, weight raising, bfq's idle class), several hardware queues, `none`.
 
 mod rig;
 mod rounds;

@@ -163,3 +163,12 @@ impl Rig {
         Ok((all, at_ns))
     }
 }
+
+impl Drop for Rig {
+    fn drop(&mut self) {
+        // The queue outlives its file: whoever attaches the next one finds it as it was.
+        for (name, value) in [("scheduler", "none"), ("nomerges", "0")] {
+            let _ = self.put(name, value);
+        }
+    }
+}

@@ -30,6 +30,8 @@ pub enum Kind {
     Mixed,
     /// Reads of three classes.
     Classes,
+    /// Reads of two classes: bfq serves the third by the clock, every 200 ms.
+    TwoClasses,
     /// Reads of processes at levels 0 to 7.
     Levels,
 }
@@ -39,7 +41,7 @@ impl Kind {
     pub fn of(scheduler: &str) -> &'static [Kind] {
         match scheduler {
             "mq-deadline" => &[Kind::Reads, Kind::Mixed, Kind::Classes],
-            "bfq" => &[Kind::Mixed, Kind::Classes, Kind::Levels],
+            "bfq" => &[Kind::Mixed, Kind::TwoClasses, Kind::Levels],
             _ => &[Kind::Reads, Kind::Mixed],
         }
     }
@@ -48,6 +50,7 @@ impl Kind {
             Kind::Reads => "reads",
             Kind::Mixed => "reads and writes",
             Kind::Classes => "classes",
+            Kind::TwoClasses => "two classes",
             Kind::Levels => "levels",
         }
     }
@@ -57,6 +60,7 @@ impl Kind {
         match self {
             Kind::Reads | Kind::Mixed => vec![prio(Class::Be, 4); 3],
             Kind::Classes => vec![prio(Class::Idle, 0), prio(Class::Be, 4), prio(Class::Rt, 4)],
+            Kind::TwoClasses => vec![prio(Class::Be, 4), prio(Class::Rt, 4), prio(Class::Be, 0)],
             Kind::Levels => [7, 0, 4].map(|l| prio(Class::Be, l)).to_vec(),
         }
     }
