@@ -301,7 +301,7 @@ pub struct Run {
     /// Run for real, in this directory
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath,
         conflicts_with_all = ["device", "schedulers", "tunable", "hz", "seeds", "nr_requests", "depth",
-            "max_sectors_kb", "nomerges", "threads",
+            "max_sectors_kb", "nomerges", "threads", "results",
             "events", "report"])]
     pub dir: Option<PathBuf>,
     /// With --dir: the device or file that workloads on a raw device read
@@ -427,9 +427,10 @@ pub struct DemoArgs {
     /// Seed of every random stream: same seed, same bytes
     #[arg(long, value_name = "SEED", default_value_t = 1)]
     pub seed: u64,
-    /// Run with so many seeds, from --seed on, and give figures as mean (least..most)
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=1000))]
-    pub seeds: u64,
+    /// Run with so many seeds, from --seed on: figures are means with their 95 % interval, under
+    /// five seeds with the least and the most [default: 3 to 10, the more the less a demo does]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1000))]
+    pub seeds: Option<u64>,
     /// Show these schedulers, too, beside those the demo is about (NAME, NAME-VERSION,
     /// NAME:TUNABLE=VALUE); nothing is claimed of them
     #[arg(

@@ -3,17 +3,22 @@
 use crate::cells::{Cell, Cells, Later, cancelling};
 use crate::cli::Bench;
 use crate::fail::Failure;
+use crate::out::note;
 use crate::progress::{Progress, Task};
 use crate::setups::{self, Runs};
-use seekwell::{Cancel, Record};
+use seekwell::words::TypedMachine;
+use seekwell::{Cancel, Record, RunSpec};
 use seekwell_lab::analysis::{Analysis, analyse};
-use seekwell_lab::conduct::{Conducted, How, Job, Memory, Runner, StoreError, Told, conduct};
-use seekwell_lab::experiment::{CellPlan, Design, Experiment, Primary};
+use seekwell_lab::conduct::{
+    Conducted, How, Job, Memory, Runner, Store, StoreError, Told, conduct,
+};
+use seekwell_lab::experiment::{CellPlan, Design, Experiment, Level, Primary, Work};
 use seekwell_lab::results::{
-    About, Cell as LabCell, Method, Results, Run, RunKey, StopRule, Treatment,
+    About, Cell as LabCell, Ended, Folder, Method, Results, Run, RunKey, StopRule, Treatment,
 };
 use serde_json::{Value, json};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Operations and I/Os that all runs together do, unless a number of seeds is asked for: a few
@@ -21,6 +26,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 const WORK: u64 = 1_500_000;
 /// Seeds at least and at most then.
 const SEEDS: (u64, u64) = (3, 10);
+
+/// What an experiment of a command's words is called.
+const NAME: &str = "from the command line";
 
 /// A command's runs, and what may be said of them.
 pub struct Lab {
@@ -97,17 +105,20 @@ fn experiment(b: &Bench, runs: &Runs, workloads: &[String]) -> Experiment {
         version: s.scheduler.version.clone().unwrap_or_default(),
         tunables: s.scheduler.tunables.clone(),
     };
+    let most = b.seeds.unwrap_or(SEEDS.1 as u32);
+    let method = Method {
+        stop: StopRule::Fixed,
+        repeats_min: b.seeds.unwrap_or(SEEDS.0 as u32),
+        repeats_max: most,
+        seed: b.seed,
+        // What is printed is what the programs print.
+        warmup_s: Some(0.0),
+        ..Method::default()
+    };
     Experiment {
         about: About {
-            name: "from the command line".to_owned(),
-            method: Method {
-                stop: StopRule::Fixed,
-                repeats_max: b.seeds.unwrap_or(1),
-                seed: b.seed,
-                // What is printed is what the programs print.
-                warmup_s: Some(0.0),
-                ..Method::default()
-            },
+            name: NAME.to_owned(),
+            method: method.clone(),
             source: "experiment".to_owned(),
             paired: true,
             ..About::default()
@@ -115,7 +126,113 @@ fn experiment(b: &Bench, runs: &Runs, workloads: &[String]) -> Experiment {
         cells: runs.specs.chunks(k).enumerate().map(cell).collect(),
         treatments: first.iter().map(treatment).collect(),
         text: String::new(),
-        design: Design::default(),
+        design: design(method, runs, workloads),
+    }
+}
+
+/// What was asked for, as a file would say it: a folder of results keeps it.
+fn design(method: Method, runs: &Runs, workloads: &[String]) -> Design {
+    let (k, group) = (runs.schedulers, runs.schedulers * runs.workloads);
+    let first = &runs.specs[0];
+    let named = |name: &str| Some(name.to_owned());
+    let scheduler = |s: &RunSpec| Level {
+        name: Some(s.scheduler_label()),
+        ..Level::of(s.scheduler.clone())
+    };
+    let work = |(i, specs): (usize, &[RunSpec])| Level {
+        name: workloads.get(i).cloned(),
+        ..Level::of(Work {
+            spec: specs[0].workload.clone(),
+            metric: None,
+            limit_s: specs[0].limit_s,
+            beside: specs[0].beside.clone(),
+        })
+    };
+    let device = |specs: &[RunSpec]| Level {
+        name: named(&specs[0].device.spec),
+        ..Level::of(specs[0].device.clone())
+    };
+    Design {
+        name: NAME.to_owned(),
+        method,
+        devices: runs.specs.chunks(group).map(device).collect(),
+        schedulers: runs.specs[..k].iter().map(scheduler).collect(),
+        workloads: runs.specs[..group]
+            .chunks(k)
+            .enumerate()
+            .map(work)
+            .collect(),
+        machines: match &first.machine {
+            Some(m) => vec![Level::of(TypedMachine {
+                spec: m.clone(),
+                limit_s: None,
+            })],
+            None => Vec::new(),
+        },
+        queues: vec![Level::of(first.queue.clone())],
+        ..Design::default()
+    }
+}
+
+/// A folder that runs go to. Those of the first seed are made again when it is gone on with: tables
+/// need their records.
+struct Kept {
+    folder: Folder,
+    made: BTreeSet<RunKey>,
+}
+
+impl Store for Kept {
+    fn completed(&mut self) -> Result<Vec<Run>, StoreError> {
+        let mut all = self.folder.completed();
+        all.retain(|r| r.key.block > 0 || self.made.contains(&r.key));
+        Ok(all)
+    }
+    fn add(&mut self, ended: &Ended<'_>) -> Result<(), StoreError> {
+        self.made.insert(ended.run.key);
+        Store::add(&mut self.folder, ended)
+    }
+}
+
+/// Where runs are kept.
+enum Keep {
+    Memory(Memory),
+    Folder(Box<Kept>),
+}
+
+impl Keep {
+    fn new(dir: Option<&Path>, e: &Experiment, quiet: bool) -> Result<Self, Failure> {
+        let Some(dir) = dir else {
+            return Ok(Keep::Memory(Memory::default()));
+        };
+        let folder = match dir.symlink_metadata().is_ok() {
+            true => Folder::resume(dir, e),
+            false => Folder::create(dir, e),
+        };
+        let folder = folder.map_err(crate::cmd::results::failure)?;
+        note(quiet, &format!("results: {}", dir.display()));
+        folder.notes().iter().for_each(|n| note(quiet, n));
+        let made = BTreeSet::new();
+        Ok(Keep::Folder(Box::new(Kept { folder, made })))
+    }
+    fn store(&mut self) -> &mut dyn Store {
+        match self {
+            Keep::Memory(m) => m,
+            Keep::Folder(f) => &mut **f,
+        }
+    }
+    /// What was made, and the folder complete if all of it was.
+    fn results(self, done: &Conducted, e: &Experiment) -> Result<Results, Failure> {
+        match self {
+            Keep::Memory(m) => Ok(done.results(e, m.runs)),
+            Keep::Folder(mut kept) => {
+                let results = done.results(e, kept.folder.completed());
+                if done.finished() {
+                    let finished = kept.folder.finish(&results);
+                    finished.map_err(crate::cmd::results::failure)?;
+                }
+                Ok(results)
+            }
+        }
     }
 }
 
@@ -128,6 +245,10 @@ pub fn carried_out(
     runner: &dyn Runner,
 ) -> Result<Lab, Failure> {
     let mut e = experiment(b, runs, workloads);
+    let mut keep = Keep::new(b.results.as_deref(), &e, quiet)?;
+    if b.seeds.is_none() {
+        e.about.method.repeats_max = 1;
+    }
     let jobs = runs.jobs();
     let progress = Progress::new(quiet, "runs", jobs.len(), jobs.len());
     let collect = Collect::new(&progress, runs.schedulers, runs.specs.len());
@@ -137,23 +258,22 @@ pub fn carried_out(
         cancel: cancel.clone(),
         told: &collect,
     };
-    let mut store = Memory::default();
     let conducted = cancelling(&cancel, || -> Result<Conducted, StoreError> {
-        let mut done = conduct(&e, runner, &mut store, &how)?;
+        let mut done = conduct(&e, runner, keep.store(), &how)?;
         if b.seeds.is_none() && !done.cancelled {
             // What the first seed did tells how many more are worth while.
             let work = collect.lock().work.max(1);
             let n = (WORK / work).clamp(SEEDS.0, SEEDS.1);
             e.about.method.repeats_max = n as u32;
-            done = conduct(&e, runner, &mut store, &how)?;
+            done = conduct(&e, runner, keep.store(), &how)?;
         }
         Ok(done)
     })?;
     let conducted = conducted.map_err(|e| Failure::input(e.to_string()))?;
     let (cells, later) = collect.done();
     drop(progress);
+    let results = keep.results(&conducted, &e)?;
     let cells = Cells::new(jobs, cells, later)?;
-    let results = conducted.results(&e, store.runs);
     let analysis = analyse(&results);
     Ok(Lab {
         cells,

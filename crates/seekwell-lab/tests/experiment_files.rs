@@ -3,7 +3,7 @@
 mod schema_check;
 
 use schema_check::Validator;
-use seekwell_lab::experiment::{Experiment, Start, schema, template};
+use seekwell_lab::experiment::{Experiment, Start, fuzz_one, schema, template};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
@@ -368,6 +368,7 @@ fn damaged_files_are_read_or_refused() {
             }
         }
         let text: String = chars.into_iter().collect();
+        fuzz_one(text.as_bytes());
         match Experiment::from_toml(&text, Path::new("/nowhere")) {
             Ok(e) => {
                 good += 1;

@@ -1,7 +1,8 @@
 //! What a demo shows.
 
-use crate::style::{BAD, GOOD, HEAD, NAME};
+use crate::style::{BAD, DIM, GOOD, HEAD, NAME};
 use crate::table::{Align, Table, paint, painted, wrap};
+use seekwell_lab::analysis::may_still_happen;
 use seekwell_lab::demo::{Demo, Shown};
 
 /// One line a demo.
@@ -41,6 +42,15 @@ pub fn shown(demo: &Demo, s: &Shown, width: usize) -> String {
         };
         paint(&mut out, mark, style);
         out += wrap(words, 9, width).trim_start();
+    }
+    if s.seeds > 1 {
+        let text = format!(
+            "Over {} seeds, and of the model: {}.",
+            s.seeds,
+            may_still_happen(s.seeds)
+        );
+        out.push('\n');
+        paint(&mut out, &wrap(&text, 2, width), DIM);
     }
     out
 }

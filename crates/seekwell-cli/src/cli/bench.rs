@@ -49,6 +49,11 @@ pub struct Bench {
     /// Runs at a time; the result does not depend on it [default: the number of cores]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096))]
     pub threads: Option<u32>,
+    /// Keep every run in this folder (docs/results.md), which must be new, or one that the same words
+    /// have begun: `seekwell results`, `export` and `diff` read it [default: nothing is kept; of an
+    /// experiment file and with --host, results/NAME beside it]
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub results: Option<PathBuf>,
     /// Run although the tables of the devices need more memory than this machine has left
     #[arg(long)]
     pub force_memory: bool,
@@ -103,10 +108,6 @@ pub struct Compare {
     /// With a file or --host: print what would run, how long that takes and what it can see, and stop
     #[arg(long, requires = "experiment")]
     pub dry_run: bool,
-    /// With a file or --host: folder of the results; one that an interrupted experiment left is gone on with
-    /// [default: results/NAME beside the file]
-    #[arg(long, value_name = "DIR", requires = "experiment", value_hint = ValueHint::DirPath)]
-    pub results: Option<PathBuf>,
     /// With a file or --host: begin no more blocks after so much time (90s, 10m), whatever the file says
     #[arg(long, value_name = "TIME", requires = "experiment", value_parser = budget)]
     pub budget: Option<f64>,

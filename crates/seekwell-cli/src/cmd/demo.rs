@@ -21,7 +21,7 @@ fn as_json(d: &Demo, s: &Shown) -> Value {
         .map(|(words, holds)| json!({ "claim": words, "holds": holds }));
     json!({
         "name": d.name, "claim": d.claim, "setting": s.setting, "columns": s.columns,
-        "rows": s.rows, "checks": checks.collect::<Vec<_>>(), "holds": s.holds(),
+        "rows": s.rows, "seeds": s.seeds, "checks": checks.collect::<Vec<_>>(), "holds": s.holds(),
     })
 }
 
@@ -65,11 +65,10 @@ pub fn run(a: &DemoArgs, quiet: bool) -> Result<(), Failure> {
     Out::check(a.output.output.as_deref())?;
     Out::check(a.plot.as_deref())?;
     Out::check(a.report.as_deref())?;
-    let each = a.seeds as usize;
-    let runs = run_all(&chosen, each, a.seed, &beside, quiet)?;
+    let runs = run_all(&chosen, a.seeds, a.seed, &beside, quiet)?;
     // Of each demo the seeds that are through, if any; and what became of the others.
     let (mut shown, mut missing) = (Vec::new(), Vec::new());
-    for (d, runs) in chosen.iter().zip(runs.chunks(each)) {
+    for (d, runs) in chosen.iter().zip(runs) {
         let whole: Vec<Shown> = runs
             .iter()
             .filter_map(|r| r.as_ref().ok().cloned())
@@ -91,7 +90,7 @@ pub fn run(a: &DemoArgs, quiet: bool) -> Result<(), Failure> {
     let mut out = Out::open(a.output.output.as_deref())?;
     if a.json {
         let list: Vec<_> = shown.iter().map(|(d, s)| as_json(d, s)).collect();
-        out.json(&json!({ "schema": 1, "seed": a.seed, "seeds": a.seeds, "demos": list }))?;
+        out.json(&json!({ "schema": 1, "seed": a.seed, "demos": list }))?;
     } else {
         for (i, (d, s)) in shown.iter().enumerate() {
             if i > 0 {
@@ -147,25 +146,56 @@ fn beside(
     Ok((chosen, typed.iter().map(spec).collect()))
 }
 
-/// Each demo with each seed; of one that was stopped or failed, why.
+/// Each demo with each seed; of one that was stopped or failed, why. Where no number of seeds is
+/// asked for, what the first one did tells how many more are worth while.
 fn run_all(
     chosen: &[&Demo],
-    each: usize,
+    asked: Option<u64>,
     seed: u64,
     beside: &[String],
     quiet: bool,
-) -> Result<Vec<Result<Shown, String>>, Failure> {
-    let threads = std::thread::available_parallelism().map_or(1, usize::from);
-    let n = chosen.len() * each;
+) -> Result<Vec<Vec<Ran>>, Failure> {
+    let n = chosen.len() * asked.unwrap_or(1) as usize;
     let progress = Progress::new(quiet, "demos", n, 1);
+    let first: Vec<(usize, u64)> = (0..chosen.len()).map(|d| (d, 0)).collect();
+    let mut all: Vec<Vec<Ran>> = vec![Vec::new(); chosen.len()];
+    let ran = run_some(chosen, &first, seed, beside, &progress)?;
+    for (of, ran) in all.iter_mut().zip(ran) {
+        of.push(ran);
+    }
+    let mut more = Vec::new();
+    for (demo, ran) in all.iter().enumerate() {
+        let worth = ran[0].as_ref().map_or(1, Shown::worth);
+        more.extend((1..asked.unwrap_or(worth)).map(|s| (demo, s)));
+    }
+    progress.of((chosen.len() + more.len()) as u64);
+    let ran = run_some(chosen, &more, seed, beside, &progress)?;
+    for ((demo, _), ran) in more.into_iter().zip(ran) {
+        all[demo].push(ran);
+    }
+    Ok(all)
+}
+
+type Ran = Result<Shown, String>;
+
+/// Runs of a demo with a seed, counted from the first.
+fn run_some(
+    chosen: &[&Demo],
+    jobs: &[(usize, u64)],
+    seed: u64,
+    beside: &[String],
+    progress: &Progress,
+) -> Result<Vec<Ran>, Failure> {
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
     catching(|| {
-        compare::run_all(n, threads, |i| {
+        compare::run_all(jobs.len(), threads, |i| {
             if signal().is_some() {
                 return Err("not begun".to_owned());
             }
-            let demo = chosen[i / each];
+            let (demo, further) = jobs[i];
+            let demo = chosen[demo];
             let mut task = progress.task(0, demo.name);
-            let seed = seed.wrapping_add((i % each) as u64);
+            let seed = seed.wrapping_add(further);
             let shown = demo.show_beside(seed, beside, &mut |done, of| task.at(done, of));
             match task.refused() {
                 true => Err("stopped".to_owned()),

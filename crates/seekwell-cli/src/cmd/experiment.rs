@@ -53,7 +53,7 @@ fn folder_name(name: &str) -> String {
 /// results/NAME, results/NAME-2, ... that is free or was interrupted in this very experiment.
 fn folder(a: &Compare, file: &Path, e: &Experiment) -> Result<Folder, Failure> {
     let there = |p: &Path| p.symlink_metadata().is_ok();
-    if let Some(dir) = &a.results {
+    if let Some(dir) = &a.bench.results {
         return match there(dir) {
             true => Folder::resume(dir, e).map_err(bad),
             false => Folder::create(dir, e).map_err(bad),
@@ -91,11 +91,46 @@ fn duration(s: f64) -> String {
     }
 }
 
+/// "1 cell", "2 cells".
+fn many(n: usize, what: &str) -> String {
+    let plural = if n == 1 { "" } else { "s" };
+    format!("{n} {what}{plural}")
+}
+
+/// The schedulers that the others are compared with, and where, if not everywhere the same.
+fn references(e: &Experiment) -> String {
+    let mut all: Vec<(usize, Vec<&str>)> = Vec::new();
+    for c in &e.cells {
+        let device = c.cell.device.as_str();
+        match all.iter_mut().find(|r| r.0 == c.cell.reference) {
+            Some(r) if r.1.contains(&device) => {}
+            Some(r) => r.1.push(device),
+            None => all.push((c.cell.reference, vec![device])),
+        }
+    }
+    let label = |t: usize| e.treatments.get(t).map_or("?", |t| t.label.as_str());
+    let each: Vec<String> = match &all[..] {
+        [(one, _)] => vec![label(*one).to_owned()],
+        several => several
+            .iter()
+            .map(|(t, on)| format!("{} on {}", label(*t), on.join(", ")))
+            .collect(),
+    };
+    format!(
+        "reference, that the others are compared with: {}",
+        each.join("; ")
+    )
+}
+
 /// The plan in words, a line a statement; with the seconds of a block of all cells, as far as
 /// they are known.
 pub fn planned(e: &Experiment, block_s: Option<f64>, threads: usize) -> Vec<String> {
     let p = plan(e);
     let (least, most) = (p.blocks_min, p.blocks_max);
+    let name = match e.about.name.as_str() {
+        "" => "experiment",
+        name => name,
+    };
     let blocks = match least == most {
         true => format!("{most} blocks"),
         false => format!("{least} to {most} blocks"),
@@ -109,16 +144,14 @@ pub fn planned(e: &Experiment, block_s: Option<f64>, threads: usize) -> Vec<Stri
         false => format!("{fewest} to {all}"),
     };
     let mut lines = vec![format!(
-        "{}: {} cells x {} schedulers = {} runs a block, {blocks}: {runs} runs (3 blocks where \
-         nothing is random)",
-        e.about.name,
-        p.cells,
-        e.treatments.len(),
-        p.runs_a_block
+        "{name}: {} x {} = {} a block, {blocks}: {runs} runs (3 blocks where nothing is random)",
+        many(p.cells, "cell"),
+        many(e.treatments.len(), "scheduler"),
+        many(p.runs_a_block, "run"),
     )];
     if let Some(block_s) = block_s {
         let of = |blocks: u32| duration(block_s * f64::from(blocks) / threads as f64);
-        let took = match least == most {
+        let took = match of(least) == of(most) {
             true => of(most),
             false => format!("{} to {}", of(least), of(most)),
         };
@@ -132,6 +165,9 @@ pub fn planned(e: &Experiment, block_s: Option<f64>, threads: usize) -> Vec<Stri
         };
         lines.push(format!("about {took} {threads}, by short trials{budget}"));
     }
+    if p.comparisons > 0 {
+        lines.push(references(e));
+    }
     lines.extend(warm_up(&p.warm_up));
     let seen: Vec<String> = p
         .visible
@@ -140,10 +176,10 @@ pub fn planned(e: &Experiment, block_s: Option<f64>, threads: usize) -> Vec<Stri
         .collect();
     if p.comparisons > 0 && !seen.is_empty() {
         lines.push(format!(
-            "after {most} blocks it sees effects of {} (four times of five, corrected over {} \
-             comparisons, if runs scatter as published ones of their class)",
+            "after {most} blocks it sees effects of {} (four times of five, corrected over {}, \
+             if runs scatter as published ones of their class)",
             seen.join(", "),
-            p.comparisons
+            many(p.comparisons, "comparison")
         ));
     }
     lines

@@ -24,7 +24,7 @@ mod recommend;
 mod record;
 mod replay;
 mod report;
-mod results;
+pub(crate) mod results;
 mod run;
 mod schedulers;
 mod serve;

@@ -8,9 +8,12 @@ mod compare;
 mod convert;
 mod experiment;
 mod explain;
+mod foreign;
 mod golden;
 mod host;
 mod json;
+mod kept;
+mod kills;
 mod names;
 mod new;
 mod plot;
@@ -66,7 +69,8 @@ fn ran(o: Output) -> Ran {
 /// The same arguments, for one seed where a command would take several and none is said: most tests
 /// are about other things.
 fn one_seed<'a>(args: &[&'a str]) -> Vec<&'a str> {
-    let several = matches!(args.first(), Some(&("compare" | "run" | "replay")));
+    let several = matches!(args.first(), Some(&("compare" | "run" | "replay")))
+        || matches!(args, ["demo", _, ..]);
     let said = ["--seeds", "--dir", "--repeats"];
     let file = args.get(1).is_some_and(|a| a.ends_with(".toml"));
     let one = several && !file && !args.iter().any(|a| said.contains(a));

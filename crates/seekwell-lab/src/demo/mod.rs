@@ -53,8 +53,11 @@ impl Demo {
             done: Cell::new(0),
             runs: self.runs + self.each * beside.len() as u64,
             progress: RefCell::new(progress),
+            work: Cell::new(0),
         };
-        (self.run)(&lab)
+        let mut shown = (self.run)(&lab)?;
+        shown.work = lab.work.get();
+        Ok(shown)
     }
 }
 
@@ -66,6 +69,8 @@ struct Lab<'a> {
     done: Cell<u64>,
     runs: u64,
     progress: RefCell<Progress<'a>>,
+    /// Bios and operations so far.
+    work: Cell<u64>,
 }
 
 impl Lab<'_> {
@@ -79,7 +84,10 @@ impl Lab<'_> {
         (self.progress.borrow_mut())(self.done.get(), self.runs)
     }
     /// One more run is done.
-    fn count(&self) {
+    fn count(&self, record: &Record) {
+        let operations: u64 = record.operations.iter().map(|o| o.latency.count()).sum();
+        let work = operations + record.read.ios + record.write.ios;
+        self.work.set(self.work.get() + work);
         self.done.set(self.done.get() + 1);
         self.going();
     }
@@ -91,7 +99,7 @@ impl Lab<'_> {
         record: &mut Record,
     ) -> Result<(), RunError> {
         drive(queue, source, record, &mut |_, _| self.going())?;
-        self.count();
+        self.count(record);
         Ok(())
     }
 }
@@ -117,6 +125,10 @@ pub struct Shown {
     pub rows: Vec<Vec<String>>,
     /// What is claimed: (in words with the numbers, does it hold).
     pub checks: Vec<(String, bool)>,
+    /// Bios and operations of all its runs: what it costs, without a clock.
+    pub work: u64,
+    /// Of how many seeds it is.
+    pub seeds: usize,
 }
 
 impl Shown {
@@ -124,6 +136,7 @@ impl Shown {
         Shown {
             setting: setting.to_owned(),
             columns: columns.iter().map(|c| (*c).to_owned()).collect(),
+            seeds: 1,
             ..Shown::default()
         }
     }

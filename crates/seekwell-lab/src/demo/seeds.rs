@@ -1,10 +1,24 @@
-//! A demo over several seeds: the figures with their range, and claims that hold in each run.
+//! A demo over several seeds: the figures with what they may be, and claims that hold in each run.
 
 use super::Shown;
+use crate::stats;
+
+/// Bios and operations that all seeds together do, unless their number is asked for: some seconds.
+const WORK: u64 = 1_500_000;
+/// Seeds at least and at most then.
+const SEEDS: (u64, u64) = (3, 10);
+/// Seeds from which a mean has an interval; below, the least and the most are all there is to say.
+const INTERVAL: usize = 5;
 
 impl Shown {
-    /// What several runs with different seeds show: where a figure differs, its mean with the least
-    /// and the most; a claim holds if it held in every run. `None` without a run.
+    /// How many seeds are worth while, by what one of them did and never by a clock.
+    pub fn worth(&self) -> u64 {
+        (WORK / self.work.max(1)).clamp(SEEDS.0, SEEDS.1)
+    }
+
+    /// What several runs with different seeds show: where a figure differs, its mean with its 95 %
+    /// interval, of fewer than five with the least and the most; a claim holds if it held in every
+    /// run. `None` without a run.
     pub fn over(all: &[Shown]) -> Option<Shown> {
         let first = all.first()?;
         let n = all.len();
@@ -26,7 +40,13 @@ impl Shown {
             }
         }
         if n > 1 {
-            one.setting += &format!("; mean (least..most) of {n} seeds");
+            let ends = match n < INTERVAL {
+                true => "least..most",
+                false => "95 % interval",
+            };
+            one.setting += &format!("; mean ({ends}) of {n} seeds");
+            one.seeds = n;
+            one.work = all.iter().map(|s| s.work).sum();
         }
         Some(one)
     }
@@ -73,9 +93,16 @@ fn numbers(words: &[&str]) -> Option<String> {
         true => format!("{v:+.decimals$}"),
         false => format!("{v:.decimals$}"),
     };
-    let mean = values.iter().sum::<f64>() / values.len() as f64;
-    let least = values.iter().copied().fold(f64::INFINITY, f64::min);
-    let most = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let mean = stats::mean(&values);
+    let n = values.len();
+    let (least, most) = match n < INTERVAL {
+        true => stats::range(&values),
+        false => {
+            let half = stats::t_quantile(0.975, (n - 1) as f64) * stats::deviation(&values)
+                / libm::sqrt(n as f64);
+            (mean - half, mean + half)
+        }
+    };
     Some(format!(
         "{} ({}..{}){tail}",
         text(mean),
@@ -94,7 +121,29 @@ mod tests {
             columns: vec!["scheduler".into(), "MB/s".into()],
             rows: vec![vec!["noop-3.4".into(), cell.into()]],
             checks: vec![(words.into(), holds)],
+            work: 1_000,
+            seeds: 1,
         }
+    }
+
+    #[test]
+    fn five_seeds_have_an_interval_and_their_number_follows_from_the_work() {
+        let cells = ["10.0", "11.0", "12.0", "13.0", "14.0"];
+        let all = cells.map(|c| one(c, "cfq is ahead", true));
+        let s = Shown::over(&all).expect("five runs");
+        // SD 1.581, t(.975, 4) = 2.776: 12 -+ 1.963.
+        assert_eq!(s.rows[0][1], "12.0 (10.0..14.0)");
+        assert_eq!(s.setting, "a disk; mean (95 % interval) of 5 seeds");
+        assert_eq!((s.seeds, s.work), (5, 5_000));
+        let close = ["12.0", "12.0", "12.0", "12.0", "13.0"].map(|c| one(c, "x", true));
+        let s = Shown::over(&close).expect("five runs");
+        assert_eq!(s.rows[0][1], "12.2 (11.6..12.8)");
+        let of = |work| Shown {
+            work,
+            ..Shown::default()
+        };
+        let worth = [0, 150_000, 400_000, u64::MAX].map(|w| of(w).worth());
+        assert_eq!(worth, [10, 10, 3, 3]);
     }
 
     #[test]

@@ -121,7 +121,7 @@ fn workload(w: &Stage<'_, '_>, text: &str) -> Result<Ran, DemoError> {
 }
 
 fn ended(w: &Stage<'_, '_>, ran: Ran) -> Result<Ran, DemoError> {
-    w.lab.count();
+    w.lab.count(&ran.record);
     match ran.stopped {
         None => Ok(ran),
         Some(why) => Err(DemoError::Text(why)),

@@ -10,6 +10,7 @@
 mod design;
 mod expand;
 mod fault;
+mod fuzz;
 mod labels;
 mod primary;
 mod read;
@@ -21,6 +22,7 @@ mod write;
 pub use design::{Design, Level, Pick, Work};
 pub use expand::{CELLS_MAX, PLANS_MAX, REPEATS_MAX, TREATMENTS_MAX};
 pub use fault::{Fault, Faults, Place};
+pub use fuzz::fuzz_one;
 pub use primary::{Bios, Primary, Statistic};
 pub use read::TEXT_MAX;
 pub use schema::schema;
@@ -30,6 +32,37 @@ use crate::results::{About, Cell, Treatment};
 use seekwell::RunSpec;
 
 /// An experiment, expanded and checked: nothing in it can still be wrong.
+///
+/// A file, or a [`Design`] in its place, becomes runs, and runs become verdicts:
+///
+/// ```
+/// use seekwell_lab::analysis::analyse;
+/// use seekwell_lab::conduct::{How, Memory, Simulated, conduct};
+/// use seekwell_lab::experiment::Experiment;
+/// use std::path::Path;
+///
+/// let file = r#"
+/// devices = ["hdd:hitachi-7k200"]
+/// schedulers = ["noop", "cfq"]
+/// workloads = ["fs-mark:files=5"]
+/// [experiment]
+/// name = "two elevators"
+/// repeats = 3
+/// "#;
+/// let e = Experiment::from_toml(file, Path::new("."))?;
+/// // Or a `results::Folder`, which keeps every run as it ends.
+/// let mut store = Memory::default();
+/// let done = conduct(&e, &Simulated::default(), &mut store, &How::default())?;
+/// let results = done.results(&e, store.runs);
+/// assert_eq!(results.runs.len(), 6);
+/// let analysis = analyse(&results);
+/// let cell = &analysis.cells[0];
+/// // "cfq" has this times the files a second of "noop", with a 95 % interval.
+/// let (times, interval) = cell.times(1, 0).expect("both gave figures");
+/// assert!(times > 0.0 && !cell.sentence.is_empty());
+/// # let _ = interval;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct Experiment {
     /// What it is, and how it is judged.

@@ -4,6 +4,7 @@ mod broken;
 mod columns;
 mod detail;
 mod export;
+mod round_trip;
 mod whole;
 
 use seekwell::RunSpec;

@@ -85,6 +85,7 @@ mod tests {
                 row(["flash", "noop", "400", "1.00"]),
             ],
             checks: vec![("it is 2 > 1".to_owned(), true), ("no".to_owned(), false)],
+            ..Shown::default()
         }
     }
 

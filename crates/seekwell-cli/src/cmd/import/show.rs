@@ -93,17 +93,18 @@ impl View<'_> {
         let mut out = String::new();
         let r = self.results;
         paint(&mut out, &r.about.name, HEAD);
+        let many = |n: usize, what: &str| format!("{n} {what}{}", if n == 1 { "" } else { "s" });
+        let figures = |n| many(n, "published figure");
         let runs = match (r.runs.len(), r.summaries.len()) {
-            (runs, 0) => format!("{runs} runs"),
-            (0, n) => format!("{n} published figures"),
-            (runs, n) => format!("{runs} runs and {n} published figures"),
+            (runs, 0) => many(runs, "run"),
+            (0, n) => figures(n),
+            (runs, n) => format!("{} and {}", many(runs, "run"), figures(n)),
         };
-        let cells = r.cells.len();
-        let plural = if cells == 1 { "" } else { "s" };
         out += &format!(
-            " ({}): {cells} cell{plural}, {} treatments, {runs}\n",
+            " ({}): {}, {}, {runs}\n",
             r.about.source,
-            r.treatments.len()
+            many(r.cells.len(), "cell"),
+            many(r.treatments.len(), "treatment")
         );
         if !r.about.description.is_empty() {
             out += &wrap(&r.about.description, 0, width);

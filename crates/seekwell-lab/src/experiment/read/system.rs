@@ -19,13 +19,59 @@ const PRESET_MAX: u64 = 1 << 20;
 const PRESETS_MAX: usize = 64;
 
 /// Sets the state of a drive that has one and does not say which.
-pub(super) fn set_state(device: &mut DeviceSpec, state: &str) {
-    let preset = with_files(&device.files, || describe(&device.spec));
-    let Ok(preset) = preset else { return };
+///
+/// # Errors
+/// The device is put together of others, and one of them has a state that nobody says: it is not
+/// passed on to members, which have their own words.
+pub(super) fn set_state(device: &mut DeviceSpec, state: &str) -> Result<(), String> {
+    let described = |text: &str| with_files(&device.files, || describe(text));
     let typed = |p: &seekwell_device::Param| p.source == seekwell_device::Source::Override;
-    if preset.get("state").is_some_and(|p| !typed(p)) {
+    let open = |text: &str| {
+        let preset = described(text).ok();
+        preset.is_some_and(|p| p.get("state").is_some_and(|p| !typed(p)))
+    };
+    if open(&device.spec) {
         device.spec += &format!(",state={state}");
+        return Ok(());
     }
+    match members(&device.spec).into_iter().find(|m| open(m)) {
+        None => Ok(()),
+        Some(member) => Err(format!(
+            "is not passed on to the members of {}: say it there, ({member},state={state})",
+            device.spec
+        )),
+    }
+}
+
+/// The drives that a device is put together of, as its text has them.
+fn members(text: &str) -> Vec<String> {
+    let mut all = Vec::new();
+    for word in ["of=", "over="] {
+        for (at, _) in text.match_indices(word) {
+            let rest = &text[at + word.len()..];
+            let (mut depth, mut end) = (0_usize, rest.len());
+            for (i, c) in rest.char_indices() {
+                match c {
+                    '(' => depth += 1,
+                    ')' | ',' if depth == 0 => {
+                        end = i;
+                        break;
+                    }
+                    ')' => depth -= 1,
+                    _ => {}
+                }
+            }
+            let own = rest[..end].trim();
+            let own = own.strip_prefix('(').and_then(|o| o.strip_suffix(')'));
+            let own = own.unwrap_or(rest[..end].trim());
+            let bare = |m: &str| {
+                let inner = m.strip_prefix('(').and_then(|m| m.strip_suffix(')'));
+                inner.unwrap_or(m).to_owned()
+            };
+            all.extend(own.split('+').map(|m| bare(m.trim())));
+        }
+    }
+    all
 }
 
 /// Words of a text that are paths of presets.

@@ -155,6 +155,46 @@ fn a_file_may_be_short() {
 }
 
 #[test]
+fn a_state_is_set_where_a_drive_has_one_and_asked_for_where_members_do() {
+    let of = |device: &str| {
+        let text = format!(
+            "[experiment]\nstate = 'used'\nschedulers = ['noop']\nworkloads = ['hdparm']\n\
+             devices = ['{device}']\n"
+        );
+        Experiment::from_toml(&text, Path::new(""))
+    };
+    let spec = |device: &str| {
+        of(device).expect("good").cells[0].specs[0]
+            .device
+            .spec
+            .clone()
+    };
+    assert_eq!(spec("ssd:sata3-256-2011"), "ssd:sata3-256-2011,state=used");
+    assert_eq!(
+        spec("ssd:sata3-256-2011,state=fresh"),
+        "ssd:sata3-256-2011,state=fresh"
+    );
+    assert_eq!(spec("hdd:hitachi-7k200"), "hdd:hitachi-7k200");
+    for device in [
+        "raid0:members=2,of=ssd:sata3-256-2011",
+        "raid1:of=(ssd:sata3-256-2011)+hdd:hitachi-7k200",
+        "controller:level=raid5,members=5,of=ssd:sata3-256-2011",
+        "virtual:over=ssd:sata3-256-2011",
+    ] {
+        let said = of(device).expect_err("not passed on").to_string();
+        assert!(
+            said.contains("line 5") && said.contains("experiment.state"),
+            "{said}"
+        );
+        assert!(said.contains("(ssd:sata3-256-2011,state=used)"), "{said}");
+    }
+    let own = "raid0:members=2,of=(ssd:sata3-256-2011,state=steady)";
+    assert_eq!(spec(own), own);
+    let disks = "raid0:members=2,of=hdd:hitachi-7k200";
+    assert_eq!(spec(disks), disks);
+}
+
+#[test]
 fn faults_have_line_column_field_and_the_nearest_word() {
     told(
         "[experiment]\nname = 'x'\nsede = 1\nmargin = 2\nstop = 'widht'\nbudget = 10\n\n\

@@ -331,8 +331,15 @@ impl Reader<'_> {
     /// What needs the whole file.
     pub(super) fn finish(&mut self) {
         if let Some(state) = self.state.take() {
-            for level in &mut self.design.devices {
-                super::system::set_state(&mut level.spec, &state);
+            let mut refused = Vec::new();
+            for (i, level) in self.design.devices.iter_mut().enumerate() {
+                if let Err(what) = super::system::set_state(&mut level.spec, &state) {
+                    refused.push((self.places.devices.get(i).copied(), what));
+                }
+            }
+            for (place, what) in refused {
+                let place = place.unwrap_or_default();
+                self.faults.push(place, "experiment.state", what);
             }
         }
     }
