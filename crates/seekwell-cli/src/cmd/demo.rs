@@ -169,7 +169,11 @@ fn run_all(
         more.extend((1..asked.unwrap_or(worth)).map(|s| (demo, s)));
     }
     progress.of((chosen.len() + more.len()) as u64);
-    let ran = run_some(chosen, &more, seed, beside, &progress)?;
+    let ran = match signal() {
+        // Catching signals again would forget the one that came.
+        Some(_) => more.iter().map(|_| Err("not begun".to_owned())).collect(),
+        None => run_some(chosen, &more, seed, beside, &progress)?,
+    };
     for ((demo, _), ran) in more.into_iter().zip(ran) {
         all[demo].push(ran);
     }

@@ -77,7 +77,8 @@ fn what_is_kept_is_what_is_printed_and_a_file_that_says_it_again() {
 #[test]
 fn run_and_replay_keep_theirs_and_real_runs_do_not_pretend_to() {
     let (to, dir) = fresh("kept-run");
-    good(&[
+    // As many seeds as it takes by itself.
+    let words = [
         "run",
         "fs-mark:files=5",
         "-s",
@@ -85,7 +86,9 @@ fn run_and_replay_keep_theirs_and_real_runs_do_not_pretend_to() {
         "-q",
         "--results",
         &to,
-    ]);
+    ];
+    let ran = command(&words).output().expect("the binary runs");
+    assert!(ran.status.success(), "{ran:?}");
     let runs = read(&dir).expect("complete").runs.len();
     assert!((6..=20).contains(&runs), "3 to 10 seeds, {runs} runs");
     assert!(good(&["results", &to]).contains("complete"));

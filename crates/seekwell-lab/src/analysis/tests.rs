@@ -204,3 +204,45 @@ fn an_analysis_is_data_and_comes_back_as_it_was() {
     let back: Analysis = serde_json::from_str(&text).expect("the same");
     assert_eq!(serde_json::to_string(&back).expect("JSON"), text);
 }
+
+#[test]
+fn nothing_is_dropped_for_being_far_off() {
+    let (one, mut other) = (column(1.0, 0.01), column(1.0, 0.01));
+    other[4] *= 0.2;
+    let r = analyse(&results(&[&one, &other], true, true));
+    let cell = &r.cells[0];
+    let flagged = |f: &Flag| matches!(f, Flag::Outlier { treatment: 1, blocks } if blocks == &[4]);
+    assert!(cell.flags.iter().any(flagged), "{:?}", cell.flags);
+    let n = other.len();
+    assert_eq!((cell.sides[1].n, cell.comparisons[0].n), (n, n));
+    let mean = other.iter().sum::<f64>() / n as f64;
+    assert_eq!(cell.sides[1].mean, Some(stats::stored(mean)));
+    // The one run is in the effect: its share of ln 0.2, and wide for it.
+    let effect = cell.comparisons[0].mean;
+    let logs = one.iter().zip(&other).map(|(a, b)| (b / a).ln());
+    let expected = logs.sum::<f64>() / n as f64;
+    assert!(
+        (effect - expected).abs() < 1e-9 && expected < -0.1,
+        "{effect} {expected}"
+    );
+}
+
+/// A quantile is one number a run; how many operations stand behind it makes nothing surer. Taken
+/// as independent, they would claim what another ten runs deny.
+#[test]
+fn operations_within_runs_are_no_repetitions() {
+    let (one, other) = (column(1.0, 0.03), column(1.01, -0.03));
+    let with = |operations: u64| {
+        let mut r = results(&[&one, &other], false, true);
+        for run in &mut r.runs {
+            run.values[0].metric.name = "fsync p99".into();
+            run.values[0].n = operations;
+        }
+        r.cells[0].primary.name = "fsync p99".into();
+        analyse(&r).cells.remove(0).comparisons.remove(0)
+    };
+    let (few, many) = (with(2_000), with(2_000_000));
+    assert_eq!(few, many);
+    assert_eq!((few.n, few.df), (one.len(), Some((one.len() - 1) as f64)));
+    assert!(!few.verdict.claims(), "{}", few.words);
+}
