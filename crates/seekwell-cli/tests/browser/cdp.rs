@@ -181,6 +181,9 @@ impl Browser {
             "Enter" => 13,
             "Tab" => 9,
             "Escape" => 27,
+            "Home" => 36,
+            "End" => 35,
+            " " => 32,
             _ => 0,
         };
         for kind in ["keyDown", "keyUp"] {
@@ -193,10 +196,9 @@ impl Browser {
         }
     }
 
-    /// A picture of the whole page, as PNG in base64.
+    /// A picture of what the window shows, as PNG in base64.
     pub fn picture(&mut self) -> String {
-        let of = json!({"format": "png", "captureBeyondViewport": true});
-        let r = self.call("Page.captureScreenshot", &of);
+        let r = self.call("Page.captureScreenshot", &json!({"format": "png"}));
         r["data"].as_str().expect("a picture").to_owned()
     }
 }

@@ -166,8 +166,8 @@ pub fn real() -> &'static (PathBuf, PathBuf) {
         let file = dir.join("real.toml");
         let toml = "devices = [\"hdd:hitachi-7k200\", \"ssd:x25m-g2-160\"]\n\
              schedulers = [\"noop\", \"deadline\", \"cfq\"]\n\
-             workloads = [\"streams:size=16m,seconds=4s\", \"pgbench:clients=4,seconds=8s\", \
-             \"fsync-latency:seconds=4s\"]\n\
+             workloads = [\"streams:size=16m,seconds=4s\", \"pgbench:profile=s3700-small,clients=4,seconds=8s\", \
+             \"interactive:size=128m,bulk=256m,seconds=6s\"]\n\
              [experiment]\nname = \"real\"\nrepeats = 3\n\
              description = \"Which scheduler for a disk and a drive?\"\n\
              [[workload]]\nuse = \"random-read:seconds=2s\"\ntasks = [1, 2, 4]\n";

@@ -70,11 +70,22 @@ pub fn timing(b: &mut Browser) -> String {
     format!("open after {page} ms (script: {ready} ms); a blank page after {blank} ms")
 }
 
-/// Keeps a picture, where a directory for it is named by SEEKWELL_PICTURES.
+/// Keeps pictures of the page's top and of the replay, where a directory for them is named by
+/// SEEKWELL_PICTURES: scripts/pictures.sh.
 pub fn keep(b: &mut Browser, name: &str) {
-    if let Some(dir) = std::env::var_os("SEEKWELL_PICTURES") {
-        let text = b.picture();
-        let path = Path::new(&dir).join(format!("report-{name}.png.b64"));
-        std::fs::write(path, text).expect("a picture");
+    let Some(dir) = std::env::var_os("SEEKWELL_PICTURES") else {
+        return;
+    };
+    for (part, at) in [
+        ("top", "body"),
+        ("closer", "#closer"),
+        ("replay", "#replay"),
+    ] {
+        b.value(&format!(
+            "document.querySelector('{at}').scrollIntoView({{ behavior: 'instant' }})"
+        ));
+        b.value("new Promise((r) => setTimeout(r, 100))");
+        let path = Path::new(&dir).join(format!("report-{part}-{name}.png.b64"));
+        std::fs::write(path, b.picture()).expect("a picture");
     }
 }

@@ -27,13 +27,13 @@ function distances(ls: Lane[]): HTMLElement {
   const box = h('div', { class: 'chart' });
   onWidth(box, (W) => {
     const RH = 44;
-    const L = W < 430 ? 76 : 104;
+    const L = W < 430 ? 84 : 104;
     const cw = (W - L) / BINS.length;
     const percent = (f: number) => `${Math.round(f * 100)} %`;
     const g = s('svg', { width: W, height: ls.length * RH + 20, role: 'img', 'aria-label': `Share of requests by distance from the one before: ${ls.map((l, k) => `${l.name} ${percent(rows[k]![0]!)} without a seek`).join(', ')}` });
     ls.forEach((l, k) => {
       const foot = k * RH + RH - 2;
-      g.append(s('text', { x: L - 8, y: foot - 4, class: 'name', 'text-anchor': 'end' }, cut(l.name, W < 430 ? 9 : 13)));
+      g.append(s('text', { x: L - 8, y: foot - 4, class: 'name', 'text-anchor': 'end' }, cut(l.name, W < 430 ? 8 : 13)));
       rows[k]!.forEach((f, j) => {
         const x = L + j * cw;
         const tall = f * (RH - 20);
@@ -42,20 +42,21 @@ function distances(ls: Lane[]): HTMLElement {
         if (f >= 0.02 && cw > 40) g.append(s('text', { x: x + cw / 2, y: foot - 4 - tall, class: 'tick', 'text-anchor': 'middle' }, percent(f)));
       });
     });
-    BINS.forEach((b, j) => g.append(s('text', { x: L + j * cw + cw / 2, y: ls.length * RH + 14, class: 'tick', 'text-anchor': 'middle' }, cw < 52 ? b.replace(/ ([kMG])B/, '$1') : b)));
+    BINS.forEach((b, j) => g.append(s('text', { x: L + j * cw + cw / 2, y: ls.length * RH + 14, class: 'tick', 'text-anchor': 'middle' }, cw < 52 ? b.replace(/ ([kMG])B/, '$1').replace(/^< /, '') : b)));
     box.replaceChildren(g);
   });
   return h('figure', { class: 'panel' }, h('figcaption', {}, h('b', {}, 'How far it is from one request to the next')), box);
 }
 
 /** Mean time in the scheduler (pale) and in the device (full). */
-function whereTime(ls: Lane[]): HTMLElement {
+function whereTime(ls: Lane[]): HTMLElement | null {
   const of = (l: Lane, write: boolean) => {
-    const all = l.done.filter((r) => r.op > 0 === write && !r.joined && r.tI >= 0 && r.tD < Infinity);
+    const all = l.done.filter((r) => r.op > 0 === write && !r.joined && r.tD < Infinity);
     const mean = (f: (r: Lane['done'][0]) => number) => all.reduce((a, r) => a + f(r), 0) / Math.max(1, all.length);
     return { l, kind: write ? 'writes' : 'reads', n: all.length, wait: mean((r) => r.tD - r.tI), dev: mean((r) => r.tC - r.tD) };
   };
   const bars = ls.flatMap((l) => [of(l, false), of(l, true)]).filter((b) => b.n > 0);
+  if (!bars.length) return null;
   const max = Math.max(1e-9, ...bars.map((b) => b.wait + b.dev));
   const say = (b: (typeof bars)[0]) => `${time(b.wait * 1e6)} + ${time(b.dev * 1e6)}`;
   const box = h('div', { class: 'chart' });
@@ -137,7 +138,7 @@ export function blocks() {
       el.classList.add('panel');
       return el;
     };
-    out.replaceChildren(...(ls.length ? [over('Waiting in the scheduler', 'wait'), over('In the device', 'dev'), distances(ls), whereTime(ls), counts(ls)] : []));
+    out.replaceChildren(...(ls.length ? [over('Waiting in the scheduler', 'wait'), over('In the device', 'dev'), distances(ls), whereTime(ls), counts(ls)].filter((x) => x !== null) : []));
   };
   whenSeen(out, () => void draw());
   onChange((k) => { if (k.has('scene') || k.has('hide')) void draw(); });

@@ -56,7 +56,7 @@ export function prints() {
       row.append(b);
       let width = 0;
       const draw = () => {
-        const tall = Math.round(width * 0.72);
+        const tall = Math.min(200, Math.round(width * 0.72));
         if (width) print(l, c, width, tall, axis(tall, 4), end, colors);
       };
       onWidth(b, (w) => {

@@ -248,7 +248,7 @@ class View {
     const k = before(this.l.decisions, t, (d) => d.t);
     if (k === this.told) return;
     this.told = k;
-    this.why.replaceChildren(...(k < 0 ? ['Nothing was let go yet.'] : this.tell(k)));
+    this.why.replaceChildren(...(k < 0 ? ['nothing was let go yet'] : this.tell(k)));
     this.log.replaceChildren(...[1, 2, 3].filter((n) => k - n >= 0).map((n) => h('li', {}, ...this.tell(k - n))));
   }
 
@@ -264,7 +264,7 @@ class View {
     const why = [...new Set(d.why)].slice(-3);
     why.forEach((w, i) => {
       const [rule, text] = l.reasons[w]!;
-      out.push(h('span', { class: 'reason' }, h('em', {}, i ? '; ' : 'because: '), text, rule ? h('small', { title: `the scheduler's rule ${rule}: seekwell schedulers ${l.name}` }, rule) : null));
+      out.push(h('span', { class: 'reason' }, h('em', {}, i ? '; ' : 'because: '), text, ' ', rule ? h('small', { title: `the scheduler's rule ${rule}: seekwell schedulers ${l.name}` }, rule) : null));
     });
     if (!why.length) out.push(h('span', { class: 'reason none' }, 'no reason given: it went straight through'));
     return out;

@@ -65,18 +65,57 @@ function swept(w: Sweep): HTMLElement {
   return el;
 }
 
+/** Cards that are made at once; the others as somebody comes near them. */
+const AT_ONCE = 24;
+const waiting = new Set<() => void>();
+
+/** Makes cards, some at a time. */
+function slowly(cards: HTMLElement, rows: Row[]) {
+  let made = 0;
+  const more = (n: number) => {
+    cards.append(...rows.slice(made, made + n).map(card));
+    made += n;
+  };
+  more(AT_ONCE);
+  if (made >= rows.length) return;
+  const end = h('div', { class: 'more' });
+  const all = () => {
+    waiting.delete(all);
+    seen.disconnect();
+    end.remove();
+    more(rows.length);
+  };
+  const seen = new IntersectionObserver((e) => {
+    if (!e.some((x) => x.isIntersecting)) return;
+    more(AT_ONCE);
+    if (made >= rows.length) all();
+    else {
+      // It may still be near: asked again.
+      seen.unobserve(end);
+      seen.observe(end);
+    }
+  }, { rootMargin: '1200px' });
+  waiting.add(all);
+  cards.after(end);
+  seen.observe(end);
+}
+const makeAll = () => { for (const all of [...waiting]) all(); };
+addEventListener('beforeprint', makeAll);
+
 export function tests() {
   const root = $('#tests-out');
   const draw = () => {
     root.replaceChildren();
+    waiting.clear();
     D.devices.forEach((name, d) => {
       if (!shownDevice(d)) return;
       const own = D.rows.filter((r) => r.device === d && !r.sweep);
       const quiet = own.filter((r) => r.kind === 'none');
       const loud = own.filter((r) => r.kind !== 'none');
       const section = h('section', { class: 'device', 'aria-label': name }, h('h3', {}, name));
-      const cards = h('div', { class: 'cards' }, ...D.sweeps.filter((w) => w.device === d).map(swept), ...loud.map(card));
+      const cards = h('div', { class: 'cards' }, ...D.sweeps.filter((w) => w.device === d).map(swept));
       section.append(cards);
+      slowly(cards, loud);
       if (quiet.length) {
         const fold = h('details', { class: 'quiet', 'data-rows': quiet.map(id).join(' ') }, h('summary', {}, h('b', {}, `No difference in ${quiet.length}: `), quiet.map((r) => r.name).join('; '))) as HTMLDetailsElement;
         const fill = () => { if (!fold.querySelector('.cards')) fold.append(h('div', { class: 'cards' }, ...quiet.map(card))); };
@@ -91,6 +130,7 @@ export function tests() {
     const r = D.rows.find((x) => x.id === name);
     if (!r) return;
     const target = () => document.getElementById(id(r));
+    if (!target()) makeAll();
     if (!target()) {
       // It lies in a closed fold: of the quiet ones, or of its sweep.
       for (const f of $$<HTMLDetailsElement>('#tests-out details.quiet')) {

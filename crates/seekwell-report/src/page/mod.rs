@@ -105,6 +105,7 @@ pub fn page(
         rows => Serde(&index.rows),
         margin => seekwell_lab::analysis::percent(analysis.method.margin),
         compared => index.schedulers.len() > 1,
+        paired => results.about.paired && index.schedulers.len() > 1,
         answers => Serde(answers),
         facts => Serde(facts),
         index => json,

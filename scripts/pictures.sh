@@ -1,0 +1,15 @@
+#!/usr/bin/env bash
+# Pictures of the report for docs/: an experiment, its page, and the page in the browser test.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+to=$(mktemp -d)
+trap 'rm -rf "$to"' EXIT
+cargo build --locked --quiet -p seekwell-cli
+target/debug/seekwell compare docs/report/laptop.toml --results "$to/laptop" --quiet >/dev/null
+target/debug/seekwell report "$to/laptop" --output "$to/laptop.html" --quiet
+SEEKWELL_PAGE="$to/laptop.html" SEEKWELL_PICTURES="$to" \
+  cargo test --locked -p seekwell-cli --test browser a_real_experiment
+for picture in top-1280-light replay-1280-dark closer-1280-light top-390-dark; do
+  base64 -d "$to/report-${picture%%-*}-${picture#*-}.png.b64" >"docs/report/$picture.png"
+done
