@@ -229,7 +229,7 @@ fn tasks(s: &Survey, most: usize) -> Grid {
         let name = match (t.pid, t.name.as_str()) {
             (None, _) => "not named".to_owned(),
             (Some(pid), "") => pid.to_string(),
-            (Some(pid), name) => format!("{name} {pid}"),
+            (Some(pid), name) => format!("{} {pid}", words::plain(name)),
         };
         let time = |x: f64| match t.completed {
             0 => "-".to_owned(),
@@ -291,7 +291,20 @@ impl Grid {
     }
     fn text(&self, width: usize) -> String {
         self.table()
-            .without(&["SYNC", "MIN", "", "MOST OFTEN", "P50"], 2, width)
+            .without(
+                &[
+                    "SYNC",
+                    "MIN",
+                    "",
+                    "MOST OFTEN",
+                    "P50",
+                    "MERGED",
+                    "BACKWARDS",
+                    "MAX",
+                ],
+                2,
+                width,
+            )
             .render(2)
     }
     fn markdown(&self) -> String {
@@ -328,7 +341,11 @@ fn head(s: &Survey, width: usize) -> String {
 pub fn screen(s: &Survey, width: usize) -> String {
     let mut out = head(s, width);
     for grid in [kinds(s), phases(s), seeks(s)] {
-        out += &grid.text(width);
+        let text = grid.text(width);
+        // On a narrow terminal sentences take more lines: the last table gives way.
+        if out.lines().count() + text.lines().count() < SCREEN {
+            out += &text;
+        }
     }
     let last = "All tables, the map of place and time: --details. A page: -o FILE.html";
     let room = SCREEN.saturating_sub(out.lines().count() + 1);
