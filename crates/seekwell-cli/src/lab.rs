@@ -27,9 +27,6 @@ const WORK: u64 = 1_500_000;
 /// Seeds at least and at most then.
 const SEEDS: (u64, u64) = (3, 10);
 
-/// What an experiment of a command's words is called.
-const NAME: &str = "from the command line";
-
 /// A command's runs, and what may be said of them.
 pub struct Lab {
     /// The runs with the first seed.
@@ -115,23 +112,25 @@ fn experiment(b: &Bench, runs: &Runs, workloads: &[String]) -> Experiment {
         warmup_s: Some(0.0),
         ..Method::default()
     };
+    let cells: Vec<CellPlan> = runs.specs.chunks(k).enumerate().map(cell).collect();
+    let name = called(&cells);
     Experiment {
         about: About {
-            name: NAME.to_owned(),
+            name: name.clone(),
             method: method.clone(),
             source: "experiment".to_owned(),
             paired: true,
             ..About::default()
         },
-        cells: runs.specs.chunks(k).enumerate().map(cell).collect(),
+        cells,
         treatments: first.iter().map(treatment).collect(),
         text: String::new(),
-        design: design(method, runs, workloads),
+        design: design(name, method, runs, workloads),
     }
 }
 
 /// What was asked for, as a file would say it: a folder of results keeps it.
-fn design(method: Method, runs: &Runs, workloads: &[String]) -> Design {
+fn design(name: String, method: Method, runs: &Runs, workloads: &[String]) -> Design {
     let (k, group) = (runs.schedulers, runs.schedulers * runs.workloads);
     let first = &runs.specs[0];
     let named = |name: &str| Some(name.to_owned());
@@ -153,7 +152,7 @@ fn design(method: Method, runs: &Runs, workloads: &[String]) -> Design {
         ..Level::of(specs[0].device.clone())
     };
     Design {
-        name: NAME.to_owned(),
+        name,
         method,
         devices: runs.specs.chunks(group).map(device).collect(),
         schedulers: runs.specs[..k].iter().map(scheduler).collect(),
@@ -234,6 +233,27 @@ impl Keep {
             }
         }
     }
+}
+
+/// What an experiment without a file is called: its workloads and devices, or how many.
+fn called(cells: &[CellPlan]) -> String {
+    let listed = |of: fn(&LabCell) -> &String, kind: &str| {
+        let mut names: Vec<&str> = Vec::new();
+        for c in cells {
+            if !names.contains(&of(&c.cell).as_str()) {
+                names.push(of(&c.cell));
+            }
+        }
+        match names.len() {
+            0..=3 => names.join(", "),
+            n => format!("{n} {kind}"),
+        }
+    };
+    format!(
+        "{} on {}",
+        listed(|c| &c.workload, "workloads"),
+        listed(|c| &c.device, "devices")
+    )
 }
 
 /// Carries the runs of a command out. `workloads`: what each is called.
