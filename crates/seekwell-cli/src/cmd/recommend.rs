@@ -84,11 +84,22 @@ fn found(a: &Recommend, path: &Path) -> Result<(Results, Analysis), Failure> {
     Ok((results, analysis))
 }
 
+/// Has the device several hardware queues? Then kernels take none by themselves.
+fn several_queues(device: &str) -> bool {
+    let preset = seekwell_device::describe(device);
+    preset.is_ok_and(|p| p.num_opt("hw_queues").is_some_and(|n| n > 1.0))
+}
+
 /// From a simulation.
 fn simulated(a: &Recommend, quiet: bool) -> Result<(Results, Analysis), Failure> {
     let mut b = a.bench.clone();
     if b.schedulers.is_none() {
-        b.schedulers = Some(TODAY.schedulers.to_owned());
+        let none_first = b.device.iter().all(|d| several_queues(d));
+        let today = match none_first {
+            true => "none,mq-deadline,kyber,bfq",
+            false => TODAY.schedulers,
+        };
+        b.schedulers = Some(today.to_owned());
     }
     let (mut specs, mut names, mut list) = (Vec::new(), Vec::new(), Vec::new());
     for text in &a.workload {

@@ -22,6 +22,7 @@ mod readme;
 mod real;
 mod registries;
 mod replay;
+mod report;
 mod results;
 mod safety;
 mod screen;

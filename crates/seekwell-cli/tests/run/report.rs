@@ -1,0 +1,118 @@
+//! Traces told, choices recommended, pages of what a command ran.
+
+use crate::{good, project, scratch, seekwell};
+use serde_json::Value;
+
+fn kernel_trace() -> String {
+    project("crates/seekwell-trace/tests/data/ftrace-6.18.txt")
+}
+
+#[test]
+fn a_trace_alone_is_told_on_one_screen_and_four_ways() {
+    let trace = kernel_trace();
+    let screen = good(&["report", &trace]);
+    assert!(screen.lines().count() <= 24, "{screen}");
+    for word in ["Q2G", "D2C", "Q2C", "SEQUENTIAL", "writer"] {
+        assert!(screen.contains(word), "no {word} in\n{screen}");
+    }
+    let doc: Value = serde_json::from_str(&good(&["report", &trace, "--json"])).expect("JSON");
+    let queued = doc["trace"]["merges"]["queued"].as_u64().expect("a number");
+    assert!(queued > 5, "{queued}");
+    let details = good(&["report", &trace, "--details"]);
+    assert!(details.contains("Place against time"), "{details}");
+    let page = scratch("trace.html", b"");
+    good(&["report", &trace, "-o", &page]);
+    let html = std::fs::read_to_string(&page).expect("a page");
+    assert!(html.contains("<svg") && !html.contains("<script"));
+    let md = scratch("trace.md", b"");
+    good(&["report", &trace, "-o", &md]);
+    let md = std::fs::read_to_string(&md).expect("Markdown");
+    assert_eq!(md, good(&["report", &trace, "--markdown"]));
+    assert!(md.contains("| Q2C |"), "{md}");
+    // Every number of the page's phases is in the document.
+    let phases = doc["trace"]["phases"].as_array().expect("phases");
+    for p in phases {
+        let n = p["n"].as_u64().expect("a count");
+        assert!(html.contains(&format!(">{n}</td>")), "{p}");
+    }
+}
+
+#[test]
+fn what_is_no_trace_and_no_result_is_refused() {
+    let text = scratch("nothing.txt", b"one two three\nfour\n");
+    for args in [&["report", &*text][..], &["recommend", &*text]] {
+        let r = seekwell(args);
+        assert_eq!(r.code, 2, "{args:?}: {}", r.err);
+        assert!(r.err.contains("nothing.txt"), "{}", r.err);
+    }
+    let r = seekwell(&["report", "no-such-folder"]);
+    assert!(r.code == 2 && r.err.contains("no-such-folder"), "{}", r.err);
+}
+
+#[test]
+fn a_recommendation_has_evidence_and_its_line() {
+    let csv = "scheduler,workload,device,value,unit,better\n".to_owned();
+    let rows = |scheduler: &str, base: f64| -> String {
+        let row = |i: u32| {
+            let value = base * (1.0 + 0.002 * f64::from(i % 3));
+            format!("{scheduler},copy,sda,{value},MB/s,higher\n")
+        };
+        (0..8).map(row).collect()
+    };
+    let faster = csv.clone() + &rows("mq-deadline", 100.0) + &rows("bfq", 130.0);
+    let faster = scratch("faster.csv", faster.as_bytes());
+    let doc: Value = serde_json::from_str(&good(&["recommend", &faster, "--json"])).expect("JSON");
+    let r = &doc["recommendations"][0];
+    assert_eq!(r["decision"], "change", "{doc}");
+    assert_eq!(
+        (&r["scheduler"], &r["matters"]),
+        (&"bfq".into(), &true.into())
+    );
+    let command = r["apply"]["command"].as_str().expect("a line");
+    assert!(
+        command.starts_with("seekwell apply bfq --device"),
+        "{command}"
+    );
+    let text = good(&["recommend", &faster]);
+    assert!(
+        text.contains("Take bfq") && text.contains(command),
+        "{text}"
+    );
+    let same = csv + &rows("mq-deadline", 100.0) + &rows("bfq", 100.1);
+    let same = scratch("same.csv", same.as_bytes());
+    let text = good(&["recommend", &same]);
+    assert!(text.contains("It does not matter here"), "{text}");
+    let r = seekwell(&["recommend", &same, "--workload", "cpoy"]);
+    assert!(r.code == 2 && r.err.contains("there are copy"), "{}", r.err);
+}
+
+#[test]
+fn one_command_makes_a_page_of_what_it_ran() {
+    let page = |name: &str, args: &[&str]| {
+        let file = scratch(name, b"");
+        good(&[args, &["--report", &file]].concat());
+        std::fs::read_to_string(file).expect("a page")
+    };
+    let five = project("cases/five.csv");
+    let html = page("five.html", &["explain", &five, "--scheduler", "deadline"]);
+    assert!(
+        html.contains("<svg") && html.contains("fifo-head"),
+        "steps and picture"
+    );
+    let html = page("demo.html", &["demo", "cfq-idle-class"]);
+    assert!(
+        html.contains("<svg") && html.contains("Holds:"),
+        "claim and picture"
+    );
+    let run = [
+        "run",
+        "hdparm",
+        "--device",
+        "hdd:hitachi-7k200",
+        "-s",
+        "noop,cfq",
+        "-q",
+    ];
+    let html = page("run.html", &run);
+    assert!(html.contains("sw-index") && html.contains("hitachi-7k200"));
+}
