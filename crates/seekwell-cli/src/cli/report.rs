@@ -11,6 +11,9 @@ pub struct Report {
     /// standard input)
     #[arg(value_name = "RESULTS|TRACE", value_hint = ValueHint::AnyPath)]
     pub results: PathBuf,
+    /// More results, put together with the first: their schedulers on one page, their tests apart
+    #[arg(value_name = "RESULTS", value_hint = ValueHint::AnyPath)]
+    pub more: Vec<PathBuf>,
     /// Print Markdown, for a pull request
     #[arg(long, conflicts_with_all = ["json", "details"])]
     pub markdown: bool,

@@ -12,7 +12,7 @@ use seekwell_host::stop::signal;
 use seekwell_lab::analysis::{Analysis, analyse};
 use seekwell_lab::detail::{Detail, of_folder};
 use seekwell_lab::import::{Input, import};
-use seekwell_lab::results::{Environment, Results, State, environment, look, read};
+use seekwell_lab::results::{Environment, Joined, Results, State, environment, join, look, read};
 use seekwell_lab::scenes::{self, Scenes};
 use seekwell_report::advice;
 use seekwell_report::page::{Closer, Facts, page};
@@ -151,9 +151,22 @@ pub fn write_page(
         Some(look) => closer(look, results, analysis, quiet)?,
         None => (Vec::new(), Scenes::default()),
     };
+    written(to, results, analysis, facts, &details, &scenes, quiet)
+}
+
+/// The page with what was gathered.
+fn written(
+    to: &Path,
+    results: &Results,
+    analysis: &Analysis,
+    facts: &Facts,
+    details: &[Detail],
+    scenes: &Scenes,
+    quiet: bool,
+) -> Result<(), Failure> {
     scenes.notes.iter().for_each(|n| note(quiet, n));
     let looked = Closer {
-        details: &details,
+        details,
         scenes: &scenes.scenes,
         notes: &scenes.notes,
     };
@@ -181,6 +194,45 @@ pub fn page_of_picture(to: &Path, p: &plain::Plain) -> Result<(), Failure> {
     out.done()
 }
 
+/// Results that were named.
+struct One<'a> {
+    path: &'a Path,
+    name: String,
+    results: Results,
+    environment: Option<Environment>,
+}
+
+/// All that are to stand on the page.
+fn all_of(a: &Report) -> Result<Vec<One<'_>>, Failure> {
+    let mut all = Vec::new();
+    for path in std::iter::once(&a.results).chain(&a.more) {
+        let (results, environment) = results_of(path)?;
+        let whole = path.canonicalize().unwrap_or_else(|_| path.clone());
+        let name = whole.file_name().unwrap_or(path.as_os_str());
+        all.push(One {
+            path,
+            name: name.to_string_lossy().into_owned(),
+            results,
+            environment,
+        });
+    }
+    Ok(all)
+}
+
+/// Details and scenes of one of several results, with the places of all of them.
+fn moved(joined: &Joined, n: usize, details: &mut [Detail], scenes: &mut Scenes) {
+    let (cells, treatments) = (&joined.cells[n], &joined.treatments[n]);
+    for side in details.iter_mut().flat_map(|d| &mut d.sides) {
+        side.treatment = treatments[side.treatment];
+    }
+    for scene in &mut scenes.scenes {
+        scene.cell = cells[scene.cell];
+        for lane in &mut scene.lanes {
+            lane.treatment = treatments[lane.treatment];
+        }
+    }
+}
+
 /// Writes the page, or prints what it says.
 pub fn report(a: &Report, quiet: bool) -> Result<(), Failure> {
     if !a.results.is_dir() && trace::is_one(&a.results, a) {
@@ -195,37 +247,53 @@ pub fn report(a: &Report, quiet: bool) -> Result<(), Failure> {
         (None, false) => Some(beside(&a.results)),
     };
     Out::check(own.as_deref())?;
-    let (results, environment) = results_of(&a.results)?;
-    let analysis = analyse(&results);
+    let all = all_of(a)?;
+    let environment = all.iter().find_map(|o| o.environment.as_ref());
+    let own_results = all.iter().map(|o| (o.name.clone(), o.results.clone()));
+    let joined = join(own_results.collect()).map_err(Failure::input)?;
+    let results = &joined.results;
+    let analysis = analyse(results);
     something(&a.results, &analysis)?;
     if markdown || a.json || a.details {
         let mut out = Out::open(own.as_deref())?;
         if a.json {
-            let advice = advice::all(&results, &analysis);
+            let advice = advice::all(results, &analysis);
             out.json(&json!({
                 "schema": 1, "command": "report", "about": results.about,
                 "recommendations": advice, "analysis": analysis,
             }))?;
         } else if markdown {
-            out.bytes(story::markdown(&results, &analysis).as_bytes())?;
+            out.bytes(story::markdown(results, &analysis).as_bytes())?;
         } else {
-            out.text(&story::text(&results, &analysis, columns()))?;
+            out.text(&story::text(results, &analysis, columns()))?;
         }
         return out.done();
     }
-    let mut facts = environment.map_or_else(Facts::default, |e| facts(&e));
+    let mut facts = environment.map_or_else(Facts::default, facts);
     if !results.about.name.is_empty() && results.about.source == "experiment" {
         facts.again = "seekwell compare experiment.toml".to_owned();
     }
     let own = own.unwrap_or_else(|| beside(&a.results));
-    let look = Look {
-        dir: &a.results,
-        events: a.events,
-        no_events: a.no_events,
-        threads: a.threads,
-    };
-    let look = a.results.is_dir().then_some(&look);
-    write_page(&own, &results, &analysis, &facts, look, quiet)?;
+    let (mut details, mut scenes) = (Vec::new(), Scenes::default());
+    for (n, one) in all.iter().enumerate().filter(|(_, o)| o.path.is_dir()) {
+        let look = Look {
+            dir: one.path,
+            events: a.events,
+            no_events: a.no_events,
+            threads: a.threads,
+        };
+        let alone = analyse(&one.results);
+        let (mut more, mut made) = closer(&look, &one.results, &alone, quiet)?;
+        moved(&joined, n, &mut more, &mut made);
+        details.resize(
+            joined.cells[n].first().copied().unwrap_or(0),
+            Detail::default(),
+        );
+        details.extend(more);
+        scenes.scenes.extend(made.scenes);
+        scenes.notes.extend(made.notes);
+    }
+    written(&own, results, &analysis, &facts, &details, &scenes, quiet)?;
     if to.is_none() {
         note(quiet, &format!("{}: open it in a browser", own.display()));
     }

@@ -12,6 +12,7 @@ pub mod export;
 mod folder;
 mod histograms;
 mod hlog;
+mod join;
 mod journal;
 mod listing;
 mod pace;
@@ -28,6 +29,7 @@ pub use folder::{
     read,
 };
 pub use histograms::{Buckets, histograms};
+pub use join::{Joined, join};
 pub use listing::{Listed, State, is_folder, list, look};
 pub use pace::{Moving, Pace, PaceOf, Paced, SECONDS_MIN, WarmUp, settle};
 pub use reading::{operations, records, series};
