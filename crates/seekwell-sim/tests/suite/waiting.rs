@@ -25,10 +25,29 @@ struct Crowd {
     think_us: u64,
 }
 
+/// Any of them; or, in one of four cases, a lone writer among readers, or a lone reader among
+/// writers: whom a scheduler forgets first.
+fn habits() -> impl Strategy<Value = Vec<Habit>> {
+    let step = || prop::sample::select(vec![0u64, 1, 1, 5]);
+    let lone = (
+        prop::collection::vec(step(), 4..6),
+        step(),
+        prop::sample::select(vec![(0u8, 1u8), (0, 2), (1, 0), (2, 0)]),
+    )
+        .prop_map(|(many, one, (others, alone))| {
+            let mut all: Vec<Habit> = many.into_iter().map(|s| (others, s)).collect();
+            all.push((alone, one));
+            all
+        });
+    prop_oneof![
+        3 => prop::collection::vec((0u8..3, step()), 3..6),
+        1 => lone,
+    ]
+}
+
 fn crowd() -> impl Strategy<Value = Crowd> {
-    let habit = (0u8..3, prop::sample::select(vec![0u64, 1, 1, 5]));
     (
-        prop::collection::vec(habit, 3..6),
+        habits(),
         20u64..40,
         prop::sample::select(vec![1u32, 2]),
         prop::sample::select(vec![100u32, 250, 300, 1000]),
