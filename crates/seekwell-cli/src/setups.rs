@@ -28,7 +28,7 @@ pub const USUAL: Usual = Usual {
 /// A list of schedulers, and whether it comes to the usual ones: `+sweep`.
 fn more(list: &str) -> (bool, &str) {
     let rest = list.trim_start().strip_prefix('+');
-    (rest.is_some(), rest.unwrap_or(list))
+    (rest.is_some(), rest.map_or(list, str::trim))
 }
 
 impl Usual {
@@ -45,6 +45,7 @@ impl Usual {
         match b.schedulers.as_deref().map(more) {
             None => self.schedulers.into(),
             Some((false, list)) => list.into(),
+            Some((true, "")) => self.schedulers.into(),
             Some((true, list)) => format!("{},{list}", self.schedulers).into(),
         }
     }

@@ -135,13 +135,10 @@ fn beside(
             others.join(", ")
         )));
     }
-    let spec = |t: &TypedScheduler| {
-        let set = t.spec.tunables.iter().map(|(k, v)| format!("{k}={v}"));
-        let set: Vec<_> = set.collect();
-        match set.is_empty() {
-            true => t.spec.versioned(),
-            false => format!("{}:{}", t.spec.versioned(), set.join(",")),
-        }
+    // As typed, but demos put commas between what is set.
+    let spec = |t: &TypedScheduler| match t.text.split_once(':') {
+        None => t.text.clone(),
+        Some((name, set)) => format!("{name}:{}", set.replace(':', ",")),
     };
     Ok((chosen, typed.iter().map(spec).collect()))
 }

@@ -92,6 +92,99 @@ fn an_interrupted_demo_gives_the_demos_that_were_finished() {
     assert!(r.err.contains("demos"), "{}", r.err);
 }
 
+/// What `run` and `replay` had measured of a run that never ends is told; their other runs had not
+/// begun.
+#[test]
+fn an_interrupted_run_or_replay_tells_what_was_measured() {
+    let mut trace = b"t_ns,op,sector,sectors\n".to_vec();
+    for i in 0..400_000u64 {
+        let line = format!("{},R,{},8\n", i * 20_000_000, i * 7_919_777 % 100_000_000);
+        trace.extend_from_slice(line.as_bytes());
+    }
+    let file = scratch("long.csv", &trace);
+    let never = "random-read:size=64m,seconds=24h,tasks=64,depth=8";
+    let common = ["-d", "hdd:hitachi-7k200", "-s", "noop,mq-deadline"];
+    for what in [&["run", never][..], &["replay", &file]] {
+        let one = ["--threads", "1", "--seeds", "1"];
+        let mut run = Watched::begin(&[what, &common, &one].concat());
+        run.works(0.3);
+        run.signal(Signal::INT);
+        let r = run.end();
+        assert_eq!(r.code, 130, "{what:?}: {}", r.err);
+        let none = "none of 2 runs was finished";
+        assert!(
+            r.err.contains("stopped by SIGINT") && r.err.contains(none),
+            "{}",
+            r.err
+        );
+        let out = &r.out;
+        assert!(
+            out.contains("Not finished, and not compared:"),
+            "{what:?}: {out}"
+        );
+        assert!(
+            out.contains(": not begun") && out.contains("reads of"),
+            "{what:?}: {out}"
+        );
+    }
+}
+
+/// Cases that had come to their ends are given, as one whole document; and one that cannot be run
+/// leaves the others.
+#[test]
+fn an_interrupted_explain_gives_the_cases_that_were_finished() {
+    let case = |i: u64, elevator: &str| {
+        let rows = (0..400u64).map(|k| format!("[{k},{},1,\"R\",{},8]", k + 1, k * i * 977));
+        let rows = rows.collect::<Vec<_>>().join(",");
+        format!(
+            "{{\"case\":\"c{i}\",\"elevator\":\"{elevator}\",\"hz\":1000,\"input\":[{rows}]}}\n"
+        )
+    };
+    let many: String = (1..4000).map(|i| case(i, "cfq")).collect();
+    let file = scratch("many.jsonl", many.as_bytes());
+    let mut run = Watched::begin(&["explain", &file, "--all", "--json"]);
+    let some = |f: &str| f.contains(" cases ") && !f.contains(" 0 of ");
+    assert!(run.shows("the first case's end", some));
+    run.signal(Signal::INT);
+    let r = run.end();
+    assert_eq!(r.code, 130, "{}", r.err);
+    assert!(r.err.contains(" of 3999 cases were finished"), "{}", r.err);
+    let doc: Value = serde_json::from_str(&r.out).expect("one whole JSON document");
+    let given = doc["cases"].as_array().map_or(0, Vec::len);
+    assert!((1..3999).contains(&given), "{given}");
+}
+
+#[test]
+fn a_newcomer_stands_beside_its_rivals() {
+    let usual = good(&[
+        "compare",
+        "-w",
+        "seeker:seconds=1s",
+        "-s",
+        "+row",
+        "--seeds",
+        "1",
+    ]);
+    for name in ["cfq", "deadline", "noop", "bfq", "row"] {
+        assert!(usual.contains(name), "{usual}");
+    }
+    let demo = good(&[
+        "demo",
+        "deceptive-idleness",
+        "-s",
+        "row,deadline:fifo_batch=1",
+    ]);
+    for row in ["anticipatory", "row ", "deadline:fifo_batch=1 "] {
+        assert!(demo.contains(&format!("\n  {row}")), "{demo}");
+    }
+    let r = seekwell(&["demo", "cfq-ioprio", "-s", "row"]);
+    assert!(
+        r.code == 2 && r.err.contains("is about its own schedulers"),
+        "{}",
+        r.err
+    );
+}
+
 /// Run for real by hand in a terminal, it is `script` that makes one.
 fn on_a_terminal(args: &str) -> Option<String> {
     let line = format!("{} {args}", env!("CARGO_BIN_EXE_seekwell"));

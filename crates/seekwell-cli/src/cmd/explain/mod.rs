@@ -3,12 +3,14 @@
 mod json;
 
 use super::report::page_of_picture;
+use crate::cells::{catching, interrupted};
 use crate::cli::Explain;
 use crate::fail::Failure;
 use crate::out::{Out, note, width};
 use crate::progress::Progress;
 use anstream::adapter::strip_str;
 use seekwell::words::{assignment, named};
+use seekwell_host::stop::signal;
 use seekwell_microscope::agree::{Beside, Tally, beside};
 use seekwell_microscope::format::CsvOptions;
 use seekwell_microscope::rounds::{self, NullScores, Replay, Round, RoundAgreement, Verdict};
@@ -128,16 +130,74 @@ fn select(a: &Explain) -> Result<Vec<Case>, Failure> {
     Ok(all)
 }
 
-/// Runs all cases on all cores; the results are in the order of the cases.
-fn run_many(cases: &[Case], null_models: bool, quiet: bool) -> Result<Vec<Done>, Failure> {
+/// The cases that came to their ends, and why others did not.
+struct Ran {
+    cases: Vec<Case>,
+    done: Vec<Done>,
+    asked: usize,
+    failed: Vec<String>,
+}
+
+impl Ran {
+    /// What to say of those that are not among them.
+    fn outcome(&self) -> Result<(), Failure> {
+        let n = self.done.len();
+        if let Some(signal) = signal().filter(|_| n + self.failed.len() < self.asked) {
+            return Err(interrupted(signal, n, self.asked, "cases"));
+        }
+        let Some((first, others)) = self.failed.split_first() else {
+            return Ok(());
+        };
+        let more = match others.len() {
+            0 => String::new(),
+            n => format!(" (and {n} more)"),
+        };
+        Err(Failure::Early(format!(
+            "{} of {} cases failed, the others are given: {first}{more}",
+            self.failed.len(),
+            self.asked
+        )))
+    }
+}
+
+/// Runs all cases on all cores, in their order; a signal leaves out those that had not begun, and
+/// one that fails leaves the others.
+fn run_many(cases: Vec<Case>, null_models: bool, quiet: bool) -> Result<Ran, Failure> {
+    let (asked, steps) = (cases.len(), cases.len() == 1);
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
-    let progress = Progress::new(quiet, "cases", cases.len(), 1);
-    let done = run_all(cases.len(), threads, |i| {
-        let _task = progress.task(0, &cases[i].case);
-        run_case(&cases[i], cases.len() == 1, null_models)
-    });
+    let progress = Progress::new(quiet, "cases", asked, 1);
+    let results = catching(|| {
+        run_all(asked, threads, |i| {
+            let _task = progress.task(0, &cases[i].case);
+            let going = signal().is_none();
+            going.then(|| run_case(&cases[i], steps, null_models))
+        })
+    })?;
     drop(progress);
-    Ok(done.into_iter().collect::<Result<_, _>>()?)
+    let mut ran = Ran {
+        cases: Vec::new(),
+        done: Vec::new(),
+        asked,
+        failed: Vec::new(),
+    };
+    let mut first = None;
+    for (case, result) in cases.into_iter().zip(results) {
+        match result {
+            Some(Ok(done)) => {
+                ran.cases.push(case);
+                ran.done.push(done);
+            }
+            Some(Err(e)) => {
+                ran.failed.push(e.to_string());
+                first.get_or_insert(e);
+            }
+            None => {}
+        }
+    }
+    match first {
+        Some(e) if ran.done.is_empty() => Err(e.into()),
+        _ => Ok(ran),
+    }
 }
 
 /// The page of a case: its picture and every step.
@@ -306,22 +366,25 @@ pub fn run(a: &Explain, quiet: bool) -> Result<(), Failure> {
             first.case
         )));
     }
-    let mut all = Vec::new();
+    if let ([case], false) = (&cases[..], a.all || a.csv || a.json) {
+        let done = one(&mut out, case, a)?;
+        out.done()?;
+        return match a.strict && done.differs() {
+            true => Err(Failure::Difference),
+            false => Ok(()),
+        };
+    }
+    let ran = run_many(cases, !a.csv, quiet)?;
     if a.csv {
-        all = run_many(&cases, false, quiet)?;
-        for d in &all {
+        for d in &ran.done {
             out.text(&d.csv())?;
         }
     } else if a.json {
-        all = run_many(&cases, true, quiet)?;
-        out.json(&json::document(a, &cases, &all))?;
-    } else if let ([case], false) = (&cases[..], a.all) {
-        all.push(one(&mut out, case, a)?);
+        out.json(&json::document(a, &ran.cases, &ran.done))?;
     } else {
-        all = run_many(&cases, true, quiet)?;
-        summary(&mut out, a, &cases, &all)?;
+        summary(&mut out, a, &ran.cases, &ran.done)?;
         if a.legend {
-            out.text(&report::legends(&cases, width()))?;
+            out.text(&report::legends(&ran.cases, width()))?;
         }
         if !a.all {
             note(
@@ -331,7 +394,8 @@ pub fn run(a: &Explain, quiet: bool) -> Result<(), Failure> {
         }
     }
     out.done()?;
-    if a.strict && all.iter().any(Done::differs) {
+    ran.outcome()?;
+    if a.strict && ran.done.iter().any(Done::differs) {
         return Err(Failure::Difference);
     }
     Ok(())
