@@ -5,12 +5,14 @@
 //! numbers, and says "cannot tell" where the numbers do not carry more.
 //!
 //! [`experiment`] says what is compared, [`conduct`] carries it out, [`results`] is what it gave and
-//! keeps it, [`import`] reads what was measured elsewhere, and [`analysis`] says what may be said; [`diff`] compares
-//! two results; [`detail`] gathers what a report shows of a cell when somebody looks closer, [`scenes`] the windows of events for a replay.
+//! keeps it, [`import`] reads what was measured elsewhere, and [`analysis`] says what may be said;
+//! [`diff`] compares two results; [`detail`] gathers what a report shows of a cell when somebody
+//! looks closer, [`scenes`] the windows of events for a replay.
 //!
 //! [`demo`] shows the behaviours that made schedulers famous, each claim a check on numbers;
 //! [`validation`] holds the models against published figures, [`curves`] measures what a picture of
-//! a device shows, and [`worlds`] and [`referee`] hold the simulation, and single decisions, against the running kernel. Nothing here prints.
+//! a device shows, and [`worlds`] and [`referee`] hold the simulation, and single decisions, against
+//! the running kernel. Nothing here prints.
 
 pub mod analysis;
 pub mod conduct;

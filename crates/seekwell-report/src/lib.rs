@@ -11,6 +11,7 @@ pub mod chart;
 pub mod compare;
 pub mod demo;
 pub mod explain;
+mod names;
 pub mod page;
 pub mod plain;
 pub mod plot;

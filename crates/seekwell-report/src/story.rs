@@ -2,6 +2,7 @@
 //! figures, method, in this order.
 
 use crate::advice::{Advice, all};
+use crate::names::{escaped, plain};
 use crate::page::method;
 use crate::style::{DIM, HEAD};
 use crate::table::{Align, Table, paint, wrap};
@@ -73,31 +74,6 @@ fn title(results: &Results) -> &str {
         ("", name) => name,
         (description, _) => description,
     }
-}
-
-/// A text in which nothing moves the cursor or turns the direction of writing.
-fn plain(text: &str) -> String {
-    let turns = |c: char| matches!(c, '\u{200e}' | '\u{200f}' | '\u{061c}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
-    let safe = |c: char| {
-        if c.is_control() || turns(c) {
-            '\u{fffd}'
-        } else {
-            c
-        }
-    };
-    text.chars().map(safe).collect()
-}
-
-/// The same in Markdown, where a name is no markup.
-fn escaped(text: &str) -> String {
-    let mut out = String::new();
-    for c in plain(text).chars() {
-        if "\\`*_[]<>#|~@".contains(c) {
-            out.push('\\');
-        }
-        out.push(c);
-    }
-    out
 }
 
 /// The sentences of an answer.

@@ -7,6 +7,7 @@ mod words;
 
 pub use page::page;
 
+use crate::names;
 use crate::style::{DIM, HEAD};
 use crate::table::{Align, Table, paint, wrap};
 use crate::units::{bytes, count, share, three, time_ns};
@@ -229,7 +230,7 @@ fn tasks(s: &Survey, most: usize) -> Grid {
         let name = match (t.pid, t.name.as_str()) {
             (None, _) => "not named".to_owned(),
             (Some(pid), "") => pid.to_string(),
-            (Some(pid), name) => format!("{} {pid}", words::plain(name)),
+            (Some(pid), name) => format!("{} {pid}", names::plain(name)),
         };
         let time = |x: f64| match t.completed {
             0 => "-".to_owned(),
@@ -316,7 +317,7 @@ impl Grid {
         let lean = |a: Align| if a == Align::Right { "---:" } else { "---" };
         out += &line(self.heads.iter().map(|h| lean(h.1).to_owned()).collect());
         for row in &self.rows {
-            out += &line(row.iter().map(|c| cell(&words::plain(c))).collect());
+            out += &line(row.iter().map(|c| cell(&names::plain(c))).collect());
         }
         out + "\n"
     }
@@ -324,7 +325,7 @@ impl Grid {
 
 fn heading(s: &Survey) -> String {
     let events = if s.events { "events" } else { "records" };
-    format!("{}: a {} trace ({events})", words::plain(&s.name), s.format)
+    format!("{}: a {} trace ({events})", names::plain(&s.name), s.format)
 }
 
 fn head(s: &Survey, width: usize) -> String {
@@ -369,16 +370,16 @@ pub fn details(s: &Survey, width: usize) -> String {
     out.push('\n');
     out += &picture::text(s, width);
     for w in &s.warnings {
-        out += &wrap(&format!("! {}", words::plain(w)), 2, width);
+        out += &wrap(&format!("! {}", names::plain(w)), 2, width);
     }
     out
 }
 
 /// The same for a pull request.
 pub fn markdown(s: &Survey) -> String {
-    let mut out = format!("## {}\n\n", words::escaped(&heading(s)));
+    let mut out = format!("## {}\n\n", names::escaped(&heading(s)));
     for sentence in words::sentences(s) {
-        out += &format!("{}\n\n", words::escaped(&sentence));
+        out += &format!("{}\n\n", names::escaped(&sentence));
     }
     for grid in grids(s) {
         out += &grid.markdown();
@@ -387,7 +388,7 @@ pub fn markdown(s: &Survey) -> String {
     out += &anstream_free(&picture::text(s, 100));
     out += "```\n";
     for w in &s.warnings {
-        out += &format!("\n- {}\n", words::escaped(w));
+        out += &format!("\n- {}\n", names::escaped(w));
     }
     out
 }

@@ -1,6 +1,7 @@
 //! A trace as a page of its own: one HTML file without script, network or font.
 
 use super::{Grid, grids, heading, picture, words};
+use crate::names;
 use crate::table::Align;
 use minijinja::value::Serde;
 use minijinja::{Environment, context};
@@ -35,14 +36,14 @@ pub fn page(s: &Survey) -> Result<String, minijinja::Error> {
     let mut environment = Environment::new();
     environment.add_template("trace.html", PAGE)?;
     let tables: Vec<Shown> = grids(s).into_iter().map(shown).collect();
-    let again = format!("seekwell report {}", words::plain(&s.name));
+    let again = format!("seekwell report {}", names::plain(&s.name));
     environment.get_template("trace.html")?.render(context! {
         title => heading(s),
         sentences => words::sentences(s),
         tables => Serde(tables),
         map => picture::map_svg(s),
         course => picture::course_svg(s),
-        warnings => s.warnings.iter().map(|w| words::plain(w)).collect::<Vec<_>>(),
+        warnings => s.warnings.iter().map(|w| names::plain(w)).collect::<Vec<_>>(),
         events => s.events,
         again,
         style => STYLE,

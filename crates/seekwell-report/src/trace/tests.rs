@@ -72,7 +72,7 @@ fn the_three_forms_say_the_same() {
     );
     for sentence in super::words::sentences(&s) {
         assert!(html.contains(&sentence), "{sentence}");
-        assert!(md.contains(&super::words::escaped(&sentence)), "{sentence}");
+        assert!(md.contains(&crate::names::escaped(&sentence)), "{sentence}");
     }
     for grid in super::grids(&s) {
         for row in &grid.rows {

@@ -8,32 +8,6 @@ use seekwell_trace::survey::Survey;
 /// Share of the time from Q to C below which waiting is next to nothing.
 const LITTLE: f64 = 0.05;
 
-/// A text in which nothing moves the cursor or turns the direction of writing.
-pub(super) fn plain(text: &str) -> String {
-    let turns = |c: char| matches!(c, '\u{200e}' | '\u{200f}' | '\u{061c}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
-    text.chars()
-        .map(|c| {
-            if c.is_control() || turns(c) {
-                '\u{fffd}'
-            } else {
-                c
-            }
-        })
-        .collect()
-}
-
-/// The same in Markdown, where a name is no markup.
-pub(super) fn escaped(text: &str) -> String {
-    let mut out = String::new();
-    for c in plain(text).chars() {
-        if "\\`*_[]<>#|~".contains(c) {
-            out.push('\\');
-        }
-        out.push(c);
-    }
-    out
-}
-
 /// "2 h 0 min", "12 min 5 s", "12.3 s".
 pub(super) fn long(ns: u64) -> String {
     match ns / 1_000_000_000 {
