@@ -12,4 +12,4 @@ mod write;
 
 pub use read::{Kind, ReadError, open_stream, read_text};
 pub use target::{check, check_directory, same};
-pub use write::{Sink, scratch, stream};
+pub use write::{Sink, scratch, stream, sweep};

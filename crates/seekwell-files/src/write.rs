@@ -112,15 +112,39 @@ pub fn scratch() -> io::Result<File> {
     tempfile::tempfile()
 }
 
+/// Removes what writers that were killed left in a folder, which nobody else may be writing to; gives
+/// how many files that were.
+///
+/// # Errors
+/// The folder cannot be read, or a file not removed.
+pub fn sweep(folder: &Path) -> io::Result<usize> {
+    let mut gone = 0;
+    for entry in std::fs::read_dir(folder)? {
+        let entry = entry?;
+        let name = entry.file_name();
+        let name = name.as_encoded_bytes();
+        let ours = name.starts_with(PREFIX.as_bytes()) && name.ends_with(SUFFIX.as_bytes());
+        if ours && entry.file_type()?.is_file() {
+            std::fs::remove_file(entry.path())?;
+            gone += 1;
+        }
+    }
+    Ok(gone)
+}
+
 fn parent(real: &Path) -> &Path {
     real.parent().unwrap_or(Path::new("/"))
 }
 
+/// What a file is called that has not its name yet.
+const PREFIX: &str = ".seekwell-";
+const SUFFIX: &str = ".part";
+
 /// A name that nobody can guess, opened only if it is new (O_EXCL, which follows no link).
 fn builder(mode: u32) -> Builder<'static, 'static> {
     let mut b = Builder::new();
-    b.prefix(".seekwell-")
-        .suffix(".part")
+    b.prefix(PREFIX)
+        .suffix(SUFFIX)
         .permissions(Permissions::from_mode(mode));
     b
 }

@@ -29,7 +29,13 @@ fn surveyed(path: &Path) -> Survey {
 
 /// What btt prints of a trace; `None`: there is none.
 fn btt(path: &Path) -> Option<String> {
-    let out = Command::new("btt").arg("-i").arg(path).output().ok()?;
+    // It writes files of its own where it stands.
+    let out = Command::new("btt")
+        .arg("-i")
+        .arg(path)
+        .current_dir(path.parent()?)
+        .output()
+        .ok()?;
     Some(String::from_utf8_lossy(&out.stdout).into_owned())
 }
 

@@ -49,7 +49,7 @@ pub struct Report {
 pub struct Recommend {
     /// A results folder, or a file that `seekwell import` reads; without it --device and --workload
     /// say what to simulate
-    #[arg(value_name = "RESULTS", required_unless_present_all = ["device", "workload"],
+    #[arg(id = "asked", value_name = "RESULTS", required_unless_present_all = ["device", "workload"],
         value_hint = ValueHint::AnyPath)]
     pub results: Option<PathBuf>,
     /// Workload with its weight [1] (pgbench=3, fs-mark:files=100=0.5); may be repeated. Of results

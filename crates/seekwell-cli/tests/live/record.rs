@@ -6,6 +6,7 @@ use crate::disk::have;
 use crate::switch::Rig;
 use serde_json::Value;
 use std::fs;
+use std::path::Path;
 use std::process::Command;
 
 fn recorded(rig: &Rig, name: &str, command: &[&str]) -> Value {
@@ -140,8 +141,10 @@ fn a_recorded_trace_is_read_by_others_and_replays_to_the_same() {
     assert_eq!(Some(count("Q", 'R')), reads["bios"].as_u64(), "{text:.500}");
     assert_eq!(Some(count("C", 'W')), writes["bios"].as_u64());
     assert!(text.contains("[fio]"), "names are kept");
+    // It writes files of its own where it stands.
     let o = Command::new("btt")
         .args(["-i", &dump])
+        .current_dir(Path::new(&dump).parent().expect("a directory"))
         .output()
         .expect("runs");
     let text = String::from_utf8_lossy(&o.stdout).into_owned();

@@ -201,3 +201,25 @@ fn a_log_is_there_from_the_first_byte() {
     stream(&at("fresh")).expect("made");
     assert_eq!(names(dir.path()), ["fresh", "link", "log"]);
 }
+
+#[test]
+fn what_killed_writers_left_is_removed_and_nothing_else() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let at = |name: &str| dir.path().join(name);
+    for name in [".seekwell-a1B2c3.part", ".seekwell-x", "a.part", "kept"] {
+        fs::write(at(name), "x").expect("written");
+    }
+    fs::create_dir(at(".seekwell-dir.part")).expect("made");
+    symlink(at("kept"), at(".seekwell-link.part")).expect("made");
+    assert_eq!(sweep(dir.path()).expect("swept"), 1);
+    assert_eq!(
+        names(dir.path()),
+        [
+            ".seekwell-dir.part",
+            ".seekwell-link.part",
+            ".seekwell-x",
+            "a.part",
+            "kept"
+        ]
+    );
+}

@@ -94,11 +94,12 @@ impl MetricOf {
 fn number(text: &str) -> Option<f64> {
     let text = text.replace(',', "");
     let (digits, times) = match text.chars().last()? {
-        'k' | 'K' => (&text[..text.len() - 1], 1e3),
-        'M' => (&text[..text.len() - 1], 1e6),
-        _ => (text.as_str(), 1.0),
+        'k' | 'K' => (&text[..text.len() - 1], "e3"),
+        'M' => (&text[..text.len() - 1], "e6"),
+        _ => (text.as_str(), ""),
     };
-    digits.parse::<f64>().ok().map(|x| x * times)
+    // As an exponent, so that 32.7k is 32700 and no neighbour of it.
+    format!("{digits}{times}").parse().ok()
 }
 
 #[cfg(test)]

@@ -206,6 +206,9 @@ impl Folder {
             return Err(StoreError::bad(&path, what));
         }
         self.journal = Some(journal);
+        // The journal's lock is ours: what is half written here is nobody's.
+        let at = self.path.clone();
+        seekwell_files::sweep(&at).map_err(|e| self.failed(&at, e))?;
         self.environment.killed(self.runs.len() as u64);
         self.environment.begin();
         self.store_environment()
