@@ -116,3 +116,31 @@ fn one_command_makes_a_page_of_what_it_ran() {
     let html = page("run.html", &run);
     assert!(html.contains("sw-index") && html.contains("hitachi-7k200"));
 }
+
+/// A run whose first part was left out of its primary figure is made again like any other.
+#[test]
+fn runs_with_a_warm_up_are_made_again_for_the_page() {
+    let folder = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("warmed");
+    if folder.exists() {
+        std::fs::remove_dir_all(&folder).expect("the last run's results go");
+    }
+    let folder = folder.display().to_string();
+    let experiment = "[experiment]\nname = \"warmed\"\nseed = 3\nrepeats = 2\nwarmup = \"1s\"\n\
+                      [[device]]\nuse = \"ssd:sata3-256-2011\"\n\
+                      [[scheduler]]\nuse = \"none\"\n[[scheduler]]\nuse = \"mq-deadline\"\n\
+                      [[workload]]\nuse = \"interactive\"\nseconds = \"5s\"\n\
+                      size = \"64m\"\nbulk = \"128m\"\n";
+    let file = scratch("warmed.toml", experiment.as_bytes());
+    good(&["compare", &file, "--results", &folder, "-q"]);
+    let page = scratch("warmed.html", b"");
+    let r = seekwell(&["report", &folder, "-o", &page]);
+    assert_eq!(r.code, 0, "{}", r.err);
+    let html = std::fs::read_to_string(page).expect("a page");
+    for text in [&r.err, &html] {
+        assert!(!text.contains("gives other figures"), "{}", r.err);
+    }
+    assert!(
+        html.contains("Left out as warm-up: 1 s of"),
+        "the page says it"
+    );
+}

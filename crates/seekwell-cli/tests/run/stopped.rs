@@ -134,7 +134,7 @@ fn an_interrupted_run_or_replay_tells_what_was_measured() {
 #[test]
 fn an_interrupted_explain_gives_the_cases_that_were_finished() {
     let case = |i: u64, elevator: &str| {
-        let rows = (0..400u64).map(|k| format!("[{k},{},1,\"R\",{},8]", k + 1, k * i * 977));
+        let rows = (0..200u64).map(|k| format!("[{k},{},1,\"R\",{},8]", k + 1, k * i * 977));
         let rows = rows.collect::<Vec<_>>().join(",");
         format!(
             "{{\"case\":\"c{i}\",\"elevator\":\"{elevator}\",\"hz\":1000,\"input\":[{rows}]}}\n"

@@ -79,11 +79,12 @@ pub fn listen(
     Ok((lines.map_err(|e| e.to_string())?, record))
 }
 
-/// Did a run give what another gave?
-fn same(record: &Record, run: &Run) -> bool {
+/// Did a run give what another gave? The primary value, which is the first, cannot be asked where it
+/// leaves a warm-up out; the others and the length of the run can.
+fn same(record: &Record, run: &Run, warmed_up: bool) -> bool {
     let now = conduct::values(record);
     run.duration_ns == record.duration_ns
-        && run.values.iter().all(|was| {
+        && run.values.iter().skip(usize::from(warmed_up)).all(|was| {
             let is = now.iter().find(|v| v.metric.name == was.metric.name);
             // What an experiment asks for by an expression of its own is not among them.
             is.is_none_or(|is| is.value.to_bits() == was.value.to_bits())
@@ -143,7 +144,11 @@ pub fn make(
             length: Some(Nanos(choice.length_ns)),
         };
         let (lines, record) = listen(&specs[&i], window, &traces, cancel)?;
-        if !same(&record, run) {
+        let cell = results.cells.get(run.key.cell);
+        let warmed_up = cell
+            .and_then(|c| c.warm_up.as_ref())
+            .is_some_and(|w| w.seconds > 0);
+        if !same(&record, run, warmed_up) {
             return Err(
                 "made again, it gives other figures than those stored; they are of \
                         another version"

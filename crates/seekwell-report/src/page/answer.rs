@@ -2,6 +2,7 @@
 
 use super::index::Index;
 use crate::advice::Advice;
+use crate::compare::seeds;
 use seekwell_lab::analysis::{Analysis, Group, percent};
 use seekwell_lab::results::{CellEnd, Order, Outcome, Results, StopRule};
 use serde::Serialize;
@@ -161,6 +162,10 @@ pub(super) fn how(results: &Results, analysis: &Analysis) -> Vec<String> {
         .iter()
         .filter(|c| matches!(c.ended, CellEnd::Cut(_)))
         .count();
+    let warm_up = seeds::warm_up(analysis.cells.iter(), usize::MAX);
+    if !warm_up.is_empty() {
+        out.push(warm_up.split_whitespace().collect::<Vec<_>>().join(" "));
+    }
     if cut > 0 {
         out.push(format!(
             "{} ended before the intervals were narrow enough: the budget, or a signal.",
