@@ -190,7 +190,7 @@ fn files(dir: &Path, out: &mut Vec<PathBuf>) {
         if path.is_dir() {
             if !matches!(
                 &*name,
-                "target" | ".git" | "decisions" | "corpus" | "artifacts"
+                "target" | ".git" | ".venv" | "node_modules" | "decisions" | "corpus" | "artifacts"
             ) {
                 files(&path, out);
             }
