@@ -61,6 +61,12 @@ impl Events {
         others: impl IntoIterator<Item = &'a Path>,
     ) -> Result<Self, Failure> {
         let to = a.events.as_deref();
+        if a.window.is_some() && to.is_none() && a.report.is_none() {
+            return Err(Failure::input(
+                "--window says which events are wanted: give --events FILE or --report FILE.html, \
+                 too",
+            ));
+        }
         let others: Vec<&Path> = others.into_iter().collect();
         for path in [to, a.report.as_deref()].into_iter().flatten() {
             Out::check(Some(path))?;

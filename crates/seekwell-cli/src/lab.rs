@@ -18,8 +18,9 @@ use seekwell_lab::results::{
 };
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
+use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use tempfile::TempDir;
 
 /// Operations and I/Os that all runs together do, unless a number of seeds is asked for: a few
 /// seconds of CPU time.
@@ -173,6 +174,42 @@ fn design(name: String, method: Method, runs: &Runs, workloads: &[String]) -> De
     }
 }
 
+/// Where the runs of a command go.
+pub enum Place {
+    /// Nowhere: they are kept as long as the command goes on.
+    Memory,
+    /// To the folder that was asked for.
+    Folder(PathBuf),
+    /// To a folder of our own, which is gone in the end: a page looks closer at it.
+    Scratch(TempDir),
+}
+
+impl Place {
+    /// As asked for; `page`: a page is made of them.
+    pub fn new(b: &Bench, page: bool) -> Result<Self, Failure> {
+        match (&b.results, page) {
+            (Some(dir), _) => Ok(Place::Folder(dir.clone())),
+            (None, false) => Ok(Place::Memory),
+            (None, true) => {
+                let named = tempfile::Builder::new().prefix("seekwell-").tempdir();
+                let scratch = named.map_err(|source| Failure::Output {
+                    what: "the temporary folder of the page's runs cannot be made".to_owned(),
+                    source,
+                })?;
+                Ok(Place::Scratch(scratch))
+            }
+        }
+    }
+    /// The folder of results, if there is one.
+    pub fn dir(&self) -> Option<PathBuf> {
+        match self {
+            Place::Memory => None,
+            Place::Folder(dir) => Some(dir.clone()),
+            Place::Scratch(own) => Some(own.path().join("results")),
+        }
+    }
+}
+
 /// A folder that runs go to. Those of the first seed are made again when it is gone on with: tables
 /// need their records.
 struct Kept {
@@ -199,10 +236,11 @@ enum Keep {
 }
 
 impl Keep {
-    fn new(dir: Option<&Path>, e: &Experiment, quiet: bool) -> Result<Self, Failure> {
-        let Some(dir) = dir else {
+    fn new(place: &Place, e: &Experiment, quiet: bool) -> Result<Self, Failure> {
+        let Some(dir) = &place.dir() else {
             return Ok(Keep::Memory(Memory::default()));
         };
+        let quiet = quiet || matches!(place, Place::Scratch(_));
         let folder = match dir.symlink_metadata().is_ok() {
             true => Folder::resume(dir, e),
             false => Folder::create(dir, e),
@@ -260,12 +298,13 @@ fn called(cells: &[CellPlan]) -> String {
 pub fn carried_out(
     quiet: bool,
     b: &Bench,
+    place: &Place,
     runs: &Runs,
     workloads: &[String],
     runner: &dyn Runner,
 ) -> Result<Lab, Failure> {
     let mut e = experiment(b, runs, workloads);
-    let mut keep = Keep::new(b.results.as_deref(), &e, quiet)?;
+    let mut keep = Keep::new(place, &e, quiet)?;
     if b.seeds.is_none() {
         e.about.method.repeats_max = 1;
     }

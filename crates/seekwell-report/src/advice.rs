@@ -4,7 +4,7 @@
 //! The decision is the lab's ([`Group`]); here it is told. `seekwell recommend`, the page and the
 //! Markdown say the same words.
 
-use seekwell_lab::analysis::{Analysis, Group, Score, Switch, half_width, percent, size};
+use seekwell_lab::analysis::{Analysis, Group, Score, Switch, percent, round, size, span};
 use seekwell_lab::results::{Results, Treatment};
 use seekwell_sched::Layer;
 use serde::Serialize;
@@ -38,6 +38,8 @@ pub struct Advice {
     pub regret: Option<f64>,
     /// When it would be another, a sentence each.
     pub changes: Vec<String>,
+    /// Blocks that would tell, where it cannot be told yet; `None`: it is told, or takes too many.
+    pub blocks_needed: Option<u32>,
     /// How to set it; `None`: nothing is to be set, or no kernel of today has it.
     pub apply: Option<Apply>,
     /// What takes no part, with the reason.
@@ -72,14 +74,42 @@ fn score(s: &Score, against: &str) -> String {
     let ends = s
         .times95
         .map(|(l, h)| if ahead { (l, h) } else { (1.0 / h, 1.0 / l) });
-    format!("{} {word} {against}{}", size(times), span(ends))
+    format!("{} {word} {against}{}", size(times), between(ends, times))
 }
 
-fn span(ends: Option<(f64, f64)>) -> String {
+/// The interval of `times`; where it reaches below 1, its upper end.
+fn between(ends: Option<(f64, f64)>, times: f64) -> String {
     match ends {
-        Some((l, h)) if l >= 1.0 && h / l > 1.0005 => format!(" ({} to {})", size(l), size(h)),
-        Some((_, h)) if h > 1.0005 => format!(" (at most {})", size(h)),
+        Some((l, h)) if l >= 1.0 && h / l > 1.0005 => span(ends, times),
+        Some((l, h)) if l < 1.0 && h > 1.0005 => format!(" (at most {})", size(h)),
         _ => String::new(),
+    }
+}
+
+/// "In the geometric mean of 2 tests (copy counts 75 %, mail 25 %) it is", "On copy it is".
+fn over(analysis: &Analysis, group: &Group, out: &[usize]) -> String {
+    let weight = |at: usize| group.weights.get(at).copied().unwrap_or(1.0);
+    let cells = group.cells.iter().enumerate();
+    let counts: Vec<(usize, f64)> = cells
+        .filter(|(_, i)| !out.contains(i))
+        .map(|(at, i)| (*i, weight(at)))
+        .filter(|(_, w)| *w > 0.0)
+        .collect();
+    let name = |i: usize| analysis.cells.get(i).map_or("?", |c| c.workload.as_str());
+    let all: f64 = counts.iter().map(|c| c.1).sum();
+    match &counts[..] {
+        [(one, _)] => format!("On {} it is", name(*one)),
+        [first, rest @ ..] if rest.iter().any(|c| c.1 != first.1) => {
+            let share = |c: &(usize, f64)| format!("{:.0} %", 100.0 * c.1 / all);
+            let mut told = vec![format!("{} counts {}", name(first.0), share(first))];
+            told.extend(rest.iter().map(|c| format!("{} {}", name(c.0), share(c))));
+            let n = counts.len();
+            format!(
+                "In the geometric mean of {n} tests ({}) it is",
+                told.join(", ")
+            )
+        }
+        more => format!("In the geometric mean of {} tests it is", more.len()),
     }
 }
 
@@ -108,7 +138,7 @@ fn cost(analysis: &Analysis, s: &Score) -> String {
         "On {} it is {} behind {best}{}{sure}.",
         cell.workload,
         size(s.regret),
-        span(ends.and_then(|e| e.1))
+        between(ends.and_then(|e| e.1), s.regret)
     )
 }
 
@@ -158,24 +188,6 @@ fn apply(t: &Treatment) -> Option<Apply> {
     })
 }
 
-/// Half the widest interval of the pairs of a group's cells, relative.
-fn widest(analysis: &Analysis, group: &Group) -> Option<f64> {
-    let cells = group.cells.iter().filter_map(|i| analysis.cells.get(*i));
-    let half = cells.flat_map(|c| &c.pairs).filter_map(half_width);
-    half.reduce(f64::max)
-}
-
-/// The blocks that the widest interval of the group needs.
-fn needed(analysis: &Analysis, group: &Group) -> String {
-    let cells = group.cells.iter().filter_map(|i| analysis.cells.get(*i));
-    let open = cells.flat_map(|c| c.pairs.iter().map(move |p| (p, c.blocks)));
-    let more = open.filter_map(|(p, n)| p.blocks_needed.filter(|b| *b as usize > n));
-    match more.max() {
-        Some(n) if n < 10_000 => format!(" About {n} blocks would tell."),
-        _ => String::new(),
-    }
-}
-
 fn empty(analysis: &Analysis, group: &Group) -> Advice {
     let out = group.left_out.iter();
     let left_out = out.map(|(i, why)| format!("{}: {why}", analysis.cells[*i].workload));
@@ -196,6 +208,7 @@ fn empty(analysis: &Analysis, group: &Group) -> Advice {
         cost: String::new(),
         regret: None,
         changes: Vec::new(),
+        blocks_needed: None,
         apply: None,
         left_out,
     }
@@ -220,12 +233,15 @@ pub fn advice(results: &Results, analysis: &Analysis, group: &Group) -> Advice {
     match (group.decision.as_str(), pick) {
         ("change", Some(s)) => {
             a.headline = format!("Take {}", name(analysis, s.treatment));
+            let out: Vec<usize> = group.left_out.iter().map(|o| o.0).collect();
+            let by_test = match n {
+                1 => String::new(),
+                _ => format!(": ahead on {}, behind on {}", s.won, s.lost),
+            };
             a.evidence = format!(
-                "Over {} it is {}: ahead in {}, behind in {}.",
-                tests(n),
-                score(s, &a.reference),
-                s.won,
-                s.lost
+                "{} {}{by_test}.",
+                over(analysis, group, &out),
+                score(s, &a.reference)
             );
             a.cost = cost(analysis, s);
             set(&mut a, s);
@@ -233,7 +249,7 @@ pub fn advice(results: &Results, analysis: &Analysis, group: &Group) -> Advice {
         }
         ("keep", Some(s)) if group.level => {
             a.headline = "It does not matter here".to_owned();
-            let seen = widest(analysis, group).map_or_else(String::new, |w| {
+            let seen = group.widest(analysis).map_or_else(String::new, |w| {
                 format!(
                     " A difference above {} on one test would have been seen.",
                     percent(w)
@@ -272,7 +288,15 @@ pub fn advice(results: &Results, analysis: &Analysis, group: &Group) -> Advice {
                     tests(n)
                 ),
             };
-            a.evidence = told + &needed(analysis, group);
+            a.blocks_needed = group.blocks_needed(analysis);
+            let needs = a.blocks_needed.map_or_else(String::new, |n| {
+                format!(
+                    " About {} blocks would tell (repeats of an experiment, --seeds of a \
+                     simulation).",
+                    round(n)
+                )
+            });
+            a.evidence = told + &needs;
         }
         _ if analysis.treatments.len() < 2 => {
             a.headline = a.reference.clone();

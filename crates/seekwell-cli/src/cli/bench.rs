@@ -68,8 +68,8 @@ pub struct EventArgs {
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub events: Option<PathBuf>,
     /// With --events: only this part, on the workload's own clock (10s,2s; 0,500ms) [default: the
-    /// whole run]
-    #[arg(long, value_name = "FROM,LENGTH", requires = "events", value_parser = crate::events::window)]
+    /// whole run]. With --report: what its replay shows [default: where it took longest]
+    #[arg(long, value_name = "FROM,LENGTH", value_parser = crate::events::window)]
     pub window: Option<seekwell::Window>,
     /// Write a page to FILE, too, as `seekwell report` makes of results: one HTML file that needs no
     /// network

@@ -5,7 +5,7 @@ use crate::cells::{Cells, Group};
 use crate::cli::Compare;
 use crate::events::Events;
 use crate::fail::Failure;
-use crate::lab::{self, Lab};
+use crate::lab::{self, Lab, Place};
 use crate::out::{Out, columns, note, width};
 use crate::runs::{Asked, Simulator, asked};
 use crate::setups::{self, Runs, Usual};
@@ -90,10 +90,11 @@ pub fn run(a: &Compare, quiet: bool) -> Result<(), Failure> {
         trace: None,
         events: Some((&events, runs.schedulers)),
     };
-    let lab = lab::carried_out(quiet, &a.bench, &runs, &names, &simulator)?;
+    let place = Place::new(&a.bench, a.events.report.is_some())?;
+    let lab = lab::carried_out(quiet, &a.bench, &place, &runs, &names, &simulator)?;
     let cells = &lab.cells;
     let written = events.write(quiet);
-    super::report::page_of(a.events.report.as_deref(), &lab.results, &lab.analysis)?;
+    super::report::page_of(&a.events, &a.bench, &lab, &place, quiet)?;
     if let Some(file) = &a.plot {
         draw(file, cells, &plans, &runs)?;
     }

@@ -3,7 +3,7 @@
 use super::report::{results_of, something};
 use crate::cli::Recommend;
 use crate::fail::Failure;
-use crate::lab;
+use crate::lab::{self, Place};
 use crate::out::{Out, note, width};
 use crate::runs::{Simulator, asked};
 use crate::setups::{self, Usual};
@@ -111,7 +111,8 @@ fn simulated(a: &Recommend, quiet: bool) -> Result<(Results, Analysis), Failure>
     }
     setups::memory(&b, &TODAY, quiet)?;
     let runs = setups::of(&b, &TODAY, &a.machine, &specs, &[])?;
-    let lab = lab::carried_out(quiet, &b, &runs, &names, &Simulator::default())?;
+    let place = Place::new(&b, false)?;
+    let lab = lab::carried_out(quiet, &b, &place, &runs, &names, &Simulator::default())?;
     lab.cells.outcome()?;
     let analysis = analyse_weighted(&lab.results, &weights(&list));
     if lab.seeds < 2 {

@@ -3,7 +3,7 @@
 use crate::cli::Replay;
 use crate::events::Events;
 use crate::fail::Failure;
-use crate::lab;
+use crate::lab::{self, Place};
 use crate::out::{Out, columns, note, width};
 use crate::runs::Simulator;
 use crate::setups;
@@ -73,10 +73,11 @@ pub fn run(a: &Replay, quiet: bool) -> Result<(), Failure> {
         events: Some((&events, runs.schedulers)),
     };
     let names = ["replay".to_owned()];
-    let lab = lab::carried_out(quiet, &a.bench, &runs, &names, &simulator)?;
+    let place = Place::new(&a.bench, a.events.report.is_some())?;
+    let lab = lab::carried_out(quiet, &a.bench, &place, &runs, &names, &simulator)?;
     let cells = &lab.cells;
     let written = events.write(quiet);
-    super::report::page_of(a.events.report.as_deref(), &lab.results, &lab.analysis)?;
+    super::report::page_of(&a.events, &a.bench, &lab, &place, quiet)?;
     for n in setups::time_notes(&a.bench, &runs) {
         note(quiet, &n);
     }

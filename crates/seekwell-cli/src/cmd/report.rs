@@ -4,8 +4,9 @@ use super::import::options;
 use super::results::failure;
 use super::trace;
 use crate::cells::cancelling;
-use crate::cli::{Foreign, Report};
+use crate::cli::{Bench, EventArgs, Foreign, Report};
 use crate::fail::Failure;
+use crate::lab::{Lab, Place};
 use crate::out::{Out, columns, note};
 use seekwell::Cancel;
 use seekwell_host::stop::signal;
@@ -98,7 +99,7 @@ fn closer(
     let dir = a.dir;
     let mut none = (Vec::new(), Scenes::default());
     if look(dir).state != State::Complete {
-        let what = "the experiment goes on: the page has no percentiles, series and events yet";
+        let what = "not all runs were made: the page has no percentiles, series and events";
         none.1.notes.push(what.to_owned());
         return Ok(none);
     }
@@ -106,7 +107,8 @@ fn closer(
     if a.no_events {
         return Ok((details, none.1));
     }
-    let span = a.events.and_then(|w| Some((w.from.0, w.length?.0)));
+    let length = |w: &seekwell::Window| w.length.map_or(scenes::LENGTH_NS, |l| l.0);
+    let span = a.events.map(|w| (w.from.0, length(&w)));
     let asked = scenes::Asked {
         span_ns: span,
         ..scenes::Asked::default()
@@ -178,11 +180,32 @@ fn written(
 }
 
 /// The page of what a command ran, to the file asked for.
-pub fn page_of(to: Option<&Path>, results: &Results, analysis: &Analysis) -> Result<(), Failure> {
-    match to {
-        Some(to) => write_page(to, results, analysis, &Facts::default(), None, true),
-        None => Ok(()),
-    }
+pub fn page_of(
+    a: &EventArgs,
+    b: &Bench,
+    lab: &Lab,
+    ran: &Place,
+    quiet: bool,
+) -> Result<(), Failure> {
+    let Some(to) = &a.report else {
+        return Ok(());
+    };
+    let dir = ran.dir();
+    let look = dir.as_deref().map(|dir| Look {
+        dir,
+        events: a.window,
+        no_events: false,
+        threads: b.threads,
+    });
+    let facts = Facts::default();
+    write_page(
+        to,
+        &lab.results,
+        &lab.analysis,
+        &facts,
+        look.as_ref(),
+        quiet,
+    )
 }
 
 /// A page of one picture, to the file asked for.

@@ -4,7 +4,7 @@ use crate::cli::Run;
 use crate::events::Events;
 use crate::fail::Failure;
 use crate::json::document;
-use crate::lab;
+use crate::lab::{self, Place};
 use crate::out::{Out, columns, note, width};
 use crate::progress::Watched;
 use crate::runs::{Asked, Simulator, asked};
@@ -84,10 +84,11 @@ fn simulated(a: &Run, asked: &Asked, events: Events, quiet: bool) -> Result<(), 
         trace: None,
         events: Some((&events, runs.schedulers)),
     };
-    let lab = lab::carried_out(quiet, b, &runs, &names, &simulator)?;
+    let place = Place::new(b, a.events.report.is_some())?;
+    let lab = lab::carried_out(quiet, b, &place, &runs, &names, &simulator)?;
     let cells = &lab.cells;
     let written = events.write(quiet);
-    super::report::page_of(a.events.report.as_deref(), &lab.results, &lab.analysis)?;
+    super::report::page_of(&a.events, b, &lab, &place, quiet)?;
     for n in setups::time_notes(b, &runs) {
         note(quiet, &n);
     }

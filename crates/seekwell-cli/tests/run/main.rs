@@ -4,6 +4,7 @@ mod apply;
 mod bad_input;
 mod bounds;
 mod calibrate;
+mod checked;
 mod compare;
 mod convert;
 mod experiment;

@@ -104,17 +104,97 @@ fn one_command_makes_a_page_of_what_it_ran() {
         html.contains("<svg") && html.contains("Holds:"),
         "claim and picture"
     );
-    let run = [
-        "run",
-        "hdparm",
+}
+
+/// Scenes of the replay that lie in a page.
+fn scenes(html: &str) -> Vec<Value> {
+    let own = html.split("id=\"sw-index\">").nth(1).expect("an index");
+    let own = own.split("</script>").next().expect("its end");
+    let index: Value = serde_json::from_str(own).expect("JSON");
+    index["scenes"].as_array().expect("scenes").clone()
+}
+
+#[test]
+fn the_page_of_what_ran_has_its_replay_and_nothing_is_left() {
+    let tmp = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("page-tmp");
+    std::fs::create_dir_all(&tmp).expect("a directory");
+    let programs = [
         "--device",
         "hdd:hitachi-7k200",
         "-s",
         "noop,cfq",
+        "--seeds",
+        "2",
         "-q",
     ];
-    let html = page("run.html", &run);
-    assert!(html.contains("sw-index") && html.contains("hitachi-7k200"));
+    let trace = kernel_trace();
+    for (name, first) in [
+        ("run.html", &["run", "fs-mark:files=10"][..]),
+        (
+            "compare.html",
+            &["compare", "-w", "fs-mark:files=10", "-w", "hdparm"],
+        ),
+        ("replay.html", &["replay", &trace]),
+    ] {
+        let page = scratch(name, b"");
+        let mut c = crate::command(&[first, &programs, &["--report", &page]].concat());
+        let o = c.env("TMPDIR", &tmp).output().expect("the binary runs");
+        assert!(o.status.success(), "{name}: {o:?}");
+        let html = std::fs::read_to_string(page).expect("a page");
+        assert!(html.contains("hitachi-7k200"), "{name}");
+        let scenes = scenes(&html);
+        assert!(!scenes.is_empty(), "{name}");
+        for s in &scenes {
+            let lanes = s["lanes"].as_array().expect("lanes");
+            assert_eq!(lanes.len(), 2, "{name}: {s}");
+            for lane in lanes {
+                let part = lane["part"].as_str().expect("a part");
+                assert!(
+                    html.contains(&format!("id=\"sw-{part}\"")),
+                    "{name}: {part}"
+                );
+            }
+        }
+        let left = std::fs::read_dir(&tmp).expect("the directory");
+        assert_eq!(left.count(), 0, "{name}");
+    }
+    // A window that is asked for is shown; one that nobody listens to is refused.
+    let page = scratch("window.html", b"");
+    let window = ["--window", "1s,500ms", "--report", &page];
+    good(&[&["run", "random-read:seconds=2s"][..], &programs, &window].concat());
+    let html = std::fs::read_to_string(page).expect("a page");
+    assert_eq!(scenes(&html)[0]["from"], 1_000_000_000);
+    let r = seekwell(&[&["run", "hdparm"][..], &programs, &["--window", "1s"]].concat());
+    assert!(r.code == 2 && r.err.contains("--report"), "{}", r.err);
+}
+
+#[test]
+fn an_experiment_file_makes_its_page_while_it_runs() {
+    let folder = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("filed");
+    if folder.exists() {
+        std::fs::remove_dir_all(&folder).expect("the last run's results go");
+    }
+    let folder = folder.display().to_string();
+    let experiment = "[experiment]\nname = \"filed\"\nrepeats = 3\n\
+                      [[device]]\nuse = \"hdd:hitachi-7k200\"\n\
+                      [[scheduler]]\nuse = \"none\"\n[[scheduler]]\nuse = \"bfq\"\n\
+                      [[workload]]\nuse = \"fs-mark\"\nfiles = 10\n";
+    let file = scratch("filed.toml", experiment.as_bytes());
+    let (own, later) = (scratch("filed.html", b""), scratch("later.html", b""));
+    good(&[
+        "compare",
+        &file,
+        "--results",
+        &folder,
+        "--report",
+        &own,
+        "-q",
+    ]);
+    good(&["report", &folder, "-o", &later, "-q"]);
+    let read = |path: &str| std::fs::read_to_string(path).expect("a page");
+    let (own, later) = (scenes(&read(&own)), scenes(&read(&later)));
+    assert_eq!(own.len(), 1);
+    assert_eq!(own, later, "the same replay as of the folder");
 }
 
 /// A run whose first part was left out of its primary figure is made again like any other.

@@ -21,7 +21,7 @@ pub use flags::Flag;
 pub use order::{ColumnOrder, column_order};
 pub use overview::{Group, Score};
 pub use weights::{Switch, Weights};
-pub use words::{effect, half_width, may_still_happen, percent, size};
+pub use words::{effect, half_width, may_still_happen, percent, round, size, span};
 
 use crate::results::{CellEnd, Method, MetricInfo, Results, WarmUp};
 use crate::stats::{self, Better};

@@ -2,8 +2,8 @@
 //! and a cell in a sentence.
 
 use super::weights::{self, Switch, Weights};
-use super::words::{percent, size, span};
-use super::{CellAnalysis, Comparison};
+use super::words::{half_width, percent, size, span};
+use super::{Analysis, CellAnalysis, Comparison};
 use crate::results::Results;
 use crate::stats::{self, Against, Combined, Decision, Part, Verdict, combine, stored};
 use serde::{Deserialize, Serialize};
@@ -42,6 +42,28 @@ pub struct Group {
     /// Where the choice would be another, by workload.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub switches: Vec<Switch>,
+}
+
+impl Group {
+    /// Pairs of its cells, with the blocks of the cell.
+    fn pairs<'a>(&self, analysis: &'a Analysis) -> impl Iterator<Item = (&'a Comparison, usize)> {
+        let cells = self.cells.iter().filter_map(|i| analysis.cells.get(*i));
+        cells.flat_map(|c| c.pairs.iter().map(move |p| (p, c.blocks)))
+    }
+
+    /// Half the widest interval of its pairs, relative.
+    pub fn widest(&self, analysis: &Analysis) -> Option<f64> {
+        let all = self.pairs(analysis).filter_map(|(p, _)| half_width(p));
+        all.reduce(f64::max)
+    }
+
+    /// Blocks after which every interval of it would be as narrow as was asked for; `None`: they
+    /// are, or it takes more than anybody makes.
+    pub fn blocks_needed(&self, analysis: &Analysis) -> Option<u32> {
+        let all = self.pairs(analysis);
+        let more = all.filter_map(|(p, n)| p.blocks_needed.filter(|b| *b as usize > n));
+        more.max().filter(|n| *n < super::comparison::BLOCKS_MOST)
+    }
 }
 
 /// A treatment over several workloads.

@@ -38,7 +38,7 @@ pub fn size(times: f64) -> String {
 }
 
 /// " (9 to 15 %)", " (2.0 to 2.5)", of the interval of `times`; nothing where it has no width.
-pub(super) fn span(ends: Option<(f64, f64)>, times: f64) -> String {
+pub fn span(ends: Option<(f64, f64)>, times: f64) -> String {
     let Some((low, high)) = ends else {
         return String::new();
     };
@@ -137,7 +137,7 @@ fn cannot_tell(c: &Comparison, of: &Judge<'_>) -> String {
 }
 
 /// A number of blocks, which is an estimate: two digits.
-fn round(n: u32) -> u32 {
+pub fn round(n: u32) -> u32 {
     match n {
         0..100 => n,
         100..1_000 => (n + 5) / 10 * 10,

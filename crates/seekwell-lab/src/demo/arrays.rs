@@ -35,7 +35,7 @@ pub(super) const DEMOS: &[Demo] = &[
     Demo {
         name: "controller-cache",
         claim: "While a battery-backed cache absorbs writes, no scheduler matters to them; when it \
-                is full, sorting does.",
+                is full, the cache itself has sorted them, and little is left to gain.",
         runs: 4,
         each: 0,
         run: cache,

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 /// Usual length of a scene, ns.
-const LENGTH_NS: u64 = 2_000_000_000;
+pub const LENGTH_NS: u64 = 2_000_000_000;
 /// Requests of all lanes of a scene beyond which a run is not made again unasked.
 const REQUESTS_MOST: u64 = 20_000_000;
 

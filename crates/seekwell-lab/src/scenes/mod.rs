@@ -8,7 +8,7 @@
 
 mod choose;
 
-pub use choose::{Asked, Choice, choose};
+pub use choose::{Asked, Choice, LENGTH_NS, choose};
 
 use crate::conduct;
 use crate::results::{self, Outcome, Results, Run, StoreError};

@@ -153,7 +153,7 @@ pub(super) fn how(results: &Results, analysis: &Analysis) -> Vec<String> {
     }
     if differ + level + open > 0 {
         out.push(format!(
-            "Of {} pairs, {differ} differ, {level} are level, {open} are not decided.",
+            "Pairs: {}, of which {differ} differ, {level} level, {open} not decided.",
             differ + level + open
         ));
     }
