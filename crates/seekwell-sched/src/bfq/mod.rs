@@ -84,11 +84,11 @@
 //! | `bfq_forced_dispatch` | `v7/serve.rs::drain` |
 //! | `bfq_put_queue` | `core.rs::free_if_unused` |
 //! | `bfq_put_cooperator` | `coop.rs::abandon` |
-//! | `bfq_exit_bfqq` | `mq/mod.rs::exit`, `v7/mod.rs::exit` |
-//! | `bfq_check_ioprio_change` | `mq/mod.rs::follow_prio`, `v7/mod.rs::follow_prio` |
-//! | `bfq_init_bfqq` | `mq/mod.rs::make_queue`, `v7/mod.rs::make_queue` |
+//! | `bfq_exit_bfqq` | `mq/queues.rs::exit`, `v7/mod.rs::exit` |
+//! | `bfq_check_ioprio_change` | `mq/queues.rs::follow_prio`, `v7/mod.rs::follow_prio` |
+//! | `bfq_init_bfqq` | `mq/queues.rs::make_queue`, `v7/mod.rs::make_queue` |
 //! | `bfq_do_or_sched_stable_merge` | `mq/merge.rs::adopt_or_merge` |
-//! | `bfq_get_queue` | `mq/mod.rs::get_queue`, `v7/mod.rs::new_queue` |
+//! | `bfq_get_queue` | `mq/queues.rs::get_queue`, `v7/mod.rs::new_queue` |
 //! | `bfq_update_io_thinktime` | `mq/insert.rs::think_time`, `v7/insert.rs::think_time` |
 //! | `bfq_update_io_seektime` | `mq/insert.rs::seek_history`, `v7/insert.rs::seek_distance` |
 //! | `bfq_update_io_intensity` | `mq/insert.rs::io_intensity` |
@@ -103,10 +103,10 @@
 //! | `bfq_finish_requeue_request` | `mq/mod.rs::over` |
 //! | `bfq_split_bfqq` | `mq/merge.rs::split`, `v7/merge.rs::split` |
 //! | `bfq_bfqq_resume_state` | `mq/merge.rs::resume`, `v7/merge.rs::resume` |
-//! | `bfq_init_rq` | `mq/mod.rs::init_request` |
+//! | `bfq_init_rq` | `mq/queues.rs::init_request` |
 //! | `bfq_idle_slice_timer_body` | `mq/serve.rs::idle_over` |
 //! | `bfq_idle_slice_timer` | `v7/serve.rs::idle_over` |
-//! | `bfq_update_next_in_service` | `tree.rs::renew_next` |
+//! | `bfq_update_next_in_service` | `tree/choice.rs::renew_next` |
 //! | `bfq_active_insert` | `tree.rs::insert` |
 //! | `bfq_active_extract` | `tree.rs::extract` |
 //! | `bfq_forget_entity` | `tree.rs::forget` |
@@ -116,10 +116,10 @@
 //! | `__bfq_activate_entity` | `tree.rs::enqueue` |
 //! | `bfq_activate_requeue_entity` | `tree.rs::activate` |
 //! | `bfq_deactivate_entity` | `tree.rs::deactivate` |
-//! | `bfq_first_active_entity` | `tree.rs::first_eligible` |
-//! | `__bfq_lookup_next_entity` | `tree.rs::look_in` |
-//! | `bfq_lookup_next_entity` | `tree.rs::look` |
-//! | `bfq_get_next_queue` | `tree.rs::select` |
+//! | `bfq_first_active_entity` | `tree/choice.rs::first_eligible` |
+//! | `__bfq_lookup_next_entity` | `tree/choice.rs::look_in` |
+//! | `bfq_lookup_next_entity` | `tree/choice.rs::look` |
+//! | `bfq_get_next_queue` | `tree/choice.rs::select` |
 //! | `__bfq_bfqd_reset_in_service` | `tree.rs::leave_service` |
 //! | `bfq_add_bfqq_busy` | `core.rs::add_busy` |
 //! | `bfq_del_bfqq_busy` | `core.rs::del_busy` |
@@ -132,6 +132,7 @@ pub mod coop;
 pub mod core;
 pub mod entity;
 pub mod mq;
+mod parts;
 pub mod queue;
 mod rules;
 pub mod tree;
