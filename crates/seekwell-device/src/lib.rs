@@ -25,7 +25,6 @@ pub mod probe;
 pub mod raid;
 pub mod spec;
 pub mod ssd;
-pub mod validate;
 
 pub use catalogue::{
     Entry, Kind, Opened, catalogue, describe, kinds, open, open_hdd, over_queues, read_preset,

@@ -150,6 +150,11 @@ pub fn best_rate(spec: &str, seed: u64) -> Result<f64, DeviceError> {
     Ok(best)
 }
 
+/// Uniform over [0, n).
+pub fn below(rng: &mut rng::Pcg64Mcg, n: u64) -> u64 {
+    ((u128::from(rng.next_u64()) * u128::from(n)) >> 64) as u64
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,8 +1,7 @@
 //! Laws of an eMMC: what a read, a write, a group, a flush cost; what a stop leaves behind.
 
 use seekwell_core::{Accept, Command, Device, Instant, Nanos, Op, Sector, Sectors, rng};
-use seekwell_device::probe::{Client, Run, command};
-use seekwell_device::validate::below;
+use seekwell_device::probe::{Client, Run, below, command};
 use seekwell_device::{Emmc, EmmcParams, open, read_preset};
 
 const QUIET: &str = "emmc:motog-sandisk8,noise_read=0,noise_write=0,clean_pool=0";

@@ -4,7 +4,7 @@
 use crate::style::{BAD, HEAD, NAME, WARN};
 use crate::table::{Align, Cell, Table, paint, painted, wrap};
 use crate::units::three;
-use seekwell_device::validate::{Group, Relation, Row};
+use seekwell_lab::validation::{Group, Relation, Row};
 
 /// A table with its measured rows.
 pub type Measurements = (&'static Group, Vec<Row>);

@@ -6,8 +6,7 @@
 
 use seekwell_core::{Device, Nanos, Op, rng};
 use seekwell_device::hdd::{ClosedForms, HddParams, SeekCurve};
-use seekwell_device::probe::{Client, Run, command};
-use seekwell_device::validate::below;
+use seekwell_device::probe::{Client, Run, below, command};
 use seekwell_device::{DeviceError, ParamError, read_preset};
 
 /// A quantity along one side.

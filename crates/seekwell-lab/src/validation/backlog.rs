@@ -5,10 +5,10 @@
 //! takes D commands; noop against an ideal elevator on the array's addresses.
 
 use super::clook::Clook;
+use super::figure::{Measured, SEED};
 use seekwell_block::{HostDriver, LegacyOptions, LegacyQueue};
 use seekwell_core::result::Record;
 use seekwell_core::{BioSink, Device, Era, Instant, Sector, TickClock};
-use seekwell_device::validate::{Measured, SEED};
 use seekwell_sched::noop::Noop;
 use seekwell_sched::{Cx, QueueFacts, Scheduler};
 use seekwell_sim::drive::drive;

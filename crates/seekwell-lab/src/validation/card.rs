@@ -1,10 +1,10 @@
 //! eMMC and SD cards: means of published comparisons, measured one command at a time on the card
 //! alone. What takes a queue (schedulers, packing) is measured where there is one.
 
-use super::Relation::{Fitted, Indicative};
-use super::{ANY, Bench, Figure, Group, Measured, SEED, below, row};
-use crate::probe::{Client, Run, command};
+use super::figure::Relation::{Fitted, Indicative};
+use super::figure::{ANY, Bench, Figure, Group, Measured, SEED, row};
 use seekwell_core::{Nanos, Op, rng};
+use seekwell_device::probe::{Client, Run, below, command};
 
 /// The table.
 pub static GROUP: Group = Group {

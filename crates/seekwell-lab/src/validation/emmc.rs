@@ -1,10 +1,10 @@
 //! The phone's eMMC under schedulers: what nine of them differ by with one thread, and what ROW is
 //! for.
 
+use super::figure::Relation::{HeldOut, Indicative};
+use super::figure::{ANY, Bench, Figure, Group, Measured, SEED, row};
 use seekwell_core::result::Record;
 use seekwell_core::{Flags, Instant, Nanos, Op, Sector};
-use seekwell_device::validate::Relation::{HeldOut, Indicative};
-use seekwell_device::validate::{ANY, Bench, Figure, Group, Measured, SEED, row};
 use seekwell_sim::procs::{Pattern, Process, Processes};
 use seekwell_sim::{Setup, drive};
 

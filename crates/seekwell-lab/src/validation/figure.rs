@@ -1,4 +1,4 @@
-//! The models held against published figures.
+//! A published figure beside what a model makes of it, and how the two are related.
 //!
 //! A row says how its figure relates to the model, because agreement means different things:
 //! *fitted*, a parameter was set to meet it; *circular*, it follows from a parameter by the formula
@@ -9,26 +9,10 @@
 //!
 //! Beside each figure stands what a null model scores in the same measurement: a device of
 //! constant latency that knows one number, the mean of the device's random 4 KiB reads.
-//!
-//! A family of devices adds its table with a file here and one line in [`GROUPS`].
 
-mod emmc;
-mod hdd;
-mod ssd;
-
-pub use hdd::two_streams;
-
-use crate::constant::Constant;
-use crate::error::DeviceError;
-use crate::open;
-use crate::probe::{Client, command};
-use rand::RngCore;
-use seekwell_core::rng::{self, Pcg64Mcg};
-use seekwell_core::{Device, MmcHost, Nanos, Op, Packing};
-
-/// The tables of this crate. What is measured on more than a device (a queue, an array) is
-/// declared by the crate that has it, with the same types.
-pub static GROUPS: &[&Group] = &[&hdd::GROUP, &ssd::GROUP, &emmc::GROUP];
+use seekwell_core::{Device, MmcHost, Nanos, Op, Packing, rng};
+use seekwell_device::probe::{Client, below, command};
+use seekwell_device::{Constant, DeviceError, open};
 
 /// One seed for all: the figures are means over enough requests for it not to matter.
 pub const SEED: u64 = 13;
@@ -176,11 +160,6 @@ fn null(device: Opened) -> Result<Opened, DeviceError> {
     Ok(Box::new(made.with_facts(facts)))
 }
 
-/// Uniform over [0, n).
-pub fn below(rng: &mut Pcg64Mcg, n: u64) -> u64 {
-    ((u128::from(rng.next_u64()) * u128::from(n)) >> 64) as u64
-}
-
 /// A published figure beside the model's and the null model's.
 #[derive(Debug, Clone)]
 pub struct Row {
@@ -241,13 +220,4 @@ impl Group {
     pub fn run(&'static self) -> Measured<Vec<Row>> {
         self.figures.iter().map(Figure::run).collect()
     }
-}
-
-/// Runs every measurement of this crate; takes a second or two.
-pub fn validate() -> Measured<Vec<Row>> {
-    let mut all = vec![];
-    for g in GROUPS {
-        all.extend(g.run()?);
-    }
-    Ok(all)
 }

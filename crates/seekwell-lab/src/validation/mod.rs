@@ -1,26 +1,31 @@
 //! Every table of published figures there is, and their measurement.
 //!
-//! Tables of single devices are declared beside the models; those that take a queue or an array
-//! by the crate that has it.
+//! Some are measured on a device alone, the others through a queue or on an array. A family of
+//! devices adds its table with a file here and a line in one of the two lists.
 
-pub mod emmc;
+mod card;
+mod figure;
+mod hdd;
+mod ssd;
 
 pub mod backlog;
 pub mod clook;
+pub mod emmc;
 pub mod raid;
 
-use seekwell_device::validate::{Group, Measured, Row};
+pub use figure::{ANY, Bench, Figure, Group, Measured, Opened, Relation, Row, SEED, row};
+
 use seekwell_sim::drive::Progress;
 
-/// One line a crate that declares tables.
-static TABLES: &[&[&Group]] = &[seekwell_device::validate::GROUPS, OWN];
+/// What is measured on a device alone.
+pub static ALONE: &[&Group] = &[&hdd::GROUP, &ssd::GROUP, &card::GROUP];
 
 /// What is measured through a whole queue.
-static OWN: &[&Group] = &[&emmc::GROUP, &raid::GROUP];
+static QUEUED: &[&Group] = &[&emmc::GROUP, &raid::GROUP];
 
-/// The tables of all crates.
+/// All tables.
 pub fn groups() -> impl Iterator<Item = &'static Group> {
-    TABLES.iter().flat_map(|t| t.iter().copied())
+    ALONE.iter().chain(QUEUED).copied()
 }
 
 /// Runs every measurement, and tells how many are done. Stopped by `progress`, it gives the rows

@@ -1,10 +1,10 @@
 //! Arrays: closed forms of their laws, and the table of what sorting gains above a stripe.
 
 use super::backlog::{Cell, Policy, run};
+use super::figure::{Bench, Figure, Group, Measured, Relation, SEED, row};
 use seekwell_core::result::Record;
 use seekwell_core::{BioSink, Instant, Nanos, Op, Sector};
 use seekwell_device::open;
-use seekwell_device::validate::{Bench, Figure, Group, Measured, Relation, SEED, row};
 use seekwell_sim::drive::drive;
 use seekwell_sim::procs::{Pattern, Process, Processes};
 use seekwell_sim::setup::Setup;

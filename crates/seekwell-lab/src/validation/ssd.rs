@@ -1,9 +1,9 @@
 //! Flash drives: corners, depth, states, flushes.
 
-use super::Relation::{Fitted, HeldOut, Indicative, Prediction};
-use super::{ANY, Bench, Figure, Group, Measured, SEED, below, row};
-use crate::probe::{Client, Run, command};
+use super::figure::Relation::{Fitted, HeldOut, Indicative, Prediction};
+use super::figure::{ANY, Bench, Figure, Group, Measured, SEED, row};
 use seekwell_core::{Accept, Done, Instant, Nanos, Op, rng};
+use seekwell_device::probe::{Client, Run, below, command};
 
 /// The table.
 pub static GROUP: Group = Group {

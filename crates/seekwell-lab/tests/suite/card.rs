@@ -1,6 +1,6 @@
 //! Every scheduler over a phone's card.
 
-use seekwell_device::validate::Bench;
+use seekwell_lab::validation::Bench;
 use seekwell_lab::validation::emmc::{Mixed, mixed};
 
 /// What a reader and a writer of a card get under a scheduler.

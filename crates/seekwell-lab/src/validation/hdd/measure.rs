@@ -1,10 +1,10 @@
 //! The measurements behind the rows: each sets up a fresh drive and drives it as the published
 //! measurement did.
 
-use crate::probe::{Client, Run, command};
-use crate::validate::{Bench, Measured, Opened, SEED, below};
+use crate::validation::figure::{Bench, Measured, Opened, SEED};
 use seekwell_core::rng::{self, Pcg64Mcg};
 use seekwell_core::{Device, Nanos, Op};
+use seekwell_device::probe::{Client, Run, below, command};
 
 /// Random requests of a measurement.
 const RANDOM: usize = 25_000;
@@ -124,23 +124,4 @@ pub(super) fn sorted_writes(b: &Bench) -> Measured<f64> {
     let run = c.run(at.len(), 31, Nanos::ZERO, |i| command(Op::Write, at[i], 8));
     c.one(command(Op::Flush, 0, 0));
     Ok(run.sectors as f64 * 512.0 / 1e6 / c.now.since(start).as_secs_f64())
-}
-
-/// MB/s of two sequential readers at 10 % and 60 % of the drive that take turns, `sectors` each.
-pub fn two_streams(drive: &str, sectors: u32) -> Measured<f64> {
-    let (mut c, _, capacity) = client(&Bench::model(&format!("hdd:{drive}")), "")?;
-    let n = (64 * MIB / u64::from(sectors)).clamp(64, 2000) as usize;
-    let run = c.run(n, 1, Nanos::ZERO, |i| {
-        let base = if i % 2 == 0 {
-            capacity / 10
-        } else {
-            capacity / 10 * 6
-        };
-        command(
-            Op::Read,
-            base + (i / 2) as u64 * u64::from(sectors),
-            sectors,
-        )
-    });
-    Ok(run.mb())
 }

@@ -3,10 +3,8 @@
 
 mod measure;
 
-pub use measure::two_streams;
-
-use super::Relation::{Circular, Fitted, HeldOut, Indicative, Prediction};
-use super::{ANY, Figure, Group, row};
+use super::figure::Relation::{Circular, Fitted, HeldOut, Indicative, Prediction};
+use super::figure::{ANY, Figure, Group, row};
 use measure as m;
 
 /// The table.
