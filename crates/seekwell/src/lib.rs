@@ -20,16 +20,21 @@
 //! fails, or even panics, takes none of the others with it, and a [`Cancel`] ends them all with
 //! what they measured until then.
 //!
+//! A run whose substrate is [`Substrate::Host`] goes on in a directory of this machine, under the
+//! scheduler that is in force there; everything else is simulated.
+//!
 //! Schedulers, devices and workloads of your own are registered ([`register_scheduler`],
 //! [`register_device_kind`], [`register_device`], [`register_workload!`]) and are from then on
 //! found by name, listed, compared and tested like those of the tree.
 //!
 //! Left out: how results are judged and shown; that is for the floors above.
 
+mod host;
 mod many;
 mod one;
 mod sequence;
 
+pub use host::IN_FORCE;
 pub use many::{Cancel, Many, Traces, run_all, run_each};
 pub use one::{Error, Hooks, Progress, run};
 pub use sequence::{Between, Sequence, run_sequence};

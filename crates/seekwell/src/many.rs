@@ -2,7 +2,7 @@
 
 use crate::one::{Error, Hooks, Progress, run};
 use seekwell_core::result::Record;
-use seekwell_core::spec::{RunSpec, WorkloadSpec};
+use seekwell_core::spec::{RunSpec, Substrate, WorkloadSpec};
 use seekwell_sim::spec::known_trace;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -26,6 +26,10 @@ impl Cancel {
     pub fn is_set(&self) -> bool {
         self.0.load(Ordering::Acquire)
     }
+    /// What is set.
+    pub(crate) fn flag(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.0)
+    }
 }
 
 /// Told of a run's progress, from the thread of the run: which run, by its place, and how far.
@@ -34,7 +38,7 @@ type Told<'a> = &'a (dyn Fn(usize, Progress) + Sync);
 /// How many runs go on.
 #[derive(Clone, Default)]
 pub struct Many<'a> {
-    /// Threads; `None`: one a core.
+    /// Threads; `None`: one a core. Runs for real go one after the other, whatever it says.
     pub threads: Option<usize>,
     /// Ends them.
     pub cancel: Cancel,
@@ -43,9 +47,15 @@ pub struct Many<'a> {
 }
 
 impl Many<'_> {
-    fn threads(&self, runs: usize) -> usize {
+    fn threads(&self, specs: &[RunSpec]) -> usize {
+        // On one machine they would measure each other.
+        if specs.iter().any(|s| s.substrate == Substrate::Host) {
+            return 1;
+        }
         let cores = || std::thread::available_parallelism().map_or(1, usize::from);
-        self.threads.unwrap_or_else(cores).clamp(1, runs.max(1))
+        self.threads
+            .unwrap_or_else(cores)
+            .clamp(1, specs.len().max(1))
     }
 }
 
@@ -98,7 +108,7 @@ pub fn run_each(
 ) {
     let next = AtomicUsize::new(0);
     let traces = Traces::default();
-    let threads = how.threads(specs.len());
+    let threads = how.threads(specs);
     // A full channel holds the threads back: results wait here, not in memory.
     let (give, take) = mpsc::sync_channel(threads);
     std::thread::scope(|s| {

@@ -97,29 +97,25 @@ impl<'a> Hooks<'a> {
     }
 }
 
-/// The facade simulates; the other substrates have doors of their own.
-fn simulated(spec: &RunSpec) -> Result<(), Error> {
-    let what = match spec.substrate {
-        Substrate::Sim => return Ok(()),
-        Substrate::Host => {
-            "host is not run here, on the host's own files and kernel: `seekwell run WORKLOAD --dir \
-             DIR` does it from the command line, `seekwell_host::run_real` in a program"
-        }
-        Substrate::Serve => {
-            "serve is not run here: `seekwell serve` puts a modelled disk under real programs"
-        }
-    };
-    Err(SpecErrors::one("substrate", what).into())
-}
-
-/// Runs a specification. A run that was cancelled or ended early in another way gives its record,
+/// Runs a specification: simulated, or for real in the directory (or reading the raw device) that
+/// [`crate::DeviceSpec::spec`] names, with the scheduler in force there ([`crate::IN_FORCE`]).
+///
+/// A run that was cancelled or ended early in another way gives its record,
 /// too, with what was measured and [`Record::early`].
 ///
 /// # Errors
 /// Everything that is wrong with the specification, or why the run is worth nothing. A panic, of a
 /// scheduler from outside for instance, is an error of this run and of nothing else.
 pub fn run(spec: &RunSpec, hooks: Hooks<'_>) -> Result<Record, Error> {
-    guarded(spec, hooks, seekwell_sim::spec::run)
+    match spec.substrate {
+        Substrate::Sim => guarded(spec, hooks, seekwell_sim::spec::run),
+        Substrate::Host => crate::host::run(spec, hooks),
+        Substrate::Serve => {
+            let what = "`serve` puts a modelled disk under programs that somebody else runs \
+                        (`seekwell serve`): such a run has no end of its own";
+            Err(SpecErrors::one("substrate", what).into())
+        }
+    }
 }
 
 /// The same with what runs it.
@@ -128,7 +124,6 @@ pub(crate) fn guarded(
     hooks: Hooks<'_>,
     by: impl FnOnce(&RunSpec, SimHooks<'_>) -> Result<Record, RunFailure>,
 ) -> Result<Record, Error> {
-    simulated(spec)?;
     let Hooks {
         mut progress,
         cancel,
@@ -159,7 +154,7 @@ pub(crate) fn guarded(
 }
 
 /// The words of a panic.
-fn said(panic: &(dyn Any + Send)) -> String {
+pub(crate) fn said(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().copied();
     let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
     text.unwrap_or("no words").to_owned()

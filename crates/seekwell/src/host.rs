@@ -1,0 +1,148 @@
+//! Runs for real: a workload on the files of a directory, or reading a raw device, under the
+//! scheduler that is in force there.
+//!
+//! Nothing of the host is changed. Who wants another scheduler, or other settings of the queue, sets
+//! them first and puts them back (`seekwell switch`, or `seekwell compare --host`, which does so for
+//! each run).
+//!
+//! Left out: events, which `seekwell record` takes from the kernel, and programs beside the measured
+//! one.
+
+use crate::many::Cancel;
+use crate::one::{Error, Hooks, Progress, said};
+use seekwell_core::result::Record;
+use seekwell_core::spec::{QueueSpec, RunSpec, SPEC_VERSION, SpecErrors, WorkloadSpec};
+use seekwell_host::{Options, Pulse};
+use seekwell_sim::spec::{plan, workload};
+use seekwell_workload::{Needs, Plan};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// As [`crate::SchedulerSpec::name`] of a run for real: whatever is in force there.
+pub const IN_FORCE: &str = "in-force";
+
+/// How often somebody looks at a run.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// Runs it; on a thread of its own, so that it can be watched and stopped from this one.
+pub(crate) fn run(spec: &RunSpec, hooks: Hooks<'_>) -> Result<Record, Error> {
+    let (mut whole, plan) = checked(spec)?;
+    if hooks.events.is_some() || hooks.trace.is_some() {
+        let why =
+            "a run for real gives no events here: `seekwell record` takes them from the kernel";
+        return Err(Error::Run(why.to_owned()));
+    }
+    if hooks.cancel.is_some_and(Cancel::is_set) {
+        return Err(Error::NotBegun);
+    }
+    let mut options = options(&whole, &plan);
+    let found = seekwell_host::in_force(options.place());
+    let found = found.lowest().and_then(|l| l.scheduler.clone());
+    in_force(&whole, found.as_deref())?;
+    let pulse = Arc::new(Pulse::default());
+    options.pulse = Some(Arc::clone(&pulse));
+    options.stop = hooks.cancel.map(Cancel::flag);
+    let mut told = hooks.progress;
+    let ran = std::thread::scope(|s| {
+        let run = s.spawn(|| seekwell_host::run_real(&plan, &options));
+        while !run.is_finished() {
+            if let Some(told) = &mut told {
+                told(progress(&pulse, &plan));
+            }
+            std::thread::sleep(LOOK);
+        }
+        run.join()
+    });
+    let ran = ran.map_err(|panic| Error::Panicked(said(&*panic)))?;
+    let mut record = ran.map_err(|e| Error::Run(e.to_string()))?.record;
+    whole.scheduler.name.clone_from(&record.scheduler.name);
+    (record.spec_hash, record.spec) = (whole.hash(), Some(whole));
+    Ok(record)
+}
+
+/// Milliseconds of the time it is to measure, if that is given; else operations.
+fn progress(pulse: &Pulse, plan: &Plan) -> Progress {
+    match plan.span() {
+        Some(span) => Progress {
+            done: pulse.clock().map_or(0, |c| c.as_millis() as u64),
+            of: span.0 / 1_000_000,
+        },
+        None => Progress {
+            done: pulse.operations(),
+            of: 0,
+        },
+    }
+}
+
+fn options(spec: &RunSpec, plan: &Plan) -> Options {
+    let place = PathBuf::from(&spec.device.spec);
+    let mut options = match plan.needs() {
+        Needs::Directory => Options::new(place, spec.run_seed()),
+        Needs::Device => Options {
+            device: Some(place),
+            ..Options::new(std::env::temp_dir(), spec.run_seed())
+        },
+    };
+    options.limit = spec.limit_s.map(Duration::from_secs);
+    // A program that wants its signals caught does so, and sets the token.
+    options.signals = false;
+    options
+}
+
+/// Is the scheduler there that was named?
+fn in_force(spec: &RunSpec, found: Option<&str>) -> Result<(), SpecErrors> {
+    let (wanted, place) = (spec.scheduler.name.as_str(), &spec.device.spec);
+    let found = found.unwrap_or("no scheduler in sight");
+    if wanted == IN_FORCE || wanted == found {
+        return Ok(());
+    }
+    let what = format!(
+        "{found} is in force at {place}, not {wanted}: set it first (`seekwell switch`), or ask for \
+         `{IN_FORCE}`"
+    );
+    Err(SpecErrors::one("scheduler.name", what))
+}
+
+/// The run with everything stated that has a default, and what it is to do.
+fn checked(spec: &RunSpec) -> Result<(RunSpec, Plan), SpecErrors> {
+    let mut errors = SpecErrors::default();
+    let mut whole = spec.clone();
+    whole.device.spec = spec.device.spec.trim().to_owned();
+    if spec.version != SPEC_VERSION {
+        let what = format!("this Seekwell runs version {SPEC_VERSION}");
+        errors.push("version", what);
+    }
+    if whole.device.spec.is_empty() {
+        let what = "name the directory, or the raw device of a workload that reads one";
+        errors.push("device.spec", what);
+    }
+    if spec.scheduler.version.is_some() || !spec.scheduler.tunables.is_empty() {
+        let what = "a run for real sets nothing: `seekwell switch` sets schedulers and tunables";
+        errors.push("scheduler", what);
+    }
+    if spec.queue != QueueSpec::default() {
+        let what = "a run for real sets nothing: `seekwell switch` sets the queue";
+        errors.push("queue", what);
+    }
+    if spec.machine.is_some() {
+        errors.push("machine", "that of a run for real is what it is");
+    }
+    if !spec.beside.is_empty() {
+        let what = "nothing runs beside it here: `seekwell compare --host` does that";
+        errors.push("beside", what);
+    }
+    if matches!(spec.workload, WorkloadSpec::Trace { .. }) {
+        errors.push("workload", "a trace is replayed in simulation only");
+        return Err(errors);
+    }
+    let stated = errors.take("workload", workload::checked(&spec.workload));
+    let plan = stated.and_then(|w| {
+        whole.workload = w;
+        errors.take("workload", plan(&whole.workload)).flatten()
+    });
+    match plan {
+        Some(plan) => errors.or((whole, plan)),
+        None => Err(errors),
+    }
+}
