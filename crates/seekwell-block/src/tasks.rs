@@ -145,7 +145,11 @@ impl Tasks {
             Control::CgroupGone(cg) => {
                 change_cgroup(cx, sched, cg, CgroupEvent::Offline, |c| c.online = false)
             }
-            Control::Plug(_) | Control::Unplug(_) | Control::Sleep(_) | Control::Exit(_) => {}
+            Control::Plug(_)
+            | Control::Unplug(_)
+            | Control::Sleep(_)
+            | Control::DirtySleep(_)
+            | Control::Exit(_) => {}
         }
     }
     fn prio<S: Scheduler + ?Sized>(

@@ -54,6 +54,8 @@ bitflags::bitflags! {
         const BARRIER = 1 << 8;
         /// Read-ahead submitted without a SYNC mark by a tracer that says so: an async read.
         const ASYNC_READ = 1 << 9;
+        /// Written by a flusher that nobody waits for (REQ_BACKGROUND, 4.10 and later).
+        const BACKGROUND = 1 << 10;
     }
 }
 

@@ -28,6 +28,8 @@ pub enum Control {
     Sleep(TaskId),
     /// The last task of the io context exits.
     Exit(TaskId),
+    /// The task is held because too much memory is dirty (`balance_dirty_pages`).
+    DirtySleep(TaskId),
     /// ioprio_set on the task.
     Prio(TaskId, IoPrio),
     /// Nice value and CPU policy of the task changed (or are made known before its first bio).

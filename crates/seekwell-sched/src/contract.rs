@@ -102,6 +102,10 @@ pub trait Scheduler: Send {
     fn per_hctx(&self) -> bool {
         self.bypass()
     }
+    /// blk-mq: may the queue throttle writeback by default (`wbt_disable_default` if not)?
+    fn wants_wbt(&self) -> bool {
+        true
+    }
     /// blk-mq: may requests that are inserted now become part of ones inside? (ADIOS: not while a
     /// barrier waits.)
     fn insert_merges(&self) -> bool {

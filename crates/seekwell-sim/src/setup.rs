@@ -4,7 +4,7 @@ use crate::limits::{largest_request, list_entries};
 use crate::spec::{QueueSpec, SchedulerSpec, SpecErrors, check, scheduler};
 use crate::tree::{self, Top};
 use seekwell_block::host::MqDriver;
-use seekwell_block::mq::MqQueue;
+use seekwell_block::mq::{MqQueue, WBT_LAT_USEC};
 use seekwell_block::{HostDriver, LegacyOptions, LegacyQueue, QueueStats};
 use seekwell_core::result::{BUILD, DeviceInfo, Record, SCHEMA, SchedulerUsed};
 use seekwell_core::{
@@ -260,6 +260,7 @@ impl Setup {
                 MqDriver::Scsi { depth }
             };
             let mut q = MqQueue::new(facts, clock, driver, hash, dev, make);
+            q.throttle_writeback(start);
             // Lowering queue_depth leaves the tags, and so nr_requests, as the device made them.
             let tags = (self.depth.is_some() && info.name != "none").then(|| 2 * f.depth.min(128));
             if let Some(n) = self.nr_requests.or(tags) {
@@ -342,6 +343,15 @@ impl Queue {
             first.expect("an array has members, and queues at the bottom").parts()
         })
     }
+    /// queue/wbt_lat_usec, where the layer has writeback throttling; of an array, its first
+    /// member's.
+    pub fn wbt_lat_usec(&mut self) -> Option<u64> {
+        match &mut self.0 {
+            Kind::Legacy(_) => None,
+            Kind::Mq(q) => q.wbt().map(|w| w.lat_usec()),
+            Kind::Array(a) => a.node.first()?.wbt_lat_usec(),
+        }
+    }
     /// Fills the parts of a record that only the queue knows. After the run.
     pub fn fill(&mut self, r: &mut Record) {
         let (stats, busy) = (self.stats(), self.device_stats().busy);
@@ -375,10 +385,13 @@ impl Queue {
                 f_name, r.scheduler.spec
             ));
         }
+        let wbt = self.wbt_lat_usec();
         let (sched, cx) = self.parts();
         let show =
             |t: &seekwell_sched::Tunable| sched.show(cx, t.name).map(|v| (t.name.to_owned(), v));
         r.scheduler.tunables = sched.tunables().iter().filter_map(show).collect();
+        let wbt = wbt.map(|us| (WBT_LAT_USEC.name.to_owned(), us.to_string()));
+        r.scheduler.tunables.extend(wbt);
     }
 }
 

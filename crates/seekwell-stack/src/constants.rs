@@ -110,7 +110,11 @@ constants! {
     /// Writes of fsync and of the journal are marked sync.
     sync_marked: [0, 1, 1, 1], Source("WRITE_SYNC; 3.4 and 4.0 text");
     /// ... and NOIDLE.
-    noidle_marked: [0, 1, 1, 0], Source("WRITE_SYNC = SYNC + NOIDLE until 4.9");
+    noidle_marked: [0, 1, 1, 1], Source("WRITE_SYNC = SYNC + NOIDLE until 4.9; SYNC without REQ_IDLE since");
+    /// The journal's are not: more of them follow.
+    journal_noidle: [0, 1, 1, 0], Source("jbd2: REQ_SYNC | REQ_IDLE since 6.8 and in stable 6.1 and 6.12; rq-qos rule 5");
+    /// What flushers write and nobody waits for is marked BACKGROUND.
+    background_marked: [0, 0, 0, 1], Source("REQ_BACKGROUND, wbc_to_write_flags, 4.10 and later");
     /// Reads of directories and inodes are marked META.
     meta_marked: [1, 1, 1, 1], Source("ext4_bread: REQ_META");
     /// ... and PRIO.

@@ -37,6 +37,7 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
         self.left_device(rq);
         let own = self.cx.rqs.first_bio(rq).id == OWN_BIO;
         let (elv, sequenced) = (self.cx.rqs[rq].elv, self.tags[rq].sequenced);
+        self.wbt_completed(rq);
         if !own && !sequenced {
             self.end_bios(rq, error, out);
         }
@@ -104,6 +105,9 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
         let tags = std::mem::take(&mut self.tags[rq]);
         if tags.sched {
             self.hctx[h].sched_tags.give(tags.limit);
+        }
+        if let Some(class) = tags.slot {
+            self.slot_back(class);
         }
         self.cx.rqs.free(rq);
         let c = self.cx.iocs.get_mut(ioc);

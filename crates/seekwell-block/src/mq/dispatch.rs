@@ -288,6 +288,7 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
         } else {
             stats.issued(sector, end);
         }
+        self.wbt_issued(rq);
         self.cx.event(Action::Issue, rq);
         Issue::Done
     }
@@ -318,6 +319,7 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
         }
         self.left_device(rq);
         self.give_back_tag_of_requeued(rq);
+        self.wbt_requeued(rq);
         if self.cx.rqs[rq].elv {
             self.sched.requeued(&mut self.cx, rq);
         }

@@ -1,6 +1,6 @@
 //! The multi-queue block layer of Linux (blk-mq, 6.1 to 6.18) around a scheduler, or none.
 //!
-//! What it models: software and hardware contexts, driver tags and scheduler tags with shallow
+//! What it models: writeback throttling, software and hardware contexts, driver tags and scheduler tags with shallow
 //! limits, submitters that sleep for a tag, plugs, bio and request merging, the dispatch loop with
 //! its parked request (drivers limited by tags) or its budget (SCSI), the dispatch list, restarts
 //! and 3 ms re-runs, the `dispatch_busy` average, requeues, flush and FUA sequences, direct issue
@@ -27,6 +27,8 @@ mod sleepers;
 mod submit;
 mod switch;
 pub mod tags;
+mod throttle;
+pub mod wbt;
 
 use crate::host::MqDriver;
 use crate::legacy::flush::{Act, FlushMachine};
@@ -41,6 +43,8 @@ use seekwell_sched::{Cx, Insert, QueueFacts, Scheduler, StoreError};
 use sleepers::Sleepers;
 use std::collections::{BTreeMap, VecDeque};
 use tags::TagPool;
+use throttle::Throttle;
+pub use throttle::WBT_LAT_USEC;
 
 /// Name of bios that the layer makes for itself (cache flushes); never completed to anybody.
 const OWN_BIO: BioId = BioId(u64::MAX);
@@ -63,6 +67,8 @@ struct RqTags {
     limit: Option<u32>,
     /// Part of a flush sequence.
     sequenced: bool,
+    /// Slot of the writeback throttle it holds.
+    slot: Option<wbt::Class>,
 }
 
 /// A hardware context.
@@ -117,7 +123,8 @@ pub struct MqQueue<S: Scheduler + ?Sized, D: Device> {
     budget_used: u32,
     plugs: Vec<Plug>,
     tasks: Tasks,
-    /// Tasks that sleep for a tag (or a frozen queue), with all they do after.
+    throttle: Throttle,
+    /// Tasks that sleep for a slot, a tag or a frozen queue, with all they do after.
     sleepers: Sleepers,
     /// What the requeue worker is to insert: given back by the driver, or data of a sequence.
     requeued: VecDeque<(RqId, Insert)>,
@@ -170,6 +177,7 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
             budget_used: 0,
             plugs: Vec::new(),
             tasks: Tasks::default(),
+            throttle: Throttle::default(),
             sleepers: Sleepers::default(),
             requeued: VecDeque::new(),
             in_flight: 0,
@@ -284,7 +292,10 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
     /// Writes a tunable while running.
     pub fn store(&mut self, now: Instant, name: &str, text: &str) -> Result<(), StoreError> {
         self.cx.set_now(now);
-        let r = self.sched.store(&mut self.cx, name, text);
+        let r = match name == WBT_LAT_USEC.name {
+            true => self.store_wbt(text),
+            false => self.sched.store(&mut self.cx, name, text),
+        };
         self.after_callback();
         // A limit may have been lifted.
         self.wake_sleepers();
@@ -331,6 +342,17 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
         }
         if let Some(l) = self.cx.merge.last {
             assert!(self.cx.rqs[l].mergeable(), "last_merge is mergeable");
+        }
+        if let Some(w) = self.wbt() {
+            let mut held = [0; 3];
+            let of = self.cx.rqs.iter().filter_map(|(rq, _)| self.tags[rq].slot);
+            of.chain(self.sleepers.slots())
+                .for_each(|c| held[c as usize] += 1);
+            assert_eq!(
+                w.used(),
+                held,
+                "slots in use are those of requests and sleepers"
+            );
         }
         if self.cx.rqs.is_empty() {
             assert_eq!(self.tags_used(), (0, 0), "I6: tags at rest");
@@ -382,10 +404,14 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
         timers
             .into_iter()
             .chain(reruns)
+            .chain(self.throttle.deadline())
             .chain(self.dev.next_event())
             .min()
     }
     fn runs_due(&self) -> bool {
-        self.cx.kicked() || !self.requeued.is_empty() || self.hctx.iter().any(|h| h.pending)
+        self.cx.kicked()
+            || !self.requeued.is_empty()
+            || self.hctx.iter().any(|h| h.pending)
+            || self.throttle.has_granted()
     }
 }

@@ -4,6 +4,7 @@
 //! number, and the next to wake at the head of what it waits for, however many wait behind it.
 
 use super::submit::Deed;
+use super::wbt::Class;
 use seekwell_core::event::Asleep;
 use seekwell_core::{Bio, Instant, TaskId};
 use std::collections::{BTreeMap, VecDeque};
@@ -11,6 +12,10 @@ use std::collections::{BTreeMap, VecDeque};
 /// What a sleeping task waits for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Need {
+    /// A slot of the writeback throttle, which has the order.
+    Slot,
+    /// Nothing more: the slot was given.
+    Granted,
     /// A tag of this hardware context under this limit.
     Tag { hctx: usize, limit: Option<u32> },
     /// The end of a freeze.
@@ -24,6 +29,8 @@ pub(super) struct Sleeper {
     pub need: Need,
     pub bio: Bio,
     pub arrived: Instant,
+    /// Slot of the writeback throttle that it has already.
+    pub slot: Option<Class>,
     /// What it does after.
     pub then: VecDeque<Deed>,
 }
@@ -122,6 +129,12 @@ impl Sleepers {
         let before = self.by_task.insert(task, slot);
         debug_assert!(before.is_none(), "a task sleeps once");
         self.fell_asleep += 1;
+        if need != Need::Slot {
+            self.stand_in_line(need, slot);
+        }
+    }
+    /// Those that sleep for a slot of the writeback throttle stand in its own line.
+    fn stand_in_line(&mut self, need: Need, slot: u32) {
         self.looked += self.queues.len() as u64;
         let same = self.queues.iter().position(|q| q.need == need);
         let i = match same.or_else(|| self.queues.iter().position(|q| q.line.is_empty())) {
@@ -134,6 +147,22 @@ impl Sleepers {
         };
         self.queues[i].need = need;
         self.queues[i].line.push_back((self.fell_asleep, slot));
+    }
+    /// The throttle gave a task its slot.
+    pub fn grant(&mut self, task: TaskId, class: Class) {
+        let Some(&slot) = self.by_task.get(&task) else {
+            debug_assert!(false, "{task:?} has a slot and does not sleep");
+            return;
+        };
+        if let Some(s) = &mut self.slots[slot as usize] {
+            (s.need, s.slot) = (Need::Granted, Some(class));
+        }
+        self.fell_asleep += 1;
+        self.stand_in_line(Need::Granted, slot);
+    }
+    /// Slots of the throttle that sleepers have.
+    pub fn slots(&self) -> impl Iterator<Item = Class> {
+        self.slots.iter().flatten().filter_map(|s| s.slot)
     }
     /// Takes the one that has slept longest of those whose need is met.
     pub fn wake(&mut self, met: impl Fn(Need) -> bool) -> Option<Sleeper> {
@@ -185,6 +214,7 @@ mod tests {
             need,
             bio: Bio::new(0, task, Op::Read, Flags::empty(), 0, 8),
             arrived: Instant::START,
+            slot: None,
             then: VecDeque::new(),
         }
     }

@@ -4,6 +4,7 @@
 //! waits with it, as it would on a machine.
 
 use super::sleepers::{Need, Sleeper};
+use super::wbt::Class;
 use super::{MqQueue, RqTags};
 use crate::merge::{self, bio_mergeable};
 use seekwell_core::{
@@ -100,12 +101,21 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
             }
         }
         if self.switching.is_some() {
-            return self.sleep(bio, arrived, Need::Thaw);
+            return self.sleep(bio, arrived, Need::Thaw, None);
         }
         let ioc = self.tasks.ioc_of(&mut self.cx, &mut *self.sched, bio.task);
         if bio_mergeable(&bio) && self.cx.queue.nomerges < 2 && self.try_merge(&bio, ioc) {
             return;
         }
+        match self.throttled(&bio) {
+            Ok(slot) => self.get_tag(bio, arrived, slot),
+            Err(()) => self.sleep(bio, arrived, Need::Slot, None),
+        }
+    }
+
+    /// Past the throttle: to a tag, or to sleep for one.
+    fn get_tag(&mut self, bio: Bio, arrived: Instant, slot: Option<Class>) {
+        let ioc = self.tasks.ioc_of(&mut self.cx, &mut *self.sched, bio.task);
         let hctx = self.cx.queue.hctx_of(bio.cpu) as usize;
         self.current = hctx;
         let limit = if self.owned_by_scheduler(&bio) {
@@ -117,10 +127,10 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
             // The kernel runs the queue once before it lets the submitter sleep.
             self.run(hctx);
             if !self.tag_available(hctx, limit) {
-                return self.sleep(bio, arrived, Need::Tag { hctx, limit });
+                return self.sleep(bio, arrived, Need::Tag { hctx, limit }, slot);
             }
         }
-        self.make_request(bio, arrived, limit);
+        self.make_request(bio, arrived, limit, slot);
     }
 
     /// Does its request enter the scheduler (and count for its limits)?
@@ -153,7 +163,7 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
     }
 
     /// The task sleeps; its plug is flushed, since nobody else would.
-    fn sleep(&mut self, bio: Bio, arrived: Instant, need: Need) {
+    fn sleep(&mut self, bio: Bio, arrived: Instant, need: Need, slot: Option<Class>) {
         self.acct.stats.waits += 1;
         bio_event(&mut self.cx, Action::SleepRq, &bio);
         let then = self.sleepers.list();
@@ -162,6 +172,7 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
             need,
             bio,
             arrived,
+            slot,
             then,
         });
         self.flush_plug_of(bio.task, true);
@@ -173,7 +184,8 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
         while let Some(mut s) = self.next_awake() {
             let mut fallen = self.sleepers.fallen();
             match s.need {
-                Need::Tag { limit, .. } => self.make_request(s.bio, s.arrived, limit),
+                Need::Slot | Need::Granted => self.get_tag(s.bio, s.arrived, s.slot),
+                Need::Tag { limit, .. } => self.make_request(s.bio, s.arrived, limit, s.slot),
                 Need::Thaw => self.bio(s.bio, s.arrived),
             }
             loop {
@@ -197,15 +209,26 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
         if self.sleepers.is_empty() {
             return None;
         }
+        while let Some((task, class)) = self.next_granted() {
+            self.sleepers.grant(TaskId(task), class);
+        }
         let (bypass, frozen) = (self.sched.bypass(), self.switching.is_some());
         let all = &self.hctx;
         self.sleepers.wake(|need| match need {
             Need::Tag { hctx, limit } => all[hctx].has_tag(bypass, limit),
+            Need::Slot => false,
+            Need::Granted => true,
             Need::Thaw => !frozen,
         })
     }
 
-    fn make_request(&mut self, bio: Bio, arrived: Instant, limit: Option<u32>) {
+    fn make_request(
+        &mut self,
+        bio: Bio,
+        arrived: Instant,
+        limit: Option<u32>,
+        slot: Option<Class>,
+    ) {
         let (era, now) = (self.cx.queue.era, self.cx.now());
         let ioc = self.tasks.ioc_of(&mut self.cx, &mut *self.sched, bio.task);
         let prio = self.cx.bio_prio(&bio, ioc);
@@ -230,6 +253,7 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
             sched: !bypass,
             driver: bypass,
             limit,
+            slot,
             ..RqTags::default()
         };
         self.cx.event(Action::GetRq, rq);

@@ -62,5 +62,6 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
         self.cx.queue.nr_requests = super::SCHED_TAGS.0 * depth.min(super::SCHED_TAGS.1);
         self.sched = (s.make)(&self.cx);
         self.size_tags();
+        self.scheduler_changed();
     }
 }

@@ -2,6 +2,7 @@
 //! `[SCHEDULER.]TUNABLE=VALUE` for all that have it.
 
 use super::{SchedulerSpec, SpecErrors};
+use seekwell_block::mq::WBT_LAT_USEC;
 use seekwell_core::{Era, suggest};
 use seekwell_sched::{
     Kind, Layer, SchedulerInfo, Tunable, find, registry, unknown_scheduler, unknown_tunable,
@@ -21,6 +22,11 @@ pub struct Found {
 impl Found {
     fn tunables(&self) -> &'static [Tunable] {
         (self.info.tunables)(self.version)
+    }
+    /// Its own tunables, and what the queue around it has that is compared like one of them.
+    fn settings(&self) -> impl Iterator<Item = &'static Tunable> + use<> {
+        let queue = self.era.is_mq().then_some(&WBT_LAT_USEC);
+        self.tunables().iter().chain(queue)
     }
 }
 
@@ -68,7 +74,7 @@ fn value(of: &Found, t: &Tunable, text: &str) -> Result<String, SpecErrors> {
 /// No such tunable, or a value out of its range.
 pub fn tunable(of: &Found, name: &str, text: &str) -> Result<String, SpecErrors> {
     let all = of.tunables();
-    match all.iter().find(|t| t.name == name) {
+    match of.settings().find(|t| t.name == name) {
         Some(t) => value(of, t, text),
         None => {
             let (who, remedy) = (of.info.name, unknown_tunable(name, all));
@@ -205,7 +211,7 @@ pub fn spread(text: &str, all: &mut [Typed]) -> Result<(), SpecErrors> {
         let as_typed = t.text.split(':').next().unwrap_or_default();
         let meant = match whose {
             Some(s) => s == as_typed || s == found.info.name || s == t.spec.versioned(),
-            None => found.tunables().iter().any(|x| x.name == name),
+            None => found.settings().any(|x| x.name == name),
         };
         if meant {
             let (name, value) = assignment(&found, &bare)?;
@@ -223,7 +229,7 @@ pub fn spread(text: &str, all: &mut [Typed]) -> Result<(), SpecErrors> {
             let known: Vec<&str> = all
                 .iter()
                 .filter_map(|t| named(&t.spec.versioned()).ok())
-                .flat_map(|f| f.tunables().iter().map(|t| t.name))
+                .flat_map(|f| f.settings().map(|t| t.name))
                 .collect();
             let question = suggest::did_you_mean(name, known, &[]);
             let question = question.map_or(String::new(), |q| format!("{q} "));

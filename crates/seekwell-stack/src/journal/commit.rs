@@ -111,6 +111,9 @@ fn journal_flags(w: &World) -> Flags {
     // jbd of 2.6 wrote plain; jbd2 marks every commit.
     let mut f = w.sync_flags();
     f.set(Flags::META, w.cfg.constants.journal_marked != 0);
+    if w.cfg.constants.journal_noidle == 0 {
+        f -= Flags::NOIDLE;
+    }
     f
 }
 

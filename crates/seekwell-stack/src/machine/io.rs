@@ -133,6 +133,16 @@ impl World {
         );
         f
     }
+    /// Flags of a write nobody waits for, by who writes it.
+    pub(crate) fn background_flags(&self, a: Actor) -> Flags {
+        let mut f = Flags::empty();
+        let flusher = a < FIRST_USER_TASK;
+        f.set(
+            Flags::BACKGROUND,
+            flusher && self.cfg.constants.background_marked != 0,
+        );
+        f
+    }
     /// Flags of reads of directories and inodes.
     pub(crate) fn meta_flags(&self) -> Flags {
         let c = &self.cfg.constants;

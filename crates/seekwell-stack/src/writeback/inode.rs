@@ -89,7 +89,7 @@ impl World {
             return Step::Alloc { idx, n };
         };
         let mut flags = match pass {
-            Pass::Async | Pass::Timid => Flags::empty(),
+            Pass::Async | Pass::Timid => self.background_flags(a),
             Pass::Sync | Pass::Ordered { .. } => self.sync_flags(),
         };
         // Buffers of the device are the file system's metadata.

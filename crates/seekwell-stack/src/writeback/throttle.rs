@@ -5,7 +5,7 @@ use super::flusher;
 use crate::executor::{Actor, pay, sleep_until};
 use crate::machine::{K, World};
 use crate::stats::Mark;
-use seekwell_core::{Instant, Nanos};
+use seekwell_core::{Control, Instant, Nanos, TaskId};
 
 impl World {
     fn dirty_total(&self) -> u64 {
@@ -182,7 +182,9 @@ async fn balance_3_2(k: &K, a: Actor) {
         let at = {
             let mut w = k.w();
             w.stats.throttled_ns += pause.0;
-            w.now() + pause
+            let now = w.now();
+            w.sink.control(now, Control::DirtySleep(TaskId(a)));
+            now + pause
         };
         sleep_until(k, a, at).await;
         let w = k.w();

@@ -345,6 +345,9 @@ impl Bfq {
 }
 
 impl Scheduler for Bfq {
+    fn wants_wbt(&self) -> bool {
+        false
+    }
     fn inserting(&mut self, cx: &mut Cx, rq: RqId) {
         self.init_request(cx, rq);
     }
