@@ -5,7 +5,7 @@ use crate::table::{Align, Table, paint, painted, wrap};
 use seekwell_core::Rule;
 use seekwell_device::{Entry, Preset};
 use seekwell_sched::registry::{Layer, SchedulerInfo};
-use seekwell_sched::tunable::{INT_MAX, Kind, Tunable, UINT_MAX};
+use seekwell_sched::tunable::{INT_MAX, Kind, Tunable, UINT_MAX, WBT_LAT_USEC};
 use seekwell_sim::spec::machine::{Machine, WORDS};
 use seekwell_trace::{FormatInfo, Volumes};
 
@@ -101,10 +101,22 @@ pub fn scheduler(s: &SchedulerInfo, version: &str, width: usize) -> String {
         out += &format!("  default {}{unit}, {}\n", t.default, range(t));
         out += &wrap(t.help, 6, width);
     }
+    if let Some(t) = of_the_queue(s) {
+        paint(&mut out, "  of the queue around it\n", DIM);
+        out += "  ";
+        paint(&mut out, t.name, NAME);
+        out += &format!("  default {} {}, {}\n", t.default, t.unit, range(t));
+        out += &wrap(t.help, 6, width);
+    }
     out.push('\n');
     out += &rules("RULES", s.rules, width);
     section(&mut out, "SOURCE", s.source, width);
     out
+}
+
+/// What a queue has whatever its scheduler, and is set like a tunable.
+fn of_the_queue(s: &SchedulerInfo) -> Option<&'static Tunable> {
+    (s.layer == Layer::Mq).then_some(&WBT_LAT_USEC)
 }
 
 /// A table of rules: the name in reasons, the kernel's function, the sentence.
@@ -334,7 +346,9 @@ pub fn schedulers_markdown(all: &[SchedulerInfo]) -> String {
             s.name, s.history, s.not_when
         );
         let tunables = (s.tunables)(s.versions.first().map_or("", |v| v.0));
-        if tunables.is_empty() {
+        if tunables.is_empty() && s.layer == Layer::Mq {
+            out += "\nNo tunables of its own; `wbt_lat_usec` is of the queue around it.\n";
+        } else if tunables.is_empty() {
             out += "\nNo tunables.\n";
         } else {
             out += "\n| tunable | unit | default | range | what it does |\n|---|---|---|---|---|\n";
@@ -344,6 +358,16 @@ pub fn schedulers_markdown(all: &[SchedulerInfo]) -> String {
             out += &format!(
                 "| `{}` | {unit} | {} | {range} | {} |\n",
                 t.name, t.default, t.help
+            );
+        }
+        if let Some(t) = of_the_queue(s).filter(|_| !tunables.is_empty()) {
+            out += &format!(
+                "| `{}` (of the queue) | {} | {} | {} | {} |\n",
+                t.name,
+                t.unit,
+                t.default,
+                range(t),
+                t.help
             );
         }
         out += "\n| rule in reasons | kernel function | what it says |\n|---|---|---|\n";

@@ -35,4 +35,4 @@ pub use registry::{
     Layer, Make, RegisterError, SchedulerInfo, Waiting, find, of_its_time, register, registry,
     unknown_scheduler, unknown_tunable,
 };
-pub use tunable::{Kind, StoreError, Tunable};
+pub use tunable::{Kind, StoreError, Tunable, WBT_LAT_USEC};

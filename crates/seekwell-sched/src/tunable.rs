@@ -47,6 +47,19 @@ pub const INT_MAX: i64 = i32::MAX as i64;
 /// UINT_MAX.
 pub const UINT_MAX: i64 = u32::MAX as i64;
 
+/// `queue/wbt_lat_usec`, which every queue of blk-mq has, whatever its scheduler: compared and
+/// recorded like a tunable of the scheduler's own.
+pub const WBT_LAT_USEC: Tunable = Tunable {
+    name: "wbt_lat_usec",
+    kind: Kind::Us,
+    unit: "us",
+    default: "2000 (rotating disks 75000, bfq 0)",
+    min: -1,
+    max: UINT_MAX,
+    help: "latency of reads for whose sake buffered writes are held back; 0: never, -1: the \
+           kernel's default",
+};
+
 impl Tunable {
     /// Is this text a value that means what it says? Stricter than sysfs, which clamps: used for
     /// values people type, so that a slip is told and not swallowed.

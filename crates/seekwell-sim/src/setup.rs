@@ -4,7 +4,7 @@ use crate::limits::{largest_request, list_entries};
 use crate::spec::{QueueSpec, SchedulerSpec, SpecErrors, check, scheduler};
 use crate::tree::{self, Top};
 use seekwell_block::host::MqDriver;
-use seekwell_block::mq::{MqQueue, WBT_LAT_USEC};
+use seekwell_block::mq::MqQueue;
 use seekwell_block::{HostDriver, LegacyOptions, LegacyQueue, QueueStats};
 use seekwell_core::result::{BUILD, DeviceInfo, Record, SCHEMA, SchedulerUsed};
 use seekwell_core::{
@@ -12,7 +12,7 @@ use seekwell_core::{
     Nanos, Sector, Sectors, Snapshot, Tap, TickClock,
 };
 use seekwell_device::DeviceError;
-use seekwell_sched::{Cx, Layer, QueueFacts, Scheduler, SchedulerInfo, StoreError};
+use seekwell_sched::{Cx, Layer, QueueFacts, Scheduler, SchedulerInfo, StoreError, WBT_LAT_USEC};
 use thiserror::Error;
 
 /// One device under one scheduler.

@@ -39,12 +39,11 @@ use plug::Plug;
 use seekwell_core::{
     BioDone, BioId, Device, Done, Instant, Links, List, Nanos, RqId, Side, TickClock,
 };
-use seekwell_sched::{Cx, Insert, QueueFacts, Scheduler, StoreError};
+use seekwell_sched::{Cx, Insert, QueueFacts, Scheduler, StoreError, WBT_LAT_USEC};
 use sleepers::Sleepers;
 use std::collections::{BTreeMap, VecDeque};
 use tags::TagPool;
 use throttle::Throttle;
-pub use throttle::WBT_LAT_USEC;
 
 /// Name of bios that the layer makes for itself (cache flushes); never completed to anybody.
 const OWN_BIO: BioId = BioId(u64::MAX);

@@ -4,23 +4,11 @@
 //! neither tag nor request; a slot that was given stays with the bio, also while it waits for a tag,
 //! and comes back when its request is freed.
 
-use super::wbt::{Asks, Class, Facts, Moment, Wbt};
+use super::wbt::{Asks, Class, Facts, Moment, Verdict, Wbt, rules};
 use super::{MqQueue, OWN_BIO};
-use seekwell_core::{Bio, Device, Instant, Op, RqId, TickClock};
-use seekwell_sched::tunable::UINT_MAX;
-use seekwell_sched::{Kind, Scheduler, StoreError, Tunable};
-
-/// `queue/wbt_lat_usec`, which every queue of blk-mq has, whatever its scheduler.
-pub const WBT_LAT_USEC: Tunable = Tunable {
-    name: "wbt_lat_usec",
-    kind: Kind::Us,
-    unit: "us",
-    default: "2000, 75000 on disks that rotate",
-    min: -1,
-    max: UINT_MAX,
-    help: "latency of reads that buffered writes are held back for; 0: never, -1: the kernel's \
-           default (2 ms, 75 ms where the disk rotates, off under bfq)",
-};
+use seekwell_core::event::WHO;
+use seekwell_core::{Action, Bio, Device, Event, Instant, Op, RqId, TaskId, TickClock};
+use seekwell_sched::{Scheduler, StoreError, WBT_LAT_USEC};
 
 /// The throttle of a queue, if its kernel has one.
 #[derive(Debug, Default)]
@@ -103,9 +91,8 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
     pub(super) fn store_wbt(&mut self, text: &str) -> Result<(), StoreError> {
         WBT_LAT_USEC.validate(text)?;
         let value = text.trim().parse().unwrap_or(-1);
-        // Below -1 nothing gets here.
-        let _ = self.with_wbt(|w, now| w.store_lat_usec(value, now));
-        Ok(())
+        self.with_wbt(|w, now| w.store_lat_usec(value, now))
+            .unwrap_or(Ok(()))
     }
     /// Another scheduler came.
     pub(super) fn scheduler_changed(&mut self) {
@@ -125,15 +112,31 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
         let Some(asks) = Asks::of(u64::from(bio.task.0), bio.op, bio.flags) else {
             return Ok(None);
         };
-        match self.with_wbt(|w, now| w.ask(asks, now)) {
-            Some(true) => Ok(Some(asks.class)),
-            _ => Err(()),
-        }
+        let found = self.with_wbt(|w, now| {
+            let c = asks.class as usize;
+            (w.used()[c], w.limit(asks, now), w.ask(asks, now))
+        });
+        let Some((used, limit, false)) = found else {
+            return Ok(found.map(|_| asks.class));
+        };
+        let at = self.cx.now();
+        self.cx.log.push(|| Event {
+            task: Some(bio.task),
+            cgroup: Some(bio.cgroup),
+            rule: Some(rules::HELD),
+            detail: format!("{used} writes under way, {limit} may be: {WHO} sleeps"),
+            ..Event::of_bio(at, Action::Why, bio)
+        });
+        Err(())
     }
     /// The task that slept longest of those that have a slot now, and the slot.
     pub(super) fn next_granted(&mut self) -> Option<(u32, Class)> {
         let asks = self.throttle.wbt.as_mut()?.granted()?;
-        Some((asks.id as u32, asks.class))
+        let task = asks.id as u32;
+        self.reason(rules::LET_GO, || {
+            (Some(TaskId(task)), format!("{WHO} goes on"))
+        });
+        Some((task, asks.class))
     }
 
     /// A request is handed to the driver.
@@ -180,7 +183,35 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
     /// The window ends, if it is time.
     pub(super) fn wbt_timer(&mut self, t: Instant) {
         if self.throttle.deadline().is_some_and(|at| at <= t) {
-            self.with_wbt(|w, now| w.window_ended(now));
+            let verdict = self.with_wbt(|w, now| (w.window_ended(now), w.depths()));
+            let Some((verdict, (step, [most, ..], _))) = verdict else {
+                return;
+            };
+            let rule = match verdict {
+                Verdict::Exceeded => rules::EXCEEDED,
+                Verdict::Ok | Verdict::OnlyWrites => rules::FAST_ENOUGH,
+                Verdict::Unknown => rules::UNKNOWN,
+            };
+            self.reason(rule, || {
+                let text = format!("step {step}: {most} writes may be under way at most");
+                (None, text)
+            });
         }
+    }
+    fn reason(
+        &mut self,
+        rule: &'static seekwell_core::Rule,
+        says: impl FnOnce() -> (Option<TaskId>, String),
+    ) {
+        let at = self.cx.now();
+        self.cx.log.push(|| {
+            let (task, detail) = says();
+            Event {
+                task,
+                rule: Some(rule),
+                detail,
+                ..Event::new(at, Action::Why)
+            }
+        });
     }
 }

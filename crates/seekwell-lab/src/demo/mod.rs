@@ -9,6 +9,7 @@ mod multi_queue;
 mod seeds;
 mod share;
 mod single_queue;
+mod throttles;
 mod worlds;
 
 use seekwell_core::result::Record;
@@ -112,6 +113,7 @@ pub fn demos() -> impl Iterator<Item = &'static Demo> {
         .chain(arrays::DEMOS)
         .chain(share::DEMOS)
         .chain(worlds::DEMOS)
+        .chain(throttles::DEMOS)
 }
 
 /// What a demo found.

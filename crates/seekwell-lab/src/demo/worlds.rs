@@ -107,7 +107,7 @@ where
     )
 }
 
-fn workload(w: &Stage<'_, '_>, text: &str) -> Result<Ran, DemoError> {
+pub(super) fn workload(w: &Stage<'_, '_>, text: &str) -> Result<Ran, DemoError> {
     let plan = Plan::new(text, &[]).map_err(|e| DemoError::Text(e.to_string()))?;
     let mut going = |_, _| w.lab.going();
     let beside = Beside {
@@ -128,10 +128,10 @@ fn ended(w: &Stage<'_, '_>, ran: Ran) -> Result<Ran, DemoError> {
     }
 }
 
-fn metric(r: &Ran) -> f64 {
+pub(super) fn metric(r: &Ran) -> f64 {
     r.record.metric.as_ref().map_or(0.0, |m| m.value)
 }
-fn more(r: &Ran, name: &str) -> f64 {
+pub(super) fn more(r: &Ran, name: &str) -> f64 {
     let m = r.record.more_metrics.iter().find(|m| m.name == name);
     m.map_or(0.0, |m| m.value)
 }

@@ -2,10 +2,10 @@
 //! `[SCHEDULER.]TUNABLE=VALUE` for all that have it.
 
 use super::{SchedulerSpec, SpecErrors};
-use seekwell_block::mq::WBT_LAT_USEC;
 use seekwell_core::{Era, suggest};
 use seekwell_sched::{
-    Kind, Layer, SchedulerInfo, Tunable, find, registry, unknown_scheduler, unknown_tunable,
+    Kind, Layer, SchedulerInfo, Tunable, WBT_LAT_USEC, find, registry, unknown_scheduler,
+    unknown_tunable,
 };
 
 /// A scheduler of the registry, in one of its versions.

@@ -12,10 +12,12 @@
 //! 4.18, where each sleeper tried for itself.
 
 mod depth;
+pub(super) mod rules;
 mod window;
 
 use depth::Limits;
 use seekwell_core::{Flags, Op};
+use seekwell_sched::{StoreError, WBT_LAT_USEC};
 use std::collections::VecDeque;
 use window::Window;
 
@@ -206,6 +208,10 @@ impl Wbt {
     pub fn depths(&self) -> (i32, [u32; 3], u32) {
         (self.limits.step, self.limits.depths(), self.unknown)
     }
+    /// Slots that a bio may find in use and still pass.
+    pub fn limit(&self, asks: Asks, now: Moment) -> u32 {
+        self.limit_of(asks, now)
+    }
     /// Slots in use of each class.
     pub fn used(&self) -> [u32; 3] {
         self.used
@@ -361,7 +367,10 @@ impl Wbt {
             }
         }
         self.window.close();
-        if self.limits.step != 0 || in_use {
+        // A kernel's window would go on for ever on a disk of depth 2, whose top of one write no
+        // step leads down from. Nothing can change there until a write asks, which begins one.
+        let stuck = self.limits.step < 0 && self.limits.depths()[0] == 1;
+        if in_use || (self.limits.step != 0 && !stuck) {
             self.window.start(now, self.limits.step);
         }
         verdict
@@ -377,12 +386,12 @@ impl Wbt {
     /// What is remembered is not written anew, also where it is off.
     ///
     /// # Errors
-    /// Below -1.
-    pub fn store_lat_usec(&mut self, value: i64, now: Moment) -> Result<(), ()> {
+    /// What the setting's range leaves out.
+    pub fn store_lat_usec(&mut self, value: i64, now: Moment) -> Result<(), StoreError> {
+        WBT_LAT_USEC.validate(&value.to_string())?;
         let target_ns = match value {
             -1 => TARGETS_NS[usize::from(self.facts.rotational)],
-            0.. => value.unsigned_abs().saturating_mul(1000),
-            _ => return Err(()),
+            _ => value.unsigned_abs().saturating_mul(1000),
         };
         if target_ns == self.target_ns {
             return Ok(());

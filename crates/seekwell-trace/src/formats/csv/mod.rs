@@ -77,7 +77,7 @@ const OPS: [(Op, u8); 5] = [
     (Op::WriteZeroes, b'Z'),
 ];
 
-const FLAGS: [(Flags, &str); 10] = [
+const FLAGS: [(Flags, &str); 11] = [
     (Flags::SYNC, "sync"),
     (Flags::NOIDLE, "noidle"),
     (Flags::META, "meta"),
@@ -88,4 +88,5 @@ const FLAGS: [(Flags, &str); 10] = [
     (Flags::NOMERGE, "nomerge"),
     (Flags::BARRIER, "barrier"),
     (Flags::ASYNC_READ, "async"),
+    (Flags::BACKGROUND, "background"),
 ];

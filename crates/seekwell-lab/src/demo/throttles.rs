@@ -1,0 +1,75 @@
+//! Demos of what kernels put in front of a scheduler.
+
+use super::worlds::{metric, more, workload, world};
+use super::{Demo, DemoError, Lab, Shown};
+
+/// The demos.
+pub(super) const DEMOS: &[Demo] = &[Demo {
+    name: "writeback-throttling",
+    claim: "Writeback throttling, not the scheduler, protects a reader from a flood of writes.",
+    runs: 8,
+    each: 2,
+    run: writeback_throttling,
+}];
+
+const DISK: &str = "hdd:hitachi-7k200";
+const LOAD: &str = "interactive:seconds=30s,size=512m,bulk=128m";
+
+/// Mean of a read, ms, and what the writer gets, MB/s.
+fn flooded(lab: &Lab<'_>, scheduler: &str) -> Result<(f64, f64), DemoError> {
+    let ran = workload(&world(DISK, scheduler, "", lab)?, LOAD)?;
+    Ok((metric(&ran), more(&ran, "bulk write")))
+}
+
+fn writeback_throttling(lab: &Lab<'_>) -> Result<Shown, DemoError> {
+    let mut shown = Shown::new(
+        "disk of a desktop, 4 GiB of memory; a program reads 4 KiB every 50 ms while another writes \
+         through the page cache without end, 30 s",
+        &[
+            "scheduler",
+            "a read, ms",
+            "writer MB/s",
+            "off: a read, ms",
+            "off: writer MB/s",
+        ],
+    );
+    let own = ["none", "mq-deadline", "kyber", "bfq"];
+    let mut reads = Vec::new();
+    for s in lab.schedulers(&own) {
+        let (on, on_rate) = flooded(lab, &s)?;
+        let off = format!("{s}:wbt_lat_usec=0");
+        let (off, off_rate) = flooded(lab, &off)?;
+        shown.row(vec![
+            s,
+            format!("{on:.1}"),
+            format!("{on_rate:.1}"),
+            format!("{off:.1}"),
+            format!("{off_rate:.1}"),
+        ]);
+        reads.push((on, off));
+    }
+    let (bfq, off_bfq) = reads[own.len() - 1];
+    let others = &reads[..own.len() - 1];
+    let least = others.iter().map(|r| r.1 / r.0).fold(f64::MAX, f64::min);
+    shown.check(
+        format!("the others' reads are at least {least:.1} times as fast with it, at least 2"),
+        least >= 2.0,
+    );
+    shown.check(
+        format!("bfq has none by default: {bfq:.1} and {off_bfq:.1} ms, the same"),
+        bfq.to_bits() == off_bfq.to_bits(),
+    );
+    let best = others.iter().map(|r| r.1).fold(f64::MAX, f64::min);
+    shown.check(
+        format!(
+            "without it bfq's reads are the fastest: {off_bfq:.1} ms, others {best:.1} at best"
+        ),
+        off_bfq < best,
+    );
+    let best = others.iter().map(|r| r.0).fold(f64::MAX, f64::min);
+    shown.check(
+        format!("with it they are not: {bfq:.1} ms, others {best:.1} at best"),
+        bfq > best,
+    );
+    Ok(shown)
+}
