@@ -6,7 +6,7 @@ use seekwell_lab::analysis::{Analysis, Flag, analyse};
 use seekwell_lab::conduct::{Conducted, How, Job, Measured, Memory, NoRun, Runner, conduct, plan};
 use seekwell_lab::experiment::{Experiment, Primary};
 use seekwell_lab::results::{
-    MetricInfo, Outcome, Pace, PaceOf, Results, Run, Value, WarmUp, settle,
+    MetricInfo, Outcome, Pace, PaceOf, Results, Run, RunKey, Value, WarmUp, settle,
 };
 use seekwell_workload::declared::declared;
 use std::path::Path;
@@ -294,4 +294,51 @@ fn seconds_of_every_timed_workload_make_its_metric() {
         params: Default::default(),
     };
     assert_eq!(Primary::Own.paced(&given), None);
+}
+
+#[test]
+fn a_host_that_was_busy_is_said() {
+    let run = |treatment: usize, block: u32, others: Option<f64>| Run {
+        key: RunKey {
+            cell: 0,
+            block,
+            treatment,
+        },
+        values: vec![Value {
+            value: 10.0 + f64::from(block),
+            ..Value::default()
+        }],
+        others,
+        ..Run::default()
+    };
+    let mut results = Results {
+        cells: vec![Default::default()],
+        treatments: vec![Default::default(); 2],
+        runs: vec![
+            run(0, 0, Some(0.02)),
+            run(1, 0, Some(0.35)),
+            run(0, 1, Some(0.1)),
+            run(1, 1, Some(0.101)),
+            run(0, 2, None),
+            run(1, 2, Some(0.0)),
+        ],
+        ..Results::default()
+    };
+    results.cells[0].treatments = vec![0, 1];
+    settle(&mut results);
+    assert!(results.runs.iter().all(|r| r.others.is_none()));
+    let flags = analyse(&results).cells.remove(0).flags;
+    let busy: Vec<&Flag> = flags
+        .iter()
+        .filter(|f| matches!(f, Flag::HostBusy { .. }))
+        .collect();
+    let (treatment, runs, most) = (1, 2, 0.35);
+    assert_eq!(
+        busy,
+        [&Flag::HostBusy {
+            treatment,
+            runs,
+            most
+        }]
+    );
 }

@@ -69,6 +69,15 @@ pub enum Flag {
         /// What was left out.
         seconds: u32,
     },
+    /// The host was busy with something else.
+    HostBusy {
+        /// During whose runs.
+        treatment: usize,
+        /// How many of them.
+        runs: usize,
+        /// Share of the processors' time in the worst.
+        most: f64,
+    },
     /// Figures still moved when runs ended.
     Moving {
         /// Whose.
@@ -160,6 +169,16 @@ pub(super) fn find(cell: &mut CellAnalysis, results: &Results) {
             change: m.change,
         }));
     }
+    let of = results.cells.iter().find(|c| c.name == cell.name);
+    flags.extend(
+        of.into_iter()
+            .flat_map(|c| &c.busy)
+            .map(|b| Flag::HostBusy {
+                treatment: b.treatment,
+                runs: b.runs,
+                most: b.most,
+            }),
+    );
     failures(cell, results, &mut flags);
     // A block of a simulation is a seed, and its runs follow on no other: nothing drifts there, and
     // nothing is carried over, unless the drive is.

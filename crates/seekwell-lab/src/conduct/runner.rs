@@ -39,6 +39,9 @@ pub struct Measured {
     pub early: Option<String>,
     /// When it began on the wall clock, ns since 1970; `None` in simulation.
     pub began_unix_ns: Option<u64>,
+    /// Share of the processors' time that others took, 0 to 1; `None`: not known, or nothing that
+    /// matters (simulation).
+    pub others: Option<f64>,
     /// Seconds of the primary value, of a timed run.
     pub pace: Option<Pace>,
     /// All of it.
@@ -53,6 +56,7 @@ impl Measured {
             duration_ns: record.duration_ns,
             early: record.early.as_ref().map(|e| e.why.clone()),
             began_unix_ns: None,
+            others: None,
             pace: None,
             record: Some(Box::new(record)),
         }
@@ -83,6 +87,7 @@ impl Measured {
             values: self.values,
             began_unix_ns: self.began_unix_ns,
             duration_ns: self.duration_ns,
+            others: self.others,
             pace: self.pace,
         };
         (run, self.record)

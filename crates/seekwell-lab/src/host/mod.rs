@@ -12,6 +12,7 @@
 mod beside;
 mod expand;
 pub mod file;
+mod load;
 mod numbers;
 mod runner;
 pub mod words;

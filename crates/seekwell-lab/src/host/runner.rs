@@ -1,6 +1,7 @@
 //! The place of an experiment on this machine, and what makes its runs there.
 
 use super::beside::Neighbours;
+use super::load::Load;
 use super::numbers;
 use super::words::{What, what};
 use crate::conduct::{Job, Measured, NoRun, Runner};
@@ -481,7 +482,11 @@ impl Runner for Bench {
         }
         let now = SystemTime::now().duration_since(UNIX_EPOCH);
         let began_unix_ns = now.ok().and_then(|d| u64::try_from(d.as_nanos()).ok());
+        let load = Load::now();
         let made = self.make(job, cancel);
+        // Threads of ours do all that a script does; what runs beside it is a program's.
+        let script = matches!(job.spec.workload, seekwell::WorkloadSpec::Script { .. });
+        let others = load.others(script && job.spec.beside.is_empty());
         // What went away explains whatever else went wrong.
         if let Some(why) = self.on.gone() {
             return Err(over(why));
@@ -503,6 +508,7 @@ impl Runner for Bench {
         record.spec = Some(job.spec.clone());
         let mut measured = Measured::of(record);
         measured.began_unix_ns = began_unix_ns;
+        measured.others = others;
         Ok(measured)
     }
 }

@@ -31,7 +31,7 @@ pub use folder::{
 pub use histograms::{Buckets, histograms};
 pub use join::{Joined, join};
 pub use listing::{Listed, State, is_folder, list, look};
-pub use pace::{Moving, Pace, PaceOf, Paced, SECONDS_MIN, WarmUp, settle};
+pub use pace::{Busy, Moving, Pace, PaceOf, Paced, SECONDS_MIN, WarmUp, settle};
 pub use reading::{operations, records, series};
 
 use seekwell_core::result::{Metric, Record};
@@ -182,6 +182,9 @@ pub struct Cell {
     /// What its values leave out at the start of timed runs; `None`: its runs have no warm-up.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub warm_up: Option<WarmUp>,
+    /// Treatments of whose runs the host was busy with something else.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub busy: Vec<Busy>,
 }
 
 /// How a cell ended.
@@ -279,6 +282,10 @@ pub struct Run {
     /// The run's own duration, ns.
     #[serde(default)]
     pub duration_ns: u64,
+    /// Share of the processors' time that others took meanwhile, 0 to 1, until its cell is judged by
+    /// it; `None`: not known, or simulated.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub others: Option<f64>,
     /// Seconds of its primary value, until the warm-up of its cell is known and left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pace: Option<Pace>,

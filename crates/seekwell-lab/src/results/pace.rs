@@ -190,6 +190,34 @@ impl WarmUp {
     }
 }
 
+/// Share of the processors' time that others may take before a run is marked.
+pub const BUSY: f64 = 0.1;
+
+/// The host was busy with something else during runs of a treatment.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Busy {
+    /// Which, by place in [`Results::treatments`].
+    pub treatment: usize,
+    /// During so many of its runs.
+    pub runs: usize,
+    /// Share of the processors' time that others took in the worst of them.
+    pub most: f64,
+}
+
+fn busy(cell: &Cell, runs: &[Run]) -> Vec<Busy> {
+    let of = |treatment: &usize| {
+        let own = runs.iter().filter(|r| r.key.treatment == *treatment);
+        let shares: Vec<f64> = own.filter_map(|r| r.others).filter(|o| *o > BUSY).collect();
+        let most = shares.iter().copied().reduce(f64::max)?;
+        Some(Busy {
+            treatment: *treatment,
+            runs: shares.len(),
+            most: stats::stored(most),
+        })
+    };
+    cell.treatments.iter().filter_map(of).collect()
+}
+
 /// Is the primary value of this run what is left of its seconds?
 pub(crate) fn cut(run: &mut Run, drop: usize) {
     let Some(pace) = run.pace.as_ref().filter(|_| drop > 0) else {
@@ -236,6 +264,10 @@ pub fn settle(results: &mut Results) {
                 cell.warm_up = Some(warm);
             }
         }
-        own.iter_mut().for_each(|r| r.pace = None);
+        if own.iter().any(|r| r.others.is_some()) {
+            cell.busy = busy(cell, own);
+        }
+        own.iter_mut()
+            .for_each(|r| (r.pace, r.others) = (None, None));
     }
 }

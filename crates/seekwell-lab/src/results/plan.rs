@@ -59,6 +59,7 @@ impl Plan {
         for c in &mut self.cells {
             c.ended = CellEnd::Open;
             c.warm_up = None;
+            c.busy.clear();
         }
         let hashes: Vec<Vec<String>> = self
             .specs

@@ -380,6 +380,7 @@ fn take_runs(
                     false => Some(number(began, row)?),
                 },
                 duration_ns: number(duration, row)?,
+                others: None,
                 pace: None,
             });
         }

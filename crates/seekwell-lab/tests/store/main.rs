@@ -103,6 +103,7 @@ fn run(key: RunKey) -> Run {
         },
         began_unix_ns: None,
         duration_ns: 1_000_000 * odd,
+        others: None,
         pace: None,
     }
 }

@@ -247,12 +247,13 @@ fn flags(cell: &CellAnalysis, labels: &[String], all: bool) -> Vec<String> {
     let name = |t: &usize| labels.get(*t).map_or("?", String::as_str);
     let mut said: Vec<(String, Vec<&str>)> = Vec::new();
     let first = |f: &Flag| {
-        use Flag::{Fails, FewOperations, Moving, NotReached, TailDecides};
+        use Flag::{Fails, FewOperations, HostBusy, Moving, NotReached, TailDecides};
         matches!(
             f,
             Fails { .. }
                 | FewOperations { .. }
                 | TailDecides { .. }
+                | HostBusy { .. }
                 | Moving { .. }
                 | NotReached { .. }
         )
@@ -307,6 +308,18 @@ fn flags(cell: &CellAnalysis, labels: &[String], all: bool) -> Vec<String> {
                 said.push((text, Vec::new()));
                 continue;
             }
+            Flag::HostBusy {
+                treatment,
+                runs,
+                most,
+            } => (
+                format!(
+                    "host busy: during {runs} of {} runs others took up to {} of the processors",
+                    cell.blocks,
+                    percent(*most)
+                ),
+                treatment,
+            ),
             Flag::Moving { treatment, change } => (
                 format!(
                     "not in steady state: figures still moved by {} when a run ended",

@@ -371,6 +371,15 @@ fn flag(f: &Flag, analysis: &Analysis) -> String {
                 of(treatment)
             )
         }
+        Flag::HostBusy {
+            treatment,
+            runs,
+            most,
+        } => format!(
+            "{}: host busy: during {runs} runs others took up to {} of the processors",
+            of(treatment),
+            percent(*most)
+        ),
         Flag::NotReached { seconds } => {
             format!("perhaps never steady: {seconds} s of each run were left out as warm-up")
         }

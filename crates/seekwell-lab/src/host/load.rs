@@ -1,0 +1,98 @@
+//! What else took the processors while a run went on: time stolen by a hypervisor, and other
+//! processes where all work of the run is this process's own.
+//!
+//! Programs leave servers behind that are not our children, so of them only stolen time is known.
+
+use std::fs::read_to_string;
+
+/// Ticks of all processors since boot.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Ticks {
+    all: u64,
+    busy: u64,
+    steal: u64,
+}
+
+/// The first line of `/proc/stat`: user, nice, system, idle, iowait, irq, softirq, steal, ...
+fn parsed(stat: &str) -> Option<Ticks> {
+    let line = stat.lines().find(|l| l.starts_with("cpu "))?;
+    let numbers = line.split_whitespace().skip(1).take(8);
+    let n: Vec<u64> = numbers.map(|w| w.parse().ok()).collect::<Option<_>>()?;
+    let all: u64 = n.iter().sum();
+    let (&steal, idle) = (n.get(7)?, n[3] + n[4]);
+    Some(Ticks {
+        all,
+        busy: all - idle - steal,
+        steal,
+    })
+}
+
+/// Ticks of this process and of children that it has waited for: fields 14 to 17 of
+/// `/proc/self/stat`, behind the name in brackets.
+fn own(stat: &str) -> Option<u64> {
+    let rest = stat.rsplit_once(')')?.1;
+    let fields: Vec<&str> = rest.split_whitespace().collect();
+    let part = fields.get(11..15)?;
+    part.iter().map(|w| w.parse::<u64>().ok()).sum()
+}
+
+/// Counters at one moment.
+pub(super) struct Load {
+    ticks: Option<Ticks>,
+    own: Option<u64>,
+}
+
+impl Load {
+    /// Now.
+    pub fn now() -> Self {
+        let read = |file| read_to_string(file).unwrap_or_default();
+        Load {
+            ticks: parsed(&read("/proc/stat")),
+            own: own(&read("/proc/self/stat")),
+        }
+    }
+
+    /// Share of all processors' time since then that was stolen, or, where `alone` says that the
+    /// run's work is all this process's, that others took; 0 to 1. `None`: nothing is known.
+    pub fn others(&self, alone: bool) -> Option<f64> {
+        let now = Load::now();
+        share(
+            self.ticks?,
+            now.ticks?,
+            self.own.zip(now.own).filter(|_| alone),
+        )
+    }
+}
+
+fn share(before: Ticks, after: Ticks, own: Option<(u64, u64)>) -> Option<f64> {
+    let all = after.all.checked_sub(before.all).filter(|n| *n > 0)?;
+    let steal = after.steal.saturating_sub(before.steal);
+    let busy = after.busy.saturating_sub(before.busy);
+    let others = own.map_or(0, |(from, to)| busy.saturating_sub(to.saturating_sub(from)));
+    Some((steal + others).min(all) as f64 / all as f64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_others_took_is_told_from_what_the_run_took() {
+        let before = parsed("cpu  100 0 50 800 50 0 0 0 0 0\ncpu0 1 2\n").expect("a line");
+        let after = parsed("cpu  300 10 140 1200 100 5 5 40 0 0\n").expect("a line");
+        assert_eq!((before.all, before.busy, before.steal), (1_000, 150, 0));
+        assert_eq!((after.all, after.busy, after.steal), (1_800, 460, 40));
+        // Of 800 ticks 310 were busy, 250 of them ours, and 40 stolen.
+        assert_eq!(share(before, after, Some((1_000, 1_250))), Some(0.125));
+        assert_eq!(
+            share(before, after, None),
+            Some(0.05),
+            "only what was stolen"
+        );
+        assert_eq!(share(before, before, None), None, "no time has passed");
+        let stat = "7 (a) b) S 1 1 1 0 -1 4194560 1 2 3 4 11 22 33 44 20 0 1 0 5 6 7\n";
+        assert_eq!(own(stat), Some(11 + 22 + 33 + 44));
+        assert_eq!(parsed("cpu  1 2 3\n"), None);
+        assert!(Load::now().ticks.is_some() && Load::now().own.is_some());
+    }
+}
