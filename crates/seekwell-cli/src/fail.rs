@@ -47,6 +47,9 @@ pub enum Failure {
     /// Nothing differs, but not everything could be judged; says why.
     #[error("{0}")]
     NotJudged(String),
+    /// A run could not be kept; says what is, and what to do.
+    #[error("{0}")]
+    NotKept(String),
     /// The result could not be written.
     #[error("{what}: {source}")]
     Output {
@@ -98,7 +101,7 @@ impl Failure {
                 say(&self.to_string());
                 ExitCode::from(5)
             }
-            Failure::Output { .. } => {
+            Failure::NotKept(_) | Failure::Output { .. } => {
                 say(&self.to_string());
                 ExitCode::from(3)
             }

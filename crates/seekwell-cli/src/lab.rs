@@ -328,7 +328,7 @@ pub fn carried_out(
         }
         Ok(done)
     })?;
-    let conducted = conducted.map_err(|e| Failure::input(e.to_string()))?;
+    let conducted = conducted.map_err(|e| Failure::NotKept(e.to_string()))?;
     let (cells, later) = collect.done();
     drop(progress);
     let results = keep.results(&conducted, &e)?;

@@ -1,6 +1,7 @@
 //! `seekwell compare FILE.toml`: an experiment, from its plan to its verdicts; results in a folder.
 
 use super::report::{Look, write_page};
+use super::results::failure;
 use crate::cells::cancelling;
 use crate::cli::Compare;
 use crate::fail::Failure;
@@ -55,8 +56,8 @@ fn folder(a: &Compare, file: &Path, e: &Experiment) -> Result<Folder, Failure> {
     let there = |p: &Path| p.symlink_metadata().is_ok();
     if let Some(dir) = &a.bench.results {
         return match there(dir) {
-            true => Folder::resume(dir, e).map_err(bad),
-            false => Folder::create(dir, e).map_err(bad),
+            true => Folder::resume(dir, e).map_err(failure),
+            false => Folder::create(dir, e).map_err(failure),
         };
     }
     let all = file.parent().unwrap_or(Path::new("")).join("results");
@@ -69,7 +70,7 @@ fn folder(a: &Compare, file: &Path, e: &Experiment) -> Result<Folder, Failure> {
     let names = std::iter::once(name.clone()).chain((2..10_000).map(|i| format!("{name}-{i}")));
     for dir in names.map(|n| all.join(n)) {
         if !there(&dir) {
-            return Folder::create(&dir, e).map_err(bad);
+            return Folder::create(&dir, e).map_err(failure);
         }
         // One that is finished, or of another experiment, is left alone.
         if let Ok(folder) = Folder::resume(&dir, e) {
@@ -276,7 +277,7 @@ pub fn conducted(
     let (done, runs) = carried_out(a, e, &mut folder, runner, steps.threads, quiet)?;
     let results = done.results(e, runs);
     if done.finished() {
-        folder.finish(&results).map_err(bad)?;
+        folder.finish(&results).map_err(failure)?;
     }
     let analysis = analyse(&results);
     if let Some(to) = &a.events.report {
@@ -333,7 +334,8 @@ fn carried_out(
         cancel: cancel.clone(),
         told: &told,
     };
-    let done = cancelling(&cancel, || conduct(&e, runner, folder, &how))?.map_err(bad)?;
+    let done = cancelling(&cancel, || conduct(&e, runner, folder, &how))?;
+    let done = done.map_err(|e| Failure::NotKept(e.to_string()))?;
     Ok((done, folder.completed()))
 }
 
