@@ -39,6 +39,7 @@ docs:
 	cargo run --locked --quiet -p seekwell-cli -- schedulers --markdown -o docs/schedulers.md
 	cargo run --locked --quiet -p seekwell-cli -- formats --markdown -o docs/formats.md
 	cargo run --locked --quiet -p seekwell-cli -- devices --validate --markdown -o docs/devices-validation.md
+	cargo run --locked --quiet -p seekwell-cli -- reproduce all --quick --results target/reproduced --markdown -o docs/reproduction.md
 	scripts/readme.sh
 
 # The report's script and style, from their sources; what it writes is committed, so that a build

@@ -10,6 +10,7 @@ mod host;
 mod lists;
 mod live;
 mod report;
+mod reproduce;
 mod results;
 mod traces;
 
@@ -19,6 +20,7 @@ pub use host::*;
 pub use lists::*;
 pub use live::*;
 pub use report::*;
+pub use reproduce::*;
 pub use results::*;
 pub use traces::*;
 
@@ -155,6 +157,18 @@ pub enum Command {
     ///
     /// Needs root. Everything it makes is its own and is removed, also after a signal.
     VerifyKernel(VerifyKernel),
+    /// Run published comparisons of schedulers again, by prediction: what holds, and whose doing it was
+    ///
+    /// Five of them, each an experiment with the machine, the drive and the kernel of its time, and the
+    /// figures that were published. Printed are how near ours are, what the published differences are
+    /// worth once corrected for their number, how many of them ours has, beside models that know
+    /// nothing, and whether each was the scheduler's doing, with the evidence. Nothing in the models
+    /// was tuned to a difference between schedulers.
+    ///
+    /// Results are kept in results/NAME: the same command goes on with what was interrupted, and runs
+    /// nothing twice. The full form of all takes half an hour of CPU time for each of three repeats,
+    /// --quick about a minute.
+    Reproduce(Reproduce),
     /// List results folders: complete, to be resumed, or broken and why
     Results(Results),
     /// Write the results of a folder as CSV, JSON, Markdown or composite.xml

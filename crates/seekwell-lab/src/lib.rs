@@ -10,6 +10,7 @@
 //! looks closer, [`scenes`] the windows of events for a replay.
 //!
 //! [`demo`] shows the behaviours that made schedulers famous, each claim a check on numbers;
+//! [`reproduce`] runs published comparisons again;
 //! [`validation`] holds the models against published figures, [`curves`] measures what a picture of
 //! a device shows, and [`worlds`] and [`referee`] hold the simulation, and single decisions, against
 //! the running kernel. Nothing here prints.
@@ -24,6 +25,7 @@ pub mod experiment;
 pub mod host;
 pub mod import;
 pub mod referee;
+pub mod reproduce;
 pub mod results;
 pub mod scenes;
 pub mod stats;

@@ -24,6 +24,7 @@ mod recommend;
 mod record;
 mod replay;
 mod report;
+mod reproduce;
 pub(crate) mod results;
 mod run;
 mod schedulers;
@@ -51,6 +52,7 @@ pub fn run(cli: &Cli) -> Result<(), Failure> {
         Command::Serve(a) => serve::run(a, cli.quiet),
         Command::Report(a) => report::report(a, cli.quiet),
         Command::Recommend(a) => recommend::run(a, cli.quiet),
+        Command::Reproduce(a) => reproduce::run(a, cli.quiet),
         Command::Results(a) => results::run(a),
         Command::Export(a) => export::run(a, cli.quiet),
         Command::Schedulers(a) => schedulers::run(a),

@@ -222,11 +222,17 @@ impl Folder {
     fn failed(&self, path: &Path, e: io::Error) -> StoreError {
         let kept = match self.runs.len() {
             0 => "nothing is stored yet".to_owned(),
-            n => format!("{n} runs are stored, and it can go on from there"),
+            n => format!(
+                "{n} runs are stored; once there is room, the same command goes on with them"
+            ),
         };
         StoreError::write(path, e, kept)
     }
 
+    /// How the experiment it was made for differs from another; `None`: it is that one.
+    pub fn differs(&self, experiment: &Experiment) -> Option<String> {
+        self.plan.differs(&Plan::of(experiment))
+    }
     /// Where it is.
     pub fn path(&self) -> &Path {
         &self.path

@@ -1,0 +1,158 @@
+//! `seekwell reproduce`: published comparisons, run again by prediction.
+
+mod page;
+mod show;
+
+use super::results::failure;
+use crate::cells::cancelling;
+use crate::cli::Reproduce;
+use crate::fail::Failure;
+use crate::lab::Collect;
+use crate::out::{Out, note};
+use crate::progress::Progress;
+use seekwell::Cancel;
+use seekwell_host::stop::signal;
+use seekwell_lab::conduct::{How, Simulated, conduct};
+use seekwell_lab::experiment::Experiment;
+use seekwell_lab::reproduce::{Publication, Reproduction, Scaling, find, scaling};
+use seekwell_lab::results::{Folder, Outcome, Results, read};
+use serde_json::json;
+use std::path::Path;
+
+/// A publication run again; and what a quick run lost, if the full one is there.
+pub struct Shown {
+    /// Ours beside the published.
+    pub ours: Reproduction,
+    /// The quick form beside the full one.
+    pub scaling: Option<Scaling>,
+}
+
+/// Runs and prints.
+pub fn run(a: &Reproduce, quiet: bool) -> Result<(), Failure> {
+    let output = a.output.output.as_deref();
+    Out::check(output)?;
+    let publications = find(&a.name).map_err(Failure::Input)?;
+    if a.file {
+        let mut out = Out::open(output)?;
+        for (i, p) in publications.iter().enumerate() {
+            out.text(if i > 0 { "\n" } else { "" })?;
+            out.text(p.text(a.quick))?;
+        }
+        return out.done();
+    }
+    let mut shown = Vec::new();
+    let mut failed = Vec::new();
+    for p in publications {
+        let (ours, why) = made(a, p, quiet)?;
+        failed.extend(why);
+        let scaling = full(a, p).map(|full| scaling(&ours, &full));
+        shown.push(Shown { ours, scaling });
+    }
+    let mut out = Out::open(output)?;
+    if a.json {
+        let all: Vec<_> = shown
+            .iter()
+            .map(|s| json!({ "reproduction": s.ours, "scaling": s.scaling }))
+            .collect();
+        out.json(&json!({ "schema": 1, "command": "reproduce", "publications": all }))?;
+    } else if a.markdown {
+        out.text(&page::page(&shown))?;
+    } else {
+        for s in &shown {
+            show::show(&mut out, s, a.details)?;
+        }
+    }
+    out.done()?;
+    match failed.first() {
+        Some(why) => Err(Failure::Early(format!(
+            "{} of the runs failed, the others are given: {why}",
+            failed.len()
+        ))),
+        None => Ok(()),
+    }
+}
+
+fn bad(e: impl std::fmt::Display) -> Failure {
+    Failure::input(e.to_string())
+}
+
+/// A publication's results, run as far as they are not there, and why runs failed.
+fn made(
+    a: &Reproduce,
+    p: &Publication,
+    quiet: bool,
+) -> Result<(Reproduction, Vec<String>), Failure> {
+    let e = p.experiment(a.quick).map_err(bad)?;
+    let dir = a.results.join(&e.about.name);
+    let mut folder = match dir.symlink_metadata().is_ok() {
+        true => Folder::open(&dir),
+        false => Folder::create(&dir, &e),
+    }
+    .map_err(failure)?;
+    if let Some(how) = folder.differs(&e) {
+        return Err(bad(format!(
+            "{}: belongs to another experiment: {how}; name another folder by --results",
+            dir.display()
+        )));
+    }
+    let there = match folder.is_finished() {
+        true => " (complete: nothing is run again)",
+        false => "",
+    };
+    note(quiet, &format!("results: {}{there}", dir.display()));
+    folder.notes().iter().for_each(|n| note(quiet, n));
+    let results = match folder.is_finished() {
+        true => folder.read().map_err(failure)?,
+        false => conducted(a, &e, &mut folder, &dir, quiet)?,
+    };
+    let why = results.runs.iter().filter_map(|r| match &r.outcome {
+        Outcome::Failed(why) => Some(why.clone()),
+        _ => None,
+    });
+    let why = why.collect();
+    Ok((p.reproduction(&results, a.quick), why))
+}
+
+/// Runs what is missing.
+fn conducted(
+    a: &Reproduce,
+    e: &Experiment,
+    folder: &mut Folder,
+    dir: &Path,
+    quiet: bool,
+) -> Result<Results, Failure> {
+    let progress = Progress::new(quiet, "runs", 0, e.cells.len());
+    let told = Collect::new(&progress, 1, 0);
+    let cancel = Cancel::new();
+    let how = How {
+        threads: a.threads.map(|n| n as usize),
+        cancel: cancel.clone(),
+        told: &told,
+    };
+    let runner = Simulated::default();
+    let done = cancelling(&cancel, || conduct(e, &runner, folder, &how))?;
+    let done = done.map_err(|e| Failure::NotKept(e.to_string()))?;
+    if let (true, Some(signal)) = (done.cancelled, signal()) {
+        let what = format!(
+            "stopped by signal {signal}: {} runs are kept in {}; the same command goes on with them",
+            done.made + done.found,
+            dir.display()
+        );
+        return Err(Failure::Interrupted { signal, what });
+    }
+    let results = done.results(e, folder.completed());
+    if done.finished() {
+        folder.finish(&results).map_err(failure)?;
+    }
+    Ok(results)
+}
+
+/// The full form of a quick one, if it was run.
+fn full(a: &Reproduce, p: &Publication) -> Option<Reproduction> {
+    let e = p.experiment(false).ok().filter(|_| a.quick)?;
+    let dir = a.results.join(&e.about.name);
+    let folder = Folder::open(&dir).ok()?;
+    let whole = folder.is_finished() && folder.differs(&e).is_none();
+    let results = read(&dir).ok().filter(|_| whole)?;
+    Some(p.reproduction(&results, false))
+}

@@ -1,0 +1,170 @@
+//! The same as a document: docs/reproduction.md.
+
+use super::Shown;
+use super::show::{
+    SKILL, SKILL_IS, agreement, doing, evidence, level, like, names, ours, published, scaled,
+    skill, title,
+};
+use seekwell_lab::reproduce::{Cell, GROUPS, Reproduction};
+use seekwell_lab::stats::{Better, delta_median};
+use seekwell_report::table::wrap;
+
+const HEADER: &str = "# Published comparisons, run again\n\n";
+
+const ABOUT: &str = "Five published comparisons of I/O schedulers, simulated with the machine, the drive, \
+    the kernel and the settings they tell of. Nothing was tuned to a difference between schedulers: \
+    constants of drives come from data sheets and other measurements, and those that were fitted to \
+    one of these publications are fitted to a level, marked so, and scored apart. Every figure is \
+    here, good or bad. Beside ours stands what models score that know nothing.";
+
+fn prose(text: &str) -> String {
+    let wrapped = wrap(text, 0, 98);
+    let lines: Vec<&str> = wrapped.lines().map(str::trim_end).collect();
+    lines.join("\n") + "\n\n"
+}
+
+/// What Markdown would take for the end of a cell.
+fn cell(text: &str) -> String {
+    text.replace('|', "\\|")
+}
+
+fn row(cells: &[String]) -> String {
+    let cells: Vec<String> = cells.iter().map(|c| cell(c)).collect();
+    format!("| {} |\n", cells.join(" | "))
+}
+
+/// All of them.
+pub fn page(all: &[Shown]) -> String {
+    let quick = all.iter().any(|s| s.ours.quick);
+    let names: Vec<&str> = all.iter().map(|s| s.ours.name).collect();
+    let what = match names[..] {
+        [one] => one,
+        _ => "all",
+    };
+    let flag = if quick { " --quick" } else { "" };
+    let mut out = HEADER.to_owned();
+    out += &prose(&format!(
+        "Made by `seekwell reproduce {what}{flag} --markdown -o docs/reproduction.md`."
+    ));
+    out += &prose(ABOUT);
+    if quick {
+        out += &prose(
+            "This is the quick form: one run of each, smaller than published (see *smaller* at each \
+             figure). It is made to be run often, not to be believed: what memory, caches and long \
+             times decide (blogbench, pgbench, mysql-scan) is not in it as it is in the full form.",
+        );
+    }
+    for s in all {
+        out += &one(s);
+    }
+    out += "## Groups of differences\n\n";
+    out += "| group | differences | the scheduler's doing? | why | with the cause taken out |\n";
+    out += "|---|---|---|---|---|\n";
+    for g in GROUPS {
+        let own = |t: &str| t.to_owned();
+        out += &row(&[
+            own(g.letter),
+            own(g.title),
+            own(g.doing.said()),
+            own(g.why),
+            own(g.ablation),
+        ]);
+    }
+    out
+}
+
+fn one(s: &Shown) -> String {
+    let r = &s.ours;
+    let mut out = format!("## {}\n\n", r.name);
+    let runs = if r.repeats == 1 { "run" } else { "runs" };
+    out += &prose(&format!("{}; {} {runs} of each.", r.title, r.repeats));
+    for l in &r.level {
+        let line = prose(&format!("- Level, {}.", level(l)));
+        out += &line.trim_end().replace('\n', "\n  ");
+        out += "\n";
+    }
+    out += "\n";
+    if !r.skill.is_empty() {
+        let head: Vec<String> = SKILL.iter().map(|h| h.0.to_lowercase()).collect();
+        out += &row(&head);
+        out += "|---|---:|---:|---:|---:|---:|---:|---:|---:|\n";
+        for line in &r.skill {
+            out += &row(&skill(line));
+        }
+        out += "\n";
+        out += &prose(SKILL_IS);
+    }
+    out += &agreement(r).map_or(String::new(), |a| prose(&a));
+    out += &scaled(s).map_or(String::new(), |a| prose(&a));
+    out += &figures(r);
+    out += &judged(r);
+    out
+}
+
+/// Each in per cent of the median of all, the larger the better: how comparisons of many were published.
+fn from_median(c: &Cell, of: impl Fn(usize) -> Option<f64>) -> Vec<String> {
+    let n = c.published.sides.len();
+    let values: Option<Vec<f64>> = (0..n).map(of).collect();
+    let better = match c.published.higher_is_better {
+        true => Better::Higher,
+        false => Better::Lower,
+    };
+    let delta = values.filter(|_| n > 4);
+    let delta = delta.and_then(|v| delta_median(&v, better));
+    // No sign before what rounds to nothing.
+    let said = |d: &f64| format!(", {:+.1} % of the median", (d * 10.0).round() / 10.0 + 0.0);
+    delta.map_or(vec![String::new(); n], |d| {
+        d.delta.iter().map(said).collect()
+    })
+}
+
+fn figures(r: &Reproduction) -> String {
+    let mut out = "| system | test | scheduler | published | ours | ratio | |\n".to_owned();
+    out += "|---|---|---|---:|---:|---:|---|\n";
+    for c in &r.cells {
+        let p = &c.published;
+        let theirs = from_median(c, |i| Some(p.sides[i].value));
+        let delta = from_median(c, |i| c.ours[i].map(|o| o.mean));
+        for (i, s) in p.sides.iter().enumerate() {
+            let mut notes = Vec::new();
+            if p.fitted {
+                notes.push("fitted".to_owned());
+            }
+            if r.quick && !p.quick.is_empty() {
+                notes.push(format!("smaller: {}", p.quick));
+            }
+            out += &row(&[
+                p.system.clone(),
+                format!("{}, {}", title(r, c), p.unit),
+                s.scheduler.clone(),
+                format!("{}{}", published(s), theirs[i]),
+                format!("{}{}", ours(s, c.ours[i].as_ref()), delta[i]),
+                c.ratio(i).map_or("-".to_owned(), |x| format!("{x:.2}")),
+                notes.join("; "),
+            ]);
+        }
+    }
+    out + "\n"
+}
+
+fn judged(r: &Reproduction) -> String {
+    if r.judgements.is_empty() {
+        return String::new();
+    }
+    let mut out = prose(&doing(r));
+    out += "| system | test | pair | published | ours | the scheduler's doing? | evidence |\n";
+    out += "|---|---|---|---:|---:|---|---|\n";
+    for j in &r.judgements {
+        let c = &r.cells[j.cell];
+        out += &row(&[
+            c.published.system.clone(),
+            title(r, c),
+            names(c, &j.pair),
+            like("0.00", j.pair.ratio),
+            j.ours.map_or("-".to_owned(), |x| like("0.00", x)),
+            j.doing.said().to_owned(),
+            evidence(j),
+        ]);
+    }
+    out + "\n"
+}

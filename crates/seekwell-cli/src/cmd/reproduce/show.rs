@@ -1,0 +1,266 @@
+//! A published comparison and ours, on a terminal.
+
+use super::Shown;
+use crate::fail::Failure;
+use crate::out::{Out, columns, width};
+use seekwell_lab::reproduce::{
+    Cell, Doing, GROUPS, Judgement, Level, Ours, Pair, PublishedSide, Reproduction, Skill,
+};
+use seekwell_report::table::{Align, Table, wrap};
+
+/// `+0.45`, or a dash.
+pub fn signed(x: Option<f64>) -> String {
+    x.map_or("-".to_owned(), |x| format!("{x:+.2}"))
+}
+
+/// Per cent of a share.
+pub fn percent(x: f64) -> String {
+    format!("{:.0} %", 100.0 * x)
+}
+
+/// A figure of ours with as many decimals as the published one has.
+pub fn like(digits: &str, x: f64) -> String {
+    let decimals = digits.split_once('.').map_or(0, |(_, d)| d.len());
+    format!("{x:.decimals$}")
+}
+
+/// As published: `107.71 (SE 0.62, N 3)`.
+pub fn published(s: &PublishedSide) -> String {
+    let n = s.n.map(|n| format!("N {n}"));
+    let error = s.error.map(|e| format!("{} {e:.2}", s.kind_of_error));
+    let more: Vec<String> = error.into_iter().chain(n).collect();
+    match more.is_empty() {
+        true => s.digits.clone(),
+        false => format!("{} ({})", s.digits, more.join(", ")),
+    }
+}
+
+/// Ours in the same form.
+pub fn ours(s: &PublishedSide, o: Option<&Ours>) -> String {
+    let Some(o) = o else { return "-".to_owned() };
+    let mean = like(&s.digits, o.mean);
+    match o.se {
+        Some(se) if s.kind_of_error == "SD" => {
+            let sd = se * (o.n as f64).sqrt();
+            format!("{mean} (SD {sd:.2}, N {})", o.n)
+        }
+        Some(se) => format!("{mean} (SE {se:.2}, N {})", o.n),
+        None => mean,
+    }
+}
+
+/// What the level says.
+pub fn level(l: &Level) -> String {
+    let of = |x: Option<f64>| x.map_or("-".to_owned(), |x| format!("{x:.2}"));
+    format!(
+        "{}: median |ln (ours / published)| {}, {} within 35 % ({} figures); a model that is blind \
+         to schedulers and has the right level: {}, {}",
+        l.what,
+        of(l.median),
+        percent(l.near),
+        l.figures,
+        of(l.blind_median),
+        percent(l.blind_near)
+    )
+}
+
+fn group(letter: &str) -> &'static str {
+    GROUPS
+        .iter()
+        .find(|g| g.letter == letter)
+        .map_or("", |g| g.title)
+}
+
+/// A row of skills.
+pub fn skill(s: &Skill) -> Vec<String> {
+    let what = match (s.group.as_str(), group(&s.group)) {
+        ("", _) => "all".to_owned(),
+        (letter, title) => format!("{letter} {title}"),
+    };
+    vec![
+        what,
+        s.pairs.to_string(),
+        percent(s.weight),
+        format!("{} of {}", s.signs, s.compared),
+        signed(s.ours),
+        "0".to_owned(),
+        signed(s.fixed),
+        signed(s.permuted),
+        s.as_good.map_or("-".to_owned(), percent),
+    ]
+}
+
+/// What their columns are called.
+pub const SKILL: [(&str, Align); 9] = [
+    ("DIFFERENCES", Align::Left),
+    ("PAIRS", Align::Right),
+    ("WEIGHT", Align::Right),
+    ("SIGN", Align::Right),
+    ("OURS", Align::Right),
+    ("BLIND", Align::Right),
+    ("FIXED", Align::Right),
+    ("PERMUTED", Align::Right),
+    ("AS GOOD", Align::Right),
+];
+
+/// What skill is.
+pub const SKILL_IS: &str = "Skill over the pairs that hold after Holm within their test and differ by \
+    5 % and more: 1 - sum |ln ours - ln published| / sum |ln published|. BLIND knows no scheduler; \
+    FIXED ranks the schedulers of a system as all its other disk tests do; PERMUTED is ours with the \
+    schedulers' labels exchanged, AS GOOD the share of 2,000 such draws that do as well. WEIGHT: how \
+    much of the whole hangs on it.";
+
+/// Where nothing differs.
+pub fn agreement(r: &Reproduction) -> Option<String> {
+    let a = r.agreement;
+    (a.pairs > 0).then(|| {
+        format!(
+            "No difference published (p 0.05 and more) in {} pairs: ours within 5 %, too, in {} of \
+             {}; a model that knows no scheduler: all.",
+            a.pairs, a.right, a.compared
+        )
+    })
+}
+
+/// How many of the differences are whose doing.
+pub fn doing(r: &Reproduction) -> String {
+    let count = |d: Doing| r.judgements.iter().filter(|j| j.doing == d).count();
+    format!(
+        "Was it the scheduler's doing? Of {} published differences: yes {}, no {}, cannot be known {}.",
+        r.judgements.len(),
+        count(Doing::Yes),
+        count(Doing::No),
+        count(Doing::Unknown)
+    )
+}
+
+/// `cfq : noop`.
+pub fn names(c: &Cell, p: &Pair) -> String {
+    let of = |i: usize| c.published.sides[i].scheduler.as_str();
+    format!("{} : {}", of(p.one), of(p.other))
+}
+
+/// Has the publication several figures of that test?
+pub fn title(r: &Reproduction, c: &Cell) -> String {
+    let same = |o: &&Cell| {
+        (&o.published.workload, &o.published.system) == (&c.published.workload, &c.published.system)
+    };
+    c.published.title(r.cells.iter().filter(same).count() > 1)
+}
+
+/// What quick figures lost.
+pub fn scaled(s: &Shown) -> Option<String> {
+    let x = s.scaling.as_ref()?;
+    Some(format!(
+        "Quick against full: median |ln (quick / full)| {:.2}, {} within 35 % ({} figures), pairs apart \
+         by {:.2} in the median.",
+        x.median.unwrap_or(0.0),
+        percent(x.near),
+        x.figures,
+        x.pairs.unwrap_or(0.0)
+    ))
+}
+
+/// Prints it.
+pub fn show(out: &mut Out, s: &Shown, details: bool) -> Result<(), Failure> {
+    let r = &s.ours;
+    let runs = match r.repeats {
+        1 => "one run of each".to_owned(),
+        n => format!("{n} runs of each"),
+    };
+    let form = if r.quick { ", quick form" } else { "" };
+    out.prose(&format!("{}: {} ({runs}{form})", r.name, r.title))?;
+    out.line("")?;
+    for l in &r.level {
+        out.text(&wrap(&format!("Level, {}.", level(l)), 2, width()))?;
+    }
+    if !r.skill.is_empty() {
+        out.line("")?;
+        let mut t = Table::new(&SKILL);
+        for row in &r.skill {
+            t.row(skill(row).into_iter().map(Into::into).collect());
+        }
+        let heads = ["AS GOOD", "WEIGHT", "PAIRS", "BLIND"];
+        out.text(&t.without(&heads, 2, columns()).render(2))?;
+        out.text(&wrap(SKILL_IS, 2, width()))?;
+    }
+    out.line("")?;
+    if let Some(line) = agreement(r) {
+        out.text(&wrap(&line, 2, width()))?;
+    }
+    if !r.judgements.is_empty() {
+        out.text(&wrap(&doing(r), 2, width()))?;
+    }
+    if let Some(line) = scaled(s) {
+        out.text(&wrap(&line, 2, width()))?;
+    } else if r.quick {
+        let line =
+            "What the quick form loses is told once the full one was run into the same folder.";
+        out.text(&wrap(line, 2, width()))?;
+    }
+    if details || r.cells.len() <= 4 {
+        figures(out, r)?;
+    }
+    if details {
+        judged(out, r)?;
+    } else {
+        out.line("")?;
+        out.prose("--details shows every figure and the evidence on every difference.")?;
+    }
+    out.line("")
+}
+
+fn figures(out: &mut Out, r: &Reproduction) -> Result<(), Failure> {
+    for c in &r.cells {
+        let p = &c.published;
+        out.line("")?;
+        let fitted = if p.fitted { ", fitted" } else { "" };
+        let mut head = format!("{}: {}, {}{fitted}", p.system, title(r, c), p.unit);
+        if r.quick && !p.quick.is_empty() {
+            head += &format!(" ({})", p.quick);
+        }
+        out.text(&wrap(&head, 2, width()))?;
+        let mut t = Table::new(&[
+            ("SCHEDULER", Align::Left),
+            ("PUBLISHED", Align::Right),
+            ("OURS", Align::Right),
+            ("RATIO", Align::Right),
+        ]);
+        for (i, s) in p.sides.iter().enumerate() {
+            t.row(vec![
+                s.scheduler.clone().into(),
+                published(s).into(),
+                ours(s, c.ours[i].as_ref()).into(),
+                c.ratio(i)
+                    .map_or("-".to_owned(), |x| format!("{x:.2}"))
+                    .into(),
+            ]);
+        }
+        out.text(&t.render(4))?;
+    }
+    Ok(())
+}
+
+/// What it stands on, in one line.
+pub fn evidence(j: &Judgement) -> String {
+    j.evidence.join("; ")
+}
+
+fn judged(out: &mut Out, r: &Reproduction) -> Result<(), Failure> {
+    out.line("")?;
+    for j in &r.judgements {
+        let c = &r.cells[j.cell];
+        let line = format!(
+            "{}: {}, {}: {:.2} published, {} ours. {}: {}.",
+            c.published.system,
+            title(r, c),
+            names(c, &j.pair),
+            j.pair.ratio,
+            j.ours.map_or("-".to_owned(), |x| format!("{x:.2}")),
+            j.doing.said(),
+            evidence(j)
+        );
+        out.text(&wrap(&line, 2, width()))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,284 @@
+//! Was a published difference the scheduler's doing? Each answer stands on what is given beside it:
+//! the published errors, corrected for how many pairs were looked at; a mechanism that is known,
+//! and what taking it out does to our models (the demos, docs/effects.md); the order of columns; and
+//! whether the prediction, in which nothing was tuned to a difference, has it.
+
+use super::figures::Pair;
+use super::ours::Cell;
+use crate::analysis::ColumnOrder;
+use serde::Serialize;
+
+/// The answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Doing {
+    /// A mechanism is known, taking it out takes the difference out, and the figures hold.
+    Yes,
+    /// It is no more than chance, or something else explains it.
+    No,
+    /// What would tell was not published, or no mechanism of that size is known.
+    Unknown,
+}
+
+impl Doing {
+    /// In words.
+    pub fn said(self) -> &'static str {
+        match self {
+            Doing::Yes => "yes",
+            Doing::No => "no",
+            Doing::Unknown => "cannot be known",
+        }
+    }
+}
+
+/// A group of published differences with one possible cause.
+#[derive(Clone, Copy, Debug)]
+pub struct Effect {
+    /// `A` to `L`.
+    pub letter: &'static str,
+    /// What it is.
+    pub title: &'static str,
+    /// What can be said of its cause.
+    pub doing: Doing,
+    /// Why: the mechanism, or what else explains it.
+    pub why: &'static str,
+    /// What takes the cause out, and what is left of the difference in our models then; empty:
+    /// nothing is claimed.
+    pub ablation: &'static str,
+}
+
+/// All of them.
+pub const GROUPS: &[Effect] = &[
+    Effect {
+        letter: "A",
+        title: "blogbench writes, SSD",
+        doing: Doing::Yes,
+        why: "CFQ sends no async write while readers that miss have requests under way, so that \
+              writers starve; noop and deadline let both compete",
+        ablation: "all reads cached: 1.00 (demo async-share)",
+    },
+    Effect {
+        letter: "B",
+        title: "compilebench compile and create, SSD",
+        doing: Doing::Unknown,
+        why: "it is the drive's time that is lost, alike on two processors, and a fresh drive has \
+              none to lose: a drive that aged from pass to pass would show the same",
+        ablation: "",
+    },
+    Effect {
+        letter: "C",
+        title: "pgbench, SSD",
+        doing: Doing::Unknown,
+        why: "a commit costs 0.3 ms more in some passes, at all times; the drive's state or the \
+              processor's idle states would show the same",
+        ablation: "",
+    },
+    Effect {
+        letter: "D",
+        title: "tiobench random writes, disk",
+        doing: Doing::Unknown,
+        why: "noop has no sorting to lose where a process gets 32 requests at a time; it is last in \
+              11 of 15 tests of that disk, some of which leave nothing to choose",
+        ablation: "",
+    },
+    Effect {
+        letter: "E",
+        title: "fs-mark with fsync, disk",
+        doing: Doing::No,
+        why: "there is never more than one request to choose from: an artefact; where the files lie \
+              relative to the journal moves a single scheduler over the whole published range",
+        ablation: "",
+    },
+    Effect {
+        letter: "F",
+        title: "compilebench compile, disk",
+        doing: Doing::Yes,
+        why: "deadline sorts async writes with seconds of patience, CFQ leaves its async queue for \
+              every sync request, noop keeps the order of arrival",
+        ablation: "fed in order: 0 % (demo sorted-writeback)",
+    },
+    Effect {
+        letter: "G",
+        title: "compilebench read after compile, one SSD laptop",
+        doing: Doing::Unknown,
+        why: "CFQ defers what is left to write behind the end of the reads, but the other laptop \
+              with the same drive does not show it",
+        ablation: "sync between: 1.00 (demo left-over-writeback)",
+    },
+    Effect {
+        letter: "H",
+        title: "blogbench writes, disk",
+        doing: Doing::Unknown,
+        why: "two causes with opposite signs, starved writers under CFQ and lost sorting under noop: \
+              the sign hangs on the share of reads that miss",
+        ablation: "",
+    },
+    Effect {
+        letter: "I",
+        title: "tiobench 64MB x 8, one SSD laptop",
+        doing: Doing::No,
+        why: "one of eight such tests on that drive, of runs of 0.35 s: noise",
+        ablation: "",
+    },
+    Effect {
+        letter: "J",
+        title: "pgbench on a DC S3700",
+        doing: Doing::Yes,
+        why: "log writes and reads overtake writeback under CFQ only",
+        ablation: "read-only: 0 % (demo wal-overtakes-writeback)",
+    },
+    Effect {
+        letter: "K",
+        title: "table scan, SATA disk",
+        doing: Doing::Yes,
+        why: "idling keeps a scan whole when a second program reads now and then",
+        ablation: "idling off: 1.00 (demo scan-and-intruder)",
+    },
+    Effect {
+        letter: "L",
+        title: "SQLite on a phone",
+        doing: Doing::Unknown,
+        why: "bfq raises a process that begins and idles for it at each hand-over to the journal; \
+              but no published difference holds once corrected",
+        ablation: "low_latency off: 0 % (demo raised-at-start)",
+    },
+];
+
+/// Ratio below which a difference without errors is within what such figures scatter by.
+const SPREAD: f64 = 1.15;
+
+/// A published difference, judged.
+#[derive(Clone, Debug, Serialize)]
+pub struct Judgement {
+    /// The cell, by place.
+    pub cell: usize,
+    /// The pair.
+    #[serde(flatten)]
+    pub pair: Pair,
+    /// Ours, first over second.
+    pub ours: Option<f64>,
+    /// The answer.
+    pub doing: Doing,
+    /// What it stands on.
+    pub evidence: Vec<String>,
+}
+
+fn p_said(p: f64) -> String {
+    match p {
+        p if p < 0.001 => "below 0.001".to_owned(),
+        p => format!("{p:.3}"),
+    }
+}
+
+/// What the prediction has of it.
+fn predicted(ours: Option<f64>, published: f64) -> String {
+    let Some(ours) = ours else {
+        return "not predicted yet".to_owned();
+    };
+    let (o, p) = (libm::log(ours), libm::log(published));
+    let word = match o.abs() < libm::log(1.0 + Pair::SCORED) {
+        true if p.abs() < libm::log(1.0 + Pair::SCORED) => "as near to 1",
+        true => "no difference",
+        false if o * p < 0.0 => "the other sign",
+        false if o.abs() < p.abs() / 2.0 => "the sign, less than half of the size",
+        false if o.abs() > p.abs() * 2.0 => "the sign, more than twice the size",
+        false => "sign and size",
+    };
+    format!("predicted {ours:.2}: {word}")
+}
+
+fn order_said(cell: &Cell, orders: &[ColumnOrder]) -> Option<String> {
+    let o = orders.iter().find(|o| o.place == cell.published.system)?;
+    let most = o.best_first.max(o.worst_first);
+    (o.p < 0.05).then(|| {
+        format!(
+            "{most} of {} tests of this system rank in the order of the columns, {:.1} by chance \
+             (p {}): an ageing drive is not excluded",
+            o.cells,
+            o.expected,
+            p_said(o.p)
+        )
+    })
+}
+
+/// Has the prediction the sign and at least half of the size?
+fn has(ours: Option<f64>, published: f64) -> bool {
+    let (o, p) = (libm::log(ours.unwrap_or(1.0)), libm::log(published));
+    o * p > 0.0 && o.abs() >= p.abs() / 2.0
+}
+
+fn one(cell: &Cell, pair: &Pair, orders: &[ColumnOrder]) -> (Doing, Vec<String>) {
+    let ours = cell.pair(pair);
+    let group = GROUPS.iter().find(|g| g.letter == cell.published.group);
+    let mut evidence = Vec::new();
+    let known = || {
+        let g = group?;
+        let ablation = match g.ablation {
+            "" => String::new(),
+            a => format!("; {a}"),
+        };
+        Some(format!("{}: {}{ablation}", g.letter, g.why))
+    };
+    let doing = match (pair.p_cell, pair.p_all) {
+        (Some(cell_p), _) if cell_p >= 0.05 => {
+            evidence.push(format!(
+                "does not hold corrected within its test (p {})",
+                p_said(cell_p)
+            ));
+            // A cause that is known, and predicts as much, is not refuted by too few runs.
+            let caused = group.is_some_and(|g| !g.ablation.is_empty()) && has(ours, pair.ratio);
+            if caused { Doing::Unknown } else { Doing::No }
+        }
+        (Some(cell_p), all) => {
+            let all = all.map_or(String::new(), |p| format!(", over all {}", p_said(p)));
+            evidence.push(format!("holds within its test (p {}{all})", p_said(cell_p)));
+            group.map_or(Doing::Unknown, |g| g.doing)
+        }
+        (None, _) => {
+            evidence.push("no errors published".to_owned());
+            let size = pair.ratio.max(1.0 / pair.ratio);
+            match group {
+                Some(g) if size >= SPREAD => g.doing,
+                _ => Doing::Unknown,
+            }
+        }
+    };
+    if doing != Doing::No || pair.holds() {
+        match known() {
+            Some(k) => evidence.push(k),
+            None => evidence.push("no mechanism of that size is known".to_owned()),
+        }
+    }
+    if doing == Doing::Unknown {
+        evidence.extend(order_said(cell, orders));
+    }
+    (doing, evidence)
+}
+
+/// Every pair that differs at 5 %, uncorrected; without published errors, every pair.
+pub fn judge(cells: &[Cell], orders: &[ColumnOrder]) -> Vec<Judgement> {
+    let mut all = Vec::new();
+    for (at, c) in cells.iter().enumerate() {
+        for pair in &c.published.pairs {
+            let listed = match pair.p {
+                Some(_) => pair.differs(),
+                // Of what is made of other figures those are judged.
+                None => !c.published.derived() && c.published.sides.iter().all(|s| s.n.is_none()),
+            };
+            if !listed {
+                continue;
+            }
+            let ours = c.pair(pair);
+            let (doing, mut evidence) = one(c, pair, orders);
+            evidence.push(predicted(ours, pair.ratio));
+            all.push(Judgement {
+                cell: at,
+                pair: *pair,
+                ours,
+                doing,
+                evidence,
+            });
+        }
+    }
+    all
+}

@@ -1,0 +1,304 @@
+//! What was published, and what may be said of it by itself.
+
+use crate::analysis::{Analysis, ColumnOrder, analyse, column_order};
+use crate::import::{Input, Options, import};
+use serde::{Deserialize, Serialize};
+
+const TESTS: &str = include_str!("../../published/tests.csv");
+
+/// What a test is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Kind {
+    /// The disk.
+    Io,
+    /// The processor; the disk is idle.
+    Cpu,
+}
+
+/// A line of the figures.
+#[derive(Clone, Debug, Deserialize)]
+struct Figure {
+    system: String,
+    workload: String,
+    metric: String,
+    unit: String,
+    direction: String,
+    scheduler: String,
+    /// Digits as published.
+    value: String,
+    error: String,
+    kind_of_error: String,
+    n: Option<u32>,
+}
+
+/// A line of `tests.csv`.
+#[derive(Clone, Debug, Deserialize)]
+struct Test {
+    publication: String,
+    system: String,
+    workload: String,
+    metric: String,
+    run: String,
+    figure: String,
+    kind: Kind,
+    fitted: String,
+    group: String,
+    quick_factor: f64,
+    quick: String,
+}
+
+/// A published figure.
+#[derive(Clone, Debug, Serialize)]
+pub struct PublishedSide {
+    /// Scheduler.
+    pub scheduler: String,
+    /// Value.
+    pub value: f64,
+    /// Its digits, as published.
+    pub digits: String,
+    /// Its error, as published.
+    pub error: Option<f64>,
+    /// `SE` or `SD`; empty: no error was published.
+    pub kind_of_error: String,
+    /// Runs; `None`: not published.
+    pub n: Option<u32>,
+}
+
+/// Two figures of one test.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Pair {
+    /// First, by place in [`Published::sides`].
+    pub one: usize,
+    /// Second.
+    pub other: usize,
+    /// First over second.
+    pub ratio: f64,
+    /// p of Welch's test; `None`: no error was published, or the figure is made of others.
+    pub p: Option<f64>,
+    /// After Holm within the test.
+    pub p_cell: Option<f64>,
+    /// After Holm over the publication.
+    pub p_all: Option<f64>,
+}
+
+impl Pair {
+    /// Least difference that is scored: figures of a ratio nearer to 1 are listed only.
+    pub const SCORED: f64 = 0.05;
+
+    /// It differs at 5 %, uncorrected.
+    pub fn differs(&self) -> bool {
+        self.p.is_some_and(|p| p < 0.05)
+    }
+    /// It holds after Holm within its test.
+    pub fn holds(&self) -> bool {
+        self.p_cell.is_some_and(|p| p < 0.05)
+    }
+    /// It holds, and is large enough to be scored.
+    pub fn scored(&self) -> bool {
+        self.holds() && (self.ratio - 1.0).abs() >= Self::SCORED
+    }
+}
+
+/// A test on a system, as published, and what of ours it is.
+#[derive(Clone, Debug, Serialize)]
+pub struct Published {
+    /// System: the name of the machine in our experiment.
+    pub system: String,
+    /// Test.
+    pub workload: String,
+    /// What was measured.
+    pub metric: String,
+    /// Unit, as published.
+    pub unit: String,
+    /// Larger is better.
+    pub higher_is_better: bool,
+    /// The workload of our experiment.
+    pub run: String,
+    /// Figures of a run, of which the mean is taken.
+    pub figures: Vec<String>,
+    /// The mean is multiplied by it.
+    pub times: f64,
+    /// What the test is about.
+    pub kind: Kind,
+    /// A constant of the models was fitted to it, or to one of its kind on the same drive.
+    pub fitted: bool,
+    /// Group of effects that its differences belong to, `A` to `L`; empty: none.
+    pub group: String,
+    /// In the quick form figures are multiplied by it.
+    pub quick_factor: f64,
+    /// What is smaller in the quick form; empty: nothing.
+    pub quick: String,
+    /// Figures.
+    pub sides: Vec<PublishedSide>,
+    /// Every two of them.
+    pub pairs: Vec<Pair>,
+}
+
+impl Published {
+    /// `fs-mark 3.3: 1000 Files, 1MB Size (file creation rate)`, short where the metric adds nothing.
+    pub fn title(&self, again: bool) -> String {
+        match again {
+            true => format!("{} ({})", self.workload, self.metric),
+            false => self.workload.clone(),
+        }
+    }
+    /// +1: larger is better; -1: smaller.
+    pub fn sign(&self) -> f64 {
+        if self.higher_is_better { 1.0 } else { -1.0 }
+    }
+    /// Made of other figures, so that it is no test of its own.
+    pub fn derived(&self) -> bool {
+        self.figures.len() > 1 || self.times != 1.0
+    }
+}
+
+fn records<T: for<'a> Deserialize<'a>>(text: &str) -> Vec<T> {
+    // The project's own files, which a test reads whole.
+    let mut reader = csv::Reader::from_reader(text.as_bytes());
+    reader.deserialize().filter_map(Result::ok).collect()
+}
+
+/// `insert+update` is the mean of two figures, `rate*3` three times one.
+fn figure(text: &str) -> (Vec<String>, f64) {
+    let (names, times) = text.split_once('*').unwrap_or((text, "1"));
+    let names = names.split('+').map(str::to_owned).collect();
+    (names, times.parse().unwrap_or(1.0))
+}
+
+/// The figures of a publication, test by test, in the order of publication.
+pub(super) fn read(publication: &str, text: &str) -> Vec<Published> {
+    let tests: Vec<Test> = records(TESTS);
+    let mut all: Vec<Published> = Vec::new();
+    for f in records::<Figure>(text) {
+        let same = |p: &Published| {
+            (&p.system, &p.workload, &p.metric) == (&f.system, &f.workload, &f.metric)
+        };
+        let at = all.iter().position(same).or_else(|| {
+            let test = tests.iter().find(|t| {
+                t.publication == publication
+                    && (&t.system, &t.workload, &t.metric) == (&f.system, &f.workload, &f.metric)
+            })?;
+            all.push(published(&f, test));
+            Some(all.len() - 1)
+        });
+        let (Some(at), Ok(value)) = (at, f.value.parse()) else {
+            continue;
+        };
+        all[at].sides.push(PublishedSide {
+            scheduler: f.scheduler,
+            value,
+            digits: f.value,
+            error: f.error.parse().ok(),
+            kind_of_error: f.kind_of_error.replace("none", ""),
+            n: f.n,
+        });
+    }
+    for p in &mut all {
+        let values: Vec<f64> = p.sides.iter().map(|s| s.value).collect();
+        for one in 0..values.len() {
+            for other in one + 1..values.len() {
+                p.pairs.push(Pair {
+                    one,
+                    other,
+                    ratio: values[one] / values[other],
+                    p: None,
+                    p_cell: None,
+                    p_all: None,
+                });
+            }
+        }
+    }
+    let analysis = analysed(&all);
+    for (i, p) in all.iter_mut().enumerate() {
+        take_p(p, &analysis, &label(i));
+    }
+    all
+}
+
+fn published(f: &Figure, test: &Test) -> Published {
+    let (figures, times) = figure(&test.figure);
+    Published {
+        system: f.system.clone(),
+        workload: f.workload.clone(),
+        metric: f.metric.clone(),
+        unit: f.unit.clone(),
+        higher_is_better: f.direction == "higher",
+        run: test.run.clone(),
+        figures,
+        times,
+        kind: test.kind,
+        fitted: test.fitted == "yes",
+        group: test.group.clone(),
+        quick_factor: test.quick_factor,
+        quick: test.quick.clone(),
+        sides: Vec::new(),
+        pairs: Vec::new(),
+    }
+}
+
+fn label(at: usize) -> String {
+    format!("test {at}")
+}
+
+/// The figures that have errors, read as any table of foreign results is, and judged.
+fn analysed(all: &[Published]) -> Option<Analysis> {
+    let mut text =
+        "system,workload,metric,unit,direction,scheduler,value,error,kind_of_error,n\n".to_owned();
+    let lines = text.len();
+    for (i, p) in all.iter().enumerate().filter(|p| !p.1.derived()) {
+        let better = if p.higher_is_better {
+            "higher"
+        } else {
+            "lower"
+        };
+        for s in &p.sides {
+            if let (Some(error), Some(n)) = (s.error, s.n) {
+                let (name, digits, kind) = (label(i), &s.digits, &s.kind_of_error);
+                text += &format!(
+                    "{},{name},{},{},{better},{},{digits},{error},{kind},{n}\n",
+                    p.system, p.metric, p.unit, s.scheduler
+                );
+            }
+        }
+    }
+    if text.len() == lines {
+        return None;
+    }
+    let input = Input::of_bytes("published.csv", text.into_bytes()).ok()?;
+    let options = Options {
+        format: Some("csv".to_owned()),
+        ..Options::default()
+    };
+    import(&[input], &options).ok().map(|r| analyse(&r))
+}
+
+fn take_p(p: &mut Published, analysis: &Option<Analysis>, label: &str) {
+    let Some(a) = analysis else { return };
+    let named = |w: &str| w == label || w.strip_prefix(label).is_some_and(|r| r.starts_with(':'));
+    let Some(cell) = a.cells.iter().find(|c| named(&c.workload)) else {
+        return;
+    };
+    let place = |t: usize| {
+        let name = a.treatments.get(t)?;
+        p.sides.iter().position(|s| s.scheduler == *name)
+    };
+    let found: Vec<_> = cell
+        .pairs
+        .iter()
+        .filter_map(|c| Some((place(c.one)?, place(c.other)?, c)))
+        .collect();
+    for pair in &mut p.pairs {
+        let same = |(one, other, _): &&(usize, usize, _)| {
+            (*one, *other) == (pair.one, pair.other) || (*other, *one) == (pair.one, pair.other)
+        };
+        if let Some((_, _, c)) = found.iter().find(same) {
+            (pair.p, pair.p_cell, pair.p_all) = (c.p, c.p_cell, c.p_adjusted);
+        }
+    }
+}
+
+/// How often the schedulers of a system rank in the order of its columns.
+pub(super) fn column_orders(all: &[Published]) -> Vec<ColumnOrder> {
+    analysed(all).map_or(Vec::new(), |a| column_order(&a))
+}

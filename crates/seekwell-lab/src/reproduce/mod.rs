@@ -1,0 +1,155 @@
+//! Published scheduler comparisons, run again by prediction: five experiments with the machine, the
+//! drive and the kernel of their time, the figures that were published, and what ours are worth
+//! beside models that know nothing.
+//!
+//! Experiments and figures are files in `published/`: an experiment file for each publication, one for
+//! its quick form, the figures as they were printed, and `tests.csv`, which says for each published
+//! test of each system which workload of ours it is, which figure of a run, and whether a constant
+//! of the models was fitted to it. No constant depends on a scheduler.
+//!
+//! Left out: the drives' state between published runs and the order of these, which no publication
+//! tells; ablations are the demos' ([`crate::demo`]).
+
+mod doing;
+mod figures;
+mod ours;
+mod score;
+
+pub use doing::{Doing, Effect, GROUPS, Judgement, judge};
+pub use figures::{Kind, Pair, Published, PublishedSide};
+pub use ours::{Cell, Ours};
+pub use score::{Agreement, Level, Scaling, Skill, agreement, level, scaling, skill};
+
+use crate::experiment::{Experiment, Faults};
+use crate::results::Results;
+use seekwell_core::suggest;
+use serde::Serialize;
+use std::path::Path;
+
+/// A published comparison.
+#[derive(Clone, Copy, Debug)]
+pub struct Publication {
+    /// What it is called here.
+    pub name: &'static str,
+    /// In a sentence.
+    pub title: &'static str,
+    experiment: &'static str,
+    quick: &'static str,
+    figures: &'static str,
+}
+
+macro_rules! publication {
+    ($name:literal, $title:literal) => {
+        Publication {
+            name: $name,
+            title: $title,
+            experiment: include_str!(concat!("../../published/", $name, ".toml")),
+            quick: include_str!(concat!("../../published/", $name, "-quick.toml")),
+            figures: include_str!(concat!("../../published/", $name, ".csv")),
+        }
+    };
+}
+
+/// All of them.
+pub const PUBLICATIONS: &[Publication] = &[
+    publication!(
+        "phoronix-2012",
+        "Three laptops under kernel 3.4: noop, deadline and CFQ (Phoronix Test Suite)"
+    ),
+    publication!(
+        "moto-g-2014",
+        "SQLite of AndroBench on a Moto G, nine schedulers"
+    ),
+    publication!(
+        "laptop-ssd-2012",
+        "The SSD of a laptop: hdparm -t and seeker"
+    ),
+    publication!(
+        "postgres-2015",
+        "A DC S3700 under kernel 4.0: pgbench read-write"
+    ),
+    publication!("mysql-2008", "A SATA disk under kernel 2.6: a MySQL scan"),
+];
+
+/// The word for all of them.
+pub const ALL: &str = "all";
+
+/// Those of that name, or all.
+///
+/// # Errors
+/// There is none; says which there are.
+pub fn find(name: &str) -> Result<Vec<&'static Publication>, String> {
+    let all: Vec<&Publication> = PUBLICATIONS.iter().collect();
+    if name == ALL {
+        return Ok(all);
+    }
+    if let Some(one) = all.iter().find(|p| p.name == name) {
+        return Ok(vec![*one]);
+    }
+    let names: Vec<&str> = all.iter().map(|p| p.name).chain([ALL]).collect();
+    let near = suggest::did_you_mean(name, names.iter().copied(), &[]);
+    let near = near.unwrap_or_else(|| format!("there are {}", names.join(", ")));
+    Err(format!("{name}: no published comparison; {near}"))
+}
+
+impl Publication {
+    /// Its experiment file, as it stands in `published/`.
+    pub fn text(&self, quick: bool) -> &'static str {
+        if quick { self.quick } else { self.experiment }
+    }
+    /// The experiment.
+    ///
+    /// # Errors
+    /// None, as a test holds: the files are the project's own.
+    pub fn experiment(&self, quick: bool) -> Result<Experiment, Faults> {
+        Experiment::from_toml(self.text(quick), Path::new("."))
+    }
+    /// What was published, test by test and system by system, in the order of publication.
+    pub fn published(&self) -> Vec<Published> {
+        figures::read(self.name, self.figures)
+    }
+    /// Ours beside it.
+    pub fn reproduction(&self, results: &Results, quick: bool) -> Reproduction {
+        let published = self.published();
+        let order = figures::column_orders(&published);
+        let cells: Vec<Cell> = published
+            .into_iter()
+            .map(|p| ours::beside(p, results, quick))
+            .collect();
+        let judgements = judge(&cells, &order);
+        Reproduction {
+            name: self.name,
+            title: self.title,
+            quick,
+            repeats: cells.iter().flat_map(Cell::runs).max().unwrap_or(0),
+            level: level(&cells),
+            skill: skill(&cells),
+            agreement: agreement(&cells),
+            judgements,
+            cells,
+        }
+    }
+}
+
+/// A publication with ours beside.
+#[derive(Clone, Debug, Serialize)]
+pub struct Reproduction {
+    /// Which.
+    pub name: &'static str,
+    /// In a sentence.
+    pub title: &'static str,
+    /// Smaller than published, scaled.
+    pub quick: bool,
+    /// Runs behind a figure of ours, at most.
+    pub repeats: usize,
+    /// Every published test of every system.
+    pub cells: Vec<Cell>,
+    /// How near figures are.
+    pub level: Vec<Level>,
+    /// What the differences that hold are worth, by group of effects and over all.
+    pub skill: Vec<Skill>,
+    /// Where nothing differed.
+    pub agreement: Agreement,
+    /// Was it the scheduler's doing?, for each pair that differs at 5 %, uncorrected.
+    pub judgements: Vec<Judgement>,
+}

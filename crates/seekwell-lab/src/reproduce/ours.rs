@@ -1,0 +1,86 @@
+//! Our figures beside the published ones.
+
+use super::figures::{Pair, Published};
+use crate::results::{Outcome, Results, Run};
+use serde::Serialize;
+
+/// A figure of ours.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Ours {
+    /// Mean over runs.
+    pub mean: f64,
+    /// Its standard error; `None`: one run.
+    pub se: Option<f64>,
+    /// Runs.
+    pub n: usize,
+}
+
+/// A published test on a system with ours beside.
+#[derive(Clone, Debug, Serialize)]
+pub struct Cell {
+    /// What was published.
+    #[serde(flatten)]
+    pub published: Published,
+    /// Ours, in the order of the published sides; `None`: it did not run, or failed.
+    pub ours: Vec<Option<Ours>>,
+}
+
+impl Cell {
+    /// Runs behind figures.
+    pub fn runs(&self) -> impl Iterator<Item = usize> + '_ {
+        self.ours.iter().flatten().map(|o| o.n)
+    }
+    /// Ours over the published one.
+    pub fn ratio(&self, side: usize) -> Option<f64> {
+        let ours = self.ours.get(side).copied().flatten()?;
+        Some(ours.mean / self.published.sides.get(side)?.value)
+    }
+    /// Ours for a pair, first over second.
+    pub fn pair(&self, p: &Pair) -> Option<f64> {
+        let of = |i: usize| self.ours.get(i).copied().flatten().map(|o| o.mean);
+        let ratio = of(p.one)? / of(p.other)?;
+        Some(ratio).filter(|r| r.is_finite() && *r > 0.0)
+    }
+}
+
+/// The figure of a run: the mean of the named ones.
+fn value(p: &Published, run: &Run) -> Option<f64> {
+    let all: Option<Vec<f64>> = p.figures.iter().map(|f| run.value(f)).collect();
+    let all = all.filter(|a| !a.is_empty())?;
+    Some(all.iter().sum::<f64>() / all.len() as f64 * p.times)
+}
+
+/// Ours for what was published. A quick form may run on a machine made smaller (`SYSTEM, an eighth`).
+pub(super) fn beside(p: Published, results: &Results, quick: bool) -> Cell {
+    let on = |m: &str| {
+        let rest = m.strip_prefix(p.system.as_str());
+        rest.is_some_and(|r| r.is_empty() || r.starts_with(", "))
+    };
+    let cell = results
+        .cells
+        .iter()
+        .position(|c| c.workload == p.run && on(&c.machine));
+    let factor = if quick { p.quick_factor } else { 1.0 };
+    let of = |scheduler: &str| -> Option<Ours> {
+        let cell = cell?;
+        let treatment = results
+            .treatments
+            .iter()
+            .position(|t| t.label == scheduler)?;
+        let own = |r: &&Run| {
+            (r.key.cell, r.key.treatment) == (cell, treatment) && r.outcome == Outcome::Done
+        };
+        let runs = results.runs.iter().filter(own);
+        let values: Vec<f64> = runs
+            .filter_map(|r| value(&p, r))
+            .map(|v| v * factor)
+            .collect();
+        let n = values.len();
+        let mean = values.iter().sum::<f64>() / n as f64;
+        let squares: f64 = values.iter().map(|v| (v - mean) * (v - mean)).sum();
+        let se = (n > 1).then(|| (squares / (n - 1) as f64 / n as f64).sqrt());
+        (n > 0).then_some(Ours { mean, se, n })
+    };
+    let ours = p.sides.iter().map(|s| of(&s.scheduler)).collect();
+    Cell { published: p, ours }
+}
