@@ -12,6 +12,7 @@ use seekwell_core::{
 use seekwell_files::Sink;
 use seekwell_host::stop::signal;
 use seekwell_host::watch::{BlockTrace, Ext4, LoopDevice, Queue};
+use seekwell_sched::WBT_LAT_USEC;
 use seekwell_sim::Setup;
 use seekwell_sim::world::{Drive, WorldSetup, run_watched};
 use seekwell_workload::{Machine, Plan};
@@ -58,6 +59,8 @@ pub struct Host {
     pub max_sectors_kb: Option<u32>,
     /// Entries of the longest scatter list.
     pub max_segments: Option<u32>,
+    /// Target of its writeback throttling, us; 0: none.
+    pub wbt_lat_usec: Option<u32>,
     /// Share of the run in which something waited for a CPU, %.
     pub pressure: f64,
     /// The kernel flushes a cache below. A loop device says so of itself, whatever it stands on.
@@ -129,6 +132,7 @@ pub fn real(
     let mut host = Host {
         max_sectors_kb: number("max_sectors_kb"),
         max_segments: number("max_segments"),
+        wbt_lat_usec: number("wbt_lat_usec"),
         pressure: 0.0,
         scheduler: device.scheduler().map_err(failed)?,
         nr_requests: number("nr_requests"),
@@ -233,12 +237,17 @@ pub fn world(a: &Options, host: &Host, device: &str) -> Result<WorldSetup, World
         "" => a.scheduler.clone().unwrap_or_else(|| "none".to_owned()),
         name => name.to_owned(),
     };
+    // The single-queue layer has none.
+    let has_wbt = seekwell_sched::find(&scheduler).is_some_and(|(.., era)| era.is_mq());
+    let wbt = host.wbt_lat_usec.filter(|_| has_wbt);
+    let wbt = wbt.map(|us| (WBT_LAT_USEC.name.to_owned(), us.to_string()));
     let setup = Setup {
         device: device.to_owned(),
         seed: a.seed,
         nr_requests: host.nr_requests.filter(|_| scheduler != "none"),
         max_sectors_kb: host.max_sectors_kb,
         max_segments: host.max_segments,
+        tunables: wbt.into_iter().collect(),
         scheduler,
         ..Setup::default()
     };
