@@ -1,7 +1,7 @@
 //! `seekwell compare --host` on ext4 on a loop device of our own: schedulers are set and read back,
 //! programs measured, results kept, and everything is put back, whatever happens.
 
-use crate::switch::{PATIENCE, Ran, Rig, ended, guardian, pid, ran};
+use crate::rig::{PATIENCE, Ran, Rig, ended, guardian, pid, ran};
 use rustix::process::{Signal, kill_process};
 use seekwell_host::watch::{Ext4, Mounted};
 use serde_json::Value;

@@ -12,6 +12,7 @@ mod kernel;
 mod lab;
 mod real;
 mod record;
+mod rig;
 mod switch;
 mod worlds;
 

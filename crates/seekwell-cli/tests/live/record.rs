@@ -3,7 +3,7 @@
 //! does what it says.
 
 use crate::disk::have;
-use crate::switch::Rig;
+use crate::rig::Rig;
 use serde_json::Value;
 use std::fs;
 use std::path::Path;

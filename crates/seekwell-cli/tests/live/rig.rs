@@ -1,0 +1,222 @@
+//! A loop device of our own to switch, and the program on it.
+
+use rustix::process::Pid;
+use seekwell_host::watch::LoopDevice;
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+/// A loop device over a sparse file, and a directory for records; both go with the value.
+pub struct Rig {
+    pub device: Option<LoopDevice>,
+    pub name: String,
+    pub dir: PathBuf,
+    pub before: BTreeMap<String, String>,
+}
+
+/// Longest that anything here may take on a busy machine.
+pub const PATIENCE: Duration = Duration::from_secs(60);
+
+impl Rig {
+    /// `None`, with the reason on the test's output, where it cannot be had.
+    pub fn new(what: &str) -> Option<Rig> {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        if let Some(why) = crate::disk::have(&["losetup"]) {
+            println!("skipped: {what}: {why}");
+            return None;
+        }
+        let n = NEXT.fetch_add(1, Ordering::Relaxed);
+        let dir = std::env::temp_dir().join(format!("seekwell-switch-{}-{n}", std::process::id()));
+        fs::create_dir_all(&dir).expect("a directory");
+        let image = dir.join("image");
+        let file = fs::File::create(&image).expect("a file");
+        file.set_len(64 << 20).expect("sparse");
+        let device = LoopDevice::attach(&image).expect("a loop device");
+        let name = device
+            .path()
+            .file_name()
+            .expect("a name")
+            .to_string_lossy()
+            .into_owned();
+        let mut rig = Rig {
+            device: Some(device),
+            name,
+            dir,
+            before: BTreeMap::new(),
+        };
+        rig.before = rig.settings();
+        let offered = &rig.before["scheduler"];
+        if !["[none]", "mq-deadline", "bfq"]
+            .iter()
+            .all(|s| offered.contains(s))
+        {
+            println!("skipped: {what}: {} has {offered}", rig.name);
+            return None;
+        }
+        Some(rig)
+    }
+    pub fn queue(&self) -> PathBuf {
+        Path::new("/sys/block").join(&self.name).join("queue")
+    }
+    /// Every file of the queue that can be read.
+    pub fn settings(&self) -> BTreeMap<String, String> {
+        let mut all = BTreeMap::new();
+        for dir in ["", "iosched/"] {
+            for e in fs::read_dir(self.queue().join(dir))
+                .into_iter()
+                .flatten()
+                .flatten()
+            {
+                if let Ok(text) = fs::read_to_string(e.path()) {
+                    all.insert(
+                        format!("{dir}{}", e.file_name().to_string_lossy()),
+                        text.trim().to_owned(),
+                    );
+                }
+            }
+        }
+        all
+    }
+    pub fn active(&self) -> String {
+        self.device
+            .as_ref()
+            .expect("attached")
+            .scheduler()
+            .expect("read")
+    }
+    /// Settings, scheduler and records as before anything was done.
+    pub fn is_as_before(&self) {
+        assert_eq!(self.settings(), self.before);
+        assert!(!self.records().exists(), "no record is left");
+    }
+    pub fn records(&self) -> PathBuf {
+        self.dir.join("records")
+    }
+    pub fn command(&self, args: &[&str]) -> Command {
+        // Whoever runs the tests in the background has SIGINT ignored, and so has what they start.
+        let mut c = Command::new("env");
+        c.args([
+            "--default-signal=INT,TERM,HUP",
+            env!("CARGO_BIN_EXE_seekwell"),
+        ])
+        .args(args)
+        .env("SEEKWELL_RUN_DIR", self.records())
+        .env("NO_COLOR", "1")
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+        c
+    }
+    pub fn run(&self, args: &[&str]) -> Ran {
+        ran(self.command(args).output().expect("the binary runs"))
+    }
+    /// `switch DEVICE bfq --for ...`, waited for until bfq is in force.
+    pub fn start(&self, script: &str) -> Child {
+        let args = [
+            "switch", &self.name, "bfq", "--for", "--", "sh", "-c", script,
+        ];
+        let mut child = self.command(&args).spawn().expect("the binary runs");
+        let end = Instant::now() + PATIENCE;
+        while !self.dir.join("started").exists() {
+            if let Ok(Some(status)) = child.try_wait() {
+                panic!("ended before its command: {status}");
+            }
+            assert!(Instant::now() < end, "the command never began");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        assert_eq!(self.active(), "bfq");
+        child
+    }
+    /// A script that says that it runs (with its number), then does `rest`.
+    pub fn script(&self, rest: &str) -> String {
+        let started = self.dir.join("started").display().to_string();
+        format!("echo $$ > {started}.new; mv {started}.new {started}; {rest}")
+    }
+    pub fn script_pid(&self) -> Pid {
+        let text = fs::read_to_string(self.dir.join("started")).expect("written");
+        Pid::from_raw(text.trim().parse().expect("a number")).expect("a process")
+    }
+}
+
+impl Drop for Rig {
+    fn drop(&mut self) {
+        if let Some(device) = self.device.take() {
+            // What a failed test left.
+            let _ = fs::write(self.queue().join("scheduler"), "none");
+            drop(device);
+        }
+        let _ = fs::remove_dir_all(&self.dir);
+    }
+}
+
+pub struct Ran {
+    pub code: Option<i32>,
+    pub out: String,
+    pub err: String,
+}
+
+pub fn ran(o: Output) -> Ran {
+    Ran {
+        code: o.status.code(),
+        out: String::from_utf8_lossy(&o.stdout).into_owned(),
+        err: String::from_utf8_lossy(&o.stderr).into_owned(),
+    }
+}
+
+/// The end of one that was told to end; one that does not is killed, and the test fails.
+pub fn ended(mut child: Child) -> Ran {
+    let end = Instant::now() + PATIENCE;
+    while child.try_wait().expect("ours").is_none() {
+        if Instant::now() > end {
+            let _ = child.kill();
+            panic!("a signal did not end it");
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    // A command that lives on, as it must not, would hold the pipes.
+    ran(child.wait_with_output_of_the_killed())
+}
+
+pub fn pid(child: &Child) -> Pid {
+    Pid::from_raw(child.id().cast_signed()).expect("a process")
+}
+
+/// The guardian of a run: its child that is not the command.
+pub fn guardian(child: &Child) -> Option<Pid> {
+    let file = format!("/proc/{0}/task/{0}/children", child.id());
+    let text = fs::read_to_string(file).ok()?;
+    let mut all = text
+        .split_whitespace()
+        .filter_map(|p| p.parse::<i32>().ok());
+    let is = |p: &i32| {
+        let words = fs::read(format!("/proc/{p}/cmdline")).unwrap_or_default();
+        words.split(|b| *b == 0).any(|w| w == b"--guard")
+    };
+    all.find(is).and_then(Pid::from_raw)
+}
+
+/// Output of one whose command lives on and holds the pipes.
+trait Killed {
+    fn wait_with_output_of_the_killed(self) -> Output;
+}
+
+impl Killed for Child {
+    fn wait_with_output_of_the_killed(mut self) -> Output {
+        use std::io::Read;
+        let status = self.wait().expect("it ends");
+        let mut stderr = Vec::new();
+        if let Some(mut pipe) = self.stderr.take() {
+            rustix::io::ioctl_fionbio(&pipe, true).expect("set");
+            // Until there is nothing more at the moment, which is an error.
+            let _ = pipe.read_to_end(&mut stderr);
+        }
+        Output {
+            status,
+            stdout: Vec::new(),
+            stderr,
+        }
+    }
+}
