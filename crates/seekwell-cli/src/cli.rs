@@ -472,9 +472,9 @@ pub struct DemoArgs {
 /// Arguments of `explain`.
 #[derive(Args, Debug)]
 pub struct Explain {
-    /// Cases (JSON lines) or bios (CSV); `-` for standard input
-    #[arg(value_hint = ValueHint::FilePath)]
-    pub file: PathBuf,
+    /// Cases (JSON lines) or bios (CSV); `-` for standard input; --legend can do without
+    #[arg(value_hint = ValueHint::FilePath, required_unless_present = "legend")]
+    pub file: Option<PathBuf>,
     /// Only the case of this name
     #[arg(long, value_name = "NAME", conflicts_with = "all")]
     pub case: Option<String>,
@@ -500,7 +500,7 @@ pub struct Explain {
     #[arg(long)]
     pub strict: bool,
     /// Print the rules that the reasons name, too: each with the kernel's function it lies in and
-    /// what it says
+    /// what it says. Without FILE: all rules of the scheduler, or of every one
     #[arg(long, conflicts_with_all = ["csv", "json"])]
     pub legend: bool,
     /// Draw one case to FILE as SVG, too: sectors against time, the order of dispatch, the queue

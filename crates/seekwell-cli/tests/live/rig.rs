@@ -199,7 +199,7 @@ pub fn guardian(child: &Child) -> Option<Pid> {
 }
 
 /// Output of one whose command lives on and holds the pipes.
-trait Killed {
+pub trait Killed {
     fn wait_with_output_of_the_killed(self) -> Output;
 }
 

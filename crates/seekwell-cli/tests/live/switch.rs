@@ -1,7 +1,7 @@
 //! `seekwell switch` on loop devices of our own: what is set is in force, and everything is put
 //! back: at the end, after a command that fails, after signals, after a panic, after kill -9.
 
-use crate::rig::{PATIENCE, Rig, ended, guardian, pid, ran};
+use crate::rig::{Killed, PATIENCE, Rig, ended, guardian, pid, ran};
 use rustix::process::{Signal, kill_process};
 use seekwell_host::block::{Machine, Tree};
 use seekwell_host::switch::journal::Records;

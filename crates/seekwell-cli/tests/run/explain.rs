@@ -225,6 +225,36 @@ fn every_reason_can_be_looked_up() {
     }
 }
 
+/// Nobody needs a case to read the rules.
+#[test]
+fn the_rules_can_be_read_without_a_case() {
+    let kyber = good(&["explain", "--legend", "--scheduler", "kyber"]);
+    assert!(kyber.starts_with("RULES OF kyber"), "{kyber}");
+    assert!(
+        kyber.contains("kyber_resize_domain") && !kyber.contains("cfq_"),
+        "{kyber}"
+    );
+    let all = good(&["explain", "--legend"]);
+    for s in seekwell_sched::registry() {
+        assert!(
+            all.contains(&format!("RULES OF {}  as ", s.name)),
+            "{}",
+            s.name
+        );
+        for rule in s.rules {
+            assert!(
+                all.contains(&format!("  {}  {}\n", rule.id, rule.kernel)),
+                "{}",
+                rule.id
+            );
+        }
+    }
+    let r = seekwell(&["explain"]);
+    assert_eq!(r.code, 2, "{}", r.err);
+    let r = seekwell(&["explain", "--legend", "--scheduler", "kiber"]);
+    assert!(r.code == 2 && r.err.contains("kyber"), "{}", r.err);
+}
+
 #[test]
 fn controls_are_told_in_their_place() {
     let csv = scratch(

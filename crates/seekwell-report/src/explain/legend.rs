@@ -19,12 +19,23 @@ pub fn legend(case: &Case, steps: &[Step], width: usize) -> String {
 
 /// All rules of the schedulers of these cases, one table each.
 pub fn legends(cases: &[Case], width: usize) -> String {
+    match tables(cases.iter().filter_map(info), width) {
+        none if none.is_empty() => none,
+        some => format!("\n{some}"),
+    }
+}
+
+/// All rules of these schedulers, one table each.
+pub fn tables(of: impl IntoIterator<Item = &'static SchedulerInfo>, width: usize) -> String {
     let mut names: Vec<&str> = Vec::new();
     let mut out = String::new();
-    for s in cases.iter().filter_map(info) {
+    for s in of {
         if !names.contains(&s.name) {
             names.push(s.name);
-            let head = format!("\nRULES OF {}", s.name);
+            if !out.is_empty() {
+                out.push('\n');
+            }
+            let head = format!("RULES OF {}", s.name);
             out += &catalog::rules(&head, s.rules, width);
         }
     }

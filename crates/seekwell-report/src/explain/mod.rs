@@ -6,7 +6,7 @@ mod rounds;
 mod steps;
 
 pub use agreement::{agreement, summary};
-pub use legend::{legend, legends};
+pub use legend::{legend, legends, tables};
 pub use rounds::{round, rounds};
 pub(crate) use steps::process;
 pub use steps::{heading, steps};

@@ -1,12 +1,12 @@
 //! The same as one JSON document.
 
 use super::Done;
-use crate::cli::Explain;
 use seekwell_core::Instant;
 use seekwell_core::event::wire::EventLine;
 use seekwell_microscope::rounds::Verdict;
 use seekwell_microscope::{Agreement, Case, Dispatched, Step};
 use serde_json::{Value, json};
+use std::path::Path;
 
 fn agreement(a: &Agreement) -> Value {
     json!({
@@ -81,13 +81,13 @@ fn case_json(case: &Case, d: &Done) -> Value {
 }
 
 /// All cases.
-pub fn document(a: &Explain, cases: &[Case], all: &[Done]) -> Value {
+pub fn document(file: &Path, cases: &[Case], all: &[Done]) -> Value {
     let list: Vec<_> = cases
         .iter()
         .zip(all)
         .map(|(c, d)| case_json(c, d))
         .collect();
     // By its name alone: the reader of the document need not learn where it lay.
-    let file = a.file.file_name().unwrap_or(a.file.as_os_str());
+    let file = file.file_name().unwrap_or(file.as_os_str());
     json!({ "schema": 1, "file": file.to_string_lossy(), "cases": list })
 }

@@ -19,6 +19,7 @@ use seekwell_report::plain::Plain;
 use seekwell_report::{explain as report, plot};
 use seekwell_sim::compare::run_all;
 use serde_json::Value;
+use std::path::Path;
 
 /// What one case gave.
 enum Done {
@@ -84,13 +85,13 @@ fn run_case(case: &Case, steps: bool, with_null_models: bool) -> Result<Done, Ca
 }
 
 /// The cases of the file as the options want them run.
-fn select(a: &Explain) -> Result<Vec<Case>, Failure> {
+fn select(a: &Explain, file: &Path) -> Result<Vec<Case>, Failure> {
     let mut csv = CsvOptions::default();
     if let Some(s) = &a.scheduler {
         named(s).map_err(|e| Failure::words("", &e))?;
         csv.elevator.clone_from(s);
     }
-    let mut all = read_cases(&a.file, &csv)?;
+    let mut all = read_cases(file, &csv)?;
     if let Some(name) = &a.case {
         let known: Vec<_> = all.iter().map(|c| c.case.clone()).collect();
         all.retain(|c| c.case == *name);
@@ -99,7 +100,7 @@ fn select(a: &Explain) -> Result<Vec<Case>, Failure> {
             let more = if known.len() > 5 { ", ..." } else { "" };
             return Err(Failure::input(format!(
                 "{}: no case `{name}`; it has {} cases: {}{more}",
-                a.file.display(),
+                file.display(),
                 known.len(),
                 some.join(", ")
             )));
@@ -318,11 +319,11 @@ fn lists(out: &mut Out, cases: &[Case], all: &[Done]) -> Result<(), Failure> {
     Ok(())
 }
 
-fn summary(out: &mut Out, a: &Explain, cases: &[Case], all: &[Done]) -> Result<(), Failure> {
+fn summary(out: &mut Out, file: &Path, cases: &[Case], all: &[Done]) -> Result<(), Failure> {
     let decided: usize = all.iter().map(Done::decisions).sum();
     out.line(&format!(
         "{}: {} cases, {} decisions",
-        a.file.display(),
+        file.display(),
         cases.len(),
         seekwell_report::units::count(decided as u64)
     ))?;
@@ -350,18 +351,31 @@ fn summary(out: &mut Out, a: &Explain, cases: &[Case], all: &[Done]) -> Result<(
     Ok(())
 }
 
+/// All rules of the scheduler asked for, or of every one.
+fn rules(a: &Explain) -> Result<String, Failure> {
+    let all = match &a.scheduler {
+        Some(name) => vec![named(name).map_err(|e| Failure::words("", &e))?.info],
+        None => seekwell_sched::registry().iter().collect(),
+    };
+    Ok(report::tables(all, width()))
+}
+
 /// Runs the cases and prints them as asked.
 pub fn run(a: &Explain, quiet: bool) -> Result<(), Failure> {
     let mut out = Out::open(a.output.output.as_deref())?;
-    Out::apart(a.output.output.as_deref(), [&*a.file])?;
-    Out::apart(a.plot.as_deref(), [&*a.file])?;
+    let Some(file) = a.file.as_deref() else {
+        out.text(&rules(a)?)?;
+        return out.done();
+    };
+    Out::apart(a.output.output.as_deref(), [file])?;
+    Out::apart(a.plot.as_deref(), [file])?;
     Out::check(a.report.as_deref())?;
-    Out::apart(a.report.as_deref(), [&*a.file])?;
-    let cases = select(a)?;
+    Out::apart(a.report.as_deref(), [file])?;
+    let cases = select(a, file)?;
     if let (Some(_), [first, _, ..]) = (a.plot.as_ref().or(a.report.as_ref()), &cases[..]) {
         return Err(Failure::input(format!(
             "--plot draws one case, --report shows one, and {} has {}: choose one by --case NAME ({}, ...)",
-            a.file.display(),
+            file.display(),
             cases.len(),
             first.case
         )));
@@ -380,9 +394,9 @@ pub fn run(a: &Explain, quiet: bool) -> Result<(), Failure> {
             out.text(&d.csv())?;
         }
     } else if a.json {
-        out.json(&json::document(a, &ran.cases, &ran.done))?;
+        out.json(&json::document(file, &ran.cases, &ran.done))?;
     } else {
-        summary(&mut out, a, &ran.cases, &ran.done)?;
+        summary(&mut out, file, &ran.cases, &ran.done)?;
         if a.legend {
             out.text(&report::legends(&ran.cases, width()))?;
         }
