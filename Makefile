@@ -3,7 +3,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := run
-.PHONY: run test test-tools properties bench bench-gate docs page page-check install clean
+.PHONY: run test test-tools test-python properties bench bench-gate docs page page-check install clean
 
 # Builds and runs the main job: every two of the built-in workloads under four schedulers.
 run:
@@ -14,6 +14,10 @@ test: test-tools
 	$(MAKE) --no-print-directory page-check
 	cargo test --workspace --locked --no-fail-fast
 	$(MAKE) --no-print-directory bench-gate
+
+# The Python package: built, installed into an environment of its own, checked, tested.
+test-python:
+	@scripts/test-python.sh
 
 # What the tests need beside cargo. Without root and without sudo it says what is skipped.
 test-tools:

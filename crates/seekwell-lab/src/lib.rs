@@ -9,6 +9,7 @@
 //! [`diff`] compares two results; [`detail`] gathers what a report shows of a cell when somebody
 //! looks closer, [`scenes`] the windows of events for a replay.
 //!
+//! [`arena`] meets a scheduler with all its rivals;
 //! [`demo`] shows the behaviours that made schedulers famous, each claim a check on numbers;
 //! [`reproduce`] runs published comparisons again;
 //! [`validation`] holds the models against published figures, [`curves`] measures what a picture of
@@ -16,6 +17,7 @@
 //! the running kernel. Nothing here prints.
 
 pub mod analysis;
+pub mod arena;
 pub mod conduct;
 pub mod curves;
 pub mod demo;

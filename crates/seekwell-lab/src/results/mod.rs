@@ -32,7 +32,7 @@ pub use histograms::{Buckets, histograms};
 pub use join::{Joined, join};
 pub use listing::{Listed, State, is_folder, list, look};
 pub use pace::{Busy, Moving, Pace, PaceOf, Paced, SECONDS_MIN, WarmUp, settle};
-pub use reading::{operations, records, series};
+pub use reading::{batches, operations, records, series};
 
 use seekwell_core::result::{Metric, Record};
 use seekwell_core::spec::{RunSpec, Substrate};

@@ -10,8 +10,10 @@ use super::{MetricInfo, Outcome, RESULTS_VERSION, Results, Run, RunKey, StoreErr
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Float64Type, Int64Type, UInt64Type};
 use arrow_array::{
-    Array, BooleanArray, Float64Array, Int64Array, RecordBatch, StringArray, UInt64Array,
+    Array, BooleanArray, Float64Array, Int64Array, RecordBatch, RecordBatchReader, StringArray,
+    UInt64Array,
 };
+use arrow_schema::SchemaRef;
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{
     ArrowReaderOptions, ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder,
@@ -216,8 +218,35 @@ pub fn records(
     })
 }
 
+/// A table of a complete folder as it is, with the columns of the experiment's axes: its schema and
+/// its batches, for those who pass them on.
+///
+/// # Errors
+/// As [`operations`].
+pub fn batches(dir: &Path, table: &Table) -> Result<(SchemaRef, Vec<RecordBatch>), StoreError> {
+    let done: Finished = read_json(dir, super::folder::RESULTS)?;
+    unchanged(dir, &done, table.file)?;
+    let path = dir.join(table.file);
+    guarded(&path, || {
+        let reader = opened(&path, table, i64::MAX, true)?;
+        let schema = reader.schema();
+        let all: Result<Vec<RecordBatch>, _> = reader.collect();
+        Ok((schema, all.map_err(|e| damaged(&path, &e.to_string()))?))
+    })
+}
+
 /// Opens a table for reading, with those of its columns that this version knows.
 fn open(path: &Path, table: &Table, rows_max: i64) -> Result<ParquetRecordBatchReader, StoreError> {
+    opened(path, table, rows_max, false)
+}
+
+/// The same, where wanted with all of its columns.
+fn opened(
+    path: &Path,
+    table: &Table,
+    rows_max: i64,
+    all: bool,
+) -> Result<ParquetRecordBatchReader, StoreError> {
     let told = |e: &dyn std::fmt::Display| damaged(path, &e.to_string());
     let file = File::open(path).map_err(|e| StoreError::bad(path, e.to_string()))?;
     let options = ArrowReaderOptions::new().with_skip_arrow_metadata(true);
@@ -263,7 +292,10 @@ fn open(path: &Path, table: &Table, rows_max: i64) -> Result<ParquetRecordBatchR
             None => return Err(told(&format!("no column `{}`", c.name))),
         }
     }
-    let mask = ProjectionMask::roots(builder.parquet_schema(), roots);
+    let mask = match all {
+        true => ProjectionMask::all(),
+        false => ProjectionMask::roots(builder.parquet_schema(), roots),
+    };
     let builder = builder.with_projection(mask).with_batch_size(BATCH_ROWS);
     builder.build().map_err(|e| told(&e))
 }

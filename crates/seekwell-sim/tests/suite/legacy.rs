@@ -276,6 +276,11 @@ impl World {
 
 #[test]
 fn every_bio_completes_once_whatever_comes() {
+    every_bio_completes_once();
+}
+
+/// The property by itself, for who runs the suite without a test runner.
+pub fn every_bio_completes_once() {
     let all = legacy();
     let cases = (
         any::<bool>(),

@@ -1,0 +1,132 @@
+//! A scheduler meets all rivals of its layer: where it stands between throughput, the 99th percentile
+//! of latency and fairness, and where it is furthest behind somebody.
+//!
+//! A device of each class, workloads that load them differently, the same seeds for everybody. A
+//! figure is compared inside its cell only: with the geometric mean of all schedulers there, so that
+//! no device counts for more because it is faster. Seeds are what is repeated; intervals are over
+//! them. Who is beaten by nobody in all three at once is on the front; that is said of means, and
+//! says nothing of sureness: the intervals do.
+//!
+//! Left out: settings of tunables (that is tuning), machines other than the usual one.
+
+mod standing;
+#[cfg(test)]
+mod tests;
+
+pub use standing::{Behind, Figure, Mean, Place, Standing, standing};
+
+use crate::conduct::{Job, Measured, NoRun, Runner, Simulated, kind_of};
+use crate::experiment::{Experiment, Faults};
+use crate::results::RunKey;
+use seekwell::{Cancel, Progress, Record};
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
+
+/// A device of each class.
+pub const DEVICES: &[&str] = &[
+    "hdd:hitachi-7k200",
+    "ssd:sata3-256-2011",
+    "ssd:nvme-gen4-tlc-2t",
+    "emmc:motog-sandisk8",
+];
+
+/// What loads them: many readers, a reader against bulk writes, files with fsync, a database.
+pub const WORKLOADS: &[&str] = &[
+    "streams:size=64m,seconds=2s",
+    "interactive:size=64m,bulk=256m,seconds=5s",
+    "fs-mark:files=30",
+    "fs-mark:files=10,workers=4",
+];
+
+/// The experiment of an arena: whoever is met, before all rivals.
+///
+/// # Errors
+/// A name that is none, a trace that cannot be read.
+pub fn experiment(
+    schedulers: &[String],
+    devices: &[&str],
+    workloads: &[&str],
+    traces: &[String],
+    seeds: u32,
+    seed: u64,
+) -> Result<Experiment, Faults> {
+    let list = |all: &mut dyn Iterator<Item = &str>| {
+        let quoted: Vec<String> = all.map(|w| toml::Value::from(w).to_string()).collect();
+        quoted.join(", ")
+    };
+    let mut text = format!(
+        "devices = [{}]\nschedulers = [{}]\nworkloads = [{}]\n[experiment]\nname = \"arena\"\nrepeats = {seeds}\nseed = \
+         {seed}\nwarmup = \"0s\"\nreference = {}\n",
+        list(&mut devices.iter().copied()),
+        list(&mut schedulers.iter().map(String::as_str)),
+        list(&mut workloads.iter().copied()),
+        list(&mut schedulers.iter().take(1).map(String::as_str)),
+    );
+    for trace in traces {
+        let trace = list(&mut [trace.as_str()].into_iter());
+        text += &format!("[[workload]]\ntrace = {trace}\nfit = \"wrap\"\n");
+    }
+    Experiment::from_toml(&text, std::path::Path::new(""))
+}
+
+/// The figures of a run, as logarithms of which the larger is better: throughput, p99, fairness.
+/// `None`: the run has none of the kind (one process shares with nobody).
+pub type Figures = [Option<f64>; 3];
+
+/// Simulates, and keeps the figures of each run.
+#[derive(Default)]
+pub struct Arena {
+    by: Simulated,
+    figures: Mutex<BTreeMap<RunKey, Figures>>,
+}
+
+impl Arena {
+    /// Figures of the runs so far.
+    pub fn figures(&self) -> BTreeMap<RunKey, Figures> {
+        let all = self.figures.lock().unwrap_or_else(PoisonError::into_inner);
+        all.clone()
+    }
+}
+
+impl Runner for Arena {
+    fn run(
+        &self,
+        job: &Job,
+        cancel: &Cancel,
+        told: &mut dyn FnMut(Progress),
+    ) -> Result<Measured, NoRun> {
+        let measured = self.by.run(job, cancel, told)?;
+        if let Some(record) = &measured.record {
+            let mut all = self.figures.lock().unwrap_or_else(PoisonError::into_inner);
+            all.insert(job.key, figures(record));
+        }
+        Ok(measured)
+    }
+}
+
+/// The three figures of a record.
+pub fn figures(record: &Record) -> Figures {
+    let log = |x: f64| (x > 0.0 && x.is_finite()).then(|| libm::log(x));
+    let own = record.metric.as_ref().and_then(|m| {
+        let sign = if m.higher_is_better { 1.0 } else { -1.0 };
+        log(m.value).map(|v| sign * v)
+    });
+    // A replay has no figure of its own: the same work in less time is more throughput.
+    let throughput = own.or_else(|| log(record.bytes_per_sec()));
+    let operation = kind_of(record).and_then(|k| record.operation(k));
+    let latency = operation.map_or(&record.read.latency, |o| &o.latency);
+    let some = latency.count() > 0;
+    let p99 = some
+        .then(|| latency.percentile_ns(99.0) as f64)
+        .and_then(log);
+    let shares: Vec<f64> = record.processes.iter().map(|p| p.bytes as f64).collect();
+    let (sum, squares) = (
+        shares.iter().sum::<f64>(),
+        shares.iter().map(|b| b * b).sum::<f64>(),
+    );
+    // Jain's index: 1 is even, 1/n is one process that has all.
+    let jain = (shares.len() > 1 && squares > 0.0)
+        .then(|| sum * sum / (shares.len() as f64 * squares))
+        .and_then(log);
+    [throughput, p99.map(|v| -v), jain]
+}

@@ -1,0 +1,197 @@
+//! Where each scheduler stands, from the figures of the runs.
+
+use super::Figures;
+use crate::experiment::Experiment;
+use crate::results::RunKey;
+use crate::stats::{describe, stored};
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// What is measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Figure {
+    /// The workload's own figure.
+    Throughput,
+    /// 99th percentile of the latency of what the workload is about.
+    P99,
+    /// Jain's index of the processes' bytes.
+    Fairness,
+}
+
+impl Figure {
+    /// All, in the order of [`Figures`].
+    pub const ALL: [Figure; 3] = [Figure::Throughput, Figure::P99, Figure::Fairness];
+}
+
+/// A mean over the seeds with its 95 % interval, as a factor: 1.1 is 10 % better than the others.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Mean {
+    /// The mean.
+    pub factor: f64,
+    /// Its interval; `None`: fewer than two seeds.
+    pub interval95: Option<(f64, f64)>,
+}
+
+impl Mean {
+    fn of(logs: &[f64]) -> Option<Self> {
+        let all: Vec<Option<f64>> = logs.iter().copied().map(Some).collect();
+        let d = describe(&all);
+        let factor = |x: f64| stored(libm::exp(x));
+        Some(Mean {
+            factor: factor(d.mean?),
+            interval95: d.low.zip(d.high).map(|(l, h)| (factor(l), factor(h))),
+        })
+    }
+}
+
+/// Where a scheduler stands.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Place {
+    /// As tables call it.
+    pub scheduler: String,
+    /// Against the mean of all, over all cells, in the order of [`Figure::ALL`]; `None`: no cell has
+    /// the figure.
+    pub means: [Option<Mean>; 3],
+    /// Nobody is at least as good in all of them and better in one.
+    pub front: bool,
+}
+
+/// A cell in which it is behind somebody.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Behind {
+    /// The cell.
+    pub cell: String,
+    /// In what.
+    pub figure: Figure,
+    /// Behind whom: who is best there.
+    pub rival: String,
+    /// It against him: 0.5 is half as good.
+    pub mean: Mean,
+    /// Seeds with both.
+    pub seeds: usize,
+}
+
+/// The whole picture.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Standing {
+    /// Everybody, in the order of the experiment: whom it is about first.
+    pub places: Vec<Place>,
+    /// Where the first is furthest behind, the worst first; only what is surely behind.
+    pub behind: Vec<Behind>,
+    /// Cells.
+    pub cells: usize,
+    /// Seeds with every scheduler, at least in one cell.
+    pub seeds: usize,
+}
+
+/// Values of one figure: cell, seed, and who has it.
+type Of = BTreeMap<(usize, u32), BTreeMap<usize, f64>>;
+
+fn of_figure(all: &BTreeMap<RunKey, Figures>, which: usize) -> Of {
+    let mut out = Of::new();
+    for (key, figures) in all {
+        if let Some(v) = figures[which] {
+            let of = out.entry((key.cell, key.block)).or_default();
+            of.insert(key.treatment, v);
+        }
+    }
+    out
+}
+
+/// For each scheduler and seed the mean over the cells of its distance from everybody's mean. A seed
+/// counts in a cell in which everybody has a figure.
+fn distances(of: &Of, n: usize) -> Vec<Vec<f64>> {
+    let mut by_seed: BTreeMap<u32, Vec<Vec<f64>>> = BTreeMap::new();
+    for ((_, seed), values) in of.iter().filter(|v| v.1.len() == n) {
+        let mean = values.values().sum::<f64>() / n as f64;
+        let all = by_seed.entry(*seed).or_insert_with(|| vec![Vec::new(); n]);
+        for (out, v) in all.iter_mut().zip(values.values()) {
+            out.push(v - mean);
+        }
+    }
+    let mut out = vec![Vec::new(); n];
+    for all in by_seed.values() {
+        for (out, cells) in out.iter_mut().zip(all) {
+            out.push(cells.iter().sum::<f64>() / cells.len() as f64);
+        }
+    }
+    out
+}
+
+fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len() as f64
+}
+
+/// Is `one` at least as good in all, and better in one?
+fn beats(one: &[Option<Mean>; 3], other: &[Option<Mean>; 3]) -> bool {
+    let pairs = || {
+        let both = one.iter().zip(other);
+        both.filter_map(|(a, b)| Some((a.as_ref()?.factor, b.as_ref()?.factor)))
+    };
+    pairs().all(|(a, b)| a >= b) && pairs().any(|(a, b)| a > b)
+}
+
+/// Where everybody stands in an experiment whose first treatment is whom it is about.
+pub fn standing(experiment: &Experiment, all: &BTreeMap<RunKey, Figures>) -> Standing {
+    let n = experiment.treatments.len();
+    let figures: Vec<Of> = (0..3).map(|f| of_figure(all, f)).collect();
+    let distances: Vec<Vec<Vec<f64>>> = figures.iter().map(|of| distances(of, n)).collect();
+    let mut places: Vec<Place> = experiment
+        .treatments
+        .iter()
+        .enumerate()
+        .map(|(t, treatment)| Place {
+            scheduler: treatment.label.clone(),
+            means: [0, 1, 2].map(|f| Mean::of(&distances[f][t])),
+            front: false,
+        })
+        .collect();
+    let means: Vec<[Option<Mean>; 3]> = places.iter().map(|p| p.means).collect();
+    for (place, own) in places.iter_mut().zip(&means) {
+        place.front = !means.iter().any(|other| beats(other, own));
+    }
+    let mut behind = Vec::new();
+    for (of, figure) in figures.iter().zip(Figure::ALL) {
+        for (c, plan) in experiment.cells.iter().enumerate() {
+            behind.extend(worst(of, c, n).map(|(rival, logs)| Behind {
+                cell: plan.cell.name.clone(),
+                figure,
+                rival: experiment.treatments[rival].label.clone(),
+                seeds: logs.len(),
+                mean: Mean::of(&logs).unwrap_or(Mean {
+                    factor: 1.0,
+                    interval95: None,
+                }),
+            }));
+        }
+    }
+    // What may be chance is nothing to mend.
+    behind.retain(|b| b.mean.interval95.is_some_and(|i| i.1 < 1.0));
+    behind.sort_by(|a, b| a.mean.factor.total_cmp(&b.mean.factor));
+    Standing {
+        seeds: distances[0].first().map_or(0, Vec::len),
+        places,
+        behind,
+        cells: experiment.cells.len(),
+    }
+}
+
+/// The best of a cell by its mean, if it is not the first; with the first's distance from it, seed by
+/// seed.
+fn worst(of: &Of, cell: usize, n: usize) -> Option<(usize, Vec<f64>)> {
+    let seeds: Vec<&BTreeMap<usize, f64>> = of
+        .range((cell, 0)..=(cell, u32::MAX))
+        .map(|s| s.1)
+        .collect();
+    let against = |rival: usize| -> Vec<f64> {
+        let both = seeds
+            .iter()
+            .filter_map(|s| Some((s.get(&0)?, s.get(&rival)?)));
+        both.map(|(own, his)| own - his).collect()
+    };
+    let all = (1..n).map(|r| (r, against(r)));
+    let all = all.filter(|(_, logs)| !logs.is_empty());
+    let most = all.min_by(|a, b| mean(&a.1).total_cmp(&mean(&b.1)))?;
+    (mean(&most.1) < 0.0).then_some(most)
+}

@@ -1,0 +1,112 @@
+"""Experiments of thousands of cells on a Ray cluster: one task a run, the wheel its only need.
+
+The driver decides what runs next and keeps every run as it ends, as `compare` does; workers only
+simulate. So the folder has the same bytes as on one machine, whatever the number of workers and
+whichever of them were lost, and the same call goes on where a lost driver was.
+
+Left out: sharing traces: a trace has to be on every machine, under the same path.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from seekwell import _seekwell
+from seekwell._errors import RunError
+from seekwell._run import ExperimentLike, PathLike, experiment_text
+from seekwell._seekwell import Results, Token
+
+# Runs that wait at each CPU, so that none is idle while a result travels.
+AHEAD = 2
+# How often a waiting thread looks whether all is to end, s.
+LOOK_S = 0.5
+# How often a run is made again whose worker was lost.
+RETRIES = 8
+
+
+def sweep(
+    experiment: ExperimentLike,
+    *,
+    results: PathLike,
+    address: str | None = None,
+    workers: int | None = None,
+    progress: Callable[[int, int], object] | None = None,
+) -> Results:
+    """Carries an experiment out on a cluster.
+
+    Args:
+        experiment: As `compare` has it; schedulers of the tree only.
+        results: The folder, new or to go on with.
+        address: Of an existing cluster; None: one is started here, and ended at the end.
+        workers: CPUs of a cluster that is started here; None: all.
+        progress: Is called with the runs that ended and those that are planned so far.
+
+    Raises:
+        ImportError: Ray is not installed.
+        RunError: the cluster is dead, or dies; what was kept until then is in the folder.
+        InputError, StoreError: as `compare`.
+    """
+    source = experiment_text(experiment)
+    ray = _ray()
+    began = not ray.is_initialized()
+    if began:
+        _begin(ray, address, workers)
+    try:
+        remote = ray.remote(max_retries=RETRIES)(_seekwell.run_json)
+        threads = max(1, int(ray.cluster_resources().get("CPU", 1))) * AHEAD
+
+        def run(spec: str, token: Token) -> str:
+            return _await(ray, remote.remote(spec), token)
+
+        return _seekwell.carry_out(source, Path(results), threads, None, progress, run)
+    finally:
+        if began:
+            ray.shutdown()
+
+
+def _ray() -> Any:
+    try:
+        import ray  # noqa: PLC0415 (importing seekwell must not need it)
+    except ImportError as e:
+        what = "sweeps need Ray: pip install 'seekwell-lab[sweep]' (or: pip install ray)"
+        raise ImportError(what) from e
+    return ray
+
+
+def _begin(ray: Any, address: str | None, workers: int | None) -> None:
+    how: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR"}
+    if address is None:
+        how |= {"num_cpus": workers, "include_dashboard": False}
+    else:
+        how["address"] = address
+    try:
+        ray.init(**how)
+    except Exception as e:
+        where = "here" if address is None else f"at {address}"
+        raise RunError(f"no cluster {where}: {e}; `ray status` says whether it lives") from e
+
+
+def _await(ray: Any, task: Any, token: Token) -> str:
+    """What a worker gives."""
+    while True:
+        if token.is_set():
+            ray.cancel(task)
+            return ""
+        try:
+            ready, _ = ray.wait([task], timeout=LOOK_S)
+            if ready:
+                return str(ray.get(task))
+        except ray.exceptions.RayTaskError:
+            # The run itself failed, and would again: a row with the reason.
+            raise
+        except ray.exceptions.RayError as e:
+            # Not the run's fault: it is not kept, and the sweep ends with what was.
+            token.lose(f"the cluster lost a run for good: {e}")
+            return ""
+        except (ConnectionError, OSError) as e:
+            token.lose(f"the cluster does not answer: {e}")
+            return ""
+        time.sleep(0)

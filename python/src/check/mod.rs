@@ -1,0 +1,93 @@
+//! `check`: the property tests of the tree, over one scheduler.
+
+use crate::scheduler::{quiet, said, watch};
+use crate::{fault, legacy, mq, waiting, work};
+use pyo3::prelude::*;
+use seekwell::Cancel;
+use seekwell::sdk::sched::{self, Layer, SchedulerInfo};
+use std::cell::Cell;
+
+thread_local! {
+    /// Whom the suite is about, by place in the registry.
+    static CHOSEN: Cell<usize> = const { Cell::new(0) };
+    /// Cases each property has to pass.
+    static CASES: Cell<u32> = const { Cell::new(64) };
+    /// Panics say nothing on standard error.
+    static SILENT: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Whom the suite is about: the suite's own name for it.
+pub fn registered() -> &'static [SchedulerInfo] {
+    let at = CHOSEN.get();
+    &sched::registry()[at..=at]
+}
+
+/// How many cases.
+pub fn cases() -> u32 {
+    CASES.get()
+}
+
+/// Panics of threads that check are told by an exception, not on standard error.
+pub fn hush() {
+    let usual = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |info| {
+        if !SILENT.get() {
+            usual(info);
+        }
+    }));
+}
+
+/// A property, and what it is called.
+type Property = (&'static str, fn());
+
+fn properties(layer: Layer, bounded: bool) -> Vec<Property> {
+    let once =
+        "every bio completes once, whatever comes: merges, requeues, switches, drains, tunables";
+    let nobody = "nobody waits for longer than `waiting` says";
+    let (first, second): (fn(), fn()) = match layer {
+        Layer::Legacy => (legacy::every_bio_completes_once, || {
+            waiting::nobody_waits_for_longer(Layer::Legacy);
+        }),
+        Layer::Mq => (mq::every_bio_completes_once, || {
+            waiting::nobody_waits_for_longer(Layer::Mq);
+        }),
+    };
+    let mut all: Vec<Property> = vec![(once, first)];
+    if bounded {
+        all.push((nobody, second));
+    }
+    all
+}
+
+/// Runs the properties over a scheduler: which it passed.
+#[pyfunction]
+pub fn check(py: Python<'_>, name: &str, cases: u32, bounded: bool) -> PyResult<Vec<String>> {
+    let all = sched::registry();
+    let Some(at) = all.iter().position(|s| s.name == name) else {
+        let what = format!(
+            "no scheduler is called `{name}`; {}",
+            sched::unknown_scheduler(name)
+        );
+        return Err(fault::input(&what));
+    };
+    let layer = all[at].layer;
+    let cancel = Cancel::new();
+    let failed = work::interruptible(py, &cancel, move || {
+        CHOSEN.set(at);
+        CASES.set(cases.max(1));
+        SILENT.set(true);
+        let mut passed = Vec::new();
+        for (what, property) in properties(layer, bounded) {
+            watch::take();
+            if let Err(panic) = quiet(property) {
+                return Err((what, said(&*panic), watch::take()));
+            }
+            passed.push(what.to_owned());
+        }
+        Ok(passed)
+    })?;
+    failed.map_err(|(what, why, raised)| {
+        let message = format!("{what}: it does not hold.\n{why}");
+        fault::check(&message, raised.map(|r| r.by))
+    })
+}

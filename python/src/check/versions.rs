@@ -1,0 +1,46 @@
+//! What the suite asks of its surroundings, for one scheduler: as many cases as were asked for, and
+//! no search for the smallest case that takes an evening.
+
+use proptest::strategy::Strategy;
+use proptest::test_runner::{Config, RngSeed, TestCaseResult, TestRunner};
+use seekwell_core::Era;
+use seekwell_sched::{Layer, SchedulerInfo};
+use std::fmt::Debug;
+
+/// A scheduler, one of its versions, and the kernel generation of its layer.
+pub type Version = (&'static SchedulerInfo, &'static str, Era);
+
+/// Steps of the search for a smaller case that fails.
+const SHRINK_ITERS: u32 = 500;
+
+/// Every version of the one that is checked.
+pub fn versions(layer: Layer) -> Vec<Version> {
+    let of = |s: &'static SchedulerInfo| s.versions.iter().map(move |v| (s, v.0, v.1));
+    let all = crate::check::registered()
+        .iter()
+        .filter(|s| s.layer == layer);
+    all.flat_map(of).collect()
+}
+
+/// Holds each of them to a property, of which the number in the list is given as well.
+pub fn each<S: Strategy>(
+    all: &[Version],
+    strategy: S,
+    holds: impl Fn(usize, S::Value) -> TestCaseResult,
+) where
+    S::Value: Debug,
+{
+    let config = Config {
+        cases: crate::check::cases(),
+        max_shrink_iters: SHRINK_ITERS,
+        failure_persistence: None,
+        rng_seed: RngSeed::Fixed(1),
+        ..Config::default()
+    };
+    for (which, _) in all.iter().enumerate() {
+        let run = TestRunner::new(config.clone()).run(&strategy, |case| holds(which, case));
+        if let Err(e) = run {
+            panic!("{e}");
+        }
+    }
+}

@@ -1,0 +1,148 @@
+//! What Python is called for while something runs: how long ago, and what it raised.
+
+use pyo3::prelude::*;
+use std::cell::RefCell;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::Instant;
+
+/// How long a call may take, ms.
+static LIMIT_MS: AtomicU64 = AtomicU64::new(10_000);
+
+/// Sets how long, in seconds, a callback of a scheduler in Python may take on the wall clock before
+/// it is ended by an exception. 10 at first.
+#[pyfunction]
+pub fn set_callback_limit(seconds: f64) -> PyResult<()> {
+    if !(seconds.is_finite() && seconds > 0.0 && seconds < 1e9) {
+        let what = format!("callback limit: {seconds} is no time; give seconds, 10 for instance");
+        return Err(crate::fault::input(&what));
+    }
+    LIMIT_MS.store(((seconds * 1e3) as u64).max(1), Ordering::Relaxed);
+    Ok(())
+}
+
+fn now_ms() -> u64 {
+    static BEGAN: OnceLock<Instant> = OnceLock::new();
+    // 0 says that nothing goes on.
+    BEGAN.get_or_init(Instant::now).elapsed().as_millis() as u64 + 1
+}
+
+/// A thread that Python is called on.
+#[derive(Default)]
+struct Thread {
+    /// As Python numbers it.
+    ident: AtomicU64,
+    /// When the call under way began; 0: none is.
+    began_ms: AtomicU64,
+}
+
+static THREADS: Mutex<Vec<std::sync::Weak<Thread>>> = Mutex::new(Vec::new());
+
+/// What was raised: in words, and as it was.
+pub struct Raised {
+    /// Which method of whose, and what.
+    pub what: String,
+    /// The exception.
+    pub by: PyErr,
+}
+
+thread_local! {
+    static OWN: RefCell<Option<Arc<Thread>>> = const { RefCell::new(None) };
+    static RAISED: RefCell<Option<Raised>> = const { RefCell::new(None) };
+}
+
+/// Says while it lives that a call is under way.
+pub struct Call(Arc<Thread>);
+
+impl Drop for Call {
+    fn drop(&mut self) {
+        self.0.began_ms.store(0, Ordering::Release);
+    }
+}
+
+/// A call begins.
+pub fn enter(py: Python<'_>) -> Call {
+    let thread = OWN.with_borrow_mut(|own| own.get_or_insert_with(|| known(py)).clone());
+    thread.began_ms.store(now_ms(), Ordering::Release);
+    Call(thread)
+}
+
+fn known(py: Python<'_>) -> Arc<Thread> {
+    let ident = py
+        .import("threading")
+        .and_then(|m| m.call_method0("get_ident"));
+    let ident: u64 = ident.and_then(|i| i.extract()).unwrap_or(0);
+    let thread = Arc::new(Thread {
+        ident: AtomicU64::new(ident),
+        began_ms: AtomicU64::new(0),
+    });
+    let mut all = THREADS.lock().unwrap_or_else(PoisonError::into_inner);
+    all.retain(|t| t.strong_count() > 0);
+    all.push(Arc::downgrade(&thread));
+    thread
+}
+
+/// Ends calls that take too long; with `all` every one that is under way.
+pub fn overdue(py: Python<'_>, all: bool) {
+    let limit = LIMIT_MS.load(Ordering::Relaxed);
+    let late: Vec<u64> = {
+        let threads = THREADS.lock().unwrap_or_else(PoisonError::into_inner);
+        let live = threads.iter().filter_map(std::sync::Weak::upgrade);
+        live.filter(|t| {
+            let began = t.began_ms.load(Ordering::Acquire);
+            began > 0 && (all || now_ms().saturating_sub(began) > limit)
+        })
+        .map(|t| t.ident.load(Ordering::Relaxed))
+        .collect()
+    };
+    for ident in late {
+        // Through ctypes: the interpreter's own way to raise in another thread has no safe door
+        // here. What cannot be raised now is tried again at the next look.
+        let _ = raise_in(py, ident);
+    }
+}
+
+fn raise_in(py: Python<'_>, ident: u64) -> PyResult<()> {
+    let ctypes = py.import("ctypes")?;
+    let class = py.import("seekwell._errors")?.getattr("Overdue")?;
+    let ident = ctypes.getattr("c_ulong")?.call1((ident,))?;
+    let class = ctypes.getattr("py_object")?.call1((class,))?;
+    let api = ctypes.getattr("pythonapi")?;
+    api.call_method1("PyThreadState_SetAsyncExc", (ident, class))?;
+    Ok(())
+}
+
+/// Ends the run: something is wrong with what was called. The run's guard takes it from here.
+pub fn fail(what: String, by: PyErr) -> ! {
+    let raised = Raised {
+        what: what.clone(),
+        by,
+    };
+    // The last one counts: of a search for the smallest case it is that of the smallest.
+    RAISED.set(Some(raised));
+    // Past the hook: whoever called Python is told by an exception, not on standard error.
+    std::panic::resume_unwind(Box::new(what))
+}
+
+/// What was raised on this thread since it was asked last.
+pub fn take() -> Option<Raised> {
+    RAISED.with_borrow_mut(Option::take)
+}
+
+/// The exception for whoever asked for the run.
+pub fn as_error(raised: Raised) -> PyErr {
+    Python::attach(|py| {
+        let made = || -> PyResult<PyErr> {
+            let class = py.import("seekwell._errors")?.getattr("SchedulerError")?;
+            let e = PyErr::from_value(class.call1((raised.what.as_str(),))?);
+            e.set_cause(py, Some(raised.by.clone_ref(py)));
+            Ok(e)
+        };
+        made().unwrap_or_else(|e| e)
+    })
+}
+
+/// Why a run failed, of a run on this thread: in Python's words where it was Python.
+pub fn plain(why: &str) -> String {
+    take().map_or_else(|| why.to_owned(), |raised| raised.what)
+}

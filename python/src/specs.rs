@@ -1,0 +1,92 @@
+//! From words, as the command line has them, to specifications of runs.
+
+use crate::fault;
+use crate::json;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use seekwell::{QueueSpec, RunSpec, WorkloadSpec, checked, words};
+use serde_json::Value;
+use std::path::Path;
+
+/// What `run` and `replay` share, by the names of the command line's options.
+pub struct Bench {
+    device: String,
+    scheduler: String,
+    seed: u64,
+    hz: u32,
+    nr_requests: Option<u32>,
+    depth: Option<u32>,
+    max_sectors_kb: Option<u32>,
+    nomerges: u8,
+    machine: String,
+    beside: Vec<String>,
+}
+
+impl Bench {
+    /// Of a dict.
+    pub fn of(options: &Bound<'_, PyDict>) -> PyResult<Self> {
+        let get = |name: &str| -> PyResult<Bound<'_, PyAny>> {
+            let found = options.get_item(name)?;
+            Ok(found.unwrap_or_else(|| options.py().None().into_bound(options.py())))
+        };
+        Ok(Bench {
+            device: get("device")?.extract()?,
+            scheduler: get("scheduler")?.extract()?,
+            seed: get("seed")?.extract()?,
+            hz: get("hz")?.extract()?,
+            nr_requests: get("nr_requests")?.extract()?,
+            depth: get("depth")?.extract()?,
+            max_sectors_kb: get("max_sectors_kb")?.extract()?,
+            nomerges: get("nomerges")?.extract()?,
+            machine: get("machine")?.extract()?,
+            beside: get("beside")?.extract()?,
+        })
+    }
+
+    /// The specification of a workload under these.
+    pub fn spec(&self, workload: WorkloadSpec) -> PyResult<RunSpec> {
+        let device = words::device(&self.device).map_err(|e| fault::words("", &e))?;
+        let scheduler = words::scheduler(&self.scheduler).map_err(|e| fault::words("", &e))?;
+        let machine = words::machine(&self.machine);
+        let machine = machine.map_err(|e| fault::words("machine: ", &e))?;
+        let mut spec = RunSpec::new(device, scheduler.spec, workload);
+        spec.queue = QueueSpec {
+            hz: self.hz,
+            nr_requests: self.nr_requests,
+            depth: self.depth,
+            max_sectors_kb: self.max_sectors_kb,
+            max_segments: None,
+            nomerges: self.nomerges,
+        };
+        spec.machine = spec.machine.map(|_| machine.spec.clone());
+        for text in &self.beside {
+            let prefix = format!("beside {text}: ");
+            spec.beside
+                .push(words::beside(text).map_err(|e| fault::words(&prefix, &e))?);
+        }
+        spec.limit_s = machine.limit_s;
+        spec.seed = self.seed;
+        spec.label = Some(scheduler.text);
+        checked(&spec).map_err(|e| fault::words("", &e))
+    }
+}
+
+/// A workload by its words, with parameters.
+pub fn workload(name: &str, params: &[String]) -> PyResult<WorkloadSpec> {
+    let spec = words::workload(name, params).map_err(|e| fault::words("", &e))?;
+    match seekwell::plan(&spec).map_err(|e| fault::words("", &e))? {
+        Some(_) => Ok(spec),
+        None => Err(fault::input(&format!("{name} is no program"))),
+    }
+}
+
+/// A trace, with what is said of its reading and its replay, by the names of the specification.
+pub fn trace(file: &Path, said: &Bound<'_, PyDict>) -> PyResult<WorkloadSpec> {
+    let spec = words::trace(file).map_err(|e| fault::words("", &e))?;
+    let mut value = serde_json::to_value(&spec).map_err(|e| fault::run(&e.to_string()))?;
+    let said = json::of_python(said.as_any(), "replay")?;
+    if let (Value::Object(of), Value::Object(said)) = (&mut value, said) {
+        of.extend(said.into_iter().filter(|(_, v)| !v.is_null()));
+    }
+    serde_json::from_value(value).map_err(|e| fault::input(&format!("replay: {e}")))
+}

@@ -1,0 +1,49 @@
+//! Work that takes its time: without the interpreter's lock, on a thread of its own, so that
+//! Ctrl-C ends it and other threads of Python go on.
+
+use crate::scheduler::watch;
+use pyo3::prelude::*;
+use seekwell::Cancel;
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::time::Duration;
+
+/// How often signals, and what Python was called for, are looked at.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// Does the work. A signal whose handler raises (Ctrl-C) sets the token, waits for the work to end,
+/// which it does soon and with what it has, and raises.
+pub fn interruptible<T: Send>(
+    py: Python<'_>,
+    cancel: &Cancel,
+    work: impl FnOnce() -> T + Send,
+) -> PyResult<T> {
+    py.detach(|| {
+        std::thread::scope(|scope| {
+            let (give, take) = mpsc::sync_channel(1);
+            let worker = scope.spawn(move || {
+                // Nobody has gone: the receiver lives as long as this scope.
+                let _ = give.send(work());
+            });
+            let mut raised: Option<PyErr> = None;
+            loop {
+                match take.recv_timeout(LOOK) {
+                    Ok(done) => return raised.map_or(Ok(done), Err),
+                    Err(RecvTimeoutError::Disconnected) => {
+                        let e = worker.join().err();
+                        std::panic::resume_unwind(e.unwrap_or_else(|| Box::new("gone")));
+                    }
+                    Err(RecvTimeoutError::Timeout) => {}
+                }
+                Python::attach(|py| {
+                    watch::overdue(py, raised.is_some());
+                    if raised.is_none()
+                        && let Err(e) = py.check_signals()
+                    {
+                        cancel.set();
+                        raised = Some(e);
+                    }
+                });
+            }
+        })
+    })
+}

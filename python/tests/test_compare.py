@@ -1,0 +1,219 @@
+"""Experiments: the binary's bytes, every way to say one, and what is kept when it ends early."""
+
+from __future__ import annotations
+
+import dataclasses
+import resource
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+import seekwell
+
+FILE = """
+devices = ["hdd:hitachi-7k200", "ssd:sata3-256-2011"]
+schedulers = ["noop", "cfq"]
+workloads = ["fs-mark:files=4"]
+[experiment]
+name = "two elevators"
+repeats = 3
+"""
+AS_DICT = {
+    "devices": ["hdd:hitachi-7k200", "ssd:sata3-256-2011"],
+    "schedulers": ["noop", "cfq"],
+    "workloads": ["fs-mark:files=4"],
+    "experiment": {"name": "two elevators", "repeats": 3, "description": None},
+}
+# When it ran and on what, and the text it came from: not what it gave.
+OF_THE_DAY = {"environment.json"}
+
+
+def bytes_of(folder: Path) -> dict[str, bytes]:
+    """Every file of a folder."""
+    files = {p.name: p.read_bytes() for p in folder.iterdir() if p.is_file()}
+    return {name: text for name, text in files.items() if name not in OF_THE_DAY}
+
+
+def test_a_folder_has_the_binary_s_bytes(binary: Path, tmp_path: Path) -> None:
+    file = tmp_path / "two.toml"
+    file.write_text(FILE)
+    theirs, ours = tmp_path / "theirs", tmp_path / "ours"
+    words: list[str | Path] = [binary, "compare", file, "--results", theirs, "--quiet"]
+    subprocess.run(words, check=True, capture_output=True)
+    results = seekwell.compare(file, results=ours, threads=1)
+    assert results.finished and not results.failures
+    one, other = bytes_of(theirs), bytes_of(ours)
+    assert set(one) == set(other) and "runs.parquet" in one
+    differ = [name for name in one if one[name] != other[name]]
+    assert not differ
+    # And what is said of them.
+    again = seekwell.read_results(theirs)
+    assert again.analysis() == results.analysis()
+    assert again.sentences == results.sentences
+
+
+def test_a_file_a_dict_and_a_dataclass_say_the_same(tmp_path: Path) -> None:
+    @dataclasses.dataclass
+    class Mine:
+        devices: list[str]
+        schedulers: list[str]
+        workloads: list[str]
+        experiment: dict[str, object]
+
+    own = seekwell.Experiment(
+        devices=["hdd:hitachi-7k200", "ssd:sata3-256-2011"],
+        schedulers=["noop", "cfq"],
+        workloads=["fs-mark:files=4"],
+        name="two elevators",
+        repeats=3,
+    )
+    file = tmp_path / "two.toml"
+    file.write_text(FILE)
+    mine = Mine(**AS_DICT)  # type: ignore[arg-type]
+    each = [seekwell.compare(e) for e in (file, AS_DICT, own, mine)]
+    values = [r.runs().column("value") for r in each]
+    assert values[0] and all(v == values[0] for v in values)
+    assert all(r.analysis() == each[0].analysis() for r in each)
+
+
+def test_tables_of_results() -> None:
+    results = seekwell.compare(AS_DICT)
+    runs = results.runs()
+    assert set(runs.column("scheduler")) == {"noop", "cfq"}
+    assert max(runs.column("run")) == 2 * 2 * 3 - 1
+    histograms = results.histograms()
+    assert sum(histograms.column("count")) > 0
+    assert set(histograms.column("layer")) == {"workload", "block"}
+    assert results.operations().num_rows > 0 and results.records().num_rows > 0
+    path = results.path
+    assert path.is_dir()
+    del results, runs
+    assert not path.exists(), "a folder without a name goes with its results"
+
+
+def test_all_that_is_wrong_is_told_with_lines(tmp_path: Path) -> None:
+    file = tmp_path / "bad.toml"
+    file.write_text(FILE.replace("cfq", "cfk").replace("repeats", "repeat"))
+    with pytest.raises(seekwell.InputError) as e:
+        seekwell.compare(file)
+    assert e.value.file == str(file)
+    assert e.value.line == 3
+    assert len(e.value.faults) == 2
+    assert "cfq" in str(e.value) and "repeats" in str(e.value)
+    assert f"{file}: line 3" in str(e.value)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"schedulers": ["nope"]}, "no scheduler is called `nope`"),
+        ({"devices": []}, "devices"),
+        ({"experiment": {"margin": float("nan")}}, "Out of range float"),
+        ({"experiment": {"repeats": 0}}, "repeats"),
+        ({"colour": "blue"}, "colour"),
+    ],
+)
+def test_a_dict_that_is_no_experiment(change: dict[str, object], said: str) -> None:
+    with pytest.raises(seekwell.InputError) as e:
+        seekwell.compare({**AS_DICT, **change})
+    assert said in str(e.value)
+
+
+def test_what_is_no_experiment_at_all(tmp_path: Path) -> None:
+    with pytest.raises(TypeError, match="a path, a dict or a dataclass"):
+        seekwell.compare(3)  # type: ignore[arg-type]
+    with pytest.raises(seekwell.InputError, match="none.toml"):
+        seekwell.compare(tmp_path / "none.toml")
+    with pytest.raises(seekwell.StoreError, match="is not there"):
+        seekwell.read_results(tmp_path / "none")
+    with pytest.raises(seekwell.InputError, match="threads"):
+        seekwell.compare(AS_DICT, threads=0)
+
+
+def test_a_folder_of_something_else_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "mine.txt").write_text("precious")
+    with pytest.raises(seekwell.StoreError) as e:
+        seekwell.compare(AS_DICT, results=tmp_path)
+    assert e.value.file == str(tmp_path)
+    assert (tmp_path / "mine.txt").read_text() == "precious"
+
+
+def test_ctrl_c_keeps_what_was_made_and_the_same_call_goes_on(tmp_path: Path) -> None:
+    file, folder = tmp_path / "two.toml", tmp_path / "kept"
+    file.write_text(FILE.replace("repeats = 3", "repeats = 40"))
+    code = (
+        "import seekwell, sys\n"
+        "def told(done, planned):\n"
+        "    print(done, flush=True)\n"
+        "try:\n"
+        "    seekwell.compare(sys.argv[1], results=sys.argv[2], threads=1, progress=told)\n"
+        "except KeyboardInterrupt:\n"
+        "    sys.exit(7)\n"
+    )
+    words = [sys.executable, "-c", code, str(file), str(folder)]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as child:
+        assert child.stdout is not None
+        for _ in range(3):
+            child.stdout.readline()
+        child.send_signal(signal.SIGINT)
+        code_of = child.wait(120)
+    kept = seekwell.read_results(folder)
+    # A machine that was faster than the signal has all of it.
+    assert code_of == 7 or kept.finished
+    if not kept.finished:
+        with pytest.raises(seekwell.StoreError, match="not finished"):
+            kept.runs()
+        kept = seekwell.compare(file, results=folder)
+    whole = seekwell.compare(file)
+    assert kept.finished
+    assert kept.runs().column("value") == whole.runs().column("value")
+
+
+def test_what_a_callback_raises_ends_the_experiment(tmp_path: Path) -> None:
+    def told(done: int, planned: int) -> None:
+        raise LookupError(f"{done} of {planned}")
+
+    with pytest.raises(LookupError):
+        seekwell.compare(AS_DICT, results=tmp_path / "kept", threads=1, progress=told)
+    assert seekwell.compare(AS_DICT, results=tmp_path / "kept").finished
+
+
+def test_a_full_disk_is_told_and_keeps_what_was_there(tmp_path: Path) -> None:
+    folder = tmp_path / "kept"
+    code = (
+        "import resource, seekwell, signal, sys\n"
+        "from pathlib import Path\n"
+        "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[3]), resource.RLIM_INFINITY))\n"
+        "try:\n"
+        "    seekwell.compare(sys.argv[1], results=sys.argv[2], threads=1)\n"
+        "except seekwell.StoreError as e:\n"
+        "    print(e)\n"
+        "    sys.exit(7)\n"
+    )
+    assert resource.RLIMIT_FSIZE is not None
+    file = tmp_path / "two.toml"
+    file.write_text(FILE)
+    words = [sys.executable, "-c", code, str(file), str(folder), "12000"]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert done.returncode == 7, done.stderr
+    assert str(folder) in done.stdout
+    # With room again the same call goes on.
+    assert seekwell.compare(file, results=folder).finished
+
+
+def test_threads_do_not_show(tmp_path: Path) -> None:
+    one = seekwell.compare(AS_DICT, results=tmp_path / "one", threads=1)
+    four: list[seekwell.Results] = []
+
+    def other() -> None:
+        four.append(seekwell.compare(AS_DICT, results=tmp_path / "four", threads=4))
+
+    thread = threading.Thread(target=other)
+    thread.start()
+    thread.join()
+    assert bytes_of(one.path) == bytes_of(four[0].path)

@@ -1,0 +1,197 @@
+"""Tuning: a planted optimum is found, noise gives no gain, and what is wrong is said."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import seekwell
+from seekwell.tune import Gain, interval, knobs, tune
+
+pytest.importorskip("optuna")
+
+
+NO_SEEKS = "constant:depth=1,service_us=200"
+# Four readers that think for longer than a request takes.
+THINKERS = "streams:streams=4,size=16m,direct=yes,think=3ms,seconds=1s"
+
+
+def noise(*key: object) -> float:
+    """A normal number that follows from the key."""
+    digest = hashlib.sha256(repr(key).encode()).digest()
+    one, other = (int.from_bytes(digest[i : i + 7], "big") + 1 for i in (0, 8))
+    radius = math.sqrt(-2 * math.log(one / 2**56))
+    return radius * math.cos(2 * math.pi * other / 2**56)
+
+
+def test_the_best_slice_idle_of_a_device_without_seeks_is_found() -> None:
+    """Where nothing turns and nothing seeks, every ms that cfq idles is lost: 0 is best."""
+    found = tune(
+        device=NO_SEEKS,
+        workloads=[THINKERS],
+        schedulers="cfq",
+        tunables={"slice_idle": [0, 1, 2, 4, 8, 16, 32, 64]},
+        trials=60,
+        train_seeds=[1, 2],
+        test_seeds=[11, 12, 13, 14],
+    )
+    assert found.trials <= 60
+    assert "slice_idle=0" in found.best
+    assert found.better, found.summary()
+    # By a run of each by itself the best of the eight is three times as good as the default.
+    assert found.gains[0].low > 2
+    assert "apply" not in found.summary()
+
+
+def test_where_idling_pays_the_default_is_as_good() -> None:
+    """On a disk that seeks the same search keeps what the kernel has, or says what is gained."""
+    found = tune(
+        device="hdd:hitachi-7k200",
+        workloads=["streams:streams=4,size=16m,direct=yes,think=1ms,seconds=1s"],
+        schedulers="cfq",
+        tunables={"slice_idle": [0, 8]},
+        trials=4,
+        train_seeds=[1, 2],
+        test_seeds=[11, 12, 13],
+    )
+    assert found.best == "cfq" or "slice_idle=8" in found.best
+    assert "defaults are as good" in found.summary()
+
+
+def test_a_planted_optimum_among_many_tunables_is_found_within_60_trials() -> None:
+    best = {"fifo_batch": 64, "read_expire": 125}
+
+    def planted(scheduler: str, workload: str, seed: int) -> float:
+        given = dict(part.split("=") for part in scheduler.split(":")[1:])
+        loss = sum(
+            abs(math.log2(max(int(given.get(k, d)), 1) / v))
+            for (k, v), d in zip(best.items(), (16, 500), strict=True)
+        )
+        return -0.05 * loss + 0.01 * noise(scheduler, workload, seed)
+
+    found = tune(
+        workloads=["one", "two"],
+        schedulers="deadline",
+        tunables=list(best),
+        evaluate=planted,
+        trials=60,
+    )
+    assert found.best == "deadline:fifo_batch=64:read_expire=125"
+    assert found.better and found.pruned > 0
+    # What a search that knew nothing would have: the share of settings that are as good.
+    (gain,) = found.gains
+    assert gain.low > 1.1
+
+
+def test_on_noise_nothing_is_claimed() -> None:
+    claimed = 0
+    for study in range(100):
+
+        def nothing(scheduler: str, workload: str, seed: int, study: int = study) -> float:
+            return 0.1 * noise(study, scheduler, workload, seed)
+
+        found = tune(
+            workloads=["one"],
+            schedulers="deadline",
+            tunables=["fifo_batch", "read_expire"],
+            evaluate=nothing,
+            trials=20,
+            train_seeds=[1, 2, 3],
+            seed=study,
+            threads=1,
+        )
+        claimed += found.better
+        if not found.better:
+            assert "defaults are as good" in found.summary()
+    assert claimed <= 5
+
+
+def test_several_objectives_have_a_front() -> None:
+    def two(scheduler: str, workload: str, seed: int) -> tuple[float, float]:
+        given = dict(part.split("=") for part in scheduler.split(":")[1:])
+        batch = math.log2(max(int(given.get("fifo_batch", 16)), 1))
+        # More of the one is less of the other, but for the default, which is bad at both.
+        lost = 1.0 if batch == 4 else 0.0
+        return (0.1 * batch - lost, -0.1 * batch - lost)
+
+    found = tune(
+        workloads=["one"],
+        schedulers="deadline",
+        objectives=["throughput", "p99"],
+        tunables=["fifo_batch"],
+        evaluate=two,
+        trials=40,
+    )
+    assert len(found.front) > 2
+    assert [g.objective for g in found.gains] == ["throughput", "p99"]
+    assert found.better
+
+
+def test_what_is_found_can_be_applied(tmp_path: Path, binary: Path) -> None:
+    folder = tmp_path / "tuned"
+    found = tune(
+        device=NO_SEEKS,
+        workloads=[THINKERS],
+        schedulers="cfq",
+        tunables={"slice_idle": [0, 8]},
+        trials=4,
+        train_seeds=[1],
+        test_seeds=[11, 12, 13],
+        results=folder,
+    )
+    assert found.results == folder
+    assert f"seekwell apply {folder}" in found.summary()
+    kept = seekwell.read_results(folder)
+    assert kept.finished
+    assert set(kept.runs().column("label")) == {found.default, found.best}
+    said = subprocess.run([binary, "recommend", folder], capture_output=True, text=True, check=True)
+    assert "cfq" in said.stdout
+
+
+def test_what_cannot_be_tuned() -> None:
+    words = {"workloads": ["fs-mark:files=2"], "schedulers": "deadline"}
+    with pytest.raises(seekwell.InputError, match="on both sides"):
+        tune(**words, train_seeds=[1, 2], test_seeds=[2, 3])  # type: ignore[arg-type]
+    with pytest.raises(seekwell.InputError, match="no tunable `fifobatch`; it has"):
+        tune(**words, tunables=["fifobatch"])  # type: ignore[arg-type]
+    with pytest.raises(seekwell.InputError, match="no objective is called `speed`"):
+        tune(**words, objectives="speed")  # type: ignore[arg-type]
+    with pytest.raises(seekwell.InputError, match="did you mean `deadline`"):
+        tune(workloads=["fs-mark:files=2"], schedulers="dedline")
+    with pytest.raises(seekwell.InputError, match="is no figure"):
+        tune(**words, evaluate=lambda *_: math.nan)  # type: ignore[arg-type]
+
+
+def test_every_number_of_a_scheduler_is_searched_from_its_default() -> None:
+    all_of = {k.name: k.values for k in knobs("deadline", None)}
+    assert all_of["front_merges"] == (0, 1)
+    assert 16 in all_of["fifo_batch"] and 0 in all_of["fifo_batch"]
+    assert all_of["fifo_batch"][-1] == 16 * 32
+    assert list(all_of["read_expire"]) == sorted(all_of["read_expire"])
+
+
+def test_an_interval_is_student_s() -> None:
+    mean, low, high = interval([1.0, 2.0, 3.0, 4.0])
+    assert mean == 2.5
+    # Four values: t(0.975, 3) = 3.182446, s = 1.290994.
+    assert high - mean == pytest.approx(3.182446 * 1.290994 / 2, rel=1e-6)
+    assert low == pytest.approx(2 * mean - high)
+    assert str(Gain("p99", 1.1, 1.05, 1.15, 4)).startswith("p99: +10.0 %")
+
+
+def test_the_command_prints_and_says_what_is_wrong() -> None:
+    words = [sys.executable, "-m", "seekwell", "tune", "-s", "deadline", "-w", "fs-mark:files=2"]
+    words += ["-t", "fifo_batch=1,16", "--trials", "2", "--train-seeds", "1", "--quiet"]
+    done = subprocess.run(
+        [*words, "--test-seeds", "11-12"], capture_output=True, text=True, check=True
+    )
+    assert "tried 2 settings" in done.stdout and "deadline" in done.stdout
+    done = subprocess.run(
+        [*words, "--test-seeds", "1-2"], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 2 and "on both sides" in done.stderr
