@@ -300,6 +300,7 @@ fn remedies_name_options_that_exist() {
         "record",
         "report",
         "recommend",
+        "reproduce",
     ]
     .iter()
     .chain(
