@@ -1,23 +1,30 @@
-//! README.md shows what the program prints: every pasted block is run and compared, or written anew
-//! by `scripts/readme.sh`.
+//! README.md and the book show what the program prints: every pasted block is run and compared, or
+//! written anew by `scripts/readme.sh`.
 //!
 //! A block is fenced as `console`; a line `$ seekwell ...` in it is a command (a backslash carries it
 //! on), what follows is its output, stderr first as a terminal shows it. A line of three dots stands
 //! for any lines left out. Behind `console` may stand:
 //!
 //! - `live`: the output depends on the machine, or takes root; only the options are checked.
+//! - `folder`: run in a folder of its own, one for each page, so that a command may write files that
+//!   later ones read.
 //! - `traces`: needs a trace that is not in the repository; run if the directory it lies in is
 //!   named by `SEEKWELL_TRACES`, else skipped with a word.
 
+mod rules;
+
 use crate::{command, good, project, scratch, seekwell};
 use serde_json::Value;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum Kind {
     Fixed,
     Live,
+    Folder,
     Traces,
 }
 
@@ -33,8 +40,9 @@ fn kind(fence: &str) -> Option<Kind> {
     match fence.strip_prefix("```console")?.trim() {
         "" => Some(Kind::Fixed),
         "live" => Some(Kind::Live),
+        "folder" => Some(Kind::Folder),
         "traces" => Some(Kind::Traces),
-        other => panic!("README.md: a block cannot be `{other}`"),
+        other => panic!("a block cannot be `{other}`"),
     }
 }
 
@@ -119,8 +127,8 @@ fn difference(piece: &[String], all: &[String]) -> String {
     match piece.iter().find(|l| !all.contains(l)) {
         Some(l) => format!("the output has no line\n    {l}"),
         None => format!(
-            "the output has the lines in another order:\n    {}",
-            piece[0]
+            "the output has the lines in another order, or others:\n    {}",
+            piece.first().map_or("(nothing is shown)", String::as_str)
         ),
     }
 }
@@ -177,7 +185,7 @@ fn anew(shown: &[String], all: &[String]) -> Option<Vec<String>> {
 }
 
 /// The command as it is run here; `None` with the reason where it is not.
-fn runnable(s: &Shown) -> Result<Command, String> {
+fn runnable(s: &Shown, folder: &Path) -> Result<Command, String> {
     let words: Vec<&str> = s.words.iter().map(String::as_str).collect();
     let args = match words[..] {
         ["seekwell", ref args @ ..] => args,
@@ -187,6 +195,10 @@ fn runnable(s: &Shown) -> Result<Command, String> {
     c.env_remove("COLUMNS").current_dir(project("."));
     match s.kind {
         Kind::Fixed => Ok(c),
+        Kind::Folder => {
+            c.current_dir(folder);
+            Ok(c)
+        }
         Kind::Live => Err("depends on the machine".to_owned()),
         Kind::Traces => match std::env::var_os("SEEKWELL_TRACES") {
             Some(dir) => {
@@ -203,6 +215,9 @@ fn options_exist(s: &Shown) {
     let words: Vec<&str> = s.words.iter().map(String::as_str).collect();
     let words: &[&str] = words.strip_prefix(&["sudo"]).unwrap_or(&words);
     let words = words.strip_suffix(&["&"]).unwrap_or(words);
+    // What stands behind these is another program's: it must not run, nor be asked for its help.
+    let own = words.iter().position(|w| ["--", "--for"].contains(w));
+    let words = &words[..own.unwrap_or(words.len())];
     let Some(args) = words.strip_prefix(&["seekwell"]) else {
         return;
     };
@@ -210,51 +225,184 @@ fn options_exist(s: &Shown) {
     assert_eq!(r.code, 0, "{words:?}: {}", r.err);
 }
 
-#[test]
-fn the_readme_shows_what_the_program_prints() {
-    let path = PathBuf::from(project("README.md"));
-    let text = std::fs::read_to_string(&path).expect("README.md");
-    let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
-    let write = std::env::var_os("SEEKWELL_README").is_some_and(|v| v == "write");
-    let (mut wrong, mut run) = (Vec::new(), 0);
-    // From the end, so that line numbers before stay right.
-    for s in commands(&text).iter().rev() {
-        let name = s.words.join(" ");
-        let mut c = match runnable(s) {
-            Ok(c) => c,
-            Err(why) => {
-                println!("not run: {name}: {why}");
-                options_exist(s);
-                continue;
+/// README.md, and the pages of the book that show output.
+fn pages() -> Vec<String> {
+    let mut all = vec!["README.md".to_owned()];
+    let mut folders = vec!["docs".to_owned()];
+    while let Some(folder) = folders.pop() {
+        let entries = std::fs::read_dir(project(&folder)).expect("a folder");
+        let mut names: Vec<(bool, String)> = entries
+            .map(|e| e.expect("an entry"))
+            .map(|e| {
+                (
+                    e.path().is_dir(),
+                    e.file_name().to_string_lossy().into_owned(),
+                )
+            })
+            .collect();
+        names.sort();
+        for (is_folder, name) in names {
+            let path = format!("{folder}/{name}");
+            match is_folder {
+                true => folders.push(path),
+                false if name.ends_with(".md") => all.push(path),
+                false => {}
             }
+        }
+    }
+    all
+}
+
+/// An empty folder for the commands of a page.
+fn own_folder(page: &str) -> PathBuf {
+    let name = format!("page-{}", page.replace('/', "-"));
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    if folder.exists() {
+        std::fs::remove_dir_all(&folder).expect("the last run's files go");
+    }
+    std::fs::create_dir_all(&folder).expect("a folder");
+    folder
+}
+
+/// What a page's commands print, in their order; nothing of those that are not run.
+fn all_printed(page: &str, shown: &[Shown]) -> Vec<Option<Vec<String>>> {
+    let folder = own_folder(page);
+    let one = |s: &Shown| match runnable(s, &folder) {
+        Ok(mut c) => Some(printed(&mut c)),
+        Err(why) => {
+            println!("{page}: not run: {}: {why}", s.words.join(" "));
+            options_exist(s);
+            None
+        }
+    };
+    shown.iter().map(one).collect()
+}
+
+/// Shows a page what the program prints? What is wrong, and how many commands were run.
+fn held(page: &str, write: bool) -> (Vec<String>, usize) {
+    let path = PathBuf::from(project(page));
+    let text = std::fs::read_to_string(&path).expect(page);
+    let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
+    let all_shown = commands(&text);
+    let printed = all_printed(page, &all_shown);
+    let run = printed.iter().flatten().count();
+    let mut wrong = Vec::new();
+    // From the end, so that line numbers before stay right.
+    for (s, all) in all_shown.iter().zip(&printed).rev() {
+        let Some(all) = all else {
+            continue;
         };
-        run += 1;
-        let all = printed(&mut c);
+        let name = s.words.join(" ");
         let shown = lines[s.lines.clone()].to_vec();
-        let Err(why) = agrees(&shown, &all) else {
+        let Err(why) = agrees(&shown, all) else {
             continue;
         };
         let line = s.lines.start;
-        match write.then(|| anew(&shown, &all)) {
+        match write.then(|| anew(&shown, all)) {
             Some(Some(new)) => drop(lines.splice(s.lines.clone(), new)),
             Some(None) => wrong.push(format!(
-                "README.md:{line}: {name}\n  cannot be written anew, since {why}"
+                "{page}:{line}: {name}\n  cannot be written anew, since {why}"
             )),
-            None => wrong.push(format!("README.md:{line}: {name}\n  {why}")),
+            None => wrong.push(format!("{page}:{line}: {name}\n  {why}")),
         }
     }
-    wrong.extend(demos(&mut lines, write));
-    wrong.extend(picture(write));
-    if write {
-        std::fs::write(&path, lines.join("\n") + "\n").expect("README.md");
+    if page == DEMOS_PAGE {
+        wrong.extend(demos(&mut lines, write));
     }
-    assert!(run >= 5, "the blocks were not found");
+    if write {
+        std::fs::write(&path, lines.join("\n") + "\n").expect(page);
+    }
+    (wrong, run)
+}
+
+#[test]
+fn the_readme_and_the_book_show_what_the_program_prints() {
+    let write = std::env::var_os("SEEKWELL_README").is_some_and(|v| v == "write");
+    let only = std::env::var("SEEKWELL_PAGE").ok();
+    let mut pages = pages();
+    pages.retain(|p| only.as_ref().is_none_or(|o| p.contains(o.as_str())));
+    let (wrong, run) = (Mutex::new(Vec::new()), AtomicUsize::new(0));
+    let next = AtomicUsize::new(0);
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    std::thread::scope(|scope| {
+        for _ in 0..cores {
+            scope.spawn(|| {
+                while let Some(page) = pages.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    let (own, n) = held(page, write);
+                    wrong.lock().expect("no panic").extend(own);
+                    run.fetch_add(n, Ordering::Relaxed);
+                }
+            });
+        }
+    });
+    let mut wrong = wrong.into_inner().expect("no panic");
+    wrong.sort();
+    wrong.extend(picture(write));
+    let run = run.into_inner();
+    assert!(run >= 5 || only.is_some(), "the blocks were not found");
     assert!(
         wrong.is_empty(),
         "{}\nRun scripts/readme.sh, and look at what changed.",
         wrong.join("\n")
     );
 }
+
+/// Every command has its place on the page of commands.
+#[test]
+fn the_book_has_every_command() {
+    let page = std::fs::read_to_string(project("docs/reference/commands.md")).expect("the page");
+    let help = good(&["--help"]);
+    let commands = help.split("Commands:\n").nth(1).expect("commands");
+    let names = commands.lines().take_while(|l| !l.trim().is_empty());
+    let names = names.filter(|l| l.starts_with("  ") && !l.starts_with("   "));
+    let names: Vec<&str> = names.filter_map(|l| l.split_whitespace().next()).collect();
+    assert!(names.len() > 20, "{names:?}");
+    for name in names.iter().filter(|n| **n != "help") {
+        let heading = format!("\n## {name}\n");
+        assert!(
+            page.contains(&heading),
+            "docs/reference/commands.md has no {name}"
+        );
+    }
+}
+
+/// The book's table of contents names every page once, and none that is not there.
+#[test]
+fn the_book_names_its_pages() {
+    let summary = std::fs::read_to_string(project("docs/SUMMARY.md")).expect("SUMMARY.md");
+    let named: Vec<String> = summary
+        .split("](")
+        .skip(1)
+        .filter_map(|rest| rest.split_once(')'))
+        .map(|(path, _)| format!("docs/{path}"))
+        .collect();
+    let own: Vec<String> = pages()
+        .into_iter()
+        .filter(|p| p != "README.md" && p != "docs/SUMMARY.md")
+        .collect();
+    for page in &own {
+        let n = named.iter().filter(|p| *p == page).count();
+        assert_eq!(n, 1, "{page} in docs/SUMMARY.md");
+    }
+    for page in &named {
+        assert!(own.contains(page), "docs/SUMMARY.md names {page}");
+    }
+    for page in own {
+        let text = std::fs::read_to_string(project(&page)).expect("a page");
+        let folder = page.rsplit_once('/').map_or("", |p| p.0);
+        for link in text.split("](").skip(1).filter_map(|r| r.split_once(')')) {
+            let target = link.0.split('#').next().unwrap_or_default();
+            if target.is_empty() || target.contains("://") {
+                continue;
+            }
+            let path = PathBuf::from(project(folder)).join(target);
+            assert!(path.exists(), "{page} links to {target}");
+        }
+    }
+}
+
+/// The page that holds the table of demos.
+const DEMOS_PAGE: &str = "docs/demos.md";
 
 /// The table of demos: the effect, and what is left of it with its cause taken out. `{row.column}`
 /// is a cell of the demo's own table, counted from 0, `{row.column/row.column}` a ratio.
@@ -321,7 +469,8 @@ fn filled(text: &str, rows: &[Value]) -> String {
 fn demos(lines: &mut [String], write: bool) -> Vec<String> {
     let mut wrong = Vec::new();
     for (name, effect, without) in DEMOS {
-        let doc: Value = serde_json::from_str(&good(&["demo", name, "--json"])).expect("JSON");
+        let doc: Value =
+            serde_json::from_str(&good(&["demo", name, "--json", "--seeds", "1"])).expect("JSON");
         let rows = doc["demos"][0]["rows"].as_array().expect("rows");
         let row = format!(
             "| `{name}` | {} | {} |",
@@ -333,7 +482,7 @@ fn demos(lines: &mut [String], write: bool) -> Vec<String> {
             Some(l) if *l == row => {}
             Some(l) if write => *l = row,
             _ => wrong.push(format!(
-                "README.md: the table of demos should have\n  {row}"
+                "{DEMOS_PAGE}: the table of demos should have\n  {row}"
             )),
         }
     }
@@ -354,77 +503,4 @@ fn picture(write: bool) -> Option<String> {
         return None;
     }
     Some("docs/deceptive-idleness.svg is not what the demo draws".to_owned())
-}
-
-mod rules {
-    use super::*;
-
-    #[test]
-    fn cells_and_ratios_are_filled_in() {
-        let rows = [
-            serde_json::json!(["noop", "2.0"]),
-            serde_json::json!(["cfq", "5.0"]),
-        ];
-        assert_eq!(
-            filled("{0.0} {0.1}, {1.1/0.1} times", &rows),
-            "noop 2.0, 2.5 times"
-        );
-    }
-
-    fn lines(text: &str) -> Vec<String> {
-        text.lines().map(str::to_owned).collect()
-    }
-
-    #[test]
-    fn dots_stand_for_lines_left_out_and_nothing_else() {
-        let all = lines("a 1\nb\nc\nd\ne");
-        for good in [
-            "a 1\nb\nc\nd\ne",
-            "a 1\n...\ne",
-            "...\nc\n...",
-            "a 1\n...\nc\n...\ne",
-            "...",
-        ] {
-            assert_eq!(agrees(&lines(good), &all), Ok(()), "{good}");
-        }
-        for bad in [
-            "a 1\nb",
-            "a 2\n...\ne",
-            "...\nx\n...",
-            "a 1\n...\nc\n...\nb\n...\ne",
-            "...\nd",
-        ] {
-            assert!(agrees(&lines(bad), &all).is_err(), "{bad}");
-        }
-    }
-
-    #[test]
-    fn a_new_output_keeps_the_dots() {
-        let shown = lines("Took 12.5 s\n...\n  noop  1.1\n  cfq   9.0\n  ...\nend 4");
-        let all = lines("Took 9 s\nx\n  noop  2.25\n  sio   7.0\n  cfq   10.0\ny\nz\nend 77");
-        let new = anew(&shown, &all).expect("its places are found");
-        let expected = "Took 9 s\n...\n  noop  2.25\n  sio   7.0\n  cfq   10.0\n  ...\nend 77";
-        assert_eq!(new, lines(expected));
-        assert_eq!(agrees(&new, &all), Ok(()));
-        assert_eq!(anew(&lines("...\nnowhere\n..."), &all), None);
-    }
-
-    #[test]
-    fn commands_are_found_with_their_kind() {
-        let text = "```\n$ seekwell no\n```\n```console live\n$ sudo seekwell a \\\n    -b\nout\n$ x\n\
-                    ```\n```console\n$ seekwell c\n```\n";
-        let all = commands(text);
-        let seen: Vec<_> = all
-            .iter()
-            .map(|s| (s.kind, s.words.join(" "), s.lines.clone()))
-            .collect();
-        assert_eq!(
-            seen,
-            [
-                (Kind::Live, "sudo seekwell a -b".to_owned(), 6..7),
-                (Kind::Live, "x".to_owned(), 8..8),
-                (Kind::Fixed, "seekwell c".to_owned(), 11..11),
-            ]
-        );
-    }
 }
