@@ -170,6 +170,14 @@ impl Input {
         }
     }
 
+    /// The file once more, from its start, as it lies on the disk; `None` for anything else.
+    pub(crate) fn plain(&self) -> Option<File> {
+        match &self.again {
+            Again::Path(path) => File::open(path).ok(),
+            _ => None,
+        }
+    }
+
     /// How far it is read: the counter of bytes as they lie in the file, and their number, if it
     /// is a regular file.
     pub(crate) fn far(&self) -> Option<(Arc<AtomicU64>, u64)> {

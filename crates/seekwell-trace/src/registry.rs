@@ -112,6 +112,7 @@ impl fmt::Debug for FormatInfo {
 pub fn formats() -> &'static [FormatInfo] {
     static ALL: &[FormatInfo] = &[
         crate::formats::blktrace::INFO,
+        crate::formats::parquet::INFO,
         crate::formats::iolog::INFO_V3,
         crate::formats::iolog::INFO_V2,
         crate::formats::csv::INFO,
@@ -141,6 +142,7 @@ const ALSO: &[(&str, &str)] = &[
     ("vmware", "vscsi"),
     ("cloudphysics", "vscsi"),
     ("text", "blkparse"),
+    ("pq", "parquet"),
 ];
 
 /// The format of that name; the error suggests the nearest, or lists the names there are.

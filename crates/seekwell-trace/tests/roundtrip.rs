@@ -103,6 +103,11 @@ proptest! {
     }
 
     #[test]
+    fn parquet_loses_nothing(records in records()) {
+        prop_assert_eq!(read(&written(format("parquet"), &records)), records);
+    }
+
+    #[test]
     fn blktrace_in_both_byte_orders(records in records()) {
         let want: Vec<_> = records.iter().map(|r| as_block_trace(r, BINARY_FLAGS)).collect();
         let bytes = written(format("blktrace"), &records);
@@ -183,7 +188,7 @@ fn one_device_of_several() {
             ..Record::new(i, Op::Read, i * 8, 8)
         });
     }
-    for name in ["blktrace", "blkparse", "csv"] {
+    for name in ["blktrace", "blkparse", "csv", "parquet"] {
         let options = ReadOptions {
             device: Some(device_number(8, 16)),
             ..ReadOptions::default()
@@ -201,7 +206,7 @@ fn process_names_travel() {
         task: Some(TaskId(7)),
         ..Record::new(0, Op::Read, 0, 8)
     };
-    for name in ["blktrace", "blkparse"] {
+    for name in ["blktrace", "blkparse", "parquet"] {
         let out = Shared::default();
         let mut options = WriteOptions::default();
         options.tasks.insert(7, "postgres".to_string());

@@ -8,6 +8,7 @@ pub mod ftrace;
 pub mod iolog;
 mod lines;
 pub mod msr;
+pub mod parquet;
 pub mod systor;
 pub mod tencent;
 mod volumes;

@@ -172,6 +172,11 @@ impl Columns {
         Ok(Columns(columns))
     }
 
+    /// Is it the name of a column?
+    pub fn is_known(name: &str) -> bool {
+        NAMES.iter().any(|n| n.0 == name)
+    }
+
     /// Reads one line.
     pub fn row(&self, line: &[u8]) -> Result<Row, String> {
         let row = self.parse(line);

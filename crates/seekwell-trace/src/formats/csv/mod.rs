@@ -52,7 +52,7 @@ pub const INFO: FormatInfo = FormatInfo {
 };
 
 /// The columns, in the order in which they are written.
-const COLUMNS: [&str; 14] = [
+pub(super) const COLUMNS: [&str; 14] = [
     "t_ns",
     "op",
     "flags",
@@ -76,6 +76,19 @@ const OPS: [(Op, u8); 5] = [
     (Op::Flush, b'F'),
     (Op::WriteZeroes, b'Z'),
 ];
+
+/// The letter of an operation.
+pub(super) fn op_letter(op: Op) -> char {
+    OPS.iter()
+        .find(|o| o.0 == op)
+        .map_or('?', |o| char::from(o.1))
+}
+
+/// Modifiers in words, as `sync+meta`.
+pub(super) fn flag_names(flags: Flags) -> String {
+    let all = FLAGS.iter().filter(|f| flags.contains(f.0));
+    all.map(|f| f.1).collect::<Vec<_>>().join("+")
+}
 
 const FLAGS: [(Flags, &str); 11] = [
     (Flags::SYNC, "sync"),

@@ -1,0 +1,169 @@
+//! Three figures that a stranger would check first, each held against somebody else's: requests a
+//! second and the slowest hundredth against fio's own, requests recorded against the kernel's count.
+
+use crate::disk::{Served, have, turn};
+use crate::switch::Rig;
+use seekwell_host::watch::{Ext4, Queue};
+use serde_json::Value;
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+const JOB: &str = "[a]\nrw=randread\nbs=4k\nsize=8m\ndirect=1\nioengine=libaio\niodepth=4\n\
+                   runtime=2\ntime_based\n";
+
+/// I/Os a second and their 99th percentile in ns, as our runner counts them.
+fn ours(job: &Path, dir: &Path) -> (f64, f64) {
+    let o = Command::new(env!("CARGO_BIN_EXE_seekwell"))
+        .arg("run")
+        .arg(job)
+        .args(["--json", "-q", "--dir"])
+        .arg(dir)
+        .stdin(Stdio::null())
+        .output()
+        .expect("the binary runs");
+    let err = String::from_utf8_lossy(&o.stderr).into_owned();
+    assert_eq!(o.status.code(), Some(0), "{err}");
+    let doc: Value = serde_json::from_slice(&o.stdout).expect("JSON");
+    let r = &doc["records"][0];
+    let p99 = r["operations"][0]["latency"]["p99_ns"].as_f64();
+    (
+        r["metric"]["value"].as_f64().expect("a metric"),
+        p99.expect("a percentile"),
+    )
+}
+
+/// The same as fio counts them.
+fn fios(job: &Path, dir: &Path) -> (f64, f64) {
+    let o = Command::new("fio")
+        .arg("--output-format=json")
+        .arg(job)
+        .current_dir(dir)
+        .stdin(Stdio::null())
+        .output()
+        .expect("fio runs");
+    let doc: Value = serde_json::from_slice(&o.stdout).expect("JSON");
+    let read = &doc["jobs"][0]["read"];
+    let p99 = read["clat_ns"]["percentile"]["99.000000"].as_f64();
+    (
+        read["iops"].as_f64().expect("a rate"),
+        p99.expect("a percentile"),
+    )
+}
+
+/// One job file, through fio and through our runner, in turn, on a disk that takes 8 ms for each of
+/// four at a time: both come to what the disk gives, 500 a second.
+#[test]
+fn our_runner_and_fio_measure_the_same_disk() {
+    let _turn = turn();
+    if let Some(why) = have(&["losetup", "mkfs.ext4", "debugfs", "fio"]) {
+        println!("skipped: our runner against fio: {why}");
+        return;
+    }
+    let served = Served::start("constant:service_us=8000,depth=4", "256M", &[]);
+    let mut device = served.attach();
+    device.settle(&Queue::default()).expect("settled");
+    let ext4 = Ext4::make(device.path()).expect("mkfs");
+    let mnt = served.dir().join("mnt");
+    fs::create_dir(&mnt).expect("made");
+    let mounted = ext4.mount(&mnt).expect("mounted");
+    let job = served.dir().join("job.fio");
+    fs::write(&job, JOB).expect("written");
+    let (mut rates, mut tails) = (Vec::new(), Vec::new());
+    for _ in 0..3 {
+        let (a, b) = (fios(&job, &mnt), ours(&job, &mnt));
+        println!(
+            "fio {:.0} IOPS, p99 {:.2} ms; ours {:.0} IOPS, p99 {:.2} ms (the disk: 500, 8.0)",
+            a.0,
+            a.1 / 1e6,
+            b.0,
+            b.1 / 1e6
+        );
+        rates.push(b.0 / a.0);
+        tails.push(b.1 / a.1);
+    }
+    drop(mounted);
+    drop(device);
+    let median = |mut all: Vec<f64>| {
+        all.sort_by(f64::total_cmp);
+        all[1]
+    };
+    let (rate, tail) = (median(rates), median(tails));
+    println!("ours to fio's: rate {rate:.3}, p99 {tail:.3}");
+    crate::disk::believe(&served.stop(), |_| {
+        assert!((rate - 1.0).abs() < 0.1, "{rate}");
+        assert!((tail - 1.0).abs() < 0.25, "{tail}");
+    });
+}
+
+/// What is recorded is what the kernel counted, to the request and the sector, in every format.
+#[test]
+fn as_many_requests_are_recorded_as_the_kernel_counts() {
+    let Some(rig) = Rig::new("recorded requests against the kernel's count") else {
+        return;
+    };
+    if let Some(why) = have(&["fio"]) {
+        println!("skipped: recorded requests against the kernel's count: {why}");
+        return;
+    }
+    let stat = || -> Vec<u64> {
+        let path = Path::new("/sys/block").join(&rig.name).join("stat");
+        let text = fs::read_to_string(path).expect("counted");
+        text.split_whitespace()
+            .filter_map(|w| w.parse().ok())
+            .collect()
+    };
+    let node = format!("--filename=/dev/{}", rig.name);
+    for name in ["a.parquet", "a.csv", "a.blktrace.0"] {
+        let file = rig.dir.join(name).display().to_string();
+        let before = stat();
+        // Strides of 8 KiB: nothing merges, so that each bio is a request.
+        let r = rig.run(&[
+            "-q",
+            "record",
+            &rig.name,
+            "-o",
+            &file,
+            "--json",
+            "--",
+            "fio",
+            "--name=a",
+            &node,
+            "--direct=1",
+            "--rw=rw:4k",
+            "--bs=4k",
+            "--size=8m",
+            "--io_size=2m",
+            "--output=/dev/null",
+        ]);
+        assert_eq!(r.code, Some(0), "{}", r.err);
+        let after = stat();
+        let counted = |i: usize| after[i] - before[i];
+        let doc: Value =
+            serde_json::from_str(&r.out[r.out.find("{\n").expect("JSON")..]).expect("JSON");
+        let class = |what: &str, of: &str| doc["classes"][what][of].as_u64().unwrap_or(0);
+        let told = [
+            class("reads", "bios"),
+            class("reads", "bytes") / 512,
+            class("synchronous writes", "bios") + class("writes", "bios"),
+            (class("synchronous writes", "bytes") + class("writes", "bytes")) / 512,
+        ];
+        let kernel = [
+            counted(0) + counted(1),
+            counted(2),
+            counted(4) + counted(5),
+            counted(6),
+        ];
+        println!("{name}: {told:?} recorded, {kernel:?} counted (a program that saw nothing: 0)");
+        assert!(told[0] + told[2] == 512 && told[0] > 100, "{told:?}");
+        assert_eq!(told, kernel, "{name}");
+        assert_eq!(doc["lost"], 0);
+        // And what was written is read back as that.
+        let csv = rig.dir.join("back.csv").display().to_string();
+        let r = rig.run(&["-q", "convert", &file, "-o", &csv]);
+        assert_eq!(r.code, Some(0), "{}", r.err);
+        let lines = fs::read_to_string(&csv).expect("written").lines().count() as u64;
+        assert_eq!(lines - 1, told[0] + told[2], "{name}");
+    }
+    rig.is_as_before();
+}

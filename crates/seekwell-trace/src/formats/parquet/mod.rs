@@ -1,0 +1,51 @@
+//! Parquet: the columns of our CSV with types, for pandas, polars, DuckDB and long traces.
+//!
+//! Written are all columns of [`super::csv`], numbers as 64-bit integers, the rest as text, and a
+//! column `name` with the process's name. Read is any Parquet file with columns of those names, in
+//! any order and integer width; columns of other names are passed over. Left out: nested columns
+//! and timestamps of a calendar.
+
+mod read;
+mod write;
+
+use crate::registry::{Carries, FormatInfo, Has, Keeps, Volumes};
+
+/// What a Parquet file begins and ends with.
+const MAGIC: &[u8] = b"PAR1";
+
+/// The column of process names, which CSV has not.
+const NAME: &str = "name";
+
+/// Its line in the registry.
+pub const INFO: FormatInfo = FormatInfo {
+    name: "parquet",
+    summary: "Parquet: the columns of the CSV, typed, for pandas, polars and DuckDB",
+    extensions: &["parquet"],
+    help: "The columns of the CSV (see csv): t_ns, op, flags, sector, sectors, pid, cpu, ioprio, \
+        cgroup, device, t_insert, t_issue, t_complete and error, numbers as integers, and name with \
+        what the process was called. Unknown values are null. A table made elsewhere is read if its \
+        columns have names that the CSV knows (t_us, offset, bytes ...); other columns are passed \
+        over. As a Parquet file's table of contents is at its end, one that was cut off holds \
+        nothing that can be read.",
+    carries: Carries {
+        pids: Has::Maybe,
+        completions: Has::Maybe,
+        issues: Has::Maybe,
+        ioprio: Has::Maybe,
+        flags: Has::Yes,
+        time: "1 ns",
+    },
+    keeps: Keeps {
+        names: true,
+        ..Keeps::ALL
+    },
+    volumes: Volumes::Numbered,
+    text: false,
+    detect: |head| head.starts_with(MAGIC),
+    parts: None,
+    open: |mut inputs, options, _| {
+        let input = inputs.remove(0);
+        Ok(Box::new(read::ParquetReader::new(input, options)?))
+    },
+    create: Some(|out, options| Ok(Box::new(write::ParquetWriter::new(out, options)?))),
+};
