@@ -12,6 +12,7 @@ pub mod files;
 pub mod host;
 pub mod inforce;
 pub mod keep;
+pub mod left;
 pub mod machine;
 pub mod mapping;
 pub mod place;

@@ -388,3 +388,54 @@ fn damaged_files_are_read_or_refused() {
     // Both happened often: the test looks at what it is for.
     assert!(good > 100 && bad > 1000, "{good} read, {bad} refused");
 }
+
+/// Of an experiment on this machine: the page's own example, and what both refuse.
+#[test]
+fn host_files_fit_the_schema_and_misspellings_do_not() {
+    let validator = validator();
+    let page = include_str!("../../../docs/host.md");
+    let example = page
+        .split("```toml\n")
+        .nth(1)
+        .and_then(|p| p.split("```").next());
+    let example = example.expect("the page has an example");
+    let read = |text: &str| seekwell_lab::host::file::read(text, Path::new("/x"));
+    let good = [
+        example,
+        "schedulers = ['none', 'bfq:low_latency=0']\nworkload = 'sqlite3'\n\
+         [experiment]\nname = 'x'\n[host]\npath = 'data'\nequal = 'kernel'\n",
+    ];
+    for text in good {
+        if let Err(e) = by_schema(&validator, text) {
+            panic!("the schema: {e}\n--\n{text}");
+        }
+        if let Err(e) = read(text) {
+            panic!("the reader: {e}\n--\n{text}");
+        }
+    }
+    let host = "[experiment]\nname = 'x'\n[host]\npath = 'data'\n";
+    for text in [
+        "[host]\ndevice = 'sda'\n",
+        "[host]\npath = 'data'\nsetle = '1s'\n",
+        "[host]\npath = 'data'\nsettle = 'soon'\n",
+        "[host]\npath = 'data'\nequal = 'kernal'\n",
+        "[host]\npath = 'data'\nequal = { read_ahead = 3 }\n",
+        &format!("{host}[[device]]\nuse = 'hdd:hitachi-7k200'\n"),
+        &format!("{host}[queue]\nnr_requests = 128\n"),
+        &format!("{host}[[scheduler]]\nname = 'x'\n"),
+        &format!("{host}[[workload]]\nname = 'x'\n"),
+        &format!("{host}[[workload]]\nuse = 'sqlite3'\ncommand = 'true'\n"),
+        &format!("{host}[[workload]]\ncommand = 'true'\nregex = '(.)'\nbetter = 'more'\n"),
+        &format!("{host}[[workload]]\nuse = 'sqlite3'\nionice = 'be:9'\n"),
+        &format!("{host}[[workload]]\nuse = 'sqlite3'\nnice = 99\n"),
+    ] {
+        assert!(
+            by_schema(&validator, text).is_err(),
+            "the schema takes\n{text}"
+        );
+        assert!(read(text).is_err(), "the reader takes\n{text}");
+    }
+    // Programs are of this machine only.
+    let text = "[[device]]\nuse = 'hdd:hitachi-7k200'\n[[workload]]\ncommand = 'true'\n";
+    assert!(by_schema(&validator, text).is_err());
+}

@@ -98,12 +98,7 @@ pub struct Compare {
     pub confirm: Option<String>,
     /// With --host: run the scripts in simulation, too, on this modelled device (hdd:hitachi-7k200,
     /// or a preset that `seekwell calibrate` wrote), and say where both agree
-    #[arg(
-        long,
-        value_name = "DEVICE",
-        requires = "experiment",
-        conflicts_with = "json"
-    )]
+    #[arg(long, value_name = "DEVICE", requires = "experiment")]
     pub with_sim: Option<String>,
     /// With a file or --host: print what would run, how long that takes and what it can see, and stop
     #[arg(long, requires = "experiment")]

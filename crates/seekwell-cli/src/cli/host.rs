@@ -1,13 +1,20 @@
 //! Arguments of the commands that look at this machine's devices and switch their schedulers.
 
 use super::Output;
-use clap::{Args, ValueEnum, ValueHint};
+use clap::{Args, Subcommand, ValueEnum, ValueHint};
 use std::ffi::OsString;
 use std::path::PathBuf;
 
 /// Arguments of `host`.
 #[derive(Args, Debug)]
+#[command(
+    args_conflicts_with_subcommands = true,
+    subcommand_precedence_over_arg = true
+)]
 pub struct Host {
+    /// Something else than looking
+    #[command(subcommand)]
+    pub action: Option<HostAction>,
     /// Device (sda, /dev/sda2, /dev/mapper/vg-home), file or directory: tell what schedules under
     /// it, layer by layer [default: a table of all devices]
     #[arg(value_hint = ValueHint::AnyPath)]
@@ -20,6 +27,39 @@ pub struct Host {
     pub root: Option<PathBuf>,
     /// Print one JSON document
     #[arg(long)]
+    pub json: bool,
+    /// Where to
+    #[command(flatten)]
+    pub output: Output,
+}
+
+/// What `host` does beside looking.
+#[derive(Subcommand, Debug)]
+pub enum HostAction {
+    /// Put back what killed runs left, and tell what a power cut interrupted (a path of this name:
+    /// ./restore)
+    ///
+    /// Settings of devices as they were before; files that were half written by `apply` removed;
+    /// programs of dead runs ended, their directories, control groups and trace instances removed.
+    /// Of each experiment that was interrupted: where its results are, and the command that goes on
+    /// with it. What belongs to a run that lives is left alone.
+    Restore(Restore),
+}
+
+/// Arguments of `host restore`.
+#[derive(Args, Debug)]
+pub struct Restore {
+    /// Have it done at every boot: write a unit of systemd and enable it
+    #[arg(long, conflicts_with = "remove_unit")]
+    pub install_unit: bool,
+    /// Disable the unit and take it away, byte for byte
+    #[arg(long)]
+    pub remove_unit: bool,
+    /// Write the unit below DIR, or put back what is left in the copy of a machine there
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub root: Option<PathBuf>,
+    /// Print one JSON document
+    #[arg(long, conflicts_with_all = ["install_unit", "remove_unit"])]
     pub json: bool,
     /// Where to
     #[command(flatten)]
@@ -48,6 +88,10 @@ pub struct Switch {
     /// Several devices, if PATH lies on several (RAID, LVM, btrfs)
     #[arg(long, conflicts_with = "restore")]
     pub all_members: bool,
+    /// Write to the copy of another machine's /sys below DIR: what a switch there would do
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath,
+        conflicts_with_all = ["restore", "during"])]
+    pub root: Option<PathBuf>,
     /// Do not ask before the device that carries / is switched
     #[arg(long)]
     pub yes: bool,

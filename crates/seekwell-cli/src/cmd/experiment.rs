@@ -2,6 +2,8 @@
 
 use super::report::{Look, write_page};
 use super::results::failure;
+use super::switch::show::quoted;
+use super::withsim::Twin;
 use crate::cells::cancelling;
 use crate::cli::Compare;
 use crate::fail::Failure;
@@ -10,6 +12,8 @@ use crate::out::{Out, columns, note, width};
 use crate::progress::Progress;
 use crate::setups;
 use seekwell::Cancel;
+use seekwell_host::block::Tree;
+use seekwell_host::left::{About, Note, Notes};
 use seekwell_host::stop::signal;
 use seekwell_lab::analysis::{Analysis, Group, analyse, percent};
 use seekwell_lab::conduct::{
@@ -223,7 +227,15 @@ pub struct Steps<'a> {
     pub threads: usize,
     /// For real, not on modelled disks.
     pub real: bool,
+    /// The directory that programs write in, if schedulers are set meanwhile: noted down on the
+    /// medium, so that a power cut's next boot knows of it.
+    pub noted: Option<&'a Path>,
+    /// Called with what was found, before it is told: the same in simulation.
+    pub twin: Option<&'a Beside<'a>>,
 }
+
+/// Gives the same in simulation, if that is asked for.
+pub type Beside<'a> = dyn Fn(&Analysis) -> Result<Option<Twin>, Failure> + 'a;
 
 /// Carries it out and prints what may be said.
 pub fn run(a: &Compare, file: &Path, quiet: bool) -> Result<(), Failure> {
@@ -237,6 +249,13 @@ pub fn run(a: &Compare, file: &Path, quiet: bool) -> Result<(), Failure> {
         && seekwell_lab::host::file::is_host(text)
     {
         return super::onhost::from_file(a, text, file, quiet);
+    }
+    if a.with_sim.is_some() {
+        return Err(bad(format!(
+            "--with-sim: {} is simulated as it is; of experiments on this machine (a table [host], or \
+             --host) it makes a twin",
+            file.display()
+        )));
     }
     let e = read(file)?;
     let threads = setups::threads(&a.bench);
@@ -257,8 +276,10 @@ pub fn run(a: &Compare, file: &Path, quiet: bool) -> Result<(), Failure> {
         file: Some(file),
         threads,
         real: false,
+        noted: None,
+        twin: None,
     };
-    conducted(a, &e, &runner, &steps, quiet).map(drop)
+    conducted(a, &e, &runner, &steps, quiet)
 }
 
 /// Runs what is missing, keeps it, and prints what may be said.
@@ -268,12 +289,15 @@ pub fn conducted(
     runner: &dyn Runner,
     steps: &Steps<'_>,
     quiet: bool,
-) -> Result<Analysis, Failure> {
+) -> Result<(), Failure> {
     let output = a.output.output.as_deref();
     let mut folder = folder(a, steps.file.unwrap_or(Path::new("")), e)?;
     let dir = folder.path().to_owned();
     note(quiet, &format!("results: {}", dir.display()));
     folder.notes().iter().for_each(|n| note(quiet, n));
+    let stored = dir.join(EXPERIMENT_TEXT);
+    let file = steps.file.unwrap_or(&stored);
+    let _noted = steps.noted.and_then(|at| noted(e, at, file, &dir, quiet));
     let (done, runs) = carried_out(a, e, &mut folder, runner, steps.threads, quiet)?;
     let results = done.results(e, runs);
     if done.finished() {
@@ -296,21 +320,48 @@ pub fn conducted(
             quiet,
         )?;
     }
+    let twin = match steps.twin {
+        Some(beside) if !done.cancelled => beside(&analysis)?,
+        _ => None,
+    };
     let mut out = Out::open(output)?;
     if a.json {
-        out.json(&json!({
+        let mut doc = json!({
             "schema": 1, "command": "compare", "experiment": e.about.name,
             "finished": done.finished(), "failed": done.failed, "notes": e.about.notes,
             "analysis": analysis,
-        }))?;
+        });
+        if let Some(twin) = &twin {
+            doc["simulation"] = twin.json();
+        }
+        out.json(&doc)?;
     } else {
         text(&mut out, a, &analysis, &done, steps.real)?;
+        if let Some(twin) = &twin {
+            out.line("")?;
+            out.text(&twin.text(width()))?;
+        }
         out.prose(&format!("Results: {}", dir.display()))?;
     }
     out.done()?;
-    let stored = dir.join(EXPERIMENT_TEXT);
-    outcome(&done, &results.runs, steps.file.unwrap_or(&stored), &dir)?;
-    Ok(analysis)
+    outcome(&done, &results.runs, file, &dir)
+}
+
+/// A note of it, which lies there as long as it is under way.
+fn noted(e: &Experiment, at: &Path, file: &Path, results: &Path, quiet: bool) -> Option<Note> {
+    let whole = |p: &Path| std::path::absolute(p).unwrap_or_else(|_| p.to_owned());
+    let (file, results) = (whole(file), whole(results));
+    let word = |p: &Path| quoted(&p.display().to_string());
+    let about = About {
+        experiment: e.about.name.clone(),
+        dir: at.to_owned(),
+        again: format!("compare {} --results {}", word(&file), word(&results)),
+        results,
+    };
+    let tree = Tree::default();
+    let made = Notes::of(&tree).begin(&tree, &about);
+    made.inspect_err(|e| note(quiet, &format!("no note for after a power cut: {e}")))
+        .ok()
 }
 
 /// Runs what is missing.

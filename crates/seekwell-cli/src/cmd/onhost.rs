@@ -3,6 +3,7 @@
 
 use super::experiment::{Steps, conducted};
 use super::switch::{guard::Guard, show};
+use super::withsim;
 use crate::cells::cancelling;
 use crate::cli::Compare;
 use crate::fail::Failure;
@@ -12,11 +13,13 @@ use seekwell_host::stop::Signals;
 use seekwell_host::switch::Switched;
 use seekwell_host::switch::command::Held;
 use seekwell_host::switch::journal::{Found, Records};
+use seekwell_lab::analysis::Analysis;
 use seekwell_lab::conduct::{Job, NoRun, Runner};
 use seekwell_lab::experiment::Experiment;
 use seekwell_lab::host::{Bench, DeviceOf, HostDesign, file, words};
 use seekwell_lab::results::{Method, RunKey, StopRule};
 use seekwell_report::table::wrap;
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::io::{self, BufRead, IsTerminal, Write};
 use std::path::Path;
@@ -209,13 +212,19 @@ fn run(a: &Compare, design: &HostDesign, named: Option<&Path>, quiet: bool) -> R
         Failure::Input(lines.join("\n"))
     })?;
     if !on.may_set() && !on.devices().is_empty() {
+        let (why, more) = match rustix::process::geteuid().is_root() {
+            true => (
+                "/sys cannot be written here (a container?)",
+                "do it on the host".to_owned(),
+            ),
+            false => ("not root", show::again()),
+        };
         note(
             quiet,
             &format!(
-                "not root, so that no scheduler is set: measured is what is in force ({}). For more: \
-                 {}",
+                "{why}, so that no scheduler is set: measured is what is in force ({}). For more: \
+                 {more}",
                 on.in_force(),
-                show::again()
             ),
         );
     }
@@ -223,7 +232,7 @@ fn run(a: &Compare, design: &HostDesign, named: Option<&Path>, quiet: bool) -> R
         note(quiet, line);
     }
     if let Some(device) = &a.with_sim {
-        super::withsim::check(&e, device)?;
+        withsim::check(&e, device)?;
     }
     if a.dry_run {
         let mut out = Out::open(output)?;
@@ -255,32 +264,34 @@ fn run(a: &Compare, design: &HostDesign, named: Option<&Path>, quiet: bool) -> R
     };
     let mark = std::process::id().to_string();
     let bench = Bench::new(on.clone(), switched, design.settle_s, &mark);
-    let done = measured(a, &e, &bench, named, quiet);
-    let over = bench.over();
-    let mut left = Vec::new();
-    for found in bench
-        .into_switched()
-        .into_iter()
-        .flat_map(Switched::restore)
-    {
-        match found {
-            Ok(Found::Restored {
-                device, scheduler, ..
-            }) => note(
-                quiet,
-                &format!("{device}: {scheduler} again, and all settings as before"),
-            ),
-            Ok(Found::Moot { device, why }) => {
-                note(false, &format!("{device}: nothing is put back, as {why}"));
+    let left = RefCell::new(Vec::new());
+    // Once the runs are made: what comes then needs the disk no more.
+    let put_back = || {
+        let held = bench.take_switched();
+        for found in held.into_iter().flat_map(Switched::restore) {
+            match found {
+                Ok(Found::Restored {
+                    device, scheduler, ..
+                }) => note(
+                    quiet,
+                    &format!("{device}: {scheduler} again, and all settings as before"),
+                ),
+                Ok(Found::Moot { device, why }) => {
+                    note(false, &format!("{device}: nothing is put back, as {why}"));
+                }
+                Err(e) => left.borrow_mut().push(e.to_string()),
             }
-            Err(e) => left.push(e.to_string()),
         }
-    }
+    };
+    let done = measured(a, &e, &bench, named, &put_back, quiet);
+    let over = bench.over();
+    put_back();
+    let left = left.take();
     drop(guard);
     drop(caught);
     if !left.is_empty() {
         return Err(Failure::Early(format!(
-            "{}. Try again: sudo {} switch --restore",
+            "{}. Try again: sudo {} host restore",
             left.join("; "),
             show::program()
         )));
@@ -299,6 +310,7 @@ fn measured(
     e: &Experiment,
     bench: &Bench,
     named: Option<&Path>,
+    put_back: &dyn Fn(),
     quiet: bool,
 ) -> Result<(), Failure> {
     let cancel = Cancel::new();
@@ -317,7 +329,15 @@ fn measured(
         let lines = super::experiment::planned(e, Some(block_s), 1);
         lines.iter().for_each(|l| note(quiet, l));
     }
-    let analysis = conducted(
+    let noted = bench.sets().then(|| bench.on().path());
+    let twin = |real: &Analysis| {
+        put_back();
+        let device = a.with_sim.as_deref();
+        device
+            .map(|device| withsim::run(e, real, device, quiet))
+            .transpose()
+    };
+    conducted(
         a,
         e,
         bench,
@@ -325,11 +345,9 @@ fn measured(
             file: named,
             threads: 1,
             real: true,
+            noted,
+            twin: Some(&twin),
         },
         quiet,
-    )?;
-    match &a.with_sim {
-        Some(device) => super::withsim::run(e, &analysis, device, quiet),
-        None => Ok(()),
-    }
+    )
 }

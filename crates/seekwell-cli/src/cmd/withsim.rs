@@ -4,7 +4,7 @@
 use super::onhost::bad;
 use crate::cells::cancelling;
 use crate::fail::Failure;
-use crate::out::{Out, note, width};
+use crate::out::note;
 use seekwell::{Cancel, WorkloadSpec, words};
 use seekwell_lab::analysis::{Analysis, CellAnalysis, analyse};
 use seekwell_lab::conduct::{How, Memory, Simulated, conduct};
@@ -12,6 +12,8 @@ use seekwell_lab::experiment::{Design, Experiment, Level};
 use seekwell_lab::host::words::PLACING;
 use seekwell_lab::results::{Method, StopRule};
 use seekwell_report::table::{Align, Table, wrap};
+use seekwell_report::units::three;
+use serde_json::{Value, json};
 
 /// Blocks of the simulation: seeds.
 const BLOCKS: u32 = 5;
@@ -82,29 +84,69 @@ fn experiment(e: &Experiment, device: &str) -> Result<(Experiment, Vec<usize>), 
     Ok((made, of))
 }
 
-fn times(c: &CellAnalysis, one: usize, other: usize) -> Option<f64> {
-    c.times(one, other).map(|t| t.0)
+/// What is known of a pair.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Known {
+    Ahead,
+    Behind,
+    Level,
+    Nothing,
 }
 
-/// Do two differences agree? In sign, where both are more than the margin; in size, where neither is
-/// more than half as large again as the other.
-fn agree(real: f64, sim: f64, margin: f64) -> (&'static str, &'static str) {
-    let large = |x: f64| x.ln().abs() > margin.ln_1p();
-    let sign = match (large(real), large(sim)) {
-        (false, false) => "both level",
-        (true, true) if (real > 1.0) == (sim > 1.0) => "yes",
-        (true, true) => "NO",
-        _ => "one is level",
-    };
-    let size = match (real / sim).ln().abs() < 1.5_f64.ln() {
-        true => "yes",
-        false => "no",
-    };
-    (sign, size)
+impl Known {
+    fn of(c: &CellAnalysis, one: usize, other: usize) -> Known {
+        if c.beats(one, other) {
+            Known::Ahead
+        } else if c.beats(other, one) {
+            Known::Behind
+        } else if c.pair(one, other).is_some_and(|p| p.0.level()) {
+            Known::Level
+        } else {
+            Known::Nothing
+        }
+    }
 }
 
-/// Simulates and prints both.
-pub fn run(e: &Experiment, real: &Analysis, device: &str, quiet: bool) -> Result<(), Failure> {
+/// A figure for real and simulated.
+struct Figure {
+    workload: String,
+    scheduler: String,
+    unit: String,
+    real: f64,
+    simulated: f64,
+}
+
+/// How many times better one is than another, for real and simulated.
+struct Pair {
+    workload: String,
+    one: String,
+    other: String,
+    real: f64,
+    simulated: f64,
+    known: (Known, Known),
+}
+
+impl Pair {
+    /// Do the signs agree? `None`: of one of them nothing is known.
+    fn sign(&self) -> Option<bool> {
+        let (a, b) = self.known;
+        (a != Known::Nothing && b != Known::Nothing).then_some(a == b)
+    }
+    /// Is neither more than half as large again as the other?
+    fn size(&self) -> bool {
+        (self.real / self.simulated).ln().abs() < 1.5_f64.ln()
+    }
+}
+
+/// Simulation beside reality.
+pub struct Twin {
+    device: String,
+    figures: Vec<Figure>,
+    pairs: Vec<Pair>,
+}
+
+/// Simulates.
+pub fn run(e: &Experiment, real: &Analysis, device: &str, quiet: bool) -> Result<Twin, Failure> {
     let (sim, of) = experiment(e, device)?;
     note(quiet, &format!("the same in simulation, on {device}"));
     let cancel = Cancel::new();
@@ -116,55 +158,149 @@ pub fn run(e: &Experiment, real: &Analysis, device: &str, quiet: bool) -> Result
     let runner = Simulated::default();
     let done = cancelling(&cancel, || conduct(&sim, &runner, &mut store, &how))?.map_err(bad)?;
     let model = analyse(&done.results(&sim, store.runs));
-    let margin = real.method.margin;
-    let mut t = Table::new(&[
-        ("WORKLOAD", Align::Left),
-        ("SCHEDULERS", Align::Left),
-        ("FOR REAL", Align::Right),
-        ("SIMULATED", Align::Right),
-        ("RATIO", Align::Right),
-        ("SIGN", Align::Left),
-        ("SIZE", Align::Left),
-    ]);
-    let (mut same, mut pairs) = (0, 0);
+    let mut twin = Twin {
+        device: device.to_owned(),
+        figures: Vec::new(),
+        pairs: Vec::new(),
+    };
     for (cell, i) in model.cells.iter().zip(of) {
-        let Some(own) = real.cells.get(i) else {
-            continue;
+        if let Some(own) = real.cells.get(i) {
+            twin.cell(own, cell, &real.treatments, &model.treatments);
+        }
+    }
+    Ok(twin)
+}
+
+impl Twin {
+    fn cell(&mut self, real: &CellAnalysis, sim: &CellAnalysis, here: &[String], there: &[String]) {
+        let of = |name: &String| there.iter().position(|t| t == name);
+        let mean = |c: &CellAnalysis, t: usize| {
+            let side = c.sides.iter().find(|s| s.treatment == t);
+            side.and_then(|s| s.mean).filter(|m| *m > 0.0)
         };
-        for one in 0..real.treatments.len() {
-            for other in 0..one {
-                let (Some(a), Some(b)) = (times(own, one, other), times(cell, one, other)) else {
+        for (one, name) in here.iter().enumerate() {
+            let Some(at) = of(name) else { continue };
+            if real.metric.unit == sim.metric.unit
+                && let (Some(a), Some(b)) = (mean(real, one), mean(sim, at))
+            {
+                self.figures.push(Figure {
+                    workload: real.workload.clone(),
+                    scheduler: name.clone(),
+                    unit: real.metric.unit.clone(),
+                    real: a,
+                    simulated: b,
+                });
+            }
+            for (other, than) in here.iter().enumerate().take(one) {
+                let Some(to) = of(than) else { continue };
+                let (Some(a), Some(b)) = (real.times(one, other), sim.times(at, to)) else {
                     continue;
                 };
-                let (sign, size) = agree(a, b, margin);
-                pairs += 1;
-                same += usize::from(sign != "NO" && sign != "one is level");
-                let name = |t: usize| real.treatments[t].as_str();
-                t.row(vec![
-                    own.workload.clone().into(),
-                    format!("{} to {}", name(one), name(other)).into(),
-                    format!("{a:.2}x").into(),
-                    format!("{b:.2}x").into(),
-                    format!("{:.2}", b / a).into(),
-                    sign.into(),
-                    size.into(),
-                ]);
+                self.pairs.push(Pair {
+                    workload: real.workload.clone(),
+                    one: name.clone(),
+                    other: than.clone(),
+                    real: a.0,
+                    simulated: b.0,
+                    known: (Known::of(real, one, other), Known::of(sim, at, to)),
+                });
             }
         }
     }
-    let mut out = Out::open(None)?;
-    out.line("")?;
-    out.text(&t.render(2))?;
-    out.text(&wrap(
-        &format!(
-            "How many times better the first is than the second, for real and simulated on {device}. \
-             The sign agrees in {same} of {pairs} pairs; by chance it would in half of those that \
-             differ. SIZE: within a half of each other."
-        ),
-        0,
-        width(),
-    ))?;
-    out.done()
+
+    /// Pairs of which both say something, those whose signs agree, and those in which one that says
+    /// that no scheduler matters would have been right.
+    fn score(&self) -> (usize, usize, usize) {
+        let told = self.pairs.iter().filter(|p| p.sign().is_some());
+        let same = told.clone().filter(|p| p.sign() == Some(true));
+        let level = told.clone().filter(|p| p.known.0 == Known::Level);
+        (told.count(), same.count(), level.count())
+    }
+
+    /// For programs.
+    pub fn json(&self) -> Value {
+        let figures = self.figures.iter().map(|f| {
+            json!({
+                "workload": f.workload, "scheduler": f.scheduler, "unit": f.unit, "real": f.real,
+                "simulated": f.simulated, "ratio": f.simulated / f.real,
+            })
+        });
+        let pairs = self.pairs.iter().map(|p| {
+            json!({
+                "workload": p.workload, "one": p.one, "other": p.other, "times_real": p.real,
+                "times_simulated": p.simulated, "sign_agrees": p.sign(), "size_agrees": p.size(),
+            })
+        });
+        let (told, same, level) = self.score();
+        json!({
+            "device": self.device, "figures": figures.collect::<Vec<_>>(),
+            "pairs": pairs.collect::<Vec<_>>(), "pairs_known": told, "signs_agree": same,
+            "signs_agree_if_all_were_level": level,
+        })
+    }
+
+    /// For people.
+    pub fn text(&self, width: usize) -> String {
+        let mut figures = Table::new(&[
+            ("WORKLOAD", Align::Left),
+            ("SCHEDULER", Align::Left),
+            ("FOR REAL", Align::Right),
+            ("SIMULATED", Align::Right),
+            ("UNIT", Align::Left),
+            ("RATIO", Align::Right),
+        ]);
+        for f in &self.figures {
+            figures.row(vec![
+                f.workload.clone().into(),
+                f.scheduler.clone().into(),
+                three(f.real).into(),
+                three(f.simulated).into(),
+                f.unit.clone().into(),
+                format!("{:.2}", f.simulated / f.real).into(),
+            ]);
+        }
+        let mut pairs = Table::new(&[
+            ("WORKLOAD", Align::Left),
+            ("SCHEDULERS", Align::Left),
+            ("FOR REAL", Align::Right),
+            ("SIMULATED", Align::Right),
+            ("SIGN", Align::Left),
+            ("SIZE", Align::Left),
+        ]);
+        for p in &self.pairs {
+            let sign = match (p.sign(), p.known.0) {
+                (Some(true), _) => "agrees",
+                (Some(false), _) => "DIFFERS",
+                (None, Known::Nothing) => "not known for real",
+                (None, _) => "not known simulated",
+            };
+            pairs.row(vec![
+                p.workload.clone().into(),
+                format!("{} to {}", p.one, p.other).into(),
+                format!("{:.2}x", p.real).into(),
+                format!("{:.2}x", p.simulated).into(),
+                sign.into(),
+                if p.size() { "agrees" } else { "differs" }.into(),
+            ]);
+        }
+        let (told, same, level) = self.score();
+        let said = match told {
+            0 => "Of no pair both say enough for their signs to be compared.".to_owned(),
+            _ => format!(
+                "The signs agree in {same} of the {told} pairs of which both say something; a \
+                 simulator for which schedulers make no difference would have been right in {level}."
+            ),
+        };
+        let head = format!("For real and simulated, on {}:\n", self.device);
+        let mut text = wrap(&head, 0, width) + &figures.render(2);
+        if !self.pairs.is_empty() {
+            text += "How many times better the first is than the second:\n";
+            text += &pairs.render(2);
+            let key = format!("{said} SIZE agrees: within a half of each other.");
+            text += &wrap(&key, 0, width);
+        }
+        text
+    }
 }
 
 /// Could it be simulated at all? Asked before anything runs for real.

@@ -2,7 +2,7 @@
 //! second and the slowest hundredth against fio's own, requests recorded against the kernel's count.
 
 use crate::disk::{Served, have, turn};
-use crate::switch::Rig;
+use crate::rig::Rig;
 use seekwell_host::watch::{Ext4, Queue};
 use serde_json::Value;
 use std::fs;

@@ -11,18 +11,23 @@ use std::process::Child;
 use std::time::{Duration, Instant};
 
 /// A rig with a file system on its device.
-struct Mount {
+pub struct Mount {
     mounted: Option<Mounted>,
-    rig: Rig,
+    pub rig: Rig,
 }
 
 impl Mount {
-    fn new(what: &str) -> Option<Mount> {
+    /// `None`, with the reason on the test's output, where it cannot be had.
+    pub fn new(what: &str) -> Option<Mount> {
+        Mount::with(what, 64)
+    }
+    /// On a device of so many MiB.
+    pub fn with(what: &str, mib: u64) -> Option<Mount> {
         if let Some(why) = crate::disk::have(&["mkfs.ext4", "debugfs"]) {
             println!("skipped: {what}: {why}");
             return None;
         }
-        let rig = Rig::new(what)?;
+        let rig = Rig::with(what, mib)?;
         let at = rig.dir.join("mnt");
         fs::create_dir(&at).expect("made");
         let device = rig.device.as_ref().expect("attached");
@@ -35,14 +40,14 @@ impl Mount {
             rig,
         })
     }
-    fn at(&self) -> PathBuf {
+    pub fn at(&self) -> PathBuf {
         self.rig.dir.join("mnt/work")
     }
-    fn results(&self) -> PathBuf {
+    pub fn results(&self) -> PathBuf {
         self.rig.dir.join("results")
     }
     /// An experiment file with these workloads, all else as short as it can be.
-    fn file(&self, repeats: u32, schedulers: &str, workloads: &str) -> String {
+    pub fn file(&self, repeats: u32, schedulers: &str, workloads: &str) -> String {
         let path = self.rig.dir.join("e.toml");
         let text = format!(
             "[experiment]\nname = \"live\"\nrepeats = {repeats}\n\n[host]\npath = \"{}\"\n\
@@ -56,23 +61,23 @@ impl Mount {
         fs::write(&path, text + &list.collect::<String>()).expect("written");
         path.display().to_string()
     }
-    fn args(&self, file: &str) -> Vec<String> {
+    pub fn args(&self, file: &str) -> Vec<String> {
         let results = self.results().display().to_string();
         let all = ["compare", file, "--json", "--results", &results];
         all.map(str::to_owned).to_vec()
     }
-    fn run(&self, file: &str) -> Ran {
+    pub fn run(&self, file: &str) -> Ran {
         let args = self.args(file);
         self.rig
             .run(&args.iter().map(String::as_str).collect::<Vec<_>>())
     }
-    fn start(&self, file: &str) -> Child {
+    pub fn start(&self, file: &str) -> Child {
         let args = self.args(file);
         let args: Vec<&str> = args.iter().map(String::as_str).collect();
         self.rig.command(&args).spawn().expect("the binary runs")
     }
     /// Settings, records and the directory as before.
-    fn is_as_before(&self) {
+    pub fn is_as_before(&self) {
         self.rig.is_as_before();
         let left: Vec<_> = fs::read_dir(self.at()).expect("there").flatten().collect();
         assert!(left.is_empty(), "{left:?}");
@@ -85,12 +90,12 @@ impl Drop for Mount {
     }
 }
 
-fn document(r: &Ran) -> Value {
+pub fn document(r: &Ran) -> Value {
     serde_json::from_str(&r.out).unwrap_or_else(|e| panic!("{e}: {}{}", r.out, r.err))
 }
 
 /// Wait until something is so.
-fn until(what: &str, so: impl Fn() -> bool) {
+pub fn until(what: &str, so: impl Fn() -> bool) {
     let end = Instant::now() + PATIENCE;
     while !so() {
         assert!(Instant::now() < end, "{what}");

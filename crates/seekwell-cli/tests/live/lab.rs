@@ -91,6 +91,7 @@ fn four_schedulers_three_workloads_five_blocks() {
         .args(["--json", "--results"])
         .arg(&results)
         .env("SEEKWELL_RUN_DIR", served.dir().join("records"))
+        .env("SEEKWELL_STATE_DIR", served.dir().join("state"))
         .stdin(Stdio::null())
         .output()
         .expect("the binary runs");

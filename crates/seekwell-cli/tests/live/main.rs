@@ -7,13 +7,17 @@
 
 mod backing;
 mod disk;
+mod figures;
 mod host;
+mod hostile;
 mod kernel;
 mod lab;
+mod programs;
 mod real;
 mod record;
 mod rig;
 mod switch;
+mod twin;
 mod worlds;
 
 use disk::{Served, have, turn};

@@ -23,6 +23,10 @@ pub const PATIENCE: Duration = Duration::from_secs(60);
 impl Rig {
     /// `None`, with the reason on the test's output, where it cannot be had.
     pub fn new(what: &str) -> Option<Rig> {
+        Rig::with(what, 64)
+    }
+    /// Over a sparse file of so many MiB.
+    pub fn with(what: &str, mib: u64) -> Option<Rig> {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         if let Some(why) = crate::disk::have(&["losetup"]) {
             println!("skipped: {what}: {why}");
@@ -33,7 +37,7 @@ impl Rig {
         fs::create_dir_all(&dir).expect("a directory");
         let image = dir.join("image");
         let file = fs::File::create(&image).expect("a file");
-        file.set_len(64 << 20).expect("sparse");
+        file.set_len(mib << 20).expect("sparse");
         let device = LoopDevice::attach(&image).expect("a loop device");
         let name = device
             .path()
@@ -104,6 +108,7 @@ impl Rig {
         ])
         .args(args)
         .env("SEEKWELL_RUN_DIR", self.records())
+        .env("SEEKWELL_STATE_DIR", self.dir.join("state"))
         .env("NO_COLOR", "1")
         .stdin(Stdio::null())
         .stdout(Stdio::piped())

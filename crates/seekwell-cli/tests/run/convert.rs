@@ -315,6 +315,7 @@ fn remedies_name_options_that_exist() {
         .iter(),
     )
     .map(|c| good(&[c, "--help"]))
+    .chain([good(&["host", "restore", "--help"])])
     .collect();
     let options = |text: &str| -> Vec<String> {
         let starts = text.match_indices("--").map(|(i, _)| i);

@@ -135,3 +135,156 @@ fn this_machine_is_shown() {
     let r = seekwell(&["switch", "sda"]);
     assert_eq!((r.code, &*r.out), (2, ""), "a scheduler is missing");
 }
+
+/// The phone's own scheduler, by its own names; the line that undoes it is printed.
+#[test]
+fn a_phones_tree_is_switched() {
+    let c = phone("host-switch");
+    let switch = |words: &[&str]| seekwell(&[&["switch", "--root", c.root()], words].concat());
+    let r = switch(&["mmcblk0", "row"]);
+    assert_eq!(r.code, 0, "{}", r.err);
+    assert!(
+        r.out.contains("mmcblk0: cfq -> row, read back"),
+        "{}",
+        r.out
+    );
+    assert!(
+        r.out.contains("switch mmcblk0 cfq"),
+        "the way back: {}",
+        r.out
+    );
+    let scheduler = || fs::read_to_string(c.0.join("sys/block/mmcblk0/queue/scheduler"));
+    assert_eq!(scheduler().expect("there"), "row");
+    // As the kernel would show it.
+    c.put(
+        "sys/block/mmcblk0/queue/scheduler",
+        "noop deadline [row] cfq\n",
+    );
+    let before = c.all();
+    for (words, says) in [
+        (
+            &["mmcblk0", "mq-deadline"][..],
+            "nearest here is `deadline`",
+        ),
+        (&["mmcblk0", "bfq"], "bfq"),
+        (&["mmcblk1", "noop"], "did you mean `mmcblk0`"),
+        (&["/data/app", "none"], "nearest here is `noop`"),
+        (&["mmcblk0", "noop", "--for", "true"], "cannot be used with"),
+    ] {
+        let r = switch(words);
+        assert_eq!(r.code, 2, "{words:?}: {}", r.err);
+        assert!(r.err.contains(says), "{words:?}: {}", r.err);
+    }
+    assert_eq!(c.all(), before, "a refusal changes nothing");
+}
+
+/// The unit is written, known to be ours, and taken away again, directories included.
+#[test]
+fn the_unit_is_written_and_taken_away() {
+    let c = phone("host-unit");
+    let restore = |word: &str| seekwell(&["host", "restore", word, "--root", c.root()]);
+    let r = restore("--install-unit");
+    assert_eq!(r.code, 2);
+    assert!(r.err.contains("no systemd"), "{}", r.err);
+    fs::create_dir_all(c.0.join("etc/systemd/system")).expect("made");
+    let before = c.all();
+    let r = restore("--install-unit");
+    assert_eq!(r.code, 0, "{}", r.err);
+    assert!(
+        r.err.contains("systemctl enable seekwell-restore.service"),
+        "{}",
+        r.err
+    );
+    let unit = c.0.join("etc/systemd/system/seekwell-restore.service");
+    let text = fs::read_to_string(&unit).expect("written");
+    assert!(
+        text.contains(" host restore\n") && r.out.contains("  [Install]"),
+        "{}",
+        r.out
+    );
+    let again = restore("--install-unit");
+    assert_eq!(again.code, 0, "twice is once: {}", again.err);
+    if Path::new("/usr/bin/systemd-analyze").exists() {
+        let o = std::process::Command::new("systemd-analyze")
+            .arg("verify")
+            .arg(&unit)
+            .output();
+        let o = o.expect("it runs");
+        let said = String::from_utf8_lossy(&o.stderr).into_owned();
+        // Of this unit alone: a container lacks others.
+        assert!(!said.contains("seekwell-restore.service:"), "{said}");
+    } else {
+        println!("skipped: systemd-analyze verify: not here");
+    }
+    // Somebody's own words in it are his.
+    fs::write(&unit, text.clone() + "# mine\n").expect("written");
+    let r = restore("--remove-unit");
+    assert_eq!(r.code, 2);
+    assert!(
+        r.err.contains("was changed since seekwell wrote it"),
+        "{}",
+        r.err
+    );
+    fs::write(&unit, text).expect("written");
+    let r = restore("--remove-unit");
+    assert_eq!(r.code, 0, "{}", r.err);
+    assert_eq!(c.all(), before, "byte for byte");
+    let r = restore("--remove-unit");
+    assert!(r.err.contains("nothing that seekwell wrote"), "{}", r.err);
+}
+
+/// An `apply` that was cut between its first file and its last is undone; one that was finished
+/// stays.
+#[test]
+fn half_an_apply_is_undone() {
+    let c = Copy::new("host-half");
+    c.disk("sda", "8:0", "none [mq-deadline] kyber bfq\n", 4 << 40);
+    c.put("run/udev/data/b8:0", "E:ID_SERIAL=WDC_WD40EFRX_WCC4E0001\n");
+    c.put("proc/sys/kernel/osrelease", "6.18.44\n");
+    let before = c.all();
+    let apply = || {
+        let words = [
+            "apply",
+            "kyber",
+            "-d",
+            "sda",
+            "--persist",
+            "--yes",
+            "--root",
+            c.root(),
+        ];
+        let r = seekwell(&words);
+        assert_eq!(r.code, 0, "{}", r.err);
+        c.put(
+            "sys/block/sda/queue/scheduler",
+            "none mq-deadline [kyber] bfq\n",
+        );
+    };
+    let restore = || good(&["host", "restore", "--root", c.root()]);
+    apply();
+    let after = c.all();
+    assert_eq!(restore(), "Nothing is left of killed runs.\n");
+    assert_eq!(c.all(), after, "what was finished stays");
+    // As a power cut leaves it: the note says that it was under way.
+    let notes = c.0.join("var/lib/seekwell/applied");
+    let note = fs::read_dir(notes)
+        .expect("there")
+        .flatten()
+        .next()
+        .expect("one")
+        .path();
+    let text = fs::read_to_string(&note).expect("a note");
+    assert!(text.contains("\"done\": true"), "{text}");
+    fs::write(&note, text.replace("\"done\": true", "\"done\": false")).expect("written");
+    let out = restore();
+    assert!(
+        out.contains("sda: an apply was cut short; its files are as before"),
+        "{out}"
+    );
+    assert!(out.contains("udevadm control --reload"), "{out}");
+    c.put(
+        "sys/block/sda/queue/scheduler",
+        "none [mq-deadline] kyber bfq\n",
+    );
+    assert_eq!(c.all(), before, "byte for byte");
+}

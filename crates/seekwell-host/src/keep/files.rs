@@ -84,6 +84,14 @@ pub struct Note {
     made: Vec<PathBuf>,
     /// Commands for root once it is undone.
     after_undo: Vec<String>,
+    /// Everything was written, and what is in force set: until then a cut undoes it.
+    #[serde(default = "yes")]
+    done: bool,
+}
+
+/// Notes of before there was such a word were of what had been done.
+fn yes() -> bool {
+    true
 }
 
 /// What became of an undo.
@@ -236,7 +244,7 @@ pub fn check(tree: &Tree, d: &Device, files: &[Kept]) -> Result<(), FilesError> 
 }
 
 /// Writes files for a device and notes it down. What an earlier call noted is kept as what was
-/// before: undoing leads to the beginning.
+/// before: undoing leads to the beginning. Until [`confirm`] is called it counts as cut short.
 ///
 /// # Errors
 /// What stands in the way; then nothing is left but what a note tells how to undo.
@@ -263,6 +271,7 @@ pub fn write(
         files: Vec::new(),
         made: Vec::new(),
         after_undo: Vec::new(),
+        done: false,
     };
     if let Some(old) = old {
         let same = old.boot_id == note.boot_id && old.diskseq == note.diskseq;
@@ -308,6 +317,28 @@ pub fn write(
         put(&tree.at(&k.path), &k.text, 0o644)?;
     }
     Ok(())
+}
+
+/// What [`write()`] wrote is to stay.
+///
+/// # Errors
+/// The note cannot be written.
+pub fn confirm(tree: &Tree, d: &Device) -> Result<(), FilesError> {
+    let found = find(tree, &d.name, Some(d))?;
+    let (path, mut note) = found.ok_or_else(|| FilesError::Nothing(d.name.clone()))?;
+    note.done = true;
+    let text = serde_json::to_string_pretty(&note).unwrap_or_default();
+    put(&path, &format!("{text}\n"), 0o600)
+}
+
+/// Devices, as they were called, for which a kill or a power cut came between the first file and
+/// the last: to be undone.
+pub fn cut_short(tree: &Tree) -> Vec<String> {
+    let all = fs::read_dir(tree.at(NOTES)).into_iter().flatten().flatten();
+    let notes = all.filter_map(|e| load(&e.path()).ok().flatten());
+    let mut all: Vec<String> = notes.filter(|n| !n.done).map(|n| n.device).collect();
+    all.sort();
+    all
 }
 
 /// Takes away what was written for a device. With a file that somebody has changed since, nothing

@@ -11,6 +11,7 @@ pub mod files;
 pub mod nixos;
 pub mod tuned;
 pub mod udev;
+pub mod unit;
 
 #[cfg(test)]
 mod tests;

@@ -1,55 +1,260 @@
-//! A control group of our own for the weight of a program's I/O.
+//! A control group of our own for the share of a program's I/O: a weight, and limits.
 //!
-//! Control groups of version 1 with bfq's weight: there a single thread can stand in a group. Of
-//! version 2, where whole processes do, it is said that weights are not to be had.
+//! Version 1 where `blkio` is there: a single thread of ours can stand in a group. Else version 2
+//! with `io`, where only whole processes can: programs, not scripts, which are threads of ours.
+//! Weights are heeded by bfq (and, in version 2, by io.cost if somebody has set it up); limits by
+//! the block layer, whatever the scheduler.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-const ROOT: &str = "/sys/fs/cgroup/blkio";
+const ROOT: &str = "/sys/fs/cgroup";
+/// What each thread of a group is written to.
+const TASKS: &str = "tasks";
+/// What each process is written to.
+const PROCS: &str = "cgroup.procs";
+
+/// Names of limits with their files in version 1; in version 2 they stand in `io.max`.
+pub const LIMITS: &[(&str, &str)] = &[
+    ("rbps", "blkio.throttle.read_bps_device"),
+    ("wbps", "blkio.throttle.write_bps_device"),
+    ("riops", "blkio.throttle.read_iops_device"),
+    ("wiops", "blkio.throttle.write_iops_device"),
+];
+
+/// What a group is to have.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Share {
+    /// 1 to 1000.
+    pub weight: Option<u32>,
+    /// Most of each kind a second: bytes or requests, by the names of [`LIMITS`].
+    pub limits: Vec<(&'static str, u64)>,
+}
+
+impl Share {
+    /// Nothing is asked for.
+    pub fn is_empty(&self) -> bool {
+        self.weight.is_none() && self.limits.is_empty()
+    }
+}
 
 /// Removed when it is dropped; what runs in it must have ended.
 #[derive(Debug)]
-pub struct Group(PathBuf);
+pub struct Group {
+    dir: PathBuf,
+    /// What a thread or process is written to.
+    entry: &'static str,
+    /// Where the controller was switched on for its children, to be switched off again.
+    enabled: Option<PathBuf>,
+}
+
+/// The directory with version 2's `io`.
+fn unified(root: &Path) -> Option<PathBuf> {
+    let all = [root.to_owned(), root.join("unified")];
+    all.into_iter().find(|d| {
+        let text = fs::read_to_string(d.join("cgroup.controllers")).unwrap_or_default();
+        text.split_whitespace().any(|c| c == "io")
+    })
+}
 
 impl Group {
-    /// Makes one with a weight of 1 to 1000.
+    /// Makes one; limits are for the devices of these numbers.
     ///
     /// # Errors
-    /// There is no such controller here, or it is not ours to use.
-    pub fn make(weight: u32) -> Result<Group, String> {
+    /// There is no such controller here, it is not ours to use, or nothing would heed it.
+    pub fn make(share: &Share, devices: &[(u32, u32)]) -> Result<Group, String> {
+        Group::below(Path::new(ROOT), share, devices)
+    }
+
+    fn below(root: &Path, share: &Share, devices: &[(u32, u32)]) -> Result<Group, String> {
         static NEXT: AtomicU32 = AtomicU32::new(0);
-        let root = PathBuf::from(ROOT);
-        if !root.join("blkio.bfq.weight").exists() && !root.join("tasks").exists() {
-            return Err(format!(
-                "weight={weight}: needs control groups of version 1 with blkio at {ROOT}"
-            ));
-        }
+        let (old, new) = (root.join("blkio"), unified(root));
         let n = NEXT.fetch_add(1, Ordering::Relaxed);
-        let dir = root.join(format!("seekwell-{}-{n}", std::process::id()));
-        let failed = |e: std::io::Error| format!("weight={weight}: {}: {e}", dir.display());
-        fs::create_dir(&dir).map_err(failed)?;
-        let group = Group(dir.clone());
-        fs::write(dir.join("blkio.bfq.weight"), weight.to_string()).map_err(failed)?;
+        let name = format!("{}{}-{n}", crate::left::PREFIX, std::process::id());
+        let failed =
+            |dir: &Path, e: std::io::Error| format!("control group {}: {e}", dir.display());
+        let mut group = match new {
+            _ if old.join(TASKS).exists() => Group {
+                dir: old.join(&name),
+                entry: TASKS,
+                enabled: None,
+            },
+            Some(new) => Group {
+                dir: new.join(&name),
+                entry: PROCS,
+                enabled: None,
+            },
+            None => {
+                return Err(format!(
+                    "needs control groups with blkio (version 1) or io (version 2) at {}",
+                    root.display()
+                ));
+            }
+        };
+        if group.entry == PROCS {
+            group.enable().map_err(|e| failed(&group.dir, e))?;
+        }
+        fs::create_dir(&group.dir).map_err(|e| failed(&group.dir, e))?;
+        match group.entry {
+            TASKS => group.fill_old(share, devices)?,
+            _ => group.fill_new(share, devices)?,
+        }
         Ok(group)
     }
-    /// What a thread's number is written to.
-    pub fn file(&self) -> PathBuf {
-        self.0.join("tasks")
+
+    /// Has the kernel offer the controller in the children of its parent.
+    fn enable(&mut self) -> std::io::Result<()> {
+        let Some(parent) = self.dir.parent() else {
+            return Ok(());
+        };
+        let file = parent.join("cgroup.subtree_control");
+        let on = fs::read_to_string(&file)?;
+        if !on.split_whitespace().any(|c| c == "io") {
+            fs::write(&file, "+io")?;
+            self.enabled = Some(file);
+        }
+        Ok(())
     }
+
+    fn put(&self, file: &str, text: &str) -> Result<(), String> {
+        let path = self.dir.join(file);
+        fs::write(&path, text).map_err(|e| format!("{}: {text}: {e}", path.display()))
+    }
+
+    fn fill_old(&self, share: &Share, devices: &[(u32, u32)]) -> Result<(), String> {
+        if let Some(weight) = share.weight {
+            self.put("blkio.bfq.weight", &weight.to_string())?;
+        }
+        for (name, most) in &share.limits {
+            let file = LIMITS.iter().find(|l| l.0 == *name).map_or("", |l| l.1);
+            for (major, minor) in devices {
+                self.put(file, &format!("{major}:{minor} {most}"))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn fill_new(&self, share: &Share, devices: &[(u32, u32)]) -> Result<(), String> {
+        if let Some(weight) = share.weight {
+            let has = |file: &str| self.dir.join(file).exists();
+            let (bfq, cost) = (has("io.bfq.weight"), has("io.weight"));
+            if bfq {
+                self.put("io.bfq.weight", &weight.to_string())?;
+            }
+            if cost {
+                // 100 is what each has by itself, in both.
+                self.put("io.weight", &format!("default {weight}"))?;
+            }
+            if !bfq && !cost {
+                return Err("weight: this kernel has neither bfq's nor io.cost's".to_owned());
+            }
+        }
+        let all: Vec<String> = share
+            .limits
+            .iter()
+            .map(|l| format!("{}={}", l.0, l.1))
+            .collect();
+        if !all.is_empty() {
+            for (major, minor) in devices {
+                self.put("io.max", &format!("{major}:{minor} {}", all.join(" ")))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// What a thread's number is written to (version 1), or a process's (version 2: its name is
+    /// `cgroup.procs`).
+    pub fn file(&self) -> PathBuf {
+        self.dir.join(self.entry)
+    }
+    /// Does it take whole processes only?
+    pub fn whole_processes(&self) -> bool {
+        self.entry == PROCS
+    }
+}
+
+/// Is it a file that whole processes are written to?
+pub(super) fn takes_processes(file: &Path) -> bool {
+    file.ends_with(PROCS)
 }
 
 impl Drop for Group {
     fn drop(&mut self) {
         // Processes that were killed stand in it for a moment.
         for _ in 0..100 {
-            match fs::remove_dir(&self.0) {
+            match fs::remove_dir(&self.dir) {
                 Err(e) if e.raw_os_error() == Some(libc::EBUSY) => {
                     std::thread::sleep(std::time::Duration::from_millis(20));
                 }
-                _ => return,
+                _ => break,
             }
         }
+        if let Some(file) = &self.enabled {
+            // Refused while another group has it; then it is not ours to switch off.
+            let _ = fs::write(file, "-io");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::place::Scratch;
+
+    fn share() -> Share {
+        Share {
+            weight: Some(500),
+            limits: vec![("riops", 100), ("wbps", 1 << 20)],
+        }
+    }
+
+    /// A directory in the kernel's place: it makes no files in new groups, so that the weight's has
+    /// to be missing, and limits are written as they are asked for.
+    #[test]
+    fn version_2_is_switched_on_filled_and_switched_off() {
+        let t = Scratch::new(&std::env::temp_dir(), "cgroup").expect("made");
+        let root = t.path().join("fs");
+        fs::create_dir(&root).expect("made");
+        let e = Group::below(&root, &share(), &[]).expect_err("nothing there");
+        assert!(e.contains("needs control groups"), "{e}");
+        fs::write(root.join("cgroup.controllers"), "cpuset cpu io memory\n").expect("written");
+        let control = root.join("cgroup.subtree_control");
+        fs::write(&control, "cpu memory\n").expect("written");
+        let e = Group::below(&root, &share(), &[(8, 0)]).expect_err("no file of a weight");
+        assert!(e.contains("neither bfq's nor io.cost's"), "{e}");
+        let limits = Share {
+            weight: None,
+            ..share()
+        };
+        let g = Group::below(&root, &limits, &[(8, 0)]).expect("made");
+        assert!(g.whole_processes() && takes_processes(&g.file()));
+        let max = fs::read_to_string(g.dir.join("io.max")).expect("written");
+        assert_eq!(max, "8:0 riops=100 wbps=1048576");
+        assert_eq!(fs::read_to_string(&control).expect("there"), "+io");
+        fs::remove_file(g.dir.join("io.max")).expect("no kernel does it");
+        let dir = g.dir.clone();
+        drop(g);
+        assert!(!dir.exists());
+        assert_eq!(fs::read_to_string(&control).expect("there"), "-io");
+        // What was on before stays on.
+        fs::write(&control, "io cpu\n").expect("written");
+        drop(Group::below(&root, &Share::default(), &[]).expect("made"));
+        assert_eq!(fs::read_to_string(&control).expect("there"), "io cpu\n");
+    }
+
+    #[test]
+    fn version_1_is_preferred_and_takes_threads() {
+        let t = Scratch::new(&std::env::temp_dir(), "cgroup").expect("made");
+        let old = t.path().join("blkio");
+        fs::create_dir(&old).expect("made");
+        fs::write(old.join(TASKS), "").expect("written");
+        fs::write(t.path().join("cgroup.controllers"), "io\n").expect("written");
+        let g = Group::below(t.path(), &share(), &[(7, 3)]).expect("made");
+        assert!(!g.whole_processes() && g.file().ends_with(TASKS));
+        let text = |file: &str| fs::read_to_string(g.dir.join(file)).expect("written");
+        assert_eq!(text("blkio.bfq.weight"), "500");
+        assert_eq!(text("blkio.throttle.read_iops_device"), "7:3 100");
+        assert_eq!(text("blkio.throttle.write_bps_device"), "7:3 1048576");
     }
 }

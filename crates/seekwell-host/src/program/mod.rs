@@ -11,7 +11,7 @@ mod metric;
 mod phase;
 mod recipe;
 
-pub use group::Group;
+pub use group::{Group, LIMITS, Share};
 pub use metric::{Better, MetricOf};
 pub use phase::{Counted, MARK, Where, end_of, place_thread, run};
 pub use recipe::{Cache, Recipe, RecipeError, find, recipes};

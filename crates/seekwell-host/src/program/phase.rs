@@ -1,6 +1,7 @@
 //! A recipe's scripts run one after the other, ended in order or by force, with what the block
 //! device did meanwhile.
 
+use super::group::takes_processes;
 use super::recipe::{Cache, Recipe, expand};
 use super::{ProgramError, metric};
 use crate::place::{self, Scratch};
@@ -187,15 +188,28 @@ impl Running<'_> {
         let mut output = memory()?;
         let mut command = self.command(script, &output)?;
         // Priorities are those of the thread that starts it, and of nobody else of ours.
-        let (nice, ioprio, cgroup) = (self.at.nice, self.at.ioprio, self.at.cgroup.as_deref());
+        let (nice, ioprio) = (self.at.nice, self.at.ioprio);
+        let (processes, threads): (Option<&Path>, Option<&Path>) = match self.at.cgroup.as_deref() {
+            Some(f) if takes_processes(f) => (Some(f), None),
+            other => (None, other),
+        };
         let mut child = std::thread::scope(|s| {
             let start = s.spawn(|| {
-                place_thread(nice, ioprio, cgroup)?;
+                place_thread(nice, ioprio, threads)?;
                 command.spawn()
             });
             let broken = || std::io::Error::other("a thread could not be had");
             start.join().unwrap_or_else(|_| Err(broken()))
         })?;
+        if let Some(file) = processes {
+            // The shell has hardly begun: what it starts is in the group with it.
+            let placed = fs::write(file, child.id().to_string());
+            if let Err(e) = placed {
+                let _ = child.kill();
+                let _ = child.wait();
+                return Err(e);
+            }
+        }
         let began = Instant::now();
         let pid = rustix::process::Pid::from_child(&child);
         let over = AtomicBool::new(false);

@@ -238,6 +238,12 @@ impl Records {
         all
     }
 
+    /// Does a run that lives hold the device?
+    pub fn is_held(&self, device: &str) -> bool {
+        let lock = File::open(self.dir.join(format!("{device}.lock")));
+        lock.is_ok_and(|l| l.try_lock_shared().is_err())
+    }
+
     /// Puts back what killed runs left; `only` names one device. One after the other; an error
     /// leaves its record for the next time.
     pub fn restore(&self, tree: &Tree, only: Option<&str>) -> Vec<Result<Found, SwitchError>> {

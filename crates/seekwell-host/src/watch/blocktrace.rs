@@ -6,6 +6,7 @@
 //! matter of a second's events and not of the run's.
 
 use super::{Pipe, WatchError, call, get, put};
+use crate::left::{PREFIX, of_a_dead_one};
 use seekwell_trace::blk::BlkEvent;
 use seekwell_trace::formats::ftrace::{Line, parse};
 use std::path::{Path, PathBuf};
@@ -25,7 +26,6 @@ pub const EVENTS: [&str; 8] = [
 
 /// Buffer of each CPU, KiB: about 200,000 events.
 const BUFFER_KIB: u32 = 16 << 10;
-const PREFIX: &str = "seekwell-";
 const NO_EVENTS: &str = "a kernel with block tracepoints is needed (CONFIG_BLK_DEV_IO_TRACE)";
 
 /// What was recorded.
@@ -78,13 +78,8 @@ fn tracefs() -> Result<(PathBuf, Option<PathBuf>), WatchError> {
 /// What in `dir` is named `prefix`, then the number of a process that is no more.
 fn of_dead_runs(dir: &Path, prefix: &str) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
-    let dead = |name: &str| {
-        let pid = name.strip_prefix(prefix).and_then(|n| n.split('-').next());
-        pid.and_then(|p| p.parse::<u32>().ok())
-            .is_some_and(|pid| !Path::new("/proc").join(pid.to_string()).exists())
-    };
     entries
-        .filter(|e| dead(&e.file_name().to_string_lossy()))
+        .filter(|e| of_a_dead_one(prefix, &e.file_name().to_string_lossy()))
         .map(|e| e.path())
         .collect()
 }

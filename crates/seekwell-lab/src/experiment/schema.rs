@@ -4,6 +4,7 @@
 //! Draft 7, which the tools for TOML understand. It sees a file, not what stands behind it: whether
 //! a preset's file is there, whether two values go together, only the reader knows.
 
+mod host;
 mod values;
 
 use super::expand::REPEATS_MAX;
@@ -69,11 +70,27 @@ pub fn schema() -> Value {
         .map(|(name, of, about)| ((*name).to_owned(), told(factor(of), about)))
         .collect();
     let mut settings = experiment();
+    let on_host = host::top(closed(settings.clone()));
     settings.extend(factors.clone());
+    let about = |v: &Value| json!({ "description": v["description"] });
+    let mut shown: Map<String, Value> =
+        factors.iter().map(|(k, v)| (k.clone(), about(v))).collect();
     let mut top = factors;
     let experiment = closed(settings);
-    top.insert("experiment".to_owned(), experiment);
-    let mut schema = closed(top);
+    top.insert("experiment".to_owned(), json!(true));
+    shown.insert("experiment".to_owned(), experiment);
+    let place = "On this machine: where, and what is the same for all schedulers.";
+    shown.insert("host".to_owned(), json!({ "description": place }));
+    // With [host] the schedulers are the kernel's, and workloads may be programs.
+    let named = json!({ "required": ["host"] });
+    let mut schema = json!({
+        "type": "object",
+        "properties": shown,
+        "allOf": [
+            { "if": named, "then": on_host },
+            { "if": { "not": named }, "then": closed(top) },
+        ],
+    });
     schema["$schema"] = json!("http://json-schema.org/draft-07/schema#");
     schema["title"] = json!("A Seekwell experiment");
     schema["definitions"] = json!({
@@ -83,6 +100,9 @@ pub fn schema() -> Value {
         "machine": machine(),
         "queue": queue(),
         "pick": pick(),
+        "host": host::host(),
+        "host_scheduler": host::scheduler(),
+        "host_workload": host::workload(),
     });
     schema
 }

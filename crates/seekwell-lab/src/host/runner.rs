@@ -204,8 +204,16 @@ impl Bench {
             over: Mutex::new(None),
         }
     }
-    /// What holds the devices, to be put back.
-    pub fn into_switched(self) -> Option<Switched> {
+    /// Where it is.
+    pub fn on(&self) -> &DeviceOf {
+        &self.on
+    }
+    /// Does it set schedulers?
+    pub fn sets(&self) -> bool {
+        locked(&self.switched).is_some()
+    }
+    /// What holds the devices, to be put back; afterwards nothing is set any more.
+    pub fn take_switched(&self) -> Option<Switched> {
         locked(&self.switched).take()
     }
     /// Why there are no more runs, if a device or directory went away.
@@ -330,7 +338,16 @@ fn with_neighbours(spec: &RunSpec, doing: &Doing<'_>) -> Result<Record, String> 
 /// Runs a workload once, where its place among processes is.
 pub(super) fn once(workload: &seekwell::WorkloadSpec, doing: &Doing<'_>) -> Result<Record, String> {
     let (what, placing) = what(workload).map_err(|e| e.to_string())?;
-    let group = placing.weight.map(Group::make).transpose()?;
+    let numbers: Vec<(u32, u32)> = doing.on.devices.iter().filter_map(|d| d.numbers).collect();
+    let wanted = (!placing.share.is_empty()).then_some(&placing.share);
+    let group = wanted.map(|s| Group::make(s, &numbers)).transpose()?;
+    if group.as_ref().is_some_and(Group::whole_processes) && matches!(what, What::Script(_)) {
+        return Err(
+            "control groups of version 2 hold whole processes: a weight or limit is for programs, \
+             not for scripts of ours (cmd:fio ..., for one)"
+                .to_owned(),
+        );
+    }
     let cgroup = group.as_ref().map(Group::file);
     match what {
         What::Program(recipe, params) => {

@@ -2,7 +2,7 @@
 //! command line; and where it stands among processes.
 
 use seekwell::{BesideSpec, SpecErrors, WorkloadSpec, plan, words};
-use seekwell_host::program::{self, MetricOf, Recipe};
+use seekwell_host::program::{self, LIMITS, MetricOf, Recipe, Share};
 use seekwell_workload::{Needs, Plan};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -16,7 +16,7 @@ const PROGRAM: &str = "program/";
 /// The parameter that holds a recipe's text.
 pub(super) const RECIPE: &str = "recipe";
 /// Parameters of any workload: its place among processes.
-pub const PLACING: &[&str] = &["ionice", "nice", "weight"];
+pub const PLACING: &[&str] = &["ionice", "nice", "weight", "rbps", "wbps", "riops", "wiops"];
 
 /// What is measured, with what runs beside it.
 #[derive(Clone, Debug, PartialEq)]
@@ -68,13 +68,13 @@ impl HostWork {
 }
 
 /// Where a process stands.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Placing {
     /// Class and level of its I/O.
     pub ioprio: Option<(u8, u8)>,
     pub nice: Option<i32>,
-    /// Weight of its control group.
-    pub weight: Option<u32>,
+    /// Weight and limits of its control group.
+    pub share: Share,
 }
 
 /// `idle`, `be:7`, `rt`.
@@ -93,6 +93,22 @@ fn ioprio(text: &str) -> Result<(u8, u8), String> {
     }
 }
 
+/// `1000`, or bytes as `8m`.
+fn most(name: &str, text: &str) -> Result<u64, String> {
+    let bytes = name.ends_with("bps");
+    let units = [('k', 10), ('m', 20), ('g', 30)];
+    let found = units.iter().find_map(|(unit, by)| {
+        let number = text.to_ascii_lowercase();
+        let number: u64 = number.strip_suffix(*unit)?.parse().ok()?;
+        bytes.then(|| number.checked_mul(1 << by)).flatten()
+    });
+    let found = found.or_else(|| text.parse().ok()).filter(|n| *n > 0);
+    found.ok_or_else(|| match bytes {
+        true => format!("{name}={text}: bytes a second (8m)"),
+        false => format!("{name}={text}: requests a second (100)"),
+    })
+}
+
 impl Placing {
     /// Takes its parameters out of others.
     pub fn take(params: &mut BTreeMap<String, String>) -> Result<Placing, String> {
@@ -106,7 +122,12 @@ impl Placing {
         }
         if let Some(text) = params.remove("weight") {
             let weight = text.parse().ok().filter(|n| (1..=1000).contains(n));
-            p.weight = Some(weight.ok_or_else(|| format!("weight={text}: 1 to 1000"))?);
+            p.share.weight = Some(weight.ok_or_else(|| format!("weight={text}: 1 to 1000"))?);
+        }
+        for (name, _) in LIMITS {
+            if let Some(text) = params.remove(*name) {
+                p.share.limits.push((name, most(name, &text)?));
+            }
         }
         Ok(p)
     }
@@ -370,7 +391,15 @@ mod tests {
         let w = of("fs-mark:files=3,ionice=idle,nice=5").expect("placed");
         let (_, placing) = what(&w.spec).expect("good");
         assert_eq!((placing.ioprio, placing.nice), (Some((3, 0)), Some(5)));
-        for bad in ["ionice=be:9", "ionice=later", "nice=40", "weight=0"] {
+        for bad in [
+            "ionice=be:9",
+            "ionice=later",
+            "nice=40",
+            "weight=0",
+            "rbps=fast",
+            "riops=1k",
+            "wiops=0",
+        ] {
             assert!(of(&format!("fs-mark:{bad}")).is_err(), "{bad}");
         }
         let b = beside("loop:streams:kind=write,ionice=be:7").expect("beside");

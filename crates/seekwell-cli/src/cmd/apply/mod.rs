@@ -226,10 +226,10 @@ fn carry_out(
     let before = switched.changes().first().map(|c| c.before.clone());
     // Dropped on the way out, it puts the device back.
     files::write(tree, wish.device, wish.scheduler, before.as_ref(), kept)?;
-    for c in switched.keep()? {
-        for line in told(&c) {
-            out.line(&line)?;
-        }
+    let changes = switched.keep()?;
+    files::confirm(tree, wish.device)?;
+    for line in changes.iter().flat_map(told) {
+        out.line(&line)?;
     }
     drop(held);
     for k in kept {

@@ -1,8 +1,9 @@
 //! `seekwell host [PATH]`: the block devices of this machine, and what schedules under a path.
 
+mod restore;
 mod show;
 
-use crate::cli::Host;
+use crate::cli::{Host, HostAction};
 use crate::fail::Failure;
 use crate::out::{Out, columns, note, width};
 use seekwell_host::block::{Device, Machine, Tree};
@@ -38,8 +39,8 @@ fn notes(m: &Machine, quiet: bool) {
             note(
                 quiet,
                 &format!(
-                    "a killed `seekwell switch --for` left {} switched: `sudo seekwell switch \
-                     --restore` puts back what was before",
+                    "a killed run left {} switched: `sudo seekwell host restore` puts back what was \
+                     before",
                     left.join(", ")
                 ),
             );
@@ -49,6 +50,9 @@ fn notes(m: &Machine, quiet: bool) {
 
 /// Tells.
 pub fn run(a: &Host, quiet: bool) -> Result<(), Failure> {
+    if let Some(HostAction::Restore(r)) = &a.action {
+        return restore::run(r, quiet);
+    }
     let m = machine(a)?;
     let under = a.path.as_ref().map(|p| m.under(p));
     let under = under

@@ -158,7 +158,20 @@ fn words(command: &[OsString]) -> String {
 
 /// Switches, or puts back.
 pub fn run(a: &Switch, quiet: bool) -> Result<(), Failure> {
-    let (tree, records) = (Tree::default(), Records::default());
+    let (tree, records) = match &a.root {
+        None => (Tree::default(), Records::default()),
+        Some(dir) if dir.join("sys/block").is_dir() => {
+            let tree = Tree::below(dir);
+            let records = Records::at(tree.at("/run/seekwell"));
+            (tree, records)
+        }
+        Some(dir) => {
+            return Err(Failure::input(format!(
+                "{}: has no sys/block below it: name a directory with a copy of /sys",
+                dir.display()
+            )));
+        }
+    };
     if let Some(pid) = a.guard {
         return guard::stand(&tree, &records, pid);
     }

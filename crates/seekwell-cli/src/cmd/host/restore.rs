@@ -1,0 +1,254 @@
+//! `seekwell host restore`: after kill -9 of everything, and after a power cut, at once or by a
+//! unit of systemd at every boot.
+
+use crate::cli::Restore;
+use crate::cmd::switch::show::{again, found, program, quoted};
+use crate::fail::Failure;
+use crate::out::{Out, note};
+use seekwell_host::block::{Machine, Tree};
+use seekwell_host::keep::{files, unit};
+use seekwell_host::left::{Dead, Notes, debris};
+use seekwell_host::switch::command::Held;
+use seekwell_host::switch::journal::Records;
+use seekwell_host::switch::settings::Queue;
+use serde_json::{Value, json};
+use std::process::Command;
+
+/// What was done, a line each, and what could not be.
+#[derive(Default)]
+struct Told {
+    /// A word for what it is about, and the line.
+    done: Vec<(&'static str, String)>,
+    left: Vec<String>,
+}
+
+impl Told {
+    fn add(&mut self, what: &'static str, line: String) {
+        self.done.push((what, line));
+    }
+}
+
+fn tree(a: &Restore) -> Result<Tree, Failure> {
+    match &a.root {
+        None => Ok(Tree::default()),
+        Some(dir) if dir.is_dir() => Ok(Tree::below(dir)),
+        Some(dir) => Err(Failure::input(format!(
+            "{}: there is no such directory",
+            dir.display()
+        ))),
+    }
+}
+
+/// Does it.
+pub fn run(a: &Restore, quiet: bool) -> Result<(), Failure> {
+    let tree = tree(a)?;
+    if tree.is_live() && !rustix::process::geteuid().is_root() {
+        return Err(Failure::input(format!(
+            "only root may put back what is left: {}",
+            again()
+        )));
+    }
+    let _held = Held::new().map_err(|e| Failure::input(format!("signals cannot be held: {e}")))?;
+    if a.install_unit {
+        return install(a, &tree, quiet);
+    }
+    if a.remove_unit {
+        return remove(a, &tree, quiet);
+    }
+    let mut told = Told::default();
+    let notes = Notes::of(&tree);
+    let dead = notes.dead(&tree);
+    // Programs first: they do their I/O under what is put back.
+    for d in dead.iter().filter(|d| tree.is_live() && !d.booted) {
+        let n = seekwell_host::program::end_of(&d.pid.to_string());
+        if n > 0 {
+            let what = &d.about.experiment;
+            told.add(
+                "programs",
+                format!("{what}: {n} of its programs still ran; ended"),
+            );
+        }
+    }
+    settings(&tree, &mut told);
+    applied(&tree, &mut told);
+    for d in dead {
+        experiment(d, &mut told);
+    }
+    notes.tidy();
+    if tree.is_live() {
+        for path in debris() {
+            told.add("kernel", format!("{}: removed", path.display()));
+        }
+    }
+    tell(a, &told)
+}
+
+fn records(tree: &Tree) -> Records {
+    match tree.is_live() {
+        true => Records::default(),
+        false => Records::at(tree.at("/run/seekwell")),
+    }
+}
+
+fn settings(tree: &Tree, told: &mut Told) {
+    for done in records(tree).restore(tree, None) {
+        match done {
+            Ok(f) => told.add("settings", found(&f)),
+            Err(e) => told.left.push(e.to_string()),
+        }
+    }
+}
+
+/// Files of an `apply` that was cut short.
+fn applied(tree: &Tree, told: &mut Told) {
+    let m = Machine::read(tree);
+    let records = records(tree);
+    for device in files::cut_short(tree) {
+        if records.is_held(&device) {
+            continue;
+        }
+        let now = m.device(&device);
+        let undone = match files::undo(tree, &device, now) {
+            Ok(u) => u,
+            Err(e) => {
+                told.left.push(e.to_string());
+                continue;
+            }
+        };
+        if let (Some(before), Some(_)) = (&undone.before, now)
+            && let Err(e) = Queue::new(tree.queue(&device)).restore(before)
+        {
+            told.left.push(e.to_string());
+        }
+        let after = undone.after.join(" && ");
+        let after = match after.as_str() {
+            "" => String::new(),
+            line => format!("; to have it heeded without a boot: {line}"),
+        };
+        told.add(
+            "applied",
+            format!("{device}: an apply was cut short; its files are as before{after}"),
+        );
+    }
+}
+
+/// Where it stands, and what it had in its directory.
+fn experiment(d: Dead, told: &mut Told) {
+    let about = &d.about;
+    let by = match d.booted {
+        true => "the machine's end (a power cut, a reset)",
+        false => "kill -9",
+    };
+    let mut line = format!("{}: was interrupted by {by}", about.experiment);
+    if about.results.is_dir() {
+        line += &format!(
+            "; its results so far are in {}; go on with: sudo {} {}",
+            about.results.display(),
+            program(),
+            about.again
+        );
+    }
+    told.add("experiment", line);
+    let mut all = true;
+    for l in seekwell_host::leftovers(&about.dir) {
+        let path = l.path.display().to_string();
+        match l.remove() {
+            Ok(()) => told.add("directory", format!("{path}: left by it; removed")),
+            Err(e) => {
+                all = false;
+                told.left.push(e.to_string());
+            }
+        }
+    }
+    match all {
+        true => d.forget(),
+        false => d.leave(),
+    }
+}
+
+fn tell(a: &Restore, told: &Told) -> Result<(), Failure> {
+    let mut out = Out::open(a.output.output.as_deref())?;
+    if a.json {
+        let all: Vec<Value> = told
+            .done
+            .iter()
+            .map(|d| json!({ "what": d.0, "line": d.1 }))
+            .collect();
+        out.json(&json!({
+            "schema": 1, "command": "host restore", "done": all, "left": told.left,
+        }))?;
+    } else {
+        if told.done.is_empty() && told.left.is_empty() {
+            out.line("Nothing is left of killed runs.")?;
+        }
+        for (_, line) in &told.done {
+            out.line(line)?;
+        }
+    }
+    out.done()?;
+    match told.left.is_empty() {
+        true => Ok(()),
+        false => Err(Failure::Early(told.left.join("; "))),
+    }
+}
+
+/// systemctl, where systemd runs; else the lines to type are told.
+fn systemctl(tree: &Tree, lines: &[String], quiet: bool) {
+    let runs = tree.is_live() && tree.at("/run/systemd/system").is_dir();
+    for line in lines {
+        let mut words = line.split(' ');
+        let ran = runs.then(|| {
+            let mut c = Command::new(words.next().unwrap_or_default());
+            c.args(words).status()
+        });
+        if !matches!(ran, Some(Ok(s)) if s.success()) {
+            note(quiet, &format!("to be done: sudo {line}"));
+        }
+    }
+}
+
+fn install(a: &Restore, tree: &Tree, quiet: bool) -> Result<(), Failure> {
+    let exe = std::env::current_exe()
+        .map_err(|e| Failure::input(format!("where this program is cannot be found: {e}")))?;
+    let kept = unit::unit(&exe);
+    if !tree.at("/etc/systemd/system").is_dir() {
+        return Err(Failure::input(format!(
+            "{}: is not there: this machine has no systemd; have `{} host restore` run at boot in \
+             its own way",
+            tree.at("/etc/systemd/system").display(),
+            program()
+        )));
+    }
+    let one = std::slice::from_ref(&kept);
+    files::write(tree, &unit::subject(), "", None, one)?;
+    files::confirm(tree, &unit::subject())?;
+    systemctl(tree, &kept.activate, quiet);
+    let mut out = Out::open(a.output.output.as_deref())?;
+    out.line(&format!("{}:", tree.at(&kept.path).display()))?;
+    for l in kept.text.lines() {
+        out.line(&format!("  {l}"))?;
+    }
+    let root = a.root.as_ref().map_or(String::new(), |r| {
+        format!(" --root {}", quoted(&r.display().to_string()))
+    });
+    out.line(&format!(
+        "undo: sudo {} host restore --remove-unit{root}",
+        program()
+    ))?;
+    out.done()
+}
+
+fn remove(a: &Restore, tree: &Tree, quiet: bool) -> Result<(), Failure> {
+    let subject = unit::subject();
+    if files::noted(tree, &subject)?.is_some() {
+        // While it still knows the unit.
+        systemctl(tree, &[format!("systemctl disable {}", unit::NAME)], true);
+    }
+    let undone = files::undo(tree, &subject.name, Some(&subject))?;
+    let mut out = Out::open(a.output.output.as_deref())?;
+    for path in &undone.files {
+        out.line(&format!("{}: as before", tree.at(path).display()))?;
+    }
+    systemctl(tree, &undone.after, quiet);
+    out.done()
+}

@@ -1,0 +1,142 @@
+//! Where the surroundings are against it: no room for a record, a /sys that cannot be written, two
+//! at the same time.
+
+use crate::disk::have;
+use crate::host::{Mount, until};
+use crate::rig::{Ran, Rig, ended, pid, ran};
+use rustix::process::{Signal, kill_process};
+use std::fs;
+use std::process::Command;
+
+/// A script in a mount namespace of its own; `None`, with the reason, where there is none.
+fn apart(rig: &Rig, script: &str) -> Option<Ran> {
+    if let Some(why) = have(&["unshare", "mount"]) {
+        println!("skipped: in a namespace of its own: {why}");
+        return None;
+    }
+    let o = Command::new("unshare")
+        .args(["--mount", "--propagation", "private", "sh", "-c", script])
+        .env("SEEKWELL_RUN_DIR", rig.records())
+        .env("SEEKWELL_STATE_DIR", rig.dir.join("state"))
+        .output()
+        .expect("unshare runs");
+    let r = ran(o);
+    if r.err.contains("mount: ") || r.err.contains("unshare: ") {
+        println!("skipped: in a namespace of its own: {}", r.err);
+        return None;
+    }
+    Some(r)
+}
+
+/// What cannot be written down beforehand is not changed.
+#[test]
+fn without_room_for_a_record_nothing_is_switched() {
+    let Some(rig) = Rig::new("a full disk for records") else {
+        return;
+    };
+    let (seekwell, name, dir) = (env!("CARGO_BIN_EXE_seekwell"), &rig.name, rig.records());
+    fs::create_dir(&dir).expect("made");
+    let at = dir.display();
+    // Room for no further name, then for a name but for no byte behind it.
+    for options in ["size=4k,nr_inodes=1", "size=4k,nr_inodes=9"] {
+        let script = format!(
+            "mount -t tmpfs -o mode=700,{options} none {at}\n\
+             head -c 4096 /dev/zero >{at}/../fill; cp {at}/../fill {at}/fill 2>/dev/null\n\
+             {seekwell} switch {name} bfq; echo code $?\n\
+             cat /sys/block/{name}/queue/scheduler\n"
+        );
+        let Some(r) = apart(&rig, &script) else {
+            return;
+        };
+        assert!(
+            r.err.contains("cannot be kept there: No space left"),
+            "{options}: {}",
+            r.err
+        );
+        assert!(
+            r.out.contains("code 2") && r.out.contains("[none]"),
+            "{options}: {}",
+            r.out
+        );
+    }
+    fs::remove_dir(&dir).expect("empty");
+    rig.is_as_before();
+}
+
+#[test]
+fn a_sys_that_cannot_be_written_is_told() {
+    let Some(m) = Mount::new("a read-only /sys") else {
+        return;
+    };
+    let (seekwell, name, at) = (env!("CARGO_BIN_EXE_seekwell"), &m.rig.name, m.at());
+    let script = format!(
+        "cd {}\n\
+         mount --bind /sys /sys && mount -o remount,ro,bind /sys || exit 9\n\
+         {seekwell} switch {name} bfq; echo code $?\n\
+         {seekwell} compare --host {} --workload cmd:true --seeds 1 --confirm {name} --results r; \
+         echo code $?\n",
+        m.rig.dir.display(),
+        at.display()
+    );
+    let Some(r) = apart(&m.rig, &script) else {
+        return;
+    };
+    assert!(
+        r.err.contains("/sys is mounted read-only here"),
+        "{}",
+        r.err
+    );
+    assert!(r.err.contains("/sys cannot be written here"), "{}", r.err);
+    assert!(
+        r.out.starts_with("code 2") && r.out.ends_with("code 0\n"),
+        "{}{}",
+        r.out,
+        r.err
+    );
+    m.is_as_before();
+}
+
+/// An experiment holds its device: nobody else switches it, and no second experiment begins. A note
+/// that cannot be written stops nobody.
+#[test]
+fn an_experiment_and_others_on_one_device_refuse_each_other() {
+    let Some(m) = Mount::new("two at once") else {
+        return;
+    };
+    let file = m.file(
+        1000,
+        "mq-deadline,bfq",
+        "[[workload]]\nname = \"w\"\ncommand = 'sleep 0.05'\n",
+    );
+    let results = m.results().display().to_string();
+    let mut c = m.rig.command(&["compare", &file, "--results", &results]);
+    let child = c
+        .env("SEEKWELL_STATE_DIR", "/proc/nowhere")
+        .spawn()
+        .expect("the binary runs");
+    let record = m.rig.records().join(format!("{}.json", m.rig.name));
+    until("it holds the device", || record.exists());
+    let name = &*m.rig.name;
+    let other = m.rig.dir.join("other").display().to_string();
+    for args in [
+        vec!["switch", name, "kyber"],
+        vec!["apply", "kyber", "--device", name],
+        vec!["compare", &file, "--results", &other],
+    ] {
+        let r = m.rig.run(&args);
+        assert_eq!(r.code, Some(2), "{args:?}: {}", r.err);
+        let held = format!("{name} is being switched by process {} (live)", child.id());
+        assert!(r.err.contains(&held), "{args:?}: {}", r.err);
+    }
+    let r = m.rig.run(&["host", "restore"]);
+    assert_eq!(
+        r.out, "Nothing is left of killed runs.\n",
+        "one that lives is left alone"
+    );
+    until("a run was made", || m.results().join("journal").exists());
+    let _ = kill_process(pid(&child), Signal::TERM);
+    let r = ended(child);
+    assert_eq!(r.code, Some(143), "{}", r.err);
+    assert!(r.err.contains("no note for after a power cut"), "{}", r.err);
+    m.is_as_before();
+}

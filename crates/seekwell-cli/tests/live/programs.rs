@@ -1,0 +1,165 @@
+//! Real programs by their recipes: PostgreSQL under pgbench, SQLite and nginx, cells of seconds, on
+//! ext4 on a loop device of our own; and a phone's tree in the kernel's place.
+
+use crate::disk::have;
+use crate::host::{Mount, document};
+use crate::rig::ran;
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::process::Command;
+
+/// Each gives its number, by requests that reached the device, and leaves no process and no file.
+#[test]
+fn programs_give_their_numbers() {
+    let mut m = None;
+    for (program, workload, unit) in [
+        ("sqlite3", "sqlite3:inserts=20", "s"),
+        ("pgbench", "pgbench:scale=1,time=1,clients=2", "tps"),
+        ("nginx", "nginx:requests=20,clients=2", "requests/s"),
+        ("mariadbd", "mariadb-scan:rows=2000", "s"),
+    ] {
+        if let Some(why) = have(&[program]) {
+            println!("skipped: {program} on a host: {why}");
+            continue;
+        }
+        if m.is_none() {
+            m = Mount::with("programs on a host", 512);
+        }
+        let Some(m) = &m else { return };
+        let dir = m.at().display().to_string();
+        let results = m
+            .rig
+            .dir
+            .join(format!("results-{program}"))
+            .display()
+            .to_string();
+        let r = m.rig.run(&[
+            "compare",
+            "--host",
+            &dir,
+            "--workload",
+            workload,
+            "--schedulers",
+            "none,bfq",
+            "--seeds",
+            "1",
+            "--confirm",
+            &m.rig.name,
+            "--results",
+            &results,
+            "--json",
+        ]);
+        if r.err.contains("install the package") {
+            println!("skipped: {program} on a host: {}", r.err.trim());
+            continue;
+        }
+        assert_eq!(r.code, Some(0), "{workload}: {}", r.err);
+        let doc = document(&r);
+        let cell = &doc["analysis"]["cells"][0];
+        assert_eq!(cell["metric"]["unit"], unit, "{cell}");
+        for side in cell["sides"].as_array().expect("sides") {
+            let mean = side["mean"].as_f64();
+            println!("{workload}: {mean:?} {unit} (a run that did nothing: none)");
+            assert!(mean > Some(0.0), "{side}");
+        }
+        let csv = m.rig.run(&["export", &results, "-f", "csv"]);
+        assert_eq!(csv.code, Some(0), "{}", csv.err);
+        assert!(
+            !csv.out.contains("no request reached the block device"),
+            "{}",
+            csv.out
+        );
+        m.is_as_before();
+        // Nothing of it runs on: its working directory, or a file of it, would be below ours.
+        for e in fs::read_dir("/proc").expect("there").flatten() {
+            let cwd = fs::read_link(e.path().join("cwd")).unwrap_or_default();
+            assert!(
+                !cwd.starts_with(m.at()),
+                "{:?} works in {}",
+                e.file_name(),
+                cwd.display()
+            );
+        }
+    }
+}
+
+/// `host`, `switch` and `run` as they are, with the /sys of a phone of 2014 (eMMC, single-queue
+/// names) over this machine's, in a mount namespace of its own.
+#[test]
+fn a_phones_sys_is_shown_switched_and_run_on() {
+    if let Some(why) = have(&["unshare", "mount"]) {
+        println!("skipped: a phone's /sys: {why}");
+        return;
+    }
+    let dir = std::env::temp_dir().join(format!("seekwell-phone-{}", std::process::id()));
+    let put = |path: &str, text: &str| {
+        let path = dir.join("sys").join(path);
+        fs::create_dir_all(path.parent().expect("not the root")).expect("made");
+        fs::write(path, text).expect("written");
+    };
+    fs::create_dir_all(dir.join("data")).expect("made");
+    let number = fs::metadata(dir.join("data")).expect("there").dev();
+    let (major, minor) = (rustix::fs::major(number), rustix::fs::minor(number));
+    if major == 0 {
+        println!(
+            "skipped: a phone's /sys: {} is on no block device",
+            dir.display()
+        );
+        fs::remove_dir_all(&dir).expect("ours");
+        return;
+    }
+    put("block/mmcblk0/dev", "179:0\n");
+    put("block/mmcblk0/size", "30777344\n");
+    put("block/mmcblk0/device/name", "MMC16G\n");
+    for (file, text) in [
+        ("scheduler", "noop deadline row [cfq]\n"),
+        ("nr_requests", "128\n"),
+        ("rotational", "0\n"),
+        ("read_ahead_kb", "128\n"),
+        ("iosched/slice_idle", "0\n"),
+    ] {
+        put(&format!("block/mmcblk0/queue/{file}"), text);
+    }
+    // Its partition for user data is what the directory is really on.
+    put(
+        "block/mmcblk0/mmcblk0p28/dev",
+        &format!("{major}:{minor}\n"),
+    );
+    put("block/mmcblk0/mmcblk0p28/partition", "28\n");
+    fs::create_dir_all(dir.join("sys/dev/block")).expect("made");
+    let link = dir.join(format!("sys/dev/block/{major}:{minor}"));
+    std::os::unix::fs::symlink("../../block/mmcblk0/mmcblk0p28", link).expect("linked");
+    let seekwell = env!("CARGO_BIN_EXE_seekwell");
+    let (at, data) = (dir.display(), dir.join("data").display().to_string());
+    // A directory has no kernel that puts brackets around what is written: as one would.
+    let script = format!(
+        "set -e\n\
+         mount --bind {at}/sys /sys\n\
+         {seekwell} host\n\
+         {seekwell} host {data}\n\
+         {seekwell} switch mmcblk0 row --yes\n\
+         echo 'noop deadline [row] cfq' >/sys/block/mmcblk0/queue/scheduler\n\
+         {seekwell} run fs-mark:files=3,workers=1 --dir {data} --json\n"
+    );
+    let o = Command::new("unshare")
+        .args(["--mount", "--propagation", "private", "sh", "-c", &script])
+        .env("SEEKWELL_RUN_DIR", dir.join("records"))
+        .env("NO_COLOR", "1")
+        .output()
+        .expect("unshare runs");
+    let r = ran(o);
+    fs::remove_dir_all(&dir).expect("ours");
+    if r.err.contains("mount:") || r.err.contains("unshare:") {
+        println!("skipped: a phone's /sys: {}", r.err);
+        return;
+    }
+    assert_eq!(r.code, Some(0), "{}{}", r.out, r.err);
+    for says in [
+        "MMC16G",
+        "mmcblk0 schedules, with cfq.",
+        "mmcblk0: cfq -> row, read back",
+        "\"name\": \"row\"",
+    ] {
+        assert!(r.out.contains(says), "{says}: {}{}", r.out, r.err);
+    }
+}

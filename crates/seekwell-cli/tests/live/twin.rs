@@ -1,0 +1,206 @@
+//! `compare --host` with its simulated twin, with limits of control groups, and after a power cut.
+
+use crate::host::{Mount, document, until};
+use crate::rig::{Ran, guardian, pid};
+use rustix::process::{Signal, kill_process};
+use std::fs;
+use std::path::Path;
+
+/// The same script simulated: both figures and their ratio stand in one document, and the disk was
+/// put back before the simulation began. Ten times the disk is another ratio.
+#[test]
+fn simulation_stands_beside_reality() {
+    let Some(m) = Mount::new("simulation beside reality") else {
+        return;
+    };
+    let dir = m.at().display().to_string();
+    let ratio = |service_us: u32, more: &[&str]| -> (f64, Ran) {
+        let sim = format!("constant:service_us={service_us}");
+        let results = m.rig.dir.join(format!("sim-{service_us}-{}", more.len()));
+        let results = results.display().to_string();
+        let base = [
+            "compare",
+            "--host",
+            &dir,
+            "--workload",
+            "fs-mark:files=20",
+            "--schedulers",
+            "none,mq-deadline",
+            "--seeds",
+            "3",
+            "--confirm",
+            &m.rig.name,
+            "--with-sim",
+            &sim,
+            "--results",
+            &results,
+        ];
+        let r = m.rig.run(&[&base, more].concat());
+        assert_eq!(r.code, Some(0), "{}", r.err);
+        if more.is_empty() {
+            return (0.0, r);
+        }
+        let doc = document(&r);
+        let twin = &doc["simulation"];
+        let figures = twin["figures"].as_array().expect("a list");
+        assert_eq!(figures.len(), 2, "{twin}");
+        for f in figures {
+            let (a, b) = (f["real"].as_f64(), f["simulated"].as_f64());
+            let (a, b) = (a.expect("a number"), b.expect("a number"));
+            assert!(a > 0.0 && (f["ratio"].as_f64().expect("a number") - b / a).abs() < 1e-9);
+            assert_eq!(f["unit"], "files/s");
+        }
+        assert_eq!(twin["pairs"].as_array().map(Vec::len), Some(1));
+        let put_back = r.err.find("all settings as before").expect("said");
+        assert!(
+            put_back < r.err.find("the same in simulation").expect("said"),
+            "{}",
+            r.err
+        );
+        (figures[0]["simulated"].as_f64().expect("a number"), r)
+    };
+    let (fast, _) = ratio(100, &["--json"]);
+    let (slow, _) = ratio(1000, &["--json"]);
+    assert!(fast > 2.0 * slow, "{fast} and {slow} files/s");
+    let (_, r) = ratio(100, &[]);
+    for says in ["FOR REAL", "SIMULATED", "RATIO", "mq-deadline to none"] {
+        assert!(r.out.contains(says), "{says}: {}", r.out);
+    }
+    m.is_as_before();
+    // A program has no twin: said before anything runs.
+    let r = m.rig.run(&[
+        "compare",
+        "--host",
+        &dir,
+        "--workload",
+        "cmd:true",
+        "--confirm",
+        &m.rig.name,
+        "--with-sim",
+        "constant",
+    ]);
+    assert_eq!(r.code, Some(2), "{}", r.err);
+    assert!(
+        r.err.contains("programs are only run for real"),
+        "{}",
+        r.err
+    );
+    m.is_as_before();
+}
+
+/// Everything killed at once, guardian included: what is left is told, put back and removed by one
+/// command; then there is nothing more to say. After another boot the same, but no settings.
+#[test]
+fn what_a_power_cut_leaves_is_put_back_and_told() {
+    let Some(m) = Mount::new("what a power cut leaves") else {
+        return;
+    };
+    let begun = m.rig.dir.join("begun");
+    let file = m.file(
+        1000,
+        "mq-deadline,bfq",
+        &format!(
+            "[[workload]]\nname = \"w\"\nweight = 500\ncommand = 'echo . >> {}; exec sleep 1'\n",
+            begun.display()
+        ),
+    );
+    let state = m.rig.dir.join("state/runs");
+    for booted in [false, true] {
+        let _ = fs::remove_file(&begun);
+        let mut child = m.start(&file);
+        let runs = || fs::read_to_string(&begun).map_or(0, |t| t.lines().count());
+        until("it is at work", || runs() > 1);
+        let guardian = guardian(&child);
+        let _ = kill_process(guardian.expect("there is one"), Signal::KILL);
+        let _ = kill_process(pid(&child), Signal::KILL);
+        child.wait().expect("ours");
+        assert!(m.rig.records().exists() && state.exists(), "both are left");
+        if booted {
+            // Nothing runs on over a boot; what /run had is gone, and the number of the boot is another.
+            std::thread::sleep(std::time::Duration::from_secs(2));
+            fs::remove_dir_all(m.rig.records()).expect("ours");
+            let scheduler = m.rig.queue().join("scheduler");
+            fs::write(scheduler, "none").expect("as a boot leaves it");
+            fs::write(m.rig.queue().join("wbt_lat_usec"), "-1").expect("as a boot leaves it");
+            for e in fs::read_dir(&state).expect("there").flatten() {
+                let text = fs::read_to_string(e.path()).expect("a note");
+                let at = text.find("boot_id").expect("its boot") + 10;
+                fs::write(e.path(), format!("{}other{}", &text[..at], &text[at..])).expect("ours");
+            }
+        }
+        let r = m.rig.run(&["host", "restore"]);
+        assert_eq!(r.code, Some(0), "{}", r.err);
+        let by = if booted {
+            "the machine's end"
+        } else {
+            "kill -9"
+        };
+        assert!(
+            r.out.contains(&format!("live: was interrupted by {by}")),
+            "{}",
+            r.out
+        );
+        assert!(r.out.contains("go on with: sudo "), "{}", r.out);
+        assert!(r.out.contains("left by it; removed"), "{}", r.out);
+        assert_eq!(r.out.contains("all settings are as"), !booted, "{}", r.out);
+        if !booted {
+            assert!(
+                r.out.contains("/sys/fs/cgroup"),
+                "its control group, too: {}",
+                r.out
+            );
+            assert_eq!(m.rig.settings(), m.rig.before);
+        }
+        let left: Vec<_> = fs::read_dir(m.at()).expect("there").flatten().collect();
+        assert!(left.is_empty() && !state.exists(), "{left:?}");
+        let r = m.rig.run(&["host", "restore"]);
+        assert_eq!(r.out, "Nothing is left of killed runs.\n", "{}", r.err);
+    }
+}
+
+/// A limit of a control group is heeded under any scheduler: the measured reader beside none takes
+/// its time, the unlimited one does not, and no group is left.
+#[test]
+fn a_limited_neighbour_is_limited() {
+    let Some(m) = Mount::new("limits of control groups") else {
+        return;
+    };
+    if !Path::new("/sys/fs/cgroup/blkio/tasks").exists() {
+        println!("skipped: limits of control groups: no blkio of version 1 here");
+        return;
+    }
+    // 30 reads of 4 KiB past the page cache, at 20 a second or as fast as it goes.
+    let read = "dd if=f of=/dev/null bs=4k count=30 iflag=direct";
+    let write = "dd if=/dev/zero of=f bs=4k count=30 conv=fsync";
+    let file = m.file(
+        3,
+        "none",
+        &format!(
+            "[[workload]]\nname = \"free\"\ncommand = '{write}; {read}'\n\
+             [[workload]]\nname = \"limited\"\nriops = 20\ncommand = '{write}; {read}'\n"
+        ),
+    );
+    let r = m.run(&file);
+    assert_eq!(r.code, Some(0), "{}", r.err);
+    let doc = document(&r);
+    let mean = |name: &str| {
+        let mut all = doc["analysis"]["cells"].as_array().expect("cells").iter();
+        let cell = all.find(|c| c["workload"] == name).expect("there");
+        cell["sides"][0]["mean"].as_f64().expect("a mean")
+    };
+    let (free, limited) = (mean("free"), mean("limited"));
+    println!("30 reads: {free:.3} s, at 20 a second {limited:.3} s (without limits: the same)");
+    assert!(limited > 0.9, "{limited} s");
+    m.is_as_before();
+    for e in fs::read_dir("/sys/fs/cgroup/blkio")
+        .expect("there")
+        .flatten()
+    {
+        let name = e.file_name().to_string_lossy().into_owned();
+        let pid = name
+            .strip_prefix("seekwell-")
+            .and_then(|n| n.split('-').next());
+        let lives = pid.is_none_or(|p| Path::new("/proc").join(p).exists());
+        assert!(lives, "{name} is left");
+    }
+}

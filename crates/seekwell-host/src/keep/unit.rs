@@ -1,0 +1,78 @@
+//! A unit of systemd that puts back, at every boot, what an interrupted run left.
+//!
+//! Settings do not survive a boot; what does are experiments half made and files half written. It
+//! runs only where there is something of the kind.
+
+use super::Kept;
+use crate::block::Device;
+use std::path::{Path, PathBuf};
+
+/// Its name.
+pub const NAME: &str = "seekwell-restore.service";
+
+/// What notes know it by, in a disk's place.
+pub fn subject() -> Device {
+    Device {
+        name: NAME.to_owned(),
+        identity: vec![("UNIT".to_owned(), NAME.to_owned())],
+        ..Device::default()
+    }
+}
+
+/// A path as ExecStart takes it.
+fn quoted(path: &Path) -> String {
+    let mut word = String::from("\"");
+    for c in path.display().to_string().chars() {
+        match c {
+            '%' => word.push_str("%%"),
+            '$' => word.push_str("$$"),
+            '"' | '\\' => word.extend(['\\', c]),
+            c => word.push(c),
+        }
+    }
+    word.push('"');
+    word
+}
+
+/// The unit, which runs this program.
+pub fn unit(program: &Path) -> Kept {
+    let text = format!(
+        "[Unit]\n\
+         Description=Seekwell: put back what an interrupted run left\n\
+         After=local-fs.target\n\
+         ConditionDirectoryNotEmpty=|/run/seekwell\n\
+         ConditionDirectoryNotEmpty=|/var/lib/seekwell/runs\n\
+         ConditionDirectoryNotEmpty=|/var/lib/seekwell/applied\n\
+         \n\
+         [Service]\n\
+         Type=oneshot\n\
+         ExecStart={} host restore\n\
+         \n\
+         [Install]\n\
+         WantedBy=multi-user.target\n",
+        quoted(program)
+    );
+    Kept {
+        path: PathBuf::from("/etc/systemd/system").join(NAME),
+        text,
+        activate: vec![
+            "systemctl daemon-reload".to_owned(),
+            format!("systemctl enable {NAME}"),
+        ],
+        after_undo: vec!["systemctl daemon-reload".to_owned()],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_keeps_its_odd_signs() {
+        let text = unit(Path::new("/opt/a b/50%$\"x")).text;
+        assert!(
+            text.contains("ExecStart=\"/opt/a b/50%%$$\\\"x\" host restore\n"),
+            "{text}"
+        );
+    }
+}

@@ -1,0 +1,153 @@
+//! The part of the schema for experiments on this machine: a table `[host]`, the kernel's own
+//! schedulers, and programs as workloads.
+//!
+//! Which schedulers and attributes a queue has is the kernel's business: known names are offered,
+//! others are taken.
+
+use super::values::{TIME, scalar};
+use super::{closed, keys};
+use seekwell_host::program::recipes;
+use seekwell_host::switch::settings::ATTRIBUTES;
+use serde_json::{Map, Value, json};
+
+/// Tables and lists of an experiment on a host, by key; all others are refused.
+pub(super) fn top(experiment: Value) -> Value {
+    let factor = |name: &str| {
+        let one = json!({ "$ref": format!("#/definitions/{name}") });
+        json!({ "anyOf": [one, { "type": "array", "minItems": 1, "items": one }] })
+    };
+    let mut all = Map::new();
+    all.insert("experiment".to_owned(), experiment);
+    all.insert("host".to_owned(), json!({ "$ref": "#/definitions/host" }));
+    for name in ["scheduler", "workload"] {
+        for key in [name.to_owned(), format!("{name}s")] {
+            all.insert(key, factor(&format!("host_{name}")));
+        }
+    }
+    closed(all)
+}
+
+/// `[host]`.
+pub(super) fn host() -> Value {
+    let value = |name: &str| match name {
+        "equal" => {
+            let all = ATTRIBUTES.iter().map(|a| ((*a).to_owned(), scalar()));
+            json!({ "anyOf": [{ "const": "kernel" }, closed(all.collect())] })
+        }
+        "settle" => json!({ "type": "string", "pattern": r"^ *[0-9.]+ *(ms|s|m|h) *$" }),
+        _ => json!({ "type": "string", "minLength": 1 }),
+    };
+    let of = [
+        (
+            "path",
+            "The directory whose disk it is; files of our own are written there, and removed.",
+        ),
+        (
+            "device",
+            "The disk below it, by name: it is meant, and nothing is asked.",
+        ),
+        (
+            "equal",
+            "Attributes of the queue that are the same in all runs, or \"kernel\": what each \
+             scheduler comes with. Unless said, wbt_lat_usec = 0 and iostats = 1.",
+        ),
+        (
+            "settle",
+            "Pause between the switch and the run, 500ms unless said.",
+        ),
+    ];
+    let mut table = closed(keys(&of, value));
+    table["required"] = json!(["path"]);
+    table
+}
+
+/// A scheduler of the running kernel.
+pub(super) fn scheduler() -> Value {
+    let name = json!({
+        "type": "string",
+        "minLength": 1,
+        "examples": ["none", "mq-deadline", "kyber", "bfq", "bfq:low_latency=0"],
+    });
+    let of = [
+        (
+            "use",
+            "A scheduler that the disk's queue offers, as the kernel calls it.",
+        ),
+        ("name", "What tables call it."),
+    ];
+    let mut table = open(keys(&of, |key| match key {
+        "use" => name.clone(),
+        _ => json!({ "type": "string" }),
+    }));
+    table["required"] = json!(["use"]);
+    json!({ "anyOf": [name, table] })
+}
+
+/// A table with these keys, and tunables or parameters.
+fn open(properties: Map<String, Value>) -> Value {
+    json!({
+        "type": "object", "properties": properties, "additionalProperties": scalar(),
+    })
+}
+
+/// A program, script, job file or command line.
+pub(super) fn workload() -> Value {
+    let known: Vec<String> = recipes().into_iter().map(|r| r.name).collect();
+    let name = json!({ "type": "string", "minLength": 1, "examples": known });
+    let text = json!({ "type": "string" });
+    let value = |key: &str| match key {
+        "use" => name.clone(),
+        "limit" => json!({ "type": "string", "pattern": TIME }),
+        "beside" => json!({ "anyOf": [text, { "type": "array", "items": text }] }),
+        "better" => json!({ "enum": ["higher", "lower"] }),
+        "nice" => json!({ "type": "integer", "minimum": -20, "maximum": 19 }),
+        "riops" | "wiops" => json!({ "type": "integer", "minimum": 1 }),
+        "rbps" | "wbps" => json!({ "anyOf": [
+            { "type": "integer", "minimum": 1 },
+            { "type": "string", "pattern": "^[0-9]+[kKmMgG]?$" },
+        ] }),
+        "weight" => json!({ "type": "integer", "minimum": 1, "maximum": 1000 }),
+        "ionice" => json!({ "type": "string", "pattern": "^((rt|be)(:[0-7])?|idle(:[0-7])?)$" }),
+        _ => text.clone(),
+    };
+    let of = [
+        (
+            "use",
+            "A recipe's program, a script of `seekwell workloads`, NAME.toml or NAME.fio.",
+        ),
+        (
+            "command",
+            "Any command line; its time counts, unless `regex` finds a number.",
+        ),
+        ("name", "What tables call it."),
+        ("metric", "What decides, by name, if not the first number."),
+        ("limit", "Longest that a run may take: 90s, 10m."),
+        (
+            "beside",
+            "What runs at the same time: loop:streams:kind=read,ionice=idle.",
+        ),
+        (
+            "regex",
+            "Of a command: an expression whose group is the number that counts.",
+        ),
+        ("metric_name", "What that number is called."),
+        ("unit", "Its unit."),
+        ("better", "Which direction is good."),
+        ("ionice", "I/O class and level: rt:0, be:7, idle."),
+        ("nice", "Niceness."),
+        ("weight", "Weight of its control group."),
+        (
+            "rbps",
+            "Most bytes that its control group may read a second.",
+        ),
+        ("wbps", "Most bytes that it may write a second."),
+        ("riops", "Most reads a second."),
+        ("wiops", "Most writes a second."),
+    ];
+    let mut table = open(keys(&of, value));
+    table["anyOf"] = json!([
+        { "required": ["use"], "not": { "required": ["command"] } },
+        { "required": ["command"], "not": { "required": ["use"] } },
+    ]);
+    json!({ "anyOf": [name, table] })
+}
