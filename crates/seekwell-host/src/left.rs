@@ -85,8 +85,10 @@ impl Notes {
     pub fn begin(&self, tree: &Tree, about: &About) -> io::Result<Note> {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         for old in self.dead(tree) {
-            if old.about.results == about.results {
-                drop(old.note);
+            match old.about.results == about.results {
+                true => old.forget(),
+                // Another's: it waits to be told.
+                false => old.leave(),
             }
         }
         let mut how = DirBuilder::new();
