@@ -1,6 +1,6 @@
 //! `seekwell apply` below a root of its own: files, settings, and the way back.
 
-use super::host::{Copy, phone};
+use super::host::{Copy, acts_below, phone};
 use crate::seekwell;
 use std::fs;
 
@@ -49,9 +49,10 @@ fn a_choice_is_shown_written_and_taken_away() {
     assert!(nixos.contains("services.udev.extraRules"), "{nixos}");
     let r = run(&["bfq", "--persist", "--yes"]);
     assert_eq!(r.code, 0, "{}", r.err);
-    for says in ["mq-deadline -> bfq, read back", "written: ", "undo: sudo "] {
+    for says in ["mq-deadline -> bfq, read back", "written: ", "undo: "] {
         assert!(r.out.contains(says), "{says}: {}", r.out);
     }
+    acts_below(&c, &r.out);
     let name = "etc/udev/rules.d/62-seekwell-WDCWD40EFRXWCC4E0001.rules";
     let rule = fs::read_to_string(c.0.join(name)).expect("written");
     assert!(
@@ -126,4 +127,7 @@ fn a_phone_is_switched_and_kept_by_its_own_means() {
     assert!(r.err.contains("nearest here is `noop`"), "{}", r.err);
     let r = seekwell(&["apply", "noop", "-d", "mmcblk0p3", "--root", c.root()]);
     assert!(r.err.contains("is a part of mmcblk0"), "{}", r.err);
+    let r = seekwell(&["apply", "noop", "-d", "mmcblk1", "--root", c.root()]);
+    assert!(r.err.contains("`seekwell host --root "), "{}", r.err);
+    acts_below(&c, &r.err);
 }

@@ -148,11 +148,8 @@ fn a_phones_tree_is_switched() {
         "{}",
         r.out
     );
-    assert!(
-        r.out.contains("switch mmcblk0 cfq"),
-        "the way back: {}",
-        r.out
-    );
+    let back = format!("switch --root {} mmcblk0 cfq", c.root());
+    assert!(r.out.contains(&back), "the way back: {}", r.out);
     let scheduler = || fs::read_to_string(c.0.join("sys/block/mmcblk0/queue/scheduler"));
     assert_eq!(scheduler().expect("there"), "row");
     // As the kernel would show it.
@@ -174,8 +171,40 @@ fn a_phones_tree_is_switched() {
         let r = switch(words);
         assert_eq!(r.code, 2, "{words:?}: {}", r.err);
         assert!(r.err.contains(says), "{words:?}: {}", r.err);
+        acts_below(&c, &r.err);
     }
     assert_eq!(c.all(), before, "a refusal changes nothing");
+    // Followed as it stands, the way back leads back in this tree.
+    let line = r.out.lines().find_map(|l| l.trim().strip_prefix("back: "));
+    let mut sh = std::process::Command::new("sh");
+    sh.args(["-c", line.expect("one")]);
+    let o = ran(sh.output().expect("sh runs"));
+    assert_eq!(o.code, 0, "{line:?}: {}", o.err);
+    assert_eq!(scheduler().expect("there"), "cfq");
+}
+
+/// Each line to type that is printed for a copied tree names it: followed without, it would act on
+/// this machine.
+pub fn acts_below(c: &Copy, printed: &str) {
+    let named = format!("--root {}", c.root());
+    for line in printed.lines().filter(|l| !l.starts_with("Usage:")) {
+        let acts = ["switch", "apply", "host"]
+            .iter()
+            .any(|w| line.contains(&format!("seekwell {w}")));
+        assert!(!acts || line.contains(&named), "{line}");
+        assert!(!line.contains("sudo seekwell"), "{line}");
+    }
+}
+
+/// What is looked at in a copy is switched in the copy, too.
+#[test]
+fn the_line_that_would_change_it_names_the_tree() {
+    let c = phone("host-advice");
+    let out = good(&["host", "--root", c.root(), "/data/app"]);
+    assert!(out.contains("To change it: "), "{out}");
+    let words: Vec<&str> = out.split_whitespace().collect();
+    let line = format!("seekwell switch --root {} mmcblk0 SCHEDULER", c.root());
+    assert!(words.join(" ").contains(&line), "{out}");
 }
 
 /// The unit is written, known to be ours, and taken away again, directories included.
@@ -190,6 +219,7 @@ fn the_unit_is_written_and_taken_away() {
     let before = c.all();
     let r = restore("--install-unit");
     assert_eq!(r.code, 0, "{}", r.err);
+    acts_below(&c, &r.out);
     assert!(
         r.err.contains("systemctl enable seekwell-restore.service"),
         "{}",
@@ -281,7 +311,10 @@ fn half_an_apply_is_undone() {
         out.contains("sda: an apply was cut short; its files are as before"),
         "{out}"
     );
-    assert!(out.contains("udevadm control --reload"), "{out}");
+    assert!(
+        out.contains("on that machine: udevadm control --reload"),
+        "{out}"
+    );
     c.put(
         "sys/block/sda/queue/scheduler",
         "none [mq-deadline] kyber bfq\n",

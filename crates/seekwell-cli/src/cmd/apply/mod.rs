@@ -3,7 +3,7 @@
 
 mod choice;
 
-use super::switch::show::{again, program, quoted, told};
+use super::switch::show::{again, quoted, root, there, told, typed};
 use crate::cli::{Apply, Way};
 use crate::fail::Failure;
 use crate::out::{Out, note};
@@ -112,8 +112,8 @@ pub fn run(a: &Apply, quiet: bool) -> Result<(), Failure> {
     out = asked(a, out, device, &kept)?;
     carry_out(&tree, &wish, &kept, &mut out, quiet)?;
     let undo = format!(
-        "undo: sudo {} apply --undo --device {}",
-        program(),
+        "undo: {} --undo --device {}",
+        typed(&tree, "apply"),
         quoted(&name)
     );
     out.line(&format!("  {undo}"))?;
@@ -124,8 +124,9 @@ fn target<'a>(m: &'a Machine, name: &str) -> Result<&'a Device, Failure> {
     match m.named(name) {
         Some((d, None)) if matches!(d.scheduler, Scheduler::Choice { .. }) => Ok(d),
         Some((d, None)) => Err(Failure::input(format!(
-            "{name} takes no scheduler ({}): `seekwell host {name}` tells what decides below it",
-            d.what()
+            "{name} takes no scheduler ({}): `seekwell host{} {name}` tells what decides below it",
+            d.what(),
+            root(m.tree())
         ))),
         Some((d, Some(_))) => Err(Failure::input(format!(
             "{name} is a part of {0}, which has one queue for all: name {0}",
@@ -136,7 +137,8 @@ fn target<'a>(m: &'a Machine, name: &str) -> Result<&'a Device, Failure> {
             let near = seekwell_core::suggest::did_you_mean(name, all, &[]);
             let near = near.map_or(String::new(), |n| format!(": {n}"));
             Err(Failure::input(format!(
-                "--device {name}: there is no such block device{near} (`seekwell host` lists them)"
+                "--device {name}: there is no such block device{near} (`seekwell host{}` lists them)",
+                root(m.tree())
             )))
         }
     }
@@ -242,7 +244,8 @@ fn carry_out(
     if activate.peek().is_some() {
         let all: Vec<&str> = activate.map(String::as_str).collect();
         out.line(&format!(
-            "  to have it heeded without a boot: {}",
+            "  to have it heeded without a boot: {}{}",
+            there(tree),
             all.join(" && ")
         ))?;
     }
@@ -251,8 +254,7 @@ fn carry_out(
 
 fn undo(a: &Apply, tree: &Tree, m: &Machine, name: &str, quiet: bool) -> Result<(), Failure> {
     let now = m.device(name);
-    let root = || rustix::process::geteuid().is_root() || !tree.is_live();
-    if !root() {
+    if tree.is_live() && !rustix::process::geteuid().is_root() {
         return Err(Failure::input(format!(
             "only root may undo it: {}",
             again()
@@ -277,7 +279,10 @@ fn undo(a: &Apply, tree: &Tree, m: &Machine, name: &str, quiet: bool) -> Result<
     }
     if !undone.after.is_empty() {
         let line = undone.after.join(" && ");
-        out.line(&format!("  to have it heeded without a boot: {line}"))?;
+        out.line(&format!(
+            "  to have it heeded without a boot: {}{line}",
+            there(tree)
+        ))?;
     }
     out.done()
 }

@@ -2,7 +2,7 @@
 //! unit of systemd at every boot.
 
 use crate::cli::Restore;
-use crate::cmd::switch::show::{again, found, program, quoted};
+use crate::cmd::switch::show::{again, found, program, there, typed};
 use crate::fail::Failure;
 use crate::out::{Out, note};
 use seekwell_host::block::{Machine, Tree};
@@ -72,7 +72,7 @@ pub fn run(a: &Restore, quiet: bool) -> Result<(), Failure> {
     settings(&tree, &mut told);
     applied(&tree, &mut told);
     for d in dead {
-        experiment(d, &mut told);
+        experiment(&tree, d, &mut told);
     }
     notes.tidy();
     if tree.is_live() {
@@ -123,7 +123,7 @@ fn applied(tree: &Tree, told: &mut Told) {
         let after = undone.after.join(" && ");
         let after = match after.as_str() {
             "" => String::new(),
-            line => format!("; to have it heeded without a boot: {line}"),
+            line => format!("; to have it heeded without a boot: {}{line}", there(tree)),
         };
         told.add(
             "applied",
@@ -133,7 +133,7 @@ fn applied(tree: &Tree, told: &mut Told) {
 }
 
 /// Where it stands, and what it had in its directory.
-fn experiment(d: Dead, told: &mut Told) {
+fn experiment(tree: &Tree, d: Dead, told: &mut Told) {
     let about = &d.about;
     let by = match d.booted {
         true => "the machine's end (a power cut, a reset)",
@@ -142,8 +142,9 @@ fn experiment(d: Dead, told: &mut Told) {
     let mut line = format!("{}: was interrupted by {by}", about.experiment);
     if about.results.is_dir() {
         line += &format!(
-            "; its results so far are in {}; go on with: sudo {} {}",
+            "; its results so far are in {}; {}go on with: sudo {} {}",
             about.results.display(),
+            there(tree),
             program(),
             about.again
         );
@@ -202,7 +203,16 @@ fn systemctl(tree: &Tree, lines: &[String], quiet: bool) {
             c.args(words).status()
         });
         if !matches!(ran, Some(Ok(s)) if s.success()) {
-            note(quiet, &format!("to be done: sudo {line}"));
+            note(
+                quiet,
+                &format!(
+                    "to be done{}: sudo {line}",
+                    match tree.is_live() {
+                        true => "",
+                        false => " on that machine",
+                    }
+                ),
+            );
         }
     }
 }
@@ -228,12 +238,9 @@ fn install(a: &Restore, tree: &Tree, quiet: bool) -> Result<(), Failure> {
     for l in kept.text.lines() {
         out.line(&format!("  {l}"))?;
     }
-    let root = a.root.as_ref().map_or(String::new(), |r| {
-        format!(" --root {}", quoted(&r.display().to_string()))
-    });
     out.line(&format!(
-        "undo: sudo {} host restore --remove-unit{root}",
-        program()
+        "undo: {}",
+        typed(tree, "host restore --remove-unit")
     ))?;
     out.done()
 }

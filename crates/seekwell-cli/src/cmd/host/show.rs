@@ -1,5 +1,6 @@
 //! The table of devices, and the layers under a path, for people.
 
+use crate::cmd::switch::show::typed_as;
 use seekwell_host::block::{Acts, Device, Machine, Partition, Role, Scheduler, Under, clean};
 use seekwell_report::style::{BAD, DIM, GOOD, HEAD, NAME, WARN};
 use seekwell_report::table::{Align, Cell, Table, painted, wrap};
@@ -201,13 +202,13 @@ pub fn under(m: &Machine, u: &Under, width: usize) -> String {
     text += &t.render_within(2, width);
     text.push('\n');
     text += &wrap(&u.verdict, 0, width);
-    text += &advice(u, width);
+    text += &advice(m, u, width);
     let seen = u.steps.iter().filter(|s| s.role == Role::Device);
     text + &trouble(seen.filter_map(|s| m.device(&s.name)), width)
 }
 
 /// The command that would change it.
-fn advice(u: &Under, width: usize) -> String {
+fn advice(m: &Machine, u: &Under, width: usize) -> String {
     let target = match (u.deciding.as_slice(), &u.device) {
         ([], _) => return String::new(),
         ([one], _) => one.clone(),
@@ -219,7 +220,10 @@ fn advice(u: &Under, width: usize) -> String {
         false => format!("{target} SCHEDULER"),
     };
     wrap(
-        &format!("To change it: sudo seekwell switch {target}"),
+        &format!(
+            "To change it: {} {target}",
+            typed_as(m.tree(), "seekwell", "switch")
+        ),
         0,
         width,
     )

@@ -11,7 +11,7 @@ use seekwell_host::switch::command::{Held, code};
 use seekwell_host::switch::journal::{Found, Records};
 use seekwell_host::switch::settings::Queue;
 use seekwell_host::switch::{SwitchError, Switched, Wish, check, names};
-use show::{again, found, program, quoted, told, undo};
+use show::{again, found, program, quoted, told, typed, undo};
 use std::ffi::OsString;
 use std::io::{self, BufRead, IsTerminal, Write};
 use std::path::Path;
@@ -200,7 +200,7 @@ pub fn run(a: &Switch, quiet: bool) -> Result<(), Failure> {
         })
         .collect();
     for w in &wishes {
-        check(&tree, w).map_err(|e| refused(e, w, &u))?;
+        check(&tree, w).map_err(|e| refused(&tree, e, w, &u))?;
     }
     allowed(&tree, &devices)?;
     confirmed(a, &m, &devices)?;
@@ -233,7 +233,7 @@ pub fn run(a: &Switch, quiet: bool) -> Result<(), Failure> {
 }
 
 /// With the line that would do instead, where a name of another time was asked for.
-fn refused(why: String, w: &Wish<'_>, u: &Under) -> Failure {
+fn refused(tree: &Tree, why: String, w: &Wish<'_>, u: &Under) -> Failure {
     let near = why
         .split("nearest here is `")
         .nth(1)
@@ -241,9 +241,9 @@ fn refused(why: String, w: &Wish<'_>, u: &Under) -> Failure {
     let asked = u.device.as_deref().unwrap_or(&u.asked);
     match near.filter(|n| names::tunables_of(n).is_some() || *n == "none") {
         Some(n) => Failure::input(format!(
-            "{}: {why}\n  sudo {} switch {} {n}",
+            "{}: {why}\n  {} {} {n}",
             w.device.name,
-            program(),
+            typed(tree, "switch"),
             quoted(asked)
         )),
         None => Failure::input(format!("{}: {why}", w.device.name)),
@@ -299,7 +299,7 @@ fn for_good(
         }
         match c.before == c.after {
             true => out.line("  nothing to change")?,
-            false => out.line(&format!("  back: {}", undo(c)))?,
+            false => out.line(&format!("  back: {}", undo(m.tree(), c)))?,
         }
         if let Some(d) = m.device(&c.device).filter(|d| d.backing_file.is_some()) {
             let below = m

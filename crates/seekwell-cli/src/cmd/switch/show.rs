@@ -1,5 +1,6 @@
 //! What was done, and the way back, in words and as lines to type.
 
+use seekwell_host::block::Tree;
 use seekwell_host::switch::journal::Found;
 use seekwell_host::switch::{Change, names};
 use std::path::Path;
@@ -32,6 +33,35 @@ pub fn program() -> String {
             quoted(&p.to_string_lossy())
         }
         _ => "seekwell".to_owned(),
+    }
+}
+
+/// A command of this program on that machine: for root on this one, below the same root on a copy,
+/// whose owner may do it.
+pub fn typed(tree: &Tree, command: &str) -> String {
+    typed_as(tree, &program(), command)
+}
+
+/// The same with another word for this program.
+pub fn typed_as(tree: &Tree, program: &str, command: &str) -> String {
+    let sudo = if tree.is_live() { "sudo " } else { "" };
+    format!("{sudo}{program} {command}{}", root(tree))
+}
+
+/// The option that names a copy's root; nothing on this machine itself.
+pub fn root(tree: &Tree) -> String {
+    if tree.is_live() {
+        return String::new();
+    }
+    let root = tree.at("/").display().to_string();
+    format!(" --root {}", quoted(root.trim_end_matches('/')))
+}
+
+/// Before a line for another program, which knows nothing of roots: where it is to be typed.
+pub fn there(tree: &Tree) -> &'static str {
+    match tree.is_live() {
+        true => "",
+        false => "on that machine: ",
     }
 }
 
@@ -108,13 +138,10 @@ pub fn told(c: &Change) -> Vec<String> {
 }
 
 /// The command that makes it as it was.
-pub fn undo(c: &Change) -> String {
+pub fn undo(tree: &Tree, c: &Change) -> String {
     let (scheduler, set) = c.back();
-    let mut line = format!(
-        "sudo {} switch {} {scheduler}",
-        program(),
-        quoted(&c.device)
-    );
+    let switch = typed(tree, "switch");
+    let mut line = format!("{switch} {} {scheduler}", quoted(&c.device));
     for (name, value) in set {
         line += &format!(" -t {}", quoted(&format!("{name}={value}")));
     }
