@@ -4,6 +4,7 @@
 //! waits with it, as it would on a machine.
 
 use super::sleepers::{Need, Sleeper};
+use super::throttle::Passage;
 use super::wbt::Class;
 use super::{MqQueue, RqTags};
 use crate::merge::{self, bio_mergeable};
@@ -108,8 +109,8 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
             return;
         }
         match self.throttled(&bio) {
-            Ok(slot) => self.get_tag(bio, arrived, slot),
-            Err(()) => self.sleep(bio, arrived, Need::Slot, None),
+            Passage::Goes(slot) => self.get_tag(bio, arrived, slot),
+            Passage::Sleeps => self.sleep(bio, arrived, Need::Slot, None),
         }
     }
 

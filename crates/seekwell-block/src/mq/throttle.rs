@@ -10,6 +10,15 @@ use seekwell_core::event::WHO;
 use seekwell_core::{Action, Bio, Device, Event, Instant, Op, RqId, TaskId, TickClock};
 use seekwell_sched::{Scheduler, StoreError, WBT_LAT_USEC};
 
+/// What the throttle says to a bio.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Passage {
+    /// It goes on; with a slot, if it is tracked.
+    Goes(Option<Class>),
+    /// Its task sleeps for a slot.
+    Sleeps,
+}
+
 /// The throttle of a queue, if its kernel has one.
 #[derive(Debug, Default)]
 pub(super) struct Throttle {
@@ -89,10 +98,8 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
 
     /// Writes `queue/wbt_lat_usec`.
     pub(super) fn store_wbt(&mut self, text: &str) -> Result<(), StoreError> {
-        WBT_LAT_USEC.validate(text)?;
-        let value = text.trim().parse().unwrap_or(-1);
-        self.with_wbt(|w, now| w.store_lat_usec(value, now))
-            .unwrap_or(Ok(()))
+        self.with_wbt(|w, now| w.store_lat_usec(text, now))
+            .unwrap_or_else(|| Err(StoreError::unknown(WBT_LAT_USEC.name)))
     }
     /// Another scheduler came.
     pub(super) fn scheduler_changed(&mut self) {
@@ -100,24 +107,24 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
         self.with_wbt(|w, now| w.wanted(wants, now));
     }
 
-    /// A bio asks (`rq_qos_throttle`). `Ok`: it goes on, with the slot it has; `Err`: it sleeps.
-    pub(super) fn throttled(&mut self, bio: &Bio) -> Result<Option<Class>, ()> {
+    /// A bio asks (`rq_qos_throttle`).
+    pub(super) fn throttled(&mut self, bio: &Bio) -> Passage {
         if !self.wbt_on() {
-            return Ok(None);
+            return Passage::Goes(None);
         }
         if bio.op == Op::Read {
             self.with_wbt(|w, now| w.read_asks(now));
-            return Ok(None);
+            return Passage::Goes(None);
         }
         let Some(asks) = Asks::of(u64::from(bio.task.0), bio.op, bio.flags) else {
-            return Ok(None);
+            return Passage::Goes(None);
         };
         let found = self.with_wbt(|w, now| {
             let c = asks.class as usize;
             (w.used()[c], w.limit(asks, now), w.ask(asks, now))
         });
         let Some((used, limit, false)) = found else {
-            return Ok(found.map(|_| asks.class));
+            return Passage::Goes(found.map(|_| asks.class));
         };
         let at = self.cx.now();
         self.cx.log.push(|| Event {
@@ -127,7 +134,7 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
             detail: format!("{used} writes under way, {limit} may be: {WHO} sleeps"),
             ..Event::of_bio(at, Action::Why, bio)
         });
-        Err(())
+        Passage::Sleeps
     }
     /// The task that slept longest of those that have a slot now, and the slot.
     pub(super) fn next_granted(&mut self) -> Option<(u32, Class)> {

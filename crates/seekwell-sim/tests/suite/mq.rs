@@ -76,6 +76,8 @@ enum Step {
     Resize(u32),
     Requeue(usize),
     Tunable(usize, bool),
+    Target(i64),
+    DirtySleep(u32),
     Pause(u32),
 }
 
@@ -83,7 +85,7 @@ fn step() -> impl Strategy<Value = Step> {
     let task = 0u32..TASKS;
     let wait = prop_oneof![3 => Just(0u32), 1 => 1u32..3000];
     prop_oneof![
-        24 => (task.clone(), 0u8..10, 0u64..300, 1u32..6, 0u16..4, wait, 0u8..4).prop_map(
+        24 => (task.clone(), 0u8..13, 0u64..300, 1u32..6, 0u16..4, wait, 0u8..4).prop_map(
             |(task, kind, place, n, cpu, wait_us, near)| {
                 Step::Io { task, kind, place, n, cpu, wait_us, near }
             }
@@ -92,7 +94,9 @@ fn step() -> impl Strategy<Value = Step> {
         2 => task.clone().prop_map(Step::Unplug),
         1 => task.clone().prop_map(Step::Sleep),
         1 => task.clone().prop_map(Step::Exit),
-        1 => (task, 0u64..4, 0u64..8).prop_map(|(t, c, l)| Step::Prio(t, c, l)),
+        1 => (task.clone(), 0u64..4, 0u64..8).prop_map(|(t, c, l)| Step::Prio(t, c, l)),
+        1 => prop::sample::select(vec![-1i64, 0, 500, 2000, 3000, 75_000]).prop_map(Step::Target),
+        1 => task.prop_map(Step::DirtySleep),
         1 => any::<usize>().prop_map(Step::Switch),
         1 => (1u32..300).prop_map(Step::Resize),
         2 => any::<usize>().prop_map(Step::Requeue),
@@ -199,8 +203,10 @@ impl World {
         };
         let make = |cx: &Cx| (info.make)(cx, version);
         let clock = TickClock::new(s.hz);
+        let mut q = MqQueue::new(queue, clock, driver, (info.hash)(version), dev, make);
+        q.throttle_writeback(Instant::START);
         World {
-            q: MqQueue::new(queue, clock, driver, (info.hash)(version), dev, make),
+            q,
             era,
             now: Instant::START,
             left: BTreeMap::new(),
@@ -248,7 +254,9 @@ impl World {
             6 => (Op::Write, Flags::SYNC | Flags::PREFLUSH | Flags::FUA),
             7 => (Op::Write, Flags::SYNC | Flags::FUA),
             8 => (Op::Discard, Flags::empty()),
-            _ => (Op::Flush, Flags::PREFLUSH),
+            9 => (Op::Flush, Flags::PREFLUSH),
+            10 => (Op::Write, Flags::SYNC | Flags::NOIDLE),
+            _ => (Op::Write, Flags::BACKGROUND),
         };
         let n = if op == Op::Flush { 0 } else { n * 8 };
         let n = if op == Op::Discard { n.min(16) } else { n };
@@ -296,6 +304,11 @@ impl World {
                 }
             }
             Step::Tunable(k, high) => self.tune(k, high),
+            Step::Target(us) => {
+                let stored = self.q.store(now, "wbt_lat_usec", &us.to_string());
+                stored.expect("a target");
+            }
+            Step::DirtySleep(t) => self.q.control(now, Control::DirtySleep(TaskId(t))),
             Step::Pause(us) => self.run_to(now + Nanos::from_us(u64::from(us))),
         }
         self.settle();
@@ -339,6 +352,13 @@ impl World {
         assert!(self.q.cx.rqs.is_empty(), "{name}: requests left over");
         assert_eq!(self.q.tags_used(), (0, 0), "{name}: I6: tags come back");
         assert!(!self.q.switching(), "{name}: a switch ends");
+        let wbt = self.q.wbt().expect("throttled");
+        let held = (wbt.used(), wbt.waiting());
+        assert_eq!(held, ([0; 3], 0), "{name}: slots come back, nobody waits");
+        assert!(
+            wbt.window_ends().is_none(),
+            "{name}: no window runs for ever"
+        );
         assert_eq!(
             self.q.device().sectors,
             self.submitted,

@@ -47,6 +47,11 @@ pub enum Class {
     Discard,
 }
 
+impl Class {
+    /// In the order of their lists.
+    pub const ALL: [Class; 3] = [Class::Write, Class::Swap, Class::Discard];
+}
+
 /// A bio that asks for a slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Asks {
@@ -208,10 +213,6 @@ impl Wbt {
     pub fn depths(&self) -> (i32, [u32; 3], u32) {
         (self.limits.step, self.limits.depths(), self.unknown)
     }
-    /// Slots that a bio may find in use and still pass.
-    pub fn limit(&self, asks: Asks, now: Moment) -> u32 {
-        self.limit_of(asks, now)
-    }
     /// Slots in use of each class.
     pub fn used(&self) -> [u32; 3] {
         self.used
@@ -228,8 +229,8 @@ impl Wbt {
         let tenth = i64::from(self.facts.hz / 10);
         now.jiffy < self.read_asked + tenth || now.jiffy < self.read_done + tenth
     }
-    /// How many slots of its class may be in use for this one (`get_limit`).
-    fn limit_of(&self, asks: Asks, now: Moment) -> u32 {
+    /// Slots of its class that a bio must find fewer of in use to pass (`get_limit`).
+    pub fn limit(&self, asks: Asks, now: Moment) -> u32 {
         let [max, normal, background] = self.limits.depths();
         if !self.on() {
             u32::MAX
@@ -244,7 +245,7 @@ impl Wbt {
         }
     }
     fn take(&mut self, asks: Asks, now: Moment) -> bool {
-        let fits = self.used[asks.class as usize] < self.limit_of(asks, now);
+        let fits = self.used[asks.class as usize] < self.limit(asks, now);
         if fits {
             self.used[asks.class as usize] += 1;
             self.window.start(now, self.limits.step);
@@ -278,16 +279,18 @@ impl Wbt {
         self.dirty_sleep = self.dirty_sleep.max(jiffy);
     }
 
-    fn wake(&mut self, class: usize, now: Moment) {
-        while let Some(head) = self.waiting[class].front().copied()
+    /// Those of a class that fit go, in their order, until one does not.
+    pub fn wake(&mut self, class: Class, now: Moment) {
+        let c = class as usize;
+        while let Some(head) = self.waiting[c].front().copied()
             && self.take(head, now)
         {
-            self.waiting[class].pop_front();
+            self.waiting[c].pop_front();
             self.granted.push_back(head);
         }
     }
     fn wake_all(&mut self, now: Moment) {
-        (0..self.used.len()).for_each(|c| self.wake(c, now));
+        Class::ALL.into_iter().for_each(|c| self.wake(c, now));
     }
 
     /// A slot comes back (`wbt_rqw_done`): its request completed, was merged or freed. Sleepers are
@@ -300,7 +303,7 @@ impl Wbt {
             return;
         }
         if !self.on() {
-            return self.wake(c, now);
+            return self.wake(class, now);
         }
         let [_, normal, background] = self.limits.depths();
         let limit = if class == Class::Discard {
@@ -311,7 +314,7 @@ impl Wbt {
             normal
         };
         if left == 0 || (left < limit && limit - left >= background / 2) {
-            self.wake(c, now);
+            self.wake(class, now);
         }
     }
 
@@ -386,9 +389,10 @@ impl Wbt {
     /// What is remembered is not written anew, also where it is off.
     ///
     /// # Errors
-    /// What the setting's range leaves out.
-    pub fn store_lat_usec(&mut self, value: i64, now: Moment) -> Result<(), StoreError> {
-        WBT_LAT_USEC.validate(&value.to_string())?;
+    /// No number, or one that the setting's range leaves out.
+    pub fn store_lat_usec(&mut self, text: &str, now: Moment) -> Result<(), StoreError> {
+        WBT_LAT_USEC.validate(text)?;
+        let value: i64 = text.trim().parse().unwrap_or(-1);
         let target_ns = match value {
             -1 => TARGETS_NS[usize::from(self.facts.rotational)],
             _ => value.unsigned_abs().saturating_mul(1000),
