@@ -92,7 +92,33 @@ pub enum Command {
     /// in one file (TOML) for `seekwell compare FILE`. docs/experiments.md tells what a file can say.
     /// With --schema it prints the JSON Schema of such files instead, by which an editor completes
     /// and checks them.
+    ///
+    /// With `scheduler NAME` it begins a scheduler in the source tree instead: a file that compiles,
+    /// its line in the registry, and worked examples; docs/add-a-scheduler.md goes on from there.
     New(New),
+    /// Meet a scheduler with all rivals of its layer: where it stands, and where it loses worst
+    ///
+    /// On a device of each class, under workloads that load them differently, and under traces of
+    /// one's own, every scheduler of the layer runs with the same seeds. Told are throughput, the 99th
+    /// percentile of latency and fairness of each, relative to the others, with 95 % intervals over
+    /// the seeds; who is beaten by nobody in all three; and the cells where the scheduler is furthest
+    /// behind somebody. A minute on two cores, as it is built for release.
+    Arena(Arena),
+    /// Search the tunables of schedulers for a device and a mix of workloads (Python)
+    ///
+    /// Optuna searches on some seeds and workloads, and what it finds is judged on others: the gain
+    /// with its interval, or that the defaults are as good; with --results a folder for `seekwell
+    /// apply`. It is a command of the Python package seekwell-lab, to which all arguments are handed:
+    /// `seekwell tune --help` is its own.
+    #[command(disable_help_flag = true)]
+    Tune(Handed),
+    /// Carry an experiment of thousands of cells out on a Ray cluster (Python)
+    ///
+    /// The same bytes as `seekwell compare FILE.toml`, on any number of workers, and gone on with
+    /// after any of them, or the driver, was lost. It is a command of the Python package
+    /// seekwell-lab, to which all arguments are handed: `seekwell sweep --help` is its own.
+    #[command(disable_help_flag = true)]
+    Sweep(Handed),
     /// Run a program on a modelled machine under several schedulers, or for real in a directory
     ///
     /// WORKLOAD is a name from `seekwell workloads`, with parameters behind a colon or by --param

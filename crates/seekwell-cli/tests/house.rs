@@ -48,9 +48,10 @@ fn all_dependencies() -> BTreeMap<String, BTreeSet<String>> {
         .collect()
 }
 
-/// What the fuzzing workspace's lock file says our crates depend on.
-fn locked_for_fuzzing() -> BTreeMap<String, BTreeSet<String>> {
-    let text = std::fs::read_to_string(root().join("fuzz/Cargo.lock")).expect("a lock file");
+/// What the lock file of a workspace beside ours says our crates depend on.
+fn locked(workspace: &str) -> BTreeMap<String, BTreeSet<String>> {
+    let file = root().join(workspace).join("Cargo.lock");
+    let text = std::fs::read_to_string(file).expect("a lock file");
     let mut all = BTreeMap::new();
     for package in text.split("[[package]]").skip(1) {
         let name = package.split('"').nth(1).unwrap_or_default();
@@ -58,7 +59,8 @@ fn locked_for_fuzzing() -> BTreeMap<String, BTreeSet<String>> {
         // A name may have its version behind it, where there are two.
         let names = list.lines().filter_map(|l| l.trim().strip_prefix('"'));
         let first = |l: &str| l.split(['"', ' ']).next().unwrap_or_default().to_owned();
-        if name.starts_with("seekwell-") && name != "seekwell-fuzz" {
+        let own = ["seekwell-fuzz", "seekwell-python"].contains(&name);
+        if (name == "seekwell" || name.starts_with("seekwell-")) && !own {
             all.insert(name.to_owned(), names.map(first).collect());
         }
     }
@@ -66,11 +68,18 @@ fn locked_for_fuzzing() -> BTreeMap<String, BTreeSet<String>> {
 }
 
 #[test]
-fn the_lock_file_for_fuzzing_is_up_to_date() {
-    let (locked, all) = (locked_for_fuzzing(), all_dependencies());
-    assert!(locked.contains_key("seekwell-trace"), "{locked:?}");
-    for (name, of) in &locked {
-        assert_eq!(Some(of), all.get(name), "{name}: cargo metadata in fuzz/");
+fn the_lock_files_for_fuzzing_and_python_are_up_to_date() {
+    let all = all_dependencies();
+    for workspace in ["fuzz", "python"] {
+        let locked = locked(workspace);
+        assert!(locked.contains_key("seekwell-trace"), "{locked:?}");
+        for (name, of) in &locked {
+            assert_eq!(
+                Some(of),
+                all.get(name),
+                "{name}: cargo metadata --manifest-path {workspace}/Cargo.toml"
+            );
+        }
     }
 }
 

@@ -1,7 +1,7 @@
 //! Arguments of the commands that list what there is, and that fit and describe devices.
 
 use super::Output;
-use clap::{Args, ValueHint};
+use clap::{Args, Subcommand, ValueHint};
 use std::path::PathBuf;
 
 /// Arguments of `schedulers`.
@@ -20,9 +20,63 @@ pub struct Schedulers {
     pub output: Output,
 }
 
+/// Arguments of a command of the Python package.
+#[derive(Args, Debug)]
+pub struct Handed {
+    /// Its arguments
+    #[arg(
+        trailing_var_arg = true,
+        allow_hyphen_values = true,
+        value_name = "ARGUMENTS"
+    )]
+    pub arguments: Vec<std::ffi::OsString>,
+}
+
+/// What `new` begins, if no experiment.
+#[derive(Subcommand, Debug)]
+pub enum Begin {
+    /// Begin a scheduler in the source tree: its file, its line in the registry, worked examples
+    Scheduler {
+        /// What it is to be called: small letters, digits and hyphens
+        name: String,
+        /// The source tree
+        #[arg(long, value_name = "DIR", default_value = ".", value_hint = ValueHint::DirPath)]
+        tree: PathBuf,
+    },
+}
+
+/// Arguments of `arena`.
+#[derive(Args, Debug)]
+pub struct Arena {
+    /// The scheduler, with version and tunables where wanted
+    pub name: String,
+    /// A trace that it is met on, too; may be repeated
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub trace: Vec<PathBuf>,
+    /// Seeds: every scheduler runs once with each
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(2..=1000))]
+    pub seeds: u32,
+    /// Seed of the first
+    #[arg(long, value_name = "SEED", default_value_t = 1)]
+    pub seed: u64,
+    /// Runs at a time; the result does not depend on it [default: the number of cores]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096))]
+    pub threads: Option<u32>,
+    /// Print one JSON document
+    #[arg(long)]
+    pub json: bool,
+    /// Where to
+    #[command(flatten)]
+    pub output: Output,
+}
+
 /// Arguments of `new`.
 #[derive(Args, Debug)]
+#[command(args_conflicts_with_subcommands = true)]
 pub struct New {
+    /// Something else than an experiment
+    #[command(subcommand)]
+    pub begin: Option<Begin>,
     /// Device it begins with, from `seekwell devices`, or the path of a preset file as seen from the
     /// new file; may be repeated [default: hdd:hitachi-7k200 and ssd:sata3-256-2011]
     #[arg(long, short, value_name = "DEVICE", conflicts_with = "schema")]

@@ -1,6 +1,7 @@
 //! One file per command.
 
 mod apply;
+mod arena;
 mod calibrate;
 mod check_worlds;
 mod compare;
@@ -19,7 +20,9 @@ mod import;
 mod machines;
 mod man;
 mod new;
+mod new_scheduler;
 mod onhost;
+mod python;
 mod recommend;
 mod record;
 mod replay;
@@ -70,5 +73,8 @@ pub fn run(cli: &Cli) -> Result<(), Failure> {
         Command::Completions(a) => completions::run(a),
         Command::Man(a) => man::run(a),
         Command::New(a) => new::run(a, cli.quiet),
+        Command::Arena(a) => arena::run(a, cli.quiet),
+        Command::Tune(a) => python::run("tune", a),
+        Command::Sweep(a) => python::run("sweep", a),
     }
 }

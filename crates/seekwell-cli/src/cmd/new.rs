@@ -1,6 +1,6 @@
-//! `seekwell new`: an experiment file to begin with, and the schema of such files.
+//! `seekwell new`: an experiment file to begin with, the schema of such files, or a scheduler.
 
-use crate::cli::New;
+use crate::cli::{Begin, New};
 use crate::fail::Failure;
 use crate::out::{Out, note};
 use seekwell_lab::experiment::{Experiment, Start, schema, template};
@@ -8,6 +8,9 @@ use std::path::Path;
 
 /// Writes a commented experiment file, which was read before as `compare` reads it.
 pub fn run(a: &New, quiet: bool) -> Result<(), Failure> {
+    if let Some(Begin::Scheduler { name, tree }) = &a.begin {
+        return super::new_scheduler::run(name, tree, quiet);
+    }
     let output = a.output.output.as_deref();
     Out::check(output)?;
     if a.schema {

@@ -2,6 +2,7 @@
 
 mod apply;
 mod bad_input;
+mod begin;
 mod bounds;
 mod calibrate;
 mod checked;

@@ -1,0 +1,191 @@
+//! `seekwell arena NAME`: a scheduler among all rivals of its layer.
+
+use crate::cells::cancelling;
+use crate::cli::Arena as Asked;
+use crate::fail::Failure;
+use crate::lab::Collect;
+use crate::out::{Out, columns, note, width};
+use crate::progress::Progress;
+use seekwell::Cancel;
+use seekwell::words::named;
+use seekwell_lab::arena::{
+    Arena, DEVICES, Figure, Mean, Standing, WORKLOADS, experiment, standing,
+};
+use seekwell_lab::conduct::{How, Memory, conduct};
+use seekwell_report::table::wrap;
+use seekwell_sched::registry;
+use serde_json::json;
+
+/// Cells that are told where it is behind.
+const TOLD: usize = 8;
+
+fn bad(e: impl std::fmt::Display) -> Failure {
+    Failure::input(e.to_string())
+}
+
+/// Whom it is about, and everybody else of the layer.
+fn met(name: &str) -> Result<Vec<String>, Failure> {
+    let plain = name.split(':').next().unwrap_or(name);
+    let own = named(plain).map_err(|e| Failure::words("", &e))?;
+    let mut all = vec![name.to_owned()];
+    let rivals = registry().iter().filter(|s| s.layer == own.info.layer);
+    all.extend(rivals.map(|s| s.name.to_owned()).filter(|s| s != plain));
+    Ok(all)
+}
+
+/// Runs everybody and prints where the one stands.
+pub fn run(a: &Asked, quiet: bool) -> Result<(), Failure> {
+    let output = a.output.output.as_deref();
+    Out::check(output)?;
+    Out::apart(output, a.trace.iter().map(|t| &**t))?;
+    let met = met(&a.name)?;
+    let text = |p: &std::path::PathBuf| p.to_string_lossy().into_owned();
+    let traces: Vec<String> = a.trace.iter().map(text).collect();
+    let e = experiment(&met, DEVICES, WORKLOADS, &traces, a.seeds, a.seed).map_err(|faults| {
+        let each = faults.0.iter().map(|f| f.what.clone()).collect::<Vec<_>>();
+        Failure::input(each.join("\n"))
+    })?;
+    let runs = e.cells.len() * met.len() * a.seeds as usize;
+    let (cells, rivals) = (e.cells.len(), met.len() - 1);
+    note(
+        quiet,
+        &format!(
+            "{} and {rivals} rivals in {cells} cells, {runs} runs",
+            a.name
+        ),
+    );
+    let arena = Arena::default();
+    let done = {
+        let progress = Progress::new(quiet, "runs", 0, e.cells.len());
+        let told = Collect::new(&progress, 1, 0);
+        let cancel = Cancel::new();
+        let mut store = Memory::default();
+        let how = How {
+            threads: a.threads.map(|n| n as usize),
+            cancel: cancel.clone(),
+            told: &told,
+        };
+        cancelling(&cancel, || conduct(&e, &arena, &mut store, &how))?.map_err(bad)?
+    };
+    let s = standing(&e, &arena.figures());
+    let mut out = Out::open(output)?;
+    if a.json {
+        out.json(&json!({
+            "schema": 1, "command": "arena", "scheduler": a.name, "seed": a.seed,
+            "finished": done.finished(), "failed": done.failed, "standing": s,
+        }))?;
+    } else {
+        print(&mut out, a, &s)?;
+    }
+    out.done()?;
+    if done.failed > 0 {
+        let n = done.failed;
+        return Err(Failure::Early(format!(
+            "{n} of {runs} runs failed, the others are given"
+        )));
+    }
+    if let (true, Some(signal)) = (done.cancelled, seekwell_host::stop::signal()) {
+        let what = format!(
+            "stopped by signal {signal}: {} of {runs} runs are told of",
+            done.made
+        );
+        return Err(Failure::Interrupted { signal, what });
+    }
+    Ok(())
+}
+
+fn percent(factor: f64) -> String {
+    format!("{:+.1} %", (factor - 1.0) * 100.0)
+}
+
+/// "+3.1 %  (+2.0 to +4.2)".
+fn figure(mean: Option<&Mean>) -> String {
+    let Some(mean) = mean else {
+        return "-".to_owned();
+    };
+    let span = mean.interval95.map_or(String::new(), |(low, high)| {
+        let bare = |x: f64| format!("{:+.1}", (x - 1.0) * 100.0);
+        format!(" ({} to {})", bare(low), bare(high))
+    });
+    format!("{}{span}", percent(mean.factor))
+}
+
+fn print(out: &mut Out, a: &Asked, s: &Standing) -> Result<(), Failure> {
+    let last = a.seed + u64::from(a.seeds) - 1;
+    out.text(&wrap(
+        &format!(
+            "{} among the schedulers of its layer: {} cells, seeds {} to {last}. Each figure against \
+             the mean of all in the same cell; larger is better, also of p99 and fairness.",
+            a.name, s.cells, a.seed
+        ),
+        0,
+        width(),
+    ))?;
+    out.line("")?;
+    let name = s.places.iter().map(|p| p.scheduler.chars().count());
+    let name = name.max().unwrap_or(0).max(9);
+    // On a narrow screen the intervals are left to --json.
+    let narrow = columns() < name + 3 * 28 + 9;
+    let cell = if narrow { 12 } else { 28 };
+    let show = |m: Option<&Mean>| match narrow {
+        true => m.map_or("-".to_owned(), |m| percent(m.factor)),
+        false => figure(m),
+    };
+    let heads = format!(
+        "{:name$}  {:>cell$}{:>cell$}{:>cell$}",
+        "scheduler", "throughput", "p99", "fairness"
+    );
+    out.line(&format!("{heads}  front"))?;
+    for p in &s.places {
+        let f: Vec<String> = p.means.iter().map(|m| show(m.as_ref())).collect();
+        let front = if p.front { "  yes" } else { "" };
+        out.line(&format!(
+            "{:name$}  {:>cell$}{:>cell$}{:>cell$}{front}",
+            p.scheduler, f[0], f[1], f[2]
+        ))?;
+    }
+    out.line("")?;
+    let on = s.places.first().is_some_and(|p| p.front);
+    out.text(&wrap(
+        &match on {
+            true => format!(
+                "{} is on the front: no rival is at least as good in all three and better in one.",
+                a.name
+            ),
+            false => format!(
+                "{} is not on the front: somebody is at least as good in all three and better in one.",
+                a.name
+            ),
+        },
+        0,
+        width(),
+    ))?;
+    if s.behind.is_empty() {
+        return out.line("In no cell is it surely behind anybody.");
+    }
+    out.line("")?;
+    out.line("Where it is furthest behind (95 % intervals over the seeds):")?;
+    for b in s.behind.iter().take(TOLD) {
+        let what = match b.figure {
+            Figure::Throughput => "throughput",
+            Figure::P99 => "p99",
+            Figure::Fairness => "fairness",
+        };
+        out.text(&wrap(
+            &format!(
+                "  {what} {} against {}: {} ({} seeds)",
+                figure(Some(&b.mean)),
+                b.rival,
+                b.cell,
+                b.seeds
+            ),
+            4,
+            width(),
+        ))?;
+    }
+    if s.behind.len() > TOLD {
+        let more = s.behind.len() - TOLD;
+        out.line(&format!("  and {more} more: --json"))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,47 @@
+//! Commands of the Python package `seekwell-lab`: found and handed over to, or how to get it.
+
+use crate::cli::Handed;
+use crate::fail::Failure;
+use std::ffi::OsString;
+use std::os::unix::process::CommandExt;
+use std::process::{Command, Stdio};
+
+/// Which interpreter: this variable's, else the one of the search path.
+const WHICH: &str = "SEEKWELL_PYTHON";
+
+/// Says by its exit code whether the package is there.
+const THERE: &str =
+    "import importlib.util, sys; sys.exit(importlib.util.find_spec('seekwell._seekwell') is None)";
+
+/// Becomes `python3 -m seekwell COMMAND`: its output, exit code and signals are the command's.
+pub fn run(command: &str, a: &Handed) -> Result<(), Failure> {
+    let python = std::env::var_os(WHICH).filter(|p| !p.is_empty());
+    let python = python.unwrap_or_else(|| OsString::from("python3"));
+    let there = Command::new(&python)
+        // Not whatever lies in this directory.
+        .args(["-P", "-c", THERE])
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status();
+    let name = python.to_string_lossy();
+    match there {
+        Err(e) => Err(Failure::input(format!(
+            "`seekwell {command}` is a command of the Python package seekwell-lab, and {name} cannot \
+             be run ({e}): install Python 3.11 or later, then `pip install ./python` in the source \
+             tree; {WHICH} names another interpreter"
+        ))),
+        Ok(status) if !status.success() => Err(Failure::input(format!(
+            "`seekwell {command}` is a command of the Python package seekwell-lab, which {name} does \
+             not have: `pip install ./python` in the source tree (Python 3.11 or later); {WHICH} names \
+             another interpreter"
+        ))),
+        Ok(_) => {
+            let failed = Command::new(&python)
+                .args(["-P", "-m", "seekwell", command])
+                .args(&a.arguments)
+                .exec();
+            Err(Failure::input(format!("{name}: {failed}")))
+        }
+    }
+}

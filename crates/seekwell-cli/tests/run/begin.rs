@@ -1,0 +1,83 @@
+//! Commands for those who write schedulers, and those of the Python package.
+
+use crate::{good, seekwell};
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+fn tree(name: &str) -> PathBuf {
+    let dir = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let _ = std::fs::remove_dir_all(&dir);
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../seekwell-sched/src");
+    let to = dir.join("crates/seekwell-sched/src");
+    std::fs::create_dir_all(&to).expect("a directory");
+    std::fs::create_dir_all(dir.join("cases")).expect("a directory");
+    for file in ["lib.rs", "registry.rs"] {
+        std::fs::copy(source.join(file), to.join(file)).expect("copied");
+    }
+    dir
+}
+
+#[test]
+fn a_scheduler_is_begun_once_and_nothing_is_written_over() {
+    let dir = tree("begun");
+    let at = dir.to_str().expect("UTF-8");
+    let said = good(&["new", "scheduler", "first-come", "--tree", at]);
+    assert!(said.contains("cases/first-come.jsonl"), "{said}");
+    let read = |file: &str| std::fs::read_to_string(dir.join(file)).expect(file);
+    assert!(read("crates/seekwell-sched/src/first_come.rs").contains("name: \"first-come\""));
+    assert!(read("crates/seekwell-sched/src/registry.rs").contains("crate::first_come::INFO,"));
+    assert!(read("crates/seekwell-sched/src/lib.rs").contains("pub mod first_come;"));
+    for line in read("cases/first-come.jsonl").lines() {
+        let case: Value = serde_json::from_str(line).expect("a case");
+        assert_eq!(case["elevator"], "first-come");
+    }
+    let lib = read("crates/seekwell-sched/src/lib.rs");
+    let r = seekwell(&["new", "scheduler", "first-come", "--tree", at]);
+    assert_eq!((r.code, &*r.out), (2, ""));
+    assert!(r.err.contains("is there already"), "{}", r.err);
+    assert_eq!(lib, read("crates/seekwell-sched/src/lib.rs"));
+}
+
+#[test]
+fn where_no_tree_is_or_the_name_is_taken_nothing_is_written() {
+    let dir = tree("not-begun");
+    let at = dir.to_str().expect("UTF-8");
+    for (name, tree, said) in [
+        ("cfq", at, "already"),
+        ("No Name", at, "small letters"),
+        ("mine", "/proc", "--tree"),
+    ] {
+        let r = seekwell(&["new", "scheduler", name, "--tree", tree]);
+        assert_eq!((r.code, &*r.out), (2, ""), "{name}");
+        assert!(r.err.contains(said), "{name}: {}", r.err);
+    }
+    let left = std::fs::read_dir(dir.join("cases")).expect("there");
+    assert_eq!(left.count(), 0);
+}
+
+#[test]
+fn commands_of_the_package_say_how_to_get_it() {
+    for command in ["tune", "sweep"] {
+        for python in ["/nowhere/python", "/bin/false"] {
+            let out = Command::new(env!("CARGO_BIN_EXE_seekwell"))
+                .args([command, "--help"])
+                .env("SEEKWELL_PYTHON", python)
+                .output()
+                .expect("it runs");
+            let err = String::from_utf8_lossy(&out.stderr);
+            assert_eq!(out.status.code(), Some(2), "{err}");
+            assert!(err.contains("pip install ./python"), "{err}");
+        }
+    }
+}
+
+#[test]
+fn a_name_that_nobody_has_is_met_with_nobody() {
+    let r = seekwell(&["arena", "mq-dedline"]);
+    assert_eq!((r.code, &*r.out), (2, ""));
+    assert!(r.err.contains("`mq-deadline`"), "{}", r.err);
+    let r = seekwell(&["arena", "bfq", "--trace", "/nowhere/a.csv"]);
+    assert_eq!((r.code, &*r.out), (2, ""));
+    assert!(r.err.contains("/nowhere/a.csv"), "{}", r.err);
+}
