@@ -315,7 +315,11 @@ fn remedies_name_options_that_exist() {
         .iter(),
     )
     .map(|c| good(&[c, "--help"]))
-    .chain([good(&["host", "restore", "--help"])])
+    .chain([
+        good(&["host", "restore", "--help"]),
+        good(&["arena", "--help"]),
+        good(&["new", "scheduler", "--help"]),
+    ])
     .collect();
     let options = |text: &str| -> Vec<String> {
         let starts = text.match_indices("--").map(|(i, _)| i);
@@ -343,12 +347,10 @@ fn remedies_name_options_that_exist() {
     for file in files {
         let text = std::fs::read_to_string(&file).unwrap();
         for (n, line) in text.lines().enumerate() {
-            // Messages stand in quotes; `zstd -d --long` is another program's.
+            // Messages stand in quotes; `zstd -d --long` and cargo's are other programs'.
+            let others = line.contains("zstd -d") || line.contains("cargo ");
             let said = line.contains('"') && !line.trim_start().starts_with("//");
-            for o in options(line)
-                .iter()
-                .filter(|_| said && !line.contains("zstd -d"))
-            {
+            for o in options(line).iter().filter(|_| said && !others) {
                 // An argument for a process of its own is no advice.
                 let passed_on = line.contains(&format!("\"--{o}\""));
                 if !known.contains(o) && !passed_on {
