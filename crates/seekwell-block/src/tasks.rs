@@ -27,6 +27,11 @@ impl Tasks {
         self.info.entry(task).or_default()
     }
 
+    /// What ioprio_set said of a task.
+    pub fn ioprio(&self, task: TaskId) -> IoPrio {
+        self.info.get(&task).map_or(IoPrio::NONE, |i| i.ioprio)
+    }
+
     /// The io context of a task, made and told to the scheduler if need be.
     #[inline]
     pub fn ioc_of<S: Scheduler + ?Sized>(
@@ -149,6 +154,7 @@ impl Tasks {
             | Control::Unplug(_)
             | Control::Sleep(_)
             | Control::DirtySleep(_)
+            | Control::IoMax(..)
             | Control::Exit(_) => {}
         }
     }

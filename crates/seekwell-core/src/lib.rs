@@ -4,6 +4,7 @@
 //! leaves out on purpose is data: Seekwell moves addresses and lengths, never bytes.
 
 pub mod bio;
+pub mod cgroup;
 pub mod device;
 pub mod event;
 pub mod ioc;
@@ -23,6 +24,7 @@ pub mod time;
 pub mod units;
 
 pub use bio::{Bio, BioId, Flags, Op, PAGE_SECTORS, SEGMENT_SECTORS};
+pub use cgroup::IoMaxLimits;
 pub use device::{Accept, Command, Device, DeviceFacts, DeviceStats, Done, MmcHost, Packing};
 pub use event::{
     About, Action, Event, EventLog, MemberId, MemberKind, More, Reason, Snapshot, Tap,

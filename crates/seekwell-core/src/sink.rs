@@ -2,6 +2,7 @@
 //! layer sees only this.
 
 use crate::bio::{Bio, BioId};
+use crate::cgroup::IoMaxLimits;
 use crate::event::{Snapshot, Tap};
 use crate::ioc::{CgroupId, IoPrio, TaskId};
 use crate::time::Instant;
@@ -46,6 +47,8 @@ pub enum Control {
     CgroupNew(CgroupId, CgroupId),
     /// A cgroup is gone.
     CgroupGone(CgroupId),
+    /// A cgroup's `io.max` for this device is written.
+    IoMax(CgroupId, IoMaxLimits),
 }
 
 /// Accepts bios and gives completions.

@@ -47,7 +47,10 @@ impl<S: Scheduler + ?Sized, D: Device> BioSink for MqQueue<S, D> {
             Control::Sleep(t) => self.act(t, Deed::Sleep),
             Control::Exit(t) => self.act(t, Deed::Exit),
             Control::DirtySleep(_) => self.dirty_sleep(),
-            other => self.tasks.control(&mut self.cx, &mut *self.sched, other),
+            other => {
+                self.tasks.control(&mut self.cx, &mut *self.sched, other);
+                self.limits_told(other);
+            }
         }
         self.after_callback();
     }
@@ -70,6 +73,7 @@ impl<S: Scheduler + ?Sized, D: Device> BioSink for MqQueue<S, D> {
 impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
     fn timers(&mut self, t: Instant) {
         self.wbt_timer(t);
+        self.limits_timer(t);
         while let Some((at, slot)) = self.cx.next_timer()
             && at <= t
         {

@@ -1,6 +1,6 @@
 //! The multi-queue block layer of Linux (blk-mq, 6.1 to 6.18) around a scheduler, or none.
 //!
-//! What it models: writeback throttling, software and hardware contexts, driver tags and scheduler tags with shallow
+//! What it models: `io.max`, writeback throttling, software and hardware contexts, driver tags and scheduler tags with shallow
 //! limits, submitters that sleep for a tag, plugs, bio and request merging, the dispatch loop with
 //! its parked request (drivers limited by tags) or its budget (SCSI), the dispatch list, restarts
 //! and 3 ms re-runs, the `dispatch_busy` average, requeues, flush and FUA sequences, direct issue
@@ -22,6 +22,9 @@ mod complete;
 mod control;
 mod dispatch;
 mod flush;
+pub mod iomax;
+mod jiffies;
+mod limits;
 mod plug;
 mod sleepers;
 mod submit;
@@ -35,6 +38,8 @@ use crate::legacy::flush::{Act, FlushMachine};
 use crate::merge::Account;
 use crate::stats::QueueStats;
 use crate::tasks::Tasks;
+pub use limits::KTHROTLD;
+use limits::Limits;
 use plug::Plug;
 use seekwell_core::{
     BioDone, BioId, Device, Done, Instant, Links, List, Nanos, RqId, Side, TickClock,
@@ -123,6 +128,7 @@ pub struct MqQueue<S: Scheduler + ?Sized, D: Device> {
     plugs: Vec<Plug>,
     tasks: Tasks,
     throttle: Throttle,
+    limits: Limits,
     /// Tasks that sleep for a slot, a tag or a frozen queue, with all they do after.
     sleepers: Sleepers,
     /// What the requeue worker is to insert: given back by the driver, or data of a sequence.
@@ -177,6 +183,7 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
             plugs: Vec::new(),
             tasks: Tasks::default(),
             throttle: Throttle::default(),
+            limits: Limits::default(),
             sleepers: Sleepers::default(),
             requeued: VecDeque::new(),
             in_flight: 0,
@@ -404,6 +411,7 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
             .into_iter()
             .chain(reruns)
             .chain(self.throttle.deadline())
+            .chain(self.limits.deadline())
             .chain(self.dev.next_event())
             .min()
     }

@@ -81,6 +81,7 @@ impl Sleepers {
         all.sort_by_key(|s| (s.arrived, s.task));
         let behind = |d: &Deed| match d {
             Deed::Bio(bio) => Some(*bio),
+            Deed::Whole(w) => Some(w.bio),
             _ => None,
         };
         let mut out = Vec::with_capacity(all.len());

@@ -3,6 +3,7 @@
 //! A task that finds no tag sleeps, and what it does next (further bios, closing its plug, exiting)
 //! waits with it, as it would on a machine.
 
+use super::limits::{Whole, cut};
 use super::sleepers::{Need, Sleeper};
 use super::throttle::Passage;
 use super::wbt::Class;
@@ -10,13 +11,16 @@ use super::{MqQueue, RqTags};
 use crate::merge::{self, bio_mergeable};
 use seekwell_core::{
     Action, Bio, BioDone, Device, Era, Event, Flags, Instant, IocId, More, Op, PAGE_SECTORS, RqId,
-    Sectors, State, TaskId,
+    State, TaskId,
 };
 use seekwell_sched::{Cx, Insert, Scheduler};
 
 /// What a task does.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Deed {
+    /// Comes to the limits in front of the queue, and is split.
+    Whole(Whole),
+    /// A bio that is no larger than a request may be.
     Bio(Bio),
     Plug,
     Unplug,
@@ -35,31 +39,36 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
         };
         self.acct.stats.bios += 1;
         bio_event(&mut self.cx, Action::Queue, &bio);
+        if self.limits.on() {
+            let (rest, asked) = (false, false);
+            return self.act_one(task, Deed::Whole(Whole { bio, rest, asked }));
+        }
         let max = self.largest_piece(&bio);
         let splits = matches!(bio.op, Op::Read | Op::Write) && bio.sectors.0 > max;
         if !splits {
             return self.act_one(task, deed);
         }
+        let mut rest = bio;
+        for _ in 0..self.will_be_split(&bio, max) {
+            let piece = cut(&mut rest, max);
+            self.act_one(task, Deed::Bio(piece));
+        }
+    }
+    /// Into how many pieces of so many sectors a bio is split; it is done when all of them are.
+    pub(super) fn will_be_split(&mut self, bio: &Bio, max: u32) -> u32 {
         let pieces = bio.sectors.0.div_ceil(max);
         let now = self.cx.now();
         self.cx.log.push(|| Event {
             more: More::Pieces(pieces),
-            ..Event::of_bio(now, Action::Split, &bio)
+            ..Event::of_bio(now, Action::Split, bio)
         });
         self.splits.insert(bio.id, (pieces, false));
-        let mut rest = bio;
-        for _ in 0..pieces {
-            let mut piece = rest;
-            piece.sectors = Sectors(rest.sectors.0.min(max));
-            rest.sector = piece.end();
-            rest.sectors = Sectors(rest.sectors.0 - piece.sectors.0);
-            self.act_one(task, Deed::Bio(piece));
-        }
+        pieces
     }
 
     /// Sectors up to which a bio is not split: as many as `max_sectors` and the scatter list let
     /// through. The list ends between pages.
-    fn largest_piece(&self, bio: &Bio) -> u32 {
+    pub(super) fn largest_piece(&self, bio: &Bio) -> u32 {
         let page = u32::from(PAGE_SECTORS);
         let q = &self.cx.queue;
         let listed = q.max_segments.saturating_mul(u32::from(bio.segment));
@@ -67,7 +76,7 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
         q.max_sectors.0.min(listed).max(1)
     }
 
-    fn act_one(&mut self, task: TaskId, deed: Deed) {
+    pub(super) fn act_one(&mut self, task: TaskId, deed: Deed) {
         match self.sleepers.then_of(task) {
             Some(then) => then.push_back(deed),
             None => self.perform(task, deed),
@@ -76,6 +85,7 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
 
     fn perform(&mut self, task: TaskId, deed: Deed) {
         match deed {
+            Deed::Whole(whole) => self.whole(task, whole),
             Deed::Bio(bio) => self.bio(bio, self.cx.now()),
             Deed::Plug => self.open_plug(task),
             Deed::Unplug => self.close_plug(task),

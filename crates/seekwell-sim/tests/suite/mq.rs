@@ -7,8 +7,8 @@ use crate::versions::{Version, each, versions};
 use proptest::prelude::*;
 use seekwell_block::{MqDriver, MqQueue};
 use seekwell_core::{
-    Accept, Bio, BioDone, BioSink, Command, Control, Device, DeviceFacts, Done, Era, Flags,
-    Instant, IoPrio, Nanos, Op, Sector, Sectors, State, TaskId, TickClock,
+    Accept, Bio, BioDone, BioSink, CgroupId, Command, Control, Device, DeviceFacts, Done, Era,
+    Flags, Instant, IoMaxLimits, IoPrio, Nanos, Op, Sector, Sectors, State, TaskId, TickClock,
 };
 use seekwell_microscope::mq::BenchDevice;
 use seekwell_sched::{Cx, Kind, Layer, QueueFacts, Scheduler, StoreError};
@@ -78,6 +78,9 @@ enum Step {
     Tunable(usize, bool),
     Target(i64),
     DirtySleep(u32),
+    IoMax(u32, usize),
+    Move(u32, u32),
+    Gone(u32),
     Pause(u32),
 }
 
@@ -96,7 +99,10 @@ fn step() -> impl Strategy<Value = Step> {
         1 => task.clone().prop_map(Step::Exit),
         1 => (task.clone(), 0u64..4, 0u64..8).prop_map(|(t, c, l)| Step::Prio(t, c, l)),
         1 => prop::sample::select(vec![-1i64, 0, 500, 2000, 3000, 75_000]).prop_map(Step::Target),
-        1 => task.prop_map(Step::DirtySleep),
+        1 => task.clone().prop_map(Step::DirtySleep),
+        1 => (1u32..4, any::<usize>()).prop_map(|(g, l)| Step::IoMax(g, l)),
+        1 => (task, 0u32..4).prop_map(|(t, g)| Step::Move(t, g)),
+        1 => (2u32..4).prop_map(Step::Gone),
         1 => any::<usize>().prop_map(Step::Switch),
         1 => (1u32..300).prop_map(Step::Resize),
         2 => any::<usize>().prop_map(Step::Requeue),
@@ -170,7 +176,30 @@ struct World {
     submitted: u64,
     /// What came last: its ends.
     last: Last,
+    /// Cgroups of the tasks.
+    groups: [u32; TASKS as usize],
     out: Vec<BioDone>,
+}
+
+/// Cgroup 3 lies under 1, 1 and 2 under the root.
+const PARENTS: [u32; 4] = [0, 0, 0, 1];
+
+/// Limits: none, and some that are felt.
+fn limits(which: usize) -> IoMaxLimits {
+    let all = [
+        (None, None, None, None),
+        (Some(1 << 20), None, None, Some(50)),
+        (None, Some(300_000), None, None),
+        (Some(2 << 20), Some(100_000), Some(37), None),
+        (None, None, Some(500), Some(20)),
+    ];
+    let (rbps, wbps, riops, wiops) = all[which % all.len()];
+    IoMaxLimits {
+        rbps,
+        wbps,
+        riops,
+        wiops,
+    }
 }
 
 impl World {
@@ -205,6 +234,10 @@ impl World {
         let clock = TickClock::new(s.hz);
         let mut q = MqQueue::new(queue, clock, driver, (info.hash)(version), dev, make);
         q.throttle_writeback(Instant::START);
+        for (g, parent) in (0..).zip(PARENTS).skip(1) {
+            let made = Control::CgroupNew(CgroupId(g), CgroupId(parent));
+            q.control(Instant::START, made);
+        }
         World {
             q,
             era,
@@ -212,6 +245,7 @@ impl World {
             left: BTreeMap::new(),
             submitted: 0,
             last: (Op::Flush, Flags::empty(), 0, 0),
+            groups: [0; TASKS as usize],
             out: Vec::new(),
         }
     }
@@ -264,6 +298,7 @@ impl World {
         self.last = (op, flags, first, first + u64::from(n));
         let mut bio = Bio::new(i as u64, TaskId(task), op, flags, first, n);
         bio.cpu = cpu;
+        bio.cgroup = CgroupId(self.groups[task as usize]);
         self.left.insert(i as u64, n);
         self.submitted += u64::from(n);
         self.q.submit(self.now, bio);
@@ -309,6 +344,26 @@ impl World {
                 stored.expect("a target");
             }
             Step::DirtySleep(t) => self.q.control(now, Control::DirtySleep(TaskId(t))),
+            Step::IoMax(g, which) => {
+                let what = Control::IoMax(CgroupId(g), limits(which));
+                self.q.control(now, what);
+            }
+            Step::Move(t, g) => {
+                self.groups[t as usize] = g;
+                let what = Control::Cgroup(TaskId(t), CgroupId(g));
+                self.q.control(now, what);
+            }
+            Step::Gone(g) => {
+                // It is empty of tasks before it can go; another may be made in its place.
+                for t in 0..TASKS {
+                    if self.groups[t as usize] == g {
+                        self.apply(i, &Step::Move(t, 0));
+                    }
+                }
+                self.q.control(now, Control::CgroupGone(CgroupId(g)));
+                let parent = CgroupId(PARENTS[g as usize]);
+                self.q.control(now, Control::CgroupNew(CgroupId(g), parent));
+            }
             Step::Pause(us) => self.run_to(now + Nanos::from_us(u64::from(us))),
         }
         self.settle();
@@ -355,6 +410,7 @@ impl World {
         let wbt = self.q.wbt().expect("throttled");
         let held = (wbt.used(), wbt.waiting());
         assert_eq!(held, ([0; 3], 0), "{name}: slots come back, nobody waits");
+        assert_eq!(self.q.held(), 0, "{name}: io.max lets all go");
         assert!(
             wbt.window_ends().is_none(),
             "{name}: no window runs for ever"

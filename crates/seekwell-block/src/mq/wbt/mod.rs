@@ -15,6 +15,7 @@ mod depth;
 pub(super) mod rules;
 mod window;
 
+pub use super::jiffies::Moment;
 use depth::Limits;
 use seekwell_core::{Flags, Op};
 use seekwell_sched::{StoreError, WBT_LAT_USEC};
@@ -25,15 +26,6 @@ use window::Window;
 const TARGETS_NS: [u64; 2] = [2_000_000, 75_000_000];
 /// Windows without a verdict after which the step goes back towards 0.
 const UNKNOWN: u32 = 5;
-
-/// A point in time: on the clock and in ticks of the kernel.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Moment {
-    /// Nanoseconds.
-    pub ns: u64,
-    /// `jiffies`.
-    pub jiffy: i64,
-}
 
 /// What kind of write asks; each has slots and a list of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

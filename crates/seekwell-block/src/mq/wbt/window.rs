@@ -1,13 +1,12 @@
 //! The window in which latencies are watched, and what it says at its end.
 
+use super::super::jiffies::fires_at;
 use super::{Moment, Verdict};
 
 /// Length at step 0 and below, ns.
 const LENGTH_NS: u64 = 100_000_000;
 /// Writes without which a window says nothing.
 const WRITES: u32 = 3;
-/// Jiffies of the first level of the timer wheel, and those of a bucket of the next one.
-const WHEEL: (i64, i64) = (63, 8);
 
 /// The window that runs, if one does, and the read that is watched always.
 #[derive(Clone, Copy, Debug)]
@@ -47,10 +46,7 @@ impl Window {
             _ => LENGTH_NS,
         };
         let ticks = (u128::from(self.length_ns) * u128::from(self.hz) / 1_000_000_000) as i64;
-        self.ends = Some(match ticks <= WHEEL.0 {
-            true => now.jiffy + ticks + 1,
-            false => (now.jiffy + ticks + WHEEL.1).div_euclid(WHEEL.1) * WHEEL.1,
-        });
+        self.ends = Some(fires_at(now.jiffy, now.jiffy + ticks));
         (self.reads, self.read_min_ns, self.writes) = (0, u64::MAX, 0);
     }
     /// Its timer fired.

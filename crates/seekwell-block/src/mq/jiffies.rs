@@ -1,0 +1,49 @@
+//! Time as the kernel's timers see it.
+
+/// A point in time: on the clock and in ticks of the kernel.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Moment {
+    /// Nanoseconds.
+    pub ns: u64,
+    /// `jiffies`.
+    pub jiffy: i64,
+}
+
+/// Jiffies of the first level of the timer wheel; each further level has buckets of eight times
+/// the width.
+const FIRST: i64 = 63;
+/// Levels of the wheel that are ever needed here: 18 hours at 1000 Hz.
+const LEVELS: u32 = 6;
+
+/// When a timer fires that is set now for this jiffy: never in this one, and the later the more
+/// roughly (`calc_wheel_index`).
+pub(super) fn fires_at(now: i64, expires: i64) -> i64 {
+    let ahead = expires - now;
+    if ahead <= FIRST {
+        return expires.max(now) + 1;
+    }
+    let level = (1..LEVELS).find(|l| ahead < FIRST << (3 * l));
+    let width = 1 << (3 * level.unwrap_or(LEVELS));
+    (expires + width).div_euclid(width) * width
+}
+
+#[cfg(test)]
+mod tests {
+    use super::fires_at;
+
+    #[test]
+    fn rules_12_and_28_of_throttles_timers_fire_in_buckets() {
+        for (expires, fires) in [
+            (1000, 1001),
+            (990, 1001),
+            (1001, 1002),
+            (1063, 1064),
+            (1064, 1072),
+            (1100, 1104),
+            (1503, 1504),
+            (1504, 1536),
+        ] {
+            assert_eq!(fires_at(1000, expires), fires, "{expires}");
+        }
+    }
+}

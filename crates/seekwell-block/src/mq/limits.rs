@@ -1,0 +1,189 @@
+//! What stands in front of everything: `io.max`, with the queue's own time and bios.
+//!
+//! A bio that comes too early is put aside and its submitter goes on; what goes later is submitted
+//! by a worker, under one plug, with the priority of who submitted it.
+
+use super::MqQueue;
+use super::iomax::{Held, IoMax, rules};
+use super::submit::Deed;
+use seekwell_core::event::WHO;
+use seekwell_core::{Action, Bio, Control, Device, Event, Flags, Instant, IoPrio, Op, TaskId};
+use seekwell_sched::Scheduler;
+use std::collections::BTreeMap;
+
+/// The worker that submits what was put aside (`kthrotld`).
+pub const KTHROTLD: TaskId = TaskId(0x7fff_ff00);
+/// What a discard counts.
+const DISCARD_BYTES: u64 = 512;
+
+/// A bio on its way in, not split yet or the rest of one that was.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Whole {
+    pub bio: Bio,
+    /// Pieces of it went before.
+    pub rest: bool,
+    /// It may go as far as its first piece.
+    pub asked: bool,
+}
+
+/// The limits of a queue, and what they hold.
+#[derive(Debug, Default)]
+pub(super) struct Limits {
+    iomax: Option<Box<IoMax>>,
+    fires: Option<(i64, Instant)>,
+    held: BTreeMap<u64, Whole>,
+    next: u64,
+}
+
+impl Limits {
+    /// Is any bio looked at?
+    #[inline]
+    pub fn on(&self) -> bool {
+        self.iomax.as_ref().is_some_and(|m| m.on())
+    }
+    /// When something happens by itself.
+    #[inline]
+    pub fn deadline(&self) -> Option<Instant> {
+        self.fires.map(|f| f.1)
+    }
+}
+
+impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
+    fn jiffy(&self) -> i64 {
+        self.cx.clock().jiffies(self.cx.now()) as i64
+    }
+    /// Bios that `io.max` holds.
+    pub fn held(&self) -> usize {
+        self.limits.held.len()
+    }
+    fn with_limits<T>(&mut self, act: impl FnOnce(&mut IoMax, i64) -> T) -> Option<T> {
+        let now = self.jiffy();
+        let m = self.limits.iomax.as_mut()?;
+        let done = act(m, now);
+        let timer = m.timer();
+        if timer != self.limits.fires.map(|f| f.0) {
+            let clock = self.cx.clock();
+            self.limits.fires = timer.map(|j| (j, clock.start_of(j as u64)));
+        }
+        Some(done)
+    }
+
+    /// Something is said about cgroups.
+    pub(super) fn limits_told(&mut self, what: Control) {
+        if let Control::IoMax(..) = what
+            && self.limits.iomax.is_none()
+        {
+            let mut m = IoMax::new(self.cx.clock().hz);
+            // Those that were made before.
+            let made = self.cx.cgroups.iter();
+            made.for_each(|(id, c)| m.made(*id, c.parent));
+            self.limits.iomax = Some(Box::new(m));
+        }
+        self.with_limits(|m, now| match what {
+            Control::IoMax(id, limits) => m.limit(id, limits, now),
+            Control::CgroupNew(id, parent) => m.made(id, parent),
+            Control::CgroupGone(id) => m.gone(id, now),
+            _ => {}
+        });
+        self.submit_released();
+    }
+
+    /// A bio comes, or what is left of one: to `io.max`, which may put it aside, then in pieces to
+    /// the queue.
+    pub(super) fn whole(&mut self, task: TaskId, mut w: Whole) {
+        loop {
+            if !std::mem::take(&mut w.asked) && self.put_aside(&w) {
+                return;
+            }
+            let max = self.largest_piece(&w.bio);
+            let splits = matches!(w.bio.op, Op::Read | Op::Write) && w.bio.sectors.0 > max;
+            if !splits {
+                return self.act_one(task, Deed::Bio(w.bio));
+            }
+            if !w.rest {
+                self.will_be_split(&w.bio, max);
+            }
+            let piece = cut(&mut w.bio, max);
+            w.rest = true;
+            self.act_one(task, Deed::Bio(piece));
+            if self.sleepers.has(task) {
+                return self.act_one(task, Deed::Whole(w));
+            }
+        }
+    }
+
+    fn put_aside(&mut self, w: &Whole) -> bool {
+        if !self.limits.on() {
+            return false;
+        }
+        let bio = &w.bio;
+        let asks = Held {
+            id: self.limits.next,
+            write: bio.op != Op::Read,
+            bytes: match bio.op {
+                _ if w.rest => None,
+                Op::Discard => Some(DISCARD_BYTES),
+                _ => Some(bio.sectors.bytes()),
+            },
+            passes: bio.flags.contains(Flags::META),
+        };
+        if self.with_limits(|m, now| m.ask(bio.cgroup, asks, now)) != Some(false) {
+            return false;
+        }
+        self.limits.next += 1;
+        let mut held = Whole { asked: true, ..*w };
+        let prio = self.tasks.ioprio(bio.task);
+        if held.bio.ioprio.is_none() && prio != IoPrio::NONE {
+            held.bio.ioprio = Some(prio);
+        }
+        self.limits.held.insert(asks.id, held);
+        let (at, cgroup) = (self.cx.now(), bio.cgroup);
+        self.cx.log.push(|| Event {
+            task: Some(bio.task),
+            cgroup: Some(cgroup),
+            rule: Some(rules::OVER),
+            detail: format!("cgroup {} is over its limit: {WHO} goes on", cgroup.0),
+            ..Event::of_bio(at, Action::Why, bio)
+        });
+        true
+    }
+
+    /// The worker submits what may go now.
+    fn submit_released(&mut self) {
+        let Some(m) = self.limits.iomax.as_mut().filter(|m| m.has_released()) else {
+            return;
+        };
+        let all: Vec<u64> = std::iter::from_fn(|| m.released()).collect();
+        let at = self.cx.now();
+        let n = all.len();
+        self.cx.log.push(|| Event {
+            rule: Some(rules::SENT_UP),
+            detail: format!("{n} that were put aside go"),
+            ..Event::new(at, Action::Why)
+        });
+        self.act_one(KTHROTLD, Deed::Plug);
+        for id in all {
+            if let Some(mut w) = self.limits.held.remove(&id) {
+                w.bio.task = KTHROTLD;
+                self.act_one(KTHROTLD, Deed::Whole(w));
+            }
+        }
+        self.act_one(KTHROTLD, Deed::Unplug);
+    }
+    /// Timers that are due fire.
+    pub(super) fn limits_timer(&mut self, t: Instant) {
+        if self.limits.deadline().is_some_and(|at| at <= t) {
+            self.with_limits(IoMax::fire);
+            self.submit_released();
+        }
+    }
+}
+
+/// Cuts the first sectors off a bio.
+pub(super) fn cut(rest: &mut Bio, sectors: u32) -> Bio {
+    let mut piece = *rest;
+    piece.sectors = seekwell_core::Sectors(rest.sectors.0.min(sectors));
+    rest.sector = piece.end();
+    rest.sectors = seekwell_core::Sectors(rest.sectors.0 - piece.sectors.0);
+    piece
+}
