@@ -154,6 +154,15 @@ pub enum Way {
     Boot,
 }
 
+/// A way to the kernel's tracepoints.
+#[derive(ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Door {
+    /// Programs at the tracepoints and a ring buffer: times to the nanosecond (Linux 6.7 and later)
+    Bpf,
+    /// The text that the kernel prints: times to the microsecond
+    Tracefs,
+}
+
 /// Arguments of `record`.
 #[derive(Args, Debug)]
 pub struct Record {
@@ -166,6 +175,9 @@ pub struct Record {
     /// Its format [default: what the name of FILE tells]
     #[arg(long, value_name = "FORMAT")]
     pub to: Option<String>,
+    /// Through which of the kernel's doors [default: bpf, and tracefs where that is closed]
+    #[arg(long, value_enum)]
+    pub by: Option<Door>,
     /// Print what was recorded as one JSON document
     #[arg(long)]
     pub json: bool,

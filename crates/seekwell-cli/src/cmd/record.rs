@@ -2,13 +2,13 @@
 //! runs, from the kernel's own tracepoints, as a trace that `seekwell replay` takes.
 
 use super::switch::show::{again, quoted};
-use crate::cli::Record;
+use crate::cli::{Door, Record};
 use crate::fail::Failure;
 use crate::out::{Out, note};
 use crate::traces::failed;
 use seekwell_host::block::{Device, Machine, Tree};
 use seekwell_host::switch::command::{Held, code};
-use seekwell_host::watch::BlockTrace;
+use seekwell_host::watch::{By, Recorder};
 use seekwell_report::units::bytes;
 use seekwell_trace::{
     Format, ReadOptions, WriteOptions, create, device_number, find_format, format_of_name, formats,
@@ -145,7 +145,16 @@ pub fn run(a: &Record, quiet: bool) -> Result<(), Failure> {
         )));
     }
     let bad = |e: seekwell_host::watch::WatchError| Failure::input(e.to_string());
-    let mut trace = BlockTrace::open(device_number(numbers.0, numbers.1)).map_err(bad)?;
+    let by = a.by.map(|by| match by {
+        Door::Bpf => By::Bpf,
+        Door::Tracefs => By::Tracefs,
+    });
+    let (mut trace, closed) =
+        Recorder::open(device_number(numbers.0, numbers.1), by).map_err(bad)?;
+    let by = trace.by();
+    if let Some(why) = closed {
+        note(quiet, &format!("recorded through tracefs: {why}"));
+    }
     // From here on a signal is the command's, and what is recorded is written.
     let held = Held::new().map_err(|e| Failure::input(format!("signals cannot be held: {e}")))?;
     trace.start().map_err(bad)?;
@@ -163,13 +172,17 @@ pub fn run(a: &Record, quiet: bool) -> Result<(), Failure> {
         true => Tally::default(),
         false => written(a, to, &recorded.text, d)?,
     };
-    tell(a, d, &tally, recorded.lost, quiet)?;
+    tell(a, d, &tally, by, recorded.lost, quiet)?;
     drop(held);
     if recorded.lost > 0 {
         return Err(Failure::Early(format!(
-            "the kernel lost {} events: what is in {} is not all; record a shorter time",
+            "the kernel lost {} events: what is in {} is not all; {}",
             recorded.lost,
-            a.output.display()
+            a.output.display(),
+            match by {
+                By::Bpf => "record again, or with --by tracefs",
+                By::Tracefs => "record a shorter time",
+            }
         )));
     }
     match code(status) {
@@ -178,7 +191,14 @@ pub fn run(a: &Record, quiet: bool) -> Result<(), Failure> {
     }
 }
 
-fn tell(a: &Record, d: &Device, tally: &Tally, lost: u64, quiet: bool) -> Result<(), Failure> {
+fn tell(
+    a: &Record,
+    d: &Device,
+    tally: &Tally,
+    by: By,
+    lost: u64,
+    quiet: bool,
+) -> Result<(), Failure> {
     if a.json {
         let mut out = Out::open(None)?;
         let classes: BTreeMap<_, _> = tally
@@ -188,7 +208,7 @@ fn tell(a: &Record, d: &Device, tally: &Tally, lost: u64, quiet: bool) -> Result
             .collect();
         out.json(&json!({
             "schema": 1, "command": "record", "device": d.name, "file": a.output, "bios": tally.bios,
-            "bytes": tally.bytes, "classes": classes, "lost": lost,
+            "bytes": tally.bytes, "classes": classes, "lost": lost, "by": by.name(),
         }))?;
         return out.done();
     }
@@ -201,7 +221,10 @@ fn tell(a: &Record, d: &Device, tally: &Tally, lost: u64, quiet: bool) -> Result
         true => "nothing reached it, and no file was written".to_owned(),
         false => classes.join(", "),
     };
-    note(quiet, &format!("{}: {what}; {lost} events lost", d.name));
+    note(
+        quiet,
+        &format!("{}: {what}; {lost} events lost ({})", d.name, by.name()),
+    );
     if tally.bios > 0 {
         let file = quoted(&a.output.display().to_string());
         note(

@@ -122,6 +122,8 @@ fn as_many_requests_are_recorded_as_the_kernel_counts() {
             "-q",
             "record",
             &rig.name,
+            "--by",
+            "tracefs",
             "-o",
             &file,
             "--json",

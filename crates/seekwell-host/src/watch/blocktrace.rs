@@ -39,19 +39,77 @@ pub struct Recorded {
     pub text: String,
 }
 
+impl Recorded {
+    /// Of text as the kernel prints it, and a count of what it lacks.
+    pub(super) fn read(text: String, lost: u64) -> Result<Recorded, WatchError> {
+        let mut recorded = Recorded {
+            text,
+            ..Recorded::default()
+        };
+        for (i, line) in recorded.text.lines().enumerate() {
+            match parse(line.as_bytes()) {
+                Ok(Line::Event(e, _)) => recorded.events.push(e),
+                Ok(Line::Lost) => recorded.lost += 1,
+                Ok(Line::Nothing | Line::End) => {}
+                Err((field, found)) => {
+                    return Err(WatchError::Line {
+                        line: i + 1,
+                        field,
+                        found: String::from_utf8_lossy(found).into_owned(),
+                    });
+                }
+            }
+        }
+        // What one CPU wrote while another's buffer was read comes a little late.
+        recorded.events.sort_by_key(|e| e.t_ns);
+        // The places in the text stand for these.
+        recorded.lost = recorded.lost.max(lost);
+        Ok(recorded)
+    }
+}
+
 /// A recorder of one device.
 #[derive(Debug)]
 pub struct BlockTrace {
+    // The instance goes before what it is in.
     instance: PathBuf,
-    mounted: Option<PathBuf>,
     pipe: Option<Pipe>,
+    _tracefs: Tracefs,
+}
+
+/// Where tracefs is mounted; unmounted when dropped, if it was mounted here.
+#[derive(Debug)]
+pub(super) struct Tracefs {
+    /// Its directory.
+    pub root: PathBuf,
+    own: bool,
+}
+
+impl Tracefs {
+    /// Finds it, or mounts it in a directory of our own.
+    pub fn find() -> Result<Self, WatchError> {
+        let (root, mounted) = tracefs()?;
+        Ok(Tracefs { root, own: mounted })
+    }
+}
+
+impl Drop for Tracefs {
+    fn drop(&mut self) {
+        if self.own {
+            let dir = self.root.display().to_string();
+            let _ = call("umount", &[&dir], "");
+            let _ = std::fs::remove_dir(&self.root);
+        }
+    }
 }
 
 /// tracefs where it is mounted, or mounted by us (second value).
-fn tracefs() -> Result<(PathBuf, Option<PathBuf>), WatchError> {
+fn tracefs() -> Result<(PathBuf, bool), WatchError> {
+    // Two recorders of one process have a mount each.
+    static NEXT: AtomicU32 = AtomicU32::new(0);
     for path in ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"] {
         if Path::new(path).join("events/block").is_dir() {
-            return Ok((path.into(), None));
+            return Ok((path.into(), false));
         }
     }
     let tmp = std::env::temp_dir();
@@ -59,7 +117,8 @@ fn tracefs() -> Result<(PathBuf, Option<PathBuf>), WatchError> {
         let _ = call("umount", &[&left.display().to_string()], "");
         let _ = std::fs::remove_dir(left);
     }
-    let own = tmp.join(format!("{PREFIX}tracefs-{}", std::process::id()));
+    let n = NEXT.fetch_add(1, Ordering::Relaxed);
+    let own = tmp.join(format!("{PREFIX}tracefs-{}-{n}", std::process::id()));
     std::fs::create_dir_all(&own).map_err(|source| WatchError::File {
         path: own.clone(),
         source,
@@ -72,7 +131,7 @@ fn tracefs() -> Result<(PathBuf, Option<PathBuf>), WatchError> {
         let _ = std::fs::remove_dir(&own);
         return Err(e);
     }
-    Ok((own.clone(), Some(own)))
+    Ok((own, true))
 }
 
 /// What in `dir` is named `prefix`, then the number of a process that is no more.
@@ -88,8 +147,8 @@ impl BlockTrace {
     /// Prepares; nothing is recorded yet. `device` is `major << 20 | minor`.
     pub fn open(device: u32) -> Result<Self, WatchError> {
         static NEXT: AtomicU32 = AtomicU32::new(0);
-        let (root, mounted) = tracefs()?;
-        let instances = root.join("instances");
+        let tracefs = Tracefs::find()?;
+        let instances = tracefs.root.join("instances");
         for left in of_dead_runs(&instances, PREFIX) {
             let _ = std::fs::remove_dir(left);
         }
@@ -99,8 +158,8 @@ impl BlockTrace {
         // From here on dropping it cleans up.
         let trace = BlockTrace {
             instance,
-            mounted,
             pipe: None,
+            _tracefs: tracefs,
         };
         made.map_err(|source| WatchError::File {
             path: trace.instance.clone(),
@@ -135,29 +194,11 @@ impl BlockTrace {
     /// Stops and gives what was recorded; nothing, if it was not started.
     pub fn stop(&mut self) -> Result<Recorded, WatchError> {
         put(&self.instance.join("tracing_on"), "0")?;
-        let mut recorded = Recorded::default();
-        if let Some(pipe) = self.pipe.take() {
-            recorded.text = pipe.end()?;
-        }
-        for (i, line) in recorded.text.lines().enumerate() {
-            match parse(line.as_bytes()) {
-                Ok(Line::Event(e, _)) => recorded.events.push(e),
-                Ok(Line::Lost) => recorded.lost += 1,
-                Ok(Line::Nothing | Line::End) => {}
-                Err((field, found)) => {
-                    return Err(WatchError::Line {
-                        line: i + 1,
-                        field,
-                        found: String::from_utf8_lossy(found).into_owned(),
-                    });
-                }
-            }
-        }
-        // What one CPU wrote while another's buffer was read comes a little late.
-        recorded.events.sort_by_key(|e| e.t_ns);
-        // The places in the text stand for these.
-        recorded.lost = recorded.lost.max(self.overruns());
-        Ok(recorded)
+        let text = match self.pipe.take() {
+            Some(pipe) => pipe.end()?,
+            None => String::new(),
+        };
+        Recorded::read(text, self.overruns())
     }
 
     /// Events overwritten or dropped, over all CPUs.
@@ -187,10 +228,5 @@ impl Drop for BlockTrace {
         // An instance that is read from cannot be removed.
         self.pipe = None;
         let _ = std::fs::remove_dir(&self.instance);
-        if let Some(own) = &self.mounted {
-            let dir = own.display().to_string();
-            let _ = call("umount", &[&dir], "");
-            let _ = std::fs::remove_dir(own);
-        }
     }
 }

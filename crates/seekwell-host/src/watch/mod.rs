@@ -6,15 +6,19 @@
 
 mod batch;
 mod blocktrace;
+mod bpf;
 mod ext4;
 mod loopdev;
 mod pipe;
+mod recorder;
 
 pub use batch::{Asked, Batch, open as open_batches};
 pub use blocktrace::{BlockTrace, EVENTS, Recorded};
+pub use bpf::BpfTrace;
 pub use ext4::{Ext4, Mounted, extents_of};
 pub use loopdev::{LoopDevice, Queue, abandon};
 use pipe::Pipe;
+pub use recorder::{By, Recorder};
 
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};

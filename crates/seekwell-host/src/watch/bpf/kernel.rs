@@ -1,0 +1,236 @@
+//! bpf(2) and perf_event_open(2), which no library here wraps: six commands, each a plain struct
+//! of numbers and addresses that live as long as the call.
+//!
+//! The library for it (aya) takes programs as object files only, made by a compiler beforehand with
+//! the offsets of one kernel; see [`super::program`] for why ours are made here.
+
+use super::program::Insn;
+use std::ffi::CStr;
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+
+const MAP_CREATE: libc::c_int = 0;
+const MAP_LOOKUP_ELEM: libc::c_int = 1;
+const PROG_LOAD: libc::c_int = 5;
+const OBJ_GET_INFO_BY_FD: libc::c_int = 15;
+
+const MAP_TYPE_ARRAY: u32 = 2;
+const MAP_TYPE_RINGBUF: u32 = 27;
+const PROG_TYPE_TRACEPOINT: u32 = 5;
+
+/// Not one of the functions that the program calls is for GPL programs only.
+const LICENSE: &CStr = c"MIT OR Apache-2.0";
+
+#[repr(C)]
+#[derive(Default)]
+struct MapCreate {
+    map_type: u32,
+    key_size: u32,
+    value_size: u32,
+    max_entries: u32,
+    map_flags: u32,
+}
+
+#[repr(C)]
+#[derive(Default)]
+struct MapLookup {
+    map_fd: u32,
+    pad: u32,
+    key: u64,
+    value: u64,
+    flags: u64,
+}
+
+#[repr(C)]
+#[derive(Default)]
+struct ProgLoad {
+    prog_type: u32,
+    insn_cnt: u32,
+    insns: u64,
+    license: u64,
+    log_level: u32,
+    log_size: u32,
+    log_buf: u64,
+    kern_version: u32,
+    prog_flags: u32,
+}
+
+#[repr(C)]
+#[derive(Default)]
+struct GetInfo {
+    fd: u32,
+    info_len: u32,
+    info: u64,
+}
+
+/// The first version of `struct perf_event_attr`.
+#[repr(C)]
+#[derive(Default)]
+struct PerfEvent {
+    kind: u32,
+    size: u32,
+    config: u64,
+    sample_period: u64,
+    sample_type: u64,
+    read_format: u64,
+    flags: u64,
+    wakeup_events: u32,
+    breakpoint_type: u32,
+    config1: u64,
+}
+
+/// An address, for as long as what it is of is borrowed.
+fn address<T: ?Sized>(of: &T) -> u64 {
+    std::ptr::from_ref(of).cast::<()>() as u64
+}
+
+/// The call itself.
+fn bpf<T>(command: libc::c_int, attr: &mut T) -> io::Result<i32> {
+    #[expect(unsafe_code, reason = "no safe wrapper exists")]
+    // SAFETY: `attr` is one of the structs above, laid out as the kernel has it and as long as is
+    // said; the addresses in it are of values that its callers hold over the call.
+    let r = unsafe { libc::syscall(libc::SYS_bpf, command, &raw mut *attr, size_of::<T>()) };
+    match i32::try_from(r) {
+        Ok(n) if n >= 0 => Ok(n),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+fn owned(fd: RawFd) -> OwnedFd {
+    #[expect(
+        unsafe_code,
+        reason = "a descriptor that was just made has no owner yet"
+    )]
+    // SAFETY: the kernel made it for the call whose result it is, and nobody else has it.
+    unsafe {
+        OwnedFd::from_raw_fd(fd)
+    }
+}
+
+/// A ring buffer of so many bytes: a power of two, and pages.
+pub fn ring(bytes: u32) -> io::Result<OwnedFd> {
+    let mut attr = MapCreate {
+        map_type: MAP_TYPE_RINGBUF,
+        max_entries: bytes,
+        ..MapCreate::default()
+    };
+    bpf(MAP_CREATE, &mut attr).map(owned)
+}
+
+/// One number.
+pub fn counter() -> io::Result<OwnedFd> {
+    let mut attr = MapCreate {
+        map_type: MAP_TYPE_ARRAY,
+        key_size: 4,
+        value_size: 8,
+        max_entries: 1,
+        ..MapCreate::default()
+    };
+    bpf(MAP_CREATE, &mut attr).map(owned)
+}
+
+/// The value of a counter.
+pub fn count(counter: &OwnedFd) -> io::Result<u64> {
+    let (key, mut value) = (0_u32, 0_u64);
+    let mut attr = MapLookup {
+        map_fd: counter.as_raw_fd().cast_unsigned(),
+        key: address(&key),
+        value: &raw mut value as u64,
+        ..MapLookup::default()
+    };
+    bpf(MAP_LOOKUP_ELEM, &mut attr)?;
+    Ok(value)
+}
+
+/// Gives the kernel a program; what it says against it, if it does, is in the error.
+pub fn load(program: &[Insn]) -> io::Result<OwnedFd> {
+    let with = |log: &mut [u8]| {
+        let mut attr = ProgLoad {
+            prog_type: PROG_TYPE_TRACEPOINT,
+            insn_cnt: program.len() as u32,
+            insns: address(program),
+            license: LICENSE.as_ptr() as u64,
+            log_level: u32::from(!log.is_empty()),
+            log_size: log.len() as u32,
+            log_buf: match log.is_empty() {
+                true => 0,
+                false => log.as_mut_ptr() as u64,
+            },
+            ..ProgLoad::default()
+        };
+        bpf(PROG_LOAD, &mut attr).map(owned)
+    };
+    let first = match with(&mut []) {
+        Ok(fd) => return Ok(fd),
+        Err(e) => e,
+    };
+    let mut log = vec![0; 64 << 10];
+    if first.raw_os_error() == Some(libc::EPERM) || with(&mut log).is_ok() {
+        return Err(first);
+    }
+    let end = log.iter().position(|b| *b == 0).unwrap_or(log.len());
+    let text = String::from_utf8_lossy(&log[..end]).into_owned();
+    let last = text.lines().rev().find(|l| !l.starts_with("processed "));
+    match last {
+        Some(line) => Err(io::Error::new(first.kind(), format!("{first}: {line}"))),
+        None => Err(first),
+    }
+}
+
+/// How often a program was not run since another one ran on the CPU: the kernel's own count (since
+/// Linux 6.7 for tracepoints).
+pub fn missed(program: &OwnedFd) -> io::Result<u64> {
+    /// Where `struct bpf_prog_info` has it, in 64-bit words.
+    const AT: usize = 26;
+    let mut info = [0_u64; AT + 1];
+    let mut attr = GetInfo {
+        fd: program.as_raw_fd().cast_unsigned(),
+        info_len: size_of_val(&info) as u32,
+        info: &raw mut info as u64,
+    };
+    bpf(OBJ_GET_INFO_BY_FD, &mut attr)?;
+    Ok(info[AT])
+}
+
+/// Has a program run at a tracepoint, on every CPU, until the descriptor that is returned goes.
+pub fn attach(program: &OwnedFd, tracepoint: u64) -> io::Result<OwnedFd> {
+    const TRACEPOINT: u32 = 2;
+    const FLAG_CLOEXEC: libc::c_ulong = 8;
+    const ENABLE: libc::c_ulong = 0x2400;
+    const SET_BPF: libc::c_ulong = 0x4004_2408;
+    let attr = PerfEvent {
+        kind: TRACEPOINT,
+        size: size_of::<PerfEvent>() as u32,
+        config: tracepoint,
+        sample_period: 1,
+        wakeup_events: 1,
+        ..PerfEvent::default()
+    };
+    // Of any process, on the first CPU: a program is the tracepoint's, which has no CPU.
+    let (pid, cpu, group): (libc::c_int, libc::c_int, libc::c_int) = (-1, 0, -1);
+    #[expect(unsafe_code, reason = "no safe wrapper exists")]
+    // SAFETY: `attr` is laid out as the kernel has it, as long as it says itself; it is only read.
+    let fd = unsafe {
+        libc::syscall(
+            libc::SYS_perf_event_open,
+            &raw const attr,
+            pid,
+            cpu,
+            group,
+            FLAG_CLOEXEC,
+        )
+    };
+    let fd = match i32::try_from(fd) {
+        Ok(fd) if fd >= 0 => owned(fd),
+        _ => return Err(io::Error::last_os_error()),
+    };
+    for (request, value) in [(SET_BPF, program.as_raw_fd()), (ENABLE, 0)] {
+        #[expect(unsafe_code, reason = "no safe wrapper exists")]
+        // SAFETY: both requests take a number and no memory; the descriptors are open.
+        let r = unsafe { libc::ioctl(fd.as_raw_fd(), request as _, value) };
+        if r != 0 {
+            return Err(io::Error::last_os_error());
+        }
+    }
+    Ok(fd)
+}
