@@ -234,7 +234,8 @@ pub fn carry_out(
         return Err(fault::run(&what));
     }
     let done = done.map_err(|e| told(&e))?;
-    let results = done.results(&experiment, folder.completed());
+    let kept = folder.completed().map_err(|e| told(&e))?;
+    let results = done.results(&experiment, kept);
     let finished = done.finished();
     if finished {
         folder.finish(&results).map_err(|e| told(&e))?;

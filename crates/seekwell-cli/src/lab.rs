@@ -219,7 +219,7 @@ struct Kept {
 
 impl Store for Kept {
     fn completed(&mut self) -> Result<Vec<Run>, StoreError> {
-        let mut all = self.folder.completed();
+        let mut all = Store::completed(&mut self.folder)?;
         all.retain(|r| r.key.block > 0 || self.made.contains(&r.key));
         Ok(all)
     }
@@ -262,10 +262,10 @@ impl Keep {
         match self {
             Keep::Memory(m) => Ok(done.results(e, m.runs)),
             Keep::Folder(mut kept) => {
-                let results = done.results(e, kept.folder.completed());
+                let failure = crate::cmd::results::failure;
+                let results = done.results(e, kept.folder.completed().map_err(failure)?);
                 if done.finished() {
-                    let finished = kept.folder.finish(&results);
-                    finished.map_err(crate::cmd::results::failure)?;
+                    kept.folder.finish(&results).map_err(failure)?;
                 }
                 Ok(results)
             }

@@ -70,7 +70,7 @@ fn main() -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
                 };
                 let metric = record.metric.clone().unwrap_or_default();
                 let value = Value {
-                    metric: (&metric).into(),
+                    metric: std::sync::Arc::new((&metric).into()),
                     value: metric.value * (1.0 + f64::from(block) / 100.0),
                     n: metric.n,
                 };

@@ -82,7 +82,7 @@ impl Runner for Truth {
     fn run(&self, job: &Job, _: &Cancel, _: &mut dyn FnMut(Progress)) -> Result<Measured, NoRun> {
         Ok(Measured {
             values: vec![Value {
-                metric: metric(),
+                metric: metric().into(),
                 value: Truth::run(self, job.key.cell, job.treatment),
                 n: 100,
             }],

@@ -92,7 +92,7 @@ fn host() -> Method {
 fn measured(value: f64) -> Measured {
     Measured {
         values: vec![Value {
-            metric: metric(),
+            metric: metric().into(),
             value,
             n: 100,
         }],

@@ -51,7 +51,7 @@ fn results(substrate: &str, first_seed: u64, sides: &[(&str, &[f64])]) -> Result
                 },
                 seed: first_seed + u64::from(block),
                 values: vec![Value {
-                    metric: tps(),
+                    metric: tps().into(),
                     value: *v,
                     n: 0,
                 }],

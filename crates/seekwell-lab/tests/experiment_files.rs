@@ -113,7 +113,7 @@ fn the_template_gives_figures() {
             .primary
             .value(&record, &c.specs[0].workload)
             .expect("a figure");
-        assert_eq!(value.metric, c.cell.primary, "as it was said beforehand");
+        assert_eq!(*value.metric, c.cell.primary, "as it was said beforehand");
         assert!(value.value > 0.0);
     }
 }

@@ -37,7 +37,8 @@ fn results(p: &Publication, of: impl Fn(&Published, usize) -> f64) -> Results {
                 metric: MetricInfo {
                     name: published.figures[0].clone(),
                     ..MetricInfo::default()
-                },
+                }
+                .into(),
                 value: of(published, i),
                 n: 1,
             };

@@ -38,7 +38,11 @@ impl Runner for Curve {
             step: None,
         };
         Ok(Measured {
-            values: vec![Value { metric, value, n }],
+            values: vec![Value {
+                metric: metric.into(),
+                value,
+                n,
+            }],
             pace: Some(pace),
             ..Measured::default()
         })

@@ -387,7 +387,7 @@ fn carried_out(
     };
     let done = cancelling(&cancel, || conduct(&e, runner, folder, &how))?;
     let done = done.map_err(|e| Failure::NotKept(e.to_string()))?;
-    Ok((done, folder.completed()))
+    Ok((done, folder.completed().map_err(failure)?))
 }
 
 /// The first screen: a matrix a device; with --details every cell.

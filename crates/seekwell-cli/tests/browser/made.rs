@@ -95,7 +95,7 @@ fn runs(cells: &[Cell]) -> Vec<Run> {
                 let effect = if loud { [1.0, 1.3, 4.2, 1.31][t] } else { 1.0 };
                 let failed = cell.workload.starts_with("fs-mark") && t == FAILED && c % 2 == 1;
                 let value = Value {
-                    metric: cell.primary.clone(),
+                    metric: cell.primary.clone().into(),
                     value: 37.0 * scatter * if higher { effect } else { 1.0 / effect },
                     n: 1000,
                 };
@@ -255,7 +255,7 @@ pub fn hour() -> PathBuf {
                 results.runs.push(Run {
                     key,
                     values: vec![Value {
-                        metric: cell.primary.clone(),
+                        metric: cell.primary.clone().into(),
                         value: 30.0 + noise(1_000_000) as f64 / 1e5 + treatment as f64,
                         n: 1_000,
                     }],

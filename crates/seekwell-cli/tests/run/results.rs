@@ -34,7 +34,7 @@ fn folders(name: &str) -> PathBuf {
         let mut folder = Folder::create(&dir.join(to), &e).expect("made");
         let how = How::default();
         let conducted = conduct(&e, &Simulated::default(), &mut folder, &how).expect("conducted");
-        let results = conducted.results(&e, folder.completed());
+        let results = conducted.results(&e, folder.completed().expect("read"));
         assert!(folder.has(RunKey::default()));
         if finish {
             folder.finish(&results).expect("finished");

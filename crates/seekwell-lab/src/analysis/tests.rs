@@ -20,7 +20,7 @@ fn results(columns: &[&[f64]], higher: bool, paired: bool) -> Results {
             treatment,
         },
         values: vec![Value {
-            metric: metric(higher),
+            metric: metric(higher).into(),
             value,
             n: 100,
         }],
@@ -235,7 +235,8 @@ fn operations_within_runs_are_no_repetitions() {
     let with = |operations: u64| {
         let mut r = results(&[&one, &other], false, true);
         for run in &mut r.runs {
-            run.values[0].metric.name = "fsync p99".into();
+            let own = std::sync::Arc::make_mut(&mut run.values[0].metric);
+            own.name = "fsync p99".into();
             run.values[0].n = operations;
         }
         r.cells[0].primary.name = "fsync p99".into();

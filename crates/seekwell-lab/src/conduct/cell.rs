@@ -139,7 +139,7 @@ impl State {
             let step = self.primary.step.or(found.metric.step);
             self.primary = MetricInfo {
                 step,
-                ..found.metric.clone()
+                ..MetricInfo::clone(&found.metric)
             };
         }
         for (treatment, run) in &pending {

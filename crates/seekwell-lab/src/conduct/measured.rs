@@ -7,6 +7,7 @@
 
 use crate::results::{MetricInfo, Run, Value};
 use seekwell_core::result::{Latency, Metric, Operation, Record};
+use std::sync::Arc;
 
 /// Operations that a p99 needs: 10 beyond it.
 const P99_LEAST: u64 = 1_000;
@@ -16,12 +17,12 @@ pub const DURATION: &str = "duration";
 
 fn value(name: impl Into<String>, unit: &str, higher: bool, value: f64, n: u64) -> Value {
     Value {
-        metric: MetricInfo {
+        metric: Arc::new(MetricInfo {
             name: name.into(),
             unit: unit.to_owned(),
             higher_is_better: higher,
             step: None,
-        },
+        }),
         value,
         n,
     }
@@ -29,7 +30,7 @@ fn value(name: impl Into<String>, unit: &str, higher: bool, value: f64, n: u64) 
 
 fn own(m: &Metric) -> Value {
     Value {
-        metric: m.into(),
+        metric: Arc::new(m.into()),
         value: m.value,
         n: m.n,
     }
@@ -127,7 +128,7 @@ mod tests {
     use super::*;
 
     fn names(r: &Record) -> Vec<String> {
-        values(r).into_iter().map(|v| v.metric.name).collect()
+        values(r).iter().map(|v| v.metric.name.clone()).collect()
     }
 
     #[test]

@@ -28,7 +28,8 @@ pub use store::{Memory, Store, StoreError};
 
 use crate::experiment::Experiment;
 use crate::results::{
-    CellEnd, Ended, Method, MetricInfo, Order, Outcome, Results, Run, RunKey, StopRule, settle,
+    CellEnd, Ended, Interned, Method, MetricInfo, Order, Outcome, Results, Run, RunKey, StopRule,
+    settle,
 };
 use cell::{Next, State};
 use queue::{Queue, Turn};
@@ -48,6 +49,28 @@ pub struct Job {
     pub place: u32,
     /// What runs; its repeat is the block.
     pub spec: RunSpec,
+}
+
+/// A run that waits. Its specification is made when its turn comes: a copy for each that waits
+/// would be most of what a long experiment takes in memory.
+#[derive(Clone, Copy, Debug)]
+struct Due {
+    key: RunKey,
+    treatment: usize,
+    place: u32,
+}
+
+impl Due {
+    fn job(self, experiment: &Experiment) -> Job {
+        let mut spec = experiment.cells[self.key.cell].specs[self.treatment].clone();
+        spec.repeat = self.key.block;
+        Job {
+            key: self.key,
+            treatment: self.treatment,
+            place: self.place,
+            spec,
+        }
+    }
 }
 
 /// Told what happens. From any thread, so that nobody waits for whoever draws a bar.
@@ -160,7 +183,8 @@ pub fn conduct(
         for _ in 0..threads {
             let (give, queue) = (give.clone(), &queue);
             scope.spawn(move || {
-                while let Some(job) = queue.take() {
+                while let Some(due) = queue.take() {
+                    let job = due.job(experiment);
                     how.told.began(&job);
                     let mut ran = guarded(runner, &job, how);
                     if let Ok(m) = &mut ran {
@@ -211,6 +235,8 @@ struct UnderWay<'a> {
     issued: Vec<u32>,
     /// Runs that were handed out and have not come back.
     out: usize,
+    /// Metrics of the runs, kept once.
+    metrics: Interned,
     tally: Conducted,
 }
 
@@ -232,6 +258,7 @@ impl<'a> UnderWay<'a> {
             issued: vec![0; cells.len()],
             cells,
             out: 0,
+            metrics: Interned::default(),
             tally: Conducted::default(),
         };
         found.sort_by_key(|r| r.key);
@@ -301,8 +328,10 @@ impl<'a> UnderWay<'a> {
         self.out -= gone.len();
         how.told.planned(-(gone.len() as i64));
         if !blocks {
-            gone.iter()
-                .for_each(|job| how.told.cut(job, "not begun", None));
+            gone.into_iter().for_each(|due| {
+                let job = due.job(self.experiment);
+                how.told.cut(&job, "not begun", None);
+            });
         }
     }
 
@@ -315,7 +344,7 @@ impl<'a> UnderWay<'a> {
         how: &How<'_>,
     ) -> Result<(), StoreError> {
         self.out -= 1;
-        let (run, record) = match ran {
+        let (mut run, record) = match ran {
             Err(NoRun::Cut(why, record)) => {
                 how.told.cut(&job, &why, record.as_deref());
                 return Ok(());
@@ -323,6 +352,7 @@ impl<'a> UnderWay<'a> {
             Err(NoRun::Failed(why)) => (failed(&job, why), None),
             Ok(m) => m.into_run(&job),
         };
+        self.metrics.share(&mut run);
         let record = record.as_deref();
         store.add(&Ended {
             run: &run,
@@ -357,7 +387,7 @@ impl<'a> UnderWay<'a> {
                 (Order::Sequential, Next::Upto(_)) => sequential_runs(method),
                 (Order::Interleaved, Next::Upto(n)) => n,
             };
-            let mut jobs: Vec<(Turn, Job)> = Vec::new();
+            let mut jobs: Vec<(Turn, Due)> = Vec::new();
             for block in self.issued[cell]..upto {
                 let rank = order::of_cells(method.seed, block, self.experiment.cells.len())[cell];
                 let drawn = match method.order {
@@ -374,21 +404,17 @@ impl<'a> UnderWay<'a> {
                         Order::Interleaved => (block as usize, rank, place, cell),
                         Order::Sequential => (treatment, cell, block as usize, 0),
                     };
-                    let mut spec = plan.specs[treatment].clone();
-                    spec.repeat = block;
                     let key = RunKey {
                         cell,
                         block,
                         treatment: plan.cell.treatments[treatment],
                     };
-                    let place = place as u32;
-                    let job = Job {
+                    let due = Due {
                         key,
                         treatment,
-                        place,
-                        spec,
+                        place: place as u32,
                     };
-                    jobs.push((turn, job));
+                    jobs.push((turn, due));
                 }
             }
             let none = self.issued[cell] >= upto;

@@ -1,6 +1,6 @@
 //! Runs that wait for a thread, in the order in which they are to be made.
 
-use super::Job;
+use super::Due;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
@@ -9,7 +9,7 @@ pub(super) type Turn = (usize, usize, usize, usize);
 
 #[derive(Default)]
 struct Waiting {
-    jobs: BTreeMap<Turn, Job>,
+    jobs: BTreeMap<Turn, Due>,
     /// (Cell, block) of which a run was begun.
     begun: BTreeSet<(usize, u32)>,
     closed: bool,
@@ -26,7 +26,7 @@ impl Queue {
         // What it holds is whole between any two statements.
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
-    pub fn add(&self, jobs: impl IntoIterator<Item = (Turn, Job)>) -> usize {
+    pub fn add(&self, jobs: impl IntoIterator<Item = (Turn, Due)>) -> usize {
         let mut w = self.lock();
         let before = w.jobs.len();
         w.jobs.extend(jobs);
@@ -36,7 +36,7 @@ impl Queue {
         added
     }
     /// The next, when there is one; `None` when there will be no more.
-    pub fn take(&self) -> Option<Job> {
+    pub fn take(&self) -> Option<Due> {
         let mut w = self.lock();
         loop {
             if let Some((_, job)) = w.jobs.pop_first() {
@@ -51,7 +51,7 @@ impl Queue {
     }
     /// Takes back what has not begun; with `blocks`, only blocks of which nothing has. Gives back
     /// how many runs those are.
-    pub fn withdraw(&self, blocks: bool) -> Vec<Job> {
+    pub fn withdraw(&self, blocks: bool) -> Vec<Due> {
         let mut w = self.lock();
         let all = std::mem::take(&mut w.jobs);
         let (keep, gone): (BTreeMap<_, _>, BTreeMap<_, _>) = all

@@ -7,6 +7,7 @@ use seekwell_core::NSEC_PER_SEC;
 use seekwell_core::result::{Latency, Metric, Record};
 use seekwell_workload::declared::{Declared, declared};
 use seekwell_workload::params::parse_time;
+use std::sync::Arc;
 
 /// What is said of latencies.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -279,15 +280,15 @@ impl Primary {
         let own = |m: &Metric| {
             let known = Primary::Metric(m.name.clone()).info(of);
             Value {
-                metric: MetricInfo {
+                metric: Arc::new(MetricInfo {
                     step: known.step,
                     ..m.into()
-                },
+                }),
                 value: m.value,
                 n: m.n,
             }
         };
-        let info = || self.info(of);
+        let info = || Arc::new(self.info(of));
         match self {
             Primary::Own => record.metric.as_ref().map(own),
             Primary::Metric(name) => {

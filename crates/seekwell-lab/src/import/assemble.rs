@@ -5,7 +5,8 @@ use super::input::base;
 use super::names::{self, NameFrom, Named};
 use super::{ImportError, Options, Place};
 use crate::results::{
-    About, Cell, CellEnd, Method, MetricInfo, Outcome, Results, Run, RunKey, Summary, Treatment,
+    About, Cell, CellEnd, Interned, Method, MetricInfo, Outcome, Results, Run, RunKey, Summary,
+    Treatment,
 };
 use seekwell_core::suggest;
 use std::collections::{BTreeMap, BTreeSet};
@@ -263,6 +264,8 @@ pub fn assemble(harvest: Harvest, options: &Options) -> Result<Results, ImportEr
     let mut results = b.results;
     results.runs.sort_by_key(|r| r.key);
     number_blocks(&mut results.runs);
+    let mut metrics = Interned::default();
+    results.runs.iter_mut().for_each(|r| metrics.share(r));
     name_cells(&mut results.cells);
     for cell in &mut results.cells {
         let first = cell.treatments.first().copied().unwrap_or(0);

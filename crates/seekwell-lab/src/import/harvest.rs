@@ -180,7 +180,11 @@ impl Harvest {
 
 /// A metric's value.
 pub fn value(metric: MetricInfo, value: f64, n: u64) -> Value {
-    Value { metric, value, n }
+    Value {
+        metric: metric.into(),
+        value,
+        n,
+    }
 }
 
 /// The metric of a run that failed: says which one it would have been.

@@ -2,7 +2,7 @@
 //! Whole records would be a hundred times as long and would be held, cloned and parsed for nothing.
 
 use super::hlog;
-use super::{Ended, MetricInfo, Run, Value};
+use super::{Ended, Interned, Run, Value};
 use seekwell_core::result::{
     DeviceInfo, Direction, Early, Host, Latency, MarkAt, Metric, Operation, ProcessShare, Record,
     SchedulerUsed, TaskPart,
@@ -124,14 +124,10 @@ impl Bits {
         let step = m.step.map(f64::to_bits);
         Bits(name, unit, m.higher_is_better, step, v.value.to_bits(), v.n)
     }
-    fn value(&self) -> Value {
+    fn value(&self, metrics: &mut Interned) -> Value {
+        let Bits(name, unit, higher_is_better, step, ..) = self;
         Value {
-            metric: MetricInfo {
-                name: self.0.clone(),
-                unit: self.1.clone(),
-                higher_is_better: self.2,
-                step: self.3.map(f64::from_bits),
-            },
+            metric: metrics.metric(name, unit, *higher_is_better, step.map(f64::from_bits)),
             value: f64::from_bits(self.4),
             n: self.5,
         }
@@ -167,13 +163,14 @@ pub(super) struct Slim {
 }
 
 impl Slim {
-    pub fn run(self) -> Run {
-        whole(self.run, &self.values)
+    /// The run with its values.
+    pub fn run(self, metrics: &mut Interned) -> Run {
+        whole(self.run, &self.values, metrics)
     }
 }
 
-fn whole(mut run: Run, values: &[Bits]) -> Run {
-    run.values = values.iter().map(Bits::value).collect();
+fn whole(mut run: Run, values: &[Bits], metrics: &mut Interned) -> Run {
+    run.values = values.iter().map(|v| v.value(metrics)).collect();
     run
 }
 
@@ -192,6 +189,10 @@ impl Entry {
             series: Vec::new(),
             histograms: String::new(),
         }
+    }
+    /// The run with its values.
+    pub fn whole(&self, metrics: &mut Interned) -> Run {
+        whole(self.run.clone(), &self.values, metrics)
     }
     /// Of a run that ended. `tag` is what its histograms are called.
     pub fn of(ended: &Ended<'_>, tag: &str, scratch: &mut hlog::Scratch) -> Self {

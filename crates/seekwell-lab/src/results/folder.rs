@@ -15,7 +15,7 @@ use super::plan::{Finished, Plan, Stored, in_range, own, read_json};
 use super::reading;
 use super::rows::{self, Named};
 use super::tables::Rows;
-use super::{Ended, Results, Run, RunKey, StoreError};
+use super::{Ended, Interned, Results, Run, RunKey, StoreError};
 use crate::conduct::{self, Store};
 use crate::experiment::Experiment;
 use parquet::errors::ParquetError;
@@ -45,8 +45,7 @@ pub const RESULTS: &str = "results.json";
 pub struct Folder {
     path: PathBuf,
     plan: Plan,
-    runs: BTreeMap<RunKey, Run>,
-    /// None: it is finished.
+    /// Its runs, on the medium; `None`: it is finished.
     journal: Option<Journal>,
     environment: Environment,
     notes: Vec<String>,
@@ -82,7 +81,6 @@ impl Folder {
         let mut folder = Folder {
             path: path.to_owned(),
             plan,
-            runs: BTreeMap::new(),
             journal: None,
             environment: Environment::default(),
             notes: Vec::new(),
@@ -163,7 +161,6 @@ impl Folder {
         Ok(Folder {
             path: at.to_owned(),
             plan,
-            runs: BTreeMap::new(),
             journal: Some(journal),
             environment,
             notes: Vec::new(),
@@ -194,10 +191,9 @@ impl Folder {
                 found.damaged.len(),
             ));
         }
-        self.runs = found.runs;
         let (cells, treatments) = (self.plan.cells.len(), self.plan.treatments.len());
         let fits = |k: &RunKey| k.cell < cells && k.treatment < treatments;
-        if let Some(k) = self.runs.keys().find(|k| !fits(k)) {
+        if let Some(k) = journal.keys().find(|k| !fits(k)) {
             let what = format!(
                 "has a run of cell {}, scheduler {}, which the experiment \
                 has not; it belongs to another one",
@@ -205,11 +201,12 @@ impl Folder {
             );
             return Err(StoreError::bad(&path, what));
         }
+        let runs = journal.keys().len();
         self.journal = Some(journal);
         // The journal's lock is ours: what is half written here is nobody's.
         let at = self.path.clone();
         seekwell_files::sweep(&at).map_err(|e| self.failed(&at, e))?;
-        self.environment.killed(self.runs.len() as u64);
+        self.environment.killed(runs as u64);
         self.environment.begin();
         self.store_environment()
     }
@@ -220,7 +217,7 @@ impl Folder {
     }
 
     fn failed(&self, path: &Path, e: io::Error) -> StoreError {
-        let kept = match self.runs.len() {
+        let kept = match self.stored() {
             0 => "nothing is stored yet".to_owned(),
             n => format!(
                 "{n} runs are stored; once there is room, the same command goes on with them"
@@ -245,14 +242,25 @@ impl Folder {
     pub fn notes(&self) -> &[String] {
         &self.notes
     }
-    /// The runs that are stored, in their order; none of a complete one, which [`Folder::read`]
-    /// reads.
-    pub fn completed(&self) -> Vec<Run> {
-        self.runs.values().cloned().collect()
+    /// The runs that are stored, in their order, read from the medium: a folder holds none of them
+    /// in memory. None of a complete one, which [`Folder::read`] reads.
+    ///
+    /// # Errors
+    /// They cannot be read, or are not what was written.
+    pub fn completed(&self) -> Result<Vec<Run>, StoreError> {
+        let Some(journal) = &self.journal else {
+            return Ok(Vec::new());
+        };
+        let path = self.path.join(JOURNAL);
+        journal.runs().map_err(|e| self.failed(&path, e))
     }
     /// Whether a run is stored.
     pub fn has(&self, key: RunKey) -> bool {
-        self.runs.contains_key(&key)
+        self.journal.as_ref().is_some_and(|j| j.has(key))
+    }
+    /// How many are.
+    fn stored(&self) -> usize {
+        self.journal.as_ref().map_or(0, |j| j.keys().len())
     }
 
     /// Stores a run that ended. When this returns the run is kept, whatever happens to the process;
@@ -283,7 +291,6 @@ impl Folder {
         if let Err(e) = journal.append(entry) {
             return Err(self.failed(&path, e));
         }
-        self.runs.insert(run.key, run.clone());
         Ok(())
     }
 
@@ -301,27 +308,24 @@ impl Folder {
     /// # Errors
     /// It cannot be written: the runs stay in the journal, and it can be tried again.
     pub fn finish(&mut self, results: &Results) -> Result<(), StoreError> {
-        for run in &results.runs {
-            match self.runs.get(&run.key) {
-                None => self.keep(&Entry::bare(run), run)?,
-                // What is known at the end counts: a warm-up is found from the first block.
-                Some(stored) if stored != run => {
-                    self.runs.insert(run.key, run.clone());
-                }
-                Some(_) => {}
+        // What is known at the end counts: a warm-up is found from the first block.
+        let known: BTreeMap<RunKey, &Run> = results.runs.iter().map(|r| (r.key, r)).collect();
+        for (key, run) in &known {
+            if !self.has(*key) {
+                self.keep(&Entry::bare(run), run)?;
             }
         }
         if self.is_finished() {
             return Err(finished(&self.path));
         }
-        let files = self.write_tables(results)?;
+        let files = self.write_tables(results, &known)?;
         let done = Finished {
             schema: super::RESULTS_VERSION,
             about: results.about.clone(),
             cells: results.cells.clone(),
             treatments: results.treatments.clone(),
             summaries: results.summaries.clone(),
-            runs: self.runs.len() as u64,
+            runs: self.stored() as u64,
             files,
         };
         self.environment.end();
@@ -334,7 +338,11 @@ impl Folder {
             .map_err(|e| StoreError::write(&path, e, "the results are complete; remove it"))
     }
 
-    fn write_tables(&self, results: &Results) -> Result<BTreeMap<String, Stored>, StoreError> {
+    fn write_tables(
+        &self,
+        results: &Results,
+        known: &BTreeMap<RunKey, &Run>,
+    ) -> Result<BTreeMap<String, Stored>, StoreError> {
         let Some(journal) = &self.journal else {
             return Err(finished(&self.path));
         };
@@ -347,10 +355,11 @@ impl Folder {
         let (log, mut lines) = self.sink(HISTOGRAMS)?;
         let told = |e| self.failed(&log, e);
         lines.write_all(hlog::HEAD.as_bytes()).map_err(told)?;
-        for (number, run) in self.runs.values().enumerate() {
+        let mut metrics = Interned::default();
+        for (number, &key) in journal.keys().enumerate() {
             let (Some(cell), Some(treatment)) = (
-                results.cells.get(run.key.cell),
-                results.treatments.get(run.key.treatment),
+                results.cells.get(key.cell),
+                results.treatments.get(key.treatment),
             ) else {
                 return Err(StoreError::bad(
                     &self.path,
@@ -358,8 +367,17 @@ impl Folder {
                 ));
             };
             let path = self.path.join(JOURNAL);
-            let entry = journal.entry(run.key).map_err(|e| self.failed(&path, e))?;
-            let entry = entry.unwrap_or_else(|| Entry::bare(run));
+            let Some(entry) = journal.entry(key).map_err(|e| self.failed(&path, e))? else {
+                continue;
+            };
+            let stored;
+            let run = match known.get(&key) {
+                Some(run) => *run,
+                None => {
+                    stored = entry.whole(&mut metrics);
+                    &stored
+                }
+            };
             let named = Named {
                 number: number as u64,
                 about: &results.about,
@@ -445,14 +463,14 @@ impl Folder {
         if self.is_finished() {
             return reading::finished(&self.path);
         }
-        Ok(so_far(&self.plan, self.runs.values().cloned().collect()))
+        Ok(so_far(&self.plan, self.completed()?))
     }
 }
 
 /// Runs go into a folder as they end.
 impl Store for Folder {
     fn completed(&mut self) -> Result<Vec<Run>, conduct::StoreError> {
-        Ok(Folder::completed(self))
+        Folder::completed(self).map_err(|e| conduct::StoreError(e.to_string()))
     }
     fn add(&mut self, ended: &Ended<'_>) -> Result<(), conduct::StoreError> {
         Folder::add(self, ended).map_err(|e| conduct::StoreError(e.to_string()))
@@ -505,10 +523,15 @@ pub fn read(path: &Path) -> Result<Results, StoreError> {
     let plan: Plan = read_json(path, EXPERIMENT)?;
     in_range(&path.join(EXPERIMENT), &plan.cells, &plan.treatments)?;
     let journal = own(path, JOURNAL)?;
-    let (found, _) = journal::look(&journal).map_err(|e| refused(path, &journal, e))?;
     let fits = |r: &Run| r.key.cell < plan.cells.len() && r.key.treatment < plan.treatments.len();
-    let runs = found.runs.into_values().filter(fits).collect();
-    Ok(so_far(&plan, runs))
+    let mut runs = BTreeMap::new();
+    let mut each = |r: Run| {
+        if fits(&r) {
+            runs.insert(r.key, r);
+        }
+    };
+    journal::look(&journal, &mut each).map_err(|e| refused(path, &journal, e))?;
+    Ok(so_far(&plan, runs.into_values().collect()))
 }
 
 fn must_be_folder(path: &Path) -> Result<(), StoreError> {

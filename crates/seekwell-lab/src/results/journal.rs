@@ -9,7 +9,8 @@
 //! second has passed since the last time, so a power cut may lose those of the last second.
 
 use super::entry::{Entry, Slim};
-use super::{Run, RunKey};
+use super::{Interned, Run, RunKey};
+use serde::de::DeserializeOwned;
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, BufRead, BufReader, Read};
@@ -51,14 +52,19 @@ struct Line {
 /// What was found in a journal.
 #[derive(Default)]
 pub(super) struct Found {
-    /// The runs, in their order.
-    pub runs: BTreeMap<RunKey, Run>,
     /// Bytes behind the last whole line.
     pub tail_bytes: u64,
     /// Lines, from 1, that are not what was written.
     pub damaged: Vec<usize>,
     lines: BTreeMap<RunKey, Line>,
     end: u64,
+}
+
+impl Found {
+    /// How many runs.
+    pub fn runs(&self) -> usize {
+        self.lines.len()
+    }
 }
 
 /// A journal that is written to; no other process does while it is open.
@@ -96,7 +102,7 @@ impl Journal {
         if same.ok() != Some(file.metadata()?.ino()) {
             return Err(Refused::Busy);
         }
-        let mut found = scan(&file)?;
+        let mut found = scan(&file, &mut |_| {})?;
         file.set_len(found.end)?;
         if found.end == 0 {
             file.write_all_at(HEAD, 0)?;
@@ -141,15 +147,36 @@ impl Journal {
         Ok(())
     }
 
+    /// The runs that are in it, in their order.
+    pub fn keys(&self) -> impl ExactSizeIterator<Item = &RunKey> {
+        self.lines.keys()
+    }
+    /// Whether a run is in it.
+    pub fn has(&self, key: RunKey) -> bool {
+        self.lines.contains_key(&key)
+    }
+
     /// A run with all that is kept of it; `None`: it is not there.
     pub fn entry(&self, key: RunKey) -> io::Result<Option<Entry>> {
-        let Some(line) = self.lines.get(&key) else {
-            return Ok(None);
-        };
+        let line = self.lines.get(&key);
+        line.map(|line| self.line(line)).transpose()
+    }
+
+    /// All runs, in their order. They are read again: who keeps them has no need of them twice.
+    pub fn runs(&self) -> io::Result<Vec<Run>> {
+        let mut metrics = Interned::default();
+        let mut all = Vec::with_capacity(self.lines.len());
+        for line in self.lines.values() {
+            all.push(self.line::<Slim>(line)?.run(&mut metrics));
+        }
+        Ok(all)
+    }
+
+    fn line<T: DeserializeOwned>(&self, line: &Line) -> io::Result<T> {
         let mut text = vec![0; line.bytes];
         self.file.read_exact_at(&mut text, line.at)?;
         match checked(&text) {
-            Some(json) => Ok(Some(serde_json::from_slice(json)?)),
+            Some(json) => Ok(serde_json::from_slice(json)?),
             None => Err(io::Error::other(
                 "a line of it has changed since it was read",
             )),
@@ -173,15 +200,16 @@ fn lock(file: &File) -> Result<(), Refused> {
     }
 }
 
-/// What is in a journal, and whether a process is writing to it.
-pub(super) fn look(path: &Path) -> Result<(Found, bool), Refused> {
+/// What is in a journal, and whether a process is writing to it. `each` is given its runs; one that
+/// was stored twice comes twice, and the later one counts.
+pub(super) fn look(path: &Path, each: &mut dyn FnMut(Run)) -> Result<(Found, bool), Refused> {
     let file = options().open(path)?;
     let busy = match file.try_lock_shared() {
         Ok(()) => false,
         Err(TryLockError::WouldBlock) => true,
         Err(TryLockError::Error(e)) => return Err(Refused::Io(e)),
     };
-    Ok((scan(&file)?, busy))
+    Ok((scan(&file, each)?, busy))
 }
 
 /// The text of a line, if it is what was written.
@@ -193,11 +221,11 @@ fn checked(line: &[u8]) -> Option<&[u8]> {
     (blank && same).then_some(json)
 }
 
-fn scan(file: &File) -> Result<Found, Refused> {
+fn scan(file: &File, each: &mut dyn FnMut(Run)) -> Result<Found, Refused> {
     if !file.metadata()?.is_file() {
         return Err(Refused::Bad("is no file".to_owned()));
     }
-    let mut found = Found::default();
+    let (mut found, mut metrics) = (Found::default(), Interned::default());
     let mut reader = BufReader::with_capacity(1 << 16, file);
     let mut line = Vec::new();
     let mut number = 0;
@@ -236,12 +264,12 @@ fn scan(file: &File) -> Result<Found, Refused> {
             found.damaged.push(number);
             continue;
         };
-        let run = slim.run();
+        let run = slim.run(&mut metrics);
         let place = Line {
             at,
             bytes: line.len(),
         };
         found.lines.insert(run.key, place);
-        found.runs.insert(run.key, run);
+        each(run);
     }
 }

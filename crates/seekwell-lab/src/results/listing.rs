@@ -95,8 +95,9 @@ fn look_into(path: &Path, listed: &mut Listed) -> Result<State, StoreError> {
     listed.name = plan.about.name;
     (listed.cells, listed.treatments) = (plan.cells.len(), plan.treatments.len());
     let at = own(path, JOURNAL)?;
-    let (found, busy) = journal::look(&at).map_err(|e| folder::refused(path, &at, e))?;
-    listed.runs = found.runs.len() as u64;
+    let (found, busy) =
+        journal::look(&at, &mut |_| {}).map_err(|e| folder::refused(path, &at, e))?;
+    listed.runs = found.runs() as u64;
     Ok(if busy {
         State::Running
     } else {

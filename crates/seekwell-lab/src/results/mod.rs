@@ -12,6 +12,7 @@ pub mod export;
 mod folder;
 mod histograms;
 mod hlog;
+mod interned;
 mod join;
 mod journal;
 mod listing;
@@ -29,6 +30,7 @@ pub use folder::{
     read,
 };
 pub use histograms::{Buckets, histograms};
+pub use interned::Interned;
 pub use join::{Joined, join};
 pub use listing::{Listed, State, is_folder, list, look};
 pub use pace::{Busy, Moving, Pace, PaceOf, Paced, SECONDS_MIN, WarmUp, settle};
@@ -38,6 +40,7 @@ use seekwell_core::result::{Metric, Record};
 use seekwell_core::spec::{RunSpec, Substrate};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// Version of results as they are stored; raised when a field changes its meaning.
 pub const RESULTS_VERSION: u32 = 1;
@@ -305,9 +308,9 @@ impl Run {
 /// A metric of a run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Value {
-    /// Which.
-    #[serde(flatten)]
-    pub metric: MetricInfo,
+    /// Which: one for all runs that have it ([`Interned`]).
+    #[serde(flatten, with = "interned::one")]
+    pub metric: Arc<MetricInfo>,
     /// Its value.
     pub value: f64,
     /// Operations behind it; 0: not known.

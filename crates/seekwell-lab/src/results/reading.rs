@@ -6,7 +6,7 @@ use super::entry::{Layer, OperationRow, QUANTILES, SeriesRow};
 use super::folder::stored;
 use super::plan::{Finished, damaged, in_range, newer, own, read_json};
 use super::tables::{TABLE_KEY, VERSION_KEY};
-use super::{MetricInfo, Outcome, RESULTS_VERSION, Results, Run, RunKey, StoreError, Value};
+use super::{Interned, Outcome, RESULTS_VERSION, Results, Run, RunKey, StoreError, Value};
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Float64Type, Int64Type, UInt64Type};
 use arrow_array::{
@@ -339,17 +339,22 @@ fn number<T: TryFrom<i64>>(column: &Int64Array, row: usize) -> Result<T, String>
     T::try_from(value).map_err(|_| format!("the number {value} in row {row}"))
 }
 
-fn text(column: &StringArray, row: usize) -> String {
+fn word(column: &StringArray, row: usize) -> &str {
     if column.is_null(row) {
-        String::new()
+        ""
     } else {
-        column.value(row).to_owned()
+        column.value(row)
     }
+}
+
+fn text(column: &StringArray, row: usize) -> String {
+    word(column, row).to_owned()
 }
 
 fn read_runs(path: &Path) -> Result<Vec<Run>, StoreError> {
     let told = |e: String| damaged(path, &e);
     let mut runs: Vec<Run> = Vec::new();
+    let mut metrics = Interned::default();
     let (mut last, mut bytes) = (None, 0);
     for batch in open(path, &RUNS, ROWS_MAX)? {
         let batch = batch.map_err(|e| told(e.to_string()))?;
@@ -357,7 +362,7 @@ fn read_runs(path: &Path) -> Result<Vec<Run>, StoreError> {
         if bytes > TEXT_MAX {
             return Err(told("more text than any experiment has".to_owned()));
         }
-        take_runs(&batch, &mut runs, &mut last).map_err(told)?;
+        take_runs(&batch, &mut runs, &mut last, &mut metrics).map_err(told)?;
     }
     let sorted = runs.is_sorted_by(|a, b| a.key < b.key);
     if sorted {
@@ -371,6 +376,7 @@ fn take_runs(
     batch: &RecordBatch,
     runs: &mut Vec<Run>,
     last: &mut Option<i64>,
+    metrics: &mut Interned,
 ) -> Result<(), String> {
     let c = Columns(batch);
     let (run, cell, treatment) = (
@@ -420,12 +426,12 @@ fn take_runs(
             continue;
         };
         run.values.push(Value {
-            metric: MetricInfo {
-                name: text(metric, row),
-                unit: text(unit, row),
-                higher_is_better: better.is_valid(row) && better.value(row),
-                step: step.is_valid(row).then(|| step.value(row)),
-            },
+            metric: metrics.metric(
+                word(metric, row),
+                word(unit, row),
+                better.is_valid(row) && better.value(row),
+                step.is_valid(row).then(|| step.value(row)),
+            ),
             value: if value.is_null(row) {
                 f64::NAN
             } else {

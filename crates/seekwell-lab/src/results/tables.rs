@@ -22,7 +22,11 @@ use std::sync::Arc;
 const BATCH_ROWS: usize = 8192;
 const GROUP_ROWS: usize = 1 << 16;
 /// A batch is written when so many bytes of text are in it, too: records may be long.
-const BATCH_BYTES: usize = 8 << 20;
+const BATCH_BYTES: usize = 1 << 18;
+/// A group is, when it takes so many: until then it is held in memory.
+const GROUP_BYTES: usize = 2 << 20;
+/// A column's dictionary, and its pages before they are compressed: held for every column.
+const PAGE_BYTES: usize = 1 << 17;
 
 /// Key of the version in a file's metadata.
 pub(super) const VERSION_KEY: &str = "seekwell.results";
@@ -126,6 +130,8 @@ impl<W: Write + Send> Rows<W> {
         let properties = WriterProperties::builder()
             .set_compression(Compression::ZSTD(ZstdLevel::default()))
             .set_max_row_group_row_count(Some(GROUP_ROWS))
+            .set_dictionary_page_size_limit(PAGE_BYTES)
+            .set_data_page_size_limit(PAGE_BYTES)
             .set_key_value_metadata(Some(said))
             .build();
         let options = ArrowWriterOptions::new()
@@ -164,7 +170,7 @@ impl<W: Write + Send> Rows<W> {
         self.writer.write(&batch)?;
         (self.rows, self.bytes) = (0, 0);
         // Of long texts a group is large before it has its rows.
-        if self.writer.in_progress_size() >= 4 * BATCH_BYTES {
+        if self.writer.in_progress_size() >= GROUP_BYTES {
             self.writer.flush()?;
         }
         Ok(())

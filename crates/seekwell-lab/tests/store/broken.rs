@@ -32,7 +32,7 @@ fn a_tail_is_dropped_and_said() {
     std::fs::write(&path, &bytes).expect("written");
     assert_eq!(read(&at).expect("read").runs.len(), 7);
     let folder = Folder::open(&at).expect("opened");
-    assert_eq!(folder.completed().len(), 7);
+    assert_eq!(folder.completed().expect("read").len(), 7);
     let notes = folder.notes().join("\n");
     assert!(notes.contains("the run that was being stored"), "{notes}");
     drop(folder);
@@ -49,7 +49,7 @@ fn a_line_that_has_changed_is_a_run_that_is_made_again() {
     bytes[middle] ^= 1;
     std::fs::write(&path, &bytes).expect("written");
     let folder = Folder::open(&at).expect("opened");
-    assert_eq!(folder.completed().len(), 7);
+    assert_eq!(folder.completed().expect("read").len(), 7);
     let notes = folder.notes().join("\n");
     assert!(notes.contains("1 of its lines"), "{notes}");
 }
@@ -310,7 +310,7 @@ fn on_a_full_disk(dir: &Path) {
     assert!(!at.join("results.json").exists(), "not complete");
     std::fs::remove_file(&ballast).expect("removed");
     let mut folder = Folder::resume(&at, &e).expect("resumed");
-    assert_eq!(folder.completed().len(), stored);
+    assert_eq!(folder.completed().expect("read").len(), stored);
     folder.finish(&given).expect("room now");
     assert_eq!(read(&at).expect("read"), given);
 }

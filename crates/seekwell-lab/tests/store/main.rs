@@ -78,7 +78,7 @@ fn run(key: RunKey) -> Run {
         step: better.then_some(0.1),
     };
     let value = |name: &str, better, value| Value {
-        metric: metric(name, better),
+        metric: metric(name, better).into(),
         value,
         n: odd,
     };

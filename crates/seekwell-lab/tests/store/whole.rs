@@ -24,7 +24,7 @@ fn what_goes_in_comes_out() {
     for k in &all[..10] {
         add(&mut folder, *k);
     }
-    assert_eq!(folder.completed(), given.runs[..10]);
+    assert_eq!(folder.completed().expect("read"), given.runs[..10]);
     assert_eq!(
         read(&at).expect("read while it goes on").runs,
         given.runs[..10]
@@ -89,7 +89,7 @@ fn two_do_not_work_on_one_folder() {
     assert!(e.contains("another seekwell is writing there"), "{e}");
     drop(first);
     let again = Folder::resume(&at, &experiment(1)).expect("free now");
-    assert_eq!(again.completed(), [run(keys(1, 1)[0])]);
+    assert_eq!(again.completed().expect("read"), [run(keys(1, 1)[0])]);
 }
 
 #[test]

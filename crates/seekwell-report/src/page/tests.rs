@@ -36,7 +36,7 @@ pub(super) fn results(names: [&str; 3]) -> Results {
                 let effect = if c > 0 && treatment == 1 { 1.1 } else { 1.0 };
                 let failed = c == 1 && treatment == 2;
                 let value = Value {
-                    metric: primary.clone(),
+                    metric: primary.clone().into(),
                     value: 50.0 * noise * effect * (1 + c) as f64,
                     n: 100,
                 };

@@ -140,7 +140,7 @@ fn conducted(
         );
         return Err(Failure::Interrupted { signal, what });
     }
-    let results = done.results(e, folder.completed());
+    let results = done.results(e, folder.completed().map_err(failure)?);
     if done.finished() {
         folder.finish(&results).map_err(failure)?;
     }

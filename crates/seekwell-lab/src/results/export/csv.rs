@@ -81,7 +81,7 @@ fn stand_in(s: &Summary) -> Run {
             treatment: s.treatment,
         },
         values: vec![crate::results::Value {
-            metric: s.metric.clone(),
+            metric: s.metric.clone().into(),
             value: s.mean,
             n: 0,
         }],

@@ -1,0 +1,94 @@
+//! Metrics kept once: every run of an experiment has the same dozen, and their names would be
+//! nine tenths of what a run takes in memory.
+
+use super::{MetricInfo, Run};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// Metrics that were seen.
+#[derive(Debug, Default)]
+pub struct Interned {
+    by_name: BTreeMap<String, Vec<Arc<MetricInfo>>>,
+}
+
+impl Interned {
+    /// The one that was seen first of those that are alike.
+    pub fn metric(
+        &mut self,
+        name: &str,
+        unit: &str,
+        higher_is_better: bool,
+        step: Option<f64>,
+    ) -> Arc<MetricInfo> {
+        let alike = |m: &&Arc<MetricInfo>| {
+            let same_step = m.step.map(f64::to_bits) == step.map(f64::to_bits);
+            m.unit == unit && m.higher_is_better == higher_is_better && same_step
+        };
+        let known = self.by_name.get(name);
+        if let Some(known) = known.and_then(|all| all.iter().find(alike)) {
+            return Arc::clone(known);
+        }
+        let new = Arc::new(MetricInfo {
+            name: name.to_owned(),
+            unit: unit.to_owned(),
+            higher_is_better,
+            step,
+        });
+        let all = self.by_name.entry(name.to_owned()).or_default();
+        all.push(Arc::clone(&new));
+        new
+    }
+
+    /// Gives a run's values the metrics that others have, and no more room than they take.
+    pub fn share(&mut self, run: &mut Run) {
+        for value in &mut run.values {
+            let m = &value.metric;
+            value.metric = self.metric(&m.name, &m.unit, m.higher_is_better, m.step);
+        }
+        run.values.shrink_to_fit();
+    }
+}
+
+/// As a metric by itself is written.
+pub(super) mod one {
+    use super::{Arc, MetricInfo};
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    pub fn serialize<S: Serializer>(metric: &Arc<MetricInfo>, to: S) -> Result<S::Ok, S::Error> {
+        metric.as_ref().serialize(to)
+    }
+    pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Arc<MetricInfo>, D::Error> {
+        MetricInfo::deserialize(from).map(Arc::new)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::results::Value;
+
+    #[test]
+    fn what_is_alike_is_one_and_what_differs_in_anything_is_not() {
+        let run = || Run {
+            values: vec![Value::default(); 2],
+            ..Run::default()
+        };
+        let (mut all, mut one, mut two) = (Interned::default(), run(), run());
+        all.share(&mut one);
+        all.share(&mut two);
+        assert!(Arc::ptr_eq(&one.values[1].metric, &two.values[0].metric));
+        assert_eq!(one, run(), "its values are what they were");
+        let first = all.metric("speed", "MB/s", true, None);
+        for other in [
+            all.metric("speed", "kB/s", true, None),
+            all.metric("speed", "MB/s", false, None),
+            all.metric("speed", "MB/s", true, Some(0.1)),
+        ] {
+            assert!(!Arc::ptr_eq(&first, &other) && first != other);
+        }
+        assert!(Arc::ptr_eq(
+            &first,
+            &all.metric("speed", "MB/s", true, None)
+        ));
+    }
+}

@@ -1,0 +1,110 @@
+//! What an experiment keeps in memory for each of its runs: their numbers, and those once.
+
+use peak_alloc::PeakAlloc;
+use seekwell::{Cancel, Progress, RunSpec, WorkloadSpec, words};
+use seekwell_lab::conduct::{How, Job, Measured, NoRun, Runner, Store, StoreError, conduct};
+use seekwell_lab::experiment::Experiment;
+use seekwell_lab::results::{Ended, Folder, Run};
+use std::path::Path;
+
+/// Counts what is allocated and not given back.
+#[global_allocator]
+static ALLOCATED: PeakAlloc = PeakAlloc;
+
+/// What a run may take, bytes: two dozen numbers of 24 bytes each, its seed, its hash, its place.
+const MOST: f64 = 1_000.0;
+
+/// What writing the files takes beside, however many runs there are: tables that go to the medium
+/// piece by piece.
+const WRITING: f64 = 32e6;
+
+/// Gives every run the numbers of one that was made.
+struct Again(seekwell::Record);
+
+impl Runner for Again {
+    fn run(&self, job: &Job, _: &Cancel, _: &mut dyn FnMut(Progress)) -> Result<Measured, NoRun> {
+        // No two are the same, or three blocks would be enough.
+        let mut record = self.0.clone();
+        record.duration_ns += u64::from(job.key.block) + job.treatment as u64;
+        Ok(Measured::of(record))
+    }
+}
+
+/// A folder, and what somebody keeps beside it who thinks little of it.
+struct Kept {
+    folder: Folder,
+    planted: Option<Vec<RunSpec>>,
+}
+
+impl Store for Kept {
+    fn completed(&mut self) -> Result<Vec<Run>, StoreError> {
+        Store::completed(&mut self.folder)
+    }
+    fn add(&mut self, ended: &Ended<'_>) -> Result<(), StoreError> {
+        if let Some(all) = &mut self.planted {
+            all.push(ended.spec.clone());
+        }
+        Store::add(&mut self.folder, ended)
+    }
+}
+
+fn experiment(runs: usize) -> Experiment {
+    let files: Vec<String> = (1..=runs / 20).map(|n| n.to_string()).collect();
+    let text = format!(
+        "device = 'hdd:hitachi-7k200'\nschedulers = ['noop', 'cfq']\n[experiment]\nrepeats = 10\n\
+         stop = 'fixed'\n[[workload]]\nuse = 'fs-mark'\nfiles = [{}]\n",
+        files.join(", ")
+    );
+    Experiment::from_toml(&text, Path::new("/")).expect("an experiment")
+}
+
+/// Most bytes that are held while so many runs are made, and then while they become results.
+fn held(runs: usize, leak: bool) -> (f64, f64) {
+    let dir = tempfile::tempdir().expect("a directory");
+    let e = experiment(runs);
+    let spec = RunSpec::new(
+        words::device("hdd:hitachi-7k200").expect("a device"),
+        words::schedulers("noop").expect("known").remove(0).spec,
+        WorkloadSpec::Script {
+            name: "fs-mark".to_owned(),
+            params: [("files".to_owned(), "1".to_owned())].into(),
+        },
+    );
+    let record = seekwell::run(&spec, seekwell::Hooks::default()).expect("a run");
+    let runner = Again(record);
+    let mut store = Kept {
+        folder: Folder::create(&dir.path().join("r"), &e).expect("made"),
+        planted: leak.then(Vec::new),
+    };
+    let before = ALLOCATED.current_usage();
+    ALLOCATED.reset_peak_usage();
+    let most = || ALLOCATED.peak_usage() as f64 - before as f64;
+    let done = conduct(&e, &runner, &mut store, &How::default()).expect("kept");
+    let made = most();
+    ALLOCATED.reset_peak_usage();
+    let results = done.results(&e, store.folder.completed().expect("read"));
+    assert_eq!(results.runs.len(), runs);
+    assert!(results.runs[0].values.len() > 10, "as many as runs have");
+    let read = most();
+    ALLOCATED.reset_peak_usage();
+    store.folder.finish(&results).expect("finished");
+    assert!(most() < read + WRITING, "{runs} runs: {} of {read}", most());
+    (made, read)
+}
+
+#[test]
+fn a_run_costs_less_than_a_kilobyte_of_memory() {
+    let slope = |few: usize, many: usize, leak: bool| {
+        let (less, more) = (held(few, leak), held(many, leak));
+        let of = |less: f64, more: f64| (more - less) / (many - few) as f64;
+        (of(less.0, more.0), of(less.1, more.1))
+    };
+    // What is allocated once and stays is none of the runs'.
+    held(100, false);
+    let (made, results) = slope(1_000, 2_000, false);
+    println!("bytes a run: {made:.0} while they are made, {results:.0} as results");
+    assert!(made < MOST && results < MOST, "{made} {results}");
+    let (planted, _) = slope(400, 800, true);
+    println!("with every specification kept: {planted:.0}");
+    assert!(planted > MOST, "a leak of a kilobyte is seen: {planted}");
+}
