@@ -1,7 +1,7 @@
 //! Where the surroundings are against it: no room for a record, a /sys that cannot be written, two
 //! at the same time.
 
-use crate::disk::have;
+use crate::disk::{have, turn};
 use crate::host::{Mount, until};
 use crate::rig::{Ran, Rig, ended, pid, ran};
 use rustix::process::{Signal, kill_process};
@@ -100,6 +100,8 @@ fn a_sys_that_cannot_be_written_is_told() {
 /// that cannot be written stops nobody.
 #[test]
 fn an_experiment_and_others_on_one_device_refuse_each_other() {
+    // What another test's killed run leaves would be told, too.
+    let _turn = turn();
     let Some(m) = Mount::new("two at once") else {
         return;
     };

@@ -175,8 +175,12 @@ fn a_disk_that_is_full_or_fills_up() {
     ] {
         let child = start(&["run", workload, "--json", "--dir", &here]);
         until("some work", || written(&mnt) > 100 << 10);
+        // It stands still meanwhile, so that it cannot be done before the disk is full.
+        let pid = child.id().to_string();
+        run("kill", &["-s", "STOP", &pid]);
         let filler = mnt.join("filler");
         fill(&filler);
+        run("kill", &["-s", "CONT", &pid]);
         let r = Ran::of(child);
         assert_eq!(r.code, Some(4), "{workload}: {}", r.err);
         assert!(r.err.contains("(ENOSPC)"), "{workload}: {}", r.err);

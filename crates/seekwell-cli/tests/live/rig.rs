@@ -137,8 +137,12 @@ impl Rig {
     }
     /// A script that says that it runs (with its number), then does `rest`.
     pub fn script(&self, rest: &str) -> String {
+        self.script_after("", rest)
+    }
+    /// The same, with something done before it says so.
+    pub fn script_after(&self, first: &str, rest: &str) -> String {
         let started = self.dir.join("started").display().to_string();
-        format!("echo $$ > {started}.new; mv {started}.new {started}; {rest}")
+        format!("{first}echo $$ > {started}.new; mv {started}.new {started}; {rest}")
     }
     pub fn script_pid(&self) -> Pid {
         let text = fs::read_to_string(self.dir.join("started")).expect("written");

@@ -170,13 +170,15 @@ fn signals_reach_the_command_and_everything_is_put_back() {
     let Some(rig) = Rig::new("signals") else {
         return;
     };
-    let waits = "trap 'exit 33' INT TERM HUP; while :; do sleep 0.05; done";
+    let trap = "trap 'exit 33' INT TERM HUP; ";
+    let waits = "while :; do sleep 0.05; done";
     for signal in [Signal::INT, Signal::TERM, Signal::HUP] {
         // One that ends by it, one that does something first.
-        for (rest, code) in [("exec sleep 600", 128 + signal.as_raw()), (waits, 33)] {
-            let child = rig.start(&rig.script(rest));
-            // Its shell needs a moment to set the trap.
-            std::thread::sleep(Duration::from_millis(200));
+        for (first, rest, code) in [
+            ("", "exec sleep 600", 128 + signal.as_raw()),
+            (trap, waits, 33),
+        ] {
+            let child = rig.start(&rig.script_after(first, rest));
             kill_process(pid(&child), signal).expect("it runs");
             let r = ended(child);
             assert_eq!(r.code, Some(code), "{signal:?} {rest}: {}", r.err);

@@ -1,6 +1,7 @@
 //! `compare --host` with its simulated twin, with limits of control groups, and after a power cut.
 
-use crate::host::{Mount, document, until};
+use crate::disk::turn;
+use crate::host::{Mount, document, until, until_left};
 use crate::rig::{Ran, guardian, pid};
 use rustix::process::{Signal, kill_process};
 use std::fs;
@@ -92,6 +93,8 @@ fn simulation_stands_beside_reality() {
 /// command; then there is nothing more to say. After another boot the same, but no settings.
 #[test]
 fn what_a_power_cut_leaves_is_put_back_and_told() {
+    // What another test's killed run leaves would be told, too.
+    let _turn = turn();
     let Some(m) = Mount::new("what a power cut leaves") else {
         return;
     };
@@ -117,7 +120,7 @@ fn what_a_power_cut_leaves_is_put_back_and_told() {
         assert!(m.rig.records().exists() && state.exists(), "both are left");
         if booted {
             // Nothing runs on over a boot; what /run had is gone, and the number of the boot is another.
-            std::thread::sleep(std::time::Duration::from_secs(2));
+            until_left(&m.at());
             fs::remove_dir_all(m.rig.records()).expect("ours");
             let scheduler = m.rig.queue().join("scheduler");
             fs::write(scheduler, "none").expect("as a boot leaves it");

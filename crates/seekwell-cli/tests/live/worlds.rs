@@ -50,13 +50,14 @@ impl Drop for Place {
     }
 }
 
-/// Rows that have a limit, by whether they keep it: those that differ, in words, and how many
-/// there are. Throughput is left out: it is the machine's as well.
+/// Rows that have a limit and by which this run can be judged (what depends on time is not, where the
+/// machine was busy): those that differ, in words, and how many there are. Throughput is left out: it
+/// is the machine's as well.
 fn counts(workload: &Value) -> (Vec<String>, usize) {
     let rows = workload["verdict"]["rows"].as_array().expect("rows");
     let limited = rows
         .iter()
-        .filter(|r| r["name"] != "throughput" && r["limit"].is_f64());
+        .filter(|r| r["name"] != "throughput" && r["limit"].is_f64() && r["judged"] == true);
     let mut bad = Vec::new();
     let mut all = 0;
     for row in limited {

@@ -34,6 +34,24 @@ pub fn open(device: &Path) -> Result<Arc<OpenFile>, Errno> {
     open_raw(device, OpenFlags::DIRECT).map(Arc::new)
 }
 
+/// Keeps the calling thread on one of the CPUs that it may use, counted round and round; on all of
+/// them if the kernel will not.
+pub fn stay_on(nth: usize) {
+    use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+    let Ok(allowed) = sched_getaffinity(None) else {
+        return;
+    };
+    let all: Vec<usize> = (0..CpuSet::MAX_CPU)
+        .filter(|c| allowed.is_set(*c))
+        .collect();
+    let mut one = CpuSet::new();
+    if let Some(cpu) = all.get(nth % all.len().max(1)) {
+        one.set(*cpu);
+        // Where it is refused the batch is the scheduler's of the CPUs to place.
+        let _ = sched_setaffinity(None, &one);
+    }
+}
+
 impl Batch {
     /// Submits them in one call, from the calling thread, with its class from now on.
     ///

@@ -12,7 +12,7 @@ mod loopdev;
 mod pipe;
 mod recorder;
 
-pub use batch::{Asked, Batch, open as open_batches};
+pub use batch::{Asked, Batch, open as open_batches, stay_on};
 pub use blocktrace::{BlockTrace, EVENTS, Recorded};
 pub use bpf::BpfTrace;
 pub use ext4::{Ext4, Mounted, extents_of};

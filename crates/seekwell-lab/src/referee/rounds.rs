@@ -5,7 +5,7 @@ use rand::RngCore;
 use seekwell_core::rng::stream;
 use seekwell_core::{Action, Class, IoPrio};
 use seekwell_host::stop::signal;
-use seekwell_host::watch::{Asked, Batch, open_batches};
+use seekwell_host::watch::{Asked, Batch, open_batches, stay_on};
 use seekwell_microscope::rounds::{Event, Incoming, Issued, Round, What};
 use std::collections::BTreeMap;
 use std::sync::mpsc;
@@ -209,11 +209,14 @@ pub fn make(
         let mut waiting = Vec::new();
         let every = std::iter::once((usual, blockers))
             .chain(processes.into_iter().map(|p| (p.prio, p.asked)));
-        for (prio, asked) in every {
+        for (nth, (prio, asked)) in every.enumerate() {
             // A process is a thread with an I/O context of its own, which lives to the end.
             let (told, tell) = mpsc::channel();
             let file = &file;
             waiting.push(s.spawn(move || {
+                // Each on the next CPU: on a busy machine all would end up on one, and what a
+                // scheduler keeps per CPU would not show.
+                stay_on(nth);
                 let batch = Batch::submit(file, prio, &asked);
                 let _ = told.send(());
                 batch?.wait()
