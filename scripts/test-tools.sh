@@ -9,6 +9,11 @@ tools=(
   "fio fio random-reads-by-fio-on-the-modelled-disk"
   "losetup util-linux the-modelled-disk-under-a-loop-device"
   "mkfs.ext4 e2fsprogs ext4-on-the-modelled-disk"
+  "mkfs.xfs xfsprogs xfs-on-a-loop-device"
+  "sqlite3 sqlite3 SQLite-on-a-loop-device"
+  "nginx nginx-light nginx-on-a-loop-device"
+  "ab apache2-utils nginx-on-a-loop-device"
+  "blkparse blktrace recorded-traces-in-blkparse-and-btt"
   "valgrind valgrind counting-instructions-per-I/O"
   "chromium chromium the-report-in-a-browser"
 )
