@@ -33,7 +33,15 @@ fn bad(e: impl std::fmt::Display) -> Failure {
 
 fn read(file: &Path) -> Result<Experiment, Failure> {
     let name = file.display();
-    let text = std::fs::read_to_string(file).map_err(|e| bad(format!("{name}: {e}")))?;
+    let text = std::fs::read_to_string(file).map_err(|e| {
+        let why = match e.kind() {
+            std::io::ErrorKind::InvalidData => "is not text".to_owned(),
+            _ => e.to_string(),
+        };
+        bad(format!(
+            "{name}: {why}; name an experiment file (`seekwell new` writes one to begin with)"
+        ))
+    })?;
     let dir = file.parent().filter(|p| !p.as_os_str().is_empty());
     Experiment::from_toml(&text, dir.unwrap_or(Path::new("."))).map_err(|faults| {
         let lines: Vec<String> = faults.0.iter().map(|f| format!("{name}: {f}")).collect();

@@ -14,6 +14,7 @@ mod foreign;
 mod full;
 mod golden;
 mod host;
+mod install;
 mod json;
 mod kept;
 mod kills;
@@ -34,6 +35,7 @@ mod spec;
 mod stopped;
 mod watched;
 mod workloads;
+mod wrong;
 
 use std::io::Write;
 use std::path::PathBuf;
