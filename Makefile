@@ -3,7 +3,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := run
-.PHONY: run test test-tools test-python properties bench bench-gate docs page page-check install clean
+.PHONY: run test test-tools test-python properties bench bench-gate docs page page-check install deb aarch64 clean
 
 # Builds and runs the main job: every two of the built-in workloads under four schedulers.
 run:
@@ -60,13 +60,22 @@ page-check:
 	  || { echo "crates/seekwell-report/page/dist is not what its sources build: make page"; exit 1; }; \
 	else echo "skipped: building the report's page again (node and npm)"; fi
 
-# The binary, its manual pages and completions, under PREFIX.
+# The stripped binary, its manual pages and completions, under PREFIX; below /usr and /usr/local the
+# unit of systemd, too. DESTDIR stands in front of all.
 PREFIX ?= $(HOME)/.local
+export DESTDIR
 install:
-	cargo install --locked --path crates/seekwell-cli --root $(PREFIX)
-	mkdir -p $(PREFIX)/share/man/man1 $(PREFIX)/share/bash-completion/completions
-	$(PREFIX)/bin/seekwell man $(PREFIX)/share/man/man1
-	$(PREFIX)/bin/seekwell completions bash > $(PREFIX)/share/bash-completion/completions/seekwell
+	cargo build --release --locked --quiet --bin seekwell
+	scripts/tree.sh $${CARGO_TARGET_DIR:-target}/release/seekwell $(PREFIX)
+
+# target/seekwell_VERSION_ARCHITECTURE.deb, for machines without a compiler or a network.
+deb:
+	cargo build --release --locked --quiet --bin seekwell
+	scripts/deb.sh $${CARGO_TARGET_DIR:-target}/release/seekwell
+
+# A static binary for 64-bit ARM, tried under an emulator on a phone's tree.
+aarch64:
+	scripts/aarch64.sh --release
 
 clean:
 	cargo clean

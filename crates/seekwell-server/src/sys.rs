@@ -9,12 +9,20 @@ use std::time::Duration;
 /// Asks for first-in first-out real-time scheduling of the calling thread; false without the
 /// privilege (CAP_SYS_NICE or a rtprio limit). Threads it makes inherit it.
 pub fn realtime(priority: i32) -> bool {
-    let param = libc::sched_param {
-        sched_priority: priority,
-    };
+    // The kernel's own struct, and the kernel's own call: musl's struct is longer, and its function
+    // refuses always.
+    let param: libc::c_int = priority;
     #[expect(unsafe_code, reason = "no crate in use wraps the call")]
-    // SAFETY: the pointer is to a live struct of the type the call reads; 0 is this thread.
-    let r = unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &raw const param) };
+    // SAFETY: the pointer is to a live struct of the layout that the call reads, which is one
+    // number; 0 is this thread.
+    let r = unsafe {
+        libc::syscall(
+            libc::SYS_sched_setscheduler,
+            0,
+            libc::SCHED_FIFO,
+            &raw const param,
+        )
+    };
     r == 0
 }
 
