@@ -2,8 +2,9 @@
 
 The words are the command line's: `run` one program, `replay` a trace, `compare` an experiment,
 `explain` decisions, `calibrate` a device model, `read_results` of a folder. Tables are Arrow's
-memory and go without a copy to polars, pyarrow and DuckDB. A scheduler can be written in Python
-(`Scheduler`), held to the tree's properties (`check`) and compared with all others.
+memory and go without a copy to polars, pyarrow and DuckDB. A scheduler, a device model and a
+workload can be written in Python (`Scheduler`, `Device`, `Workload`), held to the tree's properties
+(`check`) and compared with all others.
 
 Times are integer nanoseconds, addresses and lengths sectors of 512 bytes, where nothing else is
 said.
@@ -11,11 +12,13 @@ said.
 
 from seekwell._errors import (
     CheckError,
+    DeviceError,
     InputError,
     RunError,
     SchedulerError,
     SeekwellError,
     StoreError,
+    WorkloadError,
 )
 from seekwell._run import (
     Experiment,
@@ -30,6 +33,7 @@ from seekwell._run import (
 from seekwell._seekwell import (
     Bio,
     Calibration,
+    Command,
     Cx,
     Explained,
     Record,
@@ -41,7 +45,11 @@ from seekwell._seekwell import (
     version,
     workloads,
 )
-from seekwell.scheduler import Queue, Scheduler, Tunable, check, register, set_callback_limit
+from seekwell.check import check
+from seekwell.device import Device, register_device
+from seekwell.parameters import Parameter
+from seekwell.scheduler import Queue, Scheduler, Tunable, register, set_callback_limit
+from seekwell.workload import Machine, Workload, register_workload
 
 __version__ = version()[0]
 
@@ -49,10 +57,15 @@ __all__ = [
     "Bio",
     "Calibration",
     "CheckError",
+    "Command",
     "Cx",
+    "Device",
+    "DeviceError",
     "Experiment",
     "Explained",
     "InputError",
+    "Machine",
+    "Parameter",
     "Queue",
     "Record",
     "Request",
@@ -64,6 +77,8 @@ __all__ = [
     "StoreError",
     "Table",
     "Tunable",
+    "Workload",
+    "WorkloadError",
     "__version__",
     "arena",
     "calibrate",
@@ -73,6 +88,8 @@ __all__ = [
     "explain",
     "read_results",
     "register",
+    "register_device",
+    "register_workload",
     "replay",
     "run",
     "schedulers",

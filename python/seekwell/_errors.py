@@ -50,6 +50,20 @@ class SchedulerError(RunError):
     """
 
 
+class DeviceError(RunError):
+    """A device in Python raised, said what cannot be, or did not return.
+
+    `__cause__` is what it raised, with its traceback.
+    """
+
+
+class WorkloadError(RunError):
+    """A workload in Python raised, or did not return.
+
+    `__cause__` is what it raised, with its traceback.
+    """
+
+
 class CheckError(SeekwellError, AssertionError):
     """A property does not hold: which, and the smallest case that was found."""
 

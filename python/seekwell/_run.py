@@ -14,10 +14,14 @@ from typing import Any, ClassVar, Protocol
 from seekwell import _seekwell
 from seekwell._errors import InputError
 from seekwell._seekwell import Calibration, Explained, Record, Results
+from seekwell.device import Device, register_device
 from seekwell.scheduler import Scheduler, register
+from seekwell.workload import Workload, register_workload
 
 PathLike = str | os.PathLike[str]
 SchedulerLike = str | type[Scheduler]
+DeviceLike = PathLike | type[Device]
+WorkloadLike = str | type[Workload]
 
 # Events of a run that are kept, as the binary has it.
 MOST_EVENTS = 250_000
@@ -30,8 +34,18 @@ def scheduler_name(scheduler: SchedulerLike) -> str:
     return register(scheduler).name
 
 
+def device_name(device: DeviceLike) -> str:
+    """The name of a device; a class is registered for it."""
+    return register_device(device).name if isinstance(device, type) else os.fspath(device)
+
+
+def workload_name(workload: WorkloadLike) -> str:
+    """The name of a workload; a class is registered for it."""
+    return workload if isinstance(workload, str) else register_workload(workload).name
+
+
 def _options(
-    device: PathLike,
+    device: DeviceLike,
     scheduler: SchedulerLike,
     seed: int,
     hz: int,
@@ -43,7 +57,7 @@ def _options(
     beside: Sequence[str],
 ) -> dict[str, object]:
     return {
-        "device": os.fspath(device),
+        "device": device_name(device),
         "scheduler": scheduler_name(scheduler),
         "seed": seed,
         "hz": hz,
@@ -57,9 +71,9 @@ def _options(
 
 
 def run(
-    workload: str,
+    workload: WorkloadLike,
     *,
-    device: PathLike = "hdd:hitachi-7k200",
+    device: DeviceLike = "hdd:hitachi-7k200",
     scheduler: SchedulerLike = "deadline",
     params: Mapping[str, object] | None = None,
     seed: int = 1,
@@ -77,8 +91,8 @@ def run(
 
     Args:
         workload: A name of `workloads()`, with parameters behind a colon
-            ("fs-mark:files=20,workers=4"), or the path of a fio job file.
-        device: A name of `devices()`, or the path of a preset file.
+            ("fs-mark:files=20,workers=4"), the path of a fio job file, or a class of your own.
+        device: A name of `devices()`, the path of a preset file, or a class of your own.
         scheduler: A name of `schedulers()`, with version and tunables where wanted
             ("cfq-3.4:slice_idle=0"), or a class of your own.
         params: Parameters of the workload.
@@ -95,7 +109,7 @@ def run(
 
     Raises:
         InputError: something asked for is none, with what was probably meant.
-        SchedulerError: a scheduler in Python failed.
+        SchedulerError, DeviceError, WorkloadError: a class of your own failed.
         KeyboardInterrupt: Ctrl-C; the run ends at once.
     """
     options = _options(
@@ -111,7 +125,7 @@ def run(
         beside,
     )
     given = [f"{name}={_word(value)}" for name, value in (params or {}).items()]
-    return _seekwell.run(workload, given, options, most_events if events else None)
+    return _seekwell.run(workload_name(workload), given, options, most_events if events else None)
 
 
 def _word(value: object) -> str:
@@ -123,7 +137,7 @@ def _word(value: object) -> str:
 def replay(
     file: PathLike,
     *,
-    device: PathLike = "hdd:hitachi-7k200",
+    device: DeviceLike = "hdd:hitachi-7k200",
     scheduler: SchedulerLike = "deadline",
     mode: str = "timed",
     format: str | None = None,
@@ -184,9 +198,9 @@ class Experiment:
     """An experiment, by the fields of an experiment file (docs/experiments.md).
 
     Attributes:
-        devices: Names of devices.
+        devices: Names of devices, or classes of your own.
         schedulers: Names of schedulers with what is set, or classes of your own.
-        workloads: Names of workloads with parameters.
+        workloads: Names of workloads with parameters, or classes of your own.
         name: What it is called.
         repeats: Blocks: each scheduler runs once in each. None: as the stopping rule says.
         seed: Seed of the order of runs, and of the runs.
@@ -194,9 +208,9 @@ class Experiment:
         more: More of the file's tables: machine, vary.
     """
 
-    devices: Sequence[str]
+    devices: Sequence[DeviceLike]
     schedulers: Sequence[SchedulerLike]
-    workloads: Sequence[str]
+    workloads: Sequence[WorkloadLike]
     name: str = "experiment"
     repeats: int | None = None
     seed: int | None = None
@@ -228,6 +242,13 @@ class DataclassLike(Protocol):
 ExperimentLike = PathLike | Mapping[str, Any] | Experiment | DataclassLike
 
 
+_NAMED: Mapping[str, Callable[[Any], str]] = {
+    "devices": device_name,
+    "schedulers": scheduler_name,
+    "workloads": workload_name,
+}
+
+
 def experiment_text(experiment: ExperimentLike) -> tuple[str, str | None]:
     """An experiment as the text of a file, and the file, if it is one."""
     if isinstance(experiment, str | os.PathLike):
@@ -244,10 +265,9 @@ def experiment_text(experiment: ExperimentLike) -> tuple[str, str | None]:
         kind = type(experiment).__name__
         raise TypeError(f"an experiment is a path, a dict or a dataclass, not {kind}")
     plain = dict(experiment)
-    if isinstance(plain.get("schedulers"), list | tuple):
-        plain["schedulers"] = [
-            scheduler_name(s) if isinstance(s, type) else s for s in plain["schedulers"]
-        ]
+    for field, named in _NAMED.items():
+        if isinstance(plain.get(field), list | tuple):
+            plain[field] = [named(of) if isinstance(of, type) else of for of in plain[field]]
     return _seekwell.experiment_text(plain), None
 
 
@@ -299,8 +319,8 @@ def arena(
     scheduler: SchedulerLike,
     *,
     rivals: Sequence[SchedulerLike] | None = None,
-    devices: Sequence[str] = (),
-    workloads: Sequence[str] = (),
+    devices: Sequence[DeviceLike] = (),
+    workloads: Sequence[WorkloadLike] = (),
     traces: Sequence[PathLike] = (),
     seeds: int = 3,
     seed: int = 1,
@@ -333,7 +353,8 @@ def arena(
         met = [s["name"] for s in all_of if s["layer"] == layer and s not in own]
     else:
         met = [scheduler_name(s) for s in rivals]
-    ground = (list(devices), list(workloads), [os.fspath(t) for t in traces])
+    own_devices = [device_name(d) for d in devices]
+    ground = (own_devices, [workload_name(w) for w in workloads], [os.fspath(t) for t in traces])
     return _seekwell.arena([name, *met], ground, seeds, seed, threads)
 
 

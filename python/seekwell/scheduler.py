@@ -13,7 +13,7 @@ from typing import ClassVar, Literal, TypeVar
 from seekwell import _seekwell
 from seekwell._seekwell import Bio, Cx, Request
 
-__all__ = ["Queue", "Scheduler", "Tunable", "check", "register", "set_callback_limit"]
+__all__ = ["Queue", "Scheduler", "Tunable", "register", "set_callback_limit"]
 
 INT_MAX = 2**31 - 1
 
@@ -170,29 +170,6 @@ def _named(scheduler: type[Scheduler]) -> None:
         raise TypeError(f"{scheduler!r} is no subclass of seekwell.Scheduler")
     if not isinstance(getattr(scheduler, "name", None), str):
         raise TypeError(f'{scheduler.__name__} has no name: write name = "my-scheduler" in it')
-
-
-def check(scheduler: type[Scheduler] | str, *, cases: int = 64) -> list[str]:
-    """Holds a scheduler to the properties that every one of the tree is held to.
-
-    Each bio completes exactly once, merges keep bytes and limits, nothing gets stuck, whatever
-    comes: requeues, drains, switches, tunables at their extremes; and, where it says so in
-    `waiting`, nobody waits for longer.
-
-    Args:
-        scheduler: A class, which is registered, or the name of any scheduler.
-        cases: Cases drawn for each property; those of the tree pass 256.
-
-    Returns:
-        The properties that hold.
-
-    Raises:
-        CheckError: one does not: which, and the smallest case that was found.
-    """
-    if isinstance(scheduler, str):
-        return _seekwell.check(scheduler, cases, True)
-    register(scheduler)
-    return _seekwell.check(scheduler.name, cases, scheduler.waiting is not None)
 
 
 def set_callback_limit(seconds: float) -> None:

@@ -25,6 +25,13 @@ AHEAD = 2
 LOOK_S = 0.5
 # How often a run is made again whose worker was lost.
 RETRIES = 8
+# A node that is this machine does not vanish: where it is slow to answer, it is busy with the runs.
+PATIENT = {"health_check_timeout_ms": 600_000, "health_check_failure_threshold": 60}
+
+
+def run_json(spec: str) -> str:
+    """What a worker does: a specification to a record, both JSON."""
+    return _seekwell.run_json(spec)
 
 
 def sweep(
@@ -50,12 +57,14 @@ def sweep(
         InputError, StoreError: as `compare`.
     """
     source = experiment_text(experiment)
+    # Before a cluster is started for nothing.
+    _seekwell.check_experiment(source)
     ray = _ray()
     began = not ray.is_initialized()
     if began:
         _begin(ray, address, workers)
     try:
-        remote = ray.remote(max_retries=RETRIES)(_seekwell.run_json)
+        remote = ray.remote(max_retries=RETRIES)(run_json)
         threads = max(1, int(ray.cluster_resources().get("CPU", 1))) * AHEAD
 
         def run(spec: str, token: Token) -> str:
@@ -79,7 +88,7 @@ def _ray() -> Any:
 def _begin(ray: Any, address: str | None, workers: int | None) -> None:
     how: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR"}
     if address is None:
-        how |= {"num_cpus": workers, "include_dashboard": False}
+        how |= {"num_cpus": workers, "include_dashboard": False, "_system_config": PATIENT}
     else:
         how["address"] = address
     try:

@@ -162,6 +162,13 @@ pub fn run_json(py: Python<'_>, spec: &str) -> PyResult<String> {
     crate::simulate(py, &spec, None)?.to_json()
 }
 
+/// Raises what is wrong with an experiment; else how many cells it has.
+#[pyfunction]
+pub fn check_experiment(source: (String, Option<String>)) -> PyResult<usize> {
+    let (text, file) = source;
+    Ok(experiment(&text, file.as_deref())?.cells.len())
+}
+
 /// Runs what is missing of an experiment, into a folder, and reads it; False: something is left to
 /// do, because its budget ended.
 #[pyfunction]
@@ -234,8 +241,7 @@ pub fn carry_out(
         return Err(fault::run(&what));
     }
     let done = done.map_err(|e| told(&e))?;
-    let kept = folder.completed().map_err(|e| told(&e))?;
-    let results = done.results(&experiment, kept);
+    let results = done.results(&experiment, folder.completed().map_err(|e| told(&e))?);
     let finished = done.finished();
     if finished {
         folder.finish(&results).map_err(|e| told(&e))?;

@@ -6,18 +6,23 @@
 
 mod calibrate;
 mod check;
+mod device;
 mod explain;
 mod fault;
 mod json;
 mod lab;
 mod lists;
+mod parameters;
 mod record;
 mod scheduler;
 mod specs;
 mod table;
 mod work;
+mod workload;
 
-// The tree's own property tests, over a scheduler that somebody wrote in Python.
+// The tree's own property tests, over a scheduler or a device that somebody wrote in Python.
+#[path = "../../crates/seekwell-device/tests/suite/laws.rs"]
+mod laws;
 #[path = "../../crates/seekwell-sim/tests/suite/legacy.rs"]
 #[allow(dead_code)]
 mod legacy;
@@ -120,6 +125,7 @@ fn t_quantile(p: f64, df: f64) -> f64 {
 fn _seekwell(m: &Bound<'_, PyModule>) -> PyResult<()> {
     check::hush();
     m.add_class::<calibrate::Calibration>()?;
+    m.add_class::<device::bridge::Command>()?;
     m.add_class::<explain::Explained>()?;
     m.add_class::<lab::Results>()?;
     m.add_class::<lab::Token>()?;
@@ -133,6 +139,7 @@ fn _seekwell(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(explain::explain, m)?)?;
     m.add_function(wrap_pyfunction!(lab::arena, m)?)?;
     m.add_function(wrap_pyfunction!(lab::carry_out, m)?)?;
+    m.add_function(wrap_pyfunction!(lab::check_experiment, m)?)?;
     m.add_function(wrap_pyfunction!(lab::experiment_text, m)?)?;
     m.add_function(wrap_pyfunction!(lab::read_results, m)?)?;
     m.add_function(wrap_pyfunction!(lab::run_json, m)?)?;
@@ -142,7 +149,10 @@ fn _seekwell(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(replay, m)?)?;
     m.add_function(wrap_pyfunction!(run, m)?)?;
     m.add_function(wrap_pyfunction!(run_spec, m)?)?;
+    m.add_function(wrap_pyfunction!(check::devices::check_device, m)?)?;
+    m.add_function(wrap_pyfunction!(device::register_device, m)?)?;
     m.add_function(wrap_pyfunction!(scheduler::register_scheduler, m)?)?;
+    m.add_function(wrap_pyfunction!(workload::register_workload, m)?)?;
     m.add_function(wrap_pyfunction!(scheduler::watch::set_callback_limit, m)?)?;
     m.add_function(wrap_pyfunction!(t_quantile, m)?)?;
     m.add_function(wrap_pyfunction!(version, m)?)

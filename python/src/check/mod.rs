@@ -1,5 +1,7 @@
 //! `check`: the property tests of the tree, over one scheduler.
 
+pub mod devices;
+
 use crate::scheduler::{quiet, said, watch};
 use crate::{fault, legacy, mq, waiting, work};
 use pyo3::prelude::*;

@@ -177,36 +177,7 @@ fn see(view: &Py<View>, cx: &Cx) {
 }
 
 fn raised(class: &Class, method: &str, e: PyErr) -> ! {
-    let what = Python::attach(|py| {
-        let name = &class.name;
-        if e.get_type(py).name().is_ok_and(|n| n == "Overdue") {
-            return format!(
-                "{name}.{method} did not return: it was ended after the time a callback may take \
-                 (seekwell.set_callback_limit), or because the run was interrupted"
-            );
-        }
-        let at = place(py, &e).map_or(String::new(), |(file, line)| format!(" ({file}:{line})"));
-        format!(
-            "{name}.{method} raised {}{at}",
-            e.value(py)
-                .repr()
-                .map_or_else(|_| "something".to_owned(), |r| r.to_string(),)
-        )
-    });
-    watch::fail(what, e)
-}
-
-/// Where it was raised.
-fn place(py: Python<'_>, e: &PyErr) -> Option<(String, u32)> {
-    let mut at = e.traceback(py)?.into_any();
-    while let Ok(next) = at.getattr("tb_next")
-        && !next.is_none()
-    {
-        at = next;
-    }
-    let line = at.getattr("tb_lineno").ok()?.extract().ok()?;
-    let code = at.getattr("tb_frame").ok()?.getattr("f_code").ok()?;
-    Some((code.getattr("co_filename").ok()?.extract().ok()?, line))
+    watch::fail("SchedulerError", watch::words(&class.name, method, &e), e)
 }
 
 const fn how_name(how: Insert) -> &'static str {

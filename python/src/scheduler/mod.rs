@@ -58,7 +58,7 @@ const OPTIONAL: &[&str] = &[
 ];
 
 /// Words that live as long as the process: names of the registry do.
-fn kept(text: String) -> &'static str {
+pub fn kept(text: String) -> &'static str {
     Box::leak(text.into_boxed_str())
 }
 

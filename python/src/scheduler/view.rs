@@ -282,5 +282,5 @@ impl Cx {
 /// Ends the run because of what was asked for.
 pub fn misuse(what: String) -> ! {
     let by = PyValueError::new_err(what.clone());
-    watch::fail(what, by)
+    watch::fail("SchedulerError", what, by)
 }

@@ -44,6 +44,8 @@ pub struct Raised {
     pub what: String,
     /// The exception.
     pub by: PyErr,
+    /// What it is raised as, in the end.
+    class: &'static str,
 }
 
 thread_local! {
@@ -112,16 +114,59 @@ fn raise_in(py: Python<'_>, ident: u64) -> PyResult<()> {
     Ok(())
 }
 
-/// Ends the run: something is wrong with what was called. The run's guard takes it from here.
-pub fn fail(what: String, by: PyErr) -> ! {
+/// Ends the run: something is wrong with what was called. The run's guard takes it from here, and an
+/// exception of this class of `seekwell._errors` comes of it.
+pub fn fail(class: &'static str, what: String, by: PyErr) -> ! {
     let raised = Raised {
         what: what.clone(),
         by,
+        class,
     };
     // The last one counts: of a search for the smallest case it is that of the smallest.
     RAISED.set(Some(raised));
     // Past the hook: whoever called Python is told by an exception, not on standard error.
     std::panic::resume_unwind(Box::new(what))
+}
+
+/// What a method of somebody raised, in words, with its place.
+pub fn words(name: &str, method: &str, e: &PyErr) -> String {
+    Python::attach(|py| {
+        if e.get_type(py).name().is_ok_and(|n| n == "Overdue") {
+            return format!(
+                "{name}.{method} did not return: it was ended after the time a callback may take \
+                 (seekwell.set_callback_limit), or because the run was interrupted"
+            );
+        }
+        let at = place(py, e).map_or(String::new(), |(file, line)| format!(" ({file}:{line})"));
+        let value = e.value(py).repr();
+        let value = value.map_or_else(|_| "something".to_owned(), |r| r.to_string());
+        format!("{name}.{method} raised {value}{at}")
+    })
+}
+
+/// Where it was raised: in the code of whoever wrote the class, not in this package's own.
+fn place(py: Python<'_>, e: &PyErr) -> Option<(String, u32)> {
+    let mut at = e.traceback(py)?.into_any();
+    let mut last = None;
+    loop {
+        let frame = at.getattr("tb_frame").ok()?;
+        let module = frame.getattr("f_globals").ok()?.get_item("__name__");
+        let module: String = module
+            .ok()
+            .and_then(|m| m.extract().ok())
+            .unwrap_or_default();
+        let next = at.getattr("tb_next").ok()?;
+        let own = module == "seekwell" || module.starts_with("seekwell.");
+        if !own || (last.is_none() && next.is_none()) {
+            let line = at.getattr("tb_lineno").ok()?.extract().ok()?;
+            let code = frame.getattr("f_code").ok()?;
+            last = Some((code.getattr("co_filename").ok()?.extract().ok()?, line));
+        }
+        if next.is_none() {
+            return last;
+        }
+        at = next;
+    }
 }
 
 /// What was raised on this thread since it was asked last.
@@ -133,7 +178,7 @@ pub fn take() -> Option<Raised> {
 pub fn as_error(raised: Raised) -> PyErr {
     Python::attach(|py| {
         let made = || -> PyResult<PyErr> {
-            let class = py.import("seekwell._errors")?.getattr("SchedulerError")?;
+            let class = py.import("seekwell._errors")?.getattr(raised.class)?;
             let e = PyErr::from_value(class.call1((raised.what.as_str(),))?);
             e.set_cause(py, Some(raised.by.clone_ref(py)));
             Ok(e)

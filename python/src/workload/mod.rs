@@ -1,0 +1,172 @@
+//! Workloads written in Python: a coroutine over the calls of a modelled machine, in the list beside
+//! those of the tree.
+//!
+//! As with schedulers, the list wants plain functions, so each class has a slot; one that is
+//! registered again under its name takes its slot over. Left out: real machines (a script in Python
+//! runs in simulation only), mapped files, control groups, ranges of `sync_file_range`.
+
+mod call;
+mod drive;
+
+use crate::fault;
+use crate::parameters::{self, Kind as Is, Parameter};
+use crate::scheduler::{kept, watch};
+use pyo3::exceptions::PyRuntimeError;
+use pyo3::prelude::*;
+use seekwell::sdk::sim::world::SimMachine;
+use seekwell::sdk::workload::{
+    self, Kind, Machine, Needs, Outcome, Param, Params, Script, ScriptFn, Workload,
+};
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// A class, as it was registered.
+pub struct Class {
+    /// Its name in the list.
+    pub name: String,
+    of: Py<PyAny>,
+    parameters: Vec<Parameter>,
+    space_bytes: u64,
+}
+
+static TAKEN: Mutex<Vec<Arc<Class>>> = Mutex::new(Vec::new());
+
+fn taken() -> MutexGuard<'static, Vec<Arc<Class>>> {
+    TAKEN.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn script<'a, const N: usize>(
+    m: &'a mut SimMachine,
+    p: &'a Params,
+    dir: &'a str,
+) -> Pin<Box<dyn Future<Output = Outcome> + 'a>> {
+    Box::pin(async move {
+        let class = taken().get(N).cloned();
+        match class {
+            Some(class) => run(class, m, p, dir).await,
+            None => Ok(()),
+        }
+    })
+}
+
+fn space<const N: usize>(_: &Params) -> u64 {
+    taken().get(N).map_or(0, |c| c.space_bytes)
+}
+
+type Space = fn(&Params) -> u64;
+
+macro_rules! slots {
+    ($($n:literal)*) => {
+        const SLOTS: &[(ScriptFn<SimMachine>, Space)] = &[$((script::<$n>, space::<$n>)),*];
+    };
+}
+slots!(0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31);
+
+/// Makes an instance, and carries out what its coroutine asks for.
+async fn run<M: Machine>(class: Arc<Class>, m: &mut M, p: &Params, dir: &str) -> Outcome {
+    let made = Python::attach(|py| -> PyResult<(Py<PyAny>, Py<PyAny>)> {
+        let _call = watch::enter(py);
+        let kind = class.of.bind(py);
+        let object = kind.call_method1("__new__", (kind,))?;
+        for q in &class.parameters {
+            let value = match q.kind {
+                Is::Flag => f64::from(u8::from(p.flag(q.name))),
+                Is::Count => p.int(q.name) as f64,
+                Is::Real => p.ratio(q.name),
+            };
+            parameters::set(&object, q, value)?;
+        }
+        object.call_method0("__init__")?;
+        let facts = m.facts();
+        let machine = py.import("seekwell.workload")?.getattr("Machine")?;
+        let machine = machine.call1((dir, facts.cpus, facts.cache_bytes))?;
+        let run = object.call_method1("run", (&machine,))?;
+        if !run.hasattr("send")? {
+            let what = "run has to be a coroutine: async def run(self, machine)";
+            return Err(PyRuntimeError::new_err(what));
+        }
+        Ok((machine.unbind(), run.unbind()))
+    });
+    match made {
+        Ok((machine, run)) => drive::drive(m, class, machine, run).await,
+        Err(e) => watch::fail("WorkloadError", watch::words(&class.name, "run", &e), e),
+    }
+}
+
+fn param(p: &Parameter) -> Param {
+    let kind = match p.kind {
+        Is::Flag => Kind::Flag,
+        Is::Count => Kind::Count(p.min as u64, p.max as u64),
+        Is::Real => Kind::Ratio(p.min, p.max),
+    };
+    Param {
+        name: p.name,
+        kind,
+        default: p.default,
+        summary: p.help,
+    }
+}
+
+/// Registers a class, or puts it in the place of the one of its name.
+#[pyfunction]
+pub fn register_workload(class: &Bound<'_, PyAny>) -> PyResult<String> {
+    let text = |field: &str| -> PyResult<String> { class.getattr(field)?.extract() };
+    let name = text("name")?;
+    let needs = match &*text("needs")? {
+        "directory" => Needs::Directory,
+        "device" => Needs::Device,
+        other => {
+            let what = format!(
+                "workload `{name}`: needs: no `{other}`; there are \"directory\" and \"device\""
+            );
+            return Err(fault::input(&what));
+        }
+    };
+    let new = Class {
+        name: name.clone(),
+        of: class.clone().unbind(),
+        parameters: parameters::of_class(&format!("workload `{name}`"), class)?,
+        space_bytes: class.getattr("space_bytes")?.extract()?,
+    };
+    let mut all = taken();
+    if let Some(known) = all.iter_mut().find(|c| c.name == name) {
+        if known.parameters != new.parameters {
+            let what = format!(
+                "workload `{name}` is registered with other parameters: choose another name, or \
+                 begin a new process"
+            );
+            return Err(fault::input(&what));
+        }
+        *known = Arc::new(new);
+        return Ok(name);
+    }
+    let at = all.len();
+    let Some((script, space)) = SLOTS.get(at) else {
+        let what = format!(
+            "workload `{name}`: a process has at most {} workloads in Python; register under a name \
+             that is taken already, or begin a new process",
+            SLOTS.len()
+        );
+        return Err(fault::input(&what));
+    };
+    let params: Vec<Param> = new.parameters.iter().map(param).collect();
+    all.push(Arc::new(new));
+    drop(all);
+    let line = Workload {
+        name: kept(name.clone()),
+        summary: kept(text("summary")?),
+        metric: kept(text("metric")?),
+        stresses: "what its script does",
+        source: "a class of Python",
+        params: Box::leak(params.into_boxed_slice()),
+        profiles: &[],
+        needs,
+        space: *space,
+        check: |_| Ok(()),
+    };
+    let line: &'static Workload = Box::leak(Box::new(line));
+    workload::register(Script::new(line).on::<SimMachine>(*script))
+        .map_err(|e| fault::input(&e.to_string()))
+        .inspect_err(|_| taken().truncate(at))?;
+    Ok(name)
+}
