@@ -17,17 +17,21 @@ umask 022
 DESTDIR=$root scripts/tree.sh "$binary" /usr
 gzip -9n "$root"/usr/share/man/man1/*.1
 
+when=@${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct)}
 doc=$root/usr/share/doc/seekwell
-mkdir -p "$doc"
+mkdir -p "$doc" "$root/usr/share/lintian/overrides"
+echo '# Not uploaded to Debian.
+seekwell: initial-upload-closes-no-bugs' >"$root/usr/share/lintian/overrides/seekwell"
 gzip -9nc CHANGELOG.md >"$doc/changelog.gz"
 printf 'seekwell (%s) unstable; urgency=medium\n\n  * See changelog.gz.\n\n -- %s  %s\n' \
   "$version" "The Seekwell contributors <seekwell@example.invalid>" \
-  "$(date -R -d "@${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct)}")" |
+  "$(date -R -d "$when")" |
   gzip -9nc >"$doc/changelog.Debian.gz"
 {
   echo 'Format: https://www.debian.org/doc/packaging-manuals/copyright-format/1.0/'
   echo 'Upstream-Name: seekwell'
-  printf '\nFiles: *\nCopyright: the Seekwell contributors\nLicense: Expat or Apache-2.0\n'
+  printf '\nFiles: *\nCopyright: %s the Seekwell contributors\nLicense: Expat or Apache-2.0\n' \
+    "$(date -d "$when" +%Y)"
   printf '\nLicense: Expat\n'
   sed '1,/^$/d; s/^$/./; s/^/ /' LICENSE-MIT
   printf '\nLicense: Apache-2.0\n On Debian systems the text is in /usr/share/common-licenses/Apache-2.0.\n'
