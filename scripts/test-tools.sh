@@ -18,9 +18,9 @@ tools=(
   "chromium chromium the-report-in-a-browser"
 )
 
-# Python packages that read results folders, in an environment of their own below the target
+# Python packages that read results folders, and scipy, in an environment of their own below the target
 # directory; what is there is not looked for again.
-readers=(pandas pyarrow polars duckdb)
+readers=(pandas pyarrow polars duckdb scipy)
 python_readers() {
   local home="${CARGO_TARGET_DIR:-target}/python"
   "$home/bin/python" -c "import ${readers[*]/%/,} sys" 2>/dev/null && return
@@ -29,7 +29,7 @@ python_readers() {
     "$home/bin/pip" install --quiet --disable-pip-version-check "${readers[@]}"; then
     return
   fi
-  echo "skipped: pandas, polars and DuckDB read results (python3 with venv and pip, and a network)"
+  echo "skipped: pandas, polars and DuckDB read results, scipy is asked (python3 with venv and pip, and a network)"
 }
 python_readers
 

@@ -20,7 +20,8 @@
 //! dropped or trimmed because of its value.
 //!
 //! Each function has vectors in `tests/vectors`, made by a program of another hand and checked
-//! against scipy and statsmodels; the whole procedure is simulated in `tests/procedure.rs`.
+//! against scipy and statsmodels; `tests/scipy` holds them against scipy's own figures; the whole
+//! procedure is simulated in `tests/procedure.rs`.
 
 mod bootstrap;
 mod describe;
@@ -58,7 +59,7 @@ pub use series::{
 };
 pub use sittings::{Estimate, SittingChange, Sittings, diff_sittings, sitting_change};
 pub use stop::{Look, StopComparison, Stopped, Stopping, anytime_multiplier};
-pub use verdict::{Judged, Verdict, VerdictInput, verdict};
+pub use verdict::{IDENTICAL_BLOCKS, Judged, Verdict, VerdictInput, verdict};
 pub(crate) use welch::satterthwaite;
 pub use welch::{Summary, WelchLog, WelchSummary, welch_log, welch_summary};
 
