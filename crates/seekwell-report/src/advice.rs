@@ -249,7 +249,9 @@ pub fn advice(results: &Results, analysis: &Analysis, group: &Group) -> Advice {
         }
         ("keep", Some(s)) if group.level => {
             a.headline = "It does not matter here".to_owned();
-            let seen = group.widest(analysis).map_or_else(String::new, |w| {
+            // Intervals without width say nothing of what would have been seen.
+            let widest = group.widest(analysis).filter(|w| *w >= 5e-5);
+            let seen = widest.map_or_else(String::new, |w| {
                 format!(
                     " A difference above {} on one test would have been seen.",
                     percent(w)
@@ -276,12 +278,14 @@ pub fn advice(results: &Results, analysis: &Analysis, group: &Group) -> Advice {
             a.headline = "Cannot tell yet".to_owned();
             let leads = group.best.filter(|b| *b != group.reference).and_then(of);
             let told = match leads {
-                Some(s) => format!(
-                    "{} leads over {}, {}, but the runs scatter too much to recommend it.",
-                    name(analysis, s.treatment),
-                    tests(n),
-                    score(s, &a.reference)
-                ),
+                Some(s) => {
+                    let why = match s.times95 {
+                        Some(_) => "the runs scatter too much to recommend it",
+                        None => "that few blocks may be of one mind by chance",
+                    };
+                    let (leader, by) = (name(analysis, s.treatment), score(s, &a.reference));
+                    format!("{leader} leads over {}, {by}, but {why}.", tests(n))
+                }
                 None => format!(
                     "{} leads over {}, but others may be ahead of it.",
                     a.reference,
@@ -296,7 +300,18 @@ pub fn advice(results: &Results, analysis: &Analysis, group: &Group) -> Advice {
                     round(n)
                 )
             });
-            a.evidence = told + &needs;
+            // What is known all the same: how much there is to be gained at most.
+            let bound = match group.at_most() {
+                Some(most) if most > 1.0005 && leads.is_none() => {
+                    format!(
+                        " None is more than {} ahead of {}.",
+                        size(most),
+                        a.reference
+                    )
+                }
+                _ => String::new(),
+            };
+            a.evidence = told + &bound + &needs;
         }
         _ if analysis.treatments.len() < 2 => {
             a.headline = a.reference.clone();

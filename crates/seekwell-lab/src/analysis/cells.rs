@@ -1,6 +1,6 @@
 //! The comparisons of a cell.
 
-use super::comparison::{Comparison, Judge};
+use super::comparison::{Comparison, Exact, Judge};
 use super::{CellAnalysis, Secondary, Side, better};
 use crate::conduct::{fingerprint, stopping};
 use crate::results::{CellEnd, Method, MetricInfo, Outcome, Results, Run, StopRule, Summary};
@@ -81,6 +81,7 @@ fn one(results: &Results, index: usize, runs: &[&Run]) -> CellAnalysis {
         method: &results.about.method,
         paired: results.about.paired,
         exact,
+        simulated: cell.substrate == "sim",
         ended: &cell.ended,
         summaries: &summaries,
     };
@@ -155,6 +156,7 @@ struct Make<'a> {
     method: &'a Method,
     paired: bool,
     exact: bool,
+    simulated: bool,
     ended: &'a CellEnd,
     summaries: &'a [&'a Summary],
 }
@@ -283,10 +285,22 @@ impl Make<'_> {
         let (s, t): (Vec<f64>, Vec<f64>) = both.into_iter().unzip();
         let means = stats::mean(&t);
         let means = (means > 0.0).then(|| stats::mean(&s) / means);
-        Some(Comparison::paired(
-            one, other, &p, widened, self.exact, means,
-        ))
+        let exact = match self.exact {
+            true => Exact::Run,
+            false if self.simulated && p.mean.abs() > stats::EQUAL && same(x) && same(y) => {
+                Exact::Value
+            }
+            false => Exact::No,
+        };
+        Some(Comparison::paired(one, other, &p, widened, exact, means))
     }
+}
+
+/// Every block gave one and the same value, and there are enough: nothing random reaches it.
+fn same(column: &[Option<f64>]) -> bool {
+    let first = column.first().copied().flatten();
+    column.len() >= crate::conduct::EXACT_BLOCKS as usize
+        && first.is_some_and(|f| column.iter().all(|v| *v == Some(f)))
 }
 
 /// An interval that was looked at after every block, and ended the cell when it had left 0, is as

@@ -19,6 +19,18 @@ pub enum Test {
     WelchSummary,
 }
 
+/// Why a difference without any spread may be believed after three blocks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Exact {
+    /// It has spread, or may have.
+    #[default]
+    No,
+    /// Both sides gave one value in all blocks; other figures of the runs differ.
+    Value,
+    /// No run depends on its seed.
+    Run,
+}
+
 /// A treatment against another in one cell and metric.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Comparison {
@@ -87,7 +99,7 @@ pub struct Comparison {
     /// Verdict in words, of `one`.
     pub words: String,
     #[serde(skip)]
-    pub(super) exact: bool,
+    pub(super) exact: Exact,
 }
 
 impl Comparison {
@@ -126,7 +138,7 @@ impl Comparison {
         other: usize,
         p: &Paired,
         corrected: bool,
-        exact: bool,
+        exact: Exact,
         means: Option<f64>,
     ) -> Self {
         let log = p.scale == Scale::Log;
@@ -197,8 +209,13 @@ impl Comparison {
             tail_decides: false,
             blocks_needed: None,
             words: String::new(),
-            exact: false,
+            exact: Exact::No,
         }
+    }
+
+    /// No spread is seen, and too few blocks to believe it: its standard error of 0 says nothing.
+    pub(super) fn unbelieved(&self) -> bool {
+        self.se == Some(0.0) && self.verdict == Verdict::CannotTell
     }
 
     /// It would hold over the experiment, but for the rounding of the digits it was published with.
@@ -226,7 +243,7 @@ impl Comparison {
             p_adjusted,
             better: of.better,
             extra: self.step_added,
-            runs_identical: self.exact,
+            runs_identical: self.exact != Exact::No,
             margin: libm::expm1(mu),
             alpha: of.alpha,
         };
@@ -252,6 +269,9 @@ impl Comparison {
             if half > of.target.max(of.fraction * self.mean.abs()) && self.ratio.is_some() {
                 self.blocks_needed = Some(stats::blocks_for_width(sd, of.target, 6, BLOCKS_MOST));
             }
+        }
+        if self.unbelieved() && self.step_added == 0.0 && self.n > 1 {
+            self.blocks_needed = Some(stats::IDENTICAL_BLOCKS);
         }
         self.words = super::words::of(self, of);
     }

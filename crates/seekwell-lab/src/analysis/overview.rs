@@ -57,6 +57,15 @@ impl Group {
         all.reduce(f64::max)
     }
 
+    /// Times that any other may be ahead of the reference, at most: the highest end of the
+    /// intervals of the scores; `None` where one has none.
+    pub fn at_most(&self) -> Option<f64> {
+        let others = self.scores.iter().filter(|s| s.treatment != self.reference);
+        let ends = others.map(|s| s.times95.map(|(_, high)| high));
+        let ends = ends.collect::<Option<Vec<f64>>>()?;
+        ends.into_iter().reduce(f64::max)
+    }
+
     /// Blocks after which every interval of it would be as narrow as was asked for; `None`: they
     /// are, or it takes more than anybody makes.
     pub fn blocks_needed(&self, analysis: &Analysis) -> Option<u32> {
@@ -105,7 +114,7 @@ fn simplicity(results: &Results, treatment: usize) -> (usize, usize) {
 fn part(c: &Comparison, sign: f64) -> Part {
     Part {
         mean: sign * c.mean,
-        se: c.se,
+        se: c.se.filter(|_| !c.unbelieved()),
         df: c.df,
     }
 }
@@ -355,9 +364,12 @@ pub(super) fn sentence(cell: &CellAnalysis, names: &[String]) -> String {
             .filter_map(|t| cell.pair(best, *t))
             .map(|p| p.0)
             .collect();
-        let wide = widest(&pairs).map_or(String::new(), |h| {
-            format!(": +-{} after {} blocks", percent(h), cell.blocks)
-        });
+        let wide = match pairs.iter().any(|p| p.unbelieved() && p.step_added == 0.0) {
+            true => format!(": the same in all {} blocks", cell.blocks),
+            false => widest(&pairs).map_or(String::new(), |h| {
+                format!(": +-{} after {} blocks", percent(h), cell.blocks)
+            }),
+        };
         let needs = pairs.iter().filter_map(|p| p.blocks_needed).max();
         let needs =
             needs.filter(|n| *n as usize > cell.blocks && *n < super::comparison::BLOCKS_MOST);

@@ -3,8 +3,8 @@
 //! "Ahead" and "behind" are times: a is 25 % ahead of b where b is 25 % behind a. From 1.95 on
 //! they are given as a factor.
 
-use super::comparison::{BLOCKS_MOST, Comparison, Judge, Test};
-use crate::stats::{Better, Verdict};
+use super::comparison::{BLOCKS_MOST, Comparison, Exact, Judge, Test};
+use crate::stats::{Better, IDENTICAL_BLOCKS, Verdict};
 
 /// "12", "3.4", "0.6": two digits, and of little the first.
 fn digits(x: f64) -> String {
@@ -111,6 +111,13 @@ fn cannot_tell(c: &Comparison, of: &Judge<'_>) -> String {
             percent(c.step_added)
         );
     }
+    if c.unbelieved() && c.step_added == 0.0 {
+        return format!(
+            "{} in all {} blocks; {IDENTICAL_BLOCKS} would tell",
+            effect(c, of.better, false),
+            c.n
+        );
+    }
     let Some(half) = half_width(c) else {
         return "cannot tell: no spread is known".to_owned();
     };
@@ -156,17 +163,19 @@ pub(super) fn of(c: &Comparison, judge: &Judge<'_>) -> String {
 fn verdict(c: &Comparison, judge: &Judge<'_>) -> String {
     let better = judge.better;
     match c.verdict {
-        Verdict::Identical if c.exact => "identical (exact: uses no randomness)".to_owned(),
+        Verdict::Identical if c.exact == Exact::Run => {
+            "identical (exact: uses no randomness)".to_owned()
+        }
         Verdict::Identical => format!("identical in {0} of {0}", c.n),
         Verdict::IdenticalSoFar => format!("identical in {0} of {0} so far", c.n),
         Verdict::RealButSmall => {
             format!("{}: real, too small to matter", effect(c, better, false))
         }
         Verdict::Better | Verdict::Worse | Verdict::BetterMaybeSmall | Verdict::WorseMaybeSmall => {
-            let exact = if c.exact {
-                " (exact: uses no randomness)"
-            } else {
-                ""
+            let exact = match c.exact {
+                Exact::No => String::new(),
+                Exact::Value => format!(" (the same in all {} blocks)", c.n),
+                Exact::Run => " (exact: uses no randomness)".to_owned(),
             };
             format!("{}{exact}", effect(c, better, true))
         }

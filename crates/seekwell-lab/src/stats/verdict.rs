@@ -109,7 +109,7 @@ pub struct Judged {
 
 /// Blocks in which pairs must agree before equal pairs of varying runs are called identical:
 /// 12 % risk to miss what happens in a tenth of the seeds (53 % at 6).
-const IDENTICAL_BLOCKS: f64 = 20.0;
+pub const IDENTICAL_BLOCKS: u32 = 20;
 /// The same where no run varies at all.
 const EXACT_BLOCKS: f64 = 3.0;
 
@@ -148,7 +148,7 @@ pub fn verdict(of: &VerdictInput) -> Judged {
         let enough = if of.runs_identical {
             EXACT_BLOCKS
         } else {
-            IDENTICAL_BLOCKS
+            f64::from(IDENTICAL_BLOCKS)
         };
         let settled = df + 1.0 >= enough;
         return judged(match (m.abs() <= EQUAL, settled) {
