@@ -5,6 +5,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use std::path::PathBuf;
 
 mod bench;
+mod choices;
 mod foreign;
 mod host;
 mod lists;
@@ -15,6 +16,7 @@ mod results;
 mod traces;
 
 pub use bench::*;
+use choices::{machine, modes, workloads};
 pub use foreign::*;
 pub use host::*;
 pub use lists::*;
@@ -253,6 +255,12 @@ pub enum Command {
     /// devices and the disks), in words, and at which of them a scheduler can act. Nothing is
     /// changed.
     Host(Host),
+    /// Tell what of this machine can be used, and what to do about the rest (no root needed)
+    ///
+    /// Simulations need nothing. What works on real disks, and what shows results, needs root,
+    /// tracefs, BPF, io_uring, FUSE, loop devices, programs: each is looked for, nothing is changed,
+    /// and beside what is missing stands the command that gets it.
+    Doctor(Doctor),
     /// Set a device's scheduler and tunables, for good or while a command runs
     ///
     /// Sets, reads back, and tells what changed with it (a switch resets tunables, the number of
@@ -320,8 +328,8 @@ pub struct Output {
 /// Arguments of `run`.
 #[derive(Args, Debug)]
 pub struct Run {
-    /// Name from `seekwell workloads`, or the path of a fio job file
-    #[arg(required_unless_present = "clean_up")]
+    /// Name from `seekwell workloads`, or the path of a fio job file; all: --help
+    #[arg(required_unless_present = "clean_up", long_help = workloads())]
     pub workload: Option<String>,
     /// Set a parameter of the workload; may be repeated
     #[arg(long, short, value_name = "NAME=VALUE")]
@@ -429,34 +437,6 @@ impl From<Fit> for seekwell::Fit {
             Fit::Wrap => seekwell::Fit::Wrap,
         }
     }
-}
-
-fn machine() -> String {
-    let mut text =
-        "The modelled machine: the name of one, words that change it or say what it is, \
-                    or both, as in laptop,memory=8G,cpu=0.6,data=writeback,limit=30."
-            .to_owned();
-    text += "\n\nMachines (all about one: seekwell machines NAME):";
-    for m in seekwell::words::machines() {
-        text += &format!("\n  {}: {}", m.name, m.summary);
-    }
-    text += "\n\nWords, with what may stand behind = and the usual value:";
-    for w in seekwell::words::MACHINE_WORDS {
-        let values = match w.values {
-            "" => String::new(),
-            values => format!(" ({values})"),
-        };
-        text += &format!("\n  {}{values}: {}", w.name, w.help);
-    }
-    text
-}
-
-fn modes() -> String {
-    let mut text = "Timing of the replay.".to_owned();
-    for (example, mode) in seekwell_trace::ReplayMode::EXAMPLES {
-        text += &format!("\n\n{example}: {}", mode.explain());
-    }
-    text
 }
 
 /// Arguments of `demo`.

@@ -6,6 +6,7 @@
 //! force is found by reading and put into the record; a run changes nothing of the host. What
 //! changes a device's settings is in [`switch`] alone, and puts them back.
 
+pub mod abilities;
 pub mod block;
 pub mod buffer;
 pub mod files;

@@ -1,7 +1,8 @@
 //! Options that `compare`, `run` and `replay` share, and those of `compare`.
 
+use super::Output;
+use super::choices::{devices, machine, workloads};
 use super::lists::budget;
-use super::{Output, machine};
 use clap::{Args, ValueHint};
 use std::path::PathBuf;
 
@@ -11,7 +12,7 @@ pub struct Bench {
     /// Modelled device, from `seekwell devices`, with changes behind commas
     /// (hdd:hitachi-7k200,write_cache=no), or the path of a preset file; may be repeated
     /// [default: hdd:hitachi-7k200; compare: that and ssd:sata3-256-2011]
-    #[arg(long, short, value_name = "DEVICE")]
+    #[arg(long, short, value_name = "DEVICE", long_help = devices())]
     pub device: Vec<String>,
     /// Schedulers by name, with version and tunables where wanted (cfq-2.6.18,
     /// deadline:fifo_batch=1:read_expire=50), or all, single-queue, blk-mq. NAME alone is the first
@@ -112,7 +113,7 @@ pub struct Compare {
     /// Workload, from `seekwell workloads`, with parameters behind a colon
     /// (fs-mark:files=100,workers=4), or a fio job file; may be repeated. Names alone may stand in
     /// one list (hdparm,seeker)
-    #[arg(long, short, visible_alias = "workloads", value_name = "WORKLOAD")]
+    #[arg(long, short, visible_alias = "workloads", value_name = "WORKLOAD", long_help = workloads())]
     pub workload: Vec<String>,
     /// A workload that runs beside the measured one on the same machine, begun and ended with it
     /// (streams:kind=write,seconds=60s, or a fio job file); loop:WORKLOAD begins it again whenever

@@ -198,6 +198,17 @@ pub struct Formats {
     pub output: Output,
 }
 
+/// Arguments of `doctor`.
+#[derive(Args, Debug)]
+pub struct Doctor {
+    /// Print one JSON document
+    #[arg(long)]
+    pub json: bool,
+    /// Where to
+    #[command(flatten)]
+    pub output: Output,
+}
+
 /// Arguments of `machines`.
 #[derive(Args, Debug)]
 pub struct Machines {

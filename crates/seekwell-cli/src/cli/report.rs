@@ -1,5 +1,6 @@
 //! Arguments of the commands that say what results mean.
 
+use super::choices::weighted;
 use super::{Bench, Output, TraceInput, machine};
 use clap::{Args, ValueHint};
 use std::path::PathBuf;
@@ -54,7 +55,7 @@ pub struct Recommend {
     pub results: Option<PathBuf>,
     /// Workload with its weight [1] (pgbench=3, fs-mark:files=100=0.5); may be repeated. Of results
     /// only those named count
-    #[arg(long, short, value_name = "WORKLOAD[=WEIGHT]")]
+    #[arg(long, short, value_name = "WORKLOAD[=WEIGHT]", long_help = weighted())]
     pub workload: Vec<String>,
     /// What runs on what; of results, --device picks those of one device [default schedulers:
     /// mq-deadline,none,kyber,bfq, what kernels of today have]

@@ -10,6 +10,7 @@ mod convert;
 mod demo;
 mod devices;
 mod diff;
+mod doctor;
 mod experiment;
 mod explain;
 mod export;
@@ -69,6 +70,7 @@ pub fn run(cli: &Cli) -> Result<(), Failure> {
         Command::Apply(a) => apply::run(a, cli.quiet),
         Command::Record(a) => record::run(a, cli.quiet),
         Command::Import(a) => import::run(a, cli.quiet),
+        Command::Doctor(a) => doctor::run(a),
         Command::Diff(a) => diff::run(a, cli.quiet),
         Command::Completions(a) => completions::run(a),
         Command::Man(a) => man::run(a),

@@ -13,30 +13,50 @@ const WHICH: &str = "SEEKWELL_PYTHON";
 const THERE: &str =
     "import importlib.util, sys; sys.exit(importlib.util.find_spec('seekwell._seekwell') is None)";
 
-/// Becomes `python3 -m seekwell COMMAND`: its output, exit code and signals are the command's.
-pub fn run(command: &str, a: &Handed) -> Result<(), Failure> {
+/// The interpreter.
+fn interpreter() -> OsString {
     let python = std::env::var_os(WHICH).filter(|p| !p.is_empty());
-    let python = python.unwrap_or_else(|| OsString::from("python3"));
-    let there = Command::new(&python)
+    python.unwrap_or_else(|| OsString::from("python3"))
+}
+
+/// Whether it has the package.
+fn there(python: &OsString) -> std::io::Result<bool> {
+    let asked = Command::new(python)
         // Not whatever lies in this directory.
         .args(["-P", "-c", THERE])
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .status();
+    asked.map(|s| s.success())
+}
+
+/// What to do to have the package; `None`: it is there.
+pub fn lacking() -> Option<String> {
+    let package = "pip install ./python in the source tree";
+    match there(&interpreter()) {
+        Err(_) => Some(format!("install Python 3.11 or later, then {package}")),
+        Ok(false) => Some(package.to_owned()),
+        Ok(true) => None,
+    }
+}
+
+/// Becomes `python3 -m seekwell COMMAND`: its output, exit code and signals are the command's.
+pub fn run(command: &str, a: &Handed) -> Result<(), Failure> {
+    let python = interpreter();
     let name = python.to_string_lossy();
-    match there {
+    match there(&python) {
         Err(e) => Err(Failure::input(format!(
             "`seekwell {command}` is a command of the Python package seekwell-lab, and {name} cannot \
              be run ({e}): install Python 3.11 or later, then `pip install ./python` in the source \
              tree; {WHICH} names another interpreter"
         ))),
-        Ok(status) if !status.success() => Err(Failure::input(format!(
+        Ok(false) => Err(Failure::input(format!(
             "`seekwell {command}` is a command of the Python package seekwell-lab, which {name} does \
              not have: `pip install ./python` in the source tree (Python 3.11 or later); {WHICH} names \
              another interpreter"
         ))),
-        Ok(_) => {
+        Ok(true) => {
             let failed = Command::new(&python)
                 .args(["-P", "-m", "seekwell", command])
                 .args(&a.arguments)

@@ -178,3 +178,71 @@ fn every_device_and_format_is_listed_and_has_a_page() {
         seekwell_trace::formats().len()
     );
 }
+
+/// Who asks for the long help of a command learns every word that its options take.
+#[test]
+fn help_lists_every_device_workload_and_word_of_a_machine() {
+    for command in ["compare", "run", "replay", "recommend"] {
+        let help = good(&[command, "--help"]);
+        let line = |start: String| help.lines().any(|l| l.trim_start().starts_with(&start));
+        for d in seekwell_device::catalogue() {
+            assert!(line(format!("{}: ", d.name)), "{command}: {}", d.name);
+        }
+        for k in seekwell_device::kinds() {
+            let keys = k.defs.iter().all(|d| help.contains(d.key));
+            assert!(
+                keys && line(format!("{}: ", k.name)),
+                "{command}: {}",
+                k.name
+            );
+        }
+        // A replay has no program, and so no machine that it runs on.
+        if command == "replay" {
+            continue;
+        }
+        for w in seekwell_workload::workloads() {
+            let params = w.params.iter().all(|p| help.contains(p.name));
+            assert!(
+                params && line(format!("{}: ", w.name)),
+                "{command}: {}",
+                w.name
+            );
+        }
+        for w in seekwell::words::MACHINE_WORDS {
+            assert!(line(w.name.to_owned()), "{command}: {}", w.name);
+        }
+    }
+    // The short help stays short.
+    let short = good(&["compare", "-h"]);
+    assert!(!short.contains("hdd:exos-x18:"), "{short}");
+}
+
+/// What it says depends on the machine, not that it says it in one screen, and changes nothing.
+#[test]
+fn the_doctor_tells_what_is_there_and_what_to_do_about_the_rest() {
+    let text = good(&["doctor"]);
+    assert!(text.lines().count() <= 24, "{text}");
+    let doc: Value = serde_json::from_str(&good(&["doctor", "--json"])).expect("JSON");
+    let all = doc["abilities"].as_array().expect("a list");
+    let names: Vec<&str> = all.iter().filter_map(|a| a["name"].as_str()).collect();
+    for name in [
+        "root",
+        "tracefs",
+        "BPF",
+        "FUSE",
+        "loop devices",
+        "io_uring",
+        "PostgreSQL",
+        "fio",
+        "chromium",
+        "Python package",
+    ] {
+        assert!(names.contains(&name) && text.contains(name), "{name}");
+    }
+    for a in all {
+        let usable = a["usable"].as_bool().expect("said");
+        assert_eq!(usable, a["remedy"].is_null(), "{a}");
+        let no = format!("  no   {}", a["name"].as_str().expect("a name"));
+        assert_eq!(usable, !text.contains(&no), "{a} {text}");
+    }
+}

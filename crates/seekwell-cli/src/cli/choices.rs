@@ -1,0 +1,86 @@
+//! What may stand behind an option, from the registries: the long help of options.
+
+/// Names of devices are in presets, and reading all of them takes milliseconds that no run has to
+/// spare: only who asks for help, or makes pages of it, is told.
+fn asked() -> bool {
+    let told = ["--help", "help", "man"];
+    std::env::args().any(|a| told.contains(&a.as_str()))
+}
+
+/// All about `--device`.
+pub(super) fn devices() -> String {
+    let mut text =
+        "Modelled device, with changes behind commas (hdd:hitachi-7k200,write_cache=no), \
+                    or the path of a preset file; may be repeated [default: hdd:hitachi-7k200; \
+                    compare: that and ssd:sata3-256-2011]."
+            .to_owned();
+    if !asked() {
+        return text;
+    }
+    text += "\n\nDevices (all about one: seekwell devices NAME):";
+    for d in seekwell_device::catalogue() {
+        text += &format!("\n  {}: {}", d.name, d.summary);
+    }
+    text += "\n\nWhat may be changed, by kind:";
+    for k in seekwell_device::kinds() {
+        let keys: Vec<&str> = k.defs.iter().map(|d| d.key).collect();
+        text += &format!("\n  {}: {}", k.name, keys.join(", "));
+    }
+    text
+}
+
+/// All about workloads.
+pub(super) fn workloads() -> String {
+    listed(
+        "Workload, with parameters behind a colon (fs-mark:files=100,workers=4), or the path of a fio \
+         job file (NAME.fio).",
+    )
+}
+
+/// The same of one with its weight.
+pub(super) fn weighted() -> String {
+    listed(
+        "Workload with its weight [1] (pgbench=3, fs-mark:files=100=0.5); may be repeated. Of results \
+         only those named count.",
+    )
+}
+
+fn listed(what: &str) -> String {
+    let mut text = what.to_owned();
+    text += "\n\nWorkloads and their parameters (all about one: seekwell workloads NAME):";
+    for w in seekwell_workload::workloads() {
+        let names: Vec<&str> = w.params.iter().map(|p| p.name).collect();
+        text += &format!("\n  {}: {}", w.name, names.join(", "));
+    }
+    text
+}
+
+/// All about `--machine`.
+pub(super) fn machine() -> String {
+    let mut text =
+        "The modelled machine: the name of one, words that change it or say what it is, \
+                    or both, as in laptop,memory=8G,cpu=0.6,data=writeback,limit=30."
+            .to_owned();
+    text += "\n\nMachines (all about one: seekwell machines NAME):";
+    for m in seekwell::words::machines() {
+        text += &format!("\n  {}: {}", m.name, m.summary);
+    }
+    text += "\n\nWords, with what may stand behind = and the usual value:";
+    for w in seekwell::words::MACHINE_WORDS {
+        let values = match w.values {
+            "" => String::new(),
+            values => format!(" ({values})"),
+        };
+        text += &format!("\n  {}{values}: {}", w.name, w.help);
+    }
+    text
+}
+
+/// All about `--mode`.
+pub(super) fn modes() -> String {
+    let mut text = "Timing of the replay.".to_owned();
+    for (example, mode) in seekwell_trace::ReplayMode::EXAMPLES {
+        text += &format!("\n\n{example}: {}", mode.explain());
+    }
+    text
+}

@@ -1,0 +1,60 @@
+//! `seekwell doctor`: what of this machine can be used, and what to do about the rest.
+
+use super::python;
+use crate::cli::Doctor;
+use crate::fail::Failure;
+use crate::out::{Out, width};
+use seekwell_host::abilities::{Ability, Here, abilities};
+use seekwell_report::style::{GOOD, PLAIN};
+use seekwell_report::table::{Align, Table, painted};
+use serde_json::json;
+
+/// The package of the Python commands.
+fn package() -> Ability {
+    Ability {
+        name: "Python package",
+        of: "tune, sweep, notebooks",
+        found: "seekwell-lab".to_owned(),
+        remedy: python::lacking(),
+    }
+}
+
+fn as_json(a: &Ability) -> serde_json::Value {
+    json!({
+        "name": a.name, "usable": a.usable(), "found": a.found, "for": a.of, "remedy": a.remedy,
+    })
+}
+
+/// Tells it.
+pub fn run(a: &Doctor) -> Result<(), Failure> {
+    let output = a.output.output.as_deref();
+    Out::check(output)?;
+    let mut all = abilities(&Here);
+    all.push(package());
+    let mut out = Out::open(output)?;
+    if a.json {
+        let list: Vec<_> = all.iter().map(as_json).collect();
+        out.json(&json!({ "schema": 1, "command": "doctor", "abilities": list }))?;
+        return out.done();
+    }
+    let usable = all.iter().filter(|a| a.usable()).count();
+    out.prose(&format!(
+        "Simulation, replay, reports and explanations need nothing of this machine. Of what others \
+         need, {usable} of {} can be used:",
+        all.len()
+    ))?;
+    let mut t = Table::new(&[("", Align::Left), ("", Align::Left), ("", Align::Left)]);
+    for a in &all {
+        let (word, style) = match a.usable() {
+            true => ("yes", GOOD),
+            false => ("no", PLAIN),
+        };
+        let told = match &a.remedy {
+            None => format!("{} ({})", a.found, a.of),
+            Some(remedy) => format!("{remedy} (for {})", a.of),
+        };
+        t.row(vec![painted(word, style), a.name.into(), told.into()]);
+    }
+    out.text(&t.render_within(2, width()))?;
+    out.done()
+}
