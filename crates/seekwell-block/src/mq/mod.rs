@@ -1,10 +1,11 @@
 //! The multi-queue block layer of Linux (blk-mq, 6.1 to 6.18) around a scheduler, or none.
 //!
-//! What it models: `io.max`, writeback throttling, software and hardware contexts, driver tags and scheduler tags with shallow
-//! limits, submitters that sleep for a tag, plugs, bio and request merging, the dispatch loop with
-//! its parked request (drivers limited by tags) or its budget (SCSI), the dispatch list, restarts
-//! and 3 ms re-runs, the `dispatch_busy` average, requeues, flush and FUA sequences, direct issue
-//! without a scheduler, a scheduler switch by freezing the queue.
+//! What it models: `io.max`, writeback throttling, software and hardware contexts, driver tags and
+//! scheduler tags with shallow limits, submitters that sleep for a tag, plugs, bio and request
+//! merging, the dispatch loop with its parked request (drivers limited by tags) or its budget
+//! (SCSI), the dispatch list, restarts and 3 ms re-runs, the `dispatch_busy` average, requeues,
+//! flush and FUA sequences, direct issue without a scheduler, a scheduler switch by freezing the
+//! queue.
 //!
 //! What it leaves out, or makes simpler:
 //! - tags are counted, not bits of a map (see [`tags`]); drivers never share tags between devices;
