@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import gzip
+import json
 import resource
 import signal
 import subprocess
@@ -204,6 +206,35 @@ def test_a_full_disk_is_told_and_keeps_what_was_there(tmp_path: Path) -> None:
     assert str(folder) in done.stdout
     # With room again the same call goes on.
     assert seekwell.compare(file, results=folder).finished
+
+
+def test_a_trace_of_many_volumes_is_split_by_volume(tmp_path: Path) -> None:
+    """The form of a public collection, compressed: each volume is a cell, with its own records."""
+    lines = [f"{7 + i % 2},{'RW'[i % 3 == 0]},{i * 40960},4096,{i * 700}" for i in range(300)]
+    whole = tmp_path / "many.csv.gz"
+    whole.write_bytes(gzip.compress("\n".join(lines).encode() + b"\n"))
+    results = seekwell.compare(
+        {
+            "devices": ["hdd:hitachi-7k200"],
+            "schedulers": ["noop", "deadline"],
+            "workload": [{"name": v, "trace": str(whole), "volume": v} for v in ("7", "8")],
+            "experiment": {"repeats": 2},
+        },
+        results=tmp_path / "split",
+    )
+    assert results.finished and not results.failures
+    specs = [json.loads(s) for s in results.records().column("spec")]
+    assert {s["workload"]["volume"] for s in specs} == {"7", "8"}
+    for volume in ("7", "8"):
+        alone = tmp_path / f"{volume}.csv"
+        own = [line for line in lines if line.startswith(volume)]
+        alone.write_text("\n".join(own) + "\n")
+        one = seekwell.replay(whole, scheduler="noop", volume=volume).to_dict()
+        other = seekwell.replay(alone, scheduler="noop").to_dict()
+        for figure in ("read", "write", "duration_ns"):
+            assert one[figure] == other[figure]
+    both = seekwell.replay(whole, scheduler="noop")
+    assert any("2 devices, taken as one: 7 (150), 8 (150)" in w for w in both.warnings)
 
 
 def test_threads_do_not_show(tmp_path: Path) -> None:
