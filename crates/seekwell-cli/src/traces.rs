@@ -19,11 +19,18 @@ fn major_minor(text: &str) -> Option<u32> {
 /// The format asked for, if any, and how to read.
 pub fn reading(a: &TraceInput) -> Result<(Option<Format>, ReadOptions), Failure> {
     let format = a.format.as_deref().map(find_format).transpose();
+    let from = a.from.unwrap_or(0);
+    if a.until.is_some_and(|until| until <= from) {
+        return Err(Failure::input(
+            "--until: is not behind --from, so that no record lies between; both count from the first \
+             record (--from 10 --until 20 takes ten seconds)",
+        ));
+    }
     let read = ReadOptions {
         stream: a.stream.into(),
         device: a.trace_device.as_deref().and_then(major_minor),
         volume: a.trace_device.clone(),
-        from_ns: a.from.unwrap_or(0),
+        from_ns: from,
         until_ns: a.until,
         pids: a.pid.iter().copied().collect(),
         allow_truncated: a.allow_truncated,
