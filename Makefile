@@ -13,6 +13,7 @@ run:
 test: test-tools
 	$(MAKE) --no-print-directory page-check
 	cargo test --workspace --locked --no-fail-fast
+	$(MAKE) --no-print-directory test-python
 	$(MAKE) --no-print-directory bench-gate
 
 # The Python package: built, installed into an environment of its own, checked, tested.

@@ -4,8 +4,8 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-home=$PWD/target/python/venv
-if ! "$home/bin/python" -P -c 'import seekwell' 2>/dev/null; then
+home=$(scripts/python-home.sh)
+if [ -z "$home" ] || ! "$home/bin/python" -P -c 'import seekwell' 2>/dev/null; then
   echo "the notebooks need the package: make test-python" >&2
   exit 1
 fi

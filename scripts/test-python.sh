@@ -1,41 +1,34 @@
 #!/usr/bin/env bash
-# The Python package: builds it, installs it into an environment of its own, checks types and style,
-# and runs its tests against the binary. Without Python 3.11 or pip it says so and is content.
+# The Python package: built, installed into the tests' own environment, checked for types and style, and
+# tested against the binary. Without Python 3.11 or pip it says so and is content. Arguments go to
+# pytest. SEEKWELL_TEST_RAY=1 installs Ray, too, and tests sweeps, which are slow where others are busy.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-fits='import ensurepip, sys, venv; sys.exit(sys.version_info < (3, 11))'
-python=
-for found in ${PYTHON:-} python3 python3.11 python3.12 python3.13; do
-  if "$found" -c "$fits" 2>/dev/null; then python=$found; break; fi
-done
-if [ -z "$python" ]; then
-  echo "skipped: the Python package (Python 3.11 or later with venv and pip)"
+target=${CARGO_TARGET_DIR:-$PWD/target}
+mkdir -p "$target"
+home=$(scripts/python-home.sh 2> >(tee "$target/python-home.log" >&2))
+if [ -z "$home" ]; then
+  echo "skipped: the Python package ($(tail -1 "$target/python-home.log"))"
   exit 0
 fi
-
-home=$PWD/target/python/venv
-wanted=python/requirements-test.txt
-if ! cmp -s "$wanted" "$home/wanted.txt"; then
-  rm -rf "$home"
-  "$python" -m venv "$home"
-  if ! "$home/bin/pip" install --quiet --disable-pip-version-check -r "$wanted"; then
-    rm -rf "$home"
-    echo "skipped: the Python package (pip reaches no package index)"
-    exit 0
-  fi
-  cp "$wanted" "$home/wanted.txt"
+export PATH=$home/bin:$PATH
+if [ -n "${SEEKWELL_TEST_RAY:-}" ]; then
+  pip install --quiet --disable-pip-version-check -r python/requirements-ray.txt
 fi
 
+cargo fmt --check --manifest-path python/Cargo.toml
 # Little optimisation is enough for tests: a third of the time that a release build takes.
-PATH=$home/bin:$PATH CARGO_TARGET_DIR=$PWD/target/python "$home/bin/pip" install --quiet --disable-pip-version-check \
+CARGO_TARGET_DIR=$target/python-build pip install --quiet --disable-pip-version-check \
   --no-build-isolation --no-deps --force-reinstall -C build-args="--profile dev" ./python
-cargo build --workspace --locked --quiet --bin seekwell
+# The binary as the other tests have it: there already, where those have run.
+cargo test --workspace --locked --quiet --no-run --test house
 
 cd python
-"$home/bin/ruff" check --quiet .
-"$home/bin/ruff" format --check --quiet .
-"$home/bin/mypy"
+ruff check --quiet .
+ruff format --check --quiet .
+mypy
 # Not here: `import seekwell` has to find what was installed.
 cd tests
-PATH=$home/bin:$PATH exec "$home/bin/pytest" -c ../pyproject.toml --rootdir .. -q -p no:cacheprovider .
+if [ $# -eq 0 ]; then set -- .; fi
+exec pytest -c ../pyproject.toml --rootdir .. -q -p no:cacheprovider "$@"

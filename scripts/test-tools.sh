@@ -18,20 +18,10 @@ tools=(
   "chromium chromium the-report-in-a-browser"
 )
 
-# Python packages that read results folders, and scipy, in an environment of their own below the target
-# directory; what is there is not looked for again.
-readers=(pandas pyarrow polars duckdb scipy)
-python_readers() {
-  local home="${CARGO_TARGET_DIR:-target}/python"
-  "$home/bin/python" -c "import ${readers[*]/%/,} sys" 2>/dev/null && return
-  echo "installing ${readers[*]} in $home"
-  if python3 -m venv "$home" >/dev/null 2>&1 &&
-    "$home/bin/pip" install --quiet --disable-pip-version-check "${readers[@]}"; then
-    return
-  fi
-  echo "skipped: pandas, polars and DuckDB read results, scipy is asked (python3 with venv and pip, and a network)"
-}
-python_readers
+# Python, for the package of that name, for readers of results folders, and scipy.
+if [ -z "$(scripts/python-home.sh)" ]; then
+  echo "skipped: pandas, polars and DuckDB read results, scipy is asked (Python 3.11 or later with venv and pip, and a network)"
+fi
 
 # The report's page: what builds it, and axe, which looks for barriers in it.
 page_tools() {
