@@ -155,6 +155,10 @@ impl Tasks {
             | Control::Sleep(_)
             | Control::DirtySleep(_)
             | Control::IoMax(..)
+            | Control::IoWeight(..)
+            | Control::IoCostQos(..)
+            | Control::IoCostModel(..)
+            | Control::IoLatency(..)
             | Control::Exit(_) => {}
         }
     }

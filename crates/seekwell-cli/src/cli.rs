@@ -16,7 +16,7 @@ mod results;
 mod traces;
 
 pub use bench::*;
-use choices::{machine, modes, workloads};
+use choices::{cgroup, machine, modes, workloads};
 pub use foreign::*;
 pub use host::*;
 pub use lists::*;
@@ -346,6 +346,10 @@ pub struct Run {
     /// (laptop,memory=8G,cpu=0.6,data=writeback,limit=30); all words: --help
     #[arg(long, value_name = "LIST", default_value = "", long_help = machine(), conflicts_with = "dir")]
     pub machine: String,
+    /// A cgroup, the tasks in it and its limits (bulk:tasks=writer:wbps=2M:riops=100); may be
+    /// repeated; all settings: --help
+    #[arg(long, value_name = "NAME:SETTING=VALUE...", long_help = cgroup(), conflicts_with = "dir")]
+    pub cgroup: Vec<String>,
     /// Run for real, in this directory
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath,
         conflicts_with_all = ["device", "schedulers", "tunable", "hz", "seeds", "nr_requests", "depth",

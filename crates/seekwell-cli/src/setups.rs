@@ -101,6 +101,14 @@ fn beside(texts: &[String]) -> Result<Vec<BesideSpec>, Failure> {
     texts.iter().map(one).collect()
 }
 
+/// The words of `--machine`, and `--cgroup` as one of them.
+pub fn with_cgroups(machine: &str, cgroups: &[String]) -> String {
+    match cgroups {
+        [] => machine.to_owned(),
+        all => format!("{machine},cgroup={}", all.join("+")),
+    }
+}
+
 /// Every device with every workload, and what runs beside it, under every scheduler, on a machine
 /// (`memory=2G,cores=2`).
 pub fn of(

@@ -24,7 +24,7 @@ pub mod time;
 pub mod units;
 
 pub use bio::{Bio, BioId, Flags, Op, PAGE_SECTORS, SEGMENT_SECTORS};
-pub use cgroup::IoMaxLimits;
+pub use cgroup::{IoCostModel, IoCostQos, IoMaxLimits};
 pub use device::{Accept, Command, Device, DeviceFacts, DeviceStats, Done, MmcHost, Packing};
 pub use event::{
     About, Action, Event, EventLog, MemberId, MemberKind, More, Reason, Snapshot, Tap,

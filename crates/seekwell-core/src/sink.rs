@@ -2,7 +2,7 @@
 //! layer sees only this.
 
 use crate::bio::{Bio, BioId};
-use crate::cgroup::IoMaxLimits;
+use crate::cgroup::{IoCostModel, IoCostQos, IoMaxLimits};
 use crate::event::{Snapshot, Tap};
 use crate::ioc::{CgroupId, IoPrio, TaskId};
 use crate::time::Instant;
@@ -47,6 +47,14 @@ pub enum Control {
     CgroupNew(CgroupId, CgroupId),
     /// A cgroup is gone.
     CgroupGone(CgroupId),
+    /// A cgroup's `io.latency` for this device is written: its target, us; none.
+    IoLatency(CgroupId, Option<u64>),
+    /// A cgroup's `io.weight`, 1 to 10,000.
+    IoWeight(CgroupId, u32),
+    /// The root's `io.cost.qos` for this device is written.
+    IoCostQos(IoCostQos),
+    /// The root's `io.cost.model` for this device is written.
+    IoCostModel(IoCostModel),
     /// A cgroup's `io.max` for this device is written.
     IoMax(CgroupId, IoMaxLimits),
 }

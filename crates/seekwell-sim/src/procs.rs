@@ -136,6 +136,11 @@ impl Processes {
         }
         self
     }
+    /// What the queue is told first, before all else.
+    pub fn told(mut self, first: &[Control]) -> Self {
+        self.setup.splice(0..0, first.iter().copied());
+        self
+    }
     fn schedule(&mut self, at: Instant, i: usize) {
         if at < self.list[i].stop && self.made[i] < self.list[i].limit {
             self.seq += 1;

@@ -56,6 +56,7 @@ pub use seekwell_workload::register as register_script;
 
 /// Reads the notations of the command line, part by part.
 pub mod words {
+    pub use seekwell_sim::spec::cgroup::SETTINGS as CGROUP_SETTINGS;
     pub use seekwell_sim::spec::machine::{
         Machine, Sourced, Typed as TypedMachine, WORDS as MACHINE_WORDS, Word, machines,
         named as named_machine, typed as machine,

@@ -71,6 +71,11 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
     pub(super) fn end_bios(&mut self, rq: RqId, error: bool, out: &mut Vec<BioDone>) {
         let at = self.cx.now();
         self.cx.event(Action::Complete, rq);
+        if self.io_latency().is_some() || self.io_cost().is_some() {
+            let bios: Vec<_> = self.cx.rqs.bios(rq).map(|b| *b.0).collect();
+            self.cost_done(rq, &bios);
+            bios.iter().for_each(|b| self.latency_done(b));
+        }
         for (bio, _) in self.cx.rqs.bios(rq) {
             let mut error = error;
             if !self.splits.is_empty()

@@ -50,6 +50,10 @@ impl<S: Scheduler + ?Sized, D: Device> BioSink for MqQueue<S, D> {
             other => {
                 self.tasks.control(&mut self.cx, &mut *self.sched, other);
                 self.limits_told(other);
+                self.latency_told(other);
+                self.cost_told(other);
+                // A limit may have been lifted.
+                self.wake_sleepers();
             }
         }
         self.after_callback();
@@ -74,6 +78,8 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
     fn timers(&mut self, t: Instant) {
         self.wbt_timer(t);
         self.limits_timer(t);
+        self.latency_timer(t);
+        self.cost_timers(t);
         while let Some((at, slot)) = self.cx.next_timer()
             && at <= t
         {

@@ -1,11 +1,11 @@
 //! The multi-queue block layer of Linux (blk-mq, 6.1 to 6.18) around a scheduler, or none.
 //!
-//! What it models: `io.max`, writeback throttling, software and hardware contexts, driver tags and
-//! scheduler tags with shallow limits, submitters that sleep for a tag, plugs, bio and request
-//! merging, the dispatch loop with its parked request (drivers limited by tags) or its budget
-//! (SCSI), the dispatch list, restarts and 3 ms re-runs, the `dispatch_busy` average, requeues,
-//! flush and FUA sequences, direct issue without a scheduler, a scheduler switch by freezing the
-//! queue.
+//! What it models: `io.max`, `io.cost`, `io.latency`, writeback throttling, software and hardware
+//! contexts, driver tags and scheduler tags with shallow limits, submitters that sleep for a tag,
+//! plugs, bio and request merging, the dispatch loop with its parked request (drivers limited by
+//! tags) or its budget (SCSI), the dispatch list, restarts and 3 ms re-runs, the `dispatch_busy`
+//! average, requeues, flush and FUA sequences, direct issue without a scheduler, a scheduler switch
+//! by freezing the queue.
 //!
 //! What it leaves out, or makes simpler:
 //! - tags are counted, not bits of a map (see [`tags`]); drivers never share tags between devices;
@@ -21,10 +21,15 @@
 
 mod complete;
 mod control;
+mod cost;
 mod dispatch;
 mod flush;
+mod groups;
+pub mod iocost;
+pub mod iolatency;
 pub mod iomax;
 mod jiffies;
+mod latency;
 mod limits;
 mod plug;
 mod sleepers;
@@ -39,6 +44,8 @@ use crate::legacy::flush::{Act, FlushMachine};
 use crate::merge::Account;
 use crate::stats::QueueStats;
 use crate::tasks::Tasks;
+use cost::Cost;
+use latency::Latency;
 pub use limits::KTHROTLD;
 use limits::Limits;
 use plug::Plug;
@@ -130,6 +137,8 @@ pub struct MqQueue<S: Scheduler + ?Sized, D: Device> {
     tasks: Tasks,
     throttle: Throttle,
     limits: Limits,
+    latency: Latency,
+    cost: Cost,
     /// Tasks that sleep for a slot, a tag or a frozen queue, with all they do after.
     sleepers: Sleepers,
     /// What the requeue worker is to insert: given back by the driver, or data of a sequence.
@@ -185,6 +194,8 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
             tasks: Tasks::default(),
             throttle: Throttle::default(),
             limits: Limits::default(),
+            latency: Latency::default(),
+            cost: Cost::default(),
             sleepers: Sleepers::default(),
             requeued: VecDeque::new(),
             in_flight: 0,
@@ -222,6 +233,7 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
         }
         if std::mem::replace(&mut self.cx.queue.nr_requests, n) != n {
             self.sched.depth_changed(&mut self.cx);
+            self.latency_depth();
         }
     }
 
@@ -413,6 +425,8 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
             .chain(reruns)
             .chain(self.throttle.deadline())
             .chain(self.limits.deadline())
+            .chain(self.latency.deadline())
+            .chain(self.cost.deadline())
             .chain(self.dev.next_event())
             .min()
     }
@@ -421,5 +435,7 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
             || !self.requeued.is_empty()
             || self.hctx.iter().any(|h| h.pending)
             || self.throttle.has_granted()
+            || self.latency.has_granted()
+            || self.cost.has_granted()
     }
 }

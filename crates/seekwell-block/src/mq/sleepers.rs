@@ -3,6 +3,7 @@
 //! An open loop past saturation has the whole rest of its trace asleep here: a task is found by its
 //! number, and the next to wake at the head of what it waits for, however many wait behind it.
 
+use super::latency::Gate;
 use super::submit::Deed;
 use super::wbt::Class;
 use seekwell_core::event::Asleep;
@@ -12,10 +13,10 @@ use std::collections::{BTreeMap, VecDeque};
 /// What a sleeping task waits for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Need {
-    /// A slot of the writeback throttle, which has the order.
-    Slot,
-    /// Nothing more: the slot was given.
-    Granted,
+    /// What a gate gives, which has the order.
+    Slot(Gate),
+    /// Nothing more of that gate: it was given.
+    Granted(Gate),
     /// A tag of this hardware context under this limit.
     Tag { hctx: usize, limit: Option<u32> },
     /// The end of a freeze.
@@ -130,11 +131,11 @@ impl Sleepers {
         let before = self.by_task.insert(task, slot);
         debug_assert!(before.is_none(), "a task sleeps once");
         self.fell_asleep += 1;
-        if need != Need::Slot {
+        if !matches!(need, Need::Slot(_)) {
             self.stand_in_line(need, slot);
         }
     }
-    /// Those that sleep for a slot of the writeback throttle stand in its own line.
+    /// Those that sleep before a gate stand in its own line.
     fn stand_in_line(&mut self, need: Need, slot: u32) {
         self.looked += self.queues.len() as u64;
         let same = self.queues.iter().position(|q| q.need == need);
@@ -149,17 +150,22 @@ impl Sleepers {
         self.queues[i].need = need;
         self.queues[i].line.push_back((self.fell_asleep, slot));
     }
-    /// The throttle gave a task its slot.
-    pub fn grant(&mut self, task: TaskId, class: Class) {
+    /// The bio that a task sleeps with.
+    pub fn bio_of(&self, task: TaskId) -> Option<Bio> {
+        let slot = *self.by_task.get(&task)?;
+        self.slots[slot as usize].as_ref().map(|s| s.bio)
+    }
+    /// A gate lets a task on, the writeback throttle with a slot.
+    pub fn grant(&mut self, task: TaskId, gate: Gate, class: Option<Class>) {
         let Some(&slot) = self.by_task.get(&task) else {
             debug_assert!(false, "{task:?} has a slot and does not sleep");
             return;
         };
         if let Some(s) = &mut self.slots[slot as usize] {
-            (s.need, s.slot) = (Need::Granted, Some(class));
+            (s.need, s.slot) = (Need::Granted(gate), class);
         }
         self.fell_asleep += 1;
-        self.stand_in_line(Need::Granted, slot);
+        self.stand_in_line(Need::Granted(gate), slot);
     }
     /// Slots of the throttle that sleepers have.
     pub fn slots(&self) -> impl Iterator<Item = Class> {

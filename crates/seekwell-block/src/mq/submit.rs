@@ -3,9 +3,9 @@
 //! A task that finds no tag sleeps, and what it does next (further bios, closing its plug, exiting)
 //! waits with it, as it would on a machine.
 
+use super::latency::Gate;
 use super::limits::{Whole, cut};
 use super::sleepers::{Need, Sleeper};
-use super::throttle::Passage;
 use super::wbt::Class;
 use super::{MqQueue, RqTags};
 use crate::merge::{self, bio_mergeable};
@@ -116,16 +116,14 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
         }
         let ioc = self.tasks.ioc_of(&mut self.cx, &mut *self.sched, bio.task);
         if bio_mergeable(&bio) && self.cx.queue.nomerges < 2 && self.try_merge(&bio, ioc) {
+            self.cost_merged(&bio);
             return;
         }
-        match self.throttled(&bio) {
-            Passage::Goes(slot) => self.get_tag(bio, arrived, slot),
-            Passage::Sleeps => self.sleep(bio, arrived, Need::Slot, None),
-        }
+        self.pass(bio, arrived, Gate::Cost);
     }
 
-    /// Past the throttle: to a tag, or to sleep for one.
-    fn get_tag(&mut self, bio: Bio, arrived: Instant, slot: Option<Class>) {
+    /// Past all gates: to a tag, or to sleep for one.
+    pub(super) fn get_tag(&mut self, bio: Bio, arrived: Instant, slot: Option<Class>) {
         let ioc = self.tasks.ioc_of(&mut self.cx, &mut *self.sched, bio.task);
         let hctx = self.cx.queue.hctx_of(bio.cpu) as usize;
         self.current = hctx;
@@ -174,7 +172,7 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
     }
 
     /// The task sleeps; its plug is flushed, since nobody else would.
-    fn sleep(&mut self, bio: Bio, arrived: Instant, need: Need, slot: Option<Class>) {
+    pub(super) fn sleep(&mut self, bio: Bio, arrived: Instant, need: Need, slot: Option<Class>) {
         self.acct.stats.waits += 1;
         bio_event(&mut self.cx, Action::SleepRq, &bio);
         let then = self.sleepers.list();
@@ -195,7 +193,11 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
         while let Some(mut s) = self.next_awake() {
             let mut fallen = self.sleepers.fallen();
             match s.need {
-                Need::Slot | Need::Granted => self.get_tag(s.bio, s.arrived, s.slot),
+                Need::Granted(Gate::Cost) => self.pass(s.bio, s.arrived, Gate::Latency),
+                Need::Granted(Gate::Latency) => self.pass(s.bio, s.arrived, Gate::Writeback),
+                Need::Slot(_) | Need::Granted(Gate::Writeback) => {
+                    self.get_tag(s.bio, s.arrived, s.slot);
+                }
                 Need::Tag { limit, .. } => self.make_request(s.bio, s.arrived, limit, s.slot),
                 Need::Thaw => self.bio(s.bio, s.arrived),
             }
@@ -221,14 +223,24 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
             return None;
         }
         while let Some((task, class)) = self.next_granted() {
-            self.sleepers.grant(TaskId(task), class);
+            let gate = Gate::Writeback;
+            self.sleepers.grant(TaskId(task), gate, Some(class));
+        }
+        while let Some((task, paid)) = self.next_that_paid() {
+            if let Some(bio) = self.sleepers.bio_of(task) {
+                self.has_paid(&bio, paid);
+            }
+            self.sleepers.grant(task, Gate::Cost, None);
+        }
+        while let Some(task) = self.next_with_depth() {
+            self.sleepers.grant(task, Gate::Latency, None);
         }
         let (bypass, frozen) = (self.sched.bypass(), self.switching.is_some());
         let all = &self.hctx;
         self.sleepers.wake(|need| match need {
             Need::Tag { hctx, limit } => all[hctx].has_tag(bypass, limit),
-            Need::Slot => false,
-            Need::Granted => true,
+            Need::Slot(_) => false,
+            Need::Granted(_) => true,
             Need::Thaw => !frozen,
         })
     }

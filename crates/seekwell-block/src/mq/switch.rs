@@ -60,8 +60,9 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
         // What the new one finds is a queue with a scheduler of the default depth.
         let depth = self.driver.depth().max(1);
         self.cx.queue.nr_requests = super::SCHED_TAGS.0 * depth.min(super::SCHED_TAGS.1);
+        let wanted_wbt = self.sched.wants_wbt();
         self.sched = (s.make)(&self.cx);
         self.size_tags();
-        self.scheduler_changed();
+        self.scheduler_changed(wanted_wbt);
     }
 }

@@ -101,9 +101,18 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
         self.with_wbt(|w, now| w.store_lat_usec(text, now))
             .unwrap_or_else(|| Err(StoreError::unknown(WBT_LAT_USEC.name)))
     }
-    /// Another scheduler came.
-    pub(super) fn scheduler_changed(&mut self) {
+    /// Another scheduler came, after one that wanted the throttle or did not. Where the new one
+    /// wants it and the old one did not, it is on again, also beside `io.cost`.
+    pub(super) fn scheduler_changed(&mut self, wanted_before: bool) {
         let wants = self.sched.wants_wbt();
+        if wants != wanted_before {
+            self.with_wbt(|w, now| w.wanted(wants, now));
+        }
+    }
+    /// `io.cost` was switched on or off: writes are not throttled twice unless somebody asked for
+    /// it.
+    pub(super) fn shares_by_cost(&mut self, on: bool) {
+        let wants = self.sched.wants_wbt() && !on;
         self.with_wbt(|w, now| w.wanted(wants, now));
     }
 
@@ -205,7 +214,7 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
             });
         }
     }
-    fn reason(
+    pub(super) fn reason(
         &mut self,
         rule: &'static seekwell_core::Rule,
         says: impl FnOnce() -> (Option<TaskId>, String),

@@ -1,7 +1,7 @@
 //! Options that `compare`, `run` and `replay` share, and those of `compare`.
 
 use super::Output;
-use super::choices::{devices, machine, workloads};
+use super::choices::{cgroup, devices, machine, workloads};
 use super::lists::budget;
 use clap::{Args, ValueHint};
 use std::path::PathBuf;
@@ -84,7 +84,7 @@ pub struct Compare {
     /// Experiment file (TOML): devices, schedulers, workloads and machines, how often and how long
     #[arg(value_name = "FILE.toml", value_hint = ValueHint::FilePath, group = "experiment",
         conflicts_with_all = ["device", "schedulers", "tunable", "hz", "seed", "seeds", "nr_requests",
-            "depth", "max_sectors_kb", "nomerges", "workload", "machine", "plot", "series"])]
+            "depth", "max_sectors_kb", "nomerges", "workload", "machine", "cgroup", "plot", "series"])]
     pub file: Option<PathBuf>,
     /// For real, in this directory, with this kernel's schedulers set one after the other and put
     /// back: programs (pgbench, sqlite3, fs_mark, nginx; all: docs/host.md), scripts from `seekwell
@@ -92,7 +92,7 @@ pub struct Compare {
     /// force
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, group = "experiment",
         conflicts_with_all = ["device", "hz", "nr_requests", "depth", "max_sectors_kb", "nomerges",
-            "threads", "machine", "plot", "series", "events"])]
+            "threads", "machine", "cgroup", "plot", "series", "events"])]
     pub host: Option<PathBuf>,
     /// With --host, or a file with [host]: do not ask; the name of the device that is meant
     #[arg(long, value_name = "DEVICE", requires = "experiment")]
@@ -124,6 +124,10 @@ pub struct Compare {
     /// (laptop,memory=8G,cpu=0.6,data=writeback,limit=30); all words: --help
     #[arg(long, value_name = "LIST", default_value = "", long_help = machine())]
     pub machine: String,
+    /// A cgroup, the tasks in it and its limits (bulk:tasks=writer:wbps=2M:riops=100); may be
+    /// repeated; all settings: --help
+    #[arg(long, value_name = "NAME:SETTING=VALUE...", long_help = cgroup())]
+    pub cgroup: Vec<String>,
     /// All tables: rates, requests, latencies, shares, operations
     #[arg(long, conflicts_with = "json")]
     pub details: bool,

@@ -29,6 +29,20 @@ pub(super) fn devices() -> String {
     text
 }
 
+/// All about `--cgroup`.
+pub(super) fn cgroup() -> String {
+    let mut text = "A cgroup of the modelled machine, the tasks in it and its limits, as in \
+                    bulk:tasks=writer:wbps=2M:riops=100; bulk/copy lies in bulk. May be repeated. \
+                    Tasks have the names that `main/NAME` in events and JSON ends with (a number \
+                    behind it may be left out); what the page cache writes is the root's."
+        .to_owned();
+    text += "\n\nSettings:";
+    for s in seekwell::words::CGROUP_SETTINGS {
+        text += &format!("\n  {}={}: {}", s.name, s.values, s.help);
+    }
+    text
+}
+
 /// All about workloads.
 pub(super) fn workloads() -> String {
     listed(

@@ -84,7 +84,8 @@ pub fn run(a: &Compare, quiet: bool) -> Result<(), Failure> {
     Out::check(a.plot.as_deref())?;
     setups::memory(&a.bench, &USUAL, quiet)?;
     // Every device x program x scheduler, in the order of the report.
-    let runs = setups::of(&a.bench, &USUAL, &a.machine, &specs, &a.beside)?;
+    let machine = setups::with_cgroups(&a.machine, &a.cgroup);
+    let runs = setups::of(&a.bench, &USUAL, &machine, &specs, &a.beside)?;
     let names = names(&plans);
     let simulator = Simulator {
         trace: None,

@@ -78,7 +78,8 @@ fn simulated(a: &Run, asked: &Asked, events: Events, quiet: bool) -> Result<(), 
     let (b, plan) = (&a.bench, &asked.plan);
     setups::memory(b, &setups::USUAL, quiet)?;
     let workloads = std::slice::from_ref(&asked.spec);
-    let runs = setups::of(b, &setups::USUAL, &a.machine, workloads, &a.beside)?;
+    let machine = setups::with_cgroups(&a.machine, &a.cgroup);
+    let runs = setups::of(b, &setups::USUAL, &machine, workloads, &a.beside)?;
     let names = [plan.name().to_owned()];
     let simulator = Simulator {
         trace: None,

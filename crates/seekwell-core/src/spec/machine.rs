@@ -1,7 +1,7 @@
 //! The machine over a queue: kernel, cores, memory, file system.
 
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::RangeInclusive;
 
 /// Least memory of a modelled machine, bytes.
@@ -81,6 +81,9 @@ pub struct MachineSpec {
     /// kernel's, 500.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dirty_writeback_centisecs: Option<u32>,
+    /// Cgroups by name (`bulk`, `bulk/copy`), with their settings: `tasks=writer:wbps=2097152`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub cgroups: BTreeMap<String, String>,
     /// Mechanisms taken out, to see what they were worth.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub without: BTreeSet<String>,

@@ -60,6 +60,7 @@ const FIELDS: &[(&str, &[&str])] = &[
             "dirty_background_bytes",
             "dirty_expire_centisecs",
             "dirty_writeback_centisecs",
+            "cgroups",
             "without",
         ],
     ),

@@ -46,6 +46,7 @@ fn full(workload: WorkloadSpec) -> RunSpec {
             dirty_background_bytes: Some(32 << 20),
             dirty_expire_centisecs: Some(100),
             dirty_writeback_centisecs: Some(0),
+            cgroups: [("bulk".to_owned(), "tasks=writer:wbps=2097152".to_owned())].into(),
             without: ["plugging".to_owned()].into(),
         }),
         beside: vec![

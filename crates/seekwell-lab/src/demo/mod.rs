@@ -5,6 +5,7 @@
 //! demo is a function and a line in its file's list.
 
 mod arrays;
+mod cgroups;
 mod multi_queue;
 mod seeds;
 mod share;
@@ -13,7 +14,7 @@ mod throttles;
 mod worlds;
 
 use seekwell_core::result::Record;
-use seekwell_core::suggest;
+use seekwell_core::{Control, suggest};
 use seekwell_sim::drive::{Progress, RunError, drive};
 use seekwell_sim::procs::{Process, Processes};
 use seekwell_sim::setup::{Queue, Setup, SetupError};
@@ -114,6 +115,7 @@ pub fn demos() -> impl Iterator<Item = &'static Demo> {
         .chain(share::DEMOS)
         .chain(worlds::DEMOS)
         .chain(throttles::DEMOS)
+        .chain(cgroups::DEMOS)
 }
 
 /// What a demo found.
@@ -212,6 +214,26 @@ fn run(
     processes: Vec<Process>,
     weights: &[(u32, u32)],
 ) -> Result<Record, DemoError> {
+    let source = Processes::new(processes, lab.seed).with_weights(weights);
+    run_source(on, scheduler, lab, source)
+}
+/// The same, of a queue that is told something first.
+fn run_told(
+    on: On,
+    scheduler: &str,
+    lab: &Lab<'_>,
+    processes: Vec<Process>,
+    first: &[Control],
+) -> Result<Record, DemoError> {
+    let source = Processes::new(processes, lab.seed).told(first);
+    run_source(on, scheduler, lab, source)
+}
+fn run_source(
+    on: On,
+    scheduler: &str,
+    lab: &Lab<'_>,
+    mut source: Processes,
+) -> Result<Record, DemoError> {
     let (name, tunables) = scheduler_spec(scheduler);
     let setup = Setup {
         device: on.device.to_owned(),
@@ -224,7 +246,6 @@ fn run(
     };
     let mut queue = setup.build()?;
     let mut record = setup.record("demo");
-    let mut source = Processes::new(processes, lab.seed).with_weights(weights);
     lab.drive(&mut queue, &mut source, &mut record)?;
     queue.fill(&mut record);
     for p in &mut record.processes {

@@ -227,6 +227,14 @@ pub(super) fn machine(m: &MachineSpec) -> Vec<(&'static str, String)> {
     let aged = (m.aged_run_blocks != 0).then(|| m.aged_run_blocks.to_string());
     add("aged", aged);
     add("read_ahead_kb", m.read_ahead_kb.map(|n| n.to_string()));
+    if !m.cgroups.is_empty() {
+        let one = |(name, settings): (&String, &String)| match settings.is_empty() {
+            true => name.clone(),
+            false => format!("{name}:{settings}"),
+        };
+        let all: Vec<String> = m.cgroups.iter().map(one).collect();
+        add("cgroup", Some(all.join("+")));
+    }
     if !m.without.is_empty() {
         let names: Vec<&str> = m.without.iter().map(String::as_str).collect();
         add("without", Some(names.join("+")));

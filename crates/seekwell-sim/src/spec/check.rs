@@ -1,9 +1,10 @@
 //! Everything that is wrong with a specification, at once; and everything it leaves to defaults.
 
 use super::{
-    BesideSpec, QueueSpec, RunSpec, SpecErrors, Substrate, WorkloadSpec, machine, run, scheduler,
-    words, workload,
+    BesideSpec, MachineSpec, QueueSpec, RunSpec, SpecErrors, Substrate, WorkloadSpec, cgroup,
+    machine, run, scheduler, words, workload,
 };
+use seekwell_core::Era;
 use seekwell_core::spec::{MAX_BESIDE, MAX_LIMIT_S, SPEC_VERSION};
 use seekwell_device::{describe, files_of, with_files};
 
@@ -77,8 +78,12 @@ pub fn checked(spec: &RunSpec) -> Result<RunSpec, SpecErrors> {
         (_, m) => {
             let m = m.clone().unwrap_or_default();
             let era = found.as_ref().map(|f| f.0.era);
-            let config = machine::config(&m, era.unwrap_or(seekwell_core::Era::Mq), 0);
+            let config = machine::config(&m, era.unwrap_or(Era::Mq), 0);
             let config = errors.take("machine", config);
+            no_cost_yet(&m, &mut errors);
+            if let Some(e) = era.filter(|e| !e.is_mq()) {
+                needs_blk_mq(&m, e, &mut errors);
+            }
             config.map(|c| machine::stated(&m, &c))
         }
     };
@@ -89,6 +94,30 @@ pub fn checked(spec: &RunSpec) -> Result<RunSpec, SpecErrors> {
         errors.take("device", below);
     }
     errors.or(whole)
+}
+
+/// Shares by `io.cost` are not what a kernel's are yet when programs run: refused, not shown.
+fn no_cost_yet(m: &MachineSpec, errors: &mut SpecErrors) {
+    let all = cgroup::all(&m.cgroups).unwrap_or_default();
+    if all.iter().any(|c| c.is_root() || c.weight.is_some()) {
+        let what =
+            "io.cost (root, weight) cannot be set for programs yet; bfq shares by bfq.weight";
+        errors.push("machine.cgroups", what);
+    }
+}
+
+/// Controllers that stand in front of the multi-queue layer stand in front of no other.
+fn needs_blk_mq(m: &MachineSpec, era: Era, errors: &mut SpecErrors) {
+    let all = cgroup::all(&m.cgroups).unwrap_or_default();
+    if let Some(c) = all.iter().find(|c| c.needs_blk_mq()) {
+        let what = format!(
+            "cgroup {} has a limit that is modelled in front of blk-mq, and the scheduler is of \
+             {}: choose none, mq-deadline, kyber, bfq or adios",
+            c.name,
+            era.name()
+        );
+        errors.push("machine.cgroups", what);
+    }
 }
 
 /// What runs beside, with everything stated.

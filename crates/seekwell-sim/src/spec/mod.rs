@@ -6,6 +6,7 @@
 //! defaults; [`run`] runs it on virtual time.
 
 mod carried;
+pub mod cgroup;
 pub mod check;
 pub mod machine;
 mod run;

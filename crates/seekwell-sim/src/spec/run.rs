@@ -2,7 +2,8 @@
 
 use super::workload::STREAM;
 use super::{
-    BesideSpec, Fit, RunSpec, SpecErrors, WorkloadSpec, checked, machine, scheduler, workload,
+    BesideSpec, Fit, RunSpec, SpecErrors, WorkloadSpec, cgroup, checked, machine, scheduler,
+    workload,
 };
 use crate::drive::Progress;
 use crate::replay::{ReplayError, ReplayOptions, replay_watched};
@@ -81,6 +82,7 @@ pub fn world(spec: &RunSpec) -> Result<WorldSetup, SpecErrors> {
         config: machine::config(&m, era, spec.run_seed())?,
         limit: spec.limit_s.map(Nanos::from_secs),
         neighbours: neighbours(spec)?,
+        cgroups: cgroup::all(&m.cgroups)?,
     })
 }
 

@@ -4,6 +4,7 @@
 //! A task is polled only when what it waits for has happened, so no waker is needed.
 
 use super::WorldError;
+use super::cgroups::Placed;
 use super::disk::Handle;
 use super::machine::SimMachine;
 use super::options::WorldSetup;
@@ -52,6 +53,7 @@ struct State {
     program: Program,
     /// Not started by another task.
     first: bool,
+    cgroup: CgroupId,
 }
 
 /// Everything a run's machines share.
@@ -75,6 +77,8 @@ pub(super) struct World {
     /// When the workload's own clock started.
     pub(super) clock_start: Option<Instant>,
     cgroups: u32,
+    /// Those of the machine.
+    pub(super) placed: Vec<Placed>,
     /// Of the device.
     pub(super) capacity: Sector,
     /// By number of their AIO context.
@@ -124,6 +128,9 @@ fn shown(m: seekwell_stack::Mark) -> Option<&'static str> {
 
 pub(super) type Shared = Rc<RefCell<World>>;
 
+/// Tasks that are named where one was looked for in vain.
+const NAMED: usize = 8;
+
 /// What is left of a run.
 pub(super) struct Ended {
     pub(super) measures: Measures,
@@ -135,6 +142,7 @@ pub(super) struct Ended {
     /// Names of tasks by their number in the kernel.
     pub(super) names: Vec<(TaskId, String)>,
     pub(super) beside: Vec<Beside>,
+    pub(super) warnings: Vec<String>,
 }
 
 /// Runs a script on a kernel that was just booted.
@@ -170,6 +178,7 @@ where
         stop: None,
         clock_start: None,
         cgroups: 0,
+        placed: Vec::new(),
         capacity,
         queues: BTreeMap::new(),
         directories: Vec::new(),
@@ -180,12 +189,15 @@ where
         holding: false,
         measured: 0,
     }));
+    world.borrow_mut().make_cgroups(&setup.cgroups);
     let first = world
         .borrow_mut()
         .start("main".to_owned(), TaskConfig::default(), 0);
     let main = |world: &Shared| -> Script { Box::pin(script(SimMachine::new(world, first))) };
     let error = drive(&world, setup, tell, main);
     let mut w = world.borrow_mut();
+    let w = &mut *w;
+    let paths: Vec<&str> = w.tasks.iter().map(|t| &*t.path).take(NAMED).collect();
     let marks = w.kernel.take_marks();
     let mark = |(at, m): (Instant, seekwell_stack::Mark)| {
         Some(MarkAt {
@@ -203,6 +215,7 @@ where
         stopped: w.stop.take().filter(|s| !s.is_empty()),
         names: w.tasks.iter().map(|t| (t.tid, t.path.clone())).collect(),
         beside: std::mem::take(&mut w.beside),
+        warnings: w.nobody_there(&paths),
     }
 }
 
@@ -329,6 +342,11 @@ const PATIENCE: Nanos = Nanos::from_secs(2 * 86_400);
 impl World {
     /// A new task; it has to be [`World::begun`], and its script pushed.
     pub(super) fn start(&mut self, path: String, config: TaskConfig, program: Program) -> Task {
+        let cgroup = match config.cgroup {
+            CgroupId::ROOT => self.place_of(&path, CgroupId::ROOT),
+            own => own,
+        };
+        let config = TaskConfig { cgroup, ..config };
         let tid = self.kernel.task_new(self.now, config);
         let t = self.tasks.len() as Task;
         self.tasks.push(State {
@@ -343,6 +361,7 @@ impl World {
             part: 0,
             program,
             first: true,
+            cgroup,
         });
         let i = tid.0 as usize;
         if self.by_tid.len() <= i {
@@ -361,15 +380,19 @@ impl World {
     }
     /// A new task of a running one.
     pub(super) fn spawn(&mut self, parent: Task, how: How) -> Task {
+        let path = format!("{}/{}", self.tasks[parent as usize].path, how.name);
+        let cgroup = match how.cgroup {
+            CgroupId::ROOT => self.place_of(&path, self.tasks[parent as usize].cgroup),
+            own => own,
+        };
         let p = &self.tasks[parent as usize];
         let config = TaskConfig {
             ioprio: how.ioprio,
             nice: how.nice,
-            cgroup: how.cgroup,
+            cgroup,
             share_io: (how.io_context == IoContextOf::Share).then_some(p.tid),
             ..TaskConfig::default()
         };
-        let path = format!("{}/{}", p.path, how.name);
         let (name, program) = (how.name, p.program);
         let t = self.start(path, TaskConfig { name, ..config }, program);
         self.tasks[t as usize].first = false;

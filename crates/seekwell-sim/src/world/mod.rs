@@ -10,6 +10,7 @@
 //! from run to run, on a clock of its own that never goes back. Everything above it is booted
 //! afresh for each run: no page cache, an empty file system.
 
+mod cgroups;
 mod disk;
 mod exec;
 mod machine;
@@ -183,6 +184,7 @@ where
     record.duration_ns = ended.duration.0;
     ended.measures.fill(&mut record);
     programs::told(ended.beside, &mut record, ended.stopped.is_none());
+    record.warnings.extend(ended.warnings);
     record.marks.extend(ended.marks);
     record.marks.sort_by_key(|m| m.at_ns);
     let names = ended.names;

@@ -2,7 +2,7 @@
 
 use super::programs::Neighbour;
 use crate::setup::{Setup, SetupError};
-use crate::spec::{MachineSpec, SpecErrors, machine};
+use crate::spec::{MachineSpec, SpecErrors, cgroup, machine};
 use seekwell_core::Nanos;
 use seekwell_stack::Config;
 
@@ -17,6 +17,8 @@ pub struct WorldSetup {
     pub limit: Option<Nanos>,
     /// Programs beside the one that is measured.
     pub neighbours: Vec<Neighbour>,
+    /// Cgroups of the machine, parents first.
+    pub cgroups: Vec<cgroup::Cgroup>,
 }
 
 impl WorldSetup {
@@ -31,6 +33,7 @@ impl WorldSetup {
             config,
             limit: None,
             neighbours: Vec::new(),
+            cgroups: Vec::new(),
         })
     }
     /// Changes the machine by a list of options, `memory=2G,cores=2,without=readahead`.
@@ -48,6 +51,9 @@ impl WorldSetup {
     /// # Errors
     /// All values that cannot be.
     pub fn machine(&mut self, spec: &MachineSpec) -> Result<(), SpecErrors> {
+        if !spec.cgroups.is_empty() {
+            self.cgroups = cgroup::all(&spec.cgroups)?;
+        }
         machine::change(&mut self.config, spec)
     }
 }

@@ -8,7 +8,8 @@ use proptest::prelude::*;
 use seekwell_block::{MqDriver, MqQueue};
 use seekwell_core::{
     Accept, Bio, BioDone, BioSink, CgroupId, Command, Control, Device, DeviceFacts, Done, Era,
-    Flags, Instant, IoMaxLimits, IoPrio, Nanos, Op, Sector, Sectors, State, TaskId, TickClock,
+    Flags, Instant, IoCostModel, IoCostQos, IoMaxLimits, IoPrio, Nanos, Op, Sector, Sectors, State,
+    TaskId, TickClock,
 };
 use seekwell_microscope::mq::BenchDevice;
 use seekwell_sched::{Cx, Kind, Layer, QueueFacts, Scheduler, StoreError};
@@ -79,6 +80,9 @@ enum Step {
     Target(i64),
     DirtySleep(u32),
     IoMax(u32, usize),
+    IoLatency(u32, usize),
+    IoWeight(u32, u32),
+    IoCost(usize),
     Move(u32, u32),
     Gone(u32),
     Pause(u32),
@@ -101,6 +105,9 @@ fn step() -> impl Strategy<Value = Step> {
         1 => prop::sample::select(vec![-1i64, 0, 500, 2000, 3000, 75_000]).prop_map(Step::Target),
         1 => task.clone().prop_map(Step::DirtySleep),
         1 => (1u32..4, any::<usize>()).prop_map(|(g, l)| Step::IoMax(g, l)),
+        1 => (1u32..4, 0usize..4).prop_map(|(g, t)| Step::IoLatency(g, t)),
+        1 => (1u32..4, 50u32..1000).prop_map(|(g, w)| Step::IoWeight(g, w)),
+        1 => (0usize..4).prop_map(Step::IoCost),
         1 => (task, 0u32..4).prop_map(|(t, g)| Step::Move(t, g)),
         1 => (2u32..4).prop_map(Step::Gone),
         1 => any::<usize>().prop_map(Step::Switch),
@@ -183,6 +190,33 @@ struct World {
 
 /// Cgroup 3 lies under 1, 1 and 2 under the root.
 const PARENTS: [u32; 4] = [0, 0, 0, 1];
+
+/// The files of io.cost: off, on as it is, on with goals, and a model of a slow device.
+fn cost(which: usize) -> Control {
+    let qos = IoCostQos {
+        enable: which > 0,
+        ..IoCostQos::default()
+    };
+    match which {
+        2 => Control::IoCostQos(IoCostQos {
+            rpct_ppm: Some(900_000),
+            rlat_us: Some(800),
+            wpct_ppm: Some(500_000),
+            min_pct: Some(25),
+            max_pct: Some(200),
+            ..qos
+        }),
+        3 => Control::IoCostModel(IoCostModel {
+            rbps: 10 << 20,
+            rseqiops: 900,
+            rrandiops: 300,
+            wbps: 5 << 20,
+            wseqiops: 500,
+            wrandiops: 200,
+        }),
+        _ => Control::IoCostQos(qos),
+    }
+}
 
 /// Limits: none, and some that are felt.
 fn limits(which: usize) -> IoMaxLimits {
@@ -348,6 +382,12 @@ impl World {
                 let what = Control::IoMax(CgroupId(g), limits(which));
                 self.q.control(now, what);
             }
+            Step::IoLatency(g, which) => {
+                let us = [None, Some(100), Some(1000), Some(30_000)][which];
+                self.q.control(now, Control::IoLatency(CgroupId(g), us));
+            }
+            Step::IoWeight(g, w) => self.q.control(now, Control::IoWeight(CgroupId(g), w)),
+            Step::IoCost(which) => self.q.control(now, cost(which)),
             Step::Move(t, g) => {
                 self.groups[t as usize] = g;
                 let what = Control::Cgroup(TaskId(t), CgroupId(g));
@@ -411,6 +451,12 @@ impl World {
         let held = (wbt.used(), wbt.waiting());
         assert_eq!(held, ([0; 3], 0), "{name}: slots come back, nobody waits");
         assert_eq!(self.q.held(), 0, "{name}: io.max lets all go");
+        let latency = self
+            .q
+            .io_latency()
+            .map_or((0, 0), |l| (l.used(), l.waiting()));
+        let cost = self.q.io_cost().map_or(0, |c| c.waiting());
+        assert_eq!((latency, cost), ((0, 0), 0), "{name}: nobody waits");
         assert!(
             wbt.window_ends().is_none(),
             "{name}: no window runs for ever"

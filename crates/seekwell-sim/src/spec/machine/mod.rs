@@ -5,9 +5,10 @@ mod named;
 mod typed;
 
 pub use named::{Machine, Sourced, machines, named};
+pub(super) use typed::bytes;
 pub use typed::{Typed, WORDS, Word, typed};
 
-use super::{MachineSpec, SpecErrors, unknown_word};
+use super::{MachineSpec, SpecErrors, cgroup, unknown_word};
 use seekwell_core::Era;
 use seekwell_core::NSEC_PER_SEC;
 use seekwell_core::spec::{
@@ -15,6 +16,7 @@ use seekwell_core::spec::{
     MIN_CACHE_BYTES, MIN_DIRTY_BYTES, MIN_MEMORY_BYTES,
 };
 use seekwell_stack::{Ablations, Config, Fs};
+use std::collections::BTreeMap;
 
 /// Where a named mechanism is switched off.
 type Switch = fn(&mut Ablations) -> &mut bool;
@@ -149,6 +151,7 @@ pub fn change(c: &mut Config, m: &MachineSpec) -> Result<(), SpecErrors> {
             c.constants.commit_interval_ns = u64::from(s) * NSEC_PER_SEC;
         }
     }
+    errors.take("cgroups", cgroup::all(&m.cgroups));
     for name in &m.without {
         match MECHANISMS.iter().find(|k| k.0 == name) {
             Some((_, field)) => *field(&mut c.ablations) = true,
@@ -262,6 +265,18 @@ pub fn stated(m: &MachineSpec, c: &Config) -> MachineSpec {
         dirty_writeback_centisecs: m
             .dirty_writeback_centisecs
             .filter(|n| u64::from(*n) * NSEC_PER_CENTISEC != usual.dirty_writeback_ns),
+        cgroups: cgroups(m),
         without: m.without.clone(),
     }
+}
+
+/// Settings of cgroups in their usual form.
+fn cgroups(m: &MachineSpec) -> BTreeMap<String, String> {
+    let all = m.cgroups.iter();
+    let usual = |(name, settings): (&String, &String)| {
+        let read = cgroup::one(name, settings);
+        let settings = read.map_or_else(|_| settings.clone(), |c| c.settings());
+        (name.clone(), settings)
+    };
+    all.map(usual).collect()
 }

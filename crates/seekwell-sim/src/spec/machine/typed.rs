@@ -1,7 +1,7 @@
 //! The notation: `laptop,memory=8G,cpu=0.6,data=writeback` to a [`MachineSpec`].
 
 use super::{FILE_SYSTEMS, JOURNAL_MODES, MECHANISMS, MachineSpec, PAGE_KB, era, named};
-use crate::spec::{SpecErrors, unknown_word};
+use crate::spec::{SpecErrors, cgroup, unknown_word};
 use seekwell_core::spec::{
     CPU_PERMILLE, MAX_AGED_RUN_BLOCKS, MAX_CENTISECS, MAX_COMMIT_S, MAX_LIMIT_S, MAX_MEMORY_BYTES,
     MIN_CACHE_BYTES, MIN_DIRTY_BYTES, MIN_MEMORY_BYTES,
@@ -112,6 +112,11 @@ pub const WORDS: &[Word] = &[
         "take out plugging, readahead, stable-pages, ordered-data, shadows, metadata-reads, throttling, cpu or noidle, to see what it is worth",
     ),
     word(
+        "cgroup",
+        "NAME:SETTING=VALUE:...+NAME:...",
+        "cgroups with the tasks in them and their limits: bulk:tasks=writer:wbps=2M (all settings: seekwell run --help)",
+    ),
+    word(
         "limit",
         "1 to 1000000000 s",
         "stop the run after so many seconds of its own time",
@@ -152,7 +157,7 @@ const NOT_MODELLED: &[&str] = &[
 ];
 
 /// `4096`, `16k`, `512M`, `2G`.
-fn bytes(text: &str) -> Option<u64> {
+pub(in crate::spec) fn bytes(text: &str) -> Option<u64> {
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let shift = match &text[digits.len()..] {
         "" => 0,
@@ -314,6 +319,7 @@ fn set(t: &mut Typed, name: &str, given: Option<&str>) -> Result<(), SpecErrors>
                 m.without.insert(one.to_owned());
             }
         }
+        "cgroup" => m.cgroups.extend(cgroup::typed(value)?),
         "limit" => {
             let n = value.parse().ok().filter(|n| (1..=MAX_LIMIT_S).contains(n));
             t.limit_s = Some(n.ok_or_else(|| bad("a number of seconds, 1..=1000000000"))?);

@@ -1,0 +1,523 @@
+//! `io.cost` (`blk-iocost.c`, 6.1 to 6.18): the device's time is shared by weight. A bio costs what
+//! a model of the device says; a cgroup may go as far ahead as the device's clock, at its share of
+//! the weights in use; who has no budget left sleeps. The clock follows how the device does.
+//!
+//! Models: the linear model and its usual figures, shares over the levels, the wake-up timer,
+//! periods, misses and waits, the clock's rate, what an idle or modest cgroup leaves to the others.
+//! It knows nothing of a queue; recorded rounds are replayed over it (`tests/iocost.rs`).
+//!
+//! Left out: debts of swap and metadata that others wait for (they pay like anybody), a cgroup's own
+//! bios beside those of its children, weights of single devices, models of other kinds. What a
+//! cgroup gives goes to its siblings, no further.
+
+mod clock;
+mod params;
+pub(super) mod rules;
+
+use super::groups::Groups;
+use super::jiffies::{Moment, fires_at};
+pub use clock::Report;
+use clock::{Clock, Seen};
+use params::{Class, PER_US, Params};
+use seekwell_core::{CgroupId, IoCostModel, IoCostQos};
+use std::collections::VecDeque;
+
+/// The whole of all shares.
+const WHOLE: u64 = 1 << 16;
+/// `io.weight` where nobody wrote one.
+const WEIGHT: u32 = 100;
+/// Of a period: a group that is less behind is short; one that gave, and is less behind, takes all
+/// back; what a group may keep as credit; percent.
+const LOW_PCT: u64 = 20;
+const LEAST_PCT: u64 = 10;
+const CREDIT_PCT: u64 = 50;
+/// Of a period: what the wake-up timer adds, its slack included, percent.
+const TIMER_PCT: u64 = 2;
+/// Nothing costs more than an hour.
+const DEAREST: u64 = 3600 << 37;
+/// After so long at the end of its range a device counts as one of another class, us.
+const CLASS_US: u64 = 10_000_000;
+
+/// A bio as `io.cost` sees it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Asks {
+    /// Comes back when one that slept has paid: who would sleep.
+    pub id: u64,
+    /// Not a read.
+    pub write: bool,
+    /// First sector.
+    pub sector: u64,
+    /// Length; nothing is asked for an empty one.
+    pub sectors: u32,
+}
+
+/// What was paid, to be given back with the completion.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Paid(i64);
+
+#[derive(Clone, Debug, Default)]
+struct Group {
+    weight: Option<u32>,
+    active: bool,
+    /// The group's own time: of all it paid, and of what completed.
+    paid: i64,
+    done: i64,
+    /// End of its last bio.
+    end: Option<u64>,
+    /// Cost of the period, before weights.
+    usage: u64,
+    /// It paid something in this period, or in the last.
+    fresh: [bool; 2],
+    /// Weight in use where it gives the rest to its siblings, in parts of [`WHOLE`]; and its margin
+    /// then.
+    keeps: Option<u64>,
+    margin: i64,
+    activated_us: u64,
+    waiting: VecDeque<(u64, u64)>,
+    wakes_us: Option<u64>,
+}
+
+/// The controller of one disk.
+#[derive(Clone, Debug)]
+pub struct IoCost {
+    hz: i64,
+    class: Class,
+    class_since_us: Option<u64>,
+    qos: IoCostQos,
+    model: Option<IoCostModel>,
+    by_hand: bool,
+    params: Params,
+    groups: Groups<Group>,
+    clock: Clock,
+    seen: Seen,
+    timer: Option<i64>,
+    granted: VecDeque<(u64, Paid)>,
+    report: Report,
+}
+
+impl IoCost {
+    /// Off. `depth`: `nr_requests` of the queue.
+    pub fn new(hz: u32, rotational: bool, depth: u32) -> Self {
+        let class = Class::of(rotational, depth);
+        let qos = IoCostQos::default();
+        IoCost {
+            hz: hz.into(),
+            class,
+            class_since_us: None,
+            qos,
+            model: None,
+            by_hand: false,
+            params: Params::of(class, &qos, None),
+            groups: Groups::new(),
+            clock: Clock::new(),
+            seen: Seen::default(),
+            timer: None,
+            granted: VecDeque::new(),
+            report: Report::default(),
+        }
+    }
+    /// Does it do anything?
+    #[inline]
+    pub fn on(&self) -> bool {
+        self.qos.enable
+    }
+    /// What the last period said.
+    pub fn report(&self) -> Report {
+        self.report
+    }
+    /// Those that sleep.
+    pub fn waiting(&self) -> usize {
+        self.groups.iter().map(|g| g.waiting.len()).sum()
+    }
+
+    /// A cgroup is made under a parent.
+    pub fn made(&mut self, id: CgroupId, parent: CgroupId) {
+        self.groups.made(id, parent);
+    }
+    /// A cgroup is gone: who sleeps goes without paying.
+    pub fn gone(&mut self, id: CgroupId) {
+        if let Some(at) = self.groups.find(id) {
+            self.let_all_go(at);
+            self.groups[at] = Group::default();
+        }
+    }
+    fn let_all_go(&mut self, at: usize) {
+        let g = &mut self.groups[at];
+        g.wakes_us = None;
+        let all = g.waiting.drain(..).map(|w| (w.0, Paid::default()));
+        self.granted.extend(all);
+    }
+    /// Writes a cgroup's `io.weight`, 1 to 10,000.
+    pub fn set_weight(&mut self, id: CgroupId, weight: u32) {
+        let at = self.groups.place(id);
+        self.groups[at].weight = Some(weight.clamp(1, 10_000));
+    }
+    /// Writes the root's `io.cost.qos`.
+    pub fn set_qos(&mut self, qos: IoCostQos) {
+        let bare = IoCostQos {
+            enable: qos.enable,
+            ..IoCostQos::default()
+        };
+        self.by_hand |= qos != bare;
+        if self.qos.enable && !qos.enable {
+            (0..self.groups.len()).for_each(|at| self.let_all_go(at));
+            self.groups.iter_mut().for_each(|g| g.active = false);
+            self.timer = None;
+        }
+        self.qos = qos;
+        self.renew();
+    }
+    /// Writes the root's `io.cost.model`.
+    pub fn set_model(&mut self, model: IoCostModel) {
+        (self.model, self.by_hand) = (Some(model), true);
+        self.renew();
+    }
+    fn renew(&mut self) {
+        self.params = Params::of(self.class, &self.qos, self.model.as_ref());
+    }
+
+    /// Part of a period in the clock's units.
+    fn margin(&self, pct: u64) -> i64 {
+        (self.params.period_us * pct / 100 * self.clock.base) as i64
+    }
+    /// Is it active, or is a cgroup in it?
+    fn is_active(&self, at: usize) -> bool {
+        self.groups[at].active
+            || (0..self.groups.len())
+                .any(|c| self.groups.parent(c) == Some(at) && self.is_active(c))
+    }
+    fn weight(&self, at: usize) -> u64 {
+        u64::from(self.groups[at].weight.unwrap_or(WEIGHT)) * WHOLE
+    }
+    /// A group's share of the weights of those that are active.
+    fn share(&self, at: usize) -> u64 {
+        self.share_by(at, |g| self.weight(g))
+    }
+    /// A group's share of the weights in use: less than its own where it gives, more where a
+    /// sibling does.
+    fn in_use(&self, at: usize) -> u64 {
+        self.share_by(at, |g| self.groups[g].keeps.unwrap_or(self.weight(g)))
+    }
+    fn share_by(&self, mut at: usize, weight: impl Fn(usize) -> u64) -> u64 {
+        let mut share = WHOLE;
+        while let Some(parent) = self.groups.parent(at) {
+            let siblings =
+                (0..self.groups.len()).filter(|s| self.groups.parent(*s) == Some(parent));
+            let all: u64 = (siblings.filter(|s| *s == at || self.is_active(*s)))
+                .map(&weight)
+                .sum();
+            share = (share * weight(at)).div_ceil(all.max(1));
+            at = parent;
+        }
+        share
+    }
+    fn cost(&self, at: usize, absolute: u64) -> i64 {
+        let cost = u128::from(absolute) * u128::from(WHOLE);
+        let cost = cost.div_ceil(u128::from(self.in_use(at).max(1)));
+        cost.min(DEAREST.into()) as i64
+    }
+
+    /// A bio of a cgroup asks (`ioc_rqos_throttle`). What it paid; `None`: it sleeps until
+    /// [`IoCost::granted`] names it. Bios of the root pay nothing.
+    pub fn ask(&mut self, cgroup: CgroupId, asks: Asks, now: Moment) -> Option<Paid> {
+        let at = self.groups.place(cgroup);
+        if self.groups.parent(at).is_none() || asks.sectors == 0 {
+            return Some(Paid::default());
+        }
+        let us = now.ns / 1000;
+        let absolute = self.price(at, &asks);
+        if !self.groups[at].active {
+            self.activate(at, now);
+        }
+        let vnow = self.clock.at(us);
+        self.take_back(at, absolute, vnow);
+        let cost = self.cost(at, absolute);
+        let g = &mut self.groups[at];
+        if g.waiting.is_empty() && g.paid + cost <= vnow {
+            return Some(self.pay(at, absolute, cost));
+        }
+        // Who sleeps has the full weight.
+        g.keeps = None;
+        g.waiting.push_back((asks.id, absolute));
+        self.kick(at, us);
+        // It may have been all it lacked.
+        match self.granted.back() {
+            Some((id, paid)) if *id == asks.id && self.groups[at].waiting.is_empty() => {
+                let paid = *paid;
+                self.granted.pop_back();
+                Some(paid)
+            }
+            _ => None,
+        }
+    }
+    fn price(&mut self, at: usize, asks: &Asks) -> u64 {
+        let g = &mut self.groups[at];
+        let distance = g.end.map_or(0, |e| e.abs_diff(asks.sector));
+        g.end = Some(asks.sector + u64::from(asks.sectors));
+        self.params.of_bio(asks.write, asks.sectors, distance)
+    }
+    /// A bio was merged into a request: it pays for its bytes, and nothing holds it.
+    pub fn merged(&mut self, cgroup: CgroupId, asks: Asks) -> Paid {
+        let at = self.groups.place(cgroup);
+        if self.groups.parent(at).is_none() || !self.groups[at].active {
+            return Paid::default();
+        }
+        self.groups[at].end = Some(asks.sector + u64::from(asks.sectors));
+        let absolute = self.params.of_size(asks.write, asks.sectors);
+        let cost = self.cost(at, absolute);
+        self.pay(at, absolute, cost)
+    }
+    fn pay(&mut self, at: usize, absolute: u64, cost: i64) -> Paid {
+        let g = &mut self.groups[at];
+        g.paid += cost;
+        g.usage += absolute;
+        g.fresh[0] = true;
+        Paid(cost)
+    }
+    /// The group becomes active, with so much credit at most (`iocg_activate`).
+    fn activate(&mut self, at: usize, now: Moment) {
+        let us = now.ns / 1000;
+        if self.timer.is_none() {
+            self.clock.begin(us);
+            self.set_timer(now);
+        }
+        let paid = self.clock.at(us) - self.margin(CREDIT_PCT);
+        let g = &mut self.groups[at];
+        (g.active, g.activated_us) = (true, us);
+        (g.paid, g.done) = (paid, paid);
+        (g.usage, g.fresh, g.keeps) = (0, [true, false], None);
+    }
+    fn set_timer(&mut self, now: Moment) {
+        let ticks = (self.params.period_us * self.hz as u64).div_ceil(1_000_000);
+        self.timer = Some(fires_at(now.jiffy, now.jiffy + ticks as i64));
+    }
+    /// A group that gives takes back, in quarters of its weight, until its bio fits
+    /// (`adjust_inuse_and_calc_cost`).
+    fn take_back(&mut self, at: usize, absolute: u64, vnow: i64) {
+        let weight = self.weight(at);
+        let left = |c: &Self| vnow - c.groups[at].paid - c.cost(at, absolute);
+        let margin = left(self);
+        let g = &self.groups[at];
+        if g.keeps.is_none() || margin >= g.margin || margin >= self.margin(LOW_PCT) {
+            return;
+        }
+        while let Some(keeps) = self.groups[at].keeps {
+            let more = keeps + weight.div_ceil(4);
+            self.groups[at].keeps = Some(more).filter(|w| *w < weight);
+            if left(self) >= 0 {
+                break;
+            }
+        }
+        self.groups[at].margin = vnow - self.groups[at].paid;
+    }
+
+    /// Those that sleep pay, in their order, as long as the budget lasts (`iocg_kick_waitq`).
+    fn kick(&mut self, at: usize, us: u64) {
+        let vnow = self.clock.at(us);
+        while let Some(&(id, absolute)) = self.groups[at].waiting.front() {
+            let cost = self.cost(at, absolute);
+            let short = self.groups[at].paid + cost - vnow;
+            if short > 0 {
+                let wait_us = (short as u64).div_ceil(self.clock.rate.max(1));
+                let slack_us = self.params.period_us * TIMER_PCT / 100;
+                self.groups[at].wakes_us = Some(us + wait_us + slack_us);
+                return;
+            }
+            self.groups[at].waiting.pop_front();
+            let paid = self.pay(at, absolute, cost);
+            self.granted.push_back((id, paid));
+        }
+        self.groups[at].wakes_us = None;
+    }
+    /// The next one that slept and has paid.
+    pub fn granted(&mut self) -> Option<(u64, Paid)> {
+        self.granted.pop_front()
+    }
+    /// Has one paid that does not know yet?
+    pub fn has_granted(&self) -> bool {
+        !self.granted.is_empty()
+    }
+    /// A bio of this cgroup completes.
+    pub fn done(&mut self, cgroup: CgroupId, paid: Paid) {
+        if let Some(at) = self.groups.find(cgroup) {
+            self.groups[at].done += paid.0;
+        }
+    }
+    /// A request completes so long after it passed; waits for its tag, of that, so long.
+    pub fn completed(&mut self, write: bool, sectors: u32, latency_ns: u64, rq_wait_ns: u64) {
+        let dir = usize::from(write);
+        let size_ns = self.params.of_size(write, sectors) * 1000 / PER_US;
+        match latency_ns.saturating_sub(size_ns) <= self.params.latency_ns[dir] {
+            true => self.seen.met[dir] += 1,
+            false => self.seen.missed[dir] += 1,
+        }
+        self.seen.rq_wait_ns += rq_wait_ns;
+    }
+
+    /// When a wake-up timer fires, us.
+    pub fn wakes_us(&self) -> Option<u64> {
+        self.groups.iter().filter_map(|g| g.wakes_us).min()
+    }
+    /// Wake-up timers that are due fire.
+    pub fn wake(&mut self, now: Moment) {
+        let us = now.ns / 1000;
+        for at in 0..self.groups.len() {
+            if self.groups[at].wakes_us.is_some_and(|w| w <= us) {
+                self.kick(at, us);
+            }
+        }
+    }
+    /// The jiffy in which the period ends.
+    pub fn timer(&self) -> Option<i64> {
+        self.timer
+    }
+    /// The period ends (`ioc_timer_fn`).
+    pub fn fire(&mut self, now: Moment) -> Report {
+        let us = now.ns / 1000;
+        self.timer = None;
+        let vnow = self.clock.at(us);
+        self.idle_or_awake(us, vnow);
+        let (mut short, mut lagging) = (0, 0);
+        let mut give = Vec::new();
+        let spent = vnow - self.clock.began;
+        for at in 0..self.groups.len() {
+            if !self.groups[at].active {
+                continue;
+            }
+            let g = &self.groups[at];
+            let has_goal = self.params.allowed_ppm.iter().any(|a| *a < params::MILLION);
+            lagging += u32::from(has_goal && g.paid > g.done && g.done < vnow - spent);
+            let waits = !g.waiting.is_empty();
+            let behind = !waits && g.paid < vnow - self.margin(LOW_PCT);
+            let kept = match g.keeps.is_some() || behind {
+                true => self.would_keep(at, us, vnow),
+                false => None,
+            };
+            match kept {
+                Some(keeps) => give.push((at, keeps)),
+                None => {
+                    short += 1;
+                    self.groups[at].keeps = None;
+                }
+            }
+            self.groups[at].usage = 0;
+        }
+        if short > 0 {
+            self.give(&give, vnow);
+        }
+        let seen = std::mem::take(&mut self.seen);
+        self.report = self.clock.judge(&self.params, &seen, short, lagging);
+        self.clock.begin(us);
+        if self.groups.iter().any(|g| g.active) {
+            self.set_timer(now);
+        } else {
+            (self.clock.busy, self.clock.error) = (0, 0);
+        }
+        self.clock.make_up(self.params.period_us);
+        self.reclass(us);
+        self.report
+    }
+    /// Groups go down to these shares, and their siblings share what is left by weight
+    /// (`transfer_surpluses`).
+    fn give(&mut self, all: &[(usize, u64)], vnow: i64) {
+        for &(at, keeps) in all {
+            let parent = self.groups.parent(at);
+            let gives = |g: usize| all.iter().find(|a| a.0 == g).map(|a| a.1);
+            let (mut kept, mut full) = (0, 0);
+            for g in 0..self.groups.len() {
+                if self.groups.parent(g) == parent && self.is_active(g) {
+                    match gives(g) {
+                        Some(keeps) => kept += keeps,
+                        None => full += self.weight(g),
+                    }
+                }
+            }
+            let above = parent.map_or(WHOLE, |p| self.in_use(p));
+            let rest = above.saturating_sub(kept);
+            if full == 0 || rest == 0 {
+                continue;
+            }
+            let in_use = (u128::from(full) * u128::from(keeps)).div_ceil(u128::from(rest));
+            let weight = self.weight(at);
+            let in_use = u64::try_from(in_use).unwrap_or(weight).max(1);
+            let g = &mut self.groups[at];
+            g.keeps = Some(in_use).filter(|w| *w < weight);
+            g.margin = vnow - g.paid;
+        }
+    }
+    /// Those that sleep are looked at; a group without bios for a period is active no more.
+    fn idle_or_awake(&mut self, us: u64, vnow: i64) {
+        for at in 0..self.groups.len() {
+            if !self.groups[at].active {
+                continue;
+            }
+            if !self.groups[at].waiting.is_empty() {
+                self.kick(at, us);
+            }
+            let g = &mut self.groups[at];
+            let [this, _] = g.fresh;
+            let idle = !this && g.paid == g.done && g.waiting.is_empty();
+            g.fresh = [false, this];
+            if idle {
+                let share = self.in_use(at);
+                let excess = vnow - self.groups[at].paid - self.margin(CREDIT_PCT);
+                self.throw_away(excess, share);
+                let g = &mut self.groups[at];
+                (g.active, g.keeps) = (false, None);
+            }
+        }
+    }
+    fn throw_away(&mut self, excess: i64, share: u64) {
+        if excess > 0 {
+            self.clock.error -= (i128::from(excess) * i128::from(share) / WHOLE as i128) as i64;
+        }
+    }
+    /// The share that a group would keep, if it is less than its own (`hweight_after_donation`).
+    fn would_keep(&mut self, at: usize, us: u64, vnow: i64) -> Option<u64> {
+        let own = self.share(at);
+        let share = self.in_use(at);
+        let g = &self.groups[at];
+        if !g.waiting.is_empty() || g.paid > vnow - self.margin(LEAST_PCT) {
+            return None;
+        }
+        let excess = vnow - g.paid - self.margin(CREDIT_PCT);
+        let (usage, under_way) = (g.usage, (g.paid - g.done).max(0) as u64);
+        let began_us = self.clock.began_us.max(g.activated_us);
+        if excess > 0 {
+            let g = &mut self.groups[at];
+            g.paid += excess;
+            g.done += excess;
+            self.throw_away(excess, share);
+        }
+        // At least what is under way.
+        let used =
+            usage.max((u128::from(under_way) * u128::from(share) / u128::from(WHOLE)) as u64);
+        let used_us = used / self.clock.base.max(1);
+        let length_us = us.saturating_sub(began_us).max(1);
+        let used = (used_us * WHOLE).div_ceil(length_us);
+        // As the kernel computes it, a use of all counts as none.
+        let used = if used >= WHOLE { 1 } else { used.max(1) };
+        let credit = (vnow - self.groups[at].paid).max(0) as u64;
+        let spent = (vnow - self.clock.began).max(1) as u64;
+        let credit = (u128::from(credit) * u128::from(WHOLE) / u128::from(spent)) as u64;
+        let keeps = (used * WHOLE).div_ceil(WHOLE / 2 + credit).max(1);
+        Some(keeps).filter(|k| *k < own)
+    }
+    /// Where nobody wrote model or goals, a device that is far from the usual counts as another.
+    fn reclass(&mut self, us: u64) {
+        let to = match self.class {
+            Class::Ssd if self.clock.base >= 5 * PER_US => Class::FastSsd,
+            Class::FastSsd if self.clock.base <= PER_US / 10 => Class::Ssd,
+            _ => {
+                self.class_since_us = None;
+                return;
+            }
+        };
+        let since = *self.class_since_us.get_or_insert(us);
+        if !self.by_hand && us - since >= CLASS_US {
+            (self.class, self.class_since_us) = (to, None);
+            (self.clock.base, self.clock.rate) = (PER_US, PER_US);
+            self.renew();
+        }
+    }
+}

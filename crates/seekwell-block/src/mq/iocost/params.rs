@@ -1,0 +1,144 @@
+//! What a device is thought to be able to do: coefficients of cost, goals, bounds of its clock.
+
+use seekwell_core::{IoCostModel, IoCostQos};
+
+/// A second of the device's time.
+pub(super) const PER_SEC: u64 = 1 << 37;
+/// A microsecond of it, at 100 %.
+pub(super) const PER_US: u64 = PER_SEC / 1_000_000;
+const PAGE_BYTES: u64 = 4096;
+/// All, in parts of a million.
+pub(super) const MILLION: u64 = 1_000_000;
+
+/// A kind of device, as the kernel tells them apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Class {
+    Rotational,
+    SsdDepthOne,
+    Ssd,
+    FastSsd,
+}
+
+impl Class {
+    /// What it begins as.
+    pub fn of(rotational: bool, depth: u32) -> Self {
+        match (rotational, depth) {
+            (true, _) => Class::Rotational,
+            (_, 1) => Class::SsdDepthOne,
+            _ => Class::Ssd,
+        }
+    }
+    fn latency_us(self) -> u32 {
+        match self {
+            Class::Rotational => 250_000,
+            Class::SsdDepthOne | Class::Ssd => 25_000,
+            Class::FastSsd => 5_000,
+        }
+    }
+    fn model(self) -> IoCostModel {
+        let [rbps, rseqiops, rrandiops, wbps, wseqiops, wrandiops] = match self {
+            Class::Rotational => [174_019_176, 41_708, 370, 178_075_866, 42_705, 378],
+            Class::SsdDepthOne => [245_855_193, 61_575, 6_946, 141_365_009, 33_716, 26_796],
+            Class::Ssd => [488_636_629, 8_932, 8_518, 427_891_549, 28_755, 21_940],
+            Class::FastSsd => [
+                3_102_524_156,
+                724_816,
+                778_122,
+                1_742_780_862,
+                425_702,
+                443_193,
+            ],
+        };
+        IoCostModel {
+            rbps,
+            rseqiops,
+            rrandiops,
+            wbps,
+            wseqiops,
+            wrandiops,
+        }
+    }
+}
+
+/// Costs of a direction: of a page, and of a request where it continues and where it does not.
+#[derive(Clone, Copy, Debug)]
+struct Coefficients {
+    page: u64,
+    sequential: u64,
+    random: u64,
+}
+
+impl Coefficients {
+    fn of(bps: u64, sequential: u64, random: u64) -> Self {
+        let page = PER_SEC.div_ceil(bps.div_ceil(PAGE_BYTES).max(1));
+        let request = |iops: u64| PER_SEC.div_ceil(iops.max(1)).saturating_sub(page);
+        Coefficients {
+            page,
+            sequential: request(sequential),
+            random: request(random),
+        }
+    }
+}
+
+/// All of a device, with everything stated.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Params {
+    costs: [Coefficients; 2],
+    /// Misses that are allowed, ppm, of reads and of writes; a million: no goal.
+    pub allowed_ppm: [u64; 2],
+    /// What they are to be within, ns.
+    pub latency_ns: [u64; 2],
+    pub period_us: u64,
+    /// Bounds of the clock, a microsecond.
+    pub rates: [u64; 2],
+}
+
+/// Misses for which a period is two latencies long; fewer ask for longer ones, ppm.
+const MISSES_OF_TWO: u64 = 50_000;
+
+impl Params {
+    pub fn of(class: Class, qos: &IoCostQos, model: Option<&IoCostModel>) -> Self {
+        let usual = class.model();
+        let m = model.unwrap_or(&usual);
+        let goal = |pct: Option<u32>| u64::from(pct.unwrap_or(0)).min(MILLION);
+        let us = |lat: Option<u32>| u64::from(lat.unwrap_or(class.latency_us()));
+        let (goals, lats) = (
+            [goal(qos.rpct_ppm), goal(qos.wpct_ppm)],
+            [us(qos.rlat_us), us(qos.wlat_us)],
+        );
+        // The direction whose latency is larger decides, the read's if both are.
+        let longest = usize::from(lats[0] < lats[1]);
+        let times = match goals[longest] {
+            0 => 2,
+            goal => ((MILLION - goal) / MISSES_OF_TWO).max(2),
+        };
+        let rate = |pct: u32| (u64::from(pct) * PER_US).div_ceil(100);
+        Params {
+            costs: [
+                Coefficients::of(m.rbps, m.rseqiops, m.rrandiops),
+                Coefficients::of(m.wbps, m.wseqiops, m.wrandiops),
+            ],
+            allowed_ppm: goals.map(|g| MILLION - g),
+            latency_ns: lats.map(|l| l * 1000),
+            period_us: (lats[longest] * times).clamp(1000, 1_000_000),
+            rates: [
+                rate(qos.min_pct.unwrap_or(1)),
+                rate(qos.max_pct.unwrap_or(10_000)),
+            ],
+        }
+    }
+    /// What the bytes of a transfer cost.
+    pub fn of_size(&self, write: bool, sectors: u32) -> u64 {
+        let pages = u64::from(sectors / 8).max(1);
+        pages.saturating_mul(self.costs[usize::from(write)].page)
+    }
+    /// What a bio costs that begins so far from the end of the last one, sectors.
+    pub fn of_bio(&self, write: bool, sectors: u32, distance: u64) -> u64 {
+        let c = &self.costs[usize::from(write)];
+        let request = match distance >> 3 > 4096 {
+            true => c.random,
+            false => c.sequential,
+        };
+        request.saturating_add(self.of_size(write, sectors))
+    }
+}

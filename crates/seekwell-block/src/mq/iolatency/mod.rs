@@ -1,0 +1,361 @@
+//! `io.latency` (`blk-iolatency.c`, 6.1 to 6.18): a cgroup that misses its target takes depth from
+//! its siblings, in halves, until it does not.
+//!
+//! Models: the cookie of a level, how each cgroup follows it when it submits, windows, the
+//! protected group, the way back. It knows nothing of a queue; recorded rounds are replayed over it
+//! (`tests/iolatency.rs`).
+//!
+//! Left out: the punishment of a cgroup at depth 1 (delays on return to user space, which matter
+//! only for swap and metadata that others wait for).
+
+pub(super) mod rules;
+mod stat;
+
+use super::groups::{Groups, ROOT};
+use super::jiffies::{Moment, fires_at};
+use seekwell_core::CgroupId;
+use stat::Stat;
+use std::collections::VecDeque;
+
+/// The cookie of a level where nobody is throttled (`DEFAULT_SCALE_COOKIE`).
+const FREE: u32 = 1_000_000;
+/// A window lasts so many targets, within these bounds, ns.
+const WINDOW_TARGETS: u64 = 16;
+const WINDOW_NS: (u64, u64) = (100_000_000, 1_000_000_000);
+/// From one change of the cookie to the next, ns (`BLKIOLATENCY_MIN_ADJUST_TIME`).
+const ADJUST_NS: u64 = 500_000_000;
+/// Samples without which nothing gets better (`BLKIOLATENCY_MIN_GOOD_SAMPLES`).
+const GOOD_SAMPLES: u64 = 5;
+/// After so long without an event nobody is protected any more, ns.
+const FORGET_NS: u64 = 5_000_000_000;
+/// No limit.
+const UNLIMITED: u32 = u32::MAX;
+
+/// What a level knows of its children (`child_latency_info`).
+#[derive(Clone, Copy, Debug)]
+struct Level {
+    cookie: u32,
+    event_ns: Option<u64>,
+    /// Least target that is missed; 0: none was.
+    protected_ns: u64,
+    protected: Option<usize>,
+    /// Samples of all children.
+    samples: u64,
+}
+
+impl Default for Level {
+    fn default() -> Self {
+        Level {
+            cookie: FREE,
+            event_ns: None,
+            protected_ns: 0,
+            protected: None,
+            samples: 0,
+        }
+    }
+}
+
+#[derive(Clone, Debug)]
+struct Group {
+    /// 0: none.
+    target_ns: u64,
+    used: u32,
+    limit: u32,
+    cookie: u32,
+    /// A depth of 1 was not enough so often.
+    punished: u32,
+    window_ns: Option<u64>,
+    window: Stat,
+    kept: Stat,
+    samples: u64,
+    waiting: VecDeque<u64>,
+    level: Level,
+}
+
+impl Default for Group {
+    fn default() -> Self {
+        Group {
+            target_ns: 0,
+            used: 0,
+            limit: UNLIMITED,
+            cookie: FREE,
+            punished: 0,
+            window_ns: None,
+            window: Stat::default(),
+            kept: Stat::default(),
+            samples: 0,
+            waiting: VecDeque::new(),
+            level: Level::default(),
+        }
+    }
+}
+
+/// The controller of one disk.
+#[derive(Clone, Debug)]
+pub struct IoLatency {
+    hz: i64,
+    nr_requests: u32,
+    rotational: bool,
+    groups: Groups<Group>,
+    on: bool,
+    timer: Option<i64>,
+    granted: VecDeque<u64>,
+}
+
+impl IoLatency {
+    /// Without a target: it does nothing.
+    pub fn new(hz: u32, nr_requests: u32, rotational: bool) -> Self {
+        IoLatency {
+            hz: hz.into(),
+            nr_requests: nr_requests.max(1),
+            rotational,
+            groups: Groups::new(),
+            on: false,
+            timer: None,
+            granted: VecDeque::new(),
+        }
+    }
+    /// A cgroup is made under a parent.
+    pub fn made(&mut self, id: CgroupId, parent: CgroupId) {
+        let at = self.groups.place(id);
+        if self.groups[at].used == 0 && self.groups[at].waiting.is_empty() {
+            self.groups.made(id, parent);
+        }
+    }
+    /// A cgroup is gone, and its target with it.
+    pub fn gone(&mut self, id: CgroupId, now: Moment) {
+        self.set_target(id, None, now);
+        if let Some(at) = self.groups.find(id) {
+            self.groups[at].limit = UNLIMITED;
+            self.wake(at, now);
+        }
+    }
+    /// `queue/nr_requests` changed.
+    pub fn depth_changed(&mut self, nr_requests: u32) {
+        self.nr_requests = nr_requests.max(1);
+    }
+    /// Writes a cgroup's `io.latency`, us; `None` or 0: none. The root has none.
+    pub fn set_target(&mut self, id: CgroupId, us: Option<u64>, now: Moment) {
+        let at = self.groups.place(id);
+        let target_ns = us.unwrap_or(0).saturating_mul(1000);
+        let Some(parent) = self.groups.parent(at) else {
+            return;
+        };
+        if self.groups[at].target_ns == target_ns {
+            return;
+        }
+        self.groups[at].target_ns = target_ns;
+        let level = &mut self.groups[parent].level;
+        *level = Level {
+            samples: level.samples,
+            ..Level::default()
+        };
+        self.on = self.groups.iter().any(|g| g.target_ns > 0);
+        if !self.on {
+            // Nothing is counted any more; who sleeps goes.
+            for at in 0..self.groups.len() {
+                self.groups[at].limit = UNLIMITED;
+                self.groups[at].cookie = FREE;
+                self.wake(at, now);
+            }
+            self.timer = None;
+        }
+    }
+    /// Has a cgroup a target?
+    #[inline]
+    pub fn on(&self) -> bool {
+        self.on
+    }
+    /// A cgroup's limit, `None`: it has none; and the bios of it under way.
+    pub fn depth(&self, id: CgroupId) -> (Option<u32>, u32) {
+        let g = self.groups.find(id).map(|at| &self.groups[at]);
+        g.map_or((None, 0), |g| {
+            (Some(g.limit).filter(|l| *l != UNLIMITED), g.used)
+        })
+    }
+    /// Those that sleep.
+    pub fn waiting(&self) -> usize {
+        self.groups.iter().map(|g| g.waiting.len()).sum()
+    }
+    /// Slots in use, of all cgroups.
+    pub fn used(&self) -> u32 {
+        self.groups.iter().map(|g| g.used).sum()
+    }
+
+    /// A bio of this cgroup asks (`blkcg_iolatency_throttle`). True: it has its slots; false: it
+    /// sleeps until [`IoLatency::granted`] names it. `id`: who would sleep.
+    pub fn ask(&mut self, id: u64, cgroup: CgroupId, now: Moment) -> bool {
+        if self.timer.is_none() {
+            self.timer = Some(fires_at(now.jiffy, now.jiffy + self.hz));
+        }
+        let at = self.groups.place(cgroup);
+        self.climb(id, at, now)
+    }
+    /// Slots of a group and those above it. False: it sleeps on the way.
+    fn climb(&mut self, id: u64, mut at: usize, now: Moment) -> bool {
+        while let Some(parent) = self.groups.parent(at) {
+            self.follow(at, parent, now);
+            let g = &mut self.groups[at];
+            if !g.waiting.is_empty() || g.used >= g.limit {
+                g.waiting.push_back(id);
+                return false;
+            }
+            g.used += 1;
+            at = parent;
+        }
+        true
+    }
+    /// The next one that slept and has its slots now.
+    pub fn granted(&mut self) -> Option<u64> {
+        self.granted.pop_front()
+    }
+    /// Has one its slots that does not know yet?
+    pub fn has_granted(&self) -> bool {
+        !self.granted.is_empty()
+    }
+    fn wake(&mut self, at: usize, now: Moment) {
+        while self.groups[at].used < self.groups[at].limit
+            && let Some(id) = self.groups[at].waiting.pop_front()
+        {
+            self.groups[at].used += 1;
+            let up = self.groups.parent(at).unwrap_or(ROOT);
+            if self.climb(id, up, now) {
+                self.granted.push_back(id);
+            }
+        }
+    }
+
+    /// A group follows the cookie of its level, one step, however far that moved
+    /// (`check_scale_change`).
+    fn follow(&mut self, at: usize, parent: usize, now: Moment) {
+        let level = self.groups[parent].level;
+        let most = self.nr_requests;
+        let g = &mut self.groups[at];
+        let before = std::mem::replace(&mut g.cookie, level.cookie);
+        if before == level.cookie {
+            return;
+        }
+        if level.cookie < before {
+            let few = (level.samples * 5 / 100).max(1);
+            let spared =
+                level.protected_ns == 0 || g.target_ns <= level.protected_ns || g.samples <= few;
+            if g.target_ns > 0 && spared {
+                return;
+            }
+            match g.limit {
+                1 => g.punished += 1,
+                limit => g.limit = (limit.min(most) / 2).max(1),
+            }
+            return;
+        }
+        if level.cookie == FREE {
+            (g.limit, g.punished) = (UNLIMITED, 0);
+        } else if g.limit == 1 && g.punished > 0 {
+            g.punished -= 1;
+            return;
+        } else if g.limit < most {
+            g.limit = most.min(g.limit + (most / 16).max(1));
+        } else {
+            return;
+        }
+        self.wake(at, now);
+    }
+
+    /// A bio of this cgroup completes that was submitted then (`blkcg_iolatency_done_bio`).
+    pub fn done(&mut self, cgroup: CgroupId, submitted_ns: u64, now: Moment) {
+        let Some(mut at) = self.groups.find(cgroup) else {
+            return;
+        };
+        while let Some(parent) = self.groups.parent(at) {
+            let g = &mut self.groups[at];
+            g.used = g.used.saturating_sub(1);
+            if g.target_ns > 0 {
+                g.window
+                    .sample(now.ns.saturating_sub(submitted_ns), g.target_ns);
+                let (least, most) = WINDOW_NS;
+                let length_ns = (g.target_ns.saturating_mul(WINDOW_TARGETS)).clamp(least, most);
+                if g.window_ns.is_none_or(|began| now.ns - began >= length_ns) {
+                    g.window_ns = Some(now.ns);
+                    self.window_ended(at, parent, now);
+                }
+            }
+            self.wake(at, now);
+            at = parent;
+        }
+    }
+    /// `iolatency_check_latencies`.
+    fn window_ended(&mut self, at: usize, parent: usize, now: Moment) {
+        let rotational = self.rotational;
+        let g = &mut self.groups[at];
+        let target_ns = g.target_ns;
+        let window = std::mem::take(&mut g.window);
+        let good = window.good(rotational, target_ns);
+        let (mut kept, before) = (g.kept, g.samples);
+        let level = &mut self.groups[parent].level;
+        if good && level.cookie == FREE {
+            return;
+        }
+        kept.add(window);
+        level.samples = level.samples.saturating_sub(before) + kept.total;
+        let too_early = level.event_ns.is_some_and(|e| now.ns - e < ADJUST_NS);
+        let better = good && kept.good(rotational, target_ns);
+        let mut up = None;
+        let keeps = if too_early {
+            true
+        } else if better {
+            if kept.total >= GOOD_SAMPLES && level.protected == Some(at) {
+                level.event_ns = Some(now.ns);
+                up = Some(true);
+            }
+            kept.total < GOOD_SAMPLES
+        } else {
+            if level.protected_ns == 0 || level.protected_ns >= target_ns {
+                level.event_ns = Some(now.ns);
+                if level.protected.is_none() || level.protected_ns > target_ns {
+                    (level.protected_ns, level.protected) = (target_ns, Some(at));
+                }
+                up = Some(false);
+            }
+            false
+        };
+        let g = &mut self.groups[at];
+        g.samples = kept.total;
+        g.kept = if keeps { kept } else { Stat::default() };
+        if let Some(up) = up {
+            self.scale(parent, up);
+        }
+    }
+    /// The cookie of a level rises or falls (`scale_cookie_change`).
+    fn scale(&mut self, parent: usize, up: bool) {
+        let most = self.nr_requests;
+        let cookie = &mut self.groups[parent].level.cookie;
+        let below = FREE - *cookie;
+        *cookie = match up {
+            true if *cookie + (most / 16).max(1) > FREE => FREE,
+            true if below > most => *cookie + 1,
+            true => *cookie + (most / 16).max(1),
+            false if below > most => *cookie - u32::from(below < 2 * most),
+            false => *cookie - (most / 4).max(1),
+        };
+    }
+
+    /// The jiffy in which the timer fires.
+    pub fn timer(&self) -> Option<i64> {
+        self.timer
+    }
+    /// It fires (`blkiolatency_timer_fn`): where nobody is protected any more, the way leads back.
+    pub fn fire(&mut self, now: Moment) {
+        self.timer = None;
+        for parent in 0..self.groups.len() {
+            let level = &mut self.groups[parent].level;
+            if level.cookie == FREE {
+                continue;
+            }
+            if level.protected.is_none() {
+                self.scale(parent, true);
+            } else if level.event_ns.is_none_or(|e| now.ns - e >= FORGET_NS) {
+                level.protected = None;
+            }
+        }
+    }
+}

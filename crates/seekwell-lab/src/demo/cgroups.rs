@@ -1,0 +1,163 @@
+//! Demos of what cgroups are promised in front of a scheduler: `io.max`, `io.latency`.
+
+use super::{Demo, DemoError, Lab, On, Shown, ios, latency_ms, run_told};
+use seekwell_core::result::Record;
+use seekwell_core::{CgroupId, Control, Instant, IoMaxLimits, Nanos, Sector};
+use seekwell_sim::procs::{Pattern, Process};
+
+/// The demos.
+pub(super) const DEMOS: &[Demo] = &[
+    Demo {
+        name: "io-max",
+        claim: "io.max caps a cgroup under any scheduler, also while nobody else wants the drive.",
+        runs: 16,
+        each: 4,
+        run: io_max,
+    },
+    Demo {
+        name: "io-latency",
+        claim: "io.latency gives a reader its latency back under schedulers that know no cgroups.",
+        runs: 8,
+        each: 2,
+        run: io_latency,
+    },
+];
+
+const SPAN: u64 = 80_000_000;
+const SECONDS: u64 = 4;
+/// A flash drive of the early 2010s.
+const SSD: On = On {
+    device: "ssd:sata3-256-2011",
+    depth: None,
+};
+/// One that serves 8 commands side by side: 10,000 a second.
+const SMALL: On = On {
+    device: "constant:depth=8,service_us=800,servers=parallel",
+    depth: None,
+};
+const FAST: CgroupId = CgroupId(1);
+const OTHER: CgroupId = CgroupId(2);
+const SCHEDULERS: [&str; 4] = ["none", "mq-deadline", "kyber", "bfq"];
+
+/// A random reader of 4 KiB in a cgroup.
+fn reader(cgroup: CgroupId, depth: u32) -> Process {
+    Process {
+        cgroup,
+        sectors: 8,
+        depth,
+        pattern: Pattern::Random(Sector(0), Sector(SPAN)),
+        stop: Instant::START + Nanos::from_secs(SECONDS),
+        ..Process::reader(cgroup.0, 0)
+    }
+}
+
+/// Operations a second of a cgroup's reader.
+fn rate(r: &Record, cgroup: CgroupId) -> f64 {
+    ios(r, cgroup.0) / SECONDS as f64
+}
+
+fn made(more: &[Control]) -> Vec<Control> {
+    let new = [FAST, OTHER].map(|id| Control::CgroupNew(id, CgroupId::ROOT));
+    new.into_iter().chain(more.iter().copied()).collect()
+}
+
+fn io_max(lab: &Lab<'_>) -> Result<Shown, DemoError> {
+    const CAP: u64 = 2000;
+    let mut shown = Shown::new(
+        "two random readers of 4 KiB, 16 requests each, on a device that serves 8 side by side in 0.8 \
+         ms each, 4 s; the second's cgroup has riops=2000, or not; then the second alone",
+        &[
+            "scheduler",
+            "first",
+            "second",
+            "off: first",
+            "second",
+            "alone",
+            "off: alone",
+        ],
+    );
+    let limits = IoMaxLimits {
+        riops: Some(CAP),
+        ..IoMaxLimits::default()
+    };
+    let told = [made(&[Control::IoMax(OTHER, limits)]), made(&[])];
+    let (mut worst, mut shared, mut idle) = (0f64, f64::MAX, 0f64);
+    for s in lab.schedulers(&SCHEDULERS) {
+        let mut rates = Vec::new();
+        for first in &told {
+            let both = vec![reader(FAST, 16), reader(OTHER, 16)];
+            let r = run_told(SMALL, &s, lab, both, first)?;
+            rates.extend([rate(&r, FAST), rate(&r, OTHER)]);
+        }
+        for first in &told {
+            let r = run_told(SMALL, &s, lab, vec![reader(OTHER, 16)], first)?;
+            rates.push(rate(&r, OTHER));
+        }
+        let [_, second, _, free, alone, free_alone] = rates[..] else {
+            return Err(DemoError::Text("six rates".to_owned()));
+        };
+        for capped in [second, alone] {
+            worst = worst.max((capped / CAP as f64 - 1.0).abs());
+        }
+        shared = shared.min(free / second);
+        idle = idle.max(alone / free_alone);
+        let cells = rates.iter().map(|n| format!("{n:.0}"));
+        shown.row(std::iter::once(s).chain(cells).collect());
+    }
+    shown.check(
+        format!(
+            "the second gets its {CAP} within 3 % ({:.2} % at worst)",
+            100.0 * worst
+        ),
+        worst <= 0.03,
+    );
+    shown.check(
+        format!("without a limit it gets at least {shared:.1} times as many, at least 2"),
+        shared >= 2.0,
+    );
+    shown.check(
+        format!(
+            "its price: alone it is held to {:.0} % of what the drive would do for it",
+            100.0 * idle
+        ),
+        idle < 0.5,
+    );
+    Ok(shown)
+}
+
+fn io_latency(lab: &Lab<'_>) -> Result<Shown, DemoError> {
+    let mut shown = Shown::new(
+        "a random reader of 4 KiB, one request at a time, beside one with 64, on a flash drive, \
+         4 s; the first's cgroup has a target of 300 us, or not",
+        &[
+            "scheduler",
+            "a read, ms",
+            "the other, IOPS",
+            "off: a read, ms",
+            "the other, IOPS",
+        ],
+    );
+    let mut least = f64::MAX;
+    for s in lab.schedulers(&SCHEDULERS) {
+        let load = || vec![reader(FAST, 1), reader(OTHER, 64)];
+        let target = Control::IoLatency(FAST, Some(300));
+        let on = run_told(SSD, &s, lab, load(), &made(&[target]))?;
+        let off = run_told(SSD, &s, lab, load(), &made(&[]))?;
+        let (with, without) = (latency_ms(&on, FAST.0), latency_ms(&off, FAST.0));
+        if s != "bfq" {
+            least = least.min(without / with);
+        }
+        shown.row(vec![
+            s,
+            format!("{with:.2}"),
+            format!("{:.0}", rate(&on, OTHER)),
+            format!("{without:.2}"),
+            format!("{:.0}", rate(&off, OTHER)),
+        ]);
+    }
+    shown.check(
+        format!("but under bfq, reads are at least {least:.1} times as fast with it, at least 1.5"),
+        least >= 1.5,
+    );
+    Ok(shown)
+}

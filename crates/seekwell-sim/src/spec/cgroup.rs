@@ -1,0 +1,511 @@
+//! Cgroups: `bulk:tasks=writer:wbps=2M`, several joined by `+`; a cgroup `a/b` lies in `a`, and
+//! `root` is where `io.cost` is set up.
+
+use super::{SpecErrors, unknown_word};
+use seekwell_core::{IoCostModel, IoCostQos, IoMaxLimits};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+
+/// Most cgroups of a machine.
+const MOST: usize = 64;
+/// Longest name.
+const LONGEST: usize = 64;
+
+/// A setting of a cgroup.
+#[derive(Clone, Copy, Debug)]
+pub struct Setting {
+    /// As it is typed.
+    pub name: &'static str,
+    /// What may stand behind `=`.
+    pub values: &'static str,
+    /// What it does.
+    pub help: &'static str,
+}
+
+/// All settings, in the order in which a cgroup is written.
+pub const SETTINGS: &[Setting] = &[
+    Setting {
+        name: "tasks",
+        values: "NAME",
+        help: "tasks of that name and what they start; may be repeated",
+    },
+    Setting {
+        name: "rbps",
+        values: "2 to 1024G",
+        help: "io.max: bytes read a second",
+    },
+    Setting {
+        name: "wbps",
+        values: "2 to 1024G",
+        help: "io.max: bytes written a second",
+    },
+    Setting {
+        name: "riops",
+        values: "2 to 4294967295",
+        help: "io.max: reads a second",
+    },
+    Setting {
+        name: "wiops",
+        values: "2 to 4294967295",
+        help: "io.max: writes a second",
+    },
+    Setting {
+        name: "latency",
+        values: "1us to 3600s",
+        help: "io.latency: while its requests take longer, siblings get less depth",
+    },
+    Setting {
+        name: "weight",
+        values: "1 to 10000",
+        help: "io.weight, for io.cost: refused as yet",
+    },
+    Setting {
+        name: "bfq.weight",
+        values: "1 to 1000",
+        help: "io.bfq.weight of bfq, blkio.weight of cfq",
+    },
+];
+
+/// Settings of `root`, in the order in which it is written: of `io.cost.qos`, then of
+/// `io.cost.model`.
+pub const ROOT_SETTINGS: &[Setting] = &[
+    Setting {
+        name: "enable",
+        values: "0 or 1",
+        help: "io.cost shares the device's time by weight",
+    },
+    Setting {
+        name: "rpct",
+        values: "0 to 100",
+        help: "percent of reads that are to take no longer than rlat [0: no goal]",
+    },
+    Setting {
+        name: "rlat",
+        values: "1us to 3600s",
+        help: "latency of reads [250ms, flash 25ms]",
+    },
+    Setting {
+        name: "wpct",
+        values: "0 to 100",
+        help: "the same of writes",
+    },
+    Setting {
+        name: "wlat",
+        values: "1us to 3600s",
+        help: "the same of writes",
+    },
+    Setting {
+        name: "min",
+        values: "1 to 10000",
+        help: "least rate of the device's clock, percent [1]",
+    },
+    Setting {
+        name: "max",
+        values: "1 to 10000",
+        help: "highest rate of the device's clock, percent [10000]",
+    },
+    Setting {
+        name: "rbps",
+        values: "4k to 1024G",
+        help: "what the device reads a second (with the five below: the model of io.cost)",
+    },
+    Setting {
+        name: "rseqiops",
+        values: "1 to 100000000",
+        help: "4 KiB reads a second, one behind the other",
+    },
+    Setting {
+        name: "rrandiops",
+        values: "1 to 100000000",
+        help: "4 KiB reads a second, here and there",
+    },
+    Setting {
+        name: "wbps",
+        values: "4k to 1024G",
+        help: "what it writes a second",
+    },
+    Setting {
+        name: "wseqiops",
+        values: "1 to 100000000",
+        help: "4 KiB writes a second, one behind the other",
+    },
+    Setting {
+        name: "wrandiops",
+        values: "1 to 100000000",
+        help: "4 KiB writes a second, here and there",
+    },
+];
+
+/// Where `io.cost` is set up.
+const ROOT: &str = "root";
+/// Names of the model's figures, in their order.
+const MODEL: [&str; 6] = [
+    "rbps",
+    "rseqiops",
+    "rrandiops",
+    "wbps",
+    "wseqiops",
+    "wrandiops",
+];
+
+/// A cgroup as it was read.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Cgroup {
+    /// `bulk`, or `bulk/copy` below it.
+    pub name: String,
+    /// Names of tasks that are in it from their start.
+    pub tasks: BTreeSet<String>,
+    /// Its `io.max`.
+    pub max: IoMaxLimits,
+    /// Target of its `io.latency`, us.
+    pub latency_us: Option<u64>,
+    /// Its `io.weight`.
+    pub weight: Option<u32>,
+    /// Its weight for schedulers that share by cgroup.
+    pub bfq_weight: Option<u32>,
+    /// Of the root: `io.cost.qos`.
+    pub qos: Option<IoCostQos>,
+    /// Of the root: `io.cost.model`, all of it or nothing.
+    model: [Option<u64>; 6],
+}
+
+impl Cgroup {
+    /// The one above it; empty: the root.
+    pub fn parent(&self) -> &str {
+        self.name.rsplit_once('/').map_or("", |p| p.0)
+    }
+    /// Is a task of this path (`main/reader0.0`) in it? A number at the end of a name may be left
+    /// out.
+    pub fn has(&self, path: &str) -> bool {
+        path.split('/').any(|part| {
+            let bare = part.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
+            self.tasks.contains(part) || self.tasks.contains(bare)
+        })
+    }
+    /// Is anything set that only the multi-queue layer has?
+    pub fn needs_blk_mq(&self) -> bool {
+        self.max != IoMaxLimits::default()
+            || self.latency_us.is_some()
+            || self.weight.is_some()
+            || self.is_root()
+    }
+    /// Is it the root, which is there anyway?
+    pub fn is_root(&self) -> bool {
+        self.name == ROOT
+    }
+    /// Of the root: `io.cost.model`.
+    pub fn model(&self) -> Option<IoCostModel> {
+        let [rbps, rseqiops, rrandiops, wbps, wseqiops, wrandiops] = self.model;
+        Some(IoCostModel {
+            rbps: rbps?,
+            rseqiops: rseqiops?,
+            rrandiops: rrandiops?,
+            wbps: wbps?,
+            wseqiops: wseqiops?,
+            wrandiops: wrandiops?,
+        })
+    }
+    /// Settings as they are typed, in their order.
+    pub fn settings(&self) -> String {
+        let mut out = String::new();
+        let mut add = |name: &str, value: Option<String>| {
+            if let Some(v) = value {
+                let colon = if out.is_empty() { "" } else { ":" };
+                // Writing to a string cannot fail.
+                let _ = write!(out, "{colon}{name}={v}");
+            }
+        };
+        for t in &self.tasks {
+            add("tasks", Some(t.clone()));
+        }
+        let text = |n: Option<u64>| n.map(|n| n.to_string());
+        add("rbps", text(self.max.rbps));
+        add("wbps", text(self.max.wbps));
+        add("riops", text(self.max.riops));
+        add("wiops", text(self.max.wiops));
+        let us = |n: Option<u64>| n.map(|n| format!("{n}us"));
+        add("latency", us(self.latency_us));
+        add("weight", text(self.weight.map(u64::from)));
+        add("bfq.weight", text(self.bfq_weight.map(u64::from)));
+        if let Some(q) = &self.qos {
+            let (pct, small) = (
+                |n: Option<u32>| n.map(percent),
+                |n: Option<u32>| us(n.map(u64::from)),
+            );
+            add("enable", Some(u8::from(q.enable).to_string()));
+            add("rpct", pct(q.rpct_ppm));
+            add("rlat", small(q.rlat_us));
+            add("wpct", pct(q.wpct_ppm));
+            add("wlat", small(q.wlat_us));
+            add("min", text(q.min_pct.map(u64::from)));
+            add("max", text(q.max_pct.map(u64::from)));
+        }
+        for (name, value) in MODEL.iter().zip(self.model) {
+            add(name, text(value));
+        }
+        out
+    }
+    fn set_root(&mut self, name: &str, value: &str) -> Result<(), SpecErrors> {
+        let known = ROOT_SETTINGS.iter().find(|s| s.name == name);
+        let Some(known) = known else {
+            let what = format!("root has no `{name}`");
+            return Err(unknown_word(
+                &what,
+                name,
+                ROOT_SETTINGS.iter().map(|s| s.name),
+            ));
+        };
+        let bad = || {
+            let what = format!("`{value}` is not {}", known.values);
+            SpecErrors::one(name, what)
+        };
+        let number = |min: u64, max: u64| {
+            let n = super::machine::bytes(value).filter(|n| (min..=max).contains(n));
+            n.ok_or_else(bad)
+        };
+        if let Some(i) = MODEL.iter().position(|m| *m == name) {
+            self.model[i] = Some(match name {
+                "rbps" | "wbps" => number(4096, 1 << 40)?,
+                _ => number(1, 100_000_000)?,
+            });
+            return Ok(());
+        }
+        let us = || {
+            micros(value)
+                .and_then(|n| u32::try_from(n).ok())
+                .ok_or_else(bad)
+        };
+        let q = self.qos.get_or_insert_default();
+        match name {
+            "enable" => q.enable = number(0, 1)? == 1,
+            "rpct" => q.rpct_ppm = Some(ppm(value).ok_or_else(bad)?),
+            "wpct" => q.wpct_ppm = Some(ppm(value).ok_or_else(bad)?),
+            "rlat" => q.rlat_us = Some(us()?),
+            "wlat" => q.wlat_us = Some(us()?),
+            "min" => q.min_pct = Some(number(1, 10_000)? as u32),
+            _ => q.max_pct = Some(number(1, 10_000)? as u32),
+        }
+        Ok(())
+    }
+    /// What is wrong with all of it together.
+    fn fault(&self) -> Option<String> {
+        let given = self.model.iter().flatten().count();
+        let q = self.qos.unwrap_or_default();
+        if given != 0 && given != MODEL.len() {
+            Some(format!("a model is all of {}", MODEL.join(", ")))
+        } else if q.min_pct.unwrap_or(1) > q.max_pct.unwrap_or(10_000) {
+            Some("min is above max".to_owned())
+        } else {
+            None
+        }
+    }
+    fn set(&mut self, name: &str, value: &str) -> Result<(), SpecErrors> {
+        let known = SETTINGS.iter().find(|s| s.name == name);
+        let Some(known) = known else {
+            let what = format!("a cgroup has no `{name}`");
+            return Err(unknown_word(&what, name, SETTINGS.iter().map(|s| s.name)));
+        };
+        let bad = || {
+            let what = format!("`{value}` is not {}", known.values);
+            SpecErrors::one(name, what)
+        };
+        let number = |min: u64, max: u64| {
+            let n = super::machine::bytes(value).filter(|n| (min..=max).contains(n));
+            n.ok_or_else(bad)
+        };
+        match name {
+            "tasks" if value.is_empty() || !value.chars().all(plain) => return Err(bad()),
+            "tasks" => {
+                self.tasks.insert(value.to_owned());
+            }
+            // The kernel's words for no limit.
+            "rbps" | "wbps" | "riops" | "wiops" if value == "max" => {}
+            "rbps" => self.max.rbps = Some(number(2, 1 << 40)?),
+            "wbps" => self.max.wbps = Some(number(2, 1 << 40)?),
+            "riops" => self.max.riops = Some(number(2, u32::MAX.into())?),
+            "wiops" => self.max.wiops = Some(number(2, u32::MAX.into())?),
+            "latency" => self.latency_us = Some(micros(value).ok_or_else(bad)?),
+            "weight" => self.weight = Some(number(1, 10_000)? as u32),
+            _ => self.bfq_weight = u32::try_from(number(1, 1000)?).ok(),
+        }
+        Ok(())
+    }
+}
+
+/// `3ms`, `250us`, `2s`; a bare number is in us, as in the kernel's files.
+fn micros(text: &str) -> Option<u64> {
+    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let times = match &text[digits.len()..] {
+        "" | "us" => 1,
+        "ms" => 1000,
+        "s" => 1_000_000,
+        _ => return None,
+    };
+    let us = digits.parse::<u64>().ok()?.checked_mul(times)?;
+    (1..=3_600_000_000).contains(&us).then_some(us)
+}
+
+/// `95`, `99.5` percent: ppm.
+fn ppm(text: &str) -> Option<u32> {
+    let (whole, part) = text.split_once('.').unwrap_or((text, ""));
+    let digits = |t: &str| t.bytes().all(|b| b.is_ascii_digit());
+    if whole.is_empty() || !digits(whole) || !digits(part) || part.len() > 4 {
+        return None;
+    }
+    let part: u32 = format!("{part:0<4}").parse().ok()?;
+    let n = whole
+        .parse::<u32>()
+        .ok()?
+        .checked_mul(10_000)?
+        .checked_add(part)?;
+    (n <= 1_000_000).then_some(n)
+}
+/// The same as text.
+fn percent(ppm: u32) -> String {
+    let text = format!("{}.{:04}", ppm / 10_000, ppm % 10_000);
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
+fn plain(c: char) -> bool {
+    c.is_ascii_alphanumeric() || "_-.*".contains(c)
+}
+
+fn name(text: &str) -> Result<&str, SpecErrors> {
+    let good = |part: &str| !part.is_empty() && part.chars().all(plain);
+    match text.len() <= LONGEST && text.split('/').all(good) {
+        true => Ok(text),
+        false => {
+            let what = format!("`{text}` is no name of a cgroup (bulk, bulk/copy)");
+            Err(SpecErrors::one("", what))
+        }
+    }
+}
+
+/// One, of its name and its settings.
+///
+/// # Errors
+/// All that is wrong with it.
+pub fn one(named: &str, settings: &str) -> Result<Cgroup, SpecErrors> {
+    let mut errors = SpecErrors::default();
+    let mut c = Cgroup::default();
+    if let Some(n) = errors.take("", name(named)) {
+        n.clone_into(&mut c.name);
+    }
+    for part in settings.split(':').map(str::trim).filter(|p| !p.is_empty()) {
+        let (key, value) = part.split_once('=').unwrap_or((part, ""));
+        let set = match c.is_root() {
+            true => c.set_root(key.trim(), value.trim()),
+            false => c.set(key.trim(), value.trim()),
+        };
+        errors.take(named, set);
+    }
+    if let Some(what) = c.fault() {
+        errors.push(named, what);
+    }
+    errors.or(c)
+}
+
+/// Reads `NAME:SETTING=VALUE:...+NAME:...` into names and settings in their usual form.
+///
+/// # Errors
+/// All that is wrong with all of them.
+pub fn typed(text: &str) -> Result<BTreeMap<String, String>, SpecErrors> {
+    let mut errors = SpecErrors::default();
+    let mut out = BTreeMap::new();
+    for part in text.split('+').map(str::trim).filter(|p| !p.is_empty()) {
+        let (name, settings) = part.split_once(':').unwrap_or((part, ""));
+        let name = name.trim();
+        if let Some(c) = errors.take("", one(name, settings))
+            && out.insert(c.name.clone(), c.settings()).is_some()
+        {
+            errors.push(name, "is there twice: give it all its settings at once");
+        }
+    }
+    errors.or(out)
+}
+
+/// Those of a machine, parents first.
+///
+/// # Errors
+/// All that is wrong with all of them.
+pub fn all(of: &BTreeMap<String, String>) -> Result<Vec<Cgroup>, SpecErrors> {
+    let mut errors = SpecErrors::default();
+    let mut out: Vec<Cgroup> = Vec::new();
+    if of.len() > MOST {
+        errors.push("", format!("{} cgroups are more than {MOST}", of.len()));
+    }
+    for (name, settings) in of {
+        let Some(c) = errors.take("", one(name, settings)) else {
+            continue;
+        };
+        let above = c.parent();
+        if !above.is_empty() && !of.contains_key(above) {
+            errors.push(name, format!("lies in {above}, which is not there"));
+        }
+        let twice = c
+            .tasks
+            .iter()
+            .filter(|t| out.iter().any(|o| o.tasks.contains(*t)));
+        for task in twice {
+            errors.push(name, format!("tasks={task}: a task is in one cgroup"));
+        }
+        out.push(c);
+    }
+    errors.or(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_typed_is_read_in_any_order_and_written_in_one() {
+        let read = typed("b: riops=100 :tasks=writer:rbps=2M + a:bfq.weight=300").expect("good");
+        let want = [
+            ("a".to_owned(), "bfq.weight=300".to_owned()),
+            (
+                "b".to_owned(),
+                "tasks=writer:rbps=2097152:riops=100".to_owned(),
+            ),
+        ];
+        assert_eq!(read, BTreeMap::from(want));
+        let all = all(&read).expect("good");
+        assert!(all[1].has("main/writer0.0") && all[1].has("main/writer"));
+        assert!(!all[1].has("main/rewriter") && !all[0].has("main"));
+        let read = typed("root:max=150:enable=1:rlat=5ms:rpct=99.5 + a:weight=200:latency=3ms");
+        let read = read.expect("good");
+        let root = "enable=1:rpct=99.5:rlat=5000us:max=150";
+        assert_eq!(
+            (&*read["root"], &*read["a"]),
+            (root, "latency=3000us:weight=200")
+        );
+        assert!(all[1].needs_blk_mq() && !all[0].needs_blk_mq());
+    }
+
+    #[test]
+    fn what_is_wrong_is_said_with_a_remedy() {
+        for (text, says) in [
+            ("a:wbsp=1M", "wbps"),
+            ("a:wbps=1", "2 to 1024G"),
+            ("a:wbps=fast", "`fast` is not"),
+            ("a b:wbps=1M", "no name of a cgroup"),
+            ("a:tasks=", "is not NAME"),
+            ("a:riops=2+a:wiops=2", "twice"),
+            ("a:latency=3h", "1us to 3600s"),
+            ("a:enable=1", "a cgroup has no `enable`"),
+            ("root:tasks=a", "root has no `tasks`"),
+            ("root:enable=1:rbps=1G", "a model is all of"),
+            ("root:min=200:max=100", "min is above max"),
+        ] {
+            let e = typed(text).expect_err(text).to_string();
+            assert!(e.contains(says), "{text}: {e}");
+        }
+        for (text, says) in [
+            ("a/b:riops=2", "not there"),
+            ("a:tasks=x+b:tasks=x", "one cgroup"),
+        ] {
+            let e = all(&typed(text).expect(text)).expect_err(text).to_string();
+            assert!(e.contains(says), "{text}: {e}");
+        }
+    }
+}
