@@ -196,6 +196,8 @@ constants! {
     fault_ns: [1000, 700, 600, 500], Estimate("0.5-1 us");
     /// Round-robin slice of a core, ns.
     slice_ns: [100 * MS, 4 * MS, 4 * MS, 3 * MS], Estimate("O(1) scheduler 100 ms; CFS 3-6 ms with a few tasks");
+    /// How far behind the others in CPU time who slept comes back at most, ns.
+    sleeper_credit_ns: [20 * MS, 6 * MS, 6 * MS, 0], Source("CFS: sched_latency of 2.6.24; half of it with GENTLE_FAIR_SLEEPERS, two to four cores; EEVDF: none");
 }
 
 /// vm.dirty_background_ratio and vm.dirty_ratio of 2.6.18.

@@ -5,6 +5,12 @@
 //! future, made once; what it waits for is a wait queue of the world or a timer. Nothing is
 //! allocated for a wait: queues are index-linked lists over actor numbers, and an actor is on at
 //! most one. Wake-ups are served first come, first served, at the instant they happen.
+//!
+//! Cores are shared fairly, as CFS shares them: where more want one than there are, whoever had
+//! the least CPU time is next, and who slept comes back at most a credit behind the others. So a
+//! program of many short calls gets as much as one of few long ones. Left out: a run queue a core
+//! (all share one), preemption in the middle of a piece shorter than a slice, nice levels, and the
+//! interactivity estimator of kernels before 2.6.23.
 
 use seekwell_core::{Instant, Links, List, Nanos};
 use std::cell::{RefCell, RefMut};
@@ -122,9 +128,15 @@ pub(crate) struct Rt {
     /// Cores of the machine; there may be more if CPU time is not to limit.
     first_cores: u16,
     idle_cores: Vec<u16>,
-    runq: List,
-    run_links: Links,
+    /// Who wants a core, by the CPU time it had (its virtual runtime), then by who came first.
+    runq: BinaryHeap<Reverse<(u64, u64, Actor)>>,
     cpu_left: Vec<u64>,
+    /// Virtual runtime of each actor, ns: what it had, and what it gave up by sleeping.
+    had: Vec<u64>,
+    /// The virtual runtime of whoever was given a core last; never falls.
+    least: u64,
+    /// How far behind the others a sleeper comes back, ns.
+    credit_ns: u64,
     /// The core an actor ran on last: it goes there again if that is idle, and what it submits
     /// comes from there.
     core_of: Vec<u16>,
@@ -148,6 +160,7 @@ impl Rt {
         now: Instant,
         cores: u16,
         slice_ns: u64,
+        credit_ns: u64,
         unlimited: bool,
         cpu_permille: u32,
     ) -> Self {
@@ -161,9 +174,11 @@ impl Rt {
             cores: vec![CoreState::default(); cores.max(1) as usize],
             first_cores: cores.max(1),
             idle_cores: (0..cores.max(1)).rev().collect(),
-            runq: List::new(),
-            run_links: Links::new(),
+            runq: BinaryHeap::new(),
             cpu_left: Vec::new(),
+            had: Vec::new(),
+            least: 0,
+            credit_ns,
             core_of: Vec::new(),
             idle_at: (0..u32::from(cores.max(1))).rev().collect(),
             debt: Vec::new(),
@@ -179,6 +194,7 @@ impl Rt {
         let n = self.waits.len().max(a as usize + 1);
         self.waits.resize(n, Wait::default());
         self.cpu_left.resize(n, 0);
+        self.had.resize(n, 0);
         // Programs that have not computed yet are spread over the cores.
         let cores = self.first_cores;
         let known = self.core_of.len() as u32;
@@ -276,6 +292,8 @@ impl Rt {
         };
         self.cpu_used += ns;
         self.cpu_left[a as usize] = ns;
+        let had = &mut self.had[a as usize];
+        *had = (*had).max(self.least.saturating_sub(self.credit_ns));
         if let Some(core) = self.idle_core(self.core_of[a as usize]) {
             return self.start(core, a);
         }
@@ -285,7 +303,7 @@ impl Rt {
             return self.start((self.cores.len() - 1) as u16, a);
         }
         let first = self.runq.is_empty();
-        self.run_links.push_back(&mut self.runq, a);
+        self.queue(a);
         if first {
             // Whoever ran without limit now has a slice, counted from where it began.
             for i in 0..self.cores.len() {
@@ -295,6 +313,11 @@ impl Rt {
                 }
             }
         }
+    }
+    fn queue(&mut self, a: Actor) {
+        self.seq += 1;
+        let had = self.had[a as usize];
+        self.runq.push(Reverse((had, self.seq, a)));
     }
     /// Takes an idle core: the wanted one if it is, else the one that was idle last.
     #[inline]
@@ -332,6 +355,7 @@ impl Rt {
         };
         self.cores[core as usize].runs = Some(a);
         self.core_of[a as usize] = core;
+        self.least = self.least.max(self.had[a as usize]);
         self.set_core(core, self.now, self.now + Nanos(run));
     }
     /// A core timer: the actor that has had all its time, if so.
@@ -341,14 +365,16 @@ impl Rt {
             return None;
         }
         let a = c.runs?;
+        let ran = self.now.since(c.since).0;
+        self.had[a as usize] += ran;
         let left = &mut self.cpu_left[a as usize];
-        *left = left.saturating_sub(self.now.since(c.since).0);
+        *left = left.saturating_sub(ran);
         let done = *left == 0;
         if !done {
-            self.run_links.push_back(&mut self.runq, a);
+            self.queue(a);
         }
-        match self.run_links.pop_front(&mut self.runq) {
-            Some(next) => self.start(core, next),
+        match self.runq.pop() {
+            Some(Reverse((_, _, next))) => self.start(core, next),
             None => {
                 self.cores[core as usize].runs = None;
                 self.idle_at[core as usize] = self.idle_cores.len() as u32;
