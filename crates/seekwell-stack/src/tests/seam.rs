@@ -71,6 +71,52 @@ fn tasks_share_the_cores_there_are() {
 }
 
 #[test]
+fn a_core_is_shared_by_time_not_by_calls() {
+    let mut m = machine(1);
+    let all = [m.task("short calls"), m.task("long calls")];
+    let t0 = m.now;
+    let mut had_ns = [0u64; 2];
+    m.run(&all, |who, now, _| {
+        let ns = [1_000, 100_000][who];
+        let more = now.since(t0) < Nanos::from_ms(200);
+        had_ns[who] += if more { ns } else { 0 };
+        more.then_some(Call::Compute(Nanos(ns)))
+    });
+    // Turn and turn about, the first would have a hundredth.
+    let apart = had_ns[0].abs_diff(had_ns[1]);
+    assert!(apart <= 200_000, "{had_ns:?}");
+}
+
+#[test]
+fn who_slept_goes_before_those_who_computed_meanwhile() {
+    let mut m = machine(1);
+    let mut all = vec![m.task("sleeper")];
+    all.extend((0..20).map(|_| m.task("burner")));
+    let (t0, mut begun, mut waits_ms, mut asleep) = (m.now, m.now, Vec::new(), false);
+    m.run(&all, |who, now, _| {
+        if now.since(t0) > Nanos::from_secs(2) {
+            return None;
+        }
+        if who > 0 {
+            return Some(Call::Compute(Nanos::from_ms(1)));
+        }
+        if !asleep && now > t0 {
+            waits_ms.push(now.since(begun).as_ms_f64());
+        }
+        begun = now;
+        asleep = !asleep;
+        Some(if asleep {
+            Call::Sleep(Nanos::from_ms(50))
+        } else {
+            Call::Compute(Nanos(100_000))
+        })
+    });
+    // It waits for the piece that runs, not for twenty of them.
+    let longest = waits_ms.iter().fold(0.0, |a: f64, b| a.max(*b));
+    assert!(waits_ms.len() > 35 && longest < 2.5, "{waits_ms:?}");
+}
+
+#[test]
 fn a_directory_can_be_opened_and_synced_but_not_read_or_written() {
     let mut m = machine(1);
     let t = m.task("program");
