@@ -151,7 +151,7 @@ impl Kernel {
     /// When something happens next by itself.
     pub fn next_event(&self) -> Option<Instant> {
         let mut w = self.k.w();
-        if !w.ended.is_empty() || !w.rt.ready.is_empty() {
+        if !w.ended.is_empty() || !w.rt.ready.is_empty() || w.rt.offers() {
             return Some(w.now());
         }
         match (w.rt.next_timer(), w.sink_next()) {
@@ -169,6 +169,9 @@ impl Kernel {
                 if !w.ended.is_empty() {
                     out.append(&mut w.ended);
                     return;
+                }
+                if w.rt.offers() {
+                    w.rt.settle();
                 }
                 let disk = w.sink_next().filter(|t| *t <= to);
                 let timer = w.rt.next_timer().filter(|t| *t <= to);

@@ -128,6 +128,9 @@ pub(crate) struct Rt {
     /// Cores of the machine; there may be more if CPU time is not to limit.
     first_cores: u16,
     idle_cores: Vec<u16>,
+    /// Cores whose actor has had what it asked for, while others wait: who goes on at once still
+    /// has its place among them.
+    offered: Vec<u16>,
     /// Who wants a core, by the CPU time it had (its virtual runtime), then by who came first.
     runq: BinaryHeap<Reverse<(u64, u64, Actor)>>,
     cpu_left: Vec<u64>,
@@ -174,6 +177,7 @@ impl Rt {
             cores: vec![CoreState::default(); cores.max(1) as usize],
             first_cores: cores.max(1),
             idle_cores: (0..cores.max(1)).rev().collect(),
+            offered: Vec::new(),
             runq: BinaryHeap::new(),
             cpu_left: Vec::new(),
             had: Vec::new(),
@@ -370,18 +374,38 @@ impl Rt {
         let left = &mut self.cpu_left[a as usize];
         *left = left.saturating_sub(ran);
         let done = *left == 0;
-        if !done {
-            self.queue(a);
-        }
-        match self.runq.pop() {
-            Some(Reverse((_, _, next))) => self.start(core, next),
-            None => {
-                self.cores[core as usize].runs = None;
-                self.idle_at[core as usize] = self.idle_cores.len() as u32;
-                self.idle_cores.push(core);
+        match (done, self.runq.is_empty()) {
+            (true, true) => self.idle(core),
+            (true, false) => self.offered.push(core),
+            (false, _) => {
+                self.queue(a);
+                self.next(core);
             }
         }
         done.then_some(a)
+    }
+    fn idle(&mut self, core: u16) {
+        self.cores[core as usize].runs = None;
+        self.idle_at[core as usize] = self.idle_cores.len() as u32;
+        self.idle_cores.push(core);
+    }
+    /// The core goes to whoever had least.
+    fn next(&mut self, core: u16) {
+        match self.runq.pop() {
+            Some(Reverse((_, _, a))) => self.start(core, a),
+            None => self.idle(core),
+        }
+    }
+    /// Are cores to be given away at this instant?
+    #[inline]
+    pub(crate) fn offers(&self) -> bool {
+        !self.offered.is_empty()
+    }
+    /// Gives them away: all who go on at this instant have said so.
+    pub(crate) fn settle(&mut self) {
+        while let Some(core) = self.offered.pop() {
+            self.next(core);
+        }
     }
     /// Tests end when something goes round and round at one instant.
     #[cfg(test)]
