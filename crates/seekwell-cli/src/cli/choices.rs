@@ -4,7 +4,8 @@
 /// spare: only who asks for help, or makes pages of it, is told.
 fn asked() -> bool {
     let told = ["--help", "help", "man"];
-    std::env::args().any(|a| told.contains(&a.as_str()))
+    // Of the system's own kind: a name that is no text is somebody's file, and no reason to end.
+    std::env::args_os().any(|a| a.to_str().is_some_and(|a| told.contains(&a)))
 }
 
 /// All about `--device`.
