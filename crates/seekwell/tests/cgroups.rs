@@ -63,10 +63,38 @@ fn the_same_cgroups_are_the_same_run_and_wrong_ones_are_told() {
     assert!(a.hash() != bare.hash() && !bare.canonical().contains("cgroup"));
     let e = checked(&asked("cfq", "cgroup=a:riops=2000")).expect_err("no blk-mq");
     assert!(e.to_string().contains("machine.cgroups"), "{e}");
-    // Not to be had yet: said, not swallowed.
-    for not_yet in ["cgroup=root:enable=1", "cgroup=a:weight=300"] {
-        let e = checked(&asked("none", not_yet)).expect_err("io.cost");
-        assert!(e.to_string().contains("io.cost"), "{e}");
-    }
+    let e = checked(&asked("cfq", "cgroup=a:weight=300")).expect_err("no blk-mq");
+    assert!(e.to_string().contains("machine.cgroups"), "{e}");
     assert!(checked(&asked("cfq", "cgroup=a:bfq.weight=300")).is_ok());
+}
+
+/// A model of the device: what it does, and reads within 5 ms as the goal.
+const COSTS: &str = "cgroup=root:enable=1:rpct=90:rlat=5ms:rbps=16384000:rseqiops=4000:\
+                     rrandiops=4000:wbps=16384000:wseqiops=4000:wrandiops=4000+";
+
+#[test]
+fn shares_by_cost_are_those_of_the_weights_once_it_is_enabled() {
+    let deep = "[global]\nsize=64m\nbs=4k\nruntime=10\ntime_based\ndirect=1\nioengine=libaio\n\
+                iodepth=64\n[reader]\nrw=randread\n[other]\nrw=randread\n";
+    let file = format!("{}/two-deep-readers.fio", env!("CARGO_TARGET_TMPDIR"));
+    std::fs::write(&file, deep).expect("scratch");
+    let device = "constant:depth=256,service_us=250,servers=serial";
+    let shares = |machine: &str| {
+        let mut spec = spec(&file, device, "none").expect("good words");
+        spec.machine = Some(words::machine(machine).expect("a machine").spec);
+        let r = run(&spec, Hooks::default()).expect("it runs");
+        assert!(r.warnings.is_empty(), "{:?}", r.warnings);
+        (rate(&r, "reader"), rate(&r, "other"))
+    };
+    for weights in [[100, 300], [300, 100]] {
+        let [a, b] = weights;
+        let groups = format!("reader:tasks=reader:weight={a}+other:tasks=other:weight={b}");
+        let (reader, other) = shares(&format!("{COSTS}{groups}"));
+        let off = reader / other * f64::from(b) / f64::from(a) - 1.0;
+        assert!(off.abs() < 0.05, "{weights:?}: {reader} and {other}");
+        assert!(reader + other > 3600.0, "{reader} and {other}");
+        // Weights without the controller are read by nobody.
+        let (reader, other) = shares(&format!("cgroup={groups}"));
+        assert!((reader / other - 1.0).abs() < 0.02, "{reader} and {other}");
+    }
 }

@@ -52,7 +52,8 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
         if timer != self.cost.period_ends.map(|f| f.0) {
             self.cost.period_ends = timer.map(|j| (j, clock.start_of(j as u64)));
         }
-        self.cost.wakes = c.wakes_us().map(Instant::at_us);
+        // Its microseconds are those of `now`, which begin with the machine, not with the run.
+        self.cost.wakes = c.wakes_us().map(|us| Instant(us * 1000));
         Some(done)
     }
 

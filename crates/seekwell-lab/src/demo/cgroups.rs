@@ -1,8 +1,11 @@
-//! Demos of what cgroups are promised in front of a scheduler: `io.max`, `io.latency`.
+//! Demos of what cgroups are promised in front of a scheduler: `io.max`, `io.latency`,
+//! `io.cost`.
 
 use super::{Demo, DemoError, Lab, On, Shown, ios, latency_ms, run_told};
 use seekwell_core::result::Record;
-use seekwell_core::{CgroupId, Control, Instant, IoMaxLimits, Nanos, Sector};
+use seekwell_core::{
+    CgroupId, Control, Instant, IoCostModel, IoCostQos, IoMaxLimits, Nanos, Sector,
+};
 use seekwell_sim::procs::{Pattern, Process};
 
 /// The demos.
@@ -21,6 +24,13 @@ pub(super) const DEMOS: &[Demo] = &[
         each: 2,
         run: io_latency,
     },
+    Demo {
+        name: "io-cost",
+        claim: "io.cost shares by weight under schedulers that know none, if it is told the device.",
+        runs: 11,
+        each: 0,
+        run: io_cost,
+    },
 ];
 
 const SPAN: u64 = 80_000_000;
@@ -33,6 +43,11 @@ const SSD: On = On {
 /// One that serves 8 commands side by side: 10,000 a second.
 const SMALL: On = On {
     device: "constant:depth=8,service_us=800,servers=parallel",
+    depth: None,
+};
+/// 4000 a second, one after the other.
+const SERIAL: On = On {
+    device: "constant:depth=512,service_us=250,servers=serial",
     depth: None,
 };
 const FAST: CgroupId = CgroupId(1);
@@ -158,6 +173,103 @@ fn io_latency(lab: &Lab<'_>) -> Result<Shown, DemoError> {
     shown.check(
         format!("but under bfq, reads are at least {least:.1} times as fast with it, at least 1.5"),
         least >= 1.5,
+    );
+    Ok(shown)
+}
+
+fn io_cost(lab: &Lab<'_>) -> Result<Shown, DemoError> {
+    const WEIGHTS: [u32; 2] = [300, 100];
+    const IOPS: u64 = 4000;
+    let mut shown = Shown::new(
+        "two random readers of 4 KiB, 128 requests each, on a device that serves 4000 a second one \
+         after the other, 4 s; weights of 300 and 100; io.cost told what the device does and to keep \
+         90 % within 5 ms, or on as it is, or off",
+        &[
+            "scheduler",
+            "first",
+            "second",
+            "untold: first",
+            "second",
+            "off: first",
+            "second",
+        ],
+    );
+    let on = IoCostQos {
+        enable: true,
+        ..IoCostQos::default()
+    };
+    let goals = IoCostQos {
+        rpct_ppm: Some(900_000),
+        rlat_us: Some(5000),
+        ..on
+    };
+    let model = IoCostModel {
+        rbps: IOPS * 4096,
+        rseqiops: IOPS,
+        rrandiops: IOPS,
+        wbps: IOPS * 4096,
+        wseqiops: IOPS,
+        wrandiops: IOPS,
+    };
+    let [first, second] = WEIGHTS;
+    let weights = [
+        Control::IoWeight(FAST, first),
+        Control::IoWeight(OTHER, second),
+    ];
+    let told = [Control::IoCostModel(model), Control::IoCostQos(goals)];
+    let ways = [
+        [&weights[..], &told].concat(),
+        [&weights[..], &[Control::IoCostQos(on)]].concat(),
+        weights.to_vec(),
+    ];
+    let load = || vec![reader(FAST, 128), reader(OTHER, 128)];
+    let fair = f64::from(first) / f64::from(second);
+    let (mut worst, mut price, mut even) = (0f64, 0f64, 0f64);
+    for s in ["none", "mq-deadline", "kyber"] {
+        let mut rates = Vec::new();
+        for way in &ways {
+            let r = run_told(SERIAL, s, lab, load(), &made(way))?;
+            rates.push([rate(&r, FAST), rate(&r, OTHER)]);
+        }
+        let [with, untold, off] = rates[..] else {
+            return Err(DemoError::Text("three runs".to_owned()));
+        };
+        let ratio = |of: [f64; 2]| of[0] / of[1];
+        worst = worst.max((ratio(with) / fair - 1.0).abs());
+        price = price.max(1.0 - with.iter().sum::<f64>() / off.iter().sum::<f64>());
+        even = even.max((ratio(untold) - 1.0).abs());
+        let cells = rates.concat().into_iter().map(|n| format!("{n:.0}"));
+        shown.row(std::iter::once(s.to_owned()).chain(cells).collect());
+    }
+    // bfq has weights of its own, and no model to be told.
+    let own = [Control::Weight(FAST, first), Control::Weight(OTHER, second)];
+    let mut cells = vec!["bfq, by its own".to_owned()];
+    for way in [&own[..], &[]] {
+        let r = run_told(SERIAL, "bfq:low_latency=0", lab, load(), &made(way))?;
+        cells.extend([FAST, OTHER].map(|g| format!("{:.0}", rate(&r, g))));
+    }
+    cells.splice(3..3, ["-".to_owned(), "-".to_owned()]);
+    shown.row(cells);
+    shown.check(
+        format!(
+            "told, the first gets three times the second's within 5 % ({:.1} % at worst)",
+            100.0 * worst
+        ),
+        worst <= 0.05,
+    );
+    shown.check(
+        format!(
+            "its price: at most {:.0} % of what the device would do",
+            100.0 * price
+        ),
+        price > 0.0 && price < 0.15,
+    );
+    shown.check(
+        format!(
+            "untold, it shares evenly within 5 % ({:.1} %): it takes the device for a faster one",
+            100.0 * even
+        ),
+        even <= 0.05,
     );
     Ok(shown)
 }

@@ -57,7 +57,7 @@ pub const SETTINGS: &[Setting] = &[
     Setting {
         name: "weight",
         values: "1 to 10000",
-        help: "io.weight, for io.cost: refused as yet",
+        help: "io.weight: share by io.cost, where root has enable=1 [100]",
     },
     Setting {
         name: "bfq.weight",

@@ -80,7 +80,6 @@ pub fn checked(spec: &RunSpec) -> Result<RunSpec, SpecErrors> {
             let era = found.as_ref().map(|f| f.0.era);
             let config = machine::config(&m, era.unwrap_or(Era::Mq), 0);
             let config = errors.take("machine", config);
-            no_cost_yet(&m, &mut errors);
             if let Some(e) = era.filter(|e| !e.is_mq()) {
                 needs_blk_mq(&m, e, &mut errors);
             }
@@ -94,16 +93,6 @@ pub fn checked(spec: &RunSpec) -> Result<RunSpec, SpecErrors> {
         errors.take("device", below);
     }
     errors.or(whole)
-}
-
-/// Shares by `io.cost` are not what a kernel's are yet when programs run: refused, not shown.
-fn no_cost_yet(m: &MachineSpec, errors: &mut SpecErrors) {
-    let all = cgroup::all(&m.cgroups).unwrap_or_default();
-    if all.iter().any(|c| c.is_root() || c.weight.is_some()) {
-        let what =
-            "io.cost (root, weight) cannot be set for programs yet; bfq shares by bfq.weight";
-        errors.push("machine.cgroups", what);
-    }
 }
 
 /// Controllers that stand in front of the multi-queue layer stand in front of no other.
