@@ -45,8 +45,6 @@ demand 'seekwell ' seekwell --version
 demand 'MMC16G' seekwell host --root "$tree"
 demand 'mmcblk0 schedules, with cfq.' seekwell host --root "$tree" /data/app
 demand 'mmcblk0: cfq -> row, read back' seekwell switch --root "$tree" mmcblk0 row
-# As a kernel would show it.
-put sys/block/mmcblk0/queue/scheduler 'noop deadline [row] cfq'
 demand 'mmcblk0: row -> cfq, read back' seekwell switch --root "$tree" mmcblk0 cfq
 demand 'fs-mark' seekwell run fs-mark:files=3,workers=1 --dir "$tree/here" --json
 demand 'row' seekwell run fs-mark:files=3 -d emmc:motog -s row,cfq-3.4 --seeds 1

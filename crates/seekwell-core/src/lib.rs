@@ -9,6 +9,7 @@ pub mod device;
 pub mod event;
 pub mod ioc;
 pub mod list;
+pub mod once;
 pub mod open_list;
 pub mod rbtree;
 pub mod request;

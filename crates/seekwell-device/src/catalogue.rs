@@ -11,6 +11,7 @@ use crate::preset::{Def, Dim, Preset, Source};
 use crate::raid::{self, LeafOptions};
 use crate::ssd::{self, CheapSsd, DetailedSsd, SsdParams};
 use crate::{files, guest, spec};
+use seekwell_core::once::Once;
 use seekwell_core::{Device, Nanos, OpenList, Sector};
 
 /// A device of whatever kind.
@@ -397,6 +398,7 @@ fn read_one(text: &str) -> Result<Preset, DeviceError> {
     let mut options = spec::split(text, ',');
     let base = options.remove(0);
     options.retain(|o| !o.is_empty());
+    let mut given = Once::default();
     let mut preset = if is_path(base) {
         parse(base, &files::text(base)?)?
     } else {
@@ -447,17 +449,23 @@ fn read_one(text: &str) -> Result<Preset, DeviceError> {
             let lister = || "`seekwell devices` lists all".to_owned();
             err(what, remedy.unwrap_or_else(lister))
         })?;
-        set(&mut preset, &level, text, base)?;
+        set(&mut preset, &level, text, base, &mut given)?;
         preset
     };
     for option in options {
-        set(&mut preset, option, text, base)?;
+        set(&mut preset, option, text, base, &mut given)?;
     }
     Ok(preset)
 }
 
 /// Applies `key=value`; nothing is nothing.
-fn set(preset: &mut Preset, option: &str, text: &str, base: &str) -> Result<(), DeviceError> {
+fn set(
+    preset: &mut Preset,
+    option: &str,
+    text: &str,
+    base: &str,
+    given: &mut Once,
+) -> Result<(), DeviceError> {
     if option.is_empty() {
         return Ok(());
     }
@@ -472,6 +480,8 @@ fn set(preset: &mut Preset, option: &str, text: &str, base: &str) -> Result<(), 
             "write key=value".into(),
         )
     })?;
+    let once = given.take(key.trim(), option);
+    once.map_err(|what| err(what, "a device has each option once".into()))?;
     let defs = defs(preset.kind);
     preset.set(defs, key.trim(), value.trim()).map_err(|what| {
         let base = if base.contains('=') {

@@ -6,6 +6,7 @@ use crate::machine::Machine;
 use crate::note::Mark;
 use crate::params::{ParamError, Params};
 use crate::registry::{self, Needs, Workload};
+use seekwell_core::once::Once;
 use seekwell_core::{Errno, Nanos};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -24,7 +25,8 @@ enum Kind {
 
 impl Plan {
     /// A workload of the registry with some parameters given, the others as in the original.
-    /// The name may hold them too: `fs-mark:profile=4-threads,files=100`.
+    /// The name may hold them too: `fs-mark:profile=4-threads,files=100`, each once; of the others
+    /// a later one changes an earlier.
     pub fn new(name: &str, given: &[(String, String)]) -> Result<Plan, ParamError> {
         let (name, inline) = name.split_once(':').unwrap_or((name, ""));
         let workload = registry::workload(name).ok_or_else(|| ParamError::NoWorkload {
@@ -38,6 +40,14 @@ impl Plan {
                 why: format!("'{part}' is not name=value"),
             })?;
             all.push((k.to_owned(), v.to_owned()));
+        }
+        let mut once = Once::default();
+        for (k, v) in &all {
+            let taken = once.take(k, &format!("{k}={v}"));
+            taken.map_err(|why| ParamError::Clash {
+                workload: name.to_owned(),
+                why,
+            })?;
         }
         all.extend_from_slice(given);
         let params = Params::new(name, workload.params, workload.profiles, &all)?;

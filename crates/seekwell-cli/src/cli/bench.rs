@@ -25,7 +25,7 @@ pub struct Bench {
     #[arg(long, short, value_name = "[SCHEDULER.]NAME=VALUE")]
     pub tunable: Vec<String>,
     /// Ticks a second of the modelled kernel (CONFIG_HZ)
-    #[arg(long, value_name = "HZ", default_value_t = 250)]
+    #[arg(long, value_name = "HZ", default_value_t = 250, value_parser = clap::value_parser!(u32).range(24..=10_000))]
     pub hz: u32,
     /// Seed of every random stream: same seed, same bytes
     #[arg(long, value_name = "SEED", default_value_t = 1)]
@@ -35,17 +35,17 @@ pub struct Bench {
     #[arg(long, visible_alias = "repeats", value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub seeds: Option<u32>,
     /// queue/nr_requests [default: the layer's]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(4..=10_240))]
     pub nr_requests: Option<u32>,
     /// device/queue_depth [default: what the device takes]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=65_536))]
     pub depth: Option<u32>,
     /// queue/max_sectors_kb [default: the kernel generation's; the smallest of them where several
     /// generations are compared]
-    #[arg(long, value_name = "KIB")]
+    #[arg(long, value_name = "KIB", value_parser = clap::value_parser!(u32).range(4..=32_767))]
     pub max_sectors_kb: Option<u32>,
     /// queue/nomerges: 0 merge, 1 simple merges only, 2 none
-    #[arg(long, value_name = "0-2", default_value_t = 0)]
+    #[arg(long, value_name = "0-2", default_value_t = 0, value_parser = clap::value_parser!(u8).range(0..=2))]
     pub nomerges: u8,
     /// Runs at a time; the result does not depend on it [default: the number of cores]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096))]

@@ -25,7 +25,7 @@ fn load(path: &Path, a: &Foreign) -> Result<(Results, BTreeMap<String, String>),
     let failed = |e: seekwell_lab::import::ImportError| Failure::input(e.to_string());
     let input = Input::read(path).map_err(failed)?;
     Ok((
-        import(&[input], &options(a)).map_err(failed)?,
+        import(&[input], &options(a)?).map_err(failed)?,
         BTreeMap::new(),
     ))
 }

@@ -9,10 +9,12 @@ use crate::cli::Compare;
 use crate::fail::Failure;
 use crate::out::{Out, note, width};
 use seekwell::Cancel;
+use seekwell_core::once::twice;
 use seekwell_host::stop::Signals;
 use seekwell_host::switch::Switched;
 use seekwell_host::switch::command::Held;
 use seekwell_host::switch::journal::{Found, Records};
+use seekwell_host::switch::names;
 use seekwell_lab::analysis::Analysis;
 use seekwell_lab::conduct::{Job, NoRun, Runner};
 use seekwell_lab::experiment::Experiment;
@@ -35,6 +37,46 @@ pub fn bad(e: impl std::fmt::Display) -> Failure {
     Failure::input(e.to_string())
 }
 
+/// Sets `[SCHEDULER.]NAME=VALUE` of the scheduler it names, else of all that have it; where it is not
+/// known whose it is, of all.
+fn tunable(text: &str, d: &mut HostDesign) -> Result<(), String> {
+    let Some((name, value)) = text.split_once('=') else {
+        return Err("write NAME=VALUE".to_owned());
+    };
+    if d.design.schedulers.is_empty() {
+        return Err("name the schedulers, too (--schedulers mq-deadline,bfq)".to_owned());
+    }
+    let (of, name) = match name.trim().split_once('.') {
+        Some((of, name)) => (Some(of), name),
+        None => (None, name.trim()),
+    };
+    let owners = names::owners(name);
+    let mut taken = false;
+    for s in &mut d.design.schedulers {
+        let spec = &mut s.spec;
+        let has = || owners.is_empty() || owners.contains(&&*spec.name);
+        if !of.map_or_else(has, |of| spec.name == of) {
+            continue;
+        }
+        taken = true;
+        if let Some(before) = spec
+            .tunables
+            .insert(name.to_owned(), value.trim().to_owned())
+        {
+            let (first, second) = (format!("{name}={before}"), format!("{name}={value}"));
+            return Err(format!("{}: {}", spec.name, twice(name, &first, &second)));
+        }
+    }
+    match (taken, of) {
+        (true, _) => Ok(()),
+        (false, Some(of)) => Err(format!("{of} is not among the schedulers to run")),
+        (false, None) => Err(format!(
+            "none of the schedulers has it: it is {}'s",
+            owners.join("'s and ")
+        )),
+    }
+}
+
 /// What the words of the command line ask for.
 fn asked(a: &Compare, dir: &Path) -> Result<HostDesign, Failure> {
     let mut d = HostDesign::new(dir.to_owned());
@@ -55,17 +97,7 @@ fn asked(a: &Compare, dir: &Path) -> Result<HostDesign, Failure> {
         d.design.schedulers = file::schedulers(list).map_err(bad)?;
     }
     for t in &a.bench.tunable {
-        let Some((name, value)) = t.split_once('=') else {
-            return Err(bad(format!("--tunable {t}: write NAME=VALUE")));
-        };
-        let (of, name) = name
-            .split_once('.')
-            .map_or((None, name), |(s, n)| (Some(s), n));
-        for s in &mut d.design.schedulers {
-            if of.is_none_or(|of| s.spec.name == of) {
-                s.spec.tunables.insert(name.to_owned(), value.to_owned());
-            }
-        }
+        tunable(t, &mut d).map_err(|e| bad(format!("--tunable {t}: {e}")))?;
     }
     let given: Vec<&str> = match a.workload.is_empty() {
         true => USUAL.to_vec(),

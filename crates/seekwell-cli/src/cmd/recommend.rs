@@ -7,6 +7,7 @@ use crate::lab::{self, Place};
 use crate::out::{Out, note, width};
 use crate::runs::{Simulator, asked};
 use crate::setups::{self, Usual};
+use seekwell_core::once::Once;
 use seekwell_lab::analysis::{Analysis, Weights, analyse_weighted};
 use seekwell_lab::results::Results;
 use seekwell_report::advice::{Advice, all};
@@ -37,6 +38,19 @@ fn weighted(text: &str) -> Result<(String, f64), Failure> {
     }
 }
 
+/// All of them, each named once.
+fn all_weighted(texts: &[String]) -> Result<Vec<(String, f64)>, Failure> {
+    let mut once = Once::default();
+    let mut all = Vec::new();
+    for text in texts {
+        let (name, weight) = weighted(text)?;
+        let bad = |what| Failure::input(format!("--workload {text}: {what}"));
+        once.take(&name, text).map_err(bad)?;
+        all.push((name, weight));
+    }
+    Ok(all)
+}
+
 fn weights(list: &[(String, f64)]) -> Weights {
     Weights {
         named: list.iter().cloned().collect(),
@@ -46,9 +60,8 @@ fn weights(list: &[(String, f64)]) -> Weights {
 
 /// From results: those of one device, with the weights asked for.
 fn found(a: &Recommend, path: &Path) -> Result<(Results, Analysis), Failure> {
+    let list = all_weighted(&a.workload)?;
     let (results, _) = results_of(path)?;
-    let list = a.workload.iter().map(|w| weighted(w));
-    let list = list.collect::<Result<Vec<_>, _>>()?;
     let plain = |w: &str| w.split([':', ' ', '[']).next().unwrap_or(w).to_owned();
     for (name, _) in &list {
         let known = results
@@ -102,8 +115,7 @@ fn simulated(a: &Recommend, quiet: bool) -> Result<(Results, Analysis), Failure>
         b.schedulers = Some(today.to_owned());
     }
     let (mut specs, mut names, mut list) = (Vec::new(), Vec::new(), Vec::new());
-    for text in &a.workload {
-        let (name, weight) = weighted(text)?;
+    for (name, weight) in all_weighted(&a.workload)? {
         let asked = asked(&name, &[])?;
         specs.push(asked.spec);
         names.push(name.clone());

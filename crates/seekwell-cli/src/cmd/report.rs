@@ -31,7 +31,7 @@ pub fn results_of(path: &Path) -> Result<(Results, Option<Environment>), Failure
         return Ok((results, Some(environment)));
     }
     let input = Input::read(path).map_err(|e| bad(e.to_string()))?;
-    let results = import(&[input], &options(&Foreign::default()));
+    let results = import(&[input], &options(&Foreign::default())?);
     Ok((results.map_err(|e| bad(e.to_string()))?, None))
 }
 

@@ -151,11 +151,9 @@ fn a_phones_tree_is_switched() {
     let back = format!("switch --root {} mmcblk0 cfq", c.root());
     assert!(r.out.contains(&back), "the way back: {}", r.out);
     let scheduler = || fs::read_to_string(c.0.join("sys/block/mmcblk0/queue/scheduler"));
-    assert_eq!(scheduler().expect("there"), "row");
-    // As the kernel would show it.
-    c.put(
-        "sys/block/mmcblk0/queue/scheduler",
-        "noop deadline [row] cfq\n",
+    assert_eq!(
+        scheduler().expect("there").trim(),
+        "noop deadline [row] cfq"
     );
     let before = c.all();
     for (words, says) in [
@@ -164,6 +162,8 @@ fn a_phones_tree_is_switched() {
             "nearest here is `deadline`",
         ),
         (&["mmcblk0", "bfq"], "bfq"),
+        (&["mmcblk0", "cfq", "-t", "warp=1"], "no tunable `warp`"),
+        (&["mmcblk0", "row", "-t", "warp=1"], "no tunable `warp`"),
         (&["mmcblk1", "noop"], "did you mean `mmcblk0`"),
         (&["/data/app", "none"], "nearest here is `noop`"),
         (&["mmcblk0", "noop", "--for", "true"], "cannot be used with"),
@@ -180,7 +180,10 @@ fn a_phones_tree_is_switched() {
     sh.args(["-c", line.expect("one")]);
     let o = ran(sh.output().expect("sh runs"));
     assert_eq!(o.code, 0, "{line:?}: {}", o.err);
-    assert_eq!(scheduler().expect("there"), "cfq");
+    assert_eq!(
+        scheduler().expect("there").trim(),
+        "noop deadline row [cfq]"
+    );
 }
 
 /// Each line to type that is printed for a copied tree names it: followed without, it would act on

@@ -164,6 +164,31 @@ fn made(name: &str) -> PathBuf {
                 .replace("[[work", "repeats = nan\n[[work")
                 .into_bytes(),
         ),
+        (
+            "given.toml",
+            experiment
+                .replace("files=3\"", "files=3\"\nfiles = 4")
+                .into_bytes(),
+        ),
+        (
+            "given-tunable.toml",
+            experiment
+                .replace("\"noop\"", "\"deadline:fifo_batch=1\"\nfifo_batch = 2")
+                .into_bytes(),
+        ),
+        (
+            "given-device.toml",
+            format!("{experiment}[[device]]\nuse = \"hitachi-7k200,rpm=7200\"\nrpm = 5400\n")
+                .into_bytes(),
+        ),
+        (
+            "given-machine.toml",
+            format!("{experiment}[[machine]]\nuse = \"memory=2G\"\nmemory = \"3G\"\n").into_bytes(),
+        ),
+        (
+            "twice.fio",
+            b"[a]\nblocksize=4k\nbs=8k\nrw=read\nsize=1m\n".to_vec(),
+        ),
         ("empty.fio", Vec::new()),
         ("noise.fio", noise(300)),
         ("section.fio", b"[a\nrw=read\n".to_vec()),

@@ -75,20 +75,31 @@ impl Queue {
             .map(str::to_owned)
             .ok_or(SwitchError::Strange { path, text })
     }
-    /// Writes a word. Never makes a file.
+    /// Writes a word. Never makes a file. In a copy of a tree, whose files keep what is written, it
+    /// then stands as a kernel would show it.
     pub fn put(&self, name: &str, value: &str) -> Result<(), SwitchError> {
         let path = self.file(name);
+        let before = fs::read_to_string(&path).unwrap_or_default();
+        self.write(&path, value)?;
+        let shown = shown(&before, value);
+        let kept = fs::read_to_string(&path).is_ok_and(|now| now == value && now != shown);
+        match kept {
+            true => self.write(&path, &shown),
+            false => Ok(()),
+        }
+    }
+    fn write(&self, path: &Path, value: &str) -> Result<(), SwitchError> {
         let mut file = OpenOptions::new()
             .write(true)
             .truncate(true)
-            .open(&path)
+            .open(path)
             .map_err(|source| SwitchError::File {
-                path: path.clone(),
+                path: path.to_owned(),
                 source,
             })?;
         file.write_all(value.as_bytes())
             .map_err(|source| SwitchError::Refused {
-                path,
+                path: path.to_owned(),
                 value: value.to_owned(),
                 source,
             })
@@ -165,6 +176,25 @@ impl Queue {
         {
             let _ = self.put(name, value);
         }
+    }
+}
+
+/// What a file that showed `before` shows once `value` was written to it: the brackets of a list
+/// stand around it, and a line ends as it ended.
+fn shown(before: &str, value: &str) -> String {
+    let text = before.trim_end();
+    let end = &before[text.len()..];
+    let bare = |w: &str| w.trim_start_matches('[').trim_end_matches(']').to_owned();
+    let words: Vec<String> = text.split(' ').map(bare).collect();
+    match text.contains('[') && words.iter().any(|w| w == value) {
+        true => {
+            let mark = |w: &String| match w == value {
+                true => format!("[{w}]"),
+                false => w.clone(),
+            };
+            words.iter().map(mark).collect::<Vec<_>>().join(" ") + end
+        }
+        false => format!("{value}{end}"),
     }
 }
 

@@ -62,11 +62,11 @@ fn what_is_changed_is_put_back_at_the_end_and_when_dropped() {
     assert_eq!(scheduler(&t), "mq-deadline");
     assert_eq!(
         std::fs::read_to_string(t.at("sys/block/sda/queue/nr_requests")).expect("read"),
-        "256"
+        "256\n"
     );
     assert_eq!(
         std::fs::read_to_string(t.at("sys/block/sda/queue/iosched/fifo_batch")).expect("read"),
-        "4"
+        "4\n"
     );
     assert!(!records.dir().exists(), "nothing is left");
     drop(begin(&m, &records, "kyber", &[]).expect("switched"));
@@ -353,4 +353,38 @@ fn ticks_and_pages_round() {
     assert!(rounded("read_expire", "7", "8") && rounded("read_ahead_kb", "3", "0"));
     assert!(!rounded("read_expire", "7", "80") && !rounded("fifo_batch", "7", "8"));
     assert!(!rounded("nomerges", "3", "1") && !rounded("read_expire", "x", "8"));
+}
+
+/// Of a copy of another machine's tree, too: its files keep what is written.
+#[test]
+fn a_tunable_that_is_not_there_leaves_the_tree_byte_for_byte() {
+    let (t, records) = disk("unknown-tunable");
+    let files = ["scheduler", "nr_requests", "iosched/fifo_batch"];
+    let read = || files.map(|f| std::fs::read(t.tree().queue("sda").join(f)).expect("read"));
+    let before = read();
+    let m = t.machine();
+    for set in [
+        &[("warp", "9")][..],
+        &[("nr_requests", "64"), ("warp", "9")],
+    ] {
+        for to in ["bfq", "mq-deadline"] {
+            let e = begin(&m, &records, to, set).expect_err("no such tunable");
+            assert!(e.to_string().contains("no tunable `warp`"), "{e}");
+            assert_eq!(read(), before, "{to} {set:?}");
+        }
+    }
+    assert!(!records.dir().exists());
+}
+
+#[test]
+fn a_copy_of_a_tree_shows_what_was_set_as_a_kernel_would() {
+    let (t, records) = disk("as-shown");
+    let m = t.machine();
+    let text = |f: &str| std::fs::read_to_string(t.tree().queue("sda").join(f)).expect("read");
+    let before = (text("scheduler"), text("nr_requests"));
+    let s = begin(&m, &records, "bfq", &[("nr_requests", "64")]).expect("switched");
+    assert_eq!(text("scheduler").trim_end(), "none mq-deadline kyber [bfq]");
+    assert_eq!(text("nr_requests").trim_end(), "64");
+    assert!(s.restore().iter().all(Result::is_ok));
+    assert_eq!((text("scheduler"), text("nr_requests")), before);
 }

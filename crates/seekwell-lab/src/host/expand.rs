@@ -6,6 +6,7 @@ use super::{HostDesign, HostWork};
 use crate::experiment::{CellPlan, Experiment, Faults, Place, Primary};
 use crate::results::{About, Cell, MetricInfo, Treatment};
 use seekwell::{DeviceSpec, RunSpec, SchedulerSpec, SpecErrors, Substrate};
+use seekwell_core::once::Once;
 use seekwell_host::switch::{Wish, check, names};
 use std::collections::BTreeMap;
 
@@ -269,11 +270,13 @@ pub(super) fn schedulers(text: &str) -> Result<Vec<(String, SchedulerSpec)>, Str
     for one in text.split(',').map(str::trim).filter(|s| !s.is_empty()) {
         let mut parts = one.split(':');
         let name = parts.next().unwrap_or_default();
-        let mut tunables = BTreeMap::new();
+        let (mut tunables, mut once) = (BTreeMap::new(), Once::default());
         for p in parts {
             let Some((k, v)) = p.split_once('=') else {
                 return Err(format!("{one}: `{p}` is no tunable: write NAME=VALUE"));
             };
+            let once = once.take(k.trim(), p);
+            once.map_err(|what| format!("{one}: {what}"))?;
             tunables.insert(k.to_owned(), v.to_owned());
         }
         // A word of another version is a word of the simulator's.

@@ -2,6 +2,7 @@
 //! command line; and where it stands among processes.
 
 use seekwell::{BesideSpec, SpecErrors, WorkloadSpec, plan, words};
+use seekwell_core::once::twice;
 use seekwell_host::program::{self, LIMITS, MetricOf, Recipe, Share};
 use seekwell_workload::{Needs, Plan};
 use std::collections::BTreeMap;
@@ -292,7 +293,10 @@ fn read(text: &str, more: &BTreeMap<String, String>) -> Result<HostWork, SpecErr
         let Some((k, v)) = p.split_once('=') else {
             return Err(one(format!("`{p}` is no parameter: write NAME=VALUE")));
         };
-        given.insert(k.trim().to_owned(), v.trim().to_owned());
+        if let Some(before) = given.insert(k.trim().to_owned(), v.trim().to_owned()) {
+            let first = format!("{}={before}", k.trim());
+            return Err(one(format!("{name}: {}", twice(k.trim(), &first, p))));
+        }
     }
     if Path::new(name).extension().is_some_and(|x| x == "toml") {
         let read = std::fs::read_to_string(name);

@@ -2,6 +2,7 @@
 //! `root` is where `io.cost` is set up.
 
 use super::{SpecErrors, unknown_word};
+use seekwell_core::once::Once;
 use seekwell_core::{IoCostModel, IoCostQos, IoMaxLimits};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -391,8 +392,16 @@ pub fn one(named: &str, settings: &str) -> Result<Cgroup, SpecErrors> {
     if let Some(n) = errors.take("", name(named)) {
         n.clone_into(&mut c.name);
     }
+    let mut once = Once::default();
     for part in settings.split(':').map(str::trim).filter(|p| !p.is_empty()) {
         let (key, value) = part.split_once('=').unwrap_or((part, ""));
+        // Tasks are named one by one.
+        if key.trim() != "tasks"
+            && let Err(what) = once.take(key.trim(), part)
+        {
+            errors.push(named, what);
+            continue;
+        }
         let set = match c.is_root() {
             true => c.set_root(key.trim(), value.trim()),
             false => c.set(key.trim(), value.trim()),
@@ -416,12 +425,20 @@ pub fn typed(text: &str) -> Result<BTreeMap<String, String>, SpecErrors> {
         let (name, settings) = part.split_once(':').unwrap_or((part, ""));
         let name = name.trim();
         if let Some(c) = errors.take("", one(name, settings))
-            && out.insert(c.name.clone(), c.settings()).is_some()
+            && let Some(before) = out.insert(c.name.clone(), c.settings())
         {
-            errors.push(name, "is there twice: give it all its settings at once");
+            errors.push(name, twice(name, &before, settings));
         }
     }
     errors.or(out)
+}
+
+/// What to say of a cgroup that is there twice, with the settings of both.
+pub(crate) fn twice(name: &str, first: &str, second: &str) -> String {
+    format!(
+        "cgroup {name} is there twice, as {name}:{first} and as {name}:{second}: give it all its \
+         settings at once"
+    )
 }
 
 /// Those of a machine, parents first.

@@ -2,6 +2,7 @@
 //! `[SCHEDULER.]TUNABLE=VALUE` for all that have it.
 
 use super::{SchedulerSpec, SpecErrors};
+use seekwell_core::once::{Once, twice};
 use seekwell_core::{Era, suggest};
 use seekwell_sched::{
     Kind, Layer, SchedulerInfo, Tunable, WBT_LAT_USEC, find, registry, unknown_scheduler,
@@ -139,7 +140,7 @@ pub fn typed(text: &str) -> Result<Typed, SpecErrors> {
     let mut parts = text.split(':');
     let name = parts.next().unwrap_or_default().trim();
     let found = named(name)?;
-    let mut errors = SpecErrors::default();
+    let (mut errors, mut once) = (SpecErrors::default(), Once::default());
     let mut spec = SchedulerSpec {
         name: found.info.name.to_owned(),
         version: Some(found.version.to_owned()),
@@ -147,6 +148,9 @@ pub fn typed(text: &str) -> Result<Typed, SpecErrors> {
     };
     for part in parts {
         if let Some((name, value)) = errors.take("", assignment(&found, part)) {
+            if let Err(what) = once.take(&name, part) {
+                errors.push("", format!("{text}: {what}"));
+            }
             spec.tunables.insert(name, value);
         }
     }
@@ -215,6 +219,11 @@ pub fn spread(text: &str, all: &mut [Typed]) -> Result<(), SpecErrors> {
         };
         if meant {
             let (name, value) = assignment(&found, &bare)?;
+            if let Some(before) = t.spec.tunables.get(&name) {
+                let before = format!("{name}={before}");
+                let what = twice(&name, &before, &format!("{name}={value}"));
+                return Err(SpecErrors::one("", format!("{}: {what}", t.text)));
+            }
             t.spec.tunables.insert(name, value);
             taken = true;
         }

@@ -92,7 +92,7 @@ fn everything_wrong_is_told_at_once() {
 fn lists_of_schedulers_and_tunables_for_all() {
     let all = scheduler::list("all").expect("all");
     assert_eq!(all.len(), registry().len());
-    let mut some = scheduler::list("deadline, mq-deadline:fifo_batch=2,noop").expect("good");
+    let mut some = scheduler::list("deadline, mq-deadline:front_merges=0,noop").expect("good");
     scheduler::spread("fifo_batch=7", &mut some).expect("two have it");
     scheduler::spread("deadline.writes_starved=9", &mut some).expect("one is meant");
     let of = |i: usize| &some[i].spec.tunables;
@@ -102,6 +102,11 @@ fn lists_of_schedulers_and_tunables_for_all() {
     );
     assert_eq!(of(0)["writes_starved"], "9");
     assert!(!of(1).contains_key("writes_starved") && of(2).is_empty());
+    // Which of two would win, nobody sees: neither does.
+    for again in ["fifo_batch=8", "mq-deadline.front_merges=1"] {
+        let e = scheduler::spread(again, &mut some).expect_err("given before");
+        assert!(e.to_string().contains("is given twice"), "{e}");
+    }
     let twice = scheduler::typed("bfq:slice_idle=1:slice_idle_us=9").expect("each is good");
     let said = scheduler::checked(&twice.spec)
         .err()

@@ -1,6 +1,7 @@
 //! Workloads: `NAME:param=value,...`, fio job files with all they include, recorded traces.
 
 use super::{BesideSpec, SpecErrors, WorkloadSpec};
+use seekwell_core::once::Once;
 use seekwell_core::spec::content_hash;
 use seekwell_files::{open_stream, read_text};
 use seekwell_trace::{Format, ReadOptions, ReplayMode, TimeUnit, device_number, find_format};
@@ -310,11 +311,14 @@ pub fn typed(text: &str, params: &[String]) -> Result<WorkloadSpec, SpecErrors> 
     }
     let (name, inline) = text.split_once(':').unwrap_or((text, ""));
     let mut errors = SpecErrors::default();
-    let mut given = BTreeMap::new();
+    let (mut given, mut once) = (BTreeMap::new(), Once::default());
     let inline = inline.split(',').filter(|p| !p.is_empty());
     for p in inline.chain(params.iter().flat_map(|p| parts(p))) {
         match p.split_once('=') {
             Some((k, v)) => {
+                let taken = once.take(k.trim(), p);
+                let taken = taken.map_err(|what| SpecErrors::one(k.trim(), what));
+                errors.take("", taken);
                 given.insert(k.trim().to_owned(), v.trim().to_owned());
             }
             None => errors.push(

@@ -54,6 +54,22 @@ const IGNORED: &[&str] = &[
 /// Most clones of a job.
 const MAX_CLONES: u64 = 1024;
 
+/// An option's usual name, of those that have several.
+pub(super) fn usual(key: &str) -> &str {
+    match key {
+        "readwrite" => "rw",
+        "blocksize" => "bs",
+        "blocksize_range" => "bsrange",
+        "io_limit" => "io_size",
+        "iodepth_batch_submit" => "iodepth_batch",
+        "iodepth_batch_complete" => "iodepth_batch_complete_min",
+        "buffered" => "direct",
+        "timeout" => "runtime",
+        "wait_for_previous" => "stonewall",
+        other => other,
+    }
+}
+
 /// Sets an option; a warning if it is ignored.
 pub(super) fn set(job: &mut Job, key: &str, value: Option<&str>) -> Result<Option<String>, String> {
     let text = value.unwrap_or_default();

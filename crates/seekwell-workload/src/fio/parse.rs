@@ -2,7 +2,8 @@
 
 use super::FioError;
 use super::job::{Blocks, Dir, Engine, Job, JobFile};
-use super::options::set;
+use super::options::{set, usual};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// Most jobs, most lines with all includes, and how deep includes go: beyond these a file is a
@@ -97,6 +98,9 @@ pub fn parse(name: &str, text: &str, outside: &dyn Outside) -> Result<JobFile, F
     let mut jobs: Vec<(Job, &Line)> = Vec::new();
     let mut warnings: Vec<String> = Vec::new();
     let mut in_section = false;
+    // What this section's lines have set, by file and name; a later file changes what one it
+    // includes has set.
+    let mut given: BTreeMap<(Arc<str>, &str), &Line> = BTreeMap::new();
     let mut in_global = false;
     for line in &lines {
         let l = line.text.as_str();
@@ -106,6 +110,7 @@ pub fn parse(name: &str, text: &str, outside: &dyn Outside) -> Result<JobFile, F
                 return Err(line.fail(format!("`{l}` is no section; write [NAME]")));
             }
             in_section = true;
+            given.clear();
             in_global = section.eq_ignore_ascii_case("global");
             if !in_global {
                 if jobs.len() == MAX_JOBS {
@@ -134,6 +139,12 @@ pub fn parse(name: &str, text: &str, outside: &dyn Outside) -> Result<JobFile, F
             Some((k, v)) => (k.trim(), Some(v.trim())),
             None => (l, None),
         };
+        if let Some(before) = given.insert((line.file.clone(), usual(key)), line) {
+            return Err(line.fail(format!(
+                "`{l}`: line {} of the same section says `{}`: leave one out",
+                before.number, before.text
+            )));
+        }
         let value = value.map(|v| expand(v, &job.name, outside)).transpose();
         let value = value.map_err(|what| line.fail(what))?;
         match set(job, key, value.as_deref()) {

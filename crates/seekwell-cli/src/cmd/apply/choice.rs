@@ -2,6 +2,7 @@
 
 use super::is_path;
 use crate::cli::Apply;
+use crate::cmd::switch::tunables;
 use crate::fail::Failure;
 use seekwell_host::block::Device;
 use seekwell_lab::analysis::{Group, analyse};
@@ -15,22 +16,9 @@ pub struct Choice {
     pub says: Vec<String>,
 }
 
-fn pair(text: &str) -> Result<(String, String), Failure> {
-    match text.split_once('=') {
-        Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
-        _ => Err(Failure::input(format!(
-            "--tunable {text}: write NAME=VALUE (fifo_batch=8)"
-        ))),
-    }
-}
-
 impl Choice {
     pub fn of(a: &Apply, what: &str, device: &Device) -> Result<Choice, Failure> {
-        let asked: Vec<(String, String)> = a
-            .tunable
-            .iter()
-            .map(|t| pair(t))
-            .collect::<Result<_, _>>()?;
+        let asked = tunables(&a.tunable)?;
         let mut choice = match is_path(what) {
             true => Choice::of_results(a, Path::new(what), device)?,
             false => Choice {

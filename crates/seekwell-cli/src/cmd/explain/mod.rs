@@ -10,6 +10,7 @@ use crate::out::{Out, note, width};
 use crate::progress::Progress;
 use anstream::adapter::strip_str;
 use seekwell::words::{assignment, named};
+use seekwell_core::once::Once;
 use seekwell_host::stop::signal;
 use seekwell_microscope::agree::{Beside, Tally, beside};
 use seekwell_microscope::format::CsvOptions;
@@ -122,9 +123,12 @@ fn select(a: &Explain, file: &Path) -> Result<Vec<Case>, Failure> {
             case.device.service_us = us;
         }
         let chosen = named(&case.elevator).map_err(|e| Failure::words("", &e))?;
+        let mut once = Once::default();
         for t in &a.tunable {
             let set = assignment(&chosen, t);
             let (name, value) = set.map_err(|e| Failure::words("", &e))?;
+            let taken = once.take(&name, t);
+            taken.map_err(|what| Failure::input(format!("--tunable {t}: {what}")))?;
             case.tunables.insert(name, Value::from(value));
         }
     }

@@ -5,6 +5,7 @@ mod show;
 use crate::cli::{Foreign, Import};
 use crate::fail::Failure;
 use crate::out::{Out, columns, note, width};
+use seekwell_core::once::Once;
 use seekwell_lab::analysis::analyse;
 use seekwell_lab::import::{Input, Options, formats, import};
 use seekwell_lab::results::Folder;
@@ -13,15 +14,23 @@ use seekwell_report::table::{Align, Table, painted};
 use serde_json::json;
 
 /// How files are read, as the arguments have it.
-pub fn options(a: &Foreign) -> Options {
-    Options {
+///
+/// # Errors
+/// A name is mapped twice.
+pub fn options(a: &Foreign) -> Result<Options, Failure> {
+    let mut once = Once::default();
+    for (name, new) in &a.map {
+        let taken = once.take(name, &format!("{name}={new}"));
+        taken.map_err(|what| Failure::input(format!("--map {name}={new}: {what}")))?;
+    }
+    Ok(Options {
         format: a.format.clone(),
         scheduler_from: a.scheduler_from.map(Into::into),
         renamed: a.map.clone(),
         columns: a.columns.clone(),
         device: a.device.clone(),
         ..Options::default()
-    }
+    })
 }
 
 fn list(out: &mut Out) -> Result<(), Failure> {
@@ -57,7 +66,7 @@ pub fn run(a: &Import, quiet: bool) -> Result<(), Failure> {
     let options = Options {
         reference: a.reference.clone(),
         margin: Some(a.margin),
-        ..options(&a.foreign)
+        ..options(&a.foreign)?
     };
     let results = import(&inputs, &options).map_err(failed)?;
     if let Some(folder) = &a.output {

@@ -6,6 +6,7 @@ pub mod show;
 use crate::cli::Switch;
 use crate::fail::Failure;
 use crate::out::{Out, note};
+use seekwell_core::once::Once;
 use seekwell_host::block::{Device, Machine, Scheduler, Tree, Under};
 use seekwell_host::switch::command::{Held, code};
 use seekwell_host::switch::journal::{Found, Records};
@@ -63,15 +64,30 @@ fn targets<'a>(a: &Switch, m: &'a Machine, u: &Under) -> Result<Vec<&'a Device>,
     Ok(u.deciding.iter().filter_map(|n| m.device(n)).collect())
 }
 
-/// NAME=VALUE.
-fn tunables(a: &Switch) -> Result<Vec<(String, String)>, Failure> {
-    let pair = |t: &String| match t.split_once('=') {
-        Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
-        _ => Err(Failure::input(format!(
-            "--tunable {t}: write NAME=VALUE (fifo_batch=8)"
-        ))),
-    };
-    a.tunable.iter().map(pair).collect()
+/// Each NAME=VALUE, a name once.
+pub fn tunables(given: &[String]) -> Result<Vec<(String, String)>, Failure> {
+    let mut once = Once::default();
+    let mut all: Vec<(String, String)> = Vec::new();
+    for t in given {
+        let pair = t.split_once('=').filter(|p| !p.0.trim().is_empty());
+        let Some((name, value)) = pair else {
+            return Err(Failure::input(format!(
+                "--tunable {t}: write NAME=VALUE (fifo_batch=8)"
+            )));
+        };
+        let (name, value) = (name.trim(), value.trim());
+        let bad = |what: String| Failure::input(format!("--tunable {t}: {what}"));
+        once.take(name, t).map_err(bad)?;
+        // One value in two units: the kernel would keep whichever comes last.
+        let same = |n: &str| n == format!("{name}_us") || name == format!("{n}_us");
+        if let Some((other, _)) = all.iter().find(|p| same(&p.0)) {
+            return Err(bad(format!(
+                "{other} and {name} are one value in two units: set one of them"
+            )));
+        }
+        all.push((name.to_owned(), value.to_owned()));
+    }
+    Ok(all)
 }
 
 /// Refuses where the kernel would, with the line to type.
@@ -187,7 +203,7 @@ pub fn run(a: &Switch, quiet: bool) -> Result<(), Failure> {
             "--for: name the command (seekwell switch sda bfq --for make -j4)",
         ));
     }
-    let tunables = tunables(a)?;
+    let tunables = tunables(&a.tunable)?;
     let m = Machine::read(&tree);
     let u = m.under(path).map_err(|e| Failure::input(e.to_string()))?;
     let devices = targets(a, &m, &u)?;

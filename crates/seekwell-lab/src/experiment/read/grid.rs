@@ -5,6 +5,7 @@ use super::value::Text;
 use crate::experiment::design::Level;
 use crate::experiment::expand::{CELLS_MAX, TREATMENTS_MAX};
 use crate::experiment::fault::Place;
+use seekwell_core::once::{Once, twice};
 use std::collections::BTreeMap;
 
 /// A parameter with its values: one, or a grid's.
@@ -51,10 +52,35 @@ impl Point {
     }
 }
 
+/// Puts a combination's values beside those that stand in the name (`fs-mark:files=3`).
+///
+/// # Errors
+/// One stands there already.
+pub(super) fn added(
+    to: &mut BTreeMap<String, String>,
+    values: &[(String, String)],
+) -> Result<(), String> {
+    for (name, value) in values {
+        if let Some(before) = to.insert(name.clone(), value.clone()) {
+            let (first, second) = (format!("{name}={before}"), format!("{name} = {value}"));
+            return Err(twice(name, &first, &second));
+        }
+    }
+    Ok(())
+}
+
 impl Reader<'_> {
     /// All combinations, the last parameter changing fastest; none where they are too many, which
     /// is told with the arithmetic.
     pub(super) fn product(&mut self, field: &str, at: Place, axes: &[Axis]) -> Vec<Point> {
+        let mut once = Once::default();
+        for axis in axes {
+            let text = axis.values.first().map_or("", |v| &v.text);
+            if let Err(what) = once.take(&axis.name, &format!("{} = {text}", axis.name)) {
+                self.bad(at, field, &what);
+                return Vec::new();
+            }
+        }
         let most = match field.contains("scheduler") {
             true => TREATMENTS_MAX,
             false => CELLS_MAX,

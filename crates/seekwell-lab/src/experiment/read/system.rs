@@ -1,6 +1,6 @@
 //! Devices and schedulers of a file.
 
-use super::grid::Axis;
+use super::grid::{Axis, added};
 use super::value::{Switch, Text, kind};
 use super::{Entry, Reader};
 use crate::experiment::design::Level;
@@ -314,7 +314,10 @@ impl Reader<'_> {
         for p in self.product(field, at, &axes) {
             for base in &bases {
                 let mut spec = base.clone();
-                spec.tunables.extend(p.values.iter().cloned());
+                if let Err(what) = added(&mut spec.tunables, &p.values) {
+                    self.bad(at, field, &what);
+                    return;
+                }
                 let checked = seekwell_sim::spec::scheduler::checked(&spec);
                 let Some((_, spec)) = self.faults.take(at, field, checked) else {
                     continue;

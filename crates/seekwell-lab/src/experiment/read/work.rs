@@ -1,12 +1,13 @@
 //! Workloads of a file: scripts, fio job files, traces.
 
-use super::grid::{Axis, Point};
+use super::grid::{Axis, Point, added};
 use super::value::{Switch, kind};
 use super::{Entry, Reader};
 use crate::experiment::Primary;
 use crate::experiment::design::Work;
 use crate::experiment::fault::Place;
 use seekwell::{BesideSpec, Fit, SpecErrors, Stream, WorkloadSpec, words};
+use seekwell_core::once::Once;
 use seekwell_sim::spec::workload::checked;
 use seekwell_workload::{unknown_workload, workload};
 use std::collections::BTreeMap;
@@ -259,10 +260,13 @@ impl Reader<'_> {
                 self.bad(u.at, &f, &what);
                 continue;
             }
-            let mut given = BTreeMap::new();
+            let (mut given, mut once) = (BTreeMap::new(), Once::default());
             for part in inline.split(',').filter(|p| !p.trim().is_empty()) {
                 match part.split_once('=') {
                     Some((k, v)) => {
+                        if let Err(what) = once.take(k.trim(), part) {
+                            self.bad(u.at, &f, &what);
+                        }
                         given.insert(k.trim().to_owned(), v.trim().to_owned());
                     }
                     None => {
@@ -311,7 +315,10 @@ impl Reader<'_> {
         for p in self.product(field, at, &axes) {
             for (name, given) in &bases {
                 let mut params = given.clone();
-                params.extend(p.values.iter().cloned());
+                if let Err(what) = added(&mut params, &p.values) {
+                    self.bad(at, field, &what);
+                    return;
+                }
                 let whole = checked(&script(name, &params));
                 if let Some(spec) = self.faults.take(at, field, whole) {
                     let mut point = p.clone();

@@ -2,6 +2,7 @@
 
 use super::{FILE_SYSTEMS, JOURNAL_MODES, MECHANISMS, MachineSpec, PAGE_KB, era, named};
 use crate::spec::{SpecErrors, cgroup, unknown_word};
+use seekwell_core::once::Once;
 use seekwell_core::spec::{
     CPU_PERMILLE, MAX_AGED_RUN_BLOCKS, MAX_CENTISECS, MAX_COMMIT_S, MAX_LIMIT_S, MAX_MEMORY_BYTES,
     MIN_CACHE_BYTES, MIN_DIRTY_BYTES, MIN_MEMORY_BYTES,
@@ -202,7 +203,7 @@ fn permille(text: &str) -> Option<u32> {
 pub fn typed(list: &str) -> Result<Typed, SpecErrors> {
     let mut errors = SpecErrors::default();
     let mut t = Typed::default();
-    let mut first = true;
+    let (mut first, mut once) = (true, Once::default());
     for part in list.split(',').map(str::trim).filter(|p| !p.is_empty()) {
         let named = std::mem::take(&mut first).then(|| named(part)).flatten();
         let (name, value) = match part.split_once('=') {
@@ -214,11 +215,29 @@ pub fn typed(list: &str) -> Result<Typed, SpecErrors> {
                 t.spec = machine.spec.clone();
                 Ok(())
             }
-            None => set(&mut t, name.strip_prefix("vm.").unwrap_or(name), value),
+            None => {
+                let name = name.strip_prefix("vm.").unwrap_or(name);
+                let taken = match option(name) {
+                    None => Ok(()),
+                    Some(one) => once.take(one, part),
+                };
+                let taken = taken.map_err(|what| SpecErrors::one(name, what));
+                taken.and_then(|()| set(&mut t, name, value))
+            }
         };
         errors.take("", done);
     }
     errors.or(t)
+}
+
+/// What a word sets, where it can be set once: some words are two names of one option, and of some
+/// each adds to what was said.
+fn option(word: &str) -> Option<&str> {
+    match word {
+        "without" | "cgroup" => None,
+        "barriers" | "nobarrier" => Some("barrier"),
+        other => Some(other),
+    }
 }
 
 fn set(t: &mut Typed, name: &str, given: Option<&str>) -> Result<(), SpecErrors> {
@@ -319,7 +338,15 @@ fn set(t: &mut Typed, name: &str, given: Option<&str>) -> Result<(), SpecErrors>
                 m.without.insert(one.to_owned());
             }
         }
-        "cgroup" => m.cgroups.extend(cgroup::typed(value)?),
+        "cgroup" => {
+            for (group, settings) in cgroup::typed(value)? {
+                if let Some(before) = m.cgroups.get(&group) {
+                    let what = cgroup::twice(&group, before, &settings);
+                    return Err(SpecErrors::one(name, what));
+                }
+                m.cgroups.insert(group, settings);
+            }
+        }
         "limit" => {
             let n = value.parse().ok().filter(|n| (1..=MAX_LIMIT_S).contains(n));
             t.limit_s = Some(n.ok_or_else(|| bad("a number of seconds, 1..=1000000000"))?);

@@ -1,0 +1,41 @@
+//! Names that may be given once, in any notation of pairs: what comes twice is told with both
+//! places, where the last or the first would win unseen.
+
+use std::collections::BTreeMap;
+
+/// The names that were given, each with the text that gave it.
+#[derive(Clone, Debug, Default)]
+pub struct Once(BTreeMap<String, String>);
+
+impl Once {
+    /// Notes that `name` was given by `text`, as it was typed.
+    ///
+    /// # Errors
+    /// What to say where it was given before.
+    pub fn take(&mut self, name: &str, text: &str) -> Result<(), String> {
+        match self.0.insert(name.to_owned(), text.trim().to_owned()) {
+            None => Ok(()),
+            Some(before) => Err(twice(name, &before, text)),
+        }
+    }
+}
+
+/// What to say of a name that was given by `first`, and then by `second`.
+pub fn twice(name: &str, first: &str, second: &str) -> String {
+    let second = second.trim();
+    format!("`{name}` is given twice, as `{first}` and as `{second}`: leave one out")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_comes_again_is_told_with_both_places() {
+        let mut once = Once::default();
+        assert_eq!(once.take("rpm", "rpm=7200"), Ok(()));
+        assert_eq!(once.take("t_o", " t_o=1ms"), Ok(()));
+        let said = "`rpm` is given twice, as `rpm=7200` and as `rpm = 5400`: leave one out";
+        assert_eq!(once.take("rpm", "rpm = 5400 "), Err(said.to_owned()));
+    }
+}
