@@ -1,7 +1,11 @@
 #!/usr/bin/env bash
-# The Python package: built, installed into the tests' own environment, checked for types and style, and
-# tested against the binary. Without Python 3.11 or pip it says so and is content. Arguments go to
-# pytest. SEEKWELL_TEST_RAY=1 installs Ray, too, and tests sweeps, which are slow where others are busy.
+# The Python package: built with the workspace, laid into the tests' own environment, checked for types
+# and style, and tested against the binary. Without Python 3.11 or pip it says so and is content.
+# Arguments go to pytest. SEEKWELL_TEST_RAY=1 installs Ray, too, and tests sweeps, which are slow where
+# others are busy.
+#
+# Cargo builds the extension module where it builds the tests, so nothing is compiled twice; what `pip
+# install ./python` does beside that is done here by hand. SEEKWELL_TEST_PIP=1 has pip and maturin do it.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -17,12 +21,18 @@ if [ -n "${SEEKWELL_TEST_RAY:-}" ]; then
   pip install --quiet --disable-pip-version-check -r python/requirements-ray.txt
 fi
 
-cargo fmt --check --manifest-path python/Cargo.toml
-# Little optimisation is enough for tests: a third of the time that a release build takes.
-CARGO_TARGET_DIR=$target/python-build pip install --quiet --disable-pip-version-check \
-  --no-build-isolation --no-deps --force-reinstall -C build-args="--profile dev" ./python
-# The binary as the other tests have it: there already, where those have run.
-cargo test --workspace --locked --quiet --no-run --test house
+# Both as the other tests have them: there already, where those have run.
+cargo test --workspace --locked --quiet --no-run --test module --test house
+if [ -n "${SEEKWELL_TEST_PIP:-}" ]; then
+  pip install --quiet --disable-pip-version-check --no-build-isolation --no-deps --force-reinstall \
+    -C build-args="--profile dev" ./python
+else
+  site=$(python -c 'import sysconfig; print(sysconfig.get_path("platlib"))')
+  rm -rf "$site"/seekwell "$site"/seekwell_lab-*
+  cp -r python/seekwell "$site/seekwell"
+  cp "$target/debug/deps/lib_seekwell.so" "$site/seekwell/_seekwell.abi3.so"
+  (cd python && maturin pep517 write-dist-info --metadata-directory "$site" >/dev/null)
+fi
 
 cd python
 ruff check --quiet .

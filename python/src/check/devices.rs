@@ -58,11 +58,12 @@ pub fn check_device(py: Python<'_>, device: String, cases: u32) -> PyResult<Vec<
                 Ok(Err(why)) => why,
                 Err(panic) => said(&*panic),
             };
-            return Err((*what, why, watch::take()));
+            return Err(Box::new((*what, why, watch::take())));
         }
         Ok(kept)
     })?;
-    failed.map_err(|(what, why, raised)| {
+    failed.map_err(|failed| {
+        let (what, why, raised) = *failed;
         let message = format!("{what}: it does not hold.\n{why}");
         fault::check(&message, raised.map(|r| r.by))
     })

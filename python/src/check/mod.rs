@@ -82,13 +82,14 @@ pub fn check(py: Python<'_>, name: &str, cases: u32, bounded: bool) -> PyResult<
         for (what, property) in properties(layer, bounded) {
             watch::take();
             if let Err(panic) = quiet(property) {
-                return Err((what, said(&*panic), watch::take()));
+                return Err(Box::new((what, said(&*panic), watch::take())));
             }
             passed.push(what.to_owned());
         }
         Ok(passed)
     })?;
-    failed.map_err(|(what, why, raised)| {
+    failed.map_err(|failed| {
+        let (what, why, raised) = *failed;
         let message = format!("{what}: it does not hold.\n{why}");
         fault::check(&message, raised.map(|r| r.by))
     })

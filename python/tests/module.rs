@@ -1,0 +1,41 @@
+//! The extension module as it was built beside the tests: what `scripts/test-python.sh` installs.
+//! What it does is tested in Python, in this folder.
+
+use std::path::PathBuf;
+
+/// Where cargo puts it: beside this test.
+fn built() -> PathBuf {
+    let own = std::env::current_exe().expect("a path");
+    own.with_file_name("lib_seekwell.so")
+}
+
+#[test]
+fn it_is_built_and_has_the_door_that_python_asks_for() {
+    let file = built();
+    let bytes = std::fs::read(&file).unwrap_or_else(|e| panic!("{}: {e}", file.display()));
+    assert_eq!(&bytes[..4], b"\x7fELF");
+    let door = b"\0PyInit__seekwell\0";
+    assert!(
+        bytes.windows(door.len()).any(|w| w == door),
+        "{}",
+        file.display()
+    );
+}
+
+/// A name that is in the stubs and not in the module, or the other way round, misleads mypy.
+#[test]
+fn stubs_name_every_function() {
+    let here = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
+    let read = |f: &str| std::fs::read_to_string(here.join(f)).expect("it is there");
+    let lib = read("src/lib.rs");
+    let added = lib.split("wrap_pyfunction!(").skip(1);
+    let added = added.filter_map(|rest| rest.split(',').next());
+    let mut functions: Vec<&str> = added.filter_map(|path| path.rsplit(':').next()).collect();
+    let stubs = read("seekwell/_seekwell.pyi");
+    let told = stubs.lines().filter_map(|l| l.strip_prefix("def "));
+    let mut told: Vec<&str> = told.filter_map(|l| l.split('(').next()).collect();
+    functions.sort_unstable();
+    told.sort_unstable();
+    assert!(functions.len() > 10);
+    assert_eq!(functions, told);
+}
