@@ -15,6 +15,7 @@ mod lists;
 mod parameters;
 mod record;
 mod scheduler;
+mod slots;
 mod specs;
 mod table;
 mod work;
@@ -97,6 +98,7 @@ fn replay(
     most_events: Option<usize>,
 ) -> PyResult<Record> {
     let workload = specs::trace(&file, said)?;
+    specs::one_volume(py, &file, &workload)?;
     let spec = specs::Bench::of(options)?.spec(workload)?;
     simulate(py, &spec, most_events)
 }

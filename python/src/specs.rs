@@ -4,7 +4,9 @@ use crate::fault;
 use crate::json;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
+use seekwell::sdk::sim::spec::workload::reading;
 use seekwell::{QueueSpec, RunSpec, WorkloadSpec, checked, words};
+use seekwell_trace::Intake;
 use serde_json::Value;
 use std::path::Path;
 
@@ -89,4 +91,16 @@ pub fn trace(file: &Path, said: &Bound<'_, PyDict>) -> PyResult<WorkloadSpec> {
         of.extend(said.into_iter().filter(|(_, v)| !v.is_null()));
     }
     serde_json::from_value(value).map_err(|e| fault::input(&format!("replay: {e}")))
+}
+
+/// Refuses a trace of many volumes of which none was chosen, as the binary's `replay` does.
+pub fn one_volume(py: Python<'_>, file: &Path, spec: &WorkloadSpec) -> PyResult<()> {
+    let Some(how) = reading(spec).map_err(|e| fault::words("replay: ", &e))? else {
+        return Ok(());
+    };
+    let looked = py.detach(|| {
+        let trace = Intake::new(file, &how.options)?;
+        trace.one_volume(how.format, &how.options, "volume=\"NAME\"")
+    });
+    looked.map_err(|e| fault::of_file(e.file(), &e.to_string()))
 }

@@ -233,8 +233,10 @@ def test_a_trace_of_many_volumes_is_split_by_volume(tmp_path: Path) -> None:
         other = seekwell.replay(alone, scheduler="noop").to_dict()
         for figure in ("read", "write", "duration_ns"):
             assert one[figure] == other[figure]
-    both = seekwell.replay(whole, scheduler="noop")
-    assert any("2 devices, taken as one: 7 (150), 8 (150)" in w for w in both.warnings)
+    with pytest.raises(seekwell.InputError, match="2 volumes .*: 7 .150., 8 .150.") as refused:
+        seekwell.replay(whole, scheduler="noop")
+    assert str(refused.value).endswith('choose one with volume="NAME"')
+    assert refused.value.file == str(whole)
 
 
 def test_threads_do_not_show(tmp_path: Path) -> None:

@@ -16,6 +16,9 @@ fn major_minor(text: &str) -> Option<u32> {
     (major < 4096 && minor < 1 << 20).then(|| device_number(major, minor))
 }
 
+/// How one volume of a trace of many is chosen.
+pub const CHOOSE: &str = "--trace-device NAME";
+
 /// The format asked for, if any, and how to read.
 pub fn reading(a: &TraceInput) -> Result<(Option<Format>, ReadOptions), Failure> {
     let format = a.format.as_deref().map(find_format).transpose();

@@ -62,11 +62,13 @@ impl Intake {
     }
 
     /// Refuses a trace of several volumes where none was chosen: their addresses have nothing to
-    /// do with each other. The error lists the busiest of the first million records.
+    /// do with each other. The error lists the busiest of the first million records, and ends with
+    /// how to choose one.
     pub fn one_volume(
         &self,
         format: Option<Format>,
         options: &ReadOptions,
+        how: &str,
     ) -> Result<(), TraceError> {
         let mut reader = self.open(format, options)?;
         if reader.format().volumes != Volumes::Named || options.volume.is_some() {
@@ -87,7 +89,7 @@ impl Intake {
                 "holds {} volumes (records in the first {looked}): {list}",
                 tally.kinds()
             ),
-            "choose one with --trace-device NAME",
+            format!("choose one with {how}"),
         ))
     }
 }

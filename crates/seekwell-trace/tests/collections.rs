@@ -161,7 +161,7 @@ fn several_volumes_are_refused_until_one_is_chosen() {
         let path = folder.file(format, &sample(format));
         let intake = Intake::new(&path, &ReadOptions::default()).unwrap();
         let e = intake
-            .one_volume(None, &ReadOptions::default())
+            .one_volume(None, &ReadOptions::default(), "--trace-device NAME")
             .unwrap_err();
         assert_eq!(e.kind(), ErrorKind::Device);
         let text = e.to_string();
@@ -169,7 +169,9 @@ fn several_volumes_are_refused_until_one_is_chosen() {
             text.contains(list) && text.contains("--trace-device"),
             "{text}"
         );
-        intake.one_volume(None, &of_volume(chosen)).unwrap();
+        intake
+            .one_volume(None, &of_volume(chosen), "--trace-device NAME")
+            .unwrap();
         assert_eq!(
             intake
                 .open(None, &of_volume(chosen))
@@ -185,7 +187,9 @@ fn several_volumes_are_refused_until_one_is_chosen() {
     }
     let one = folder.file("one", &sample("msr"));
     let intake = Intake::new(&one, &ReadOptions::default()).unwrap();
-    intake.one_volume(None, &ReadOptions::default()).unwrap();
+    intake
+        .one_volume(None, &ReadOptions::default(), "--trace-device NAME")
+        .unwrap();
 }
 
 /// Disks of several hosts in one file: by number, in order of appearance, and by name.

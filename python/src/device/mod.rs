@@ -9,6 +9,7 @@ pub mod bridge;
 use crate::fault;
 use crate::parameters::{self, Kind as Is, Parameter};
 use crate::scheduler::{kept, watch};
+use crate::slots;
 use bridge::Bridge;
 use pyo3::prelude::*;
 use seekwell::sdk::device::preset::{Def, Dim};
@@ -24,6 +25,16 @@ pub struct Class {
     simple: bool,
     /// Has a line about its state.
     tells: bool,
+}
+
+impl slots::Named for Class {
+    const WHAT: &'static str = "device";
+    fn name(&self) -> &str {
+        &self.name
+    }
+    fn parameters(&self) -> &[Parameter] {
+        &self.parameters
+    }
 }
 
 static TAKEN: Mutex<Vec<Arc<Class>>> = Mutex::new(Vec::new());
@@ -94,35 +105,15 @@ pub fn register_device(class: &Bound<'_, PyAny>) -> PyResult<String> {
         simple: serve,
         tells: own("state")?,
     };
-    let mut all = taken();
-    if let Some(known) = all.iter_mut().find(|c| c.name == name) {
-        if known.parameters != new.parameters {
-            let what = format!(
-                "device `{name}` is registered with other parameters: choose another name, or begin \
-                 a new process"
-            );
-            return Err(fault::input(&what));
-        }
-        *known = Arc::new(new);
-        return Ok(name);
-    }
-    let at = all.len();
-    let Some(make) = SLOTS.get(at) else {
-        let what = format!(
-            "device `{name}`: a process has at most {} devices in Python; register under a name that \
-             is taken already, or begin a new process",
-            SLOTS.len()
-        );
-        return Err(fault::input(&what));
-    };
     let defs: Vec<Def> = new.parameters.iter().map(def).collect();
     let preset = preset(&name, &text("summary")?, &new.parameters)?;
-    all.push(Arc::new(new));
-    drop(all);
+    let Some(at) = slots::take(&mut taken(), new, SLOTS.len())? else {
+        return Ok(name);
+    };
     let kind = Kind {
         name: kept(name.clone()),
         defs: Box::leak(defs.into_boxed_slice()),
-        build: *make,
+        build: SLOTS[at],
         plain: Some(kept(name.clone())),
     };
     seekwell::register_device_kind(kind)

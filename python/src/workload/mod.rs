@@ -11,6 +11,7 @@ mod drive;
 use crate::fault;
 use crate::parameters::{self, Kind as Is, Parameter};
 use crate::scheduler::{kept, watch};
+use crate::slots;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use seekwell::sdk::sim::world::SimMachine;
@@ -27,6 +28,16 @@ pub struct Class {
     of: Py<PyAny>,
     parameters: Vec<Parameter>,
     space_bytes: u64,
+}
+
+impl slots::Named for Class {
+    const WHAT: &'static str = "workload";
+    fn name(&self) -> &str {
+        &self.name
+    }
+    fn parameters(&self) -> &[Parameter] {
+        &self.parameters
+    }
 }
 
 static TAKEN: Mutex<Vec<Arc<Class>>> = Mutex::new(Vec::new());
@@ -128,44 +139,26 @@ pub fn register_workload(class: &Bound<'_, PyAny>) -> PyResult<String> {
         parameters: parameters::of_class(&format!("workload `{name}`"), class)?,
         space_bytes: class.getattr("space_bytes")?.extract()?,
     };
-    let mut all = taken();
-    if let Some(known) = all.iter_mut().find(|c| c.name == name) {
-        if known.parameters != new.parameters {
-            let what = format!(
-                "workload `{name}` is registered with other parameters: choose another name, or \
-                 begin a new process"
-            );
-            return Err(fault::input(&what));
-        }
-        *known = Arc::new(new);
-        return Ok(name);
-    }
-    let at = all.len();
-    let Some((script, space)) = SLOTS.get(at) else {
-        let what = format!(
-            "workload `{name}`: a process has at most {} workloads in Python; register under a name \
-             that is taken already, or begin a new process",
-            SLOTS.len()
-        );
-        return Err(fault::input(&what));
-    };
     let params: Vec<Param> = new.parameters.iter().map(param).collect();
-    all.push(Arc::new(new));
-    drop(all);
+    let (summary, metric) = (text("summary")?, text("metric")?);
+    let Some(at) = slots::take(&mut taken(), new, SLOTS.len())? else {
+        return Ok(name);
+    };
+    let (script, space) = SLOTS[at];
     let line = Workload {
         name: kept(name.clone()),
-        summary: kept(text("summary")?),
-        metric: kept(text("metric")?),
+        summary: kept(summary),
+        metric: kept(metric),
         stresses: "what its script does",
         source: "a class of Python",
         params: Box::leak(params.into_boxed_slice()),
         profiles: &[],
         needs,
-        space: *space,
+        space,
         check: |_| Ok(()),
     };
     let line: &'static Workload = Box::leak(Box::new(line));
-    workload::register(Script::new(line).on::<SimMachine>(*script))
+    workload::register(Script::new(line).on::<SimMachine>(script))
         .map_err(|e| fault::input(&e.to_string()))
         .inspect_err(|_| taken().truncate(at))?;
     Ok(name)

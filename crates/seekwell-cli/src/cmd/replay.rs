@@ -7,7 +7,7 @@ use crate::lab::{self, Place};
 use crate::out::{Out, columns, note, width};
 use crate::runs::Simulator;
 use crate::setups;
-use crate::traces::{failed, reading};
+use crate::traces::{CHOOSE, failed, reading};
 use seekwell::{WorkloadSpec, words};
 use seekwell_report::compare as report;
 use seekwell_report::table::wrap;
@@ -54,7 +54,7 @@ pub fn run(a: &Replay, quiet: bool) -> Result<(), Failure> {
     let trace = Intake::new(&a.file, &read).map_err(failed)?;
     setups::memory(&a.bench, &setups::USUAL, quiet)?;
     // What is wrong with the file is told once, before any run.
-    trace.one_volume(format, &read).map_err(failed)?;
+    trace.one_volume(format, &read, CHOOSE).map_err(failed)?;
     let reader = trace.open(format, &read).map_err(failed)?;
     let check = mode.check(reader.format(), reader.name());
     check.map_err(|e| Failure::input(e.to_string()))?;

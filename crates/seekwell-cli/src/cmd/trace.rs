@@ -3,7 +3,7 @@
 use crate::cli::Report;
 use crate::fail::Failure;
 use crate::out::{Out, columns, note};
-use crate::traces::{failed, reading};
+use crate::traces::{CHOOSE, failed, reading};
 use seekwell_report::trace as report;
 use seekwell_trace::survey::{Survey, survey};
 use seekwell_trace::{ErrorKind, Intake, ReadOptions};
@@ -25,7 +25,7 @@ fn read(a: &Report, quiet: bool) -> Result<Survey, Failure> {
     let (format, mut read) = reading(&a.input)?;
     read.keep_events = true;
     let intake = Intake::new(&a.results, &read).map_err(failed)?;
-    intake.one_volume(format, &read).map_err(failed)?;
+    intake.one_volume(format, &read, CHOOSE).map_err(failed)?;
     let mut reader = intake.open(format, &read).map_err(failed)?;
     let s = survey(&mut reader, &read, a.input.limit, |_| true).map_err(failed)?;
     if s.kinds.is_empty() {
