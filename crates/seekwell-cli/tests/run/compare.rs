@@ -113,7 +113,7 @@ fn tunables_go_where_they_belong() {
         "--device",
         "hdd:hitachi-7k200",
         "--schedulers",
-        "noop,deadline,mq-deadline,deadline-2.6.18:fifo_batch=3",
+        "noop,deadline,mq-deadline,deadline-2.6.18:front_merges=0",
         "--tunable",
         "deadline.fifo_batch=1",
         "--tunable",
@@ -128,7 +128,8 @@ fn tunables_go_where_they_belong() {
         (of(2, "fifo_batch"), of(2, "writes_starved")),
         ("16".into(), "7".into())
     );
-    assert_eq!(of(3, "fifo_batch"), "1", "a later write wins");
+    let both = (of(3, "fifo_batch"), of(3, "front_merges"));
+    assert_eq!(both, ("1".into(), "0".into()));
     assert_eq!(doc["records"][3]["scheduler"]["version"], "2.6.18");
     assert_eq!(of(0, "fifo_batch"), Value::Null);
 }
