@@ -25,6 +25,7 @@ use seekwell_report::compare::seeds;
 use seekwell_report::page::Facts;
 use seekwell_report::table::wrap;
 use serde_json::json;
+use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
 fn bad(e: impl std::fmt::Display) -> Failure {
@@ -287,30 +288,33 @@ pub fn run(a: &Compare, file: &Path, quiet: bool) -> Result<(), Failure> {
         noted: None,
         twin: None,
     };
-    conducted(a, &e, &runner, &steps, quiet)
+    conducted(a, Cow::Owned(e), &runner, &steps, quiet)
 }
 
-/// Runs what is missing, keeps it, and prints what may be said.
+/// Runs what is missing, keeps it, and prints what may be said. An experiment that is handed over is
+/// let go of once it is carried out: its specifications are most of what it takes.
 pub fn conducted(
     a: &Compare,
-    e: &Experiment,
+    e: Cow<'_, Experiment>,
     runner: &dyn Runner,
     steps: &Steps<'_>,
     quiet: bool,
 ) -> Result<(), Failure> {
     let output = a.output.output.as_deref();
-    let mut folder = folder(a, steps.file.unwrap_or(Path::new("")), e)?;
+    let mut folder = folder(a, steps.file.unwrap_or(Path::new("")), &e)?;
     let dir = folder.path().to_owned();
     note(quiet, &format!("results: {}", dir.display()));
     folder.notes().iter().for_each(|n| note(quiet, n));
     let stored = dir.join(EXPERIMENT_TEXT);
     let file = steps.file.unwrap_or(&stored);
-    let _noted = steps.noted.and_then(|at| noted(e, at, file, &dir, quiet));
-    let (done, runs) = carried_out(a, e, &mut folder, runner, steps.threads, quiet)?;
-    let results = done.results(e, runs);
+    let _noted = steps.noted.and_then(|at| noted(&e, at, file, &dir, quiet));
+    let (done, runs) = carried_out(a, &e, &mut folder, runner, steps.threads, quiet)?;
+    let results = done.results(&e, runs);
+    drop(e);
     if done.finished() {
         folder.finish(&results).map_err(failure)?;
     }
+    drop(folder);
     let analysis = analyse(&results);
     if let Some(to) = &a.events.report {
         let look = Look {
@@ -335,8 +339,8 @@ pub fn conducted(
     let mut out = Out::open(output)?;
     if a.json {
         let mut doc = json!({
-            "schema": 1, "command": "compare", "experiment": e.about.name,
-            "finished": done.finished(), "failed": done.failed, "notes": e.about.notes,
+            "schema": 1, "command": "compare", "experiment": results.about.name,
+            "finished": done.finished(), "failed": done.failed, "notes": results.about.notes,
             "analysis": analysis,
         });
         if let Some(twin) = &twin {
@@ -381,9 +385,9 @@ fn carried_out(
     threads: usize,
     quiet: bool,
 ) -> Result<(Conducted, Vec<Run>), Failure> {
-    let mut e = e.clone();
+    let mut e = Cow::Borrowed(e);
     if let Some(s) = a.budget {
-        e.about.method.budget_s = Some(s as u64);
+        e.to_mut().about.method.budget_s = Some(s as u64);
     }
     let progress = Progress::new(quiet, "runs", 0, e.cells.len());
     let told = Collect::new(&progress, 1, 0);

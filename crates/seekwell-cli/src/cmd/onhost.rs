@@ -21,6 +21,7 @@ use seekwell_lab::experiment::Experiment;
 use seekwell_lab::host::{Bench, DeviceOf, HostDesign, file, words};
 use seekwell_lab::results::{Method, RunKey, StopRule};
 use seekwell_report::table::wrap;
+use std::borrow::Cow;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::io::{self, BufRead, IsTerminal, Write};
@@ -371,7 +372,7 @@ fn measured(
     };
     conducted(
         a,
-        e,
+        Cow::Borrowed(e),
         bench,
         &Steps {
             file: named,

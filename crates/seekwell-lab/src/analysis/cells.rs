@@ -198,11 +198,10 @@ impl Make<'_> {
         };
         let k = columns.len();
         let with = (0..k).filter(|t| *t != reference);
-        let comparisons = with.filter_map(|t| compare(t, reference)).collect();
         let pairs = (0..k).flat_map(|a| (a + 1..k).map(move |b| (a, b)));
         (
-            comparisons,
-            pairs.filter_map(|(a, b)| compare(a, b)).collect(),
+            fitting(with.filter_map(|t| compare(t, reference))),
+            fitting(pairs.filter_map(|(a, b)| compare(a, b))),
         )
     }
 
@@ -241,13 +240,13 @@ impl Make<'_> {
                     false,
                 )
             };
-            let comparisons: Vec<Comparison> = others.filter_map(compare).collect();
+            let comparisons = fitting(others.filter_map(compare));
             (comparisons.iter().any(|c| c.n > 1)).then(|| Secondary {
                 metric: metric.clone(),
                 comparisons,
             })
         };
-        order.iter().filter_map(of).collect()
+        fitting(order.iter().filter_map(of))
     }
 
     fn compare(
@@ -294,6 +293,13 @@ impl Make<'_> {
         };
         Some(Comparison::paired(one, other, &p, widened, exact, means))
     }
+}
+
+/// With no more room than they take: of a thousand cells what is left over is most of it.
+fn fitting<T>(all: impl Iterator<Item = T>) -> Vec<T> {
+    let mut all: Vec<T> = all.collect();
+    all.shrink_to_fit();
+    all
 }
 
 /// Every block gave one and the same value, and there are enough: nothing random reaches it.

@@ -169,6 +169,36 @@ impl Slim {
     }
 }
 
+/// The part of an [`Entry`] that `series.parquet` is made of.
+#[derive(Deserialize)]
+pub(super) struct SeriesOf {
+    #[serde(default)]
+    pub series: Vec<Series>,
+}
+
+/// The part of an [`Entry`] that `operations.parquet` is made of.
+#[derive(Deserialize)]
+pub(super) struct OperationsOf {
+    #[serde(default)]
+    pub operations: Vec<OperationRow>,
+}
+
+/// The part of an [`Entry`] that `records.parquet` is made of.
+#[derive(Default, Deserialize)]
+pub(super) struct TextsOf {
+    #[serde(default)]
+    pub spec: String,
+    #[serde(default)]
+    pub record: String,
+}
+
+/// The part of an [`Entry`] that the histogram log is made of.
+#[derive(Deserialize)]
+pub(super) struct HistogramsOf {
+    #[serde(default)]
+    pub histograms: String,
+}
+
 fn whole(mut run: Run, values: &[Bits], metrics: &mut Interned) -> Run {
     run.values = values.iter().map(|v| v.value(metrics)).collect();
     run
@@ -189,10 +219,6 @@ impl Entry {
             series: Vec::new(),
             histograms: String::new(),
         }
-    }
-    /// The run with its values.
-    pub fn whole(&self, metrics: &mut Interned) -> Run {
-        whole(self.run.clone(), &self.values, metrics)
     }
     /// Of a run that ended. `tag` is what its histograms are called.
     pub fn of(ended: &Ended<'_>, tag: &str, scratch: &mut hlog::Scratch) -> Self {

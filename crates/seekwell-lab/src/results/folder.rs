@@ -5,7 +5,6 @@
 //! and the journal goes. Only then is the folder complete, and it is not changed any more. Whoever
 //! is killed before that goes on from the journal.
 
-use super::columns::{OPERATIONS, RECORDS, RUNS, SERIES, Table};
 use super::entry::Entry;
 use super::environment::Environment;
 use super::hlog;
@@ -13,20 +12,21 @@ use super::journal::{self, Journal, Refused};
 use super::pace;
 use super::plan::{Finished, Plan, Stored, in_range, own, read_json};
 use super::reading;
-use super::rows::{self, Named};
-use super::tables::Rows;
-use super::{Ended, Interned, Results, Run, RunKey, StoreError};
+use super::{Ended, Results, Run, RunKey, StoreError};
 use crate::conduct::{self, Store};
 use crate::experiment::Experiment;
-use parquet::errors::ParquetError;
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 use seekwell_core::spec::content_hash;
 use seekwell_files::Sink;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::io::{self, BufWriter, Write};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+
+mod writing;
+
+use writing::Known;
 
 /// The experiment file, as written, or as it would be for the words of a command line.
 pub const EXPERIMENT_TEXT: &str = "experiment.toml";
@@ -102,7 +102,7 @@ impl Folder {
     /// # Errors
     /// Those of [`Folder::open`]; it is finished, or of another experiment.
     pub fn resume(path: &Path, experiment: &Experiment) -> Result<Self, StoreError> {
-        let folder = Folder::open(path)?;
+        let mut folder = Folder::open(path)?;
         if let Some(how) = folder.plan.differs(&Plan::of(experiment)) {
             return Err(StoreError::bad(
                 path,
@@ -112,6 +112,7 @@ impl Folder {
         if folder.is_finished() {
             return Err(finished(path));
         }
+        folder.plan.specs = Vec::new();
         Ok(folder)
     }
 
@@ -147,13 +148,15 @@ impl Folder {
         folder
     }
 
-    fn fill(at: &Path, plan: Plan, text: &str) -> Result<Self, StoreError> {
+    fn fill(at: &Path, mut plan: Plan, text: &str) -> Result<Self, StoreError> {
         let failed = |name: &str, e| StoreError::write(&at.join(name), e, "nothing was stored");
         if !text.is_empty() {
             write(&at.join(EXPERIMENT_TEXT), text.as_bytes())
                 .map_err(|e| failed(EXPERIMENT_TEXT, e))?;
         }
         write_json(&at.join(EXPERIMENT), &plan).map_err(|e| failed(EXPERIMENT, e))?;
+        // Written, and the experiment has them: they are the most of it.
+        plan.specs = Vec::new();
         let mut environment = Environment::default();
         environment.begin();
         write_json(&at.join(ENVIRONMENT), &environment).map_err(|e| failed(ENVIRONMENT, e))?;
@@ -309,9 +312,9 @@ impl Folder {
     /// It cannot be written: the runs stay in the journal, and it can be tried again.
     pub fn finish(&mut self, results: &Results) -> Result<(), StoreError> {
         // What is known at the end counts: a warm-up is found from the first block.
-        let known: BTreeMap<RunKey, &Run> = results.runs.iter().map(|r| (r.key, r)).collect();
-        for (key, run) in &known {
-            if !self.has(*key) {
+        let known = Known::of(&results.runs);
+        for run in &known.0 {
+            if !self.has(run.key) {
                 self.keep(&Entry::bare(run), run)?;
             }
         }
@@ -338,122 +341,6 @@ impl Folder {
             .map_err(|e| StoreError::write(&path, e, "the results are complete; remove it"))
     }
 
-    fn write_tables(
-        &self,
-        results: &Results,
-        known: &BTreeMap<RunKey, &Run>,
-    ) -> Result<BTreeMap<String, Stored>, StoreError> {
-        let Some(journal) = &self.journal else {
-            return Err(finished(&self.path));
-        };
-        let axes = rows::axes(&results.cells);
-        let columns: Vec<String> = axes.iter().map(|a| format!("axis.{a}")).collect();
-        let mut runs = self.table(&RUNS, &columns)?;
-        let mut series = self.table(&SERIES, &[])?;
-        let mut operations = self.table(&OPERATIONS, &[])?;
-        let mut records = self.table(&RECORDS, &[])?;
-        let (log, mut lines) = self.sink(HISTOGRAMS)?;
-        let told = |e| self.failed(&log, e);
-        lines.write_all(hlog::HEAD.as_bytes()).map_err(told)?;
-        let mut metrics = Interned::default();
-        for (number, &key) in journal.keys().enumerate() {
-            let (Some(cell), Some(treatment)) = (
-                results.cells.get(key.cell),
-                results.treatments.get(key.treatment),
-            ) else {
-                return Err(StoreError::bad(
-                    &self.path,
-                    "a run is of no cell of the results",
-                ));
-            };
-            let path = self.path.join(JOURNAL);
-            let Some(entry) = journal.entry(key).map_err(|e| self.failed(&path, e))? else {
-                continue;
-            };
-            let stored;
-            let run = match known.get(&key) {
-                Some(run) => *run,
-                None => {
-                    stored = entry.whole(&mut metrics);
-                    &stored
-                }
-            };
-            let named = Named {
-                number: number as u64,
-                about: &results.about,
-                cell,
-                treatment,
-                run,
-            };
-            rows::of_run(&named, &axes, |row| runs.1.push(row))
-                .map_err(|e| self.not_written(&runs.0, e))?;
-            for o in &entry.operations {
-                let pushed = operations.1.push(&rows::of_operation(&named, o));
-                pushed.map_err(|e| self.not_written(&operations.0, e))?;
-            }
-            for s in &entry.series {
-                for second in &s.seconds {
-                    let pushed = series.1.push(&rows::of_second(&named, s, second));
-                    pushed.map_err(|e| self.not_written(&series.0, e))?;
-                }
-            }
-            let pushed = records.1.push(&rows::of_record(&named, &entry));
-            pushed.map_err(|e| self.not_written(&records.0, e))?;
-            lines.write_all(entry.histograms.as_bytes()).map_err(told)?;
-        }
-        let mut files = BTreeMap::new();
-        for (path, rows) in [runs, series, operations, records] {
-            let to = rows.finish().map_err(|e| self.not_written(&path, e))?;
-            self.place(&path, to, &mut files)?;
-        }
-        self.place(&log, lines, &mut files)?;
-        Ok(files)
-    }
-
-    fn sink(&self, name: &str) -> Result<(PathBuf, BufWriter<Sink>), StoreError> {
-        let path = self.path.join(name);
-        if path.symlink_metadata().is_ok() {
-            own(&self.path, name)?;
-        }
-        let sink = Sink::open(&path).map_err(|e| self.failed(&path, e))?;
-        Ok((path, BufWriter::with_capacity(1 << 16, sink)))
-    }
-
-    fn table(&self, table: &Table, more: &[String]) -> Result<To, StoreError> {
-        let (path, sink) = self.sink(table.file)?;
-        let rows = Rows::new(sink, table, more).map_err(|e| self.not_written(&path, e))?;
-        Ok((path, rows))
-    }
-
-    fn not_written(&self, path: &Path, e: ParquetError) -> StoreError {
-        let e = match e {
-            ParquetError::External(e) => match e.downcast::<io::Error>() {
-                Ok(io) => *io,
-                Err(other) => io::Error::other(other),
-            },
-            other => io::Error::other(other),
-        };
-        self.failed(path, e)
-    }
-
-    /// Gives a file its name, and notes how it is.
-    fn place(
-        &self,
-        path: &Path,
-        to: BufWriter<Sink>,
-        files: &mut BTreeMap<String, Stored>,
-    ) -> Result<(), StoreError> {
-        let put = || {
-            let sink = to.into_inner().map_err(|e| e.into_error())?;
-            sink.finish()?;
-            stored(path)
-        };
-        let stored = put().map_err(|e| self.failed(path, e))?;
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
-        files.insert(name.into_owned(), stored);
-        Ok(())
-    }
-
     /// Everything statistics are made of: of a complete folder from its files, else from what is
     /// stored so far.
     ///
@@ -476,8 +363,6 @@ impl Store for Folder {
         Folder::add(self, ended).map_err(|e| conduct::StoreError(e.to_string()))
     }
 }
-
-type To = (PathBuf, Rows<BufWriter<Sink>>);
 
 impl Drop for Folder {
     /// Says when the sitting ended, as far as that can be written.

@@ -156,10 +156,12 @@ impl Journal {
         self.lines.contains_key(&key)
     }
 
-    /// A run with all that is kept of it; `None`: it is not there.
-    pub fn entry(&self, key: RunKey) -> io::Result<Option<Entry>> {
-        let line = self.lines.get(&key);
-        line.map(|line| self.line(line)).transpose()
+    /// A part of what is kept of a run that is in it: the rest is skipped, not made.
+    pub fn part<T: DeserializeOwned>(&self, key: RunKey) -> io::Result<T> {
+        match self.lines.get(&key) {
+            Some(line) => self.line(line),
+            None => Err(io::Error::other("a run that was stored is not there")),
+        }
     }
 
     /// All runs, in their order. They are read again: who keeps them has no need of them twice.

@@ -1,6 +1,6 @@
 //! Rows of the tables, from runs and what is kept of them.
 
-use super::entry::{Entry, Layer, OperationRow, Series, SeriesRow};
+use super::entry::{Layer, OperationRow, Series, SeriesRow, TextsOf};
 use super::tables::Item;
 use super::{About, Cell, Outcome, Run, Treatment, Value};
 use std::collections::{BTreeMap, BTreeSet};
@@ -142,7 +142,7 @@ pub(super) fn of_second<'a>(of: &Named<'a>, s: &'a Series, second: &SeriesRow) -
 }
 
 /// The row of `records.parquet` for a run.
-pub(super) fn of_record<'a>(of: &Named<'a>, entry: &'a Entry) -> Vec<Item<'a>> {
+pub(super) fn of_record<'a>(of: &Named<'a>, texts: &'a TextsOf) -> Vec<Item<'a>> {
     let text = |t: &'a str| {
         if t.is_empty() {
             Item::Null
@@ -153,8 +153,8 @@ pub(super) fn of_record<'a>(of: &Named<'a>, entry: &'a Entry) -> Vec<Item<'a>> {
     let mut row = of.columns();
     row.extend([
         Item::Text(&of.run.spec_hash),
-        text(&entry.spec),
-        text(&entry.record),
+        text(&texts.spec),
+        text(&texts.record),
     ]);
     row
 }
@@ -189,8 +189,8 @@ mod tests {
         );
         let (series, second) = (Series::default(), SeriesRow::default());
         assert_eq!(of_second(&of, &series, &second).len(), long(SERIES.columns));
-        let entry = Entry::bare(&run);
-        assert_eq!(of_record(&of, &entry).len(), long(RECORDS.columns));
+        let texts = TextsOf::default();
+        assert_eq!(of_record(&of, &texts).len(), long(RECORDS.columns));
         for (i, (_, name)) in crate::results::QUANTILES.iter().enumerate() {
             assert_eq!(OPERATIONS.columns[i + 7].name, *name);
         }

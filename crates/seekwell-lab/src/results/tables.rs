@@ -25,8 +25,12 @@ const GROUP_ROWS: usize = 1 << 16;
 const BATCH_BYTES: usize = 1 << 18;
 /// A group is, when it takes so many: until then it is held in memory.
 const GROUP_BYTES: usize = 2 << 20;
-/// A column's dictionary, and its pages before they are compressed: held for every column.
+/// A column's page before it is compressed: held for every column.
 const PAGE_BYTES: usize = 1 << 17;
+/// Rows of a page: eight bytes of each are held for every column, too, until a page is full.
+const PAGE_ROWS: usize = 1 << 12;
+/// A column's dictionary, whose table of hashes takes several times as much.
+const DICTIONARY_BYTES: usize = 1 << 15;
 
 /// Key of the version in a file's metadata.
 pub(super) const VERSION_KEY: &str = "seekwell.results";
@@ -130,8 +134,9 @@ impl<W: Write + Send> Rows<W> {
         let properties = WriterProperties::builder()
             .set_compression(Compression::ZSTD(ZstdLevel::default()))
             .set_max_row_group_row_count(Some(GROUP_ROWS))
-            .set_dictionary_page_size_limit(PAGE_BYTES)
+            .set_dictionary_page_size_limit(DICTIONARY_BYTES)
             .set_data_page_size_limit(PAGE_BYTES)
+            .set_data_page_row_count_limit(PAGE_ROWS)
             .set_key_value_metadata(Some(said))
             .build();
         let options = ArrowWriterOptions::new()
