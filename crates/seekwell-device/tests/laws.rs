@@ -791,3 +791,31 @@ fn the_fast_variant_caches_and_flushes() {
     });
     near("streaming writes", stream.mb(), media, 0.05);
 }
+
+/// MB/s of random reads of so many sectors.
+fn at_random(spec: &str, sectors: u32, depth: usize) -> f64 {
+    let mut c = Client::new(open(spec, 5).unwrap());
+    let blocks = c.device.facts().capacity.0 / u64::from(sectors);
+    let mut rng = rng::stream(3, "link");
+    c.run(200, depth, Nanos::ZERO, |_| {
+        let first = below(&mut rng, blocks) * u64::from(sectors);
+        command(Op::Read, first, sectors)
+    })
+    .mb()
+}
+
+#[test]
+fn what_is_read_goes_over_the_link() {
+    for drive in ["hdd:hitachi-7k200", "hdd:hitachi-7k200,model=fast"] {
+        // A link of 10 MB/s carried 30.8 MB/s once.
+        for (depth, least) in [(1, 8.0), (8, 9.7)] {
+            let mb = at_random(&format!("{drive},bus=10MB/s"), 2048, depth);
+            assert!((least..=10.0).contains(&mb), "{drive} at {depth}: {mb}");
+        }
+        // One that keeps up is no resource at all.
+        let [own, more] =
+            ["", ",bus=100000MB/s"].map(|b| at_random(&format!("{drive}{b}"), 2048, 8));
+        near(drive, own, more, 0.001);
+        assert!(own > 25.0, "{own}");
+    }
+}

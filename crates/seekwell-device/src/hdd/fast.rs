@@ -43,6 +43,7 @@ pub struct FastHdd {
     dirty: usize,
     stream: Ticks,
     free: Ticks,
+    link_free: Ticks,
     at: u64,
     write_end: u64,
     finished: Vec<Finish>,
@@ -112,6 +113,7 @@ impl FastHdd {
             dirty: 0,
             stream: 0,
             free: 0,
+            link_free: 0,
             at: 0,
             write_end: u64::MAX,
             finished: Vec::with_capacity(p.depth as usize + 1),
@@ -141,6 +143,7 @@ impl FastHdd {
         let by = self.clock.step(now, true, untaken);
         self.clock.shift(by);
         by.time(&mut self.free);
+        by.time(&mut self.link_free);
         self.finished.iter_mut().for_each(|f| by.time(&mut f.at));
     }
 
@@ -180,7 +183,8 @@ impl FastHdd {
             start = self.one_extent(start);
         }
         let depth = (self.finished.len() + 1).min(self.gain.len() - 1);
-        let mut took = self.transfer(lba, n);
+        let read = self.transfer(lba, n);
+        let mut took = read;
         if lba != self.at {
             took += self.overhead + ((self.position(lba) * self.gain[depth]) >> 10);
         }
@@ -189,7 +193,17 @@ impl FastHdd {
         self.busy += start + took - t.max(self.free);
         self.free = start + took;
         // Even a sequential command takes its overhead, though not of the mechanism.
-        self.free.max(t + self.hit) + self.link
+        self.over_link(read, n).max(t + self.hit) + self.link
+    }
+    /// When the link is a sector behind what was read until now: a slower one than the medium is
+    /// taken for longer.
+    fn over_link(&mut self, read: Ticks, n: u32) -> Ticks {
+        let carry = u64::from(n.saturating_sub(1)) * self.link;
+        if carry <= read {
+            return self.free;
+        }
+        self.link_free = (self.free - read).max(self.link_free) + carry;
+        self.link_free
     }
 
     fn cached(&mut self, t: Ticks, lba: u64, n: u32) -> Ticks {

@@ -59,6 +59,8 @@ pub(super) struct Mech {
     salt: u64,
     pub at: Cursor,
     pub spent: Spent,
+    /// When the first sector of the access at hand began to pass.
+    began: Option<Ticks>,
 }
 
 impl Mech {
@@ -93,6 +95,7 @@ impl Mech {
                 passes: Ticks::MAX,
             },
             spent: Spent::default(),
+            began: None,
             geometry,
         })
     }
@@ -183,6 +186,7 @@ impl Mech {
         }
         let (mut t, mut lba, mut n) = (t, lba, n);
         let mut settle = write && !streaming;
+        self.began = None;
         while n > 0 {
             let place = self.place(lba);
             let mut len = n.min(place.left);
@@ -205,6 +209,11 @@ impl Mech {
             n -= len;
         }
         t
+    }
+
+    /// How long an access that ended at `end` has been reading or writing.
+    pub fn on_medium(&self, end: Ticks) -> Ticks {
+        self.began.map_or(0, |t| end.saturating_sub(t))
     }
 
     /// When the head reaches the start of `lba` if it sets out at `t` (sequential continuation).
@@ -293,6 +302,7 @@ impl Mech {
         }
         self.spent.rotation += wait;
         self.stand(place, lba, len, passes);
+        self.began.get_or_insert(t + wait);
         t + took
     }
 

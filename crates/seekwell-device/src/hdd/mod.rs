@@ -7,8 +7,9 @@
 //! whole media operation at once.
 //!
 //! Left out: shingled and two-actuator drives, thermal recalibration, vibration, power states,
-//! adaptive segmentation. Data over the link overlap the mechanism; the link is a resource only
-//! for cache hits. Read-ahead does not count as busy time.
+//! adaptive segmentation. Data over the link overlap the mechanism. The link is a resource for cache
+//! hits, and for what is read where it is slower than the medium; that hits wait for the transfers
+//! of a link that keeps up is left out. Read-ahead does not count as busy time.
 
 mod clock;
 mod closed;
@@ -273,6 +274,17 @@ impl Hdd {
         let end = t.max(self.link_free) + ((u64::from(n) * self.cost.link) >> 10);
         self.link_free = end;
         end
+    }
+    /// When `n` sectors that were read until `end` are with the host. A link that keeps up with the
+    /// medium is a sector behind it; a slower one begins with the first sector, or when it is free,
+    /// and is taken until it is through.
+    fn over_link(&mut self, n: u32, end: Ticks) -> Ticks {
+        let took = (u64::from(n) * self.cost.link) >> 10;
+        let passed = self.mech.on_medium(end);
+        if took <= passed + (self.cost.link >> 10) {
+            return end + (self.cost.link >> 10);
+        }
+        self.link(end - passed, n)
     }
     /// A command done by a cache at `t`.
     fn hit(&mut self, t: Ticks, arrived: Ticks, id: u32, n: u32) {

@@ -162,7 +162,7 @@ impl Hdd {
             write: false,
         };
         self.note_head(at, from, &moved, stop);
-        let done = stop + (self.cost.link >> 10) + self.cost.status;
+        let done = self.over_link((end - lba) as u32, stop) + self.cost.status;
         self.complete(done.max(ready), t, id, false);
         self.activity = Activity::Read {
             from: lba,
@@ -324,7 +324,7 @@ impl Hdd {
             };
         } else {
             let ready = q.arrived + self.cost.hit + ((u64::from(q.bus) * self.cost.link) >> 10);
-            let done = end + (self.cost.link >> 10) + self.cost.status;
+            let done = self.over_link(q.n, end) + self.cost.status;
             self.complete(done.max(ready), q.arrived, q.id, false);
             self.activity = Activity::Read {
                 from: q.lba,
