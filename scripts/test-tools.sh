@@ -11,6 +11,8 @@ tools=(
   "mkfs.ext4 e2fsprogs ext4-on-the-modelled-disk"
   "mkfs.xfs xfsprogs xfs-on-a-loop-device"
   "sqlite3 sqlite3 SQLite-on-a-loop-device"
+  "pg_createcluster postgresql PostgreSQL-under-pgbench-on-a-loop-device"
+  "mariadbd mariadb-server MariaDB-on-a-loop-device"
   "nginx nginx-light nginx-on-a-loop-device"
   "ab apache2-utils nginx-on-a-loop-device"
   "blkparse blktrace recorded-traces-in-blkparse-and-btt"
@@ -53,6 +55,13 @@ else
 fi
 if [ "${as_root[*]-}" != none ] && command -v apt-get >/dev/null; then
   echo "installing ${missing[*]}"
+  # The tests start servers of their own: those of the packages are installed and not started.
+  policy=/usr/sbin/policy-rc.d
+  if [ ! -e $policy ]; then
+    trap '"${as_root[@]}" rm -f $policy' EXIT
+    printf '#!/bin/sh\nexit 101\n' | "${as_root[@]}" tee $policy >/dev/null
+    "${as_root[@]}" chmod 755 $policy
+  fi
   if "${as_root[@]}" apt-get update -qq &&
     "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive \
       apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null; then
