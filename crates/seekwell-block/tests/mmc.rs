@@ -72,8 +72,16 @@ fn host(packing: Packing) -> MmcHost {
     }
 }
 
+/// The card, with `options` in the place of its own.
+fn card(options: &str) -> String {
+    let name = |option: &str| option.split('=').next().unwrap().to_owned();
+    let given: Vec<String> = options.split(',').map(name).collect();
+    let own = CARD.split(',').filter(|own| !given.contains(&name(own)));
+    own.collect::<Vec<_>>().join(",") + options
+}
+
 fn queue(options: &str, host: MmcHost, sched: Fifo) -> Q {
-    let preset = read_preset(&format!("{CARD}{options}")).unwrap();
+    let preset = read_preset(&card(options)).unwrap();
     let dev = Emmc::new(&EmmcParams::from_preset(&preset).unwrap(), 1);
     let facts = QueueFacts {
         can_stop: dev.facts().can_stop,

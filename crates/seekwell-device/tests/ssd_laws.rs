@@ -164,7 +164,7 @@ fn both_variants_have_the_same_means() {
 /// A small drive for cleaning: 2 units of 1024-page blocks, a buffer that hides nothing.
 fn small(rho: f64, state: &str, more: &str) -> Client<DetailedSsd> {
     detailed(&format!(
-        "ssd:s3700-100,variant=detailed,scale=1,units=2,channels=2,capacity=8388608,\
+        "ssd:s3700-100,variant=detailed,scale=1,units=2,channels=2,\
          buffer=256KiB,rho={rho},state={state}{more}"
     ))
 }
@@ -186,7 +186,7 @@ fn write_amplification_of_uniform_random_writes() {
         (0.28, 0.05),
         (0.5, 0.05),
     ] {
-        let mut c = small(rho, "steady", "");
+        let mut c = small(rho, "steady", ",capacity=8388608");
         let span = pages(&c.device);
         amplification(&mut c, span, 60_000);
         let wa = amplification(&mut c, span, 150_000);

@@ -49,7 +49,7 @@ fn facts_of_nodes() {
     let disk = facts("hdd:hitachi-7k500");
     assert_eq!(f.capacity.0, disk.capacity.0 / 128 * 128 * 3);
     assert_eq!(f.max_sectors, disk.max_sectors);
-    let f = facts("raid1:members=2,of=ssd:s3700-100+hdd:hitachi-7k500,level=linear");
+    let f = facts("linear:of=ssd:s3700-100+hdd:hitachi-7k500");
     assert!(f.rotational, "one that rotates is enough");
     let f = facts("raid0:members=2,of=ssd:s3700-100");
     assert!(!f.rotational);
