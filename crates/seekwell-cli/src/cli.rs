@@ -385,6 +385,9 @@ pub struct Run {
 pub struct Workloads {
     /// Tell all about this one
     pub name: Option<String>,
+    /// Tell more of each: what it does in full
+    #[arg(long, conflicts_with_all = ["json", "name"])]
+    pub details: bool,
     /// Print one JSON document
     #[arg(long)]
     pub json: bool,
@@ -448,6 +451,9 @@ impl From<Fit> for seekwell::Fit {
 pub struct DemoArgs {
     /// Which; `all` runs all of them; without it they are listed
     pub name: Option<String>,
+    /// Tell more of each: what it shows
+    #[arg(long, conflicts_with_all = ["json", "name"])]
+    pub details: bool,
     /// Seed of every random stream: same seed, same bytes
     #[arg(long, value_name = "SEED", default_value_t = 1)]
     pub seed: u64,

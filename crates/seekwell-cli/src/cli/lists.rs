@@ -9,6 +9,9 @@ use std::path::PathBuf;
 pub struct Schedulers {
     /// Tell all about this one: history, when not to use it, every tunable and rule, source
     pub name: Option<String>,
+    /// Tell more of each: layer, versions, what it does in full
+    #[arg(long, conflicts_with_all = ["json", "name"])]
+    pub details: bool,
     /// Print the page docs/schedulers.md
     #[arg(long, conflicts_with_all = ["json", "name"])]
     pub markdown: bool,
@@ -107,6 +110,9 @@ pub struct New {
 pub struct Devices {
     /// Tell all about this one: every parameter with unit and source
     pub name: Option<String>,
+    /// Tell more of each: what it is, its other names
+    #[arg(long, conflicts_with_all = ["json", "name"])]
+    pub details: bool,
     /// Print one JSON document
     #[arg(long)]
     pub json: bool,
@@ -187,6 +193,9 @@ pub(super) fn budget(text: &str) -> Result<f64, String> {
 pub struct Formats {
     /// Tell all about this one: what it is, what it carries, what is lost
     pub name: Option<String>,
+    /// Tell more of each: what it carries, what it is in full
+    #[arg(long, conflicts_with_all = ["json", "name"])]
+    pub details: bool,
     /// Print the page docs/formats.md
     #[arg(long, conflicts_with_all = ["json", "name"])]
     pub markdown: bool,

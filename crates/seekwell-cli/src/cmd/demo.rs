@@ -10,7 +10,7 @@ use seekwell::words::{self, TypedScheduler};
 use seekwell_host::stop::signal;
 use seekwell_lab::demo::{Demo, Shown, demos, find, unknown};
 use seekwell_report::plain::Plain;
-use seekwell_report::{demo as report, plot};
+use seekwell_report::{brief, demo as report, plot};
 use seekwell_sim::compare;
 use serde_json::{Value, json};
 
@@ -47,8 +47,14 @@ pub fn run(a: &DemoArgs, quiet: bool) -> Result<(), Failure> {
     let chosen: Vec<&'static Demo> = match a.name.as_deref() {
         None => {
             let mut out = Out::open(a.output.output.as_deref())?;
-            out.text(&report::list(demos(), width()))?;
-            out.line("\nRun one: seekwell demo NAME; all of them: seekwell demo all")?;
+            match a.details {
+                true => out.text(&report::list(demos(), width()))?,
+                false => out.text(&brief::demos(demos(), width()))?,
+            }
+            out.prose(
+                "\nRun one: seekwell demo NAME; all of them: seekwell demo all. What each shows: \
+                 --details",
+            )?;
             return out.done();
         }
         Some("all") if a.plot.is_some() || a.report.is_some() => {

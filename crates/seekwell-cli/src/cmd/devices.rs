@@ -9,7 +9,7 @@ use crate::setups;
 use seekwell_device::{Preset, catalogue, describe};
 use seekwell_host::stop::signal;
 use seekwell_lab::curves::{Axis, Plot};
-use seekwell_report::{catalog, chart, validation};
+use seekwell_report::{brief, catalog, chart, validation};
 use serde_json::{Value, json};
 
 fn as_json(p: &Preset) -> Value {
@@ -140,12 +140,16 @@ pub fn run(a: &Devices, quiet: bool) -> Result<(), Failure> {
             .collect();
         out.json(&Value::from(list?))?;
     } else {
-        out.text(&catalog::devices(&all, width()))?;
-        out.prose(
-            "\nAll about one: seekwell devices NAME. Parameters may be changed \
-             (NAME,parameter=value,...),\nand the path of a preset file of your own works \
-             wherever a NAME does.",
-        )?;
+        let (text, more) = match a.details {
+            true => (catalog::devices(&all, width()), ""),
+            false => (brief::devices(&all, width()), "What each is: --details. "),
+        };
+        out.text(&text)?;
+        out.prose(&format!(
+            "\n{more}All about one: seekwell devices NAME. Parameters may be changed \
+             (NAME,parameter=value,...), and the path of a preset file of your own works wherever \
+             a NAME does."
+        ))?;
     }
     out.done()
 }

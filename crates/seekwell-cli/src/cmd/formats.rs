@@ -3,7 +3,7 @@
 use crate::cli::Formats;
 use crate::fail::Failure;
 use crate::out::{Out, width};
-use seekwell_report::catalog;
+use seekwell_report::{brief, catalog};
 use seekwell_trace::{FormatInfo, Volumes, find_format, formats};
 use serde_json::{Value, json};
 
@@ -34,10 +34,13 @@ pub fn run(a: &Formats) -> Result<(), Failure> {
         None if a.markdown => out.text(&catalog::formats_markdown(formats()))?,
         None if a.json => out.json(&Value::from_iter(formats().iter().map(as_json)))?,
         None => {
-            out.text(&catalog::formats(formats(), width()))?;
+            match a.details {
+                true => out.text(&catalog::formats(formats(), width()))?,
+                false => out.text(&brief::formats(formats(), width()))?,
+            }
             out.prose(
                 "\nzstd and gzip are read as they are. Those written: seekwell convert IN -o OUT. \
-                 All about one:\nseekwell formats NAME",
+                 What each carries: --details. All about one: seekwell formats NAME",
             )?;
         }
     }

@@ -5,7 +5,7 @@ use crate::fail::Failure;
 use crate::out::{Out, width};
 use seekwell::words::{Found, named};
 use seekwell_core::Rule;
-use seekwell_report::catalog;
+use seekwell_report::{brief, catalog};
 use seekwell_sched::registry;
 use serde_json::{Value, json};
 
@@ -54,6 +54,13 @@ pub fn run(a: &Schedulers) -> Result<(), Failure> {
                 .map(|s| scheduler(s.name).map(|c| as_json(&c)))
                 .collect();
             out.json(&Value::from(all?))?;
+        }
+        None if !a.details => {
+            out.text(&brief::schedulers(registry(), width()))?;
+            out.prose(
+                "\nVersions and more of each: --details. All about one: seekwell schedulers \
+                 NAME[-VERSION]",
+            )?;
         }
         None => {
             out.text(&catalog::schedulers(registry(), width()))?;

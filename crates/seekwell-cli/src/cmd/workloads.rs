@@ -3,7 +3,7 @@
 use crate::cli::Workloads;
 use crate::fail::Failure;
 use crate::out::{Out, width};
-use seekwell_report::workload as report;
+use seekwell_report::{brief, workload as report};
 use seekwell_workload::{Needs, Workload, unknown_workload, workload, workloads};
 use serde_json::{Value, json};
 
@@ -51,10 +51,13 @@ pub fn run(a: &Workloads) -> Result<(), Failure> {
         let all: Vec<Value> = workloads().iter().map(|w| as_json(w)).collect();
         out.json(&Value::from(all))?;
     } else {
-        out.text(&report::list(workloads(), width()))?;
+        match a.details {
+            true => out.text(&report::list(workloads(), width()))?,
+            false => out.text(&brief::workloads(workloads(), width()))?,
+        }
         out.prose(
             "\nAll about one: seekwell workloads NAME. To run one: seekwell run NAME [--param k=v] \
-             --device D --scheduler S,\nor for real: seekwell run NAME --dir DIR. A fio job file \
+             --device D --scheduler S, or for real: seekwell run NAME --dir DIR. A fio job file \
              (NAME.fio) is a workload, too.",
         )?;
     }

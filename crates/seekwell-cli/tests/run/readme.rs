@@ -7,7 +7,8 @@
 //!
 //! - `live`: the output depends on the machine, or takes root; only the options are checked.
 //! - `folder`: run in a folder of its own, one for each page, so that a command may write files that
-//!   later ones read.
+//!   later ones read; and files that the page shows whole, in blocks fenced with a name behind the
+//!   language (`toml usr.toml`), are there from the beginning.
 //! - `traces`: needs a trace that is not in the repository; run if the directory it lies in is
 //!   named by `SEEKWELL_TRACES`, else skipped with a word.
 
@@ -264,9 +265,25 @@ fn own_folder(page: &str) -> PathBuf {
     folder
 }
 
+/// Files that a page shows whole, for its commands to read: a block fenced as "csv volume.csv".
+fn files(text: &str) -> Vec<(String, String)> {
+    let lines: Vec<&str> = text.lines().collect();
+    let named = |(i, l): (usize, &&str)| {
+        let (kind, name) = l.strip_prefix("```")?.split_once(' ')?;
+        let plain = !name.contains(['/', ' ']) && name.contains('.');
+        let own = lines[i + 1..].iter().take_while(|l| **l != "```");
+        let body: String = own.map(|l| format!("{l}\n")).collect();
+        (kind != "console" && plain).then(|| (name.to_owned(), body))
+    };
+    lines.iter().enumerate().filter_map(named).collect()
+}
+
 /// What a page's commands print, in their order; nothing of those that are not run.
-fn all_printed(page: &str, shown: &[Shown]) -> Vec<Option<Vec<String>>> {
+fn all_printed(page: &str, text: &str, shown: &[Shown]) -> Vec<Option<Vec<String>>> {
     let folder = own_folder(page);
+    for (name, body) in files(text) {
+        std::fs::write(folder.join(name), body).expect("a file of the page");
+    }
     let one = |s: &Shown| match runnable(s, &folder) {
         Ok(mut c) => Some(printed(&mut c)),
         Err(why) => {
@@ -284,7 +301,7 @@ fn held(page: &str, write: bool) -> (Vec<String>, usize) {
     let text = std::fs::read_to_string(&path).expect(page);
     let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
     let all_shown = commands(&text);
-    let printed = all_printed(page, &all_shown);
+    let printed = all_printed(page, &text, &all_shown);
     let run = printed.iter().flatten().count();
     let mut wrong = Vec::new();
     // From the end, so that line numbers before stay right.

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 #[test]
 fn every_scheduler_is_listed_and_has_a_page() {
-    let list = good(&["schedulers"]);
+    let list = good(&["schedulers", "--details"]);
     for s in registry() {
         assert!(
             list.lines()
@@ -147,7 +147,7 @@ fn completions_and_manual_pages_know_the_commands() {
 
 #[test]
 fn every_device_and_format_is_listed_and_has_a_page() {
-    let list = good(&["devices"]);
+    let list = good(&["devices", "--details"]);
     for d in seekwell_device::catalogue() {
         assert!(list.contains(&d.name), "{}", d.name);
         let page = good(&["devices", &d.name]);

@@ -46,6 +46,37 @@ fn the_default_answer_of_compare_fits_a_screen() {
     assert!(!text.contains('\u{1b}'));
 }
 
+/// A list fits a screen and names all there is; what it says of each is behind --details.
+#[test]
+fn every_list_fits_a_screen_and_names_all() {
+    let names = |of: &[&str]| -> Vec<String> {
+        let doc: serde_json::Value = serde_json::from_str(&good(of)).expect("JSON");
+        let all = doc.as_array().expect("a list").iter();
+        all.map(|i| i["name"].as_str().expect("a name").to_owned())
+            .collect()
+    };
+    let demos = seekwell_lab::demo::demos().map(|d| d.name.to_owned());
+    for (what, names) in [
+        ("schedulers", names(&["schedulers", "--json"])),
+        ("devices", names(&["devices", "--json"])),
+        ("formats", names(&["formats", "--json"])),
+        ("workloads", names(&["workloads", "--json"])),
+        ("machines", names(&["machines", "--json"])),
+        ("demo", demos.collect()),
+    ] {
+        let text = as_it_is("80", &[what]);
+        let lines = text.lines().count();
+        assert!(lines <= 24, "{what}: {lines} lines\n{text}");
+        assert!(widest(&text) <= 80, "{what}\n{text}");
+        let words: Vec<&str> = text.split_whitespace().collect();
+        for name in names {
+            assert!(words.contains(&name.as_str()), "{what}: {name}\n{text}");
+        }
+        // Nothing is cut in the middle: each line of the short list begins one of the long.
+        assert!(!text.contains("..."), "{what}\n{text}");
+    }
+}
+
 #[test]
 fn the_winner_is_green_where_colours_are_wanted() {
     let args = [
@@ -85,8 +116,13 @@ fn tables_fit_80_columns_and_use_200() {
         &replay,
         &compare,
         &["devices"],
+        &["devices", "--details"],
         &["workloads"],
+        &["workloads", "--details"],
         &["schedulers"],
+        &["schedulers", "--details"],
+        &["formats"],
+        &["demo"],
     ] {
         let text = at("80", args);
         let hint = |l: &&str| !l.starts_with("  seekwell replay FILE");

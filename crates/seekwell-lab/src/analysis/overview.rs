@@ -219,9 +219,9 @@ fn scored(group: &mut Group, sides: &[usize], cells: &[CellAnalysis], results: &
         .position(|t| *t == group.reference)
         .unwrap_or(0);
     let margin = results.about.method.margin;
-    let compared = cells
-        .iter()
-        .all(|c| c.blocks > 1 || c.pairs.iter().all(|p| p.se.is_some()));
+    // A test that failed, here or on another device, takes nothing from those that ran.
+    let mut used_cells = used.iter().map(|i| &cells[*i]);
+    let compared = used_cells.all(|c| c.blocks > 1 || c.pairs.iter().all(|p| p.se.is_some()));
     if let Some(r) =
         stats::recommend(&scores, &upper, incumbent, &pairs, margin).filter(|_| compared)
     {

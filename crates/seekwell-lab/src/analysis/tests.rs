@@ -247,3 +247,31 @@ fn operations_within_runs_are_no_repetitions() {
     assert_eq!((few.n, few.df), (one.len(), Some((one.len() - 1) as f64)));
     assert!(!few.verdict.claims(), "{}", few.words);
 }
+
+#[test]
+fn a_device_on_which_all_failed_takes_nothing_from_the_others() {
+    let slow = column(1.2, 0.01);
+    let mut r = results(&[&column(1.0, 0.01), &slow], false, true);
+    let alone = analyse(&r).groups[0].clone();
+    assert_eq!(alone.decision, "keep");
+    r.cells.push(Cell {
+        name: "d".into(),
+        device: "too small".into(),
+        ..r.cells[0].clone()
+    });
+    for treatment in 0..2 {
+        r.runs.push(Run {
+            key: RunKey {
+                cell: 1,
+                block: 0,
+                treatment,
+            },
+            outcome: Outcome::Failed("beyond the device".into()),
+            ..Run::default()
+        });
+    }
+    let groups = analyse(&r).groups;
+    assert_eq!(groups[0].decision, alone.decision);
+    assert_eq!(groups[0].scores, alone.scores);
+    assert!(groups[1].decision.is_empty() && groups[1].left_out.len() == 1);
+}

@@ -107,7 +107,7 @@ export function course(c: Columns, sides: Kept[]): HTMLElement | null {
       const y = log ? ys[k]!.map((v) => (v > 0 ? v : null)) : ys[k]!;
       const edge = { stroke: 'transparent', points: { show: false } };
       return new uPlot({
-        width: W - (narrow ? 0 : 112), height: last ? 98 : 72, padding: [6, 6, 0, 0], legend: { show: false },
+        width: W - (narrow ? 0 : 132), height: last ? 98 : 78, padding: [6, 24, last ? 0 : 6, 0], legend: { show: false },
         cursor: { drag: { x: true, y: false }, sync: { key: 'course' }, points: { size: 6 }, y: false },
         scales: { x: { time: false }, y: { distr: log ? 3 : 1, range: [lo, hi] } },
         axes: [

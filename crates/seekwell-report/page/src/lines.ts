@@ -80,7 +80,7 @@ export function lines(c: Chart): HTMLElement {
     });
     const axis = (more: uPlot.Axis): uPlot.Axis => ({ stroke: ink, font: '12px system-ui, sans-serif', labelFont: '12px system-ui, sans-serif', labelSize: 18, grid: { stroke: grid, width: 1 }, ticks: { show: false }, ...more });
     u = new uPlot({
-      width, height: c.height ?? 260, padding: [10, 12, 0, 0], legend: { show: false },
+      width, height: c.height ?? 260, padding: [10, 26, 0, 0], legend: { show: false },
       cursor: { drag: { x: true, y: false }, points: { size: 7 } },
       scales: {
         x: { time: false, distr: c.logX ? 3 : 1, log: c.logX === 2 ? 2 : 10, range: (_u, a, b) => zoom ?? (a === b ? [a * 0.9 - 0.1, b * 1.1 + 0.1] : [a, b]) },

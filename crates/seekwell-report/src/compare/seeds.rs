@@ -492,7 +492,11 @@ pub fn scores(group: &Group, labels: &[String], width: usize) -> String {
             };
             let half = s.times95.map(|(l, h)| (h / l).sqrt() - 1.0);
             let half = half.map_or(String::new(), |h| format!(" (+-{})", percent(h)));
-            format!("{} {} {word}{half}", name(s.treatment), size(times))
+            // Nothing is not ahead of anything.
+            match size(times).as_str() {
+                "0 %" => format!("{} level{half}", name(s.treatment)),
+                size => format!("{} {size} {word}{half}", name(s.treatment)),
+            }
         })
         .collect();
     let beaten: Vec<&str> = group.not_beaten.iter().map(|t| name(*t)).collect();

@@ -2,14 +2,13 @@
 
 use super::{Grid, grids, heading, picture, words};
 use crate::names;
+use crate::plain::{OWN, PAGE_HEAD, STYLE};
 use crate::table::Align;
 use minijinja::value::Serde;
 use minijinja::{Environment, context};
 use seekwell_trace::survey::Survey;
 use serde::Serialize;
 
-const STYLE: &str = include_str!("../../page/dist/page.css");
-const OWN: &str = include_str!("../../page/trace.css");
 const PAGE: &str = include_str!("../../page/trace.html");
 
 #[derive(Serialize)]
@@ -34,6 +33,7 @@ fn shown(g: Grid) -> Shown {
 /// A fault in the template; a trace cannot cause one.
 pub fn page(s: &Survey) -> Result<String, minijinja::Error> {
     let mut environment = Environment::new();
+    environment.add_template("head.html", PAGE_HEAD)?;
     environment.add_template("trace.html", PAGE)?;
     let tables: Vec<Shown> = grids(s).into_iter().map(shown).collect();
     let again = format!("seekwell report {}", names::plain(&s.name));
