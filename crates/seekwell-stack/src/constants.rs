@@ -141,6 +141,10 @@ constants! {
     small_file_blocks: [0, 16, 16, 16], Source("mb_stream_req = 16, ext4(5)");
     /// Size of that pool's pieces, blocks.
     pool_blocks: [0, 512, 512, 512], Source("mb_group_prealloc = 512, ext4(5)");
+    /// Closed files get just the blocks they need, found anew for each, not those of a pool.
+    closed_exact: [0, 1, 1, 0], Source("ext4: avoid group preallocation for closed files, 2.6.32, undone for small ones in 6.1; 6.18: files of a batch lie end to end");
+    /// Free chunks looked at for them once one is long enough.
+    scan_chunks: [0, 10, 10, 10], Source("mb_min_to_scan, Documentation/filesystems/ext4");
     /// First and largest reservation window (ext3), blocks.
     window_first_blocks: [8, 8, 8, 8], Source("ext3 reservation, EXT3_DEFAULT_RESERVE_BLOCKS");
     /// Largest reservation window, blocks.
@@ -288,6 +292,7 @@ mod tests {
         "SUPERBLOCK",
         "ALIGN",
         "STEPS",
+        "BUDDY_MAX_ORDER",
         "FIRST_USER_TASK",
         "FLUSHER",
         "JOURNAL",

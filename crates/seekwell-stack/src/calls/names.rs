@@ -107,6 +107,7 @@ pub(crate) async fn close(k: &K, a: Actor, fd: u32) -> Ret {
         let w = &mut *w;
         let i = &mut w.fs.inodes[f.ino as usize];
         i.opens -= 1;
+        i.writers -= u32::from(!f.flags.contains(OpenFlags::RDONLY));
         if i.opens == 0 && i.delayed == 0 {
             w.fs.alloc.drop_window(i);
         }

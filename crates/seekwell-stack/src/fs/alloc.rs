@@ -1,6 +1,7 @@
 //! Where blocks and inodes are put: block groups, pools for small files, runs for large ones,
 //! reservation windows of ext3.
 
+mod exact;
 mod orlov;
 
 use crate::config::{Config, Fs};
@@ -54,6 +55,9 @@ pub(crate) struct Alloc {
     /// Pools of small files, by CPU.
     pools: Vec<Window>,
     pool_blocks: u32,
+    /// Closed files get just what they need.
+    closed_exact: bool,
+    scan_chunks: u32,
     small: u32,
     max: u32,
     window: (u32, u32),
@@ -85,6 +89,8 @@ impl Alloc {
             pending: 0,
             pools: vec![Window::default(); cfg.cores.max(1) as usize],
             pool_blocks: c.pool_blocks as u32,
+            closed_exact: ext4 && c.closed_exact != 0,
+            scan_chunks: c.scan_chunks as u32,
             small: if ext4 { c.small_file_blocks as u32 } else { 0 },
             max: c.alloc_blocks.max(1) as u32,
             window: (c.window_first_blocks as u32, c.window_max_blocks as u32),
@@ -217,21 +223,25 @@ impl Alloc {
         (first..first + self.per_block).any(|s| s != slot && bits.get(s))
     }
 
+    /// The bitmap of a group.
+    fn bits(&mut self, g: u32) -> &mut Bits {
+        let len = self.group_len(g);
+        let group = &mut self.groups[g as usize];
+        let meta = group.start;
+        group.bits.get_or_insert_with(|| {
+            let mut b = Bits::new(len);
+            b.set(0, meta, true);
+            b
+        })
+    }
     fn mark(&mut self, start: u32, n: u32, used: bool) {
         let (mut at, end) = (start, start + n);
         while at < end {
             let g = at / GROUP;
             let k = (end - at).min((g + 1) * GROUP - at);
-            let len = self.group_len(g);
-            let group = &mut self.groups[g as usize];
-            let meta = group.start;
-            let bits = group.bits.get_or_insert_with(|| {
-                let mut b = Bits::new(len);
-                b.set(0, meta, true);
-                b
-            });
-            let changed = bits.set(at % GROUP, k, used);
+            let changed = self.bits(g).set(at % GROUP, k, used);
             debug_assert_eq!(changed, k, "blocks {at}+{k}, used {used}");
+            let group = &mut self.groups[g as usize];
             if used {
                 group.free -= changed;
                 self.free -= u64::from(changed);
@@ -358,6 +368,13 @@ impl Alloc {
             i.window.size = size;
         }
         let pages = i.pages_len();
+        let whole = log + want >= pages && i.writers == 0;
+        if self.closed_exact && whole && i.kind == Kind::File {
+            let found = self.exact(i, log, want.min(self.max));
+            if found.is_some() {
+                return found;
+            }
+        }
         if pages <= self.small && self.pool_blocks > 0 && i.kind == Kind::File {
             return self.pooled(i, log, want, cpu);
         }

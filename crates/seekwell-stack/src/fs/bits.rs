@@ -53,6 +53,19 @@ impl Bits {
     pub(crate) fn next_free(&self, from: u32) -> u32 {
         self.find(from, false)
     }
+    /// The first free run from `from` on: start and end.
+    pub(crate) fn free_from(&self, from: u32) -> Option<(u32, u32)> {
+        let start = self.find(from, false);
+        (start < self.len).then(|| (start, self.find(start, true)))
+    }
+    /// Are free runs at least so long on the mean?
+    pub(crate) fn long_on_the_mean(&self, want: u32) -> bool {
+        let (mut free, mut runs, mut from) = (0, 0, 0);
+        while let Some((start, end)) = self.free_from(from) {
+            (free, runs, from) = (free + end - start, runs + 1, end);
+        }
+        runs > 0 && free / runs >= want
+    }
     /// The first free run of at least `want` from `from` on; or else the longest there is.
     pub(crate) fn free_run(&self, from: u32, want: u32) -> Option<(u32, u32)> {
         let mut best: Option<(u32, u32)> = None;

@@ -98,6 +98,8 @@ pub(crate) struct Inode {
     pub(crate) kind: Kind,
     pub(crate) links: u32,
     pub(crate) opens: u32,
+    /// Of these, for writing.
+    pub(crate) writers: u32,
     pub(crate) len: u64,
     pub(crate) tree: Tree,
     pub(crate) ext: Vec<Extent>,
@@ -143,6 +145,7 @@ impl Inode {
             kind,
             links: 1,
             opens: 0,
+            writers: 0,
             len: 0,
             tree: Tree::default(),
             ext: Vec::new(),

@@ -50,7 +50,9 @@ impl World {
         f.copied().ok_or(Errno::EBADF)
     }
     pub(crate) fn file_new(&mut self, ino: u32, flags: OpenFlags) -> u32 {
-        self.fs.inodes[ino as usize].opens += 1;
+        let i = &mut self.fs.inodes[ino as usize];
+        i.opens += 1;
+        i.writers += u32::from(!flags.contains(OpenFlags::RDONLY));
         let file = File {
             ino,
             flags,
