@@ -5,6 +5,7 @@
 //! whoever owns the stream strips them where they are not wanted.
 
 pub mod advice;
+pub mod arena;
 pub mod brief;
 pub mod calibrate;
 pub mod catalog;

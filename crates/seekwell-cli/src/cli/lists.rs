@@ -53,6 +53,13 @@ pub enum Begin {
 pub struct Arena {
     /// The scheduler, with version and tunables where wanted
     pub name: String,
+    /// Device it is met on; may be repeated [default: one of each class]
+    #[arg(long, value_name = "DEVICE")]
+    pub device: Vec<String>,
+    /// Workload it is met on, with parameters behind a colon; may be repeated [default: four that load
+    /// a device differently]
+    #[arg(long, value_name = "WORKLOAD")]
+    pub workload: Vec<String>,
     /// A trace that it is met on, too; may be repeated
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub trace: Vec<PathBuf>,

@@ -2,6 +2,7 @@
 
 use crate::cells::cancelling;
 use crate::cli::Arena as Asked;
+use crate::cmd::switch::show::quoted;
 use crate::fail::Failure;
 use crate::lab::Collect;
 use crate::out::{Out, columns, note, width};
@@ -12,12 +13,20 @@ use seekwell_lab::arena::{
     Arena, DEVICES, Figure, Mean, Standing, WORKLOADS, experiment, standing,
 };
 use seekwell_lab::conduct::{How, Memory, conduct};
+use seekwell_report::arena::{Facts, Ground, page};
 use seekwell_report::table::wrap;
 use seekwell_sched::registry;
 use serde_json::json;
+use std::path::Path;
 
 /// Cells that are told where it is behind.
 const TOLD: usize = 8;
+
+/// Is it a page that is asked for?
+fn is_page(output: &Path) -> bool {
+    let ending = output.extension().and_then(|e| e.to_str());
+    matches!(ending, Some("html" | "htm"))
+}
 
 fn bad(e: impl std::fmt::Display) -> Failure {
     Failure::input(e.to_string())
@@ -33,6 +42,34 @@ fn met(name: &str) -> Result<Vec<String>, Failure> {
     Ok(all)
 }
 
+/// What was asked for, or what is usual.
+fn or<'a>(asked: &'a [String], usual: &[&'a str]) -> Vec<&'a str> {
+    match asked.is_empty() {
+        true => usual.to_vec(),
+        false => asked.iter().map(String::as_str).collect(),
+    }
+}
+
+/// Where the one stands, on a page of its own.
+fn page_of(a: &Asked, s: &Standing, ground: Ground<'_>, failed: u64) -> Result<String, Failure> {
+    let words = a.device.iter().map(|d| ("--device", d.as_str()));
+    let words = words.chain(a.workload.iter().map(|w| ("--workload", w.as_str())));
+    let mut again = format!("seekwell arena {} --seeds {}", a.name, a.seeds);
+    if a.seed != 1 {
+        again += &format!(" --seed {}", a.seed);
+    }
+    for (option, word) in words.chain(ground.traces.iter().map(|t| ("--trace", t.as_str()))) {
+        again += &format!(" {option} {}", quoted(word));
+    }
+    let facts = Facts {
+        seeds: (a.seed, a.seed + u64::from(a.seeds) - 1),
+        ground,
+        failed,
+        again,
+    };
+    page(s, &facts).map_err(|e| Failure::input(format!("the page cannot be made: {e}")))
+}
+
 /// Runs everybody and prints where the one stands.
 pub fn run(a: &Asked, quiet: bool) -> Result<(), Failure> {
     let output = a.output.output.as_deref();
@@ -41,7 +78,8 @@ pub fn run(a: &Asked, quiet: bool) -> Result<(), Failure> {
     let met = met(&a.name)?;
     let text = |p: &std::path::PathBuf| p.to_string_lossy().into_owned();
     let traces: Vec<String> = a.trace.iter().map(text).collect();
-    let e = experiment(&met, DEVICES, WORKLOADS, &traces, a.seeds, a.seed).map_err(|faults| {
+    let (devices, workloads) = (or(&a.device, DEVICES), or(&a.workload, WORKLOADS));
+    let e = experiment(&met, &devices, &workloads, &traces, a.seeds, a.seed).map_err(|faults| {
         let each = faults.0.iter().map(|f| f.what.clone()).collect::<Vec<_>>();
         Failure::input(each.join("\n"))
     })?;
@@ -74,6 +112,13 @@ pub fn run(a: &Asked, quiet: bool) -> Result<(), Failure> {
             "schema": 1, "command": "arena", "scheduler": a.name, "seed": a.seed,
             "finished": done.finished(), "failed": done.failed, "standing": s,
         }))?;
+    } else if output.is_some_and(is_page) {
+        let ground = Ground {
+            devices: &devices,
+            workloads: &workloads,
+            traces: &traces,
+        };
+        out.bytes(page_of(a, &s, ground, done.failed)?.as_bytes())?;
     } else {
         print(&mut out, a, &s)?;
     }

@@ -81,3 +81,45 @@ fn a_name_that_nobody_has_is_met_with_nobody() {
     assert_eq!((r.code, &*r.out), (2, ""));
     assert!(r.err.contains("/nowhere/a.csv"), "{}", r.err);
 }
+
+/// The page of an arena: marks for everybody, nothing from elsewhere; the same figures as on screen.
+#[test]
+fn an_arena_has_a_page() {
+    let file = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("arena.html");
+    let ground = [
+        "--device",
+        "constant:depth=1,service_us=100",
+        "--workload",
+        "streams:size=16m,seconds=200ms,direct=yes",
+        "--seeds",
+        "2",
+    ];
+    let told = |more: &[&str]| {
+        let mut all = vec!["arena", "mq-deadline", "--quiet"];
+        all.extend(ground);
+        all.extend(more);
+        seekwell(&all)
+    };
+    let screen = told(&[]);
+    let r = told(&["-o", file.to_str().expect("a path")]);
+    assert_eq!((r.code, &*r.out), (0, ""), "{}", r.err);
+    let page = std::fs::read_to_string(&file).expect("it is written");
+    for word in [
+        "mq-deadline among its rivals",
+        "Where mq-deadline loses worst",
+        "kyber",
+    ] {
+        assert!(page.contains(word), "{word}");
+    }
+    assert!(page.contains("--device constant:depth=1,service_us=100"));
+    // A mark for each scheduler of the layer in the picture, and a line in the table.
+    let line = |l: &&str| l.starts_with("mq-deadline ") || l.ends_with(" yes");
+    for shown in screen.out.lines().filter(line) {
+        let name = shown.split_whitespace().next().expect("a name");
+        assert!(
+            page.contains(&format!("<th scope=\"row\">{name}</th>")),
+            "{name}"
+        );
+    }
+    assert!(page.matches("<circle").count() >= 5);
+}

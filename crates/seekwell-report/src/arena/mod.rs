@@ -1,0 +1,214 @@
+//! A scheduler among its rivals as a page of its own: one HTML file without script, network or font.
+//!
+//! First who is on the front and who is better than the one it is about, then the pictures of it, all
+//! figures with their intervals, where it is furthest behind, and how it was measured.
+
+mod picture;
+#[cfg(test)]
+mod tests;
+
+use crate::names;
+use minijinja::value::Serde;
+use minijinja::{Environment, context};
+use seekwell_lab::arena::{Behind, Figure, Mean, Place, Standing};
+
+const STYLE: &str = include_str!("../../page/dist/page.css");
+const OWN: &str = include_str!("../../page/arena.css");
+const PAGE: &str = include_str!("../../page/arena.html");
+
+/// What everybody was met on, by the names that were asked for.
+#[derive(Clone, Copy, Debug)]
+pub struct Ground<'a> {
+    /// Devices.
+    pub devices: &'a [&'a str],
+    /// Workloads.
+    pub workloads: &'a [&'a str],
+    /// Files of traces.
+    pub traces: &'a [String],
+}
+
+/// What stands on the page beside the standing.
+#[derive(Clone, Debug)]
+pub struct Facts<'a> {
+    /// The first seed and the last.
+    pub seeds: (u64, u64),
+    /// What everybody was met on.
+    pub ground: Ground<'a>,
+    /// Runs that gave nothing.
+    pub failed: u64,
+    /// The command that makes it again.
+    pub again: String,
+}
+
+/// What a figure is called.
+fn name(figure: Figure) -> &'static str {
+    match figure {
+        Figure::Throughput => "throughput",
+        Figure::P99 => "99th percentile",
+        Figure::Fairness => "fairness",
+    }
+}
+
+/// A factor as a distance in per cent: 1.1 is 10.
+fn percent(factor: f64) -> f64 {
+    (factor - 1.0) * 100.0
+}
+
+/// "+3.1 %", and "0.0 %" without a sign.
+fn signed(factor: f64) -> String {
+    let text = format!("{:+.1} %", percent(factor));
+    match text.as_str() {
+        "+0.0 %" | "-0.0 %" => "0.0 %".to_owned(),
+        _ => text.replace('-', "\u{2212}"),
+    }
+}
+
+/// The interval, or that there is none.
+fn interval(mean: &Mean) -> String {
+    mean.interval95.map_or(String::new(), |(low, high)| {
+        format!("{} to {}", signed(low), signed(high))
+    })
+}
+
+/// Who is at least as good in all three figures, and better in one.
+fn above<'a>(places: &'a [Place], own: &Place) -> Vec<&'a str> {
+    let better = |other: &&Place| {
+        let pairs = || {
+            let both = other.means.iter().zip(&own.means);
+            both.filter_map(|(a, b)| Some((a.as_ref()?.factor, b.as_ref()?.factor)))
+        };
+        pairs().all(|(a, b)| a >= b) && pairs().any(|(a, b)| a > b)
+    };
+    places
+        .iter()
+        .filter(better)
+        .map(|p| p.scheduler.as_str())
+        .collect()
+}
+
+/// Names as a list of words: "a, b and c".
+fn listed(names: &[&str]) -> String {
+    match names {
+        [] => String::new(),
+        [one] => (*one).to_owned(),
+        [before @ .., last] => format!("{} and {last}", before.join(", ")),
+    }
+}
+
+/// What it says, a sentence a line.
+fn sentences(s: &Standing) -> Vec<String> {
+    let Some(own) = s.places.first() else {
+        return Vec::new();
+    };
+    let mut out = vec![match own.front {
+        true => format!(
+            "{} is on the front: no rival is at least as good in throughput, 99th percentile and \
+             fairness and better in one of them.",
+            own.scheduler
+        ),
+        false => format!(
+            "{} is not on the front: {} at least as good in throughput, 99th percentile and \
+             fairness, and better in one of them.",
+            own.scheduler,
+            match above(&s.places, own).as_slice() {
+                [] => "somebody is".to_owned(),
+                [one] => format!("{one} is"),
+                more => format!("{} are", listed(more)),
+            }
+        ),
+    }];
+    let others: Vec<&str> = s
+        .places
+        .iter()
+        .skip(1)
+        .filter(|p| p.front)
+        .map(|p| p.scheduler.as_str())
+        .collect();
+    if !others.is_empty() {
+        let (is, also) = (
+            if others.len() == 1 { "is" } else { "are" },
+            if own.front { " too" } else { "" },
+        );
+        out.push(format!("On it {is} {}{also}.", listed(&others)));
+    }
+    out.push(match s.behind.first() {
+        None => "In no cell it is surely behind anybody.".to_owned(),
+        Some(worst) => format!(
+            "It is furthest behind in the {} of {}: {} against {}.",
+            name(worst.figure),
+            worst.cell,
+            signed(worst.mean.factor),
+            worst.rival
+        ),
+    });
+    out
+}
+
+/// Comparisons that could be listed as behind by chance, if nobody differed from anybody.
+fn by_chance(s: &Standing) -> f64 {
+    let rivals = s.places.len().saturating_sub(1);
+    let figures = s
+        .places
+        .first()
+        .map_or(0, |p| p.means.iter().flatten().count());
+    // The rival is the best of all in hindsight: each may be it with half of a twentieth.
+    0.025 * (rivals * figures * s.cells) as f64
+}
+
+fn row(p: &Place) -> Vec<String> {
+    let each = p.means.iter().flat_map(|m| match m {
+        Some(m) => [signed(m.factor), interval(m)],
+        None => ["–".to_owned(), String::new()],
+    });
+    std::iter::once(names::plain(&p.scheduler))
+        .chain(each)
+        .collect()
+}
+
+fn lost(b: &Behind) -> Vec<String> {
+    vec![
+        names::plain(&b.cell),
+        name(b.figure).to_owned(),
+        names::plain(&b.rival),
+        signed(b.mean.factor),
+        interval(&b.mean),
+        b.seeds.to_string(),
+    ]
+}
+
+/// The page.
+///
+/// # Errors
+/// A fault in the template; a standing cannot cause one.
+pub fn page(s: &Standing, facts: &Facts<'_>) -> Result<String, minijinja::Error> {
+    let own = s.places.first().map_or("", |p| p.scheduler.as_str());
+    let mut environment = Environment::new();
+    environment.add_template("arena.html", PAGE)?;
+    let rows: Vec<(Vec<String>, bool)> = s.places.iter().map(|p| (row(p), p.front)).collect();
+    let behind: Vec<Vec<String>> = s.behind.iter().map(lost).collect();
+    let pictures: Vec<String> = [Figure::P99, Figure::Fairness]
+        .into_iter()
+        .filter_map(|against| picture::front(s, against))
+        .collect();
+    environment.get_template("arena.html")?.render(context! {
+        title => format!("{} among its rivals", names::plain(own)),
+        own => names::plain(own),
+        sentences => sentences(s).iter().map(|t| names::plain(t)).collect::<Vec<_>>(),
+        pictures,
+        rows => Serde(rows),
+        behind => Serde(behind),
+        comparisons => s.cells * 3,
+        chance => format!("{:.0}", libm::ceil(by_chance(s))),
+        cells => s.cells,
+        first => facts.seeds.0,
+        last => facts.seeds.1,
+        seeds => s.seeds,
+        devices => Serde(facts.ground.devices),
+        workloads => Serde(facts.ground.workloads),
+        traces => facts.ground.traces.iter().map(|t| names::plain(t)).collect::<Vec<_>>(),
+        failed => facts.failed,
+        again => names::plain(&facts.again),
+        style => STYLE,
+        sheet => OWN,
+    })
+}
