@@ -225,7 +225,13 @@ fn tell(
         quiet,
         &format!("{}: {what}; {lost} events lost ({})", d.name, by.name()),
     );
-    if tally.bios > 0 {
+    if tally.bios == 0 {
+        note(
+            quiet,
+            "what memory answers reaches no disk: read what was not read before, or past the page \
+             cache (O_DIRECT)",
+        );
+    } else {
         let file = quoted(&a.output.display().to_string());
         note(
             quiet,

@@ -66,7 +66,7 @@ pub enum KeepError {
     /// The kernel would not look at it.
     #[error(
         "Linux {release} ignores elevator= on its command line, as all do since 5.0: keep it by \
-         udev instead"
+         udev instead (--persist=udev)"
     )]
     Ignored {
         /// The kernel's release.

@@ -27,7 +27,7 @@ pub fn profile(w: &Wanted<'_>, base: Option<&str>) -> Result<Kept, KeepError> {
     let Some(property) = property else {
         return Err(KeepError::Unfit(format!(
             "tuned knows disks by what udev's database says, which has no serial number of {}: keep \
-             it by udev",
+             it by udev (--persist=udev)",
             w.device.name
         )));
     };

@@ -120,10 +120,15 @@ impl HostDesign {
     fn notes(&self, on: &DeviceOf, wanted: &[Wanted]) -> Vec<String> {
         let mut notes = vec![format!("for real: {}", on.said())];
         if !on.may_set() {
-            notes.push(format!(
-                "nothing could be set (not root): measured under {}, which was in force",
-                on.in_force()
-            ));
+            notes.push(match on.devices().is_empty() {
+                true => "there is no scheduler to choose under it: measured is one thing, and \
+                         compared with nothing"
+                    .to_owned(),
+                false => format!(
+                    "nothing could be set (not root): measured under {}, which was in force",
+                    on.in_force()
+                ),
+            });
             return notes;
         }
         let equal: Vec<String> = self

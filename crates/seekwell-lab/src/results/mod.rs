@@ -10,6 +10,7 @@ mod environment;
 mod error;
 pub mod export;
 mod folder;
+pub mod fuzz;
 mod histograms;
 mod hlog;
 mod interned;

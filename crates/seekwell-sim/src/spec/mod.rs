@@ -8,6 +8,7 @@
 mod carried;
 pub mod cgroup;
 pub mod check;
+pub mod fuzz;
 pub mod machine;
 mod run;
 pub mod scheduler;

@@ -105,7 +105,17 @@ pub fn run(a: &Apply, quiet: bool) -> Result<(), Failure> {
         }
     }
     if a.dry_run {
-        out.line("Nothing was written: --dry-run.")?;
+        let now = Queue::new(tree.queue(&device.name)).scheduler();
+        let now = now.unwrap_or_else(|_| "?".to_owned());
+        let keeps = match (kept.is_empty(), &a.persist) {
+            (false, _) => ", and what is above be written",
+            (true, None) => ", until the next boot (--persist keeps it)",
+            (true, Some(_)) => "",
+        };
+        out.line(&format!(
+            "{name} would be set from {now} to {}{keeps}. Nothing was written: --dry-run.",
+            choice.scheduler
+        ))?;
         return out.done();
     }
     writable(&tree, device)?;

@@ -146,6 +146,7 @@ pub fn table(m: &Machine, all: bool, width: usize) -> String {
         let on_it = shown.iter().map(|d| used(d).into()).collect();
         text += &kept.with("on it", on_it).render_within(0, width);
     }
+    let head = text.lines().next().unwrap_or_default().to_owned();
     text.push('\n');
     let idle = m.devices.len() - shown.len();
     if idle > 0 {
@@ -156,15 +157,32 @@ pub fn table(m: &Machine, all: bool, width: usize) -> String {
             width.min(100),
         );
     }
+    let mut told: Vec<&str> = EXPLAINED
+        .iter()
+        .filter(|e| head.contains(&format!(" {} ", e.0)))
+        .map(|e| e.1)
+        .collect();
+    if told.len() < EXPLAINED.len() {
+        told.push("a wider terminal shows more");
+    }
     text += &wrap(
-        "queues: hardware queues x commands on each; requests: nr_requests; ahead: read-ahead, KiB; \
-         cache: write back or through. All of it: --json. What schedules under a file: seekwell host \
-         PATH.",
+        &format!(
+            "{}. All of it: --json. What schedules under a file: seekwell host PATH.",
+            told.join("; ")
+        ),
         0,
         width.min(100),
     );
     text + &trouble(shown.into_iter(), width.min(100))
 }
+
+/// Columns whose names do not say all, where they are shown.
+const EXPLAINED: &[(&str, &str)] = &[
+    ("queues", "queues: hardware queues x commands on each"),
+    ("requests", "requests: nr_requests"),
+    ("ahead", "ahead: read-ahead, KiB"),
+    ("cache", "cache: write back or through"),
+];
 
 /// Columns that the last column should have.
 const ON_IT: usize = 22;

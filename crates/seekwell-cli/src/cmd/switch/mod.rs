@@ -233,7 +233,16 @@ pub fn run(a: &Switch, quiet: bool) -> Result<(), Failure> {
             .ok(),
         None => None,
     };
-    let switched = Switched::begin(&tree, &records, &wishes, &what)?;
+    let begun = Switched::begin(&tree, &records, &wishes, &what);
+    // What was changed before the error came is put back by now.
+    let switched = begun.map_err(|e| {
+        let all: Vec<&str> = devices.iter().map(|d| d.name.as_str()).collect();
+        let whose = match e {
+            SwitchError::Tunable(_) | SwitchError::Otherwise { .. } => all.join(", ") + ": ",
+            _ => String::new(),
+        };
+        Failure::input(format!("{whose}{e}; nothing was changed"))
+    })?;
     let done = match command {
         Some(command) => during(
             &switched_note(&u, &devices),
