@@ -6,9 +6,11 @@ use minijinja::{Environment, context};
 pub(crate) const STYLE: &str = include_str!("../page/dist/page.css");
 /// What pages without a script have beside it.
 pub(crate) const OWN: &str = include_str!("../page/trace.css");
-/// Their head.
-pub(crate) const PAGE_HEAD: &str = include_str!("../page/head.html");
-const PAGE: &str = include_str!("../page/plain.html");
+/// With the head that it shares with a trace's.
+const PAGE: &str = concat!(
+    include_str!("../page/head.html"),
+    include_str!("../page/plain.html")
+);
 
 /// What stands on it. Everything but the picture is text.
 #[derive(Clone, Debug, Default)]
@@ -37,7 +39,6 @@ pub struct Plain {
 /// A fault in the template; what stands on it cannot cause one.
 pub fn page(p: &Plain) -> Result<String, minijinja::Error> {
     let mut environment = Environment::new();
-    environment.add_template("head.html", PAGE_HEAD)?;
     environment.add_template("plain.html", PAGE)?;
     // The picture stands in the page, not in a file of its own.
     let picture = match p.picture.find("<svg") {

@@ -2,14 +2,17 @@
 
 use super::{Grid, grids, heading, picture, words};
 use crate::names;
-use crate::plain::{OWN, PAGE_HEAD, STYLE};
+use crate::plain::{OWN, STYLE};
 use crate::table::Align;
 use minijinja::value::Serde;
 use minijinja::{Environment, context};
 use seekwell_trace::survey::Survey;
 use serde::Serialize;
 
-const PAGE: &str = include_str!("../../page/trace.html");
+const PAGE: &str = concat!(
+    include_str!("../../page/head.html"),
+    include_str!("../../page/trace.html")
+);
 
 #[derive(Serialize)]
 struct Shown {
@@ -33,7 +36,6 @@ fn shown(g: Grid) -> Shown {
 /// A fault in the template; a trace cannot cause one.
 pub fn page(s: &Survey) -> Result<String, minijinja::Error> {
     let mut environment = Environment::new();
-    environment.add_template("head.html", PAGE_HEAD)?;
     environment.add_template("trace.html", PAGE)?;
     let tables: Vec<Shown> = grids(s).into_iter().map(shown).collect();
     let again = format!("seekwell report {}", names::plain(&s.name));
