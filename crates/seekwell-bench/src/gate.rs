@@ -115,3 +115,22 @@ pub fn gate(write: bool) -> ExitCode {
     }
     ExitCode::SUCCESS
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use seekwell_sched::{costs, registry};
+
+    /// What programs are charged for a scheduler is what the gate counts.
+    #[test]
+    fn what_a_scheduler_costs_a_cpu_is_what_is_counted() {
+        let text = std::fs::read_to_string(file()).expect("the gate's file");
+        let counted: BTreeMap<String, f64> = toml::from_str(&text).expect("figures");
+        for info in registry() {
+            let name = format!("{}-q32-p8", info.name);
+            let charged = costs::instructions(info.name).map(f64::from);
+            let gated = counted.get(&name).map(|n| n.round());
+            assert_eq!(charged, gated, "{name}");
+        }
+    }
+}

@@ -174,7 +174,7 @@ pub fn join<S: Scheduler + ?Sized>(
 #[inline]
 pub fn enter(cx: &mut Cx, rq: RqId, hash: bool) {
     cx.rqs[rq].state = State::Sorted;
-    cx.nr_sorted += 1;
+    cx.entered(rq);
     if cx.rqs[rq].mergeable() && cx.queue.nomerges < 2 {
         if hash {
             let end = cx.rqs[rq].end();

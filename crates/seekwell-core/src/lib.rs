@@ -36,7 +36,7 @@ pub use open_list::OpenList;
 pub use rbtree::{Descent, Nodes, Tree};
 pub use request::{Request, Requests, RqId, Side, State};
 pub use rule::Rule;
-pub use sink::{BioDone, BioSink, Control};
+pub use sink::{BioDone, BioSink, Control, SchedulerWork};
 pub use spec::RunSpec;
 pub use sys::{Access, Advice, Errno, OpenFlags, Stat, SyncRange};
 pub use time::{Instant, NSEC_PER_MSEC, NSEC_PER_SEC, NSEC_PER_USEC, Nanos, TickClock};

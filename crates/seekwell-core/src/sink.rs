@@ -59,6 +59,19 @@ pub enum Control {
     IoMax(CgroupId, IoMaxLimits),
 }
 
+/// What a scheduler has cost whoever submitted, since it was last asked.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SchedulerWork {
+    /// Requests that were inserted.
+    pub requests: u32,
+    /// Instructions of one, from insertion over dispatch to completion.
+    pub instructions: u32,
+    /// Of these, what a queue without order would take as well.
+    pub fifo_instructions: u32,
+    /// The lock that is held meanwhile: 0 the queue's own, else a hardware queue's; none.
+    pub lock: Option<u16>,
+}
+
 /// Accepts bios and gives completions.
 ///
 /// Times never decrease. A submission never completes inside `submit`: completions come out of
@@ -91,6 +104,10 @@ pub trait BioSink {
     fn waits(&self, task: TaskId) -> bool {
         let _ = task;
         false
+    }
+    /// What the scheduler has cost since it was last asked, if that is counted here.
+    fn take_work(&mut self) -> Option<SchedulerWork> {
+        None
     }
     /// What happens here, and in all that is below, goes into a stream from now on; `None`: nobody
     /// listens any more. Nothing else changes by it.
@@ -127,6 +144,9 @@ impl<B: BioSink + ?Sized> BioSink for Box<B> {
     }
     fn waits(&self, task: TaskId) -> bool {
         (**self).waits(task)
+    }
+    fn take_work(&mut self) -> Option<SchedulerWork> {
+        (**self).take_work()
     }
     fn listen(&mut self, tap: Option<&Tap>) {
         (**self).listen(tap)

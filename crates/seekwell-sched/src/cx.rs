@@ -8,7 +8,7 @@ use crate::dispatch::DispatchList;
 use crate::merge::MergeIndex;
 use seekwell_core::{
     About, Action, CgroupId, Contexts, Era, Event, EventLog, Instant, IocId, More, Nanos, Reason,
-    Requests, RqId, Rule, Sectors, State, TickClock,
+    Requests, RqId, Rule, SchedulerWork, Sectors, State, TickClock,
 };
 use std::collections::BTreeMap;
 
@@ -155,6 +155,8 @@ pub struct Cx {
     pub out: DispatchList,
     /// Requests inside the scheduler.
     pub nr_sorted: u32,
+    /// What the scheduler's work costs, where somebody charges for it.
+    pub work: Option<SchedulerWork>,
     /// Events and reasons, while somebody listens.
     pub log: EventLog,
     timers: [Option<Timer>; TIMER_SLOTS],
@@ -183,6 +185,7 @@ impl Cx {
             merge: MergeIndex::new(),
             out,
             nr_sorted: 0,
+            work: None,
             log: EventLog::default(),
             timers: [None; TIMER_SLOTS],
             timer_first: None,
@@ -192,6 +195,25 @@ impl Cx {
         };
         cx.set_now(Instant::START);
         cx
+    }
+
+    /// A request enters the scheduler.
+    #[inline]
+    pub fn entered(&mut self, rq: RqId) {
+        self.nr_sorted += 1;
+        if let Some(w) = &mut self.work {
+            w.requests = w.requests.saturating_add(1);
+            if w.lock != Some(0) {
+                w.lock = Some(1 + self.rqs[rq].hctx);
+            }
+        }
+    }
+    /// What the scheduler has cost since this was last asked.
+    pub fn take_work(&mut self) -> Option<SchedulerWork> {
+        let w = self.work.as_mut().filter(|w| w.requests > 0)?;
+        let taken = *w;
+        w.requests = 0;
+        Some(taken)
     }
 
     /// The clock, ns.

@@ -6,6 +6,7 @@
 
 pub mod admit;
 pub mod contract;
+pub mod costs;
 pub mod cx;
 pub mod dispatch;
 pub mod fifo;

@@ -9,10 +9,12 @@ use seekwell_block::{HostDriver, LegacyOptions, LegacyQueue, QueueStats};
 use seekwell_core::result::{BUILD, DeviceInfo, Record, SCHEMA, SchedulerUsed};
 use seekwell_core::{
     Bio, BioDone, BioSink, Control, Device, DeviceFacts, DeviceStats, Era, Instant, MemberKind,
-    Nanos, Sector, Sectors, Snapshot, Tap, TickClock,
+    Nanos, SchedulerWork, Sector, Sectors, Snapshot, Tap, TickClock,
 };
 use seekwell_device::DeviceError;
-use seekwell_sched::{Cx, Layer, QueueFacts, Scheduler, SchedulerInfo, StoreError, WBT_LAT_USEC};
+use seekwell_sched::{
+    Cx, Layer, QueueFacts, Scheduler, SchedulerInfo, StoreError, WBT_LAT_USEC, costs,
+};
 use thiserror::Error;
 
 /// One device under one scheduler.
@@ -280,6 +282,17 @@ impl Setup {
                 facts, clock, opts, host, dev, make,
             )))
         };
+        if !f.rotational {
+            let fifo = match info.layer {
+                Layer::Legacy => "noop",
+                Layer::Mq => "none",
+            };
+            let work = work(info.name, fifo);
+            either!(&mut queue, q => {
+                let lock = (!q.scheduler().per_hctx()).then_some(0);
+                q.cx.work = work.map(|w| SchedulerWork { lock, ..w });
+            }, _a => {});
+        }
         for (name, text) in &self.tunables {
             either!(&mut queue, q => q.store(start, name, text), _a => Ok(())).map_err(tunable)?;
         }
@@ -317,6 +330,17 @@ impl Setup {
         }
         r
     }
+}
+
+/// What a scheduler costs, as it is counted, beside one that keeps no order; nothing for the
+/// latter of blk-mq, which has no lock of its own either. A hard disk's queue counts none: a
+/// request takes it a thousand times as long.
+fn work(name: &str, fifo: &str) -> Option<SchedulerWork> {
+    Some(SchedulerWork {
+        instructions: costs::instructions(name).filter(|_| name != "none")?,
+        fifo_instructions: costs::instructions(fifo)?,
+        ..SchedulerWork::default()
+    })
 }
 
 impl Queue {
@@ -416,6 +440,9 @@ impl BioSink for Queue {
     }
     fn waits(&self, task: seekwell_core::TaskId) -> bool {
         either!(&self.0, q => q.waits(task), a => a.node.waits(task))
+    }
+    fn take_work(&mut self) -> Option<SchedulerWork> {
+        either!(&mut self.0, q => q.take_work(), a => a.node.take_work())
     }
     fn listen(&mut self, tap: Option<&Tap>) {
         either!(&mut self.0, q => q.listen(tap), a => a.node.listen(tap));

@@ -5,7 +5,7 @@ use crate::setup::Queue;
 use seekwell_core::event::Member;
 use seekwell_core::result::Record;
 use seekwell_core::{
-    Bio, BioDone, BioSink, Control, Event, Instant, Sector, Snapshot, Tap, TaskId,
+    Bio, BioDone, BioSink, Control, Event, Instant, SchedulerWork, Sector, Snapshot, Tap, TaskId,
 };
 
 /// Listens to a run. A function of an event does, too: it hears nothing else.
@@ -153,5 +153,8 @@ impl BioSink for Told {
     }
     fn waits(&self, task: TaskId) -> bool {
         self.queue.waits(task)
+    }
+    fn take_work(&mut self) -> Option<SchedulerWork> {
+        self.queue.take_work()
     }
 }

@@ -9,8 +9,8 @@ use crate::spec::{SpecErrors, scheduler};
 use seekwell_block::raid::{BitmapOptions, ParityOptions, ReadPolicy, RemapOptions};
 use seekwell_block::{Linear, Mirror, Parity, QueueStats, Remapped, Stripe, VirtualDisk};
 use seekwell_core::{
-    Bio, BioDone, BioSink, Control, Device, DeviceFacts, DeviceStats, Instant, Sector, Snapshot,
-    Tap, TaskId,
+    Bio, BioDone, BioSink, Control, Device, DeviceFacts, DeviceStats, Instant, SchedulerWork,
+    Sector, Snapshot, Tap, TaskId,
 };
 use seekwell_device::guest::Format;
 use seekwell_device::raid::{self, ArrayParams, Combined, LeafOptions, Level};
@@ -73,6 +73,9 @@ impl BioSink for Node {
     }
     fn waits(&self, task: TaskId) -> bool {
         each!(self, n => n.waits(task))
+    }
+    fn take_work(&mut self) -> Option<SchedulerWork> {
+        each!(self, n => n.take_work())
     }
     fn listen(&mut self, tap: Option<&Tap>) {
         each!(self, n => n.listen(tap))

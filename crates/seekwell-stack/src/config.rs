@@ -33,6 +33,9 @@ pub struct Ablations {
     pub no_cpu_limit: bool,
     /// Sync writes carry no NOIDLE.
     pub no_noidle: bool,
+    /// What makes it simpler than a machine: schedulers that cost no CPU time, and whose locks
+    /// nobody waits for. Taken out, both count on flash.
+    pub no_free_schedulers: bool,
 }
 
 /// A modelled machine above its disk.

@@ -196,6 +196,8 @@ constants! {
     mkdir_ns: [25_000, 20_000, 18_000, 15_000], Estimate("10-30 us");
     /// Building and submitting one bio, ns.
     bio_ns: [2000, 1500, 1500, 1000], Estimate("1-2 us");
+    /// A thousand instructions of a scheduler, ns.
+    instructions_ns: [2000, 1500, 1500, 1000], Estimate("kernel code with its cache misses: an instruction in three cycles at 3 GHz; slower cores before, as bio_ns has them");
     /// A page fault, ns.
     fault_ns: [1000, 700, 600, 500], Estimate("0.5-1 us");
     /// Round-robin slice of a core, ns.

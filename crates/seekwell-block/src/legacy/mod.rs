@@ -24,8 +24,8 @@ use crate::tasks::Tasks;
 use flush::{Act, Barrier, FlushMachine};
 use pool::Pools;
 use seekwell_core::{
-    Bio, BioDone, BioSink, Control, Device, Done, Era, Instant, IocId, Nanos, RqId, Sector, Side,
-    Snapshot, Tap, TaskId, TickClock,
+    Bio, BioDone, BioSink, Control, Device, Done, Era, Instant, IocId, Nanos, RqId, SchedulerWork,
+    Sector, Side, Snapshot, Tap, TaskId, TickClock,
 };
 use seekwell_sched::{Cx, QueueFacts, Scheduler};
 use std::collections::VecDeque;
@@ -299,6 +299,9 @@ impl<S: Scheduler + ?Sized, D: Device> BioSink for LegacyQueue<S, D> {
     }
     fn waits(&self, task: TaskId) -> bool {
         self.pools.has_waiting(task)
+    }
+    fn take_work(&mut self) -> Option<SchedulerWork> {
+        self.cx.take_work()
     }
     fn listen(&mut self, tap: Option<&Tap>) {
         inside::listen(tap, &mut self.cx, &mut self.dev);

@@ -4,7 +4,7 @@ use super::MqQueue;
 use super::submit::Deed;
 use crate::inside;
 use seekwell_core::{
-    Bio, BioDone, BioSink, Control, Device, Instant, Sector, Snapshot, Tap, TaskId,
+    Bio, BioDone, BioSink, Control, Device, Instant, SchedulerWork, Sector, Snapshot, Tap, TaskId,
 };
 use seekwell_sched::Scheduler;
 
@@ -64,6 +64,9 @@ impl<S: Scheduler + ?Sized, D: Device> BioSink for MqQueue<S, D> {
     }
     fn waits(&self, task: TaskId) -> bool {
         self.is_asleep(task)
+    }
+    fn take_work(&mut self) -> Option<SchedulerWork> {
+        self.cx.take_work()
     }
     fn listen(&mut self, tap: Option<&Tap>) {
         inside::listen(tap, &mut self.cx, &mut self.dev);

@@ -7,7 +7,7 @@ use seekwell_block::QueueStats;
 use seekwell_core::result::{Direction, Record};
 use seekwell_core::{
     Accept, Bio, BioDone, BioId, BioSink, Command, Control, Device, DeviceFacts, DeviceStats, Done,
-    Instant, Nanos, Op, Sector, Sectors, Snapshot, Tap, TaskId,
+    Instant, Nanos, Op, SchedulerWork, Sector, Sectors, Snapshot, Tap, TaskId,
 };
 use seekwell_device::Constant;
 use std::cell::RefCell;
@@ -426,5 +426,8 @@ impl BioSink for Handle {
     }
     fn waits(&self, task: TaskId) -> bool {
         self.0.borrow().queue.waits(task)
+    }
+    fn take_work(&mut self) -> Option<SchedulerWork> {
+        self.0.borrow_mut().queue.take_work()
     }
 }

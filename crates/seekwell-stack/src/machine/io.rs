@@ -6,7 +6,7 @@ use super::threads::FIRST_USER_TASK;
 use super::world::World;
 use crate::executor::{Actor, Sleep, parked};
 use seekwell_core::{
-    Bio, BioDone, BioId, Control, Flags, Instant, List, Op, Sector, Sectors, TaskId,
+    Bio, BioDone, BioId, Control, Flags, Instant, List, Nanos, Op, Sector, Sectors, TaskId,
 };
 
 pub(crate) const NIL: u32 = u32::MAX;
@@ -188,7 +188,48 @@ impl World {
         let now = self.now();
         self.sink.submit_asked(now, Instant(now.0 - held.0), bio);
         self.sink_changed();
+        self.schedules(a);
         slot
+    }
+    /// Has whoever submits pay for what the scheduler did, and for its wait for the lock under
+    /// which that is done: it spins there, on its core. The kernel's own threads pay nothing here
+    /// either. (A request is with the scheduler at once; that it took its time shows in when the
+    /// next one comes.)
+    pub(crate) fn schedules(&mut self, a: Actor) {
+        let (counts, free) = (
+            self.cfg.ablations.no_free_schedulers,
+            self.cfg.ablations.no_cpu_limit,
+        );
+        if !counts || free {
+            return;
+        }
+        let Some(work) = self.sink.take_work() else {
+            return;
+        };
+        if a < FIRST_USER_TASK {
+            return;
+        }
+        let all = u64::from(work.requests) * self.cfg.constants.instructions_ns;
+        let ns = |instructions: u32| all * u64::from(instructions) / 1000;
+        let more = work.instructions.saturating_sub(work.fifo_instructions);
+        let spins = match work.lock {
+            Some(lock) => self.locked(a, lock, ns(work.instructions)),
+            None => 0,
+        };
+        self.spend(a, spins + ns(more));
+    }
+    /// Takes a lock of the scheduler for so long as soon as it is free; how long that takes, in CPU
+    /// time of the reference core, as the time it is held.
+    fn locked(&mut self, a: Actor, lock: u16, held_ns: u64) -> u64 {
+        let permille = u64::from(self.cfg.cpu_permille.max(1));
+        let at = usize::from(lock);
+        if self.locks.len() <= at {
+            self.locks.resize(at + 1, Instant::START);
+        }
+        let here = self.now() + Nanos(self.rt.debt[a as usize] * 1000 / permille);
+        let from = self.locks[at].max(here);
+        self.locks[at] = from + Nanos(held_ns * 1000 / permille);
+        from.since(here).0 * permille / 1000
     }
     pub(crate) fn plug(&mut self, a: Actor, open: bool) {
         if self.cfg.ablations.no_plugging {
@@ -208,6 +249,7 @@ impl World {
         };
         self.sink.control(now, what);
         self.sink_changed();
+        self.schedules(a);
     }
     /// Has an AIO context told of a group's end; at once if it has ended.
     pub(crate) fn notify_group(&mut self, g: u32, n: Notify) {
@@ -290,6 +332,7 @@ pub(crate) async fn after_submit(k: &K, a: Actor) {
             w.stats.request_waits += 1;
             w.sink.control(now, Control::Sleep(TaskId(a)));
             w.sink_changed();
+            w.schedules(a);
             w.starved.push(a);
             w.rt.sleep(a, Sleep::Starved);
         }

@@ -55,6 +55,7 @@ impl World {
             let now = self.now();
             self.sink.control(now, Control::Sleep(TaskId(a)));
             self.sink_changed();
+            self.schedules(a);
         }
     }
 }

@@ -57,6 +57,8 @@ pub(crate) struct World {
     pub(crate) bw: Bandwidth,
     /// Tasks held by the throttle now.
     pub(crate) throttled: u32,
+    /// Until when each lock of the scheduler is held.
+    pub(crate) locks: Vec<Instant>,
     /// Calls that ended at this instant.
     pub(crate) ended: Vec<(TaskId, Ret)>,
     pub(crate) stats: Stats,
@@ -108,6 +110,7 @@ impl World {
             conversions: Conversions::default(),
             bw: Bandwidth::new(c.bandwidth_first_pages),
             throttled: 0,
+            locks: Vec::new(),
             ended: Vec::new(),
             stats: Stats::default(),
             marks: Vec::new(),

@@ -101,6 +101,7 @@ pub fn free_cpu(era: seekwell_core::Era) -> Config {
         &mut k.create_ns,
         &mut k.mkdir_ns,
         &mut k.bio_ns,
+        &mut k.instructions_ns,
         &mut k.fault_ns,
     ] {
         *ns = 0;

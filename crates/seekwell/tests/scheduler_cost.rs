@@ -1,0 +1,55 @@
+//! A scheduler costs CPU time, and those with one lock for a whole drive pay for that on flash.
+
+use seekwell::{Hooks, RunSpec, run, spec, words};
+
+fn asked(jobs: u32, depth: u32, device: &str, scheduler: &str, machine: &str) -> RunSpec {
+    let job = format!(
+        "[global]\nsize=64m\nbs=4k\nruntime=1\ntime_based\ndirect=1\nioengine=libaio\n\
+         iodepth={depth}\n[all]\nrw=randread\nnumjobs={jobs}\n"
+    );
+    let dir = env!("CARGO_TARGET_TMPDIR");
+    let file = format!(
+        "{dir}/cost-{jobs}-{depth}-{:?}.fio",
+        std::thread::current().id()
+    );
+    std::fs::write(&file, job).expect("scratch");
+    let mut spec = spec(&file, device, scheduler).expect("good words");
+    spec.machine = Some(words::machine(machine).expect("a machine").spec);
+    spec
+}
+
+fn iops(spec: &RunSpec) -> f64 {
+    let r = run(spec, Hooks::default()).expect("it runs");
+    r.metric.expect("IOPS").value
+}
+
+/// No device holds anybody back. It has one hardware queue.
+const FAST: &str = "constant:depth=1024,service_us=20,servers=parallel";
+const COUNTS: &str = "cores=8,without=free-schedulers";
+
+#[test]
+fn a_lock_for_a_drive_is_a_ceiling() {
+    let of = |scheduler: &str, machine: &str| iops(&asked(4, 64, FAST, scheduler, machine));
+    let none = of("none", COUNTS);
+    assert!(none > 1.5e6, "{none}");
+    // A thousand instructions are a microsecond, and these are what ours take under the lock; that
+    // of kyber is its hardware queue's.
+    for (scheduler, instructions) in [("mq-deadline", 1303.0), ("bfq", 2795.0), ("kyber", 908.0)] {
+        let (rate, most) = (of(scheduler, COUNTS), 1e9 / instructions);
+        assert!(
+            (0.97 * most..=1.005 * most).contains(&rate),
+            "{scheduler}: {rate} of {most}"
+        );
+    }
+}
+
+#[test]
+fn a_lone_reader_and_a_hard_disk_do_not_feel_it() {
+    let lone = |s: &str| iops(&asked(1, 1, FAST, s, COUNTS));
+    let (none, bfq) = (lone("none"), lone("bfq"));
+    assert!(bfq > 0.9 * none, "{bfq} of {none}");
+    for scheduler in ["bfq", "cfq"] {
+        let disk = |machine: &str| iops(&asked(2, 4, "hdd:hitachi-7k200", scheduler, machine));
+        assert_eq!(disk("cores=2"), disk("cores=2,without=free-schedulers"));
+    }
+}
