@@ -89,7 +89,7 @@ fn a_scheduler_of_another_time_than_the_device_is_told() {
         "",
         "no device chosen"
     );
-    let page = good(&["schedulers"]);
+    let page = good(&["schedulers", "--details"]);
     assert!(
         page.contains("NAME-VERSION") && page.contains("bfq-v7r8"),
         "{page}"

@@ -72,8 +72,9 @@ fn every_list_fits_a_screen_and_names_all() {
         for name in names {
             assert!(words.contains(&name.as_str()), "{what}: {name}\n{text}");
         }
-        // Nothing is cut in the middle: each line of the short list begins one of the long.
-        assert!(!text.contains("..."), "{what}\n{text}");
+        // Nothing is cut in the middle.
+        let cut = text.replace("parameter=value,...", "");
+        assert!(!cut.contains("..."), "{what}\n{text}");
     }
 }
 
