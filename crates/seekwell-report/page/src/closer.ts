@@ -29,7 +29,10 @@ function percentiles(c: Columns, sides: Kept[]): HTMLElement | null {
       const [latency, share] = [c.column(`${x.s}.latency`), c.column(`${x.s}.share`)];
       // Below half a per cent the curve lies on the axis: the few from the page cache would take half the width.
       const from = Math.max(0, share.findIndex((f) => f > 5e4) - 1);
-      return { name: nameOf(x), i: x.s, x: latency.subarray(from), y: Array.from(share.subarray(from), (f) => (tail ? Math.min(top, nines(f / 1e7)) : f / 1e5)) };
+      // It rises from the axis: where all took the same time, that is all there is to see.
+      const rise = from === 0 && latency.length ? [latency[0]! * 0.998] : [];
+      const y = Array.from(share.subarray(from), (f) => (tail ? Math.min(top, nines(f / 1e7)) : f / 1e5));
+      return { name: nameOf(x), i: x.s, x: [...rise, ...latency.subarray(from)], y: [...rise.map(() => 0), ...y] };
     }),
     ...(tail
       ? { ymin: 0, ymax: top + 0.1, splitsY: SHARES.map(nines).filter((v) => v <= top + 0.01), fy: (v: number) => `${+((1 - 10 ** -v) * 100).toFixed(4)}` }

@@ -154,6 +154,8 @@ async function read(of: LaneOf): Promise<Lane> {
   }
   let pending: number[] = [];
   let moved = 0;
+  // What goes straight to the drive is known from its dispatch on; whether it is cached is told before.
+  let hit = -1;
   const settle = (t: number) => {
     for (const why of pending) notes.push({ t, why });
     pending = [];
@@ -198,6 +200,8 @@ async function read(of: LaneOf): Promise<Lane> {
       case 'D': {
         const q = r ?? begin(k, t);
         q.tD = t;
+        if (hit === q.id) q.cached = true;
+        hit = -1;
         if (q.tE === INF) {
           q.tE = t;
           // Nobody let it go: it went straight through.
@@ -211,7 +215,10 @@ async function read(of: LaneOf): Promise<Lane> {
         head.push([b, from], [Math.max(b, u - passing(N![k]!)), SEC![k]!], [u, SEC![k]! + N![k]!]);
         break;
       }
-      case 'c': if (r) r.cached = true; break;
+      case 'c':
+        if (r) r.cached = true;
+        else hit = RQ![k]!;
+        break;
       case 'R': if (r) r.tD = INF; break;
       case 'C':
         settle(t);

@@ -39,10 +39,17 @@ export function redraw() {
 }
 export const onRedraw = (el: HTMLElement, draw: () => void) => { drawn.push([el, draw]); };
 
+/** Round marks of a logarithmic axis: powers of ten, or what stands between them where there is but one. */
 function powers(a: number, b: number): number[] {
-  const out: number[] = [];
-  for (let k = Math.floor(Math.log10(a)); k <= Math.ceil(Math.log10(b)); k++) out.push(10 ** k);
-  return out.filter((v) => v >= a * 0.999 && v <= b * 1.001);
+  for (const marks of [[1], [1, 2, 5], [1, 1.5, 2, 3, 4, 5, 6, 7, 8, 9]]) {
+    const out: number[] = [];
+    for (let k = Math.floor(Math.log10(a)); k <= Math.ceil(Math.log10(b)); k++) for (const m of marks) out.push(m * 10 ** k);
+    const seen = out.filter((v) => v >= a * 0.999 && v <= b * 1.001);
+    if (seen.length > 1) return seen;
+  }
+  // So narrow that it might as well be linear.
+  const step = [1, 2, 5, 10].map((m) => m * 10 ** Math.floor(Math.log10((b - a) / 4))).find((v) => v >= (b - a) / 4)!;
+  return Array.from({ length: 6 }, (_, k) => (Math.ceil(a / step) + k) * step).filter((v) => v <= b);
 }
 
 const plain = (v: number) => (Math.abs(v) >= 10000 ? `${+(v / 1000).toPrecision(3)}k` : String(+v.toPrecision(3)));
@@ -78,12 +85,12 @@ export function lines(c: Chart): HTMLElement {
       series.push({ ...edge }, { ...edge });
       bands.push({ series: [at + 1, at], fill: `${stroke}26` });
     });
-    const axis = (more: uPlot.Axis): uPlot.Axis => ({ stroke: ink, font: '12px system-ui, sans-serif', labelFont: '12px system-ui, sans-serif', labelSize: 18, grid: { stroke: grid, width: 1 }, ticks: { show: false }, ...more });
+    const axis = (more: uPlot.Axis): uPlot.Axis => ({ stroke: ink, font: '12px system-ui, sans-serif', labelFont: '12px system-ui, sans-serif', labelSize: 18, grid: { stroke: grid, width: 1 }, ticks: { show: false }, filter: (_u, all) => all, ...more });
     u = new uPlot({
       width, height: c.height ?? 260, padding: [10, 26, 0, 0], legend: { show: false },
       cursor: { drag: { x: true, y: false }, points: { size: 7 } },
       scales: {
-        x: { time: false, distr: c.logX ? 3 : 1, log: c.logX === 2 ? 2 : 10, range: (_u, a, b) => zoom ?? (a === b ? [a * 0.9 - 0.1, b * 1.1 + 0.1] : [a, b]) },
+        x: { time: false, distr: c.logX ? 3 : 1, log: c.logX === 2 ? 2 : 10, range: (_u, a, b) => zoom ?? (a === b ? (c.logX ? [a / 1.1, b * 1.1] : [a * 0.9 - 0.1, b * 1.1 + 0.1]) : [a, b]) },
         y: { distr: c.logY ? 3 : 1, range: c.logY ? undefined : (_u, a, b) => [c.ymin ?? Math.min(0, a), c.ymax ?? (b || 1) * 1.06] },
       },
       axes: [
