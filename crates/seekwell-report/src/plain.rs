@@ -55,7 +55,7 @@ pub fn page(p: &Plain) -> Result<String, minijinja::Error> {
         steps => &p.steps,
         again => &p.again,
         style => STYLE,
-        own => OWN,
+        sheet => OWN,
     })
 }
 

@@ -14,7 +14,10 @@ use seekwell_lab::arena::{Behind, Figure, Mean, Place, Standing};
 
 const STYLE: &str = include_str!("../../page/dist/page.css");
 const OWN: &str = include_str!("../../page/arena.css");
-const PAGE: &str = include_str!("../../page/arena.html");
+const PAGE: &str = concat!(
+    include_str!("../../page/head.html"),
+    include_str!("../../page/arena.html")
+);
 
 /// What everybody was met on, by the names that were asked for.
 #[derive(Clone, Copy, Debug)]

@@ -49,6 +49,6 @@ pub fn page(s: &Survey) -> Result<String, minijinja::Error> {
         events => s.events,
         again,
         style => STYLE,
-        own => OWN,
+        sheet => OWN,
     })
 }
