@@ -334,6 +334,9 @@ pub struct Run {
     /// Set a parameter of the workload; may be repeated
     #[arg(long, short, value_name = "NAME=VALUE")]
     pub param: Vec<String>,
+    /// All tables: requests, latencies, operations, shares (without it the answer on a screen)
+    #[arg(long, conflicts_with = "json")]
+    pub details: bool,
     /// What runs on what
     #[command(flatten)]
     pub bench: Bench,
@@ -402,6 +405,9 @@ pub struct Replay {
     /// Trace, `-` for standard input; zstd and gzip are read as they are
     #[arg(value_hint = ValueHint::FilePath)]
     pub file: PathBuf,
+    /// All tables: requests, latencies, operations, shares (without it the answer on a screen)
+    #[arg(long, conflicts_with = "json")]
+    pub details: bool,
     /// What runs on what
     #[command(flatten)]
     pub bench: Bench,
@@ -451,8 +457,8 @@ impl From<Fit> for seekwell::Fit {
 pub struct DemoArgs {
     /// Which; `all` runs all of them; without it they are listed
     pub name: Option<String>,
-    /// Tell more of each: what it shows
-    #[arg(long, conflicts_with_all = ["json", "name"])]
+    /// Of the list: what each shows; of one: every claim and range, whatever the screen
+    #[arg(long, conflicts_with = "json")]
     pub details: bool,
     /// Seed of every random stream: same seed, same bytes
     #[arg(long, value_name = "SEED", default_value_t = 1)]

@@ -51,14 +51,16 @@ impl Lab {
     pub fn said(&self) -> String {
         seekwell_report::compare::seeds::seeds(self.seed, self.seeds)
     }
-    /// The verdict on a cell over several seeds; `None`: there is but one.
-    pub fn judged(&self, cell: usize, width: usize) -> Option<String> {
+    /// The verdict on a cell over several seeds; `None`: there is but one. `details`: all that is seen
+    /// in other metrics, too.
+    pub fn judged(&self, cell: usize, details: bool, width: usize) -> Option<String> {
         let cell = self.analysis.cells.get(cell).filter(|_| self.several())?;
         let labels = &self.analysis.treatments;
         Some(seekwell_report::compare::seeds::judged(
             cell,
             labels,
             &self.said(),
+            details,
             width,
         ))
     }

@@ -1,5 +1,7 @@
 //! Several runs of the same work side by side: what came through, how long it took, who got what.
 
+mod also;
+pub mod first;
 mod matrix;
 pub mod seeds;
 
@@ -291,8 +293,9 @@ fn covered(records: &[Record], width: usize) -> String {
     wrap(&text, 2, width.min(PROSE))
 }
 
-/// Warnings, each said once, with the schedulers it is about unless that is all of them.
-fn warnings(records: &[Record], width: usize) -> String {
+/// Warnings, each said once, with the schedulers it is about unless that is all of them; of more
+/// lines than `most` the rest is counted.
+fn warnings(records: &[Record], most: usize, width: usize) -> String {
     let mut said: Vec<(&str, Vec<&str>)> = Vec::new();
     for r in records {
         for w in &r.warnings {
@@ -303,13 +306,19 @@ fn warnings(records: &[Record], width: usize) -> String {
         }
     }
     let mut out = String::new();
-    for (w, who) in said {
+    let all = said.len();
+    for (i, (w, who)) in said.into_iter().enumerate() {
         let about = if who.len() == records.len() {
             String::new()
         } else {
             format!("{}: ", who.join(", "))
         };
         let text = wrap(&format!("{about}{w}"), 4, width);
+        if i > 0 && out.lines().count() + text.lines().count() > most {
+            paint(&mut out, "  ! ", WARN);
+            out += &format!("and {} more of the kind: --details\n", all - i);
+            break;
+        }
         paint(&mut out, "  ! ", WARN);
         out += text.trim_start();
     }
@@ -345,7 +354,7 @@ pub fn comparison(title: &str, records: &[Record], judged: Option<&str>, width: 
     let right = latency_table(&all, |r| &r.read, "READ", width)
         + &latency_table(&all, |r| &r.write, "WRITE", width);
     out += &beside(&left, &right, width);
-    out += &warnings(records, prose);
+    out += &warnings(records, usize::MAX, prose);
     if let Some(note) = verdict::cpu_note(records) {
         paint(&mut out, "  ! ", WARN);
         out += wrap(&note, 4, prose).trim_start();

@@ -122,12 +122,16 @@ impl Table {
         }
         parts.iter().map(|p| self.only(p).render(indent)).collect()
     }
+    /// Whether it is no wider than that.
+    pub fn fits(&self, indent: usize, width: usize) -> bool {
+        let used: usize = self.widths().iter().map(|w| w + 2).sum();
+        indent + used <= width + 2
+    }
     /// Leaves out columns of these heads, one after the other, until the rest fits.
     pub fn without(self, heads: &[&str], indent: usize, width: usize) -> Table {
         let mut t = self;
         for head in heads {
-            let used: usize = t.widths().iter().map(|w| w + 2).sum();
-            if indent + used <= width + 2 {
+            if t.fits(indent, width) {
                 break;
             }
             let kept: Vec<usize> = (0..t.columns.len())

@@ -185,7 +185,7 @@ impl Device<'_> {
             }
             out.line("")?;
             let records = &group.records;
-            let judged = self.lab.judged(self.first + i, columns());
+            let judged = self.lab.judged(self.first + i, a.details, columns());
             out.text(&report::comparison(
                 &titled(p, &a.beside),
                 records,

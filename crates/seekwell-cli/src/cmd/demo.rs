@@ -102,7 +102,7 @@ pub fn run(a: &DemoArgs, quiet: bool) -> Result<(), Failure> {
             if i > 0 {
                 out.line("")?;
             }
-            out.text(&report::shown(d, s, width()))?;
+            out.text(&report::shown(d, s, a.details, width()))?;
         }
     }
     out.done()?;

@@ -426,7 +426,7 @@ fn text(
         for cell in &analysis.cells {
             out.line("")?;
             out.text(&wrap(&cell.name, 2, width()))?;
-            out.text(&seeds::judged(cell, labels, "", columns()))?;
+            out.text(&seeds::judged(cell, labels, "", true, columns()))?;
         }
     }
     if done.out_of_budget {

@@ -1,5 +1,6 @@
 //! `seekwell replay FILE`: a recorded trace on a modelled disk, under several schedulers.
 
+use super::run::{REST, ROOM};
 use crate::cli::Replay;
 use crate::events::Events;
 use crate::fail::Failure;
@@ -94,23 +95,32 @@ pub fn run(a: &Replay, quiet: bool) -> Result<(), Failure> {
         if let Some(r) = group.any() {
             out.text(&report::modelled(r, width()))?;
         }
-        let judged = lab.judged(d, columns());
-        let judged = judged.as_deref();
-        out.text(&report::comparison(
-            &title,
-            &group.records,
-            judged,
-            columns(),
-        ))?;
+        let judged = lab.judged(d, a.details, columns());
+        let (judged, records_of) = (judged.as_deref(), &group.records);
+        out.text(&match a.details {
+            true => report::comparison(&title, records_of, judged, columns()),
+            false => report::first::screen(&title, records_of, judged, ROOM, columns()),
+        })?;
         out.text(&unfinished(&group.rest, width()))?;
-        out.line("")?;
+        if a.details {
+            out.line("")?;
+        }
         records.extend(group.records);
     }
     if !quiet {
-        out.text(&wrap(&format!("{}: {}", mode, mode.explain()), 0, width()))?;
+        // The first sentence says what is done, the others what to make of it.
+        let all = mode.explain();
+        let first = all.find(". ").map_or(all, |end| &all[..=end]);
+        let said = if a.details { all } else { first };
+        out.text(&wrap(&format!("{mode}: {said}"), 0, width()))?;
+    }
+    if a.details && !quiet {
         out.text(&report::legend(width()))?;
     }
     out.text(&report::eras(&records, "", width()))?;
+    if !a.details && !quiet {
+        out.line(REST)?;
+    }
     out.done()?;
     written?;
     cells.outcome()

@@ -66,6 +66,12 @@ pub fn run(a: &Run, quiet: bool) -> Result<(), Failure> {
     }
 }
 
+/// Lines of a screen for what is said of one device: without the disk, the kernels, and what else
+/// there is.
+pub const ROOM: usize = compare::first::LINES - 6;
+/// Where the rest is.
+pub const REST: &str = "Requests, latencies, operations and shares: --details; all of it: --json.";
+
 /// What a run that ended early makes of the command.
 fn early(stopped: &[String]) -> Result<(), Failure> {
     match stopped.first() {
@@ -108,21 +114,34 @@ fn simulated(a: &Run, asked: &Asked, events: Events, quiet: bool) -> Result<(), 
         }
         let of_device = &group.records;
         let title = titled(plan, &a.beside);
-        let judged = lab.judged(d, columns());
+        let judged = lab.judged(d, a.details, columns());
         let judged = judged.as_deref();
-        out.text(&compare::comparison(&title, of_device, judged, columns()))?;
-        if !of_device.is_empty() {
-            measured(&mut out, of_device)?;
+        match a.details {
+            true => {
+                out.text(&compare::comparison(&title, of_device, judged, columns()))?;
+                if !of_device.is_empty() {
+                    measured(&mut out, of_device)?;
+                }
+            }
+            false => out.text(&compare::first::screen(
+                &title,
+                of_device,
+                judged,
+                ROOM,
+                columns(),
+            ))?,
         }
         if !group.rest.is_empty() {
             out.text(&unfinished(&group.rest, width()))?;
             let cut = group.rest.into_iter().filter_map(|u| u.record);
             measured(&mut out, &cut.collect::<Vec<_>>())?;
         }
-        out.line("")?;
+        if a.details {
+            out.line("")?;
+        }
         records.extend(group.records);
     }
-    if !quiet {
+    if a.details && !quiet {
         out.text(&compare::legend(width()))?;
     }
     let more = match lab.several() {
@@ -130,6 +149,9 @@ fn simulated(a: &Run, asked: &Asked, events: Events, quiet: bool) -> Result<(), 
         false => "",
     };
     out.text(&compare::eras(&records, more, width()))?;
+    if !a.details && !quiet {
+        out.line(REST)?;
+    }
     out.done()?;
     written?;
     cells.outcome()

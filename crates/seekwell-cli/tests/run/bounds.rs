@@ -103,7 +103,7 @@ fn members_that_multiply_and_devices_that_nest_have_their_bound() {
 fn a_fio_job_goes_on_where_there_is_no_fallocate() {
     let job = "[w]\nfilename=t\nsize=1m\ndirect=1\nbs=4k\nrw=randwrite\n";
     let file = scratch("nofallocate.fio", job.as_bytes());
-    let text = good(&["run", &file, "-q", "-s", "deadline-2.6.18,cfq"]);
+    let text = good(&["run", &file, "-q", "--details", "-s", "deadline-2.6.18,cfq"]);
     let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(words.contains("goes on without fallocate"), "{text}");
     // Both wrote everything.

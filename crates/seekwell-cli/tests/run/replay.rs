@@ -37,6 +37,7 @@ fn every_mode_runs_and_is_explained() {
             mode,
             "-s",
             "noop,cfq,mq-deadline",
+            "--details",
         ]);
         let flat = text.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(flat.contains(words), "{mode}: {text}");
@@ -54,6 +55,10 @@ fn every_mode_runs_and_is_explained() {
         }
         let quiet = good(&["replay", &file, "--mode", mode, "-s", "noop,cfq", "--quiet"]);
         assert!(!quiet.contains(words), "{quiet}");
+        let first = good(&["replay", &file, "--mode", mode, "-s", "noop,cfq"]);
+        let flat = first.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(flat.contains(words), "{mode}: {first}");
+        assert!(first.len() < text.len(), "{first}");
     }
 }
 

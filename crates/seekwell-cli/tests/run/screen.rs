@@ -78,6 +78,61 @@ fn every_list_fits_a_screen_and_names_all() {
     }
 }
 
+/// A run, a replay and a demo answer on a screen, too; the tables are behind --details.
+#[test]
+fn the_answer_of_one_program_trace_or_demo_fits_a_screen() {
+    let seven = "noop,deadline,cfq,none,mq-deadline,kyber,bfq";
+    let rows: String = (0..400)
+        .map(|i| {
+            format!(
+                "{},R,{},8,{}\n",
+                i * 100_000,
+                i % 2 * 800_000 + i * 8,
+                i % 2
+            )
+        })
+        .collect();
+    let head = "t_ns,op,sector,sectors,pid\n";
+    let trace = scratch("first.csv", format!("{head}{rows}").as_bytes());
+    let run = [
+        "run",
+        "interactive:size=16m,bulk=32m,seconds=2s",
+        "-s",
+        seven,
+    ];
+    let files = ["run", "fs-mark:files=10", "-s", seven];
+    let replay = ["replay", &trace, "-s", seven];
+    let (mut all, mut more) = (vec![&run[..], &files, &replay], Vec::new());
+    // Those that have most to say.
+    let demos = ["none-fast", "flush-path", "array-backlog", "adios-window"];
+    let demos = demos.map(|d| ["demo", d, "--seeds", "2"]);
+    all.extend(demos.iter().map(|d| &d[..]));
+    for args in all {
+        let text = as_it_is("80", args);
+        let lines = text.lines().count();
+        assert!(lines <= 24, "{args:?}: {lines} lines\n{text}");
+        assert!(text.contains("--details"), "{args:?}\n{text}");
+        more.push([args, &["--details"]].concat());
+    }
+    for args in more.iter().take(3) {
+        let text = as_it_is("80", args);
+        for word in [
+            "Verdict:",
+            "WAITING",
+            "P99.9",
+            "SHARE OF BYTES",
+            "RATE: bytes",
+        ] {
+            assert!(text.contains(word), "{args:?}: {word}\n{text}");
+        }
+    }
+    for args in &more[3..] {
+        let text = as_it_is("80", args);
+        assert!(!text.contains("--details"), "{args:?}\n{text}");
+        assert!(text.contains("Over 2 seeds, and of the model"), "{text}");
+    }
+}
+
 #[test]
 fn the_winner_is_green_where_colours_are_wanted() {
     let args = [
@@ -114,7 +169,9 @@ fn tables_fit_80_columns_and_use_200() {
     let compare = [&["compare", "--details"], &small[..]].concat();
     for args in [
         &run[..],
+        &[&run[..], &["--details"]].concat(),
         &replay,
+        &[&replay[..], &["--details"]].concat(),
         &compare,
         &["devices"],
         &["devices", "--details"],
@@ -131,6 +188,7 @@ fn tables_fit_80_columns_and_use_200() {
         let text = text.join("\n");
         assert!(widest(&text) <= 80, "{args:?}: {}\n{text}", widest(&text));
     }
+    let run = [&run[..], &["--details"]].concat();
     for args in [&run[..], &compare] {
         let (narrow, wide) = (at("100", args), at("200", args));
         assert!(widest(&wide) > 150 && widest(&wide) <= 200, "{wide}");
@@ -154,7 +212,7 @@ fn tables_fit_80_columns_and_use_200() {
 #[test]
 fn runs_that_did_the_same_share_a_line() {
     let file = scratch("one.csv", b"t_ns,op,sector,sectors,pid\n0,R,0,8,1\n");
-    let text = good(&["replay", &file, "-s", "noop,deadline,none"]);
+    let text = good(&["replay", &file, "-s", "noop,deadline,none", "--details"]);
     assert!(
         text.contains("Identical in every figure: noop = deadline = none."),
         "{text}"

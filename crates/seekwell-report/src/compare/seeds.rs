@@ -2,7 +2,7 @@
 //!
 //! The lab makes every number and sentence; here they are set.
 
-use super::{PROSE, hang};
+use super::{PROSE, also, hang};
 use crate::style::{GOOD, HEAD, PLAIN, WARN};
 use crate::table::{Align, Cell, Table, paint, painted, wrap};
 use crate::units::{bytes, count, three};
@@ -12,7 +12,6 @@ use seekwell_lab::analysis::single::on_files;
 use seekwell_lab::analysis::{
     CellAnalysis, Flag, Group, half_width, may_still_happen, percent, size,
 };
-use std::collections::BTreeSet;
 
 /// A workload on a device, under all schedulers, over several seeds.
 pub struct Judged<'a> {
@@ -24,6 +23,9 @@ pub struct Judged<'a> {
 
 /// Schedulers in columns at most; more stand in rows.
 const ACROSS: usize = 5;
+/// Lines at most, on a first screen, for what is seen in other metrics, and for remarks.
+const ALSO: usize = 2;
+const FLAGS: usize = 3;
 /// Columns of a label at most, where it names several.
 const LABEL: usize = 28;
 
@@ -342,8 +344,15 @@ fn flags(cell: &CellAnalysis, labels: &[String], all: bool) -> Vec<String> {
     said.into_iter().map(text).collect()
 }
 
-/// The verdict on one cell: its sentence, then each comparison with the reference.
-pub fn judged(cell: &CellAnalysis, labels: &[String], seeds: &str, width: usize) -> String {
+/// The verdict on one cell: its sentence, then each comparison with the reference. `details`: all that
+/// is seen in other metrics and all remarks, not only what a screen has room for.
+pub fn judged(
+    cell: &CellAnalysis,
+    labels: &[String],
+    seeds: &str,
+    details: bool,
+    width: usize,
+) -> String {
     let name = |t: usize| labels.get(t).map_or("?", String::as_str);
     let prose = width.min(PROSE);
     let mut out = String::new();
@@ -399,38 +408,21 @@ pub fn judged(cell: &CellAnalysis, labels: &[String], seeds: &str, width: usize)
     if n > 1 {
         let t = t.without(&["BETTER IN", "SD"], 2, width);
         out += &t.render_fit(2, width, 1);
-        out += &also_seen(cell, labels, prose);
+        out += &also::seen(cell, labels, if details { usize::MAX } else { ALSO }, prose);
     }
-    for text in flags(cell, labels, true) {
+    let flags = flags(cell, labels, true);
+    let mut used = 0;
+    for (i, text) in flags.iter().enumerate() {
+        let text = wrap(text, 4, prose);
+        used += text.lines().count();
         paint(&mut out, "  ! ", WARN);
-        out += wrap(&text, 4, prose).trim_start();
+        if !details && used > FLAGS {
+            out += &format!("{} more remarks: --details\n", flags.len() - i);
+            break;
+        }
+        out += text.trim_start();
     }
     out
-}
-
-/// Other metrics in which a difference is shown, after correction over all of them.
-fn also_seen(cell: &CellAnalysis, labels: &[String], width: usize) -> String {
-    let name = |t: usize| labels.get(t).map_or("?", String::as_str);
-    let mut said: Vec<String> = Vec::new();
-    let mut who = BTreeSet::new();
-    for s in &cell.secondary {
-        let shown: Vec<String> = s
-            .comparisons
-            .iter()
-            .filter(|c| c.verdict.claims() && !c.level())
-            .map(|c| {
-                who.insert(c.one);
-                format!("{} {}", name(c.one), c.words)
-            })
-            .collect();
-        if !shown.is_empty() {
-            said.push(format!("{}: {}", s.metric.name, shown.join(", ")));
-        }
-    }
-    match said.is_empty() {
-        true => String::new(),
-        false => wrap(&format!("Also seen: {}.", said.join("; ")), 2, width),
-    }
 }
 
 /// What was left out as warm-up, where anything was: `10 s of interactive and streams`.
