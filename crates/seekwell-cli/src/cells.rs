@@ -69,14 +69,21 @@ impl Group {
 
 /// What a signal makes of a command that had done some of what it was to do.
 pub fn interrupted(signal: i32, done: usize, all: usize, what: &str) -> Failure {
+    stopped(
+        signal,
+        &match done {
+            0 => format!("none of {all} {what} was finished"),
+            n => format!("{n} of {all} {what} were finished, and are given"),
+        },
+    )
+}
+
+/// The same of a command that does one thing; `kept`: what there is of it.
+pub fn stopped(signal: i32, kept: &str) -> Failure {
     let name = match signal {
         1 => "SIGHUP (the terminal is gone)",
         2 => "SIGINT (interrupted)",
         _ => "SIGTERM (terminated)",
-    };
-    let kept = match done {
-        0 => format!("none of {all} {what} was finished"),
-        n => format!("{n} of {all} {what} were finished, and are given"),
     };
     Failure::Interrupted {
         signal,

@@ -7,6 +7,7 @@ use indicatif::{ProgressBar, ProgressState, ProgressStyle};
 use seekwell_core::Nanos;
 use seekwell_host::Pulse;
 use seekwell_host::stop::signal;
+use seekwell_trace::Reader;
 use std::fmt::Write;
 use std::io::IsTerminal;
 use std::sync::Arc;
@@ -119,6 +120,15 @@ impl Progress {
         self.bar.set_length((runs * WHOLE).max(1));
         self.show();
     }
+    /// So many are done of so many, and what comes now.
+    pub fn at(&self, done: u64, all: u64, name: &str) {
+        self.all.store(all, Ordering::Relaxed);
+        self.done.store(done, Ordering::Relaxed);
+        self.bar.set_length((all * WHOLE).max(1));
+        self.bar.set_position(done * WHOLE);
+        self.bar.set_message(name.to_owned());
+        self.show();
+    }
     /// One run of a kind begins. It is done when what is given here is dropped.
     pub fn task(&self, kind: usize, name: &str) -> Task<'_> {
         self.bar.set_message(name.to_owned());
@@ -167,6 +177,12 @@ impl Task<'_> {
         }
         self.refused |= signal().is_some();
         !self.refused
+    }
+    /// So much of these files is read, as far as they are files. False: stop.
+    pub fn read_of(&mut self, readers: &[Reader]) -> bool {
+        let far = readers.iter().filter_map(Reader::far);
+        let (read, all) = far.fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
+        self.at(read, all)
     }
     /// Was it told to stop?
     pub fn refused(&self) -> bool {

@@ -1,9 +1,13 @@
 //! `seekwell convert IN... -o OUT`: a trace in another format, or a part of one.
 
+use crate::cells::{self, catching};
 use crate::cli::Convert;
 use crate::fail::Failure;
 use crate::out::{Out, note};
+use crate::progress::Progress;
 use crate::traces::{failed, reading};
+use seekwell_host::stop::signal;
+use seekwell_report::units::count as counted;
 use seekwell_trace::{
     Format, Losses, Merge, Packed, WriteOptions, Writer, find_format, format_of_name, formats,
     open_once,
@@ -16,6 +20,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 const PIECE_BYTES: usize = 256 << 10;
 /// Processes whose names are passed on.
 const NAMES_MAX: usize = 1 << 20;
+/// Records from one look at the progress, and for a signal, to the next.
+const LOOK_RECORDS: u64 = 4096;
 
 /// What a format's writer has written and nobody has taken yet.
 #[derive(Clone, Default)]
@@ -117,23 +123,32 @@ pub fn run(a: &Convert, quiet: bool) -> Result<(), Failure> {
     let mut out = Out::open(a.output.as_deref())?;
     let mut losses = Losses::new(to);
     let (mut named, mut count) = (BTreeSet::new(), 0);
-    while count < a.input.limit.unwrap_or(u64::MAX) {
-        let Some(r) = records.next() else { break };
-        let r = r.map_err(failed)?;
-        count += 1;
-        losses.see(&r);
-        if let Some(pid) = r.task.map(|t| t.0)
-            && named.len() < NAMES_MAX
-            && named.insert(pid)
-            && let Some(name) = records.source().tasks().and_then(|t| t.get(&pid))
-        {
-            writer.name(pid, name);
+    let progress = Progress::new(quiet, "conversions", 1, 1);
+    let stopped = catching(|| -> Result<Option<i32>, Failure> {
+        let mut far = progress.task(0, "");
+        while count < a.input.limit.unwrap_or(u64::MAX) {
+            if count % LOOK_RECORDS == 0 && !far.read_of(records.readers()) {
+                return Ok(signal());
+            }
+            let Some(r) = records.next() else { break };
+            let r = r.map_err(failed)?;
+            count += 1;
+            losses.see(&r);
+            if let Some(pid) = r.task.map(|t| t.0)
+                && named.len() < NAMES_MAX
+                && named.insert(pid)
+                && let Some(name) = records.source().tasks().and_then(|t| t.get(&pid))
+            {
+                writer.name(pid, name);
+            }
+            writer.write(&r).map_err(failed)?;
+            if let Some(bytes) = pending.take(PIECE_BYTES) {
+                out.bytes(&bytes)?;
+            }
         }
-        writer.write(&r).map_err(failed)?;
-        if let Some(bytes) = pending.take(PIECE_BYTES) {
-            out.bytes(&bytes)?;
-        }
-    }
+        Ok(None)
+    })??;
+    drop(progress);
     writer.finish().map_err(failed)?;
     if let Some(bytes) = pending.take(0) {
         out.bytes(&bytes)?;
@@ -152,5 +167,11 @@ pub fn run(a: &Convert, quiet: bool) -> Result<(), Failure> {
     if count == 0 {
         note(quiet, "no record was converted");
     }
-    Ok(())
+    match stopped {
+        None => Ok(()),
+        Some(signal) => Err(cells::stopped(
+            signal,
+            &format!("the first {} records are converted", counted(count)),
+        )),
+    }
 }

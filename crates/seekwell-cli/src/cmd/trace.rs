@@ -1,12 +1,15 @@
 //! `seekwell report TRACE`: what a recorded trace holds.
 
+use crate::cells::{self, catching};
 use crate::cli::Report;
 use crate::fail::Failure;
 use crate::out::{Out, columns, note};
+use crate::progress::Progress;
 use crate::traces::{CHOOSE, failed, reading};
+use seekwell_host::stop::signal;
 use seekwell_report::trace as report;
 use seekwell_trace::survey::{Survey, survey};
-use seekwell_trace::{ErrorKind, Intake, ReadOptions};
+use seekwell_trace::{ErrorKind, Intake, ReadOptions, Reader};
 use serde_json::json;
 use std::path::Path;
 
@@ -21,13 +24,21 @@ pub fn is_one(path: &Path, a: &Report) -> bool {
     }
 }
 
-fn read(a: &Report, quiet: bool) -> Result<Survey, Failure> {
+/// What there is to tell, and the signal that ended the reading early, if one did.
+fn read(a: &Report, quiet: bool) -> Result<(Survey, Option<i32>), Failure> {
     let (format, mut read) = reading(&a.input)?;
     read.keep_events = true;
     let intake = Intake::new(&a.results, &read).map_err(failed)?;
     intake.one_volume(format, &read, CHOOSE).map_err(failed)?;
     let mut reader = intake.open(format, &read).map_err(failed)?;
-    let s = survey(&mut reader, &read, a.input.limit, |_| true).map_err(failed)?;
+    let progress = Progress::new(quiet, "traces", 1, 1);
+    let (s, stopped) = catching(|| {
+        let mut far = progress.task(0, "");
+        let look = |r: &Reader| far.read_of(std::slice::from_ref(r));
+        let s = survey(&mut reader, &read, a.input.limit, look).map_err(failed);
+        s.map(|s| (s, far.refused().then(signal).flatten()))
+    })??;
+    drop(progress);
     if s.kinds.is_empty() {
         return Err(Failure::input(format!(
             "{}: no record to tell of",
@@ -37,7 +48,7 @@ fn read(a: &Report, quiet: bool) -> Result<Survey, Failure> {
     for w in &s.warnings {
         note(quiet, w);
     }
-    Ok(s)
+    Ok((s, stopped))
 }
 
 /// Reads it and tells.
@@ -45,7 +56,7 @@ pub fn run(a: &Report, quiet: bool) -> Result<(), Failure> {
     let output = a.output.output.as_deref();
     Out::check(output)?;
     Out::apart(output, [&*a.results])?;
-    let s = read(a, quiet)?;
+    let (s, stopped) = read(a, quiet)?;
     let ending = output.and_then(|p| p.extension()).and_then(|e| e.to_str());
     let mut out = Out::open(output)?;
     if a.json {
@@ -61,5 +72,9 @@ pub fn run(a: &Report, quiet: bool) -> Result<(), Failure> {
     } else {
         out.text(&report::screen(&s, columns()))?;
     }
-    out.done()
+    out.done()?;
+    match stopped {
+        None => Ok(()),
+        Some(signal) => Err(cells::stopped(signal, "what was read until then is told")),
+    }
 }

@@ -4,8 +4,9 @@ use crate::cells::cancelling;
 use crate::cli::VerifyKernel;
 use crate::fail::Failure;
 use crate::out::{Out, columns, note, width};
+use crate::progress::Progress;
 use seekwell::Cancel;
-use seekwell_lab::referee::{Options, RefereeError, Report, SCHEDULERS, judge};
+use seekwell_lab::referee::{Heard, Options, RefereeError, Report, SCHEDULERS, judge};
 use seekwell_report::table::{Align, Table, wrap};
 use serde_json::json;
 
@@ -62,8 +63,25 @@ pub fn run(a: &VerifyKernel, quiet: bool) -> Result<(), Failure> {
     let recorded = a.recorded.as_deref().map(super::fidelity::section);
     let recorded = recorded.transpose()?;
     let cancel = Cancel::new();
-    let mut told = |line: &str| note(quiet, line);
-    let reports = cancelling(&cancel, || judge(&o, &mut told))??;
+    let progress = Progress::new(quiet, "batches", 0, 1);
+    let mut told = |heard: Heard<'_>| match heard {
+        Heard::Skipped(s) => progress.aside(|| {
+            note(
+                quiet,
+                &format!("skipped: {s}: this kernel does not offer it"),
+            );
+        }),
+        Heard::Batch(done, all, s, kind) => {
+            progress.at(done.into(), all.into(), &format!("{s}, {kind}"));
+        }
+    };
+    let mut reports = Vec::new();
+    let judged = cancelling(&cancel, || judge(&o, &mut told, &mut reports))?;
+    drop(progress);
+    if reports.is_empty() {
+        judged?;
+        return Ok(());
+    }
     let mut out = Out::open(output)?;
     if a.json {
         out.json(&json!({
@@ -84,6 +102,7 @@ pub fn run(a: &VerifyKernel, quiet: bool) -> Result<(), Failure> {
         }
     }
     out.done()?;
+    judged?;
     let all = reports.iter().all(Report::agrees);
     let caught = reports
         .iter()

@@ -1,9 +1,10 @@
 //! A bar on a terminal and nothing elsewhere; a signal, or a run that fails, in the middle.
 
 use crate::watched::{CLEAR, Watched};
-use crate::{Ran, good, scratch, seekwell};
-use rustix::process::Signal;
+use crate::{Ran, command, good, ran, scratch, seekwell};
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
+use std::io::Write;
 use std::process::{Command, Stdio};
 
 /// Two runs that end at once, then two that would take minutes.
@@ -292,4 +293,58 @@ fn a_run_that_fails_leaves_the_others() {
     assert!(r.err.contains("choose a larger device"), "{}", r.err);
     let whole = good(&["replay", &file, "-s", "noop,cfq", "-d", "hdd:hitachi-7k200"]);
     assert!(whole.contains("Verdict:"), "{whole}");
+}
+
+/// It is fed until it stops by itself: however fast it is, it is in the middle.
+#[test]
+fn an_interrupted_conversion_and_report_give_what_was_read() {
+    let out = scratch("cut-short.csv", b"");
+    for args in [
+        &["convert", "-", "--format", "csv", "-o", &out, "--to", "csv"][..],
+        &["report", "-", "--format", "csv"],
+    ] {
+        let mut run = command(args)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("it starts");
+        let mut feed = run.stdin.take().expect("a pipe");
+        let rows = |from: u64| -> String {
+            let row = |i: u64| format!("{i},R,{},8,1\n", i * 8 % 1_000_000);
+            (from..from + 10_000).map(row).collect()
+        };
+        feed.write_all(b"t_ns,op,sector,sectors,pid\n")
+            .expect("it reads");
+        for i in 0..20 {
+            feed.write_all(rows(i * 10_000).as_bytes())
+                .expect("it reads on");
+        }
+        let pid = Pid::from_child(&run);
+        kill_process(pid, Signal::TERM).expect("it lives");
+        let mut i = 20;
+        while feed.write_all(rows(i * 10_000).as_bytes()).is_ok() {
+            i += 1;
+            assert!(i < 100_000, "{args:?} goes on");
+        }
+        drop(feed);
+        let r = ran(run.wait_with_output().expect("it ends"));
+        assert_eq!(r.code, 143, "{args:?}: {}", r.err);
+        assert!(
+            r.err.contains("stopped by SIGTERM (terminated): "),
+            "{}",
+            r.err
+        );
+        if args[0] == "report" {
+            assert!(r.out.contains("reads ("), "{}", r.out);
+            continue;
+        }
+        let kept = std::fs::read_to_string(&out).expect("it is kept");
+        let n = kept.lines().count() as u64 - 1;
+        assert!((4096..(i + 1) * 10_000).contains(&n), "{n}");
+        let words: String = r.err.split("the first ").skip(1).collect();
+        let said: String = words.chars().filter(char::is_ascii_digit).collect();
+        assert_eq!(said, n.to_string(), "{}", r.err);
+        assert!(kept.ends_with('\n'), "whole records");
+    }
 }

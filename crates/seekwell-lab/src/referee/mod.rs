@@ -171,17 +171,35 @@ fn mistakes(scheduler: &str) -> &'static [Mistake] {
     }
 }
 
-/// Holds each scheduler against the running kernel's. `told` hears of each round.
+/// What there is to hear while it is judged.
+#[derive(Clone, Copy, Debug)]
+pub enum Heard<'a> {
+    /// The kernel does not offer this one.
+    Skipped(&'a str),
+    /// A batch begins: how many are done, of how many, the scheduler, and what
+    /// it is like.
+    Batch(u32, u32, &'a str, &'a str),
+}
+
+/// Holds each scheduler against the running kernel's. `told` hears of each batch; `reports` has
+/// those schedulers that are through, also when it fails.
 ///
 /// # Errors
 /// What the machine lacks (root, FUSE, loop devices, tracefs), or a signal.
-pub fn judge(o: &Options, told: &mut dyn FnMut(&str)) -> Result<Vec<Report>, RefereeError> {
+pub fn judge(
+    o: &Options,
+    told: &mut dyn FnMut(Heard<'_>),
+    reports: &mut Vec<Report>,
+) -> Result<(), RefereeError> {
     let mut rig = Rig::new(o)?;
     let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
-    let mut reports = Vec::new();
+    let of = |s: &String| Kind::of(s).len() as u32 * o.rounds;
+    let all_batches = o.schedulers.iter().map(of).sum();
+    let mut begun = 0;
     for s in &o.schedulers {
         if !rig.offers(s)? {
-            told(&format!("skipped: {s}: this kernel does not offer it"));
+            told(Heard::Skipped(s));
+            begun += of(s);
             continue;
         }
         let mut report = Report {
@@ -192,12 +210,8 @@ pub fn judge(o: &Options, told: &mut dyn FnMut(&str)) -> Result<Vec<Report>, Ref
         let mut all = RoundAgreement::default();
         for kind in Kind::of(s) {
             for n in 0..o.rounds {
-                told(&format!(
-                    "{s}, {}: batch {} of {}",
-                    kind.name(),
-                    n + 1,
-                    o.rounds
-                ));
+                told(Heard::Batch(begun, all_batches, s, kind.name()));
+                begun += 1;
                 let seed = o.seed.wrapping_mul(1000).wrapping_add(u64::from(n));
                 let pair = [
                     twice(&mut rig, s, *kind, seed)?,
@@ -221,7 +235,7 @@ pub fn judge(o: &Options, told: &mut dyn FnMut(&str)) -> Result<Vec<Report>, Ref
         }
         reports.push(report);
     }
-    Ok(reports)
+    Ok(())
 }
 
 /// A round, made again until its batch was in time; `None`: it never was.
