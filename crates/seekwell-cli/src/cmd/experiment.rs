@@ -146,6 +146,7 @@ pub fn planned(e: &Experiment, block_s: Option<f64>, threads: usize) -> Vec<Stri
         name => name,
     };
     let blocks = match least == most {
+        true if most == 1 => "1 block".to_owned(),
         true => format!("{most} blocks"),
         false => format!("{least} to {most} blocks"),
     };
@@ -453,6 +454,7 @@ fn matrix(analysis: &Analysis, group: &Group, real: bool) -> String {
     let blocks = rows.iter().map(|r| r.cell.blocks);
     let (least, most) = (blocks.clone().min().unwrap_or(0), blocks.max().unwrap_or(0));
     let blocks = match least == most {
+        true if most == 1 => "1 block".to_owned(),
         true => format!("{most} blocks"),
         false => format!("{least} to {most} blocks"),
     };

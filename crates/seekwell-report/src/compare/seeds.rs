@@ -366,10 +366,10 @@ pub fn judged(
         _ => String::new(),
     };
     let n = cell.blocks;
-    let over = if seeds.is_empty() {
-        format!("{n} blocks")
-    } else {
-        seeds.to_owned()
+    let over = match (seeds, n) {
+        ("", 1) => "1 block".to_owned(),
+        ("", n) => format!("{n} blocks"),
+        (seeds, _) => seeds.to_owned(),
     };
     let text = format!("by {by}: {}. Over {over}.{visible}", cell.sentence);
     out += wrap(&text, 11, prose).trim_start();

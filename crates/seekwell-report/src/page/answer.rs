@@ -3,7 +3,7 @@
 use super::index::Index;
 use crate::advice::Advice;
 use crate::compare::seeds;
-use seekwell_lab::analysis::{Analysis, Group, percent};
+use seekwell_lab::analysis::{Analysis, CellAnalysis, Group, percent};
 use seekwell_lab::results::{CellEnd, Order, Outcome, Results, StopRule};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -125,7 +125,14 @@ pub(super) fn how(results: &Results, analysis: &Analysis) -> Vec<String> {
             out.push("A block is a seed. The intervals speak of the model's random inputs and say nothing about the model's own error.".to_owned());
         }
         out.push(match m.stop {
-            StopRule::Fixed => format!("{} blocks a test, fixed beforehand.", m.repeats_max),
+            StopRule::Fixed => {
+                let early = |c: &CellAnalysis| c.exact && c.blocks < m.repeats_max as usize;
+                let early = match analysis.cells.iter().any(early) {
+                    true => "; fewer where all runs were the same, which no more blocks change",
+                    false => "",
+                };
+                format!("{} blocks a test, fixed beforehand{early}.", m.repeats_max)
+            }
             StopRule::Width => format!(
                 "{} to {} blocks a test, until every interval is narrower than +-{} or a quarter of its effect; never on p.",
                 m.repeats_min, m.repeats_max, percent(m.target)

@@ -8,8 +8,13 @@ use std::io::{self, Write};
 /// A name as text: no mark-up, no mention of a person, no end of a cell, nothing invisible.
 fn escaped(name: &str) -> String {
     let mut out = String::new();
-    for c in name.chars() {
+    let mut all = name.chars().peekable();
+    while let Some(c) = all.next() {
+        let within = out.ends_with(|c: char| c.is_ascii_alphanumeric())
+            && all.peek().is_some_and(char::is_ascii_alphanumeric);
         match c {
+            // In the middle of a word it marks nothing up, and names are searched for.
+            '_' if within => out.push(c),
             '\n' | '\r' | '\t' => out.push(' '),
             // It would name a person or a thread even as an entity.
             '@' | '#' => {
@@ -161,6 +166,13 @@ mod tests {
         ] {
             assert_eq!(digits(x), text);
         }
+    }
+
+    #[test]
+    fn a_name_can_be_searched_for() {
+        assert_eq!(escaped("usr_0 read_ahead_kb"), "usr_0 read_ahead_kb");
+        // At an edge it would mark up.
+        assert_eq!(escaped("_x_ a_ _"), "&#95;x&#95; a&#95; &#95;");
     }
 
     #[test]
