@@ -15,7 +15,7 @@ use seekwell::Cancel;
 use seekwell_host::block::Tree;
 use seekwell_host::left::{About, Note, Notes};
 use seekwell_host::stop::signal;
-use seekwell_lab::analysis::{Analysis, Group, analyse, percent};
+use seekwell_lab::analysis::{Analysis, CellAnalysis, Group, analyse, percent};
 use seekwell_lab::conduct::{
     Conducted, How, PlannedWarmUp, Runner, Simulated, conduct, plan, trial,
 };
@@ -357,7 +357,8 @@ pub fn conducted(
         out.prose(&format!("Results: {}", dir.display()))?;
     }
     out.done()?;
-    outcome(&done, &results.runs, file, &dir)
+    outcome(&done, &results.runs, file, &dir)?;
+    empty(&analysis, &results.runs)
 }
 
 /// A note of it, which lies there as long as it is under way.
@@ -468,6 +469,38 @@ fn matrix(analysis: &Analysis, group: &Group, real: bool) -> String {
     };
     let heading = format!("{place}{}{machine} ({blocks})", group.device);
     seeds::matrix(&rows, &analysis.treatments, &heading, &[], columns())
+}
+
+/// Tests of which no run gave a value, though all came to an end of some kind, and why.
+fn empty(analysis: &Analysis, runs: &[Run]) -> Result<(), Failure> {
+    let none = |c: &CellAnalysis| c.sides.iter().all(|s| s.mean.is_none());
+    let why = |cell: usize| {
+        let mut of_cell = runs.iter().filter(|r| r.key.cell == cell);
+        of_cell.find_map(|r| match &r.outcome {
+            Outcome::Early(why) => Some(why.as_str()),
+            _ => None,
+        })
+    };
+    let cells = analysis.cells.iter().enumerate().filter(|(_, c)| none(c));
+    let told: Vec<String> = cells
+        .filter_map(|(i, c)| {
+            Some(format!(
+                "{} on {}: no run gave a value: {}",
+                c.workload,
+                c.device,
+                why(i)?
+            ))
+        })
+        .collect();
+    match told.split_first() {
+        None => Ok(()),
+        Some((first, [])) => Err(Failure::Early(first.clone())),
+        Some((first, rest)) => Err(Failure::Early(format!(
+            "{first} (and {} more of {} tests)",
+            rest.len(),
+            analysis.cells.len()
+        ))),
+    }
 }
 
 /// What became of it makes the exit code.

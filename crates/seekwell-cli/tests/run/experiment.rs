@@ -74,3 +74,23 @@ fn faults_of_a_file_are_told_with_their_places() {
     assert_eq!(r.code, 2);
     assert!(r.err.contains("cannot be used with"), "{}", r.err);
 }
+
+#[test]
+fn a_test_without_any_value_is_told_with_its_reason() {
+    let text = "devices = [\"hdd:hitachi-7k200\"]\nschedulers = [\"noop\", \"none\"]\n\
+                [experiment]\nname = \"none\"\nrepeats = 2\n\
+                [[workload]]\nuse = \"fs-mark\"\nfiles = 2\n\
+                [[workload]]\nuse = \"random-read\"\nsize = \"200g\"\nseconds = \"1s\"\n";
+    let file = scratch("gave-none.toml", text.as_bytes());
+    let to = fresh("no-value").1.display().to_string();
+    let r = seekwell(&["compare", &file, "--results", &to, "-q"]);
+    assert_eq!(r.code, 4, "{}", r.err);
+    assert!(r.out.contains("fs-mark"), "the others are given: {}", r.out);
+    assert!(
+        r.err
+            .contains("random-read on hitachi-7k200: no run gave a value: ")
+            && r.err.contains("no space left"),
+        "{}",
+        r.err
+    );
+}

@@ -131,7 +131,8 @@ pub(super) fn how(results: &Results, analysis: &Analysis) -> Vec<String> {
                     true => "; fewer where all runs were the same, which no more blocks change",
                     false => "",
                 };
-                format!("{} blocks a test, fixed beforehand{early}.", m.repeats_max)
+                let blocks = plural(m.repeats_max as usize, "block");
+                format!("{blocks} a test, fixed beforehand{early}.")
             }
             StopRule::Width => format!(
                 "{} to {} blocks a test, until every interval is narrower than +-{} or a quarter of its effect; never on p.",
