@@ -188,6 +188,7 @@ fn verdict(c: &Comparison, judge: &Judge<'_>) -> String {
 /// What was never seen in so many runs may still happen that often.
 pub fn may_still_happen(n: usize) -> String {
     match n {
+        1 => "1 run says nothing of what is rare".to_owned(),
         0..=3 => format!("{n} runs say nothing of what is rare"),
         n => format!(
             "what was never seen in {n} runs may still happen in up to {} of them",

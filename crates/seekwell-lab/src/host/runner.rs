@@ -7,7 +7,7 @@ use super::words::{What, what};
 use crate::conduct::{Job, Measured, NoRun, Runner};
 use seekwell::result::{Metric, Record, SchedulerUsed};
 use seekwell::{Cancel, Progress, RunSpec};
-use seekwell_host::block::{Device, Machine, Scheduler, Tree, Under};
+use seekwell_host::block::{Device, Machine, Scheduler, Tree, Under, clean};
 use seekwell_host::program::{self, Group, ProgramError, Recipe, Where};
 use seekwell_host::switch::settings::Queue;
 use seekwell_host::switch::{Switched, Wish};
@@ -86,26 +86,24 @@ impl DeviceOf {
     }
     /// What tables call it.
     pub fn label(&self) -> String {
-        let path = self.path.display();
+        let path = clean(&self.path.to_string_lossy());
         match self.devices.is_empty() {
-            true => format!("{path}"),
+            true => path,
             false => format!("{path} on {}", self.names()),
         }
     }
     /// The same with what it is.
     pub fn said(&self) -> String {
         let fs = self.under.filesystem.as_deref().unwrap_or("?");
+        let path = clean(&self.path.to_string_lossy());
         let all = self.devices.iter().map(|d| {
             let model = d.model.clone().map_or(String::new(), |m| format!(" {m}"));
             format!("{} ({}{model})", d.name, d.what())
         });
         let all: Vec<String> = all.collect();
         match all.is_empty() {
-            true => format!(
-                "{fs} at {}, which no scheduler is under",
-                self.path.display()
-            ),
-            false => format!("{fs} at {} on {}", self.path.display(), all.join(", ")),
+            true => format!("{fs} at {path}, which no scheduler is under"),
+            false => format!("{fs} at {path} on {}", all.join(", ")),
         }
     }
     /// In force now, of the first.

@@ -222,18 +222,19 @@ fn summary(rows: &[Judged]) -> String {
 
 /// What the marks mean, and what so many runs cannot say.
 pub fn key(n: usize, margin: f64, width: usize) -> String {
-    key_over("seeds, and of the model", n, margin, width)
+    key_over("seed", ", and of the model", n, margin, width)
 }
 
 /// The same of runs for real.
 pub fn key_for_real(n: usize, margin: f64, width: usize) -> String {
-    key_over("blocks, here and now", n, margin, width)
+    key_over("block", ", here and now", n, margin, width)
 }
 
-fn key_over(what: &str, n: usize, margin: f64, width: usize) -> String {
+fn key_over(what: &str, of: &str, n: usize, margin: f64, width: usize) -> String {
+    let plural = if n == 1 { "" } else { "s" };
     let text = format!(
         "*: ahead, or level with it; 2.2x: 2.2 times worse; =: no difference within {}; ?: not \
-         decided; +-: half the widest 95 % interval. Over {n} {what}: {}.",
+         decided; +-: half the widest 95 % interval. Over {n} {what}{plural}{of}: {}.",
         percent(margin),
         may_still_happen(n)
     );

@@ -5,7 +5,7 @@ use seekwell_host::block::{Acts, Device, Machine, Partition, Role, Scheduler, Un
 use seekwell_report::style::{BAD, DIM, GOOD, HEAD, NAME, WARN};
 use seekwell_report::table::{Align, Cell, Table, painted, wrap};
 use seekwell_report::units;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// Columns in the order in which they are given up where there is no room.
 const GIVEN_UP: &[&str] = &[
@@ -201,8 +201,9 @@ fn trouble<'a>(devices: impl Iterator<Item = &'a Device>, width: usize) -> Strin
 /// The layers, and what can be done.
 pub fn under(m: &Machine, u: &Under, width: usize) -> String {
     let mut text = format!("{HEAD}{}{HEAD:#}", u.asked);
-    if u.path != Path::new(&u.asked) {
-        text += &format!(" ({})", clean(&u.path.to_string_lossy()));
+    let path = clean(&u.path.to_string_lossy());
+    if path != u.asked {
+        text += &format!(" ({path})");
     }
     text += ": from the top down\n\n";
     let indent = |s: &seekwell_host::block::Step| "  ".repeat(s.depth.min(12) as usize);
