@@ -1,13 +1,22 @@
 #!/usr/bin/env bash
 # A static binary for 64-bit ARM (phones, network storage, the Raspberry Pi):
-#   scripts/aarch64.sh [CARGO OPTIONS...]      (--release, if none are given)
+#   scripts/aarch64.sh [--quick | CARGO OPTIONS...]      (--release, if none are given)
+# --quick is without optimisation, which is what CI builds and tries. What it needs and cannot have is
+# told, and it ends with 3.
 # Rust's own toolchain links it; the C in it (SQLite, zstd) is compiled by clang against musl's
 # headers for that machine, a package of 0.6 MB that is unpacked, not installed.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 target=aarch64-unknown-linux-musl
 build="${CARGO_TARGET_DIR:-target}/aarch64"
-[ $# -gt 0 ] || set -- --release
+case ${1-} in
+'') set -- --release ;;
+--quick)
+  set -- --config profile.dev.opt-level=0 --config 'profile.dev.package."*".opt-level=0' \
+    --config profile.dev.debug=false
+  export CARGO_INCREMENTAL=0
+  ;;
+esac
 
 missing() {
   echo "skipped: a static binary for aarch64: $1" >&2

@@ -16,6 +16,9 @@ tools=(
   "nginx nginx-light nginx-on-a-loop-device"
   "ab apache2-utils nginx-on-a-loop-device"
   "blkparse blktrace recorded-traces-in-blkparse-and-btt"
+  "clang clang a-static-binary-for-64-bit-ARM"
+  "llvm-ar llvm a-static-binary-for-64-bit-ARM"
+  "qemu-aarch64-static qemu-user-static programs-and-wheels-for-64-bit-ARM-started-under-an-emulator"
   "valgrind valgrind counting-instructions-per-I/O"
   "chromium chromium the-report-in-a-browser"
 )
