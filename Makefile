@@ -3,7 +3,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := run
-.PHONY: run test test-tools test-python properties bench bench-gate docs page page-check install deb aarch64 clean
+.PHONY: run test test-tools test-python properties bench bench-gate docs page page-check install deb aarch64 wheels clean
 
 # Builds and runs the main job: every two of the built-in workloads under four schedulers.
 run:
@@ -77,6 +77,10 @@ deb:
 # A static binary for 64-bit ARM, tried under an emulator on a phone's tree.
 aarch64:
 	scripts/aarch64.sh --release
+
+# Wheels of the Python package for x86-64 and 64-bit ARM, in target/wheels, each of them tried.
+wheels:
+	scripts/wheels.sh
 
 clean:
 	cargo clean
