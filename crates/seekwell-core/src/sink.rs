@@ -105,6 +105,11 @@ pub trait BioSink {
         let _ = task;
         false
     }
+    /// Has what the scheduler costs counted from now on, or no longer; where nobody charges for it
+    /// nothing is.
+    fn count_work(&mut self, counts: bool) {
+        let _ = counts;
+    }
     /// What the scheduler has cost since it was last asked, if that is counted here.
     fn take_work(&mut self) -> Option<SchedulerWork> {
         None
@@ -144,6 +149,9 @@ impl<B: BioSink + ?Sized> BioSink for Box<B> {
     }
     fn waits(&self, task: TaskId) -> bool {
         (**self).waits(task)
+    }
+    fn count_work(&mut self, counts: bool) {
+        (**self).count_work(counts)
     }
     fn take_work(&mut self) -> Option<SchedulerWork> {
         (**self).take_work()

@@ -370,7 +370,8 @@ pub fn legend(width: usize) -> String {
                 DEVICE, WAITING: mean number of requests in the device, and of bios in front of it. \
                 READ and WRITE LATENCY: of bios, from when the program would have submitted them to \
                 completion, with all waiting for a request or tag; OPERATION: what the program \
-                itself saw, which a task asleep for a tag sees late. The model charges a scheduler no CPU time.";
+                itself saw, which a task asleep for a tag sees late. What a scheduler does takes CPU \
+                time from who submits, on flash; replayed traces, arrays and hard disks pay nothing.";
     let mut out = String::new();
     paint(&mut out, &wrap(text, 0, width.min(PROSE)), DIM);
     out

@@ -6,6 +6,7 @@
 
 use crate::units::{count, three, time_ns};
 use seekwell_core::result::{Latency, Record};
+use seekwell_core::spec::WorkloadSpec;
 use seekwell_lab::analysis::single::{By, FEWEST, SAME_PERCENT, Standing, kind_of, placement};
 use serde::Serialize;
 
@@ -13,7 +14,7 @@ use serde::Serialize;
 pub const BEYOND: u64 = 100;
 
 /// I/Os a second from which the CPU time of a scheduler, about a microsecond an I/O, would be a
-/// tenth of a core or more; the model charges none.
+/// tenth of a core or more.
 const CPU_MATTERS_IOPS: f64 = 100_000.0;
 
 /// Schedulers named at most of those with too few operations.
@@ -304,16 +305,32 @@ const TAILS: [(&str, u64); 4] = [
     ("tenth", 10),
 ];
 
-/// What the model leaves out where it would matter: schedulers that cost CPU time.
+/// Does somebody pay for what the scheduler did? No program submits what is replayed, and members of
+/// arrays cost nothing.
+fn charged(r: &Record) -> bool {
+    let Some(spec) = &r.spec else {
+        return false;
+    };
+    let free = |word: &str| {
+        spec.machine
+            .as_ref()
+            .is_some_and(|m| m.without.contains(word))
+    };
+    let replayed = matches!(spec.workload, WorkloadSpec::Trace { .. });
+    let arrays = ["raid", "linear", "remap"];
+    let array = arrays.iter().any(|a| r.device.spec.starts_with(a));
+    !(replayed || array || free("scheduler-cpu") || free("cpu"))
+}
+
+/// What is left out where it would matter: schedulers that cost CPU time.
 pub fn cpu_note(records: &[Record]) -> Option<String> {
-    let fast = records
-        .iter()
-        .filter(|r| r.substrate == "sim" && !r.device.rotational);
+    let free = |r: &&Record| r.substrate == "sim" && !r.device.rotational && !charged(r);
+    let fast = records.iter().filter(free);
     let most = fast.map(Record::iops).fold(0.0, f64::max);
     (most >= CPU_MATTERS_IOPS).then(|| {
         format!(
-            "At {} I/Os a second the CPU time that a scheduler takes would show. The model charges \
-             none of it: a scheduler that does more than `none` looks better here than it is.",
+            "At {} I/Os a second the CPU time that a scheduler takes would show. None of it is \
+             charged here: a scheduler that does more than `none` looks better here than it is.",
             three(most)
         )
     })

@@ -155,8 +155,10 @@ pub struct Cx {
     pub out: DispatchList,
     /// Requests inside the scheduler.
     pub nr_sorted: u32,
-    /// What the scheduler's work costs, where somebody charges for it.
-    pub work: Option<SchedulerWork>,
+    /// What a request costs the scheduler, where that is known: counted where somebody charges.
+    pub cost: Option<SchedulerWork>,
+    /// What it has cost since that was last asked, where somebody charges for it.
+    work: Option<SchedulerWork>,
     /// Events and reasons, while somebody listens.
     pub log: EventLog,
     timers: [Option<Timer>; TIMER_SLOTS],
@@ -185,6 +187,7 @@ impl Cx {
             merge: MergeIndex::new(),
             out,
             nr_sorted: 0,
+            cost: None,
             work: None,
             log: EventLog::default(),
             timers: [None; TIMER_SLOTS],
@@ -201,12 +204,24 @@ impl Cx {
     #[inline]
     pub fn entered(&mut self, rq: RqId) {
         self.nr_sorted += 1;
-        if let Some(w) = &mut self.work {
-            w.requests = w.requests.saturating_add(1);
-            if w.lock != Some(0) {
-                w.lock = Some(1 + self.rqs[rq].hctx);
-            }
+        if self.work.is_some() {
+            self.charge(rq);
         }
+    }
+    /// Out of line: an insertion that nobody charges for is a test longer.
+    #[inline(never)]
+    fn charge(&mut self, rq: RqId) {
+        let Some(w) = &mut self.work else {
+            return;
+        };
+        w.requests = w.requests.saturating_add(1);
+        if w.lock != Some(0) {
+            w.lock = Some(1 + self.rqs[rq].hctx);
+        }
+    }
+    /// Has what the scheduler costs counted from now on, as far as it is known, or no longer.
+    pub fn count_work(&mut self, counts: bool) {
+        self.work = self.cost.filter(|_| counts);
     }
     /// What the scheduler has cost since this was last asked.
     pub fn take_work(&mut self) -> Option<SchedulerWork> {

@@ -290,7 +290,7 @@ impl Setup {
             let work = work(info.name, fifo);
             either!(&mut queue, q => {
                 let lock = (!q.scheduler().per_hctx()).then_some(0);
-                q.cx.work = work.map(|w| SchedulerWork { lock, ..w });
+                q.cx.cost = work.map(|w| SchedulerWork { lock, ..w });
             }, _a => {});
         }
         for (name, text) in &self.tunables {
@@ -440,6 +440,9 @@ impl BioSink for Queue {
     }
     fn waits(&self, task: seekwell_core::TaskId) -> bool {
         either!(&self.0, q => q.waits(task), a => a.node.waits(task))
+    }
+    fn count_work(&mut self, counts: bool) {
+        either!(&mut self.0, q => q.count_work(counts), a => a.node.count_work(counts));
     }
     fn take_work(&mut self) -> Option<SchedulerWork> {
         either!(&mut self.0, q => q.take_work(), a => a.node.take_work())

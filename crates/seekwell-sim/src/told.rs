@@ -154,6 +154,9 @@ impl BioSink for Told {
     fn waits(&self, task: TaskId) -> bool {
         self.queue.waits(task)
     }
+    fn count_work(&mut self, counts: bool) {
+        self.queue.count_work(counts);
+    }
     fn take_work(&mut self) -> Option<SchedulerWork> {
         self.queue.take_work()
     }

@@ -74,6 +74,9 @@ impl BioSink for Node {
     fn waits(&self, task: TaskId) -> bool {
         each!(self, n => n.waits(task))
     }
+    fn count_work(&mut self, counts: bool) {
+        each!(self, n => n.count_work(counts));
+    }
     fn take_work(&mut self) -> Option<SchedulerWork> {
         each!(self, n => n.take_work())
     }

@@ -29,13 +29,19 @@ pub struct Ablations {
     pub metadata_cached: bool,
     /// Dirtiers are never slowed, whatever is dirty.
     pub no_throttling: bool,
-    /// CPU time costs nothing: calls and copies are free, computing needs no core.
+    /// CPU time costs nothing: calls, copies and schedulers are free, computing needs no core.
     pub no_cpu_limit: bool,
     /// Sync writes carry no NOIDLE.
     pub no_noidle: bool,
-    /// What makes it simpler than a machine: schedulers that cost no CPU time, and whose locks
-    /// nobody waits for. Taken out, both count on flash.
-    pub no_free_schedulers: bool,
+    /// Schedulers cost no CPU time, and nobody waits for their locks. (Both count on flash only.)
+    pub no_scheduler_cpu: bool,
+}
+
+impl Ablations {
+    /// Does somebody pay for what schedulers do?
+    pub fn schedulers_cost(&self) -> bool {
+        !self.no_scheduler_cpu && !self.no_cpu_limit
+    }
 }
 
 /// A modelled machine above its disk.

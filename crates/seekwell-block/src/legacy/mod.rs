@@ -300,6 +300,9 @@ impl<S: Scheduler + ?Sized, D: Device> BioSink for LegacyQueue<S, D> {
     fn waits(&self, task: TaskId) -> bool {
         self.pools.has_waiting(task)
     }
+    fn count_work(&mut self, counts: bool) {
+        self.cx.count_work(counts);
+    }
     fn take_work(&mut self) -> Option<SchedulerWork> {
         self.cx.take_work()
     }

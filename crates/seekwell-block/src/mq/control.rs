@@ -65,6 +65,9 @@ impl<S: Scheduler + ?Sized, D: Device> BioSink for MqQueue<S, D> {
     fn waits(&self, task: TaskId) -> bool {
         self.is_asleep(task)
     }
+    fn count_work(&mut self, counts: bool) {
+        self.cx.count_work(counts);
+    }
     fn take_work(&mut self) -> Option<SchedulerWork> {
         self.cx.take_work()
     }

@@ -2,6 +2,7 @@
 
 use super::*;
 use seekwell_core::result::{Metric, Operation};
+use seekwell_core::spec::{DeviceSpec, RunSpec, SchedulerSpec};
 use seekwell_lab::analysis::single::standing;
 
 fn run(name: &str, value: f64) -> Record {
@@ -191,8 +192,34 @@ fn the_cost_of_cpu_is_spoken_of_where_it_would_show() {
         r.device.rotational = rotational;
         cpu_note(&[r])
     };
-    assert!(with(400_000, false).is_some_and(|n| n.contains("charges none")));
+    assert!(with(400_000, false).is_some_and(|n| n.contains("None of it is charged")));
     assert!(with(99_000, false).is_none() && with(400_000, true).is_none());
+    // Where programs pay for it there is nothing to say, unless that is taken out.
+    let paid = |machine: &str, device: &str| {
+        let script = WorkloadSpec::Script {
+            name: "fs-mark".into(),
+            params: Default::default(),
+        };
+        let on = DeviceSpec {
+            spec: device.into(),
+            ..DeviceSpec::default()
+        };
+        let under = SchedulerSpec {
+            name: "none".into(),
+            ..SchedulerSpec::default()
+        };
+        let mut spec = RunSpec::new(on, under, script);
+        let without = &mut spec.machine.get_or_insert_default().without;
+        without.insert(machine.into());
+        let mut r = run("none", 1.0);
+        (r.substrate, r.duration_ns, r.read.ios) = ("sim".into(), 1_000_000_000, 400_000);
+        r.device.spec = device.into();
+        r.spec = Some(spec);
+        cpu_note(&[r]).is_none()
+    };
+    assert!(paid("plugging", "ssd:nvme-gen4-tlc-2t"));
+    assert!(!paid("scheduler-cpu", "ssd:nvme-gen4-tlc-2t") && !paid("cpu", "ssd:x"));
+    assert!(!paid("plugging", "raid0:members=4,of=ssd:x"));
 }
 
 #[test]

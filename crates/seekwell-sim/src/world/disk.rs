@@ -427,6 +427,9 @@ impl BioSink for Handle {
     fn waits(&self, task: TaskId) -> bool {
         self.0.borrow().queue.waits(task)
     }
+    fn count_work(&mut self, counts: bool) {
+        self.0.borrow_mut().queue.count_work(counts);
+    }
     fn take_work(&mut self) -> Option<SchedulerWork> {
         self.0.borrow_mut().queue.take_work()
     }

@@ -196,13 +196,6 @@ impl World {
     /// either. (A request is with the scheduler at once; that it took its time shows in when the
     /// next one comes.)
     pub(crate) fn schedules(&mut self, a: Actor) {
-        let (counts, free) = (
-            self.cfg.ablations.no_free_schedulers,
-            self.cfg.ablations.no_cpu_limit,
-        );
-        if !counts || free {
-            return;
-        }
         let Some(work) = self.sink.take_work() else {
             return;
         };

@@ -75,7 +75,8 @@ impl Runs for World {
 }
 
 impl World {
-    pub(crate) fn new(cfg: Config, sink: Box<dyn BioSink>) -> Self {
+    pub(crate) fn new(cfg: Config, mut sink: Box<dyn BioSink>) -> Self {
+        sink.count_work(cfg.ablations.schedulers_cost());
         let c = &cfg.constants;
         let unlimited = cfg.ablations.no_cpu_limit;
         let start = Instant::START;

@@ -32,7 +32,7 @@ const MECHANISMS: &[(&str, Switch)] = &[
     ("throttling", |a| &mut a.no_throttling),
     ("cpu", |a| &mut a.no_cpu_limit),
     ("noidle", |a| &mut a.no_noidle),
-    ("free-schedulers", |a| &mut a.no_free_schedulers),
+    ("scheduler-cpu", |a| &mut a.no_scheduler_cpu),
 ];
 
 const FILE_SYSTEMS: &[(&str, Fs)] = &[("ext3", Fs::Ext3), ("ext4", Fs::Ext4)];

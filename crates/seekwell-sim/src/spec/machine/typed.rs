@@ -110,7 +110,7 @@ pub const WORDS: &[Word] = &[
     word(
         "without",
         "MECHANISM+...",
-        "take out plugging, readahead, stable-pages, ordered-data, shadows, metadata-reads, throttling, cpu, noidle or free-schedulers, to see what it is worth",
+        "take out plugging, readahead, stable-pages, ordered-data, shadows, metadata-reads, throttling, cpu, noidle or scheduler-cpu, to see what it is worth",
     ),
     word(
         "cgroup",
