@@ -89,6 +89,7 @@ fn what_runs_for_a_time_ends_with_a_metric_and_no_file() {
         "interactive:seconds=300ms,size=4m,bulk=4m",
         "streams:seconds=200ms,size=2m",
         "fsync-latency:seconds=300ms,bulk=4m,think=10ms",
+        "innodb:seconds=300ms,size=4m,threads=4,innodb_redo_log_capacity=8m",
     ] {
         let plan = Plan::new(name, &[]).expect("good parameters");
         let place = Place::new(plan.name());

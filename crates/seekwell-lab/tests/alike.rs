@@ -28,6 +28,7 @@ const SHORT: &[&str] = &[
     "interactive:seconds=500ms,size=4m,bulk=4m",
     "streams:size=8m,seconds=200ms",
     "fsync-latency:seconds=500ms,bulk=4m",
+    "innodb:seconds=500ms,size=8m,threads=4,innodb_buffer_pool_size=2m",
 ];
 
 /// First seeds of the two sides are that far apart.

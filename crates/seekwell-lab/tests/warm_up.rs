@@ -257,6 +257,7 @@ fn seconds_of_every_timed_workload_make_its_metric() {
         ("streams", "seconds=6s,size=16m"),
         ("streams", "seconds=6s,size=16m,kind=write,direct=yes"),
         ("random-read", "seconds=6s,size=16m"),
+        ("innodb", "seconds=6s,size=16m,threads=4"),
     ] {
         let text = format!("{words}:{params}");
         let spec = seekwell::spec(&text, "ssd:sata3-256-2011", "none").expect("a run");

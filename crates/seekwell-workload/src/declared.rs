@@ -178,6 +178,29 @@ const ALL: &[Declared] = &[
             "fdatasync",
         ],
     ),
+    timed(
+        of(
+            "innodb",
+            &[
+                more("transactions", "transactions/s"),
+                less("commit", "ms"),
+                less("commit 99th percentile", "ms"),
+                more("buffer pool hit ratio", "%"),
+            ],
+            &[
+                "transaction",
+                "commit",
+                "log write",
+                "log sync",
+                "log wait",
+                "page read",
+                "page write",
+                "doublewrite",
+                "checkpoint",
+            ],
+        ),
+        &[("transactions", &["transaction"]), ("commit", &["commit"])],
+    ),
     by(
         of(
             "sqlite",

@@ -80,7 +80,7 @@ macro_rules! registry {
 }
 
 registry! {
-    fs_mark blogbench compilebench iozone tiobench postmark pgbench sqlite androbench_io mysql_scan
+    fs_mark blogbench compilebench iozone tiobench postmark pgbench innodb sqlite androbench_io mysql_scan
     hdparm seeker random_read web compile app_start interactive streams fsync_latency
 }
 
@@ -187,7 +187,9 @@ const ALSO: &[(&str, &str)] = &[
     ("tpc-b", "pgbench"),
     ("postgres", "pgbench"),
     ("postgresql", "pgbench"),
-    ("mysql", "mysql-scan"),
+    ("mysql", "innodb"),
+    ("sysbench", "innodb"),
+    ("mariadb", "innodb"),
     ("make", "compile"),
     ("kernel-build", "compile"),
     ("build", "compile"),

@@ -29,6 +29,10 @@ const SHORT: &[(&str, &[(&str, &str)])] = &[
         "pgbench",
         &[("scale", "1"), ("transactions", "100"), ("segments", "1")],
     ),
+    (
+        "innodb",
+        &[("size", "1m"), ("seconds", "50ms"), ("threads", "2")],
+    ),
     ("sqlite", &[("transactions", "20")]),
     ("androbench-io", &[("size", "1m"), ("write_size", "1m")]),
     ("mysql-scan", &[("size", "8m")]),
@@ -320,6 +324,19 @@ const SIDES: &[(&str, &[(&str, &str)])] = &[
             ("checkpoint_timeout", "1s"),
             ("segments", "1"),
             ("shared_buffers", "128k"),
+        ],
+    ),
+    (
+        "innodb",
+        &[
+            ("size", "16m"),
+            ("seconds", "2s"),
+            ("think", "0"),
+            ("record", "64k"),
+            ("innodb_buffer_pool_size", "4m"),
+            ("innodb_redo_log_capacity", "8m"),
+            ("innodb_io_capacity", "100"),
+            ("innodb_io_capacity_max", "100"),
         ],
     ),
     (

@@ -114,7 +114,7 @@ pub(super) fn report<M: Machine>(m: &mut M, what: &'static str, ns: Vec<u64>) {
 }
 
 /// Mean and 99th percentile (nearest rank) of nanoseconds, in milliseconds.
-fn summary(mut ns: Vec<u64>) -> Option<(f64, f64)> {
+pub(super) fn summary(mut ns: Vec<u64>) -> Option<(f64, f64)> {
     ns.sort_unstable();
     let mean = ns.iter().map(|n| *n as f64).sum::<f64>() / ns.len() as f64;
     let rank = (ns.len() * 99).div_ceil(100).checked_sub(1)?;

@@ -10,6 +10,7 @@ pub mod device;
 pub mod fs_mark;
 pub mod fsync_latency;
 pub mod hdparm;
+pub mod innodb;
 pub mod interactive;
 pub mod iozone;
 pub mod mysql_scan;

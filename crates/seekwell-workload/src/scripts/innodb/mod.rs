@@ -1,0 +1,426 @@
+//! A database in direct I/O, as InnoDB is: page reads past the page cache, a page cleaner with a
+//! doublewrite buffer, a redo log with group commit.
+//!
+//! Modelled: transactions that ask for pages of 16 KiB at uniform places and change some of them;
+//! the buffer pool ([`pool`]); the redo log, buffered and in blocks of 512 bytes, whose flush takes
+//! along all that was inserted until it began ([`redo`]); the page cleaner, which writes by the
+//! share of dirty pages, the age of the checkpoint and the end of the LRU list, copies first,
+//! sequentially and synced, then in place ([`cleaner`]); a thread that finds nothing clean to put
+//! its page in writes one itself. When the log is nearly full, transactions wait for the cleaner
+//! (log_free_check).
+//!
+//! Left out: rows, locks, undo and purge, the index above the leaves (always in memory),
+//! read-ahead, the change buffer, the binary log, several pools and cleaners, the averages of past
+//! rounds in the cleaner's pace, and waiting for a page that somebody else is just reading.
+
+mod cleaner;
+mod pool;
+mod redo;
+#[cfg(test)]
+mod tests;
+
+use super::common::*;
+use super::interactive;
+use crate::fail::{Context, Outcome};
+use crate::machine::{Fd, How, Lock, Machine};
+use crate::note::Mark;
+use crate::params::{Kind, Params, param, profile};
+use crate::registry::{Needs, Workload};
+use pool::{Place, Pool};
+use redo::Redo;
+use seekwell_core::{Errno, Instant, NSEC_PER_SEC, Nanos, OpenFlags};
+use std::sync::Arc;
+
+/// Documentation.
+pub const WORKLOAD: Workload = Workload {
+    name: "innodb",
+    summary: "a database in direct I/O: page reads, doublewrite, redo log",
+    metric: "transactions/s, higher is better; latency of a commit and hits in the pool beside it",
+    stresses: "random reads of many threads against a page cleaner, behind small synced log writes",
+    source: "InnoDB of MySQL 8.0.26 to 8.4, defaults of 8.0 but for fdatasync; transactions like \
+             those of sysbench oltp_read_write, uniform",
+    params: &[
+        param(
+            "size",
+            Kind::Bytes(1 << 20, 1 << 40),
+            "1GiB",
+            "bytes of the tables",
+        ),
+        param("threads", Kind::Count(1, 1024), "16", "connections"),
+        param(
+            "seconds",
+            Kind::Time(NSEC_PER_SEC / 100, 24 * 3600 * NSEC_PER_SEC),
+            "30s",
+            "how long",
+        ),
+        param(
+            "reads",
+            Kind::Count(0, 10_000),
+            "14",
+            "pages that a transaction reads",
+        ),
+        param(
+            "updates",
+            Kind::Count(0, 10_000),
+            "4",
+            "pages that it changes; 0: nothing to commit",
+        ),
+        param(
+            "record",
+            Kind::Bytes(16, 64 << 10),
+            "250",
+            "log of a change",
+        ),
+        param(
+            "think",
+            Kind::Time(0, NSEC_PER_SEC),
+            "500us",
+            "CPU time of a transaction beyond its system calls",
+        ),
+        param(
+            "innodb_buffer_pool_size",
+            Kind::Bytes(1 << 20, 1 << 40),
+            "128MiB",
+            "pages in memory; full at the start",
+        ),
+        param(
+            "innodb_flush_log_at_trx_commit",
+            Kind::Choice(&["0", "1", "2"]),
+            "1",
+            "1: a commit waits for the log on disk, 2: it writes it, 0: neither, but each second",
+        ),
+        param(
+            "innodb_doublewrite",
+            Kind::Flag,
+            "yes",
+            "pages are written twice, first in a row",
+        ),
+        param(
+            "innodb_flush_method",
+            Kind::Choice(&["O_DIRECT", "O_DIRECT_NO_FSYNC"]),
+            "O_DIRECT",
+            "sync after pages in their place, or none",
+        ),
+        param(
+            "innodb_use_fdatasync",
+            Kind::Flag,
+            "yes",
+            "fdatasync instead of fsync, everywhere; the default since 8.4",
+        ),
+        param(
+            "innodb_redo_log_capacity",
+            Kind::Bytes(8 << 20, 128 << 30),
+            "100MiB",
+            "bytes of the log",
+        ),
+        param(
+            "innodb_io_capacity",
+            Kind::Count(100, 1_000_000),
+            "200",
+            "pages a second that the cleaner writes where all are dirty",
+        ),
+        param(
+            "innodb_io_capacity_max",
+            Kind::Count(100, 1_000_000),
+            "2000",
+            "... at most, until the log is nearly full",
+        ),
+        param(
+            "innodb_max_dirty_pages_pct",
+            Kind::Ratio(0.0, 99.99),
+            "90",
+            "dirty pages at which it writes innodb_io_capacity",
+        ),
+        param(
+            "innodb_max_dirty_pages_pct_lwm",
+            Kind::Ratio(0.0, 99.99),
+            "10",
+            "below it none for being dirty; 0: none below the maximum",
+        ),
+        param(
+            "innodb_adaptive_flushing_lwm",
+            Kind::Ratio(0.0, 70.0),
+            "10",
+            "per cent of the log's age below which none for that",
+        ),
+        param(
+            "innodb_lru_scan_depth",
+            Kind::Count(100, 1_000_000),
+            "1024",
+            "buffers at the end of the LRU list that it cleans",
+        ),
+    ],
+    profiles: &[
+        profile(
+            "cached",
+            "all pages in memory: log and cleaner alone",
+            &[("innodb_buffer_pool_size", "1g")],
+        ),
+        profile(
+            "read-only",
+            "nothing changes: random reads alone",
+            &[("updates", "0")],
+        ),
+    ],
+    needs: Needs::Directory,
+    space: |p| p.int("size") + p.int("innodb_redo_log_capacity") + cleaner::DOUBLEWRITE,
+    check: |p| {
+        if p.int("innodb_io_capacity") > p.int("innodb_io_capacity_max") {
+            return Err("innodb_io_capacity must not exceed innodb_io_capacity_max".into());
+        }
+        if p.int("reads") + p.int("updates") == 0 {
+            return Err("reads or updates must be above 0".into());
+        }
+        Ok(())
+    },
+};
+
+/// Bytes of a page (innodb_page_size).
+const PAGE: u32 = 16 << 10;
+/// A transaction that waits for the cleaner, or for a buffer, looks again.
+const AGAIN: Nanos = Nanos::from_ms(1);
+/// The log is synced so often where commits do not (innodb_flush_log_at_timeout).
+const TIMEOUT: Nanos = Nanos::from_ms(1000);
+
+/// What a commit does.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Commit {
+    Nothing,
+    Sync,
+    Write,
+}
+
+/// What all tasks of the server know.
+struct Server {
+    data: Fd,
+    doublewrite: Option<Fd>,
+    /// Pages in their place are synced.
+    syncs_data: bool,
+    fdatasync: bool,
+    pool: Shared<Pool>,
+    redo: Shared<Redo>,
+    redo_lock: Lock,
+    commit: Commit,
+    pages: u64,
+    reads: u64,
+    updates: u64,
+    record: u64,
+    think: Nanos,
+    /// From that age on transactions wait.
+    sync_age: u64,
+    end: Instant,
+    /// Pages that were written alone.
+    alone: Shared<u64>,
+    /// Transactions, and when the last ended.
+    done: Shared<(u64, Instant)>,
+    commits: Shared<Vec<u64>>,
+}
+
+impl Server {
+    fn stopped<M: Machine>(&self, m: &M) -> bool {
+        m.now() >= self.end
+    }
+    async fn sync<M: Machine>(&self, m: &mut M, fd: Fd) -> Result<(), Errno> {
+        match self.fdatasync {
+            true => m.fdatasync(fd).await,
+            false => m.fsync(fd).await,
+        }
+    }
+    fn slot(&self) -> u64 {
+        self.alone.with(|n| {
+            *n += 1;
+            cleaner::slot(*n)
+        })
+    }
+}
+
+/// The script.
+pub async fn run<M: Machine>(m: &mut M, p: &Params, dir: &str) -> Outcome {
+    m.mark(Mark::Phase("lay out"));
+    let (data, log, copies) = (
+        format!("{dir}/table.ibd"),
+        format!("{dir}/ib_redo0"),
+        format!("{dir}/ib_16384_0.dblwr"),
+    );
+    let pages = p.int("size") / u64::from(PAGE);
+    let log_bytes = p.int("innodb_redo_log_capacity");
+    lay_out(m, &data, pages * u64::from(PAGE)).await?;
+    lay_out(m, &log, log_bytes).await?;
+    lay_out(m, &copies, cleaner::DOUBLEWRITE).await?;
+    m.syncfs().await.doing(|| "sync")?;
+    m.drop_caches().await.doing(|| "drop caches")?;
+    let doublewrite = if p.flag("innodb_doublewrite") {
+        Some(open(m, &copies, OpenFlags::DIRECT).await?)
+    } else {
+        None
+    };
+    let redo = Redo::new(open(m, &log, OpenFlags::default()).await?, log_bytes);
+    let (_, sync_age) = cleaner::limits(redo.capacity);
+    let data = open(m, &data, OpenFlags::DIRECT).await?;
+    m.mark(Mark::ClockStart);
+    let start = m.now();
+    let s = Arc::new(Server {
+        data,
+        doublewrite,
+        syncs_data: p.word("innodb_flush_method") == "O_DIRECT",
+        fdatasync: p.flag("innodb_use_fdatasync"),
+        pool: Shared::new(Pool::new(
+            p.int("innodb_buffer_pool_size") / u64::from(PAGE),
+            pages,
+        )),
+        redo: Shared::new(redo),
+        redo_lock: m.lock(),
+        commit: match p.word("innodb_flush_log_at_trx_commit") {
+            "0" => Commit::Nothing,
+            "2" => Commit::Write,
+            _ => Commit::Sync,
+        },
+        pages,
+        reads: p.int("reads"),
+        updates: p.int("updates"),
+        record: p.int("record"),
+        think: p.time("think"),
+        sync_age,
+        end: start + p.time("seconds"),
+        alone: Shared::new(0),
+        done: Shared::new((0, start)),
+        commits: Shared::new(Vec::new()),
+    });
+    let mut group = Group::new();
+    if s.updates > 0 {
+        let (own, pace) = (s.clone(), cleaner::Pace::new(p));
+        let how = How::named("page_cleaner");
+        group
+            .spawn(m, how, move |m| cleaner::run(m, own, pace))
+            .await?;
+        if s.commit != Commit::Sync {
+            let own = s.clone();
+            let how = How::named("log_flusher");
+            group.spawn(m, how, move |m| log_flusher(m, own)).await?;
+        }
+    }
+    for t in 0..p.int("threads") {
+        let own = s.clone();
+        let how = How::named(format!("thread{t}"));
+        group.spawn(m, how, move |m| thread(m, own)).await?;
+    }
+    let outcome = group.join(m).await;
+    report(m, &s, start);
+    outcome
+}
+
+fn report<M: Machine>(m: &mut M, s: &Server, start: Instant) {
+    let (n, last) = s.done.with(|d| *d);
+    if n == 0 {
+        return;
+    }
+    let per_second = rate(n as f64, last.since(start).as_secs_f64());
+    m.counts("transaction");
+    m.metric("transactions", "transactions/s", per_second, true);
+    if let Some((mean, high)) = interactive::summary(s.commits.with(std::mem::take)) {
+        m.metric("commit", "ms", mean, false);
+        m.metric("commit 99th percentile", "ms", high, false);
+    }
+    let hits = s.pool.with(|p| p.hit_pct());
+    m.metric("buffer pool hit ratio", "%", hits, true);
+}
+
+async fn log_flusher<M: Machine>(mut m: M, s: Arc<Server>) -> Outcome {
+    let m = &mut m;
+    loop {
+        let left = s.end.since(m.now()).min(TIMEOUT);
+        m.sleep(left).await.doing(|| "sleep")?;
+        if s.stopped(m) {
+            return Ok(());
+        }
+        redo::flush(m, &s, s.redo.with(|r| r.end())).await?;
+    }
+}
+
+async fn thread<M: Machine>(mut m: M, s: Arc<Server>) -> Outcome {
+    let m = &mut m;
+    while !s.stopped(m) {
+        let op = m.op_begin("transaction");
+        transaction(m, &s).await?;
+        m.op_end(op, 0);
+        let now = m.now();
+        s.done.with(|d| *d = (d.0 + 1, d.1.max(now)));
+    }
+    Ok(())
+}
+
+async fn transaction<M: Machine>(m: &mut M, s: &Server) -> Outcome {
+    m.compute(s.think).await.doing(|| "compute")?;
+    for _ in 0..s.reads {
+        let page = uniform(m, 0, s.pages - 1) as u32;
+        get(m, s, page).await?;
+    }
+    let mut end = None;
+    for _ in 0..s.updates {
+        let page = uniform(m, 0, s.pages - 1) as u32;
+        end = Some(change(m, s, page).await?);
+    }
+    let Some(end) = end else {
+        return Ok(());
+    };
+    let op = m.op_begin("commit");
+    match s.commit {
+        Commit::Nothing => {}
+        Commit::Write => redo::write(m, s, end).await?,
+        Commit::Sync => redo::flush(m, s, end).await?,
+    }
+    let took = m.now().since(op.since).0;
+    s.commits.with(|c| c.push(took));
+    m.op_end(op, 0);
+    Ok(())
+}
+
+/// Has a page in memory.
+async fn get<M: Machine>(m: &mut M, s: &Server, page: u32) -> Outcome {
+    let mut place = s.pool.with(|p| p.get(page));
+    loop {
+        match place {
+            Place::Here => return Ok(()),
+            Place::Read => {
+                let op = m.op_begin("page read");
+                let off = u64::from(page) * u64::from(PAGE);
+                let n = m.read(s.data, off, PAGE).await;
+                let n = n.doing(|| format!("read page {page}"))?;
+                m.op_end(op, u64::from(n));
+                return Ok(());
+            }
+            Place::Write(other) => cleaner::write_alone(m, s, other).await?,
+            Place::Wait => m.sleep(AGAIN).await.doing(|| "wait for a buffer")?,
+        }
+        place = s.pool.with(|p| p.place(page));
+    }
+}
+
+/// Changes a page; where the record of that ends in the log.
+async fn change<M: Machine>(m: &mut M, s: &Server, page: u32) -> Outcome<u64> {
+    if s.redo.with(|r| r.age()) > s.sync_age {
+        let op = m.op_begin("log wait");
+        while s.redo.with(|r| r.age()) > s.sync_age && !s.stopped(m) {
+            m.sleep(AGAIN).await.doing(|| "wait for the log")?;
+        }
+        m.op_end(op, 0);
+    }
+    get(m, s, page).await?;
+    loop {
+        // Both at once: a checkpoint between them would pass the change by.
+        let end = s.pool.with(|p| {
+            s.redo.with(|r| {
+                let begins = r.end();
+                p.change(page, begins).then(|| {
+                    r.insert(s.record);
+                    r.end()
+                })
+            })
+        });
+        match end {
+            Some(end) => return Ok(end),
+            // Somebody needed its place while it was read.
+            None => get(m, s, page).await?,
+        }
+    }
+}

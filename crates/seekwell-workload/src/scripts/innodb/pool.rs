@@ -1,0 +1,224 @@
+//! The buffer pool: which pages are in memory, and the flush list of those that are dirty.
+
+use std::collections::BTreeSet;
+
+const NONE: u32 = u32::MAX;
+
+#[derive(Clone, Copy, Default)]
+struct Buffer {
+    page: u32,
+    /// Found in memory since the hand last came by.
+    used: bool,
+    /// Is being written; it stays until that has ended.
+    writing: bool,
+    /// Log position before its first change since it was last written (oldest_modification).
+    oldest: Option<u64>,
+    /// The same of a change that came while it is being written.
+    again: Option<u64>,
+}
+
+/// What asking for a page that is not in memory found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Place {
+    /// The page is in memory.
+    Here,
+    /// It has a place now and must be read.
+    Read,
+    /// The next to go is dirty: it must be written first.
+    Write(u32),
+    /// All that may go are being written.
+    Wait,
+}
+
+/// The pool.
+pub(super) struct Pool {
+    buffers: Vec<Buffer>,
+    /// Where each page is.
+    at: Vec<u32>,
+    hand: usize,
+    /// Dirty pages by the oldest change that is not in the tables yet.
+    flush_list: BTreeSet<(u64, u32)>,
+    gets: u64,
+    misses: u64,
+}
+
+impl Pool {
+    /// Of a server that has run for a while: it is full, with the first pages of the tables. Pages
+    /// are asked for uniformly, so that these are as good as any.
+    pub(super) fn new(room: u64, pages: u64) -> Self {
+        let room = room.min(pages) as u32;
+        let buffer = |page| Buffer {
+            page,
+            ..Buffer::default()
+        };
+        let at = |page| if page < room { page } else { NONE };
+        Pool {
+            buffers: (0..room).map(buffer).collect(),
+            at: (0..pages as u32).map(at).collect(),
+            hand: 0,
+            flush_list: BTreeSet::new(),
+            gets: 0,
+            misses: 0,
+        }
+    }
+
+    /// A page is asked for: counted once, however often its place is looked for.
+    pub(super) fn get(&mut self, page: u32) -> Place {
+        self.gets += 1;
+        let place = self.place(page);
+        self.misses += u64::from(place != Place::Here);
+        place
+    }
+    /// A place for a page: its own, or that of the next to go.
+    pub(super) fn place(&mut self, page: u32) -> Place {
+        let at = self.at[page as usize];
+        if at != NONE {
+            self.buffers[at as usize].used = true;
+            return Place::Here;
+        }
+        // Twice round: the first may take marks away only.
+        for _ in 0..2 * self.buffers.len() {
+            let at = self.hand;
+            self.hand = (at + 1) % self.buffers.len();
+            let b = &mut self.buffers[at];
+            if std::mem::take(&mut b.used) || b.writing {
+                continue;
+            }
+            if b.oldest.is_some() {
+                // Whoever writes it takes it next.
+                self.hand = at;
+                return Place::Write(b.page);
+            }
+            self.at[b.page as usize] = NONE;
+            *b = Buffer {
+                page,
+                ..Buffer::default()
+            };
+            self.at[page as usize] = at as u32;
+            return Place::Read;
+        }
+        Place::Wait
+    }
+    /// A page that is in memory was changed by a record of the log that begins at `lsn`; false: it
+    /// has gone meanwhile.
+    pub(super) fn change(&mut self, page: u32, lsn: u64) -> bool {
+        let at = self.at[page as usize];
+        if at == NONE {
+            return false;
+        }
+        let b = &mut self.buffers[at as usize];
+        let first = if b.writing {
+            &mut b.again
+        } else {
+            &mut b.oldest
+        };
+        if first.is_none() {
+            *first = Some(lsn);
+            if !b.writing {
+                self.flush_list.insert((lsn, page));
+            }
+        }
+        true
+    }
+    /// Begins to write a dirty page; false: somebody else does, or it is clean.
+    pub(super) fn begin_write(&mut self, page: u32) -> bool {
+        let at = self.at[page as usize];
+        if at == NONE {
+            return false;
+        }
+        let b = &mut self.buffers[at as usize];
+        let begins = b.oldest.is_some() && !b.writing;
+        b.writing |= begins;
+        begins
+    }
+    /// It is written: clean, but for what changed meanwhile.
+    pub(super) fn end_write(&mut self, page: u32) {
+        let b = &mut self.buffers[self.at[page as usize] as usize];
+        if let Some(oldest) = b.oldest.take() {
+            self.flush_list.remove(&(oldest, page));
+        }
+        b.writing = false;
+        b.oldest = b.again.take();
+        if let Some(lsn) = b.oldest {
+            self.flush_list.insert((lsn, page));
+        }
+    }
+    /// Dirty pages from the oldest change on, at most `most`, in the order of their places.
+    pub(super) fn oldest(&self, most: usize) -> Vec<u32> {
+        let writing = |page: u32| self.buffers[self.at[page as usize] as usize].writing;
+        let all = self.flush_list.iter().map(|d| d.1);
+        let mut pages: Vec<u32> = all.filter(|p| !writing(*p)).take(most).collect();
+        pages.sort_unstable();
+        pages
+    }
+    /// Dirty pages among the `depth` places that the hand comes to next (the end of the LRU list).
+    pub(super) fn next_to_go(&self, depth: usize) -> Vec<u32> {
+        let len = self.buffers.len();
+        let next = (0..depth.min(len)).map(|i| &self.buffers[(self.hand + i) % len]);
+        let dirty = next.filter(|b| b.oldest.is_some() && !b.writing && !b.used);
+        let mut pages: Vec<u32> = dirty.map(|b| b.page).collect();
+        pages.sort_unstable();
+        pages
+    }
+    /// The oldest change that is not in the tables.
+    pub(super) fn oldest_change(&self) -> Option<u64> {
+        self.flush_list.first().map(|d| d.0)
+    }
+    /// Dirty pages, per cent of the pool.
+    pub(super) fn dirty_pct(&self) -> f64 {
+        100.0 * self.flush_list.len() as f64 / self.buffers.len() as f64
+    }
+    /// Does it hold every page?
+    pub(super) fn holds_all(&self) -> bool {
+        self.buffers.len() == self.at.len()
+    }
+    /// Pages found in memory, per cent of those asked for.
+    pub(super) fn hit_pct(&self) -> f64 {
+        100.0 - 100.0 * self.misses as f64 / self.gets.max(1) as f64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_page_that_changes_while_it_is_written_stays_dirty_from_that_change_on() {
+        let mut p = Pool::new(4, 8);
+        assert!(p.change(1, 100) && p.change(1, 110) && p.change(2, 120));
+        assert_eq!((p.oldest_change(), p.oldest(9)), (Some(100), vec![1, 2]));
+        assert!(p.begin_write(1) && !p.begin_write(1) && !p.begin_write(3));
+        assert!(p.change(1, 130));
+        assert_eq!((p.oldest_change(), p.oldest(9)), (Some(100), vec![2]));
+        p.end_write(1);
+        assert_eq!((p.oldest_change(), p.oldest(9)), (Some(120), vec![1, 2]));
+    }
+
+    #[test]
+    fn the_next_to_go_is_clean_unused_and_not_being_written() {
+        let mut p = Pool::new(3, 8);
+        assert_eq!(p.get(0), Place::Here);
+        assert!(p.change(1, 50));
+        // 0 loses its mark, 1 is dirty.
+        assert_eq!(p.get(5), Place::Write(1));
+        assert!(p.begin_write(1));
+        assert_eq!(p.place(5), Place::Read);
+        // While it is written, page 1 stays, whatever is asked for.
+        assert_eq!((p.get(0), p.get(6)), (Place::Here, Place::Read));
+        assert_eq!((p.place(1), p.place(5)), (Place::Here, Place::Read));
+        p.end_write(1);
+        // That has put page 0 out.
+        assert!(!p.change(0, 60) && p.change(5, 60));
+        assert_eq!(p.oldest_change(), Some(60));
+        assert_eq!(p.hit_pct(), 50.0);
+    }
+
+    #[test]
+    fn a_pool_as_large_as_the_tables_never_reads() {
+        let mut p = Pool::new(100, 8);
+        assert!(p.holds_all());
+        assert!((0..8).all(|page| p.get(page) == Place::Here));
+        assert!(p.change(3, 1));
+        assert_eq!((p.dirty_pct(), p.hit_pct()), (12.5, 100.0));
+    }
+}
