@@ -45,7 +45,7 @@ use crate::merge::Account;
 use crate::stats::QueueStats;
 use crate::tasks::Tasks;
 use cost::Cost;
-use latency::Latency;
+use latency::{Gate, Latency};
 pub use limits::KTHROTLD;
 use limits::Limits;
 use plug::Plug;
@@ -377,8 +377,10 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
             assert_eq!(self.tags_used(), (0, 0), "I6: tags at rest");
             let work = (0..self.hctx.len()).any(|h| self.sched.has_work(&self.cx, h as u16));
             assert!(!work, "I6: no work at rest");
+            // A budget comes with time, however idle the device is.
+            let paying = self.sleepers.only_before(Gate::Cost) && self.cost.deadline().is_some();
             assert!(
-                self.switching.is_some() || self.sleepers.is_empty(),
+                self.switching.is_some() || self.sleepers.is_empty() || paying,
                 "I6: nobody sleeps"
             );
         }

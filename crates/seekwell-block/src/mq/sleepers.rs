@@ -167,6 +167,11 @@ impl Sleepers {
         self.fell_asleep += 1;
         self.stand_in_line(Need::Granted(gate), slot);
     }
+    /// Do all that sleep wait for what this gate gives?
+    pub fn only_before(&self, gate: Gate) -> bool {
+        let mut all = self.slots.iter().flatten();
+        all.all(|s| s.need == Need::Slot(gate))
+    }
     /// Slots of the throttle that sleepers have.
     pub fn slots(&self) -> impl Iterator<Item = Class> {
         self.slots.iter().flatten().filter_map(|s| s.slot)
