@@ -3,7 +3,7 @@
 use seekwell_core::{Era, TickClock};
 use seekwell_sched::{Cx, Kind, QueueFacts, Scheduler, StoreError, find};
 
-const NAMES: [&str; 20] = [
+const NAMES: [&str; 21] = [
     "zen",
     "zen-v1",
     "zen-jf",
@@ -24,6 +24,7 @@ const NAMES: [&str; 20] = [
     "row",
     "row-hisi",
     "row-mid",
+    "row-v1",
 ];
 
 fn make(name: &str, hz: u32) -> (Cx, Box<dyn Scheduler>) {

@@ -12,7 +12,7 @@ use seekwell_device::Constant;
 use seekwell_sched::{Cx, QueueFacts, Scheduler, find};
 use std::collections::BTreeMap;
 
-const VERSIONS: [&str; 5] = ["2.6.18", "2.6.24", "2.6.25", "3.4", "4.0"];
+const VERSIONS: [&str; 6] = ["2.6.18", "2.6.24", "2.6.25", "3.4", "4.0", "4.4"];
 
 type Queue = LegacyQueue<dyn Scheduler, Constant>;
 
@@ -35,7 +35,7 @@ fn queue(version: &str, hz: u32, depth: u32, service_us: u64, nomerges: u8) -> Q
 }
 
 fn grouped(version: &str) -> bool {
-    matches!(version, "3.4" | "4.0")
+    matches!(version, "3.4" | "4.0" | "4.4")
 }
 
 /// One submission of a random load. Each task keeps to a place of its own, so that no two
@@ -381,7 +381,7 @@ fn apply(run: &mut Run, i: usize, change: &Change) {
             let v = match v {
                 0 => t.min,
                 1 => t.max,
-                _ => t.default.parse().unwrap(),
+                _ => t.default.split(' ').next().unwrap().parse().unwrap(),
             };
             run.q.store(now, t.name, &v.to_string()).unwrap();
         }
@@ -472,7 +472,7 @@ proptest! {
     /// Groups share the disk by weight.
     #[test]
     fn groups_share_by_weight(
-        version in prop::sample::select(vec!["3.4", "4.0"]),
+        version in prop::sample::select(vec!["3.4", "4.0", "4.4"]),
         weights in prop::collection::vec(100u32..=1000, 2..4),
     ) {
         let mut q = queue(version, 1000, 1, 1_000, 0);

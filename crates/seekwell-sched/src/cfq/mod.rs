@@ -1,5 +1,5 @@
 //! CFQ, completely fair queueing (`block/cfq-iosched.c`, Jens Axboe), of Linux 2.6.18, 2.6.24,
-//! 2.6.25, 3.4 and 4.0.
+//! 2.6.25, 3.4, 4.0 and 4.4.
 //!
 //! One queue per process for its sync requests, a few shared queues for async writes. One queue at
 //! a time is *active* and owns the disk for a time slice by its ioprio; while the active sync
@@ -8,11 +8,14 @@
 //!
 //! | versions | structure | files |
 //! |---|---|---|
-//! | 3.4, 4.0 (default) | groups by weight, service trees by class and workload type | [`queue`], [`groups`], [`weights`], [`insert`], [`select`], [`idle`], [`coop`], [`check`] |
+//! | 3.4, 4.0 (default), 4.4 | groups by weight, service trees by class and workload type | [`queue`], [`groups`], [`weights`], [`insert`], [`select`], [`idle`], [`coop`], [`check`] |
 //! | 2.6.24, 2.6.25 | one tree of queues | [`flat`], [`v2_6_24`] |
 //! | 2.6.18 | round-robin lists by level | [`flat`], [`v2_6_18`] |
 //!
-//! Left out: the out-of-memory queue, the boost of tasks that hold exclusive file-system
+//! 4.4 is 4.0 but for one default: from 4.2 on `slice_idle` begins at 0 on flash, and CFQ accounts by
+//! requests there. Left out of it: weights of cgroup v2, and async queues of each group.
+//!
+//! Left out of all: the out-of-memory queue, the boost of tasks that hold exclusive file-system
 //! resources, per-device weights, statistics files, and the arithmetic of 32-bit kernels.
 //!
 //! From the functions of `block/cfq-iosched.c`, in its order, to ours, and back: the first line of
@@ -125,6 +128,7 @@ pub const INFO: SchedulerInfo = SchedulerInfo {
     layer: Layer::Legacy,
     versions: &[
         ("4.0", Era::K4_0),
+        ("4.4", Era::K4_0),
         ("3.4", Era::K3_4),
         ("2.6.25", Era::K2_6_24),
         ("2.6.24", Era::K2_6_24),
@@ -134,10 +138,10 @@ pub const INFO: SchedulerInfo = SchedulerInfo {
     history: "By Jens Axboe; the default from 2.6.18 until 4.x, gone with the single-queue layer in \
               5.0. 2.6.18: round-robin lists, all writes async. 2.6.24: one tree, sync preempts \
               async. 2.6.33 brought cgroups, service trees and merging of queues, 3.8 hierarchical \
-              weights.",
+              weights; from 4.2 on it does not idle for a process on flash.",
     not_when: "Arrays, fast SSDs or guests that profit from many requests in flight (it serves one \
                queue at a time and idles), and jobs whose processes wait for each other.",
-    source: "behaviour of block/cfq-iosched.c, Linux 2.6.18, 2.6.24, 2.6.25, 3.4, 4.0",
+    source: "behaviour of block/cfq-iosched.c, Linux 2.6.18, 2.6.24, 2.6.25, 3.4, 4.0, 4.4",
     per_process: true,
     hash: hash_always,
     // For each task a slice_sync of 100 ms with its slice_idle, which its last request overruns; an
@@ -149,7 +153,7 @@ pub const INFO: SchedulerInfo = SchedulerInfo {
         per_task_ms: 250,
         per_task_requests: 4,
         writes_before_read: 3,
-        except: &["4.0", "3.4"],
+        except: &["4.0", "4.4", "3.4"],
     },
     rules: rules::RULES,
     tunables: |v| tunables::tunables(Version::named(v)),
@@ -173,6 +177,8 @@ pub(crate) enum Version {
     V3_4,
     /// Groups in a hierarchy.
     V4_0,
+    /// The same; no idling for a process on flash by default.
+    V4_4,
 }
 
 impl Version {
@@ -182,12 +188,13 @@ impl Version {
             "2.6.24" => Version::V2_6_24,
             "2.6.25" => Version::V2_6_25,
             "3.4" => Version::V3_4,
+            "4.4" => Version::V4_4,
             _ => Version::V4_0,
         }
     }
     /// With groups and service trees?
     const fn grouped(self) -> bool {
-        matches!(self, Version::V3_4 | Version::V4_0)
+        matches!(self, Version::V3_4 | Version::V4_0 | Version::V4_4)
     }
 }
 
@@ -196,7 +203,7 @@ const IDLE_TIMER: Slot = Slot::new(0, "idle_slice_timer");
 /// Timer slot: the grace period of the IDLE class (2.6.18, 2.6.24).
 const GRACE_TIMER: Slot = Slot::new(1, "idle_class_timer");
 
-/// CFQ of 3.4 and 4.0.
+/// CFQ of 3.4, 4.0 and 4.4.
 #[derive(Debug)]
 pub struct Cfq {
     version: Version,

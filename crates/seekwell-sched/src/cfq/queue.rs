@@ -270,7 +270,7 @@ impl Cfq {
         let c = cx.iocs.get(ioc);
         let prio = match self.version {
             // A task without ioprio shares BE 4, whatever its nice value.
-            Version::V4_0 => {
+            Version::V4_0 | Version::V4_4 => {
                 let seen = self.ctx.get(ioc).map_or(IoPrio::NONE, |x| x.ioprio);
                 if seen.class == Class::None {
                     let mut unset = c.clone();
@@ -308,7 +308,7 @@ impl Cfq {
         let (prio_gen, ioprio) = (c.prio_gen, c.ioprio);
         let x = *self.ctx.at(ioc);
         let changed = match self.version {
-            Version::V4_0 => x.ioprio != ioprio,
+            Version::V4_0 | Version::V4_4 => x.ioprio != ioprio,
             _ => x.prio_gen != prio_gen,
         };
         if x.moved {

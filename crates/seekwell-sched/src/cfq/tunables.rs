@@ -138,6 +138,11 @@ const SLICE_IDLE: Tunable = ms(
     "How long the device waits idle for the next request of the active process. 0: no idling; in \
      3.x also accounting by requests where the device queues. Set 0 on arrays and fast devices.",
 );
+/// Of 4.2 and later.
+const SLICE_IDLE_BY_DEVICE: Tunable = Tunable {
+    default: "8 (flash 0)",
+    ..SLICE_IDLE
+};
 const GROUP_IDLE: Tunable = ms(
     "group_idle",
     "8",
@@ -200,6 +205,20 @@ const TUNABLES_3_4: &[Tunable] = &[
     LOW_LATENCY,
     TARGET_LATENCY,
 ];
+const TUNABLES_4_4: &[Tunable] = &[
+    QUANTUM,
+    FIFO_EXPIRE_SYNC,
+    FIFO_EXPIRE_ASYNC,
+    BACK_SEEK_MAX,
+    BACK_SEEK_PENALTY,
+    SLICE_SYNC,
+    SLICE_ASYNC,
+    SLICE_ASYNC_RQ,
+    SLICE_IDLE_BY_DEVICE,
+    GROUP_IDLE,
+    LOW_LATENCY,
+    TARGET_LATENCY,
+];
 
 /// The files a version has.
 pub(super) const fn tunables(version: Version) -> &'static [Tunable] {
@@ -207,6 +226,7 @@ pub(super) const fn tunables(version: Version) -> &'static [Tunable] {
         Version::V2_6_18 => TUNABLES_2_6_18,
         Version::V2_6_24 | Version::V2_6_25 => TUNABLES_2_6_24,
         Version::V3_4 | Version::V4_0 => TUNABLES_3_4,
+        Version::V4_4 => TUNABLES_4_4,
     }
 }
 
@@ -224,7 +244,10 @@ impl Settings {
             back_seek_penalty: 2,
             slice_j: [(hz / 25).max(1), hz / 10],
             slice_async_rq: 2,
-            slice_idle_j: (hz / 125).max(1),
+            slice_idle_j: match version {
+                Version::V4_4 if !cx.queue.rotational => 0,
+                _ => (hz / 125).max(1),
+            },
             group_idle_j: (hz / 125).max(1),
             low_latency: true,
             target_latency_j: hz * 3 / 10,

@@ -49,7 +49,9 @@ impl Cfq {
             return i;
         }
         let parent = match (self.version, cx.cgroups.get(&cgroup)) {
-            (Version::V4_0, Some(c)) if c.parent != cgroup => self.group_for(cx, c.parent),
+            (Version::V4_0 | Version::V4_4, Some(c)) if c.parent != cgroup => {
+                self.group_for(cx, c.parent)
+            }
             _ => ROOT,
         };
         self.group_mut(parent).refs += 1;

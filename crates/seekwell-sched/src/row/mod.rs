@@ -11,11 +11,13 @@
 //! | late (default) | 100 5 75 4 4 3 2 | 10, 25 | 5000, 10000 | yes |
 //! | hisi (late logic, old numbers) | 10 1 100 1 1 1 1 | 5, 5 | 5000, 10000 | yes |
 //! | mid | 10 1 100 1 1 1 1 | 5, 20 | none: RT always first, IDLE last | yes, HR more often |
+//! | v1 (the first posting) | 100 2 100 1 1 1 1 | 5, 20 | no classes: one cycle, ioprio ignored | no |
 //!
-//! Left out: the first posting of 2012 (one cycle over all queues, ioprio ignored). Mended: text
-//! that is no number is rejected, where the original stored what happened to be on the stack.
+//! Mended: text that is no number is rejected, where the original stored what happened to be on the
+//! stack.
 
 mod rules;
+mod v1;
 mod variant;
 
 pub use variant::Variant;
@@ -30,24 +32,32 @@ use seekwell_core::{Class, Era, Instant, Links, List, Nanos, RqId, Side};
 pub const INFO: SchedulerInfo = SchedulerInfo {
     name: "row",
     layer: Layer::Legacy,
-    versions: &[("late", Era::K3_4), ("hisi", Era::K3_4), ("mid", Era::K3_4)],
+    versions: &[
+        ("late", Era::K3_4),
+        ("hisi", Era::K3_4),
+        ("mid", Era::K3_4),
+        ("v1", Era::K3_4),
+    ],
     summary: "reads over writes by class, with quanta, short idling for reads and urgent requests",
     history: "Tatyana Brokhman and colleagues (Code Aurora, Linux Foundation), posted 2012, never \
               merged; default of Qualcomm 8974 and 8226 phone kernels. Made for eMMC, which can \
               stop a long write for an urgent read.",
     not_when: "fsync-bound work beside reads (databases): sync writes wait for each idle period \
                and get 4 of 83 slots. Rotating disks: it never sorts. Nothing bounds a request's age.",
-    source: "behaviour of block/row-iosched.c in three published phone kernels of 2013 and 2014",
+    source: "behaviour of block/row-iosched.c in three published phone kernels of 2013 and 2014, and \
+             as posted in 2012",
     per_process: true,
     hash: hash_always,
-    // Some cycles of the class of up to 100 reads and a few writes, idling before some.
+    // Some cycles of the class of up to 100 reads and a few writes, idling before some. In the first
+    // posting a sync writer goes between two reads of a reader who is not idled for, whatever its
+    // quantum: async writes then get one slot in 200.
     waiting: Waiting {
         fixed_ms: 2000,
         requests: 400,
         per_task_ms: 0,
         per_task_requests: 0,
         writes_before_read: 3,
-        except: &[],
+        except: &["v1"],
     },
     rules: rules::RULES,
     tunables: |v| Variant::named(v).tunables(),
@@ -121,6 +131,8 @@ pub struct Row {
     low_starv: u32,
     /// Queue that the timer runs for.
     idle_for: Option<usize>,
+    /// Of the first posting: the place in its cycle.
+    at: usize,
     quanta: [u32; 7],
     idle_ms: u64,
     idle_freq_ms: u64,
@@ -143,6 +155,7 @@ impl Row {
             reg_starv: 0,
             low_starv: 0,
             idle_for: None,
+            at: 0,
             quanta: variant.quanta(),
             idle_ms,
             idle_freq_ms,
@@ -301,7 +314,8 @@ impl Row {
             .last_insert
             .is_some_and(|t| now.since(t) < Nanos::from_ms(freq_ms));
         q.last_insert = Some(now);
-        if self.urgent_pending.is_some() || self.urgent_in_flight {
+        let never = self.variant == Variant::V1;
+        if never || self.urgent_pending.is_some() || self.urgent_in_flight {
             return;
         }
         let to_empty = empty_before || self.variant == Variant::Mid;
@@ -329,6 +343,7 @@ impl Scheduler for Row {
         let r = &cx.rqs[rq];
         let class = cx.iocs.get(r.ioc).ioprio.class;
         let queue = match (class, r.is_write(), r.sync) {
+            (_, write, sync) if self.variant == Variant::V1 => Self::regular_queue(write, sync),
             (Class::Rt, false, _) => HR,
             (Class::Rt, true, true) => HS,
             (Class::Idle, false, _) => LR,
@@ -364,6 +379,9 @@ impl Scheduler for Row {
     fn dispatch(&mut self, cx: &mut Cx, _: u16, force: bool) -> u32 {
         if force {
             self.stop_idling(cx);
+        }
+        if self.variant == Variant::V1 {
+            return self.dispatch_in_one_cycle(cx, force);
         }
         if let Some(rq) = self.urgent_pending {
             cx.why_rq(rules::URGENT_FIRST, rq, || "an urgent request".to_owned());
@@ -432,8 +450,8 @@ impl Scheduler for Row {
             return Some(self.quanta[queue].to_string());
         }
         Some(match name {
-            "rd_idle_data" => self.idle_ms.to_string(),
-            "rd_idle_data_freq" => self.idle_freq_ms.to_string(),
+            "rd_idle_data" | "read_idle" => self.idle_ms.to_string(),
+            "rd_idle_data_freq" | "read_idle_freq" => self.idle_freq_ms.to_string(),
             "reg_starv_limit" => self.reg_starv_limit.to_string(),
             "low_starv_limit" => self.low_starv_limit.to_string(),
             _ => return None,
@@ -455,8 +473,8 @@ impl Scheduler for Row {
             return Ok(());
         }
         match name {
-            "rd_idle_data" => self.idle_ms = v as u64,
-            "rd_idle_data_freq" => self.idle_freq_ms = v as u64,
+            "rd_idle_data" | "read_idle" => self.idle_ms = v as u64,
+            "rd_idle_data_freq" | "read_idle_freq" => self.idle_freq_ms = v as u64,
             "reg_starv_limit" => self.reg_starv_limit = v as u32,
             "low_starv_limit" => self.low_starv_limit = v as u32,
             _ => return Err(StoreError::unknown(name)),
@@ -495,6 +513,10 @@ impl Scheduler for Row {
             let idle = if q.want_idle { " idles" } else { "" };
             let (ids, served, of) = (ids.join(" "), q.served, self.quanta[i]);
             *out += &format!("{} {served}/{of}{unserved}{idle} [{ids}]; ", NAMES[i]);
+        }
+        if self.variant == Variant::V1 {
+            *out += &format!("at {}", v1::name_at(self.at));
+            return;
         }
         let (reg, low) = (self.reg_starv, self.low_starv);
         *out += &format!("last class {:?}, starved {reg} {low}", self.last_class);

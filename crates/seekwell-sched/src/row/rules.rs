@@ -26,6 +26,12 @@ seekwell_core::rules! {
     IDLE_OVER: "idle-over", "row_idle_hrtimer_fn",
         "The timer ends the waiting for an empty read queue, which is not waited for again until \
          it proves busy.";
+    UNSERVED_FIRST: "unserved-first", "row_dispatch_requests",
+        "First posting: a queue before the present one goes first if it was passed over while it \
+         was empty, and has requests now.";
+    NEXT_QUEUE: "next-queue", "row_get_next_queue",
+        "First posting: when a queue has had its quantum, or is empty and not waited for, the next \
+         one of all that has requests is served.";
     URGENT_FIRST: "urgent-first", "row_dispatch_requests",
         "The urgent request goes before everything.";
 }

@@ -100,6 +100,31 @@ const fn tunables(d: [&'static str; 9]) -> [Tunable; 11] {
     ]
 }
 
+/// Of a queue that the first posting has and does not use.
+const fn unused(name: &'static str, default: &'static str) -> Tunable {
+    quantum(
+        name,
+        default,
+        "Not used: ioprio is ignored, so that every request goes to a regular queue.",
+    )
+}
+const V1: [Tunable; 11] = tunables(["100", "2", "100", "1", "1", "1", "1", "5", "20"]);
+const fn called(name: &'static str, t: Tunable) -> Tunable {
+    Tunable { name, ..t }
+}
+
+/// Of the first posting; its documentation calls the times of idling so.
+static TUNABLES_V1: [Tunable; 9] = [
+    unused("hp_read_quantum", "100"),
+    unused("hp_swrite_quantum", "2"),
+    V1[2],
+    V1[3],
+    V1[4],
+    unused("lp_read_quantum", "1"),
+    unused("lp_swrite_quantum", "1"),
+    called("read_idle", V1[7]),
+    called("read_idle_freq", V1[8]),
+];
 static TUNABLES: [Tunable; 11] = tunables(["100", "5", "75", "4", "4", "3", "2", "10", "25"]);
 static TUNABLES_HISI: [Tunable; 11] = tunables(["10", "1", "100", "1", "1", "1", "1", "5", "5"]);
 static TUNABLES_MID: [Tunable; 11] = tunables(["10", "1", "100", "1", "1", "1", "1", "5", "20"]);
@@ -124,6 +149,8 @@ pub enum Variant {
     Hisi,
     /// Mid 2013: no limits of class starvation.
     Mid,
+    /// The first posting, 2012: one cycle over all queues, without classes.
+    V1,
 }
 
 impl Variant {
@@ -132,6 +159,7 @@ impl Variant {
         match version {
             "mid" => Variant::Mid,
             "hisi" => Variant::Hisi,
+            "v1" => Variant::V1,
             _ => Variant::Late,
         }
     }
@@ -141,6 +169,7 @@ impl Variant {
             Variant::Late => &TUNABLES,
             Variant::Hisi => &TUNABLES_HISI,
             Variant::Mid => &TUNABLES_MID[..9],
+            Variant::V1 => &TUNABLES_V1,
         }
     }
     /// Default quanta, by queue.
@@ -148,6 +177,7 @@ impl Variant {
         match self {
             Variant::Late => [100, 5, 75, 4, 4, 3, 2],
             Variant::Hisi | Variant::Mid => [10, 1, 100, 1, 1, 1, 1],
+            Variant::V1 => [100, 2, 100, 1, 1, 1, 1],
         }
     }
     /// Default length of an idle wait and distance of inserts that switches it on, ms.
@@ -155,11 +185,11 @@ impl Variant {
         match self {
             Variant::Late => [10, 25],
             Variant::Hisi => [5, 5],
-            Variant::Mid => [5, 20],
+            Variant::Mid | Variant::V1 => [5, 20],
         }
     }
     /// Lower classes get through after a limit.
     pub fn limits_starvation(self) -> bool {
-        self != Variant::Mid
+        matches!(self, Variant::Late | Variant::Hisi)
     }
 }

@@ -37,6 +37,7 @@ const ALL: &[&str] = &[
     "row",
     "row-hisi",
     "row-mid",
+    "row-v1",
 ];
 
 proptest! {

@@ -85,6 +85,31 @@ proptest! {
         }
     }
 
+    /// The first posting: each queue in order of arrival, ioprio ignored; a queue gets at most its
+    /// quantum before another has its turn, while others wait.
+    #[test]
+    fn first_posting(case in any_case(&["row-v1"], Shape::plain())) {
+        let replay = Replay::of(&case);
+        let of = |r: &Request| match (r.is_write(), r.is_sync()) {
+            (true, false) => 4,
+            (write, _) => 2 + usize::from(write),
+        };
+        let (mut last, mut run) = (0, 0u64);
+        for d in &replay.decisions {
+            let q = of(&replay.requests[&d.id]);
+            prop_assert_eq!(replay.oldest(d, |r| of(r) == q), Some(d.id));
+            prop_assert!(!d.by("urgent-first"));
+            let waits = d.queued.iter().any(|o| of(&replay.requests[o]) != q);
+            run = match waits {
+                true if q == last => run + 1,
+                waits => u64::from(waits),
+            };
+            last = q;
+            let allowed = tunable(&case, QUANTA[q]);
+            prop_assert!(run <= allowed, "queue {q}: {run} of {allowed}");
+        }
+    }
+
     /// The timer fires exactly rd_idle_data after it was armed last, and is only armed for HR and
     /// RR.
     #[test]

@@ -1,0 +1,103 @@
+//! The first posting of row (2012): one cycle over all queues with a pointer to the one that is
+//! being served, no classes, nothing urgent. Only the regular queues are used, whatever the ioprio.
+
+use super::{HR, HS, IDLE_TIMER, LR, LS, NAMES, RR, RS, RW, Row, is_special, rules};
+use crate::cx::{Cx, Emit};
+use seekwell_core::RqId;
+
+/// Its queues in the order of the cycle.
+const ORDER: [usize; 7] = [HR, RR, HS, RS, RW, LR, LS];
+
+/// The queue at a place in the cycle.
+pub(super) fn name_at(place: usize) -> &'static str {
+    NAMES[ORDER[place]]
+}
+
+impl Row {
+    /// `row_dispatch_requests` of the first posting.
+    pub(super) fn dispatch_in_one_cycle(&mut self, cx: &mut Cx, force: bool) -> u32 {
+        // A queue before the present one that was empty when its turn came.
+        let passed = |p: &usize| self.queues[ORDER[*p]].unserved && !self.empty(ORDER[*p]);
+        if let Some(p) = (0..self.at).find(passed) {
+            self.at = p;
+            let queue = NAMES[ORDER[p]];
+            cx.why(rules::UNSERVED_FIRST, || {
+                format!("{queue} had nothing when its turn came")
+            });
+            return self.send_next(cx);
+        }
+        let queue = ORDER[self.at];
+        if self.queues[queue].served >= self.quanta[queue] {
+            self.queues[queue].served = 0;
+            self.next_with_requests(cx);
+        } else if self.empty(queue) {
+            if self.idle_for.is_some() && !force {
+                cx.why(rules::IDLING, || format!("idling for {}", NAMES[queue]));
+                return 0;
+            }
+            if self.queues[queue].want_idle && is_special(queue) && !force {
+                self.idle_jiffies(cx, queue);
+                return 0;
+            }
+            self.queues[queue].unserved = true;
+            self.next_with_requests(cx);
+        }
+        self.send_next(cx)
+    }
+
+    /// Goes on in the cycle to a queue that has requests, once round at most; those it passes are to
+    /// be served as soon as they have some.
+    fn next_with_requests(&mut self, cx: &mut Cx) {
+        let from = self.at;
+        loop {
+            self.at = (self.at + 1) % ORDER.len();
+            let queue = ORDER[self.at];
+            if !self.empty(queue) {
+                cx.why(rules::NEXT_QUEUE, || format!("on to {}", NAMES[queue]));
+                return;
+            }
+            // One that has had its quantum was served, whatever it has now.
+            if self.at == from {
+                return;
+            }
+            self.queues[queue].unserved = true;
+        }
+    }
+
+    fn send_next(&mut self, cx: &mut Cx) -> u32 {
+        let queue = ORDER[self.at];
+        let Some(head) = self.queues[queue].fifo.first() else {
+            return 0;
+        };
+        let quantum = self.quanta[queue];
+        let q = &mut self.queues[queue];
+        self.links.remove(&mut q.fifo, head);
+        q.served = q.served.saturating_add(1);
+        q.unserved = false;
+        let served = q.served;
+        cx.why_rq(rules::QUANTUM, RqId(head), || {
+            format!("{}: {served} of {quantum} in this cycle", NAMES[queue])
+        });
+        cx.emit(RqId(head), Emit::Sorted);
+        1
+    }
+
+    /// `queue_delayed_work`: the wait is one of jiffies.
+    fn idle_jiffies(&mut self, cx: &mut Cx, queue: usize) {
+        let until = cx.jiffies() + cx.ms_to_jiffies(self.idle_ms);
+        cx.why(rules::IDLE_STARTS, || {
+            format!("{} is empty: idle for it until jiffy {until}", NAMES[queue])
+        });
+        self.idle_for = Some(queue);
+        cx.arm_jiffy(IDLE_TIMER, until);
+    }
+
+    /// The queue of a request by direction and sync alone.
+    pub(super) fn regular_queue(write: bool, sync: bool) -> usize {
+        match (write, sync) {
+            (false, _) => RR,
+            (true, true) => RS,
+            (true, false) => RW,
+        }
+    }
+}
