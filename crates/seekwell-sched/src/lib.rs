@@ -10,6 +10,7 @@ pub mod costs;
 pub mod cx;
 pub mod dispatch;
 pub mod fifo;
+pub mod kernels;
 pub mod merge;
 pub mod registry;
 pub mod shallow;
@@ -27,6 +28,7 @@ pub mod none;
 pub mod noop;
 pub mod row;
 pub mod sio;
+pub mod turns;
 pub mod vr;
 pub mod zen;
 

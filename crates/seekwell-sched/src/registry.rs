@@ -6,6 +6,7 @@
 
 use crate::contract::Scheduler;
 use crate::cx::Cx;
+use crate::kernels;
 use crate::tunable::Tunable;
 use seekwell_core::{Era, Nanos, OpenList, Rule, suggest};
 use thiserror::Error;
@@ -119,6 +120,7 @@ const BUILT_IN: &[SchedulerInfo] = &[
     crate::adios::INFO,
     crate::bfq::INFO,
     crate::bfq::INFO_SQ,
+    crate::turns::INFO,
 ];
 
 static ALL: OpenList<SchedulerInfo> = OpenList::new(BUILT_IN);
@@ -213,7 +215,8 @@ pub fn register(info: SchedulerInfo) -> Result<(), RegisterError> {
 /// Names people know a version by, where they do not begin with the entry's own.
 const ALIASES: &[(&str, &str)] = &[("bfq-v7r8", "bfq-sq-v7r8"), ("bfq-v7r5", "bfq-sq-v7r5")];
 
-/// Finds `NAME` or `NAME-VERSION` ("cfq-3.4", "mq-deadline", "zen-v1"), or an alias of one.
+/// Finds `NAME` or `NAME-VERSION` ("cfq-3.4", "mq-deadline", "zen-v1"), an alias of one, or the
+/// version that holds for a kernel release ("mq-deadline-5.4", see [`kernels`]).
 pub fn find(name: &str) -> Option<(&'static SchedulerInfo, &'static str, Era)> {
     let name = ALIASES.iter().find(|a| a.0 == name).map_or(name, |a| a.1);
     for s in registry() {
@@ -226,6 +229,14 @@ pub fn find(name: &str) -> Option<(&'static SchedulerInfo, &'static str, Era)> {
         if let Some(v) = name.strip_prefix(s.name).and_then(|r| r.strip_prefix('-'))
             && let Some((v, era)) = s.version(v)
         {
+            return Some((s, v, era));
+        }
+    }
+    for s in registry() {
+        if let Some(release) = name.strip_prefix(s.name).and_then(|r| r.strip_prefix('-'))
+            && let Some(v) = kernels::version_for(s, release)
+        {
+            let (v, era) = s.version(v)?;
             return Some((s, v, era));
         }
     }
@@ -287,15 +298,21 @@ pub fn unknown_scheduler(name: &str) -> String {
         && let Some(version) = name[s.name.len()..].strip_prefix('-')
     {
         let known: Vec<_> = s.versions.iter().map(|v| v.0).collect();
-        let also = suggest::nearest(name, [], ALSO);
-        let also = also
-            .first()
-            .map_or(String::new(), |a| format!("; did you mean `{a}`?"));
-        let known = known.join(", ");
-        return format!(
-            "{} has no version `{version}`; it has {known}{also}",
-            s.name
+        let mut said = format!(
+            "{} has no version `{version}`; it has {}",
+            s.name,
+            known.join(", ")
         );
+        if let Some(also) = suggest::nearest(name, [], ALSO).first() {
+            said += &format!("; did you mean `{also}`?");
+        } else if let Some(nearest) = kernels::nearest(s, version) {
+            let what = kernels::unspecified(s.name, version);
+            said += &what.map_or(String::new(), |w| format!("; {w}"));
+            said += &format!("; the nearest is `{}-{nearest}`", s.name);
+        } else if let Some(near) = suggest::did_you_mean(version, known, &[]) {
+            said += &format!("; {near}");
+        }
+        return said;
     }
     let known: Vec<_> = registry().iter().map(|s| s.name).collect();
     suggest::remedy(name, &known, ALSO, "`seekwell schedulers`")
@@ -340,7 +357,7 @@ mod tests {
         assert!(unknown_scheduler("elevator").starts_with("there are noop, deadline"));
         assert_eq!(
             unknown_scheduler("cfq-9"),
-            "cfq has no version `9`; it has 4.0, 3.4, 2.6.25, 2.6.24, 2.6.18"
+            "cfq has no version `9`; it has 4.0, 4.4, 3.4, 2.6.25, 2.6.24, 2.6.18"
         );
         // An alias that a name has already is none.
         assert!(

@@ -221,7 +221,7 @@ mod tests {
         let lib = with_module(&of_tree(LIB), "first_come").expect("it has its place");
         assert!(lib.contains("pub mod fiops;\npub mod first_come;\npub mod kyber;"));
         let registry = with_line(&of_tree(REGISTRY), "first_come").expect("it has its place");
-        assert!(registry.contains("INFO_SQ,\n    crate::first_come::INFO,\n];"));
+        assert!(registry.contains("turns::INFO,\n    crate::first_come::INFO,\n];"));
         assert_eq!(with_module("", "x"), None);
         assert_eq!(with_line("", "x"), None);
     }

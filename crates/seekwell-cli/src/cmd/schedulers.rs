@@ -6,6 +6,7 @@ use crate::out::{Out, width};
 use seekwell::words::{Found, named};
 use seekwell_core::Rule;
 use seekwell_report::{brief, catalog};
+use seekwell_sched::kernels::stands_for;
 use seekwell_sched::registry;
 use serde_json::{Value, json};
 
@@ -26,6 +27,9 @@ fn as_json(c: &Found) -> Value {
         "layer": catalog::layer_name(s.layer),
         "versions": s.versions.iter().map(|v| v.0).collect::<Vec<_>>(),
         "version": c.version,
+        "stands_for": stands_for(s.name)
+            .map(|k| json!({ "version": k.version, "kernels": k.kernels }))
+            .collect::<Vec<_>>(),
         "summary": s.summary,
         "history": s.history,
         "not_when": s.not_when,
@@ -46,7 +50,8 @@ pub fn run(a: &Schedulers) -> Result<(), Failure> {
     let mut out = Out::open(a.output.output.as_deref())?;
     match chosen {
         Some(c) if a.json => out.json(&as_json(&c))?,
-        Some(c) => out.text(&catalog::scheduler(c.info, c.version, width()))?,
+        Some(c) if a.details => out.text(&catalog::scheduler(c.info, c.version, width()))?,
+        Some(c) => out.text(&brief::scheduler(c.info, c.version, width()))?,
         None if a.markdown => out.text(&catalog::schedulers_markdown(registry()))?,
         None if a.json => {
             let all: Result<Vec<_>, _> = registry()
@@ -64,6 +69,7 @@ pub fn run(a: &Schedulers) -> Result<(), Failure> {
         }
         None => {
             out.text(&catalog::schedulers(registry(), width()))?;
+            out.prose(&format!("\n{}", catalog::all_releases(registry())))?;
             out.prose(
                 "\nNAME alone means the first version listed, NAME-VERSION another: \
                  --schedulers cfq,cfq-2.6.18,bfq-v7r8\n(bfq is that of today's kernels, bfq-v7r8 \

@@ -1,0 +1,124 @@
+//! Tunables.
+
+use crate::tunable::{INT_MAX, Kind, StoreError, Tunable, strict_int};
+
+/// One a line of [`Values`].
+pub(super) const TUNABLES: &[Tunable] = &[
+    number(
+        "slice_sync",
+        (Kind::Ms, "ms", 10_000),
+        "40",
+        "Rotating disks: how long a task's turn lasts. Longer: fewer seeks, longer waits.",
+    ),
+    number(
+        "slice_idle_us",
+        (Kind::Us, "us", 1_000_000),
+        "4000",
+        "How long a task is waited for, and how quick it has to be. 0: nobody is.",
+    ),
+    number(
+        "newcomer_kb",
+        (Kind::Count, "KiB", INT_MAX),
+        "65536",
+        "What a task may read and write before those that have had as much. More: programs start \
+         sooner, others wait longer. 0: nobody is a newcomer.",
+    ),
+    number(
+        "async_cost",
+        (Kind::Count, "times", 1000),
+        "2",
+        "What buffered writes pay for device time that costs others 1. More: less of it beside others.",
+    ),
+    number(
+        "async_window_us",
+        (Kind::Us, "us", 10_000_000),
+        "2000",
+        "Device time of the buffered writes that the device has while sync requests come. 0: one write.",
+    ),
+    number(
+        "fifo_expire_sync",
+        (Kind::Ms, "ms", INT_MAX),
+        "500",
+        "How long a task waits for its turn at most beside those with more right to it, and a request in it.",
+    ),
+    number(
+        "fifo_expire_async",
+        (Kind::Ms, "ms", INT_MAX),
+        "5000",
+        "The same for buffered writes.",
+    ),
+];
+
+const fn number(
+    name: &'static str,
+    (kind, unit, max): (Kind, &'static str, i64),
+    default: &'static str,
+    help: &'static str,
+) -> Tunable {
+    Tunable {
+        name,
+        kind,
+        unit,
+        default,
+        min: 0,
+        max,
+        help,
+    }
+}
+
+/// Their values, in the order of [`TUNABLES`].
+#[derive(Debug)]
+pub(super) struct Values([u64; TUNABLES.len()]);
+
+impl Default for Values {
+    fn default() -> Self {
+        Values([40, 4000, 65536, 2, 2000, 500, 5000])
+    }
+}
+
+impl Values {
+    pub fn slice_ns(&self) -> u64 {
+        self.0[0] * 1_000_000
+    }
+    pub fn idle_ns(&self) -> u64 {
+        self.0[1] * 1000
+    }
+    pub fn newcomer_kb(&self) -> u64 {
+        self.0[2]
+    }
+    pub fn async_cost(&self) -> u64 {
+        self.0[3].max(1)
+    }
+    pub fn window_ns(&self) -> u64 {
+        self.0[4] * 1000
+    }
+    pub fn expire_ns(&self, sync: bool) -> u64 {
+        self.0[if sync { 5 } else { 6 }] * 1_000_000
+    }
+
+    pub fn show(&self, name: &str) -> Option<String> {
+        let which = TUNABLES.iter().position(|t| t.name == name)?;
+        Some(self.0[which].to_string())
+    }
+    pub fn store(&mut self, name: &str, text: &str) -> Result<(), StoreError> {
+        let which = TUNABLES.iter().position(|t| t.name == name);
+        let which = which.ok_or_else(|| StoreError::unknown(name))?;
+        let range = &TUNABLES[which];
+        self.0[which] = strict_int(name, text)?.clamp(range.min, range.max) as u64;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+#[test]
+fn the_values_are_the_defaults_of_the_table() {
+    let values = Values::default();
+    for t in TUNABLES {
+        assert_eq!(
+            values.show(t.name).as_deref(),
+            Some(t.default),
+            "{}",
+            t.name
+        );
+    }
+}
