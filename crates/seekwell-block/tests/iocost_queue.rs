@@ -9,10 +9,10 @@ use seekwell_core::{
     Nanos, Op, TaskId, TickClock,
 };
 use seekwell_device::Constant;
-use seekwell_sched::QueueFacts;
 use seekwell_sched::none::NoScheduler;
+use seekwell_sched::{Cx, QueueFacts, Scheduler};
 
-type Queue = MqQueue<NoScheduler, Constant>;
+type Queue = MqQueue<dyn Scheduler, Constant>;
 
 /// Reads a second of device and model.
 const IOPS: u64 = 4000;
@@ -33,6 +33,7 @@ struct World {
     done: Vec<Vec<u64>>,
     random: u64,
     next_id: u64,
+    now: Instant,
 }
 
 /// What stands below, and what `io.cost` is told of it.
@@ -66,9 +67,8 @@ impl World {
             ..QueueFacts::example(Era::Mq)
         };
         let clock = TickClock::new(250);
-        let mut q = MqQueue::new(facts, clock, driver, true, dev, |cx| {
-            Box::new(NoScheduler::new(cx))
-        });
+        let make = |cx: &Cx| -> Box<dyn Scheduler> { Box::new(NoScheduler::new(cx)) };
+        let mut q = MqQueue::new(facts, clock, driver, true, dev, make);
         let mut say = |what| q.control(Instant::START, what);
         for (i, r) in (1..).zip(readers) {
             say(Control::CgroupNew(CgroupId(i), CgroupId::ROOT));
@@ -100,6 +100,7 @@ impl World {
             done: vec![Vec::new(); readers.len()],
             random: 1,
             next_id: 0,
+            now: Instant::START,
         }
     }
     fn submit(&mut self, now: Instant) {
@@ -122,16 +123,18 @@ impl World {
         }
     }
     fn run(&mut self, seconds: u64) {
-        let end = Instant::at_us(seconds * 1_000_000);
+        self.run_until(Instant::at_us(seconds * 1_000_000));
+    }
+    fn run_until(&mut self, end: Instant) {
         let mut out: Vec<BioDone> = Vec::new();
-        let mut now = Instant::START;
+        let mut now = self.now;
         loop {
             self.submit(now);
             let Some(next) = self.q.next_event().filter(|t| *t <= end) else {
                 return;
             };
             self.q.advance(next, &mut out);
-            now = next;
+            (now, self.now) = (next, next);
             for d in out.drain(..) {
                 let i = (d.id.0 % self.readers.len() as u64) as usize;
                 self.outstanding[i] -= 1;
@@ -247,5 +250,123 @@ fn a_group_that_stops_leaves_its_share_and_gets_it_back() {
     for over in [1..10, 21..30] {
         let both = rates(KNOWN, &of, true, over);
         assert!((both[0] / both[1] / 3.0 - 1.0).abs() < 0.05, "{both:?}");
+    }
+}
+
+/// What a run of the clock showed: reads of each, the lowest and the highest rate of it in percent,
+/// and in how many periods all that there is was with the device, missed, and nobody was short.
+fn swings(depth: usize, seconds: std::ops::Range<u64>) -> ([u64; 2], [u64; 2], u32) {
+    let mut of = readers(depth, &[300, 100]);
+    of[0].rests_s = (10, 20);
+    let mut w = World::new(KNOWN, &of, true);
+    let (mut done, mut rates, mut all_below) = ([0; 2], [u64::MAX, 0], 0);
+    for s in 0..seconds.end {
+        // Second by second, in steps of a period.
+        for period in 0..62 {
+            w.run_until(Instant::at_us(s * 1_000_000 + period * 16_129));
+            if seconds.contains(&s) {
+                let r = w.q.io_cost().expect("it is on").report();
+                let percent = r.rates[1] * 100 / 137_438;
+                rates = [rates[0].min(percent), rates[1].max(percent)];
+                let everything = w.q.in_flight() as usize == 2 * depth;
+                all_below += u32::from(everything && r.short == 0 && r.missed_ppm[0] > 900_000);
+            }
+        }
+    }
+    for (i, d) in w.done.iter().enumerate() {
+        done[i] = d[seconds.start as usize..].iter().sum();
+    }
+    (done, rates, all_below)
+}
+
+/// Rules 49 to 51: a clock that is slowed by misses is slowed period by period, and one that nobody
+/// misses rises by 1 % each. Where all that both have under way fits into two periods of the device
+/// (128 reads of 0.25 ms, 16 ms each), nothing waits in front of it while the clock is too fast, so
+/// that nobody is short and depth decides; what made it too fast is found two periods later, and
+/// slowed too far. It swings, and 300 to 100 is 1.7 to 1, half the time 3 to 1. One that has not
+/// been out of step (nobody rested) stays near the device's rate; so does one with more under way,
+/// since somebody always waits.
+#[test]
+fn at_the_depth_of_two_periods_the_clock_may_swing() {
+    let (done, rates, all_below) = swings(64, 21..30);
+    let ratio = done[0] as f64 / done[1] as f64;
+    assert!((1.4..2.1).contains(&ratio), "{done:?}");
+    assert!(
+        rates[0] < 45 && rates[1] > 95 && all_below > 20,
+        "{rates:?} {all_below}"
+    );
+    for (depth, seconds) in [(64, 1..10), (96, 21..30)] {
+        let (done, rates, all_below) = swings(depth, seconds);
+        let ratio = done[0] as f64 / done[1] as f64;
+        assert!((2.85..3.15).contains(&ratio), "{depth}: {done:?}");
+        assert!(
+            rates[0] > 70 && all_below < 5,
+            "{depth}: {rates:?} {all_below}"
+        );
+    }
+}
+
+/// Reads a second of two readers under bfq, weights of 300 and 100, on the same device.
+fn under_bfq(depth: usize, nr_requests: Option<u32>, strict: bool) -> [u64; 2] {
+    let (info, version, era) = seekwell_sched::find("bfq").expect("it is there");
+    let facts = QueueFacts {
+        rotational: false,
+        ..QueueFacts::example(era)
+    };
+    let dev = Constant::serial(512, Nanos(1_000_000_000 / IOPS));
+    let driver = MqDriver::Tag { depth: 512 };
+    let make = |cx: &Cx| (info.make)(cx, version);
+    let mut q = MqQueue::new(facts, TickClock::new(1000), driver, true, dev, make);
+    let mut readers = readers(depth, &[300, 100]);
+    for (i, r) in (1..).zip(&mut readers) {
+        let task = TaskId(i);
+        q.control(
+            Instant::START,
+            Control::CgroupNew(CgroupId(i), CgroupId::ROOT),
+        );
+        q.control(Instant::START, Control::Weight(CgroupId(i), r.weight));
+        q.control(Instant::START, Control::Cgroup(task, CgroupId(i)));
+    }
+    q.store(Instant::START, "low_latency", "0")
+        .expect("a tunable");
+    let strictly = u8::from(strict).to_string();
+    q.store(Instant::START, "strict_guarantees", &strictly)
+        .expect("a tunable");
+    if let Some(n) = nr_requests {
+        q.set_nr_requests(Instant::START, n).expect("a number");
+    }
+    let mut w = World {
+        q,
+        outstanding: vec![0; 2],
+        done: vec![Vec::new(); 2],
+        readers,
+        random: 1,
+        next_id: 0,
+        now: Instant::START,
+    };
+    w.run(8);
+    [0, 1].map(|i| w.done[i].iter().sum::<u64>() / 8)
+}
+
+/// bfq.md 4.5.2 and 4.13: a slot of a seeky queue is charged by time, whatever was served in it, so
+/// slots are 3 to 1. What a queue has in the device when its slot ends is served in the next one's:
+/// of the first 128, of the second 64, since its group may hold 256 tags x 100 / 400. It loses 16 of
+/// its 125 ms more than it takes, and 300 to 100 is 3.8 to 1; with tags for both, or only one
+/// request below at a time, it is 3 to 1.
+#[test]
+fn under_bfq_what_is_in_the_device_is_in_nobodys_slot() {
+    let ratio = |[a, b]: [u64; 2]| a as f64 / b as f64;
+    let deep = ratio(under_bfq(128, None, false));
+    assert!((3.6..4.0).contains(&deep), "{deep}");
+    for (depth, tags, strict) in [
+        (16, None, false),
+        (128, Some(1024), false),
+        (128, None, true),
+    ] {
+        let of = ratio(under_bfq(depth, tags, strict));
+        assert!(
+            (2.85..3.15).contains(&of),
+            "{depth} {tags:?} {strict}: {of}"
+        );
     }
 }

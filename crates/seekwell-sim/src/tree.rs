@@ -5,7 +5,7 @@
 //! test is the one that the members of an array have, or the guest's own queue.
 
 use crate::setup::{Queue, Setup, SetupError};
-use crate::spec::{SpecErrors, scheduler};
+use crate::spec::{SpecErrors, optimal_bytes, scheduler};
 use seekwell_block::raid::{BitmapOptions, ParityOptions, ReadPolicy, RemapOptions};
 use seekwell_block::{Linear, Mirror, Parity, QueueStats, Remapped, Stripe, VirtualDisk};
 use seekwell_core::{
@@ -312,14 +312,6 @@ fn array(setup: &Setup, preset: &Preset, arrays: &mut u32) -> Result<Top, SetupE
         thread,
     });
     let reserve = if bitmap.is_some() { 8 } else { 0 };
-    let mut optimal = 0;
-    if let Combined::Raid(level) = p.combined
-        && level != Level::Raid1
-    {
-        let size = sizes.first().copied().unwrap_or_default();
-        let layout = raid::Layout::new(level, members.len(), p.chunk, size).map_err(at)?;
-        optimal = layout.chunk() * layout.width() * 512;
-    }
     let node = match p.combined {
         Combined::Linear => Node::Linear(Linear::new(members).map_err(at)?),
         Combined::Remap => {
@@ -385,7 +377,7 @@ fn array(setup: &Setup, preset: &Preset, arrays: &mut u32) -> Result<Top, SetupE
     };
     let facts = DeviceFacts {
         name,
-        io_opt_bytes: optimal.min(u64::from(u32::MAX)) as u32,
+        io_opt_bytes: optimal_bytes(&setup.device).min(u64::from(u32::MAX)) as u32,
         ..node.facts()
     };
     Ok(Top {

@@ -1,6 +1,7 @@
 //! Words of `--machine` do what they say, and where nothing is said nothing changes.
 
 use seekwell_core::result::Record;
+use seekwell_sim::Setup;
 use seekwell_sim::spec::{Hooks, RunSpec, checked, machine, run, words};
 
 const DISK: &str = "hdd:hitachi-7k200";
@@ -198,5 +199,130 @@ fn every_word_is_documented_and_every_documented_one_is_read() {
         };
         assert!(machine::typed(&text).is_ok(), "{text}");
         assert!(!w.help.is_empty(), "{}", w.name);
+    }
+}
+
+fn on(workload: &str, device: &str, scheduler: &str, machine_list: &str) -> Record {
+    let mut s = words::run(workload, device, scheduler).expect("good words");
+    let typed = machine::typed(machine_list).expect("good words");
+    s.machine = Some(typed.spec);
+    run(&s, Hooks::default()).expect("it runs")
+}
+
+/// A window of 128 KiB spans two strips of 64 KiB: two disks work for one reader, however many there
+/// are. Kernels make it two rows long for md (all of them) and what else reports rows (since 5.10).
+#[test]
+fn one_reader_keeps_an_array_at_work() {
+    let rate = |device: &str, scheduler: &str, list: &str| {
+        metric(&on("streams:streams=1,seconds=3s", device, scheduler, list))
+    };
+    let disk = rate("hdd:hitachi-7k500", "mq-deadline", "");
+    for (array, scheduler) in [
+        ("raid0:members=28,of=hdd:hitachi-7k500", "mq-deadline"),
+        ("raid0:members=28,of=hdd:hitachi-7k500", "deadline-2.6.18"),
+        ("controller:level=raid0,members=28", "mq-deadline"),
+    ] {
+        let before = rate(array, scheduler, "read_ahead_kb=128") / disk;
+        let now = rate(array, scheduler, "") / disk;
+        println!("{array} {scheduler}: {before:.1} disks' rate, {now:.1} as the kernel sets it");
+        assert!(now > before * 1.15, "{array} {scheduler}: {before} {now}");
+    }
+    // What it does not help, in the model: a drive that has a second command does not read on over
+    // the parity between its strips, and waits for them, an estimate.
+    let array = "raid5:members=5,of=hdd:hitachi-7k500";
+    let [before, now] = ["read_ahead_kb=128", ""].map(|list| rate(array, "none", list) / disk);
+    println!("{array}: {before:.1}, {now:.1}");
+    let alone = "raid5:members=5,of=(hdd:hitachi-7k500,depth=1)";
+    assert!(rate(alone, "none", "") / disk > 0.95 * before);
+    // Before 5.10 nobody asks a controller.
+    let array = "controller:level=raid0,members=28";
+    let [before, now] = ["read_ahead_kb=128", ""].map(|list| rate(array, "noop", list));
+    assert_eq!(before, now);
+}
+
+/// queue/read_ahead_kb as a kernel begins with it, by the scheduler's kernel.
+fn read_ahead_kb(device: &str, scheduler: &str) -> u32 {
+    let s = words::run("hdparm", device, scheduler).expect("good words");
+    let whole = checked(&s).expect(device);
+    whole
+        .machine
+        .and_then(|m| m.read_ahead_kb)
+        .expect("it is stated")
+}
+
+#[test]
+fn the_window_is_twice_the_strips_where_the_kernel_asks() {
+    for (device, md_or_old, today) in [
+        ("hdd:hitachi-7k500", 128, 128),
+        ("raid0:members=4", 512, 512),
+        ("raid0:members=28", 3584, 3584),
+        ("raid0:members=4,chunk=4KiB", 128, 128),
+        ("raid5:members=5,chunk=128KiB", 1024, 1024),
+        ("raid10:members=4", 256, 256),
+        ("raid1:members=2", 128, 128),
+        ("controller:hwraid10-8-bbu", 128, 512),
+        ("controller:level=raid1,members=2", 128, 128),
+        ("remap:of=(raid0:members=4)", 128, 512),
+        ("virtual:over=(raid0:members=4)", 128, 128),
+    ] {
+        for scheduler in ["cfq", "deadline-2.6.18"] {
+            assert_eq!(
+                read_ahead_kb(device, scheduler),
+                md_or_old,
+                "{device} {scheduler}"
+            );
+        }
+        for scheduler in ["mq-deadline", "mq-deadline-5.10"] {
+            assert_eq!(
+                read_ahead_kb(device, scheduler),
+                today,
+                "{device} {scheduler}"
+            );
+        }
+    }
+    // Whoever states it has it.
+    let mut s = words::run("hdparm", "raid0:members=4", "none").expect("good words");
+    s.machine = machine::typed("read_ahead_kb=128").map(|t| t.spec).ok();
+    let whole = checked(&s).expect("good");
+    assert_eq!(whole.machine.and_then(|m| m.read_ahead_kb), Some(128));
+}
+
+/// It is worked out without making the device, from what the device reports.
+#[test]
+fn the_window_is_that_of_the_best_request_that_the_device_reports() {
+    for device in [
+        "raid0:members=4",
+        "raid6:members=6,chunk=32KiB",
+        "linear:of=(raid0:members=2)+(raid0:members=3)",
+        "remap:of=(raid0:members=2)",
+        "controller:hwraid10-8-bbu",
+        "controller:level=raid1,members=2",
+    ] {
+        let setup = Setup {
+            device: device.to_owned(),
+            scheduler: "none".to_owned(),
+            ..Setup::default()
+        };
+        let reported = setup.build().expect(device).device_facts().io_opt_bytes;
+        let kb = (2 * reported / 1024).max(128);
+        assert_eq!(read_ahead_kb(device, "none"), kb, "{device}");
+    }
+}
+
+#[test]
+fn a_record_says_whether_somebody_pays_for_its_scheduler() {
+    let paid = |device: &str, list: &str| {
+        let r = on("fs-mark:files=1", device, "mq-deadline", list);
+        r.scheduler_charged
+    };
+    assert!(paid("ssd:nvme-gen4-tlc-2t", ""));
+    for (device, list) in [
+        ("ssd:nvme-gen4-tlc-2t", "without=scheduler-cpu"),
+        ("ssd:nvme-gen4-tlc-2t", "without=cpu"),
+        ("hdd:hitachi-7k500", ""),
+        ("raid0:members=2,of=ssd:s3700-100", ""),
+        ("linear:of=ssd:s3700-100", ""),
+    ] {
+        assert!(!paid(device, list), "{device} {list}");
     }
 }

@@ -116,6 +116,7 @@ impl FlushMachine {
         self.in_flight
     }
     /// When the oldest waiter loses patience, if data holds it up.
+    #[inline]
     pub fn deadline(&self) -> Option<Instant> {
         let held = !self.in_flight && !self.pending.is_empty() && !self.data.is_empty();
         held.then(|| self.pending_since + PENDING_TIMEOUT)

@@ -22,10 +22,18 @@ impl<S: Scheduler + ?Sized, D: Device> BioSink for MqQueue<S, D> {
     }
 
     fn advance(&mut self, to: Instant, out: &mut Vec<BioDone>) {
-        while let Some(t) = self.next_event().filter(|t| *t <= to) {
+        loop {
+            let outside = self.next_outside();
+            let next = match self.runs_due() {
+                true => Some(self.cx.now()),
+                false => outside,
+            };
+            let Some(t) = next.filter(|t| *t <= to) else {
+                return;
+            };
             let t = t.max(self.cx.now());
             self.cx.set_now(t);
-            if self.next_outside().is_some_and(|o| o <= t) {
+            if outside.is_some_and(|o| o <= t) {
                 out.append(&mut self.ready);
                 self.completions(t, out);
                 self.timers(t);

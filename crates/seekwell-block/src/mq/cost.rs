@@ -28,8 +28,11 @@ impl Cost {
     /// When something happens by itself.
     #[inline]
     pub fn deadline(&self) -> Option<Instant> {
-        let period = self.period_ends.map(|p| p.1);
-        period.into_iter().chain(self.wakes).min()
+        match (self.period_ends, self.wakes) {
+            (Some((_, ends)), Some(wakes)) => Some(ends.min(wakes)),
+            (Some((_, ends)), None) => Some(ends),
+            (None, wakes) => wakes,
+        }
     }
     /// May somebody who sleeps go on?
     #[inline]

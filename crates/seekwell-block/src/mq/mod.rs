@@ -416,22 +416,27 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
         if !self.ready.is_empty() {
             return Some(self.cx.now());
         }
-        let timers = self.cx.next_timer().map(|t| t.0);
-        let reruns = self
-            .hctx
-            .iter()
-            .flat_map(|h| [h.rerun_at, h.flush.deadline()])
-            .flatten();
-        timers
-            .into_iter()
-            .chain(reruns)
-            .chain(self.throttle.deadline())
-            .chain(self.limits.deadline())
-            .chain(self.latency.deadline())
-            .chain(self.cost.deadline())
-            .chain(self.dev.next_event())
-            .min()
+        // Asked at every step: one comparison for each that may have something.
+        let mut first = self.dev.next_event();
+        let mut also = |at: Option<Instant>| {
+            if let Some(at) = at
+                && first.is_none_or(|f| at < f)
+            {
+                first = Some(at);
+            }
+        };
+        also(self.cx.next_timer().map(|t| t.0));
+        for h in &self.hctx {
+            also(h.rerun_at);
+            also(h.flush.deadline());
+        }
+        also(self.throttle.deadline());
+        also(self.limits.deadline());
+        also(self.latency.deadline());
+        also(self.cost.deadline());
+        first
     }
+    #[inline]
     fn runs_due(&self) -> bool {
         self.cx.kicked()
             || !self.requeued.is_empty()

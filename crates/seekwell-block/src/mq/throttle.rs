@@ -55,6 +55,7 @@ impl Throttle {
         self.ends.map(|e| e.1)
     }
     /// May somebody who sleeps for a slot go on?
+    #[inline]
     pub fn has_granted(&self) -> bool {
         self.wbt.as_ref().is_some_and(Wbt::has_granted)
     }

@@ -376,6 +376,11 @@ pub struct Record {
     pub waits: u64,
     /// Mean distance between one issued request and the next, sectors.
     pub mean_seek_sectors: f64,
+    /// Tasks paid CPU time for what the scheduler did; not so in records of before that was
+    /// modelled, on hard disks, whose requests take a thousand times as long, on arrays of md, and
+    /// in replays, which no task submits.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub scheduler_charged: bool,
     /// Time the device was busy, ns.
     pub device_busy_ns: u64,
     /// Mean number of requests in the device.

@@ -143,7 +143,7 @@ impl Controller {
                 .map(|m| m.facts().physical_block_bytes)
                 .max()
                 .unwrap_or(512),
-            io_opt_bytes: (layout.width() * layout.chunk() * 512).min(u64::from(u32::MAX)) as u32,
+            io_opt_bytes: layout.optimal_bytes().min(u64::from(u32::MAX)) as u32,
             ..DeviceFacts::plain(&p.name, layout.capacity(), p.depth)
         };
         let disks = members

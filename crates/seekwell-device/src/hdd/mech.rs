@@ -163,7 +163,12 @@ impl Mech {
         write: bool,
         guard: Ticks,
     ) -> Ticks {
-        let mv = self.move_time(cyl, head, write) + guard;
+        self.comes_round(psi, self.move_time(cyl, head, write) + guard, theta)
+    }
+
+    /// A move of `mv` and the wait for `theta` behind it, the platter at `psi` when it begins.
+    #[inline]
+    pub fn comes_round(&self, psi: Ticks, mv: Ticks, theta: Ticks) -> Ticks {
         let arrive = self.by_turn.rest(psi + mv);
         mv + self.wait(arrive, theta)
     }

@@ -74,16 +74,14 @@ impl Rules {
                 (behind << 40) + u64::from(q.cyl)
             })),
             Choice::Sptf => Picked {
-                index: first_of_run(seen, self.nearest(seen, mech, t)),
+                index: first_of_run(seen, self.nearest(seen, mech, t, |_| 0)),
                 by_position: seen.len() > 1,
             },
             Choice::Asptf => {
-                let psi = mech.phase_at(t);
-                let index = least(seen, |q| {
-                    let est = mech.estimate(psi, q.cyl, q.head, q.theta, q.write, self.guard);
+                // Shifted up so that old commands stay above zero.
+                let index = self.nearest(seen, mech, t, |q| {
                     let age = t.saturating_sub(q.arrived) as f64;
-                    // Shifted up so that old commands stay above zero.
-                    (1u64 << 62) + est - ((age * self.age_weight) as u64).min(1 << 61)
+                    (1u64 << 62) - ((age * self.age_weight) as u64).min(1 << 61)
                 });
                 Picked {
                     index: first_of_run(seen, index),
@@ -120,14 +118,27 @@ impl Rules {
         }
     }
 
-    /// Shortest positioning time; ties go to the older.
-    fn nearest(&self, seen: &[Queued], mech: &Mech, t: Ticks) -> usize {
+    /// Shortest positioning time, on top of what `from` says; ties go to the older.
+    #[inline]
+    fn nearest(
+        &self,
+        seen: &[Queued],
+        mech: &Mech,
+        t: Ticks,
+        from: impl Fn(&Queued) -> Ticks,
+    ) -> usize {
         let psi = mech.phase_at(t);
         let (mut best, mut index) = (Ticks::MAX, 0);
         for (i, q) in seen.iter().enumerate() {
-            let est = mech.estimate(psi, q.cyl, q.head, q.theta, q.write, self.guard);
-            if est < best {
-                (best, index) = (est, i);
+            let start = from(q);
+            let mv = mech.move_time(q.cyl, q.head, q.write) + self.guard;
+            // Most moves alone take longer than the best so far with its wait.
+            if start + mv >= best {
+                continue;
+            }
+            let all = start + mech.comes_round(psi, mv, q.theta);
+            if all < best {
+                (best, index) = (all, i);
             }
         }
         index

@@ -176,6 +176,14 @@ impl Layout {
             _ => self.members - self.level.parities(),
         }
     }
+    /// Bytes of a row of data, which is the best request (queue/optimal_io_size); 0 where there
+    /// are no chunks.
+    pub fn optimal_bytes(&self) -> u64 {
+        match self.level {
+            Level::Raid1 => 0,
+            _ => self.width() * self.chunk * 512,
+        }
+    }
     /// Size of the array.
     pub fn capacity(&self) -> Sector {
         let (n, rows) = (self.members, self.rows);

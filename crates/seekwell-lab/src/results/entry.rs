@@ -360,6 +360,8 @@ struct Rest<'a> {
     joins: u64,
     waits: u64,
     mean_seek_sectors: f64,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    scheduler_charged: bool,
     device_busy_ns: u64,
     depth_mean: f64,
     outstanding_mean: f64,
@@ -392,6 +394,7 @@ impl<'a> Rest<'a> {
             joins: r.joins,
             waits: r.waits,
             mean_seek_sectors: r.mean_seek_sectors,
+            scheduler_charged: r.scheduler_charged,
             device_busy_ns: r.device_busy_ns,
             depth_mean: r.depth_mean,
             outstanding_mean: r.outstanding_mean,
@@ -423,6 +426,7 @@ mod tests {
             spec_hash: "x".to_owned(),
             early: Some(Early::default()),
             host: Some(Host::default()),
+            scheduler_charged: true,
             ..Record::default()
         };
         let whole = keys(&serde_json::to_value(&r).expect("JSON"));

@@ -2,7 +2,7 @@
 
 use super::{
     BesideSpec, MachineSpec, QueueSpec, RunSpec, SpecErrors, Substrate, WorkloadSpec, cgroup,
-    machine, run, scheduler, words, workload,
+    machine, read_ahead, run, scheduler, words, workload,
 };
 use seekwell_core::Era;
 use seekwell_core::spec::{MAX_BESIDE, MAX_LIMIT_S, SPEC_VERSION};
@@ -83,7 +83,16 @@ pub fn checked(spec: &RunSpec) -> Result<RunSpec, SpecErrors> {
             if let Some(e) = era.filter(|e| !e.is_mq()) {
                 needs_blk_mq(&m, e, &mut errors);
             }
-            config.map(|c| machine::stated(&m, &c))
+            config.map(|mut c| {
+                if m.read_ahead_kb.is_none() {
+                    let usual = c.constants.readahead_pages;
+                    let device = &whole.device;
+                    c.constants.readahead_pages = with_files(&device.files, || {
+                        read_ahead::pages(&device.spec, c.era, usual)
+                    });
+                }
+                machine::stated(&m, &c)
+            })
         }
     };
     // Members of arrays and hosts of guests have schedulers, too.

@@ -10,6 +10,7 @@ pub mod cgroup;
 pub mod check;
 pub mod fuzz;
 pub mod machine;
+mod read_ahead;
 mod run;
 pub mod scheduler;
 pub mod words;
@@ -17,6 +18,7 @@ pub mod workload;
 
 pub use carried::{Between, Carrier};
 pub use check::{aligned, checked};
+pub(crate) use read_ahead::{optimal_bytes, pages as read_ahead_pages};
 pub use run::{Hooks, RunFailure, known_trace, run, setup, world};
 pub use workload::plan;
 

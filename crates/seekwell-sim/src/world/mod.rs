@@ -182,6 +182,8 @@ where
     let ended = exec::run(kernel, below, capacity, setup, tell, script);
     let mut record = setup.setup.record(name);
     record.duration_ns = ended.duration.0;
+    record.scheduler_charged =
+        setup.config.ablations.schedulers_cost() && !drive.facts().rotational && !drive.is_array();
     ended.measures.fill(&mut record);
     programs::told(ended.beside, &mut record, ended.stopped.is_none());
     record.warnings.extend(ended.warnings);

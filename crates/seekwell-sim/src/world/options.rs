@@ -2,7 +2,7 @@
 
 use super::programs::Neighbour;
 use crate::setup::{Setup, SetupError};
-use crate::spec::{MachineSpec, SpecErrors, cgroup, machine};
+use crate::spec::{MachineSpec, SpecErrors, cgroup, machine, read_ahead_pages};
 use seekwell_core::Nanos;
 use seekwell_stack::Config;
 
@@ -28,6 +28,8 @@ impl WorldSetup {
         config.seed = setup.seed;
         // Nobody reads the samples of the modelled kernel here.
         config.series = false;
+        let usual = config.constants.readahead_pages;
+        config.constants.readahead_pages = read_ahead_pages(&setup.device, config.era, usual);
         Ok(WorldSetup {
             setup,
             config,
@@ -54,7 +56,14 @@ impl WorldSetup {
         if !spec.cgroups.is_empty() {
             self.cgroups = cgroup::all(&spec.cgroups)?;
         }
-        machine::change(&mut self.config, spec)
+        machine::change(&mut self.config, spec)?;
+        // Another kernel begins with what it has.
+        if spec.kernel.is_some() && spec.read_ahead_kb.is_none() {
+            let c = &mut self.config;
+            let usual = c.constants.readahead_pages;
+            c.constants.readahead_pages = read_ahead_pages(&self.setup.device, c.era, usual);
+        }
+        Ok(())
     }
 }
 

@@ -65,6 +65,19 @@ fn random_reads(b: &Bench, depth: usize) -> Measured<Run> {
     Ok(c.run(RANDOM, depth, Nanos::ZERO, next))
 }
 
+/// MB/s of random reads of 1 MiB, eight at a time.
+pub(super) fn random_large(b: &Bench) -> Measured<f64> {
+    let (mut c, mut rng, capacity) = client(b, "")?;
+    let next = |_| {
+        command(
+            Op::Read,
+            below(&mut rng, capacity / MIB - 1) * MIB,
+            MIB as u32,
+        )
+    };
+    Ok(c.run(500, 8, Nanos::ZERO, next).mb())
+}
+
 /// Mean latency of random 4 KiB reads, one at a time, ms.
 pub(super) fn random_ms(b: &Bench) -> Measured<f64> {
     Ok(random_reads(b, 1)?.mean_ms())
