@@ -30,6 +30,23 @@ pub struct Reproduce {
     /// Everything as one JSON document
     #[arg(long, conflicts_with = "file")]
     pub json: bool,
+    /// Ask what a score is worth instead, in the quick form: constants (every estimated one a
+    /// quarter less and more, alone and all together), permuted (schedulers' labels exchanged),
+    /// ablations (claimed causes taken out), order (the original's order of runs on one ageing
+    /// drive), or all; what was made is kept beside the results, and not made again
+    #[arg(long, value_name = "GUARD", conflicts_with = "file")]
+    pub guard: Option<String>,
+    /// Draws of all constants together [default: 50]
+    #[arg(
+        long,
+        value_name = "N",
+        requires = "guard",
+        value_parser = clap::value_parser!(u32).range(1..=10_000)
+    )]
+    pub draws: Option<u32>,
+    /// Of the guard constants only the joint draws
+    #[arg(long, requires = "guard")]
+    pub joint: bool,
     /// Print the experiment file instead of running it; `seekwell compare` runs a changed one
     #[arg(long)]
     pub file: bool,

@@ -57,7 +57,9 @@ fn ours_stand_beside_the_published_figures_and_nothing_is_run_twice() {
             "{line}"
         );
     }
-    assert!(page.contains("| laptop | seeker v2.0 (seek rate), seeks/second | cfq | 6780 (N 1) |"));
+    assert!(
+        page.contains("| laptop | seeker v2.0 (seek rate), seeks/second | cfq | 6780 (N = 1) |")
+    );
     // Another publication's folder under that name is left alone.
     let other = format!("{dir}/mysql-2008-quick");
     std::fs::rename(format!("{dir}/laptop-ssd-2012-quick"), other).expect("renamed");
@@ -72,4 +74,56 @@ fn experiment_files_are_printed_and_names_are_checked() {
     let quick = good(&["reproduce", "mysql-2008", "--file", "--quick"]);
     assert!(quick.contains("size = \"1300MiB\""), "{quick}");
     refused(&["reproduce", "mysql-2009"], &["mysql-2008"]);
+}
+
+#[test]
+fn guards_run_are_kept_and_say_where_there_is_nothing_to_guard() {
+    let dir = results("guarded");
+    let of = |more: &[&str]| {
+        let args = [
+            "reproduce",
+            "moto-g-2014",
+            "--guard",
+            "ablations",
+            "--results",
+            &dir,
+        ];
+        good(&[&args[..], &["--quiet"], more].concat())
+    };
+    let first = of(&[]);
+    let kept = format!("{dir}/moto-g-2014-guard-ablations.jsonl");
+    let lines = std::fs::read_to_string(&kept).expect("kept");
+    // Two causes of one difference, with and without.
+    assert!(
+        first.contains("low_latency 0") && first.contains("removed"),
+        "{first}"
+    );
+    assert!(first.contains("raised-at-start") && !first.contains("async-share"));
+    assert!(first.lines().all(|l| l.chars().count() <= 100), "{first}");
+    assert_eq!(first, of(&[]));
+    assert_eq!(lines, std::fs::read_to_string(&kept).expect("kept"));
+    let json: Value = serde_json::from_str(&of(&["--json"])).expect("JSON");
+    let tests = &json["guards"][0]["found"]["tests"];
+    let (on, off) = (&tests[0]["on"], &tests[0]["off"]);
+    assert!(
+        on.as_f64() < Some(0.95) && off.as_f64() > Some(0.95),
+        "{tests}"
+    );
+    let page = of(&["--markdown"]);
+    assert!(
+        page.starts_with("# ") && page.contains("| L | Moto G: AndroBench 3.4"),
+        "{page}"
+    );
+    for guard in ["constants", "permuted", "order", "ablations"] {
+        let args = [
+            "reproduce",
+            "laptop-ssd-2012",
+            "--guard",
+            guard,
+            "--results",
+            &dir,
+        ];
+        let said = good(&[&args[..], &["--quiet"]].concat());
+        assert!(said.contains("nothing to guard"), "{guard}: {said}");
+    }
 }

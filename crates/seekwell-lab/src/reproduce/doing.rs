@@ -1,8 +1,10 @@
 //! Was a published difference the scheduler's doing? Each answer stands on what is given beside it:
 //! the published errors, corrected for how many pairs were looked at; a mechanism that is known,
-//! and what taking it out does to our models (the demos, docs/effects.md); the order of columns; and
-//! whether the prediction, in which nothing was tuned to a difference, has it.
+//! and what taking it out does to our models (the demos, docs/effects.md, and the published tests
+//! themselves); runs in the order of the columns on one drive that ages; and whether the prediction,
+//! in which nothing was tuned to a difference, has it.
 
+use super::evidence::Evidence;
 use super::figures::Pair;
 use super::ours::Cell;
 use crate::analysis::ColumnOrder;
@@ -187,18 +189,16 @@ fn predicted(ours: Option<f64>, published: f64) -> String {
     format!("predicted {ours:.2}: {word}")
 }
 
-fn order_said(cell: &Cell, orders: &[ColumnOrder]) -> Option<String> {
+/// Do the schedulers of a system rank in the order of its columns more often than by chance?
+fn columns_said(cell: &Cell, orders: &[ColumnOrder]) -> Option<String> {
     let o = orders.iter().find(|o| o.place == cell.published.system)?;
     let most = o.best_first.max(o.worst_first);
-    (o.p < 0.05).then(|| {
-        format!(
-            "{most} of {} tests of this system rank in the order of the columns, {:.1} by chance \
-             (p {}): an ageing drive is not excluded",
-            o.cells,
-            o.expected,
-            p_said(o.p)
-        )
-    })
+    Some(format!(
+        "{most} of {} tests of this system rank in the order of the columns, {:.1} by chance (p {})",
+        o.cells,
+        o.expected,
+        p_said(o.p)
+    ))
 }
 
 /// Has the prediction the sign and at least half of the size?
@@ -207,56 +207,65 @@ fn has(ours: Option<f64>, published: f64) -> bool {
     o * p > 0.0 && o.abs() >= p.abs() / 2.0
 }
 
-fn one(cell: &Cell, pair: &Pair, orders: &[ColumnOrder]) -> (Doing, Vec<String>) {
-    let ours = cell.pair(pair);
-    let group = GROUPS.iter().find(|g| g.letter == cell.published.group);
-    let mut evidence = Vec::new();
-    let known = || {
-        let g = group?;
-        let ablation = match g.ablation {
-            "" => String::new(),
-            a => format!("; {a}"),
-        };
-        Some(format!("{}: {}{ablation}", g.letter, g.why))
-    };
-    let doing = match (pair.p_cell, pair.p_all) {
+/// The corrected significance of what was published, and the answer.
+fn answer(group: Option<&Effect>, ours: Option<f64>, pair: &Pair) -> (Doing, String) {
+    match (pair.p_cell, pair.p_all) {
         (Some(cell_p), _) if cell_p >= 0.05 => {
-            evidence.push(format!(
-                "does not hold corrected within its test (p {})",
-                p_said(cell_p)
-            ));
             // A cause that is known, and predicts as much, is not refuted by too few runs.
             let caused = group.is_some_and(|g| !g.ablation.is_empty()) && has(ours, pair.ratio);
-            if caused { Doing::Unknown } else { Doing::No }
+            let doing = if caused { Doing::Unknown } else { Doing::No };
+            let p = p_said(cell_p);
+            (
+                doing,
+                format!("does not hold corrected within its test (p {p})"),
+            )
         }
         (Some(cell_p), all) => {
             let all = all.map_or(String::new(), |p| format!(", over all {}", p_said(p)));
-            evidence.push(format!("holds within its test (p {}{all})", p_said(cell_p)));
-            group.map_or(Doing::Unknown, |g| g.doing)
+            let said = format!("holds within its test (p {}{all})", p_said(cell_p));
+            (group.map_or(Doing::Unknown, |g| g.doing), said)
         }
         (None, _) => {
-            evidence.push("no errors published".to_owned());
             let size = pair.ratio.max(1.0 / pair.ratio);
-            match group {
+            let doing = match group {
                 Some(g) if size >= SPREAD => g.doing,
                 _ => Doing::Unknown,
-            }
+            };
+            (doing, "no errors published".to_owned())
         }
+    }
+}
+
+fn one(cell: &Cell, pair: &Pair, orders: &[ColumnOrder], kept: &Evidence) -> (Doing, Vec<String>) {
+    let ours = cell.pair(pair);
+    let group = GROUPS.iter().find(|g| g.letter == cell.published.group);
+    let (doing, significance) = answer(group, ours, pair);
+    let mechanism = match group {
+        Some(g) => format!("{}: {}", g.letter, g.why),
+        None => "no mechanism of that size is known".to_owned(),
     };
-    if doing != Doing::No || pair.holds() {
-        match known() {
-            Some(k) => evidence.push(k),
-            None => evidence.push("no mechanism of that size is known".to_owned()),
+    let ablation = match group {
+        Some(g) if !g.ablation.is_empty() => {
+            let test = kept
+                .taken(g.letter)
+                .map_or(String::new(), |t| format!("; {t}"));
+            format!("{}{test}", g.ablation)
         }
-    }
-    if doing == Doing::Unknown {
-        evidence.extend(order_said(cell, orders));
-    }
+        _ => "none: no cause is claimed that could be taken out".to_owned(),
+    };
+    let order = kept.order(&cell.published, pair);
+    let columns = columns_said(cell, orders).map_or(String::new(), |c| format!("; {c}"));
+    let evidence = vec![
+        format!("significance: {significance}"),
+        format!("mechanism: {mechanism}"),
+        format!("ablation: {ablation}"),
+        format!("order of runs: {order}{columns}"),
+    ];
     (doing, evidence)
 }
 
 /// Every pair that differs at 5 %, uncorrected; without published errors, every pair.
-pub fn judge(cells: &[Cell], orders: &[ColumnOrder]) -> Vec<Judgement> {
+pub fn judge(cells: &[Cell], orders: &[ColumnOrder], kept: &Evidence) -> Vec<Judgement> {
     let mut all = Vec::new();
     for (at, c) in cells.iter().enumerate() {
         for pair in &c.published.pairs {
@@ -269,7 +278,7 @@ pub fn judge(cells: &[Cell], orders: &[ColumnOrder]) -> Vec<Judgement> {
                 continue;
             }
             let ours = c.pair(pair);
-            let (doing, mut evidence) = one(c, pair, orders);
+            let (doing, mut evidence) = one(c, pair, orders, kept);
             evidence.push(predicted(ours, pair.ratio));
             all.push(Judgement {
                 cell: at,

@@ -13,6 +13,10 @@ use serde::Serialize;
 pub const NEAR: f64 = 0.35;
 /// Draws of permuted labels.
 const DRAWS: usize = 2_000;
+/// What prediction is judged by.
+pub(super) const UNFITTED: &str = "disk tests, nothing fitted";
+/// The same where the processor decides.
+pub(super) const UNFITTED_CPU: &str = "processor tests, nothing fitted";
 
 fn ln(x: f64) -> f64 {
     libm::log(x)
@@ -75,9 +79,9 @@ pub fn level(cells: &[Cell]) -> Vec<Level> {
         }
     };
     let mut all = vec![
-        of("disk tests, nothing fitted", Kind::Io, false),
+        of(UNFITTED, Kind::Io, false),
         of("disk tests, something fitted", Kind::Io, true),
-        of("processor tests, nothing fitted", Kind::Cpu, false),
+        of(UNFITTED_CPU, Kind::Cpu, false),
         of("processor tests, something fitted", Kind::Cpu, true),
     ];
     all.retain(|l| l.figures > 0);
@@ -177,13 +181,10 @@ fn permuted(c: &Cell, s: &Scored<'_>) -> Option<f64> {
     Some(all.iter().sum::<f64>() / all.len().max(1) as f64)
 }
 
-/// Share of drawn permutations whose errors over these pairs are at most ours.
-fn as_good(cells: &[Cell], pairs: &[&Scored<'_>], ours: f64) -> Option<f64> {
-    if pairs.is_empty() {
-        return None;
-    }
+/// Errors over these pairs of drawn permutations.
+fn drawn(cells: &[Cell], pairs: &[&Scored<'_>]) -> Vec<f64> {
     let mut rng = Pcg64Mcg::new(0x9e37_79b9_7f4a_7c15);
-    let mut good = 0;
+    let mut all = Vec::with_capacity(DRAWS);
     for _ in 0..DRAWS {
         let (mut errors, mut last) = (0.0, None);
         let mut order: Vec<usize> = Vec::new();
@@ -203,9 +204,29 @@ fn as_good(cells: &[Cell], pairs: &[&Scored<'_>], ours: f64) -> Option<f64> {
             let ours = cells[s.cell].pair(&turned).map_or(0.0, ln);
             errors += (ours - s.published).abs();
         }
-        good += usize::from(errors <= ours + 1e-9);
+        all.push(errors);
     }
-    Some(good as f64 / DRAWS as f64)
+    all
+}
+
+/// Share of drawn permutations whose errors over these pairs are at most ours.
+fn as_good(cells: &[Cell], pairs: &[&Scored<'_>], ours: f64) -> Option<f64> {
+    let draws = drawn(cells, pairs);
+    let good = draws.iter().filter(|e| **e <= ours + 1e-9).count();
+    (!pairs.is_empty()).then(|| good as f64 / draws.len() as f64)
+}
+
+/// Skills of ours with the schedulers' labels permuted within each test, one a draw; empty: nothing
+/// is scored in that group (empty: all).
+pub(super) fn permutations(cells: &[Cell], group: &str) -> Vec<f64> {
+    let all = scored(cells);
+    let own = |s: &&Scored<'_>| (group.is_empty() || s.group == group) && s.ours.is_some();
+    let own: Vec<&Scored<'_>> = all.iter().filter(own).collect();
+    let sizes: f64 = own.iter().map(|s| s.published.abs()).sum();
+    drawn(cells, &own)
+        .into_iter()
+        .filter_map(|e| share_of(e, sizes))
+        .collect()
 }
 
 /// By group, and over all; nothing where no difference was shown to hold.

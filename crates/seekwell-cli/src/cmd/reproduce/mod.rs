@@ -1,5 +1,8 @@
 //! `seekwell reproduce`: published comparisons, run again by prediction.
 
+mod guard;
+mod missed;
+mod own;
 mod page;
 mod show;
 
@@ -14,13 +17,19 @@ use seekwell::Cancel;
 use seekwell_host::stop::signal;
 use seekwell_lab::conduct::{How, Simulated, conduct};
 use seekwell_lab::experiment::Experiment;
-use seekwell_lab::reproduce::{Publication, Reproduction, Scaling, find, scaling};
+use seekwell_lab::reproduce::{
+    Publication, Reproduction, Scaling, Seconds, Target, find, scaling, seconds, systems, targets,
+};
 use seekwell_lab::results::{Folder, Outcome, Results, read};
 use serde_json::json;
 use std::path::Path;
 
 /// A publication run again; and what a quick run lost, if the full one is there.
 pub struct Shown {
+    /// What was published.
+    pub publication: &'static Publication,
+    /// Every second of ours, where the original showed that.
+    pub seconds: Vec<Seconds>,
     /// Ours beside the published.
     pub ours: Reproduction,
     /// The quick form beside the full one.
@@ -40,27 +49,46 @@ pub fn run(a: &Reproduce, quiet: bool) -> Result<(), Failure> {
         }
         return out.done();
     }
+    if let Some(name) = &a.guard {
+        return guard::run(a, name, &publications, quiet);
+    }
     let mut shown = Vec::new();
     let mut failed = Vec::new();
     for p in publications {
-        let (ours, why) = made(a, p, quiet)?;
+        let (ours, why) = made(a, p, a.quick, quiet)?;
         failed.extend(why);
         let scaling = full(a, p).map(|full| scaling(&ours, &full));
-        shown.push(Shown { ours, scaling });
+        shown.push(Shown {
+            publication: p,
+            seconds: by_second(a, p)?,
+            ours,
+            scaling,
+        });
     }
     let mut out = Out::open(output)?;
     if a.json {
         let all: Vec<_> = shown
             .iter()
-            .map(|s| json!({ "reproduction": s.ours, "scaling": s.scaling }))
+            .map(|s| {
+                json!({
+                    "reproduction": s.ours,
+                    "scaling": s.scaling,
+                    "systems": systems(s.publication),
+                    "seconds": s.seconds,
+                })
+            })
             .collect();
-        out.json(&json!({ "schema": 1, "command": "reproduce", "publications": all }))?;
+        let asked = asked(&shown);
+        out.json(&json!({
+            "schema": 1, "command": "reproduce", "publications": all, "targets": asked
+        }))?;
     } else if a.markdown {
         out.text(&page::page(&shown))?;
     } else {
         for s in &shown {
             show::show(&mut out, s, a.details)?;
         }
+        show::targets(&mut out, &asked(&shown), a.details)?;
     }
     out.done()?;
     match failed.first() {
@@ -72,6 +100,28 @@ pub fn run(a: &Reproduce, quiet: bool) -> Result<(), Failure> {
     }
 }
 
+/// What was asked of these beforehand.
+fn asked(all: &[Shown]) -> Vec<Target> {
+    let all: Vec<&Reproduction> = all.iter().map(|s| &s.ours).collect();
+    targets(&all)
+}
+
+/// Every second of ours, if the original showed that and all runs are there.
+fn by_second(a: &Reproduce, p: &Publication) -> Result<Vec<Seconds>, Failure> {
+    let Some(kind) = p.by_second else {
+        return Ok(Vec::new());
+    };
+    let dir = a
+        .results
+        .join(&p.experiment(a.quick).map_err(bad)?.about.name);
+    let folder = Folder::open(&dir).map_err(failure)?;
+    if !folder.is_finished() {
+        return Ok(Vec::new());
+    }
+    let results = read(&dir).map_err(failure)?;
+    seconds(&dir, &results, kind).map_err(failure)
+}
+
 fn bad(e: impl std::fmt::Display) -> Failure {
     Failure::input(e.to_string())
 }
@@ -80,9 +130,10 @@ fn bad(e: impl std::fmt::Display) -> Failure {
 fn made(
     a: &Reproduce,
     p: &Publication,
+    quick: bool,
     quiet: bool,
 ) -> Result<(Reproduction, Vec<String>), Failure> {
-    let e = p.experiment(a.quick).map_err(bad)?;
+    let e = p.experiment(quick).map_err(bad)?;
     let dir = a.results.join(&e.about.name);
     let mut folder = match dir.symlink_metadata().is_ok() {
         true => Folder::open(&dir),
@@ -110,7 +161,7 @@ fn made(
         _ => None,
     });
     let why = why.collect();
-    Ok((p.reproduction(&results, a.quick), why))
+    Ok((p.reproduction(&results, quick), why))
 }
 
 /// Runs what is missing.

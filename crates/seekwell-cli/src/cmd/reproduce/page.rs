@@ -1,13 +1,13 @@
 //! The same as a document: docs/reproduction.md.
 
-use super::Shown;
+use super::own::{cut_off, forms, from_median, noisy};
 use super::show::{
     SKILL, SKILL_IS, agreement, doing, evidence, level, like, names, ours, published, scaled,
     skill, title,
 };
-use seekwell_lab::reproduce::{Cell, GROUPS, Reproduction};
-use seekwell_lab::stats::{Better, delta_median};
-use seekwell_report::table::wrap;
+use super::{Shown, asked, missed};
+use seekwell_lab::reproduce::{GROUPS, Reproduction};
+use seekwell_report::table::{Align, wrap};
 
 const HEADER: &str = "# Published comparisons, run again\n\n";
 
@@ -19,7 +19,8 @@ const ABOUT: &str = "Five published comparisons of I/O schedulers, simulated wit
     what a machine of today takes, fitted to one figure (noop, Sandy Bridge). Every figure is \
     here, good or bad. Beside ours stands what models score that know nothing.";
 
-fn prose(text: &str) -> String {
+/// Wrapped for a page.
+pub fn prose(text: &str) -> String {
     let wrapped = wrap(text, 0, 98);
     let lines: Vec<&str> = wrapped.lines().map(str::trim_end).collect();
     lines.join("\n") + "\n\n"
@@ -30,7 +31,8 @@ fn cell(text: &str) -> String {
     text.replace('|', "\\|")
 }
 
-fn row(cells: &[String]) -> String {
+/// A row of a table.
+pub fn row(cells: &[String]) -> String {
     let cells: Vec<String> = cells.iter().map(|c| cell(c)).collect();
     format!("| {} |\n", cells.join(" | "))
 }
@@ -49,6 +51,10 @@ pub fn page(all: &[Shown]) -> String {
         "Made by `seekwell reproduce {what}{flag} --markdown -o docs/reproduction.md`."
     ));
     out += &prose(ABOUT);
+    out += &prose(
+        "What these scores are worth when constants move, labels are exchanged, causes are taken out \
+         or runs follow each other on one drive: [guards](reproduction-guards.md).",
+    );
     if quick {
         out += &prose(
             "This is the quick form: one run of each, smaller than published (see *smaller* at each \
@@ -59,6 +65,7 @@ pub fn page(all: &[Shown]) -> String {
     for s in all {
         out += &one(s);
     }
+    out += &targets(all);
     out += "## Groups of differences\n\n";
     out += "| group | differences | the scheduler's doing? | why | with the cause taken out |\n";
     out += "|---|---|---|---|---|\n";
@@ -71,6 +78,41 @@ pub fn page(all: &[Shown]) -> String {
             own(g.why),
             own(g.ablation),
         ]);
+    }
+    out
+}
+
+/// What was asked, what came of it, and why it is missed where it is.
+fn targets(all: &[Shown]) -> String {
+    let asked = asked(all);
+    if asked.is_empty() {
+        return String::new();
+    }
+    let mut out = "## Targets, and why they are missed\n\n".to_owned();
+    out += "| asked beforehand | ours | a blind model | met |\n|---|---|---|---|\n";
+    for t in &asked {
+        out += &row(&missed::row(t));
+    }
+    out += "\n";
+    for t in asked.iter().filter(|t| !t.met) {
+        let mut title = t.asked.chars();
+        let first = title
+            .next()
+            .map_or(String::new(), |c| c.to_uppercase().collect());
+        out += &format!("### {first}{}\n\n", title.as_str());
+        for x in &t.outside {
+            out += prose(&format!("- {x}"))
+                .trim_end()
+                .replace('\n', "\n  ")
+                .as_str();
+            out += "\n";
+        }
+        if !t.outside.is_empty() {
+            out += "\n";
+        }
+        for text in missed::why(t) {
+            out += &prose(text);
+        }
     }
     out
 }
@@ -98,36 +140,38 @@ fn one(s: &Shown) -> String {
     }
     out += &agreement(r).map_or(String::new(), |a| prose(&a));
     out += &scaled(s).map_or(String::new(), |a| prose(&a));
-    out += &figures(r);
+    out += &cut_off(s).map_or(String::new(), |a| prose(&a));
+    for form in forms(s) {
+        out += &format!("### {}\n\n", form.title);
+        let head: Vec<String> = form.head.iter().map(|h| h.0.to_lowercase()).collect();
+        out += &row(&head);
+        let rule = form.head.iter().map(|h| match h.1 {
+            Align::Left => "---|",
+            Align::Right => "---:|",
+        });
+        out += &format!("|{}\n", rule.collect::<String>());
+        for line in &form.rows {
+            out += &row(line);
+        }
+        out += "\n";
+    }
+    out += "### Every figure\n\n";
+    out += &figures(s);
     out += &judged(r);
     out
 }
 
-/// Each in per cent of the median of all, the larger the better: how comparisons of many were published.
-fn from_median(c: &Cell, of: impl Fn(usize) -> Option<f64>) -> Vec<String> {
-    let n = c.published.sides.len();
-    let values: Option<Vec<f64>> = (0..n).map(of).collect();
-    let better = match c.published.higher_is_better {
-        true => Better::Higher,
-        false => Better::Lower,
-    };
-    let delta = values.filter(|_| n > 4);
-    let delta = delta.and_then(|v| delta_median(&v, better));
-    // No sign before what rounds to nothing.
-    let said = |d: &f64| format!(", {:+.1} % of the median", (d * 10.0).round() / 10.0 + 0.0);
-    delta.map_or(vec![String::new(); n], |d| {
-        d.delta.iter().map(said).collect()
-    })
-}
-
-fn figures(r: &Reproduction) -> String {
+fn figures(s: &Shown) -> String {
+    let r = &s.ours;
     let mut out = "| system | test | scheduler | published | ours | ratio | |\n".to_owned();
     out += "|---|---|---|---:|---:|---:|---|\n";
     for c in &r.cells {
         let p = &c.published;
         let theirs = from_median(c, |i| Some(p.sides[i].value));
         let delta = from_median(c, |i| c.ours[i].map(|o| o.mean));
-        for (i, s) in p.sides.iter().enumerate() {
+        for (i, side) in p.sides.iter().enumerate() {
+            let (red, own) = noisy(s, c, i);
+            let mark = |red: bool| if red { " (!)" } else { "" };
             let mut notes = Vec::new();
             if p.fitted {
                 notes.push("fitted".to_owned());
@@ -138,9 +182,14 @@ fn figures(r: &Reproduction) -> String {
             out += &row(&[
                 p.system.clone(),
                 format!("{}, {}", title(r, c), p.unit),
-                s.scheduler.clone(),
-                format!("{}{}", published(s), theirs[i]),
-                format!("{}{}", ours(s, c.ours[i].as_ref()), delta[i]),
+                side.scheduler.clone(),
+                format!("{}{}{}", published(side), theirs[i], mark(red)),
+                format!(
+                    "{}{}{}",
+                    ours(side, c.ours[i].as_ref()),
+                    delta[i],
+                    mark(own)
+                ),
                 c.ratio(i).map_or("-".to_owned(), |x| format!("{x:.2}")),
                 notes.join("; "),
             ]);

@@ -1,10 +1,11 @@
 //! A published comparison and ours, on a terminal.
 
-use super::Shown;
+use super::own::{cut_off, forms, from_median, noisy};
+use super::{Shown, missed};
 use crate::fail::Failure;
 use crate::out::{Out, columns, width};
 use seekwell_lab::reproduce::{
-    Cell, Doing, GROUPS, Judgement, Level, Ours, Pair, PublishedSide, Reproduction, Skill,
+    Cell, Doing, GROUPS, Judgement, Level, Ours, Pair, PublishedSide, Reproduction, Skill, Target,
 };
 use seekwell_report::table::{Align, Table, wrap};
 
@@ -24,10 +25,10 @@ pub fn like(digits: &str, x: f64) -> String {
     format!("{x:.decimals$}")
 }
 
-/// As published: `107.71 (SE 0.62, N 3)`.
+/// As published: `107.71 (SE +/- 0.62, N = 3)`.
 pub fn published(s: &PublishedSide) -> String {
-    let n = s.n.map(|n| format!("N {n}"));
-    let error = s.error.map(|e| format!("{} {e:.2}", s.kind_of_error));
+    let n = s.n.map(|n| format!("N = {n}"));
+    let error = s.error.map(|e| format!("{} +/- {e:.2}", s.kind_of_error));
     let more: Vec<String> = error.into_iter().chain(n).collect();
     match more.is_empty() {
         true => s.digits.clone(),
@@ -42,9 +43,9 @@ pub fn ours(s: &PublishedSide, o: Option<&Ours>) -> String {
     match o.se {
         Some(se) if s.kind_of_error == "SD" => {
             let sd = se * (o.n as f64).sqrt();
-            format!("{mean} (SD {sd:.2}, N {})", o.n)
+            format!("{mean} (SD +/- {sd:.2}, N = {})", o.n)
         }
-        Some(se) => format!("{mean} (SE {se:.2}, N {})", o.n),
+        Some(se) => format!("{mean} (SE +/- {se:.2}, N = {})", o.n),
         None => mean,
     }
 }
@@ -64,7 +65,8 @@ pub fn level(l: &Level) -> String {
     )
 }
 
-fn group(letter: &str) -> &'static str {
+/// What a group of effects is called.
+pub fn group(letter: &str) -> &'static str {
     GROUPS
         .iter()
         .find(|g| g.letter == letter)
@@ -198,11 +200,15 @@ pub fn show(out: &mut Out, s: &Shown, details: bool) -> Result<(), Failure> {
             "What the quick form loses is told once the full one was run into the same folder.";
         out.text(&wrap(line, 2, width()))?;
     }
+    if let Some(line) = cut_off(s) {
+        out.text(&wrap(&line, 2, width()))?;
+    }
     if details || r.cells.len() <= 4 {
-        figures(out, r)?;
+        figures(out, s)?;
     }
     if details {
         judged(out, r)?;
+        own_forms(out, s)?;
     } else {
         out.line("")?;
         out.prose("--details shows every figure and the evidence on every difference.")?;
@@ -210,7 +216,48 @@ pub fn show(out: &mut Out, s: &Shown, details: bool) -> Result<(), Failure> {
     out.line("")
 }
 
-fn figures(out: &mut Out, r: &Reproduction) -> Result<(), Failure> {
+/// In the original's forms.
+fn own_forms(out: &mut Out, s: &Shown) -> Result<(), Failure> {
+    for form in forms(s) {
+        out.line("")?;
+        out.text(&wrap(&form.title, 2, width()))?;
+        let head: Vec<(&str, Align)> = form.head.iter().map(|h| (h.0.as_str(), h.1)).collect();
+        let mut t = Table::new(&head);
+        for row in form.rows {
+            t.row(row.into_iter().map(Into::into).collect());
+        }
+        out.text(&t.render_within(4, columns()))?;
+    }
+    Ok(())
+}
+
+/// What was asked, and what came of it.
+pub fn targets(out: &mut Out, all: &[Target], details: bool) -> Result<(), Failure> {
+    if all.is_empty() {
+        return Ok(());
+    }
+    out.prose("What was asked beforehand, and what came of it:")?;
+    for t in all {
+        let met = if t.met { "met" } else { "MISSED" };
+        let line = format!("{met}: {}: {}. Blind: {}.", t.asked, t.ours, t.blind);
+        out.text(&wrap(&line, 2, width()))?;
+        if details && !t.met {
+            for x in &t.outside {
+                out.text(&wrap(x, 6, width()))?;
+            }
+            for text in missed::why(t) {
+                out.text(&wrap(text, 4, width()))?;
+            }
+        }
+    }
+    if !details && all.iter().any(|t| !t.met) {
+        out.prose("--details says why a target is missed, or docs/reproduction.md.")?;
+    }
+    Ok(())
+}
+
+fn figures(out: &mut Out, shown: &Shown) -> Result<(), Failure> {
+    let r = &shown.ours;
     for c in &r.cells {
         let p = &c.published;
         out.line("")?;
@@ -226,11 +273,16 @@ fn figures(out: &mut Out, r: &Reproduction) -> Result<(), Failure> {
             ("OURS", Align::Right),
             ("RATIO", Align::Right),
         ]);
+        let theirs = from_median(c, |i| Some(p.sides[i].value));
+        let delta = from_median(c, |i| c.ours[i].map(|o| o.mean));
         for (i, s) in p.sides.iter().enumerate() {
+            let (red, own) = noisy(shown, c, i);
+            let mark = |red: bool| if red { " (!)" } else { "" };
+            let own = format!("{}{}{}", ours(s, c.ours[i].as_ref()), delta[i], mark(own));
             t.row(vec![
                 s.scheduler.clone().into(),
-                published(s).into(),
-                ours(s, c.ours[i].as_ref()).into(),
+                format!("{}{}{}", published(s), theirs[i], mark(red)).into(),
+                own.into(),
                 c.ratio(i)
                     .map_or("-".to_owned(), |x| format!("{x:.2}"))
                     .into(),

@@ -1,0 +1,555 @@
+//! `seekwell reproduce NAME --guard GUARD`: what a score is worth.
+
+use super::show::{group, percent, signed};
+use super::{bad, made};
+use crate::cells::cancelling;
+use crate::cli::Reproduce;
+use crate::fail::Failure;
+use crate::lab::Collect;
+use crate::out::{Out, columns, note, width};
+use crate::progress::Progress;
+use seekwell::Cancel;
+use seekwell_host::stop::signal;
+use seekwell_lab::reproduce::Publication;
+use seekwell_lab::reproduce::guard::ablations::{Ablated, ablated};
+use seekwell_lab::reproduce::guard::constants::{
+    BY, DRAWS, LEFT_OUT, Moved, SMALLER, constants_moved, form,
+};
+use seekwell_lab::reproduce::guard::order::{Orders, ordered};
+use seekwell_lab::reproduce::guard::permuted::{Permuted, permuted};
+use seekwell_lab::reproduce::guard::{Bench, Guard, GuardError, Kept, Score};
+use seekwell_report::table::{Align, Table, wrap};
+use serde_json::{Value, json};
+use std::path::PathBuf;
+
+/// A table with what is said before and after it.
+struct Section {
+    title: String,
+    before: Vec<String>,
+    head: &'static [(&'static str, Align)],
+    rows: Vec<Vec<String>>,
+    after: Vec<String>,
+    /// Columns that a narrow terminal does without, the last first.
+    spare: &'static [&'static str],
+}
+
+/// What a guard gave: to read, and whole.
+struct Given {
+    sections: Vec<Section>,
+    json: Value,
+}
+
+/// Where a guard keeps what it made.
+fn path(a: &Reproduce, of: &str, guard: Guard) -> PathBuf {
+    a.results.join(format!("{of}-guard-{}.jsonl", guard.name()))
+}
+
+/// Runs guards, and prints.
+pub fn run(
+    a: &Reproduce,
+    name: &str,
+    publications: &[&'static Publication],
+    quiet: bool,
+) -> Result<(), Failure> {
+    let guards = Guard::find(name).map_err(Failure::Input)?;
+    let mut all = Vec::new();
+    for guard in guards {
+        match guard {
+            // One table: causes are few.
+            Guard::Ablations => {
+                let names: Vec<&str> = publications.iter().map(|p| p.name).collect();
+                let file = path(a, &a.name, guard);
+                let found = within(a, &file, quiet, |bench, kept| ablated(&names, bench, kept))?;
+                if !found.demos.is_empty() || !found.tests.is_empty() {
+                    all.push(taken(&found));
+                }
+            }
+            _ => {
+                for p in publications {
+                    all.extend(one(a, guard, p, quiet)?);
+                }
+            }
+        }
+    }
+    let mut out = Out::open(a.output.output.as_deref())?;
+    if all.is_empty() && !a.json {
+        let names: Vec<&str> = publications.iter().map(|p| p.name).collect();
+        out.prose(&format!(
+            "{}: nothing to guard by {name}: {}.",
+            names.join(", "),
+            "no published difference there that could be more than chance, or no cause is claimed"
+        ))?;
+        return out.done();
+    }
+    if a.json {
+        let all: Vec<&Value> = all.iter().map(|g| &g.json).collect();
+        out.json(&json!({ "schema": 1, "command": "reproduce", "guards": all }))?;
+        return out.done();
+    }
+    if a.markdown {
+        let draws = a.draws.map_or(String::new(), |n| format!(" --draws {n}"));
+        let joint = if a.joint { " --joint" } else { "" };
+        let made = format!(
+            "Made by `seekwell reproduce {} --guard {name}{draws}{joint} --markdown -o \
+             docs/reproduction-guards.md`.",
+            a.name
+        );
+        out.text("# What the reproductions' scores are worth\n\n")?;
+        out.text(&markdown(&made))?;
+    }
+    for s in all.iter().flat_map(|g| &g.sections) {
+        match a.markdown {
+            true => page(&mut out, s)?,
+            false => show(&mut out, s)?,
+        }
+    }
+    out.done()
+}
+
+/// One guard on one publication; `None`: it has nothing to guard there.
+fn one(
+    a: &Reproduce,
+    guard: Guard,
+    p: &Publication,
+    quiet: bool,
+) -> Result<Option<Given>, Failure> {
+    let file = path(a, p.name, guard);
+    let scored = |p: &Publication| {
+        let all = p.published();
+        all.iter().flat_map(|c| &c.pairs).any(|p| p.scored())
+    };
+    match guard {
+        Guard::Constants if scored(p) => {
+            let draws = a.draws.unwrap_or(DRAWS);
+            let runs = form(p).map_err(bad)?.0;
+            let runs: usize = runs.cells.iter().map(|c| c.specs.len()).sum();
+            let moved = within(a, &file, quiet, |bench, kept| {
+                constants_moved(p, bench, kept, draws, a.joint)
+            })?;
+            Ok(Some(constants(p, &moved, runs)))
+        }
+        Guard::Permuted if scored(p) => {
+            let (r, _) = made(a, p, true, quiet)?;
+            Ok(Some(labels(p, &permuted(&r.cells))))
+        }
+        Guard::Order => {
+            let found = within(a, &file, quiet, |bench, kept| ordered(p, bench, kept))?;
+            Ok(found.map(|o| order(p, &o)))
+        }
+        _ => Ok(None),
+    }
+}
+
+/// Gives a guard what it runs with, and tells of it.
+fn within<T>(
+    a: &Reproduce,
+    file: &std::path::Path,
+    quiet: bool,
+    act: impl FnOnce(&Bench<'_>, &mut Kept) -> Result<T, GuardError>,
+) -> Result<T, Failure> {
+    note(quiet, &format!("kept in {}", file.display()));
+    let mut kept = Kept::open(file).map_err(bad)?;
+    let progress = Progress::new(quiet, "runs", 0, 1);
+    let told = Collect::new(&progress, 1, 0);
+    let cancel = Cancel::new();
+    let bench = Bench {
+        threads: a.threads.map(|n| n as usize),
+        cancel: &cancel,
+        told: &told,
+    };
+    match cancelling(&cancel, || act(&bench, &mut kept))? {
+        Ok(found) => Ok(found),
+        Err(why @ GuardError::Stopped) => match signal() {
+            Some(signal) => Err(Failure::Interrupted {
+                signal,
+                what: why.to_string(),
+            }),
+            None => Err(bad(why)),
+        },
+        Err(why) => Err(bad(why)),
+    }
+}
+
+fn two(x: Option<f64>) -> String {
+    x.map_or("-".to_owned(), |x| format!("{x:.2}"))
+}
+
+fn scored(what: &str) -> String {
+    match what.strip_prefix("skill ") {
+        Some(letter) => format!("skill {letter} {}", group(letter)),
+        None => what.to_owned(),
+    }
+}
+
+fn constants(p: &Publication, m: &Moved, runs: usize) -> Given {
+    const CLOUD: &[(&str, Align)] = &[
+        ("SCORE", Align::Left),
+        ("NOMINAL", Align::Right),
+        ("LEAST", Align::Right),
+        ("10 %", Align::Right),
+        ("MEDIAN", Align::Right),
+        ("90 %", Align::Right),
+        ("MOST", Align::Right),
+        ("", Align::Left),
+    ];
+    const ALONE: &[(&str, Align)] = &[
+        ("CONSTANT", Align::Left),
+        ("NOMINAL", Align::Right),
+        ("SKILL -25 %", Align::Right),
+        ("+25 %", Align::Right),
+        ("LEVEL -25 %", Align::Right),
+        ("+25 %", Align::Right),
+        ("FROM", Align::Left),
+    ];
+    let by = percent(BY);
+    let rows = m.clouds.iter().map(|c| {
+        let plus = c.what.starts_with("skill");
+        let of = |x: f64| if plus { signed(Some(x)) } else { two(Some(x)) };
+        vec![
+            scored(&c.what),
+            of(c.nominal),
+            of(c.spread.min),
+            of(c.spread.p10),
+            of(c.spread.median),
+            of(c.spread.p90),
+            of(c.spread.max),
+            if c.overtuned { "OVERTUNED" } else { "" }.to_owned(),
+        ]
+    });
+    let smaller: Vec<String> = SMALLER
+        .iter()
+        .map(|(script, key, value)| format!("{script} {key}={value}"))
+        .collect();
+    let failed = match m.failed {
+        0 => String::new(),
+        n => format!(" {n} more failed and do not count."),
+    };
+    let overtuned = m.clouds.iter().filter(|c| c.overtuned).count();
+    let said = match overtuned {
+        0 => "No score is better than nine in ten of its cloud.".to_owned(),
+        n => format!(
+            "{n} of {} scores are better than nine in ten of their cloud: OVERTUNED, they hang on \
+             constants that nobody knows so well. The cloud's median is what may be believed.",
+            m.clouds.len()
+        ),
+    };
+    let cloud = Section {
+        title: format!("{}: all estimated constants together, +-{by}", p.name),
+        before: vec![format!(
+            "{} constants that are estimated or fitted, each drawn evenly within {by} of its \
+             value, {} draws.{failed} Runs: those of the quick form that a scored difference hangs \
+             on, {} tests, {runs} runs a draw, smaller still ({}), so that NOMINAL, which is made \
+             of the same runs, is not the score of the quick form: two trees of compilebench stay in memory, which \
+             moves its level. LEVEL is of these tests. Left out: group {}. A \
+             blind model has skill 0 in every draw.",
+            m.constants,
+            m.draws,
+            m.tests,
+            smaller.join(", "),
+            LEFT_OUT.join(", "),
+        )],
+        head: CLOUD,
+        rows: rows.collect(),
+        spare: &["LEAST", "MOST"],
+        after: vec![
+            said,
+            format!(
+                "Not moved one by one: processor times of calls, which move with the machine's cpu. \
+                 Not moved: {} of the kernel's model, estimated as well.",
+                m.unmoved.join(", ")
+            ),
+        ],
+    };
+    let rows = m.singles.iter().map(|s| {
+        let of = |f: &dyn Fn(&Score) -> String, side: usize| {
+            s.scores[side].as_ref().map_or("-".to_owned(), f)
+        };
+        let skill = |s: &Score| signed(s.skill);
+        let level = |s: &Score| s.level.map_or("-".to_owned(), |x| format!("{x:.3}"));
+        let from = match s.why.first() {
+            Some(why) => format!("{} ({why})", s.constant.source),
+            None => s.constant.source.clone(),
+        };
+        vec![
+            s.constant.name.clone(),
+            s.constant.nominal.clone(),
+            of(&skill, 0),
+            of(&skill, 1),
+            of(&level, 0),
+            of(&level, 1),
+            from,
+        ]
+    });
+    let alone = Section {
+        title: format!("{}: one estimated constant at a time, +-{by}", p.name),
+        before: vec![format!(
+            "Nominal: skill {}, level {}.",
+            signed(m.nominal.skill),
+            m.nominal
+                .level
+                .map_or("-".to_owned(), |x| format!("{x:.3}"))
+        )],
+        head: ALONE,
+        rows: rows.collect(),
+        spare: &["NOMINAL"],
+        after: Vec::new(),
+    };
+    let mut sections = vec![cloud, alone];
+    if m.singles.is_empty() {
+        sections.pop();
+    }
+    Given {
+        json: json!({ "guard": "constants", "publication": p.name, "found": m }),
+        sections,
+    }
+}
+
+fn labels(p: &Publication, all: &[Permuted]) -> Given {
+    const HEAD: &[(&str, Align)] = &[
+        ("DIFFERENCES", Align::Left),
+        ("OURS", Align::Right),
+        ("BLIND", Align::Right),
+        ("LEAST", Align::Right),
+        ("10 %", Align::Right),
+        ("MEDIAN", Align::Right),
+        ("90 %", Align::Right),
+        ("MOST", Align::Right),
+        ("AS GOOD", Align::Right),
+    ];
+    let rows = all.iter().map(|s| {
+        let of = |x: f64| signed(Some(x));
+        let what = match s.group.as_str() {
+            "" => "all".to_owned(),
+            letter => format!("{letter} {}", group(letter)),
+        };
+        vec![
+            what,
+            of(s.ours),
+            "0".to_owned(),
+            of(s.spread.min),
+            of(s.spread.p10),
+            of(s.spread.median),
+            of(s.spread.p90),
+            of(s.spread.max),
+            percent(s.as_good),
+        ]
+    });
+    let draws = all.first().map_or(0, |s| s.spread.draws);
+    let section = Section {
+        spare: &["LEAST", "MOST", "BLIND", "10 %"],
+        title: format!("{}: schedulers' labels permuted within each test", p.name),
+        before: vec![format!(
+            "Skill of ours with the labels exchanged, {draws} draws; about 0 or below is what a \
+             model gives whose figures do not know their scheduler."
+        )],
+        head: HEAD,
+        rows: rows.collect(),
+        after: Vec::new(),
+    };
+    Given {
+        json: json!({ "guard": "permuted", "publication": p.name, "found": all }),
+        sections: vec![section],
+    }
+}
+
+fn taken(all: &Ablated) -> Given {
+    const DEMOS: &[(&str, Align)] = &[
+        ("GROUP", Align::Left),
+        ("CLAIMED CAUSE", Align::Left),
+        ("DEMO", Align::Left),
+        ("CHECKED", Align::Left),
+        ("HOLDS", Align::Left),
+    ];
+    const TESTS: &[(&str, Align)] = &[
+        ("GROUP", Align::Left),
+        ("TEST", Align::Left),
+        ("PAIR", Align::Left),
+        ("PUBLISHED", Align::Right),
+        ("OURS", Align::Right),
+        ("WITHOUT", Align::Right),
+        ("TAKEN OUT", Align::Left),
+        ("THE DIFFERENCE", Align::Left),
+    ];
+    let mut demos = Vec::new();
+    for d in &all.demos {
+        for (i, (check, holds)) in d.checks.iter().enumerate() {
+            let first = |text: &str| {
+                if i == 0 {
+                    text.to_owned()
+                } else {
+                    String::new()
+                }
+            };
+            demos.push(vec![
+                first(d.group),
+                first(d.why),
+                first(&d.demo),
+                check.clone(),
+                if *holds { "yes" } else { "NO" }.to_owned(),
+            ]);
+        }
+    }
+    let tests = all.tests.iter().map(|t| {
+        let with = match t.with {
+            "" => String::new(),
+            with => format!(" ({with})"),
+        };
+        vec![
+            t.group.to_owned(),
+            format!("{}{with}", t.test),
+            t.pair.clone(),
+            two(Some(t.published)),
+            two(t.on),
+            two(t.off),
+            t.without.to_owned(),
+            t.left().said().to_owned(),
+        ]
+    });
+    let by_demo = Section {
+        title: "Claimed causes, each in its demo".to_owned(),
+        before: vec![
+            "One row for each check of the demo of each claimed cause: with it the difference is \
+             there, and without it it is not."
+                .to_owned(),
+        ],
+        spare: &["DEMO"],
+        head: DEMOS,
+        rows: demos,
+        after: Vec::new(),
+    };
+    let by_test = Section {
+        title: "Claimed causes taken out of the published tests".to_owned(),
+        before: vec![
+            "The quick form of the test with the cause and without: first scheduler over second. \
+             Removed: what is left is below 5 %, or a quarter of the difference."
+                .to_owned(),
+        ],
+        spare: &[],
+        head: TESTS,
+        rows: tests.collect(),
+        after: Vec::new(),
+    };
+    Given {
+        json: json!({ "guard": "ablations", "found": all }),
+        sections: vec![by_demo, by_test],
+    }
+}
+
+fn order(p: &Publication, o: &Orders) -> Given {
+    const HEAD: &[(&str, Align)] = &[
+        ("SYSTEM", Align::Left),
+        ("TEST", Align::Left),
+        ("PAIR", Align::Left),
+        ("PUBLISHED", Align::Right),
+        ("APART", Align::Right),
+        ("IN ORDER", Align::Right),
+        ("NEW/USED", Align::Right),
+        ("NEW/WORN", Align::Right),
+        ("STATE ALONE", Align::Left),
+    ];
+    let rows = o.pairs.iter().map(|x| {
+        vec![
+            x.system.clone(),
+            x.test.clone(),
+            x.pair.clone(),
+            two(Some(x.published)),
+            two(x.apart),
+            two(x.in_order),
+            two(x.states[0]),
+            two(x.states[1]),
+            if x.state_could() { "could" } else { "no" }.to_owned(),
+        ]
+    });
+    let written: Vec<String> = o
+        .written_gb
+        .iter()
+        .map(|(s, gb)| format!("{s} {gb:.0} GB"))
+        .collect();
+    let could = o.pairs.iter().filter(|x| x.state_could()).count();
+    let section = Section {
+        spare: &["NEW/USED"],
+        title: format!("{}: the order of the columns on one ageing drive", p.name),
+        before: vec![format!(
+            "Every published difference (p below 0.05) of a system with a flash drive. APART: each \
+             run on a drive of its own, as our figures are. IN ORDER: all tests under the first \
+             scheduler of the table, then the second, then the third, on one drive that is never \
+             trimmed (written: {}). NEW/USED, NEW/WORN: the first scheduler alone, on a drive as new \
+             over one in use, and over one long written at random. STATE ALONE could: that is at \
+             least half of the published difference, in its direction.",
+            written.join(", ")
+        )],
+        head: HEAD,
+        rows: rows.collect(),
+        after: vec![format!(
+            "{could} of {} published differences could be the drive's state alone. The order of \
+             passes and the state of the drives were not published.",
+            o.pairs.len()
+        )],
+    };
+    Given {
+        json: json!({ "guard": "order", "publication": p.name, "found": o }),
+        sections: vec![section],
+    }
+}
+
+/// A row that is too wide for a table: numbers with the names of their columns.
+fn sentence(head: &[(&str, Align)], row: &[String]) -> String {
+    let told = |((name, align), cell): (&(&str, Align), &String)| match align {
+        _ if cell.is_empty() => None,
+        Align::Left => Some(cell.clone()),
+        Align::Right => Some(format!("{} {cell}", name.to_lowercase())),
+    };
+    let told: Vec<String> = head.iter().zip(row).filter_map(told).collect();
+    told.join("; ") + "."
+}
+
+fn show(out: &mut Out, s: &Section) -> Result<(), Failure> {
+    out.prose(&s.title)?;
+    for text in &s.before {
+        out.text(&wrap(text, 2, width()))?;
+    }
+    out.line("")?;
+    let mut t = Table::new(s.head);
+    for row in &s.rows {
+        t.row(row.iter().map(|c| c.clone().into()).collect());
+    }
+    let t = t.without(s.spare, 2, columns());
+    if t.fits(2, columns()) {
+        out.text(&t.render(2))?;
+    } else {
+        for row in &s.rows {
+            out.text(&wrap(&sentence(s.head, row), 2, width()))?;
+        }
+    }
+    out.line("")?;
+    for text in &s.after {
+        out.text(&wrap(text, 2, width()))?;
+    }
+    out.line("")
+}
+
+fn markdown(text: &str) -> String {
+    super::page::prose(text)
+}
+
+fn page(out: &mut Out, s: &Section) -> Result<(), Failure> {
+    out.text(&format!("## {}\n\n", s.title))?;
+    for text in &s.before {
+        out.text(&markdown(text))?;
+    }
+    let head: Vec<String> = s.head.iter().map(|h| h.0.to_lowercase()).collect();
+    out.text(&super::page::row(&head))?;
+    let rule = s.head.iter().map(|h| match h.1 {
+        Align::Left => "---|",
+        Align::Right => "---:|",
+    });
+    out.text(&format!("|{}\n", rule.collect::<String>()))?;
+    for row in &s.rows {
+        out.text(&super::page::row(row))?;
+    }
+    out.text("\n")?;
+    for text in &s.after {
+        out.text(&markdown(text))?;
+    }
+    Ok(())
+}

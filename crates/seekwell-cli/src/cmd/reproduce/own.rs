@@ -1,0 +1,181 @@
+//! The originals' own forms: the table of systems, one table of all metrics of a test, the figures
+//! that were called noisy, and every second of a run with its standard deviation.
+
+use super::Shown;
+use super::show::like;
+use seekwell_lab::reproduce::{Cell, Reproduction, Second, systems};
+use seekwell_lab::stats::{Better, delta_median, sd_cutoff};
+use seekwell_report::table::Align;
+
+/// Rows at most of a table of seconds: of longer runs several seconds stand together.
+const ROWS: usize = 30;
+
+/// A table: what it is, its heads, its rows.
+pub struct Form {
+    /// What it is.
+    pub title: String,
+    /// Heads.
+    pub head: Vec<(String, Align)>,
+    /// Rows.
+    pub rows: Vec<Vec<String>>,
+}
+
+/// Each in per cent of the median of all, the larger the better: how comparisons of many were
+/// published.
+pub fn from_median(c: &Cell, of: impl Fn(usize) -> Option<f64>) -> Vec<String> {
+    let n = c.published.sides.len();
+    let values: Option<Vec<f64>> = (0..n).map(of).collect();
+    let better = match c.published.higher_is_better {
+        true => Better::Higher,
+        false => Better::Lower,
+    };
+    let delta = values.filter(|_| n > 4);
+    let delta = delta.and_then(|v| delta_median(&v, better));
+    // No sign before what rounds to nothing.
+    let said = |d: &f64| format!(", {:+.1} % of the median", (d * 10.0).round() / 10.0 + 0.0);
+    delta.map_or(vec![String::new(); n], |d| {
+        d.delta.iter().map(said).collect()
+    })
+}
+
+/// Is a figure above the cut-off: as published, and ours?
+pub fn noisy(s: &Shown, c: &Cell, side: usize) -> (bool, bool) {
+    let Some(limit) = s.publication.sd_cutoff else {
+        return (false, false);
+    };
+    let above = |sd: Option<f64>| sd.is_some_and(|sd| sd_cutoff(&[sd], limit)[0]);
+    let p = &c.published.sides[side];
+    let ours = c.ours[side].and_then(|o| Some(o.se? * (o.n as f64).sqrt()));
+    let theirs = p.error.filter(|_| p.kind_of_error == "SD");
+    (above(theirs), above(ours))
+}
+
+/// What the cut-off says.
+pub fn cut_off(s: &Shown) -> Option<String> {
+    let limit = s.publication.sd_cutoff?;
+    let sides = |c: &'_ Cell| c.published.sides.len();
+    let all: Vec<(bool, bool)> = s
+        .ours
+        .cells
+        .iter()
+        .flat_map(|c| (0..sides(c)).map(|i| noisy(s, c, i)))
+        .collect();
+    let unit = s.ours.cells.first().map_or("", |c| &c.published.unit);
+    let ours = match s.ours.repeats {
+        0 | 1 => "ours are single runs and have none".to_owned(),
+        _ => format!("ours {}", all.iter().filter(|a| a.1).count()),
+    };
+    Some(format!(
+        "Noisy by the original's own cut-off, a standard deviation above {limit} {unit} (it printed \
+         them in red; (!) here): {} of {} published figures; {ours}.",
+        all.iter().filter(|a| a.0).count(),
+        all.len()
+    ))
+}
+
+/// The systems.
+pub fn system_table(s: &Shown) -> Form {
+    let head = ["SYSTEM", "PUBLISHED", "DEVICE OF OURS", "MODELLED"];
+    let row = |s: seekwell_lab::reproduce::System| vec![s.name, s.published, s.device, s.modelled];
+    Form {
+        title: "Systems".to_owned(),
+        head: head.map(|h| (h.to_owned(), Align::Left)).to_vec(),
+        rows: systems(s.publication).into_iter().map(row).collect(),
+    }
+}
+
+/// All metrics of one system in one table, as they were published: a row a scheduler.
+pub fn one_table(r: &Reproduction) -> Option<Form> {
+    let first = r.cells.first()?;
+    let names = |c: &Cell| -> Vec<String> {
+        c.published
+            .sides
+            .iter()
+            .map(|s| s.scheduler.clone())
+            .collect()
+    };
+    let own = names(first);
+    let alike = |c: &Cell| c.published.system == first.published.system && names(c) == own;
+    if r.cells.len() < 2 || !r.cells.iter().all(alike) {
+        return None;
+    }
+    let mut head = vec![("SCHEDULER".to_owned(), Align::Left)];
+    for c in &r.cells {
+        let p = &c.published;
+        head.push((
+            format!("{}, {}", p.metric.to_uppercase(), p.unit),
+            Align::Right,
+        ));
+        head.push(("OURS".to_owned(), Align::Right));
+    }
+    let row = |i: usize| {
+        let mut row = vec![own[i].clone()];
+        for c in &r.cells {
+            let digits = &c.published.sides[i].digits;
+            row.push(digits.clone());
+            row.push(c.ours[i].map_or("-".to_owned(), |o| like(digits, o.mean)));
+        }
+        row
+    };
+    Some(Form {
+        title: "As it was published".to_owned(),
+        head,
+        rows: (0..own.len()).map(row).collect(),
+    })
+}
+
+/// Every second of ours, or so many together that the table can be read.
+pub fn by_second(s: &Shown) -> Option<Form> {
+    let kind = s.publication.by_second?;
+    let last = s
+        .seconds
+        .iter()
+        .flat_map(|s| s.seconds.last())
+        .map(|s| s.at_s)
+        .max()?;
+    let first = s
+        .seconds
+        .iter()
+        .flat_map(|s| s.seconds.first())
+        .map(|s| s.at_s)
+        .min()?;
+    let step = (last - first + 1).div_ceil(ROWS as u64).max(1);
+    let mut head = vec![("FROM, s".to_owned(), Align::Right)];
+    for s in &s.seconds {
+        head.push((format!("{}, {kind}s/s", s.scheduler), Align::Right));
+        head.push(("MEAN +/- SD, ms".to_owned(), Align::Right));
+    }
+    let mut rows = Vec::new();
+    for from in (first..=last).step_by(step as usize) {
+        let mut row = vec![(from - first).to_string()];
+        for s in &s.seconds {
+            let within = |x: &&Second| (from..from + step).contains(&x.at_s);
+            let own: Vec<Second> = s.seconds.iter().filter(within).copied().collect();
+            match Second::together(&own) {
+                Some(x) => row.extend([
+                    (x.ops / step).to_string(),
+                    format!("{:.2} +/- {:.2}", x.mean_ms, x.sd_ms),
+                ]),
+                None => row.extend(["0".to_owned(), "-".to_owned()]),
+            }
+        }
+        rows.push(row);
+    }
+    let each = match step {
+        1 => "every second".to_owned(),
+        n => format!("{n} seconds a row"),
+    };
+    Some(Form {
+        title: format!("Latency of a {kind}, {each}: mean and standard deviation of ours"),
+        head,
+        rows,
+    })
+}
+
+/// All that a publication had.
+pub fn forms(s: &Shown) -> Vec<Form> {
+    let mut all = vec![system_table(s)];
+    all.extend(one_table(&s.ours));
+    all.extend(by_second(s));
+    all
+}

@@ -1,0 +1,90 @@
+//! What guards gave when they were run last, carried in the project as evidence: what taking causes
+//! out of published tests did, and runs in the order of the columns. Lines count only while they are
+//! of the runs that the quick forms are today.
+
+use super::Publication;
+use super::figures::{Pair, Published};
+use super::guard::Kept;
+use super::guard::ablations::{self, Taken};
+use super::guard::order::{self, Orders};
+use std::collections::BTreeMap;
+
+const ABLATIONS: &str = include_str!("../../published/guards/ablations.jsonl");
+const ORDER: &str = include_str!("../../published/guards/order.jsonl");
+
+/// The evidence on a publication's differences.
+#[derive(Clone, Debug, Default)]
+pub struct Evidence {
+    taken: Vec<Taken>,
+    orders: Option<Orders>,
+    /// Device of a system, as it is named in experiments.
+    devices: BTreeMap<String, String>,
+}
+
+impl Evidence {
+    /// What is carried of it.
+    pub fn of(p: &Publication) -> Evidence {
+        let cells = p.experiment(true).map(|e| e.cells).unwrap_or_default();
+        let device = |c: &crate::experiment::CellPlan| {
+            let system = c.cell.machine.split(", ").next()?.to_owned();
+            Some((system, c.specs.first()?.device.spec.clone()))
+        };
+        Evidence {
+            taken: ablations::known(p, &Kept::read(ABLATIONS)),
+            orders: order::known(p, &Kept::read(ORDER)),
+            devices: cells.iter().filter_map(device).collect(),
+        }
+    }
+    /// Is all of it there that today's runs can give?
+    pub fn whole(&self, p: &Publication) -> bool {
+        let flash = |c: &Published| {
+            let device = self.devices.get(&c.system);
+            device.is_some_and(|d| d.starts_with("ssd:")) && c.pairs.iter().any(|p| p.differs())
+        };
+        let orders = self.orders.is_some() || !p.published().iter().any(flash);
+        self.taken.len() == ablations::causes(p) && orders
+    }
+    /// What taking the cause of a group out of a published test did.
+    pub(super) fn taken(&self, group: &str) -> Option<String> {
+        let two = |x: Option<f64>| x.map_or("-".to_owned(), |x| format!("{x:.2}"));
+        let said = |t: &Taken| {
+            let with = match t.with {
+                "" => String::new(),
+                with => format!(" with {with}"),
+            };
+            format!(
+                "{} of {}{with} {}, {} {} ({})",
+                t.pair,
+                t.test,
+                two(t.on),
+                t.without,
+                two(t.off),
+                t.left().said()
+            )
+        };
+        let own = self.taken.iter().filter(|t| t.group == group);
+        let all: Vec<String> = own.map(said).collect();
+        (!all.is_empty()).then(|| all.join("; "))
+    }
+    /// The order of runs.
+    pub(super) fn order(&self, p: &Published, pair: &Pair) -> String {
+        let name = |i: usize| p.sides[i].scheduler.as_str();
+        let pair = format!("{} : {}", name(pair.one), name(pair.other));
+        let own = self.orders.iter().flat_map(|o| &o.pairs).find(|o| {
+            (&o.system, &o.test, &o.metric, &o.pair) == (&p.system, &p.workload, &p.metric, &pair)
+        });
+        let device = self.devices.get(&p.system).map_or("", |d| d.as_str());
+        match own {
+            Some(o) if o.state_could() => {
+                format!("{}: the drive's state alone could give it", o.said())
+            }
+            Some(o) => format!("{}: the drive's state alone does not give it", o.said()),
+            None if device.starts_with("hdd:") => {
+                "not told; a disk does not age by being written to, so that ours are the same in \
+                 any order"
+                    .to_owned()
+            }
+            None => "not told, and not simulated for this drive".to_owned(),
+        }
+    }
+}

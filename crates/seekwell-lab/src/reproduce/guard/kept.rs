@@ -1,0 +1,126 @@
+//! What guards made, a line of JSON each: appended as it ends, read when a guard goes on.
+
+use super::{Figures, GuardError};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+/// What one variant gave.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Line {
+    /// Hash of the runs.
+    pub of: String,
+    /// Which variant.
+    pub what: String,
+    /// Figures.
+    pub figures: Figures,
+    /// Numbers beside them, by name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub more: BTreeMap<String, f64>,
+    /// Why runs failed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub failed: Vec<String>,
+}
+
+/// A file of them.
+pub struct Kept {
+    path: PathBuf,
+    lines: Vec<Line>,
+    /// `None`: nothing was added yet.
+    file: Option<File>,
+}
+
+impl Kept {
+    /// Reads what is there; a line that was cut off is left out.
+    ///
+    /// # Errors
+    /// The file is there and cannot be read.
+    pub fn open(path: &Path) -> Result<Kept, GuardError> {
+        let text = match std::fs::read_to_string(path) {
+            Ok(text) => text,
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => String::new(),
+            Err(e) => return Err(GuardError::Text(format!("{}: {e}", path.display()))),
+        };
+        Ok(Kept {
+            path: path.to_owned(),
+            ..Kept::read(&text)
+        })
+    }
+    /// What a file of them says; one to read from only.
+    pub fn read(text: &str) -> Kept {
+        let lines = text.lines().filter_map(|l| serde_json::from_str(l).ok());
+        Kept {
+            path: PathBuf::new(),
+            lines: lines.collect(),
+            file: None,
+        }
+    }
+    /// That of a variant, if the same runs gave it.
+    pub fn get(&self, of: &str, what: &str) -> Option<&Line> {
+        self.lines.iter().find(|l| l.of == of && l.what == what)
+    }
+    /// Adds one.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub fn add(&mut self, line: Line) -> Result<(), GuardError> {
+        let failed = |e: std::io::Error| {
+            let path = self.path.display();
+            GuardError::Text(format!("{path}: cannot be written: {e}"))
+        };
+        let text = serde_json::to_string(&line).map_err(|e| failed(e.into()))?;
+        let file = match &mut self.file {
+            Some(file) => file,
+            None => {
+                if let Some(dir) = self.path.parent() {
+                    std::fs::create_dir_all(dir).map_err(failed)?;
+                }
+                let mut options = File::options();
+                let mut file = options
+                    .append(true)
+                    .create(true)
+                    .open(&self.path)
+                    .map_err(failed)?;
+                // What was cut off must not take the next line with it.
+                if file.metadata().map_err(failed)?.len() > 0 {
+                    file.write_all(b"\n").map_err(failed)?;
+                }
+                self.file.insert(file)
+            }
+        };
+        file.write_all(format!("{text}\n").as_bytes())
+            .map_err(failed)?;
+        self.lines.push(line);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_that_was_cut_off_costs_itself_and_nothing_else() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let path = dir.path().join("a/kept.jsonl");
+        let line = |what: &str| Line {
+            of: "0f".to_owned(),
+            what: what.to_owned(),
+            figures: vec![vec![Some(1.5), None]],
+            ..Line::default()
+        };
+        let mut kept = Kept::open(&path).expect("nothing there");
+        kept.add(line("one")).expect("written");
+        kept.add(line("two")).expect("written");
+        let text = std::fs::read_to_string(&path).expect("there");
+        std::fs::write(&path, &text[..text.len() - 9]).expect("cut");
+        let mut kept = Kept::open(&path).expect("readable");
+        assert_eq!(kept.get("0f", "one"), Some(&line("one")));
+        assert_eq!((kept.get("0f", "two"), kept.get("00", "one")), (None, None));
+        kept.add(line("two")).expect("written");
+        let kept = Kept::open(&path).expect("readable");
+        assert!(kept.get("0f", "one").is_some() && kept.get("0f", "two").is_some());
+    }
+}
