@@ -386,10 +386,10 @@ pub struct Run {
 /// Arguments of `workloads`.
 #[derive(Args, Debug)]
 pub struct Workloads {
-    /// Tell all about this one
+    /// Tell about this one: metric, parameters, profiles
     pub name: Option<String>,
-    /// Tell more of each: what it does in full
-    #[arg(long, conflicts_with_all = ["json", "name"])]
+    /// Tell more: of each what it is in full; of one the ranges, what profiles set, source
+    #[arg(long, conflicts_with = "json")]
     pub details: bool,
     /// Print one JSON document
     #[arg(long)]

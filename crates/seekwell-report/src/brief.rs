@@ -1,9 +1,14 @@
-//! First screens of lists: a line an item, or names side by side. All of it is behind `--details`.
+//! First screens of lists and of what is listed: a line an item, or names side by side. All of it is
+//! behind `--details`.
 
+use crate::catalog;
+use crate::compare::first::LINES;
 use crate::style::{HEAD, NAME};
-use crate::table::paint;
+use crate::table::{Align, Table, paint, painted, wrap};
 use seekwell_lab::demo::Demo;
+use seekwell_lab::import::Format;
 use seekwell_sched::registry::{Layer, SchedulerInfo};
+use seekwell_sched::tunable::{Kind, Tunable};
 use seekwell_trace::FormatInfo;
 use seekwell_workload::Workload;
 
@@ -126,10 +131,150 @@ pub fn formats(all: &[FormatInfo], width: usize) -> String {
     lines(all.iter().map(|f| (f.name, how(f), f.summary)), width)
 }
 
+/// What `import` reads.
+pub fn imports(all: &[Format], width: usize) -> String {
+    let mut t = Table::new(&[("FORMAT", Align::Left), ("WHAT IT IS", Align::Left)]);
+    for f in all {
+        t.row(vec![painted(f.name, NAME), f.summary.into()]);
+    }
+    t.render_within(0, width)
+}
+
 /// Demos by name.
 pub fn demos<'a>(all: impl Iterator<Item = &'a Demo>, width: usize) -> String {
     let names: Vec<&str> = all.map(|d| d.name).collect();
     side_by_side(&names, width)
+}
+
+/// What is told of one thing on a first screen: what it is, then an entry a line.
+struct First<'a> {
+    name: &'a str,
+    summary: &'a str,
+    /// A heading and its sentence.
+    told: Vec<(&'a str, String)>,
+    entries: (&'a str, Vec<(&'a str, String, &'a str)>),
+    rest: &'a str,
+}
+
+impl First<'_> {
+    /// In `most` lines at most; entries without room by name. What an entry does is told whole as
+    /// long as there are lines, else where it fits on its own.
+    fn text(&self, most: usize, width: usize) -> String {
+        let entries = &self.entries.1;
+        let mut shown = entries.len();
+        let none = vec![false; entries.len()];
+        while shown > 0 && self.with(&none[..shown], width).lines().count() > most {
+            shown -= 1;
+        }
+        let mut whole = vec![false; shown];
+        for i in 0..shown {
+            whole[i] = true;
+            whole[i] = self.with(&whole, width).lines().count() <= most;
+        }
+        self.with(&whole, width)
+    }
+
+    /// The first entries, those that are told whole marked.
+    fn with(&self, whole: &[bool], width: usize) -> String {
+        let mut out = String::new();
+        paint(&mut out, self.name, NAME);
+        let mut out = wrap(&format!("{out}: {}", self.summary), 0, width);
+        for (what, text) in &self.told {
+            let mut line = String::new();
+            paint(&mut line, what, HEAD);
+            let text = wrap(&format!("{line} {text}"), 4, width);
+            out += &format!("  {}", text.trim_start());
+        }
+        let (what, entries) = &self.entries;
+        let (some, others) = entries.split_at(whole.len());
+        if !some.is_empty() {
+            paint(&mut out, what, HEAD);
+            out.push('\n');
+        }
+        let long = |s: &str| s.chars().count();
+        let names = some.iter().map(|e| long(e.0)).max().unwrap_or(0);
+        let facts = some.iter().map(|e| long(&e.1)).max().unwrap_or(0);
+        let indent = names + facts + 3 * GAP;
+        for ((name, fact, text), whole) in some.iter().zip(whole) {
+            let mut line = "  ".to_owned();
+            paint(&mut line, name, NAME);
+            line.extend(std::iter::repeat_n(' ', names + GAP - long(name)));
+            let text = match *whole || indent + long(text) <= width {
+                true => wrap(text, indent, width),
+                false => String::new(),
+            };
+            line += &format!("{fact:<facts$}  {}", text.trim_start());
+            out += line.trim_end();
+            out.push('\n');
+        }
+        if !others.is_empty() {
+            let names: Vec<&str> = others.iter().map(|e| e.0).collect();
+            out += &format!("  and {}", wrap(&names.join(", "), 4, width).trim_start());
+        }
+        out + &wrap(self.rest, 0, width)
+    }
+}
+
+/// All about a scheduler where a screen has room for it, else what it has to be set, by defaults.
+pub fn scheduler(s: &SchedulerInfo, version: &str, width: usize) -> String {
+    let whole = catalog::scheduler(s, version, width);
+    if whole.lines().count() <= LINES {
+        return whole;
+    }
+    let all: Vec<&str> = s.versions.iter().map(|v| v.0).collect();
+    let told = format!(
+        "{} (here {version}), {}",
+        all.join(", "),
+        catalog::layer_name(s.layer)
+    );
+    let tunables = (s.tunables)(version).iter();
+    let entry = |t: &'static Tunable| {
+        let unit = if t.unit.is_empty() || t.kind == Kind::Bool {
+            String::new()
+        } else {
+            format!(" {}", t.unit)
+        };
+        (t.name, format!("{}{unit}", t.default), t.help)
+    };
+    let first = First {
+        name: s.name,
+        summary: s.summary,
+        told: vec![
+            ("versions:", told),
+            ("when not to use it:", s.not_when.to_owned()),
+        ],
+        entries: ("TUNABLES, by their defaults", tunables.map(entry).collect()),
+        rest: "Their ranges, history, every rule with the kernel's function, source: --details.",
+    };
+    first.text(LINES, width)
+}
+
+/// All about a workload where a screen has room for it, else its metric and parameters.
+pub fn workload(w: &Workload, width: usize) -> String {
+    let whole = crate::workload::page(w, width);
+    if whole.lines().count() <= LINES {
+        return whole;
+    }
+    let mut told = vec![
+        ("metric:", w.metric.to_owned()),
+        ("stresses:", w.stresses.to_owned()),
+    ];
+    if !w.profiles.is_empty() {
+        let names: Vec<&str> = w.profiles.iter().map(|p| p.name).collect();
+        told.push(("profile=", names.join(", ")));
+    }
+    let entry = |p: &seekwell_workload::Param| (p.name, p.default.to_owned(), p.summary);
+    let first = First {
+        name: w.name,
+        summary: w.summary,
+        told,
+        entries: (
+            "PARAMETERS, by their defaults",
+            w.params.iter().map(entry).collect(),
+        ),
+        rest: "Their ranges, what profiles set, source: --details.",
+    };
+    first.text(LINES, width)
 }
 
 #[cfg(test)]

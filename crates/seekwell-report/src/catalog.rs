@@ -3,7 +3,8 @@
 use crate::style::{DIM, HEAD, NAME};
 use crate::table::{Align, Table, paint, painted, wrap};
 use seekwell_core::Rule;
-use seekwell_device::{Entry, Preset};
+use seekwell_device::{Entry, Param, Preset, Source};
+use seekwell_sched::kernels::stands_for;
 use seekwell_sched::registry::{Layer, SchedulerInfo};
 use seekwell_sched::tunable::{INT_MAX, Kind, Tunable, UINT_MAX, WBT_LAT_USEC};
 use seekwell_sim::spec::machine::{Machine, WORDS};
@@ -20,6 +21,26 @@ pub fn layer_name(layer: Layer) -> &'static str {
 fn versions(s: &SchedulerInfo) -> String {
     let names: Vec<_> = s.versions.iter().map(|v| v.0).collect();
     names.join(", ")
+}
+
+/// The kernel releases that versions hold for besides their own: "5.10 is also 5.0 to 5.13".
+fn releases(scheduler: &str) -> Vec<String> {
+    let all = stands_for(scheduler);
+    all.map(|s| format!("{} holds for {}", s.version, s.kernels))
+        .collect()
+}
+
+/// The same of all schedulers, a paragraph.
+pub fn all_releases(all: &[SchedulerInfo]) -> String {
+    let of = |s: &SchedulerInfo| match releases(s.name) {
+        none if none.is_empty() => None,
+        some => Some(format!("{} {}", s.name, some.join(", "))),
+    };
+    let known: Vec<_> = all.iter().filter_map(of).collect();
+    format!(
+        "The name of a kernel release finds the version that holds for it: {}.",
+        known.join("; ")
+    )
 }
 
 /// One line a scheduler.
@@ -69,7 +90,7 @@ fn section(out: &mut String, head: &str, text: &str, width: usize) {
 pub fn scheduler(s: &SchedulerInfo, version: &str, width: usize) -> String {
     let mut out = String::new();
     paint(&mut out, s.name, NAME);
-    out += &format!(": {}\n\n", s.summary);
+    let mut out = wrap(&format!("{out}: {}", s.summary), 0, width) + "\n";
     let mut facts = Table::new(&[("", Align::Left), ("", Align::Left)]);
     let pids = if s.per_process {
         "told apart: a trace without pids hides what it does"
@@ -78,6 +99,10 @@ pub fn scheduler(s: &SchedulerInfo, version: &str, width: usize) -> String {
     };
     facts.row(vec!["layer".into(), layer_name(s.layer).into()]);
     facts.row(vec!["versions".into(), versions(s).into()]);
+    for (i, r) in releases(s.name).into_iter().enumerate() {
+        let head = if i == 0 { "kernels" } else { "" };
+        facts.row(vec![head.into(), r.into()]);
+    }
     facts.row(vec!["shown here".into(), version.into()]);
     facts.row(vec!["processes".into(), pids.into()]);
     out += &facts.render(2);
@@ -152,6 +177,73 @@ pub fn devices(all: &[Entry], width: usize) -> String {
     t.render_within(0, width)
 }
 
+/// A parameter's value with its unit, as far as a line has room.
+fn value_of(q: &Param) -> String {
+    let value = format!("{} {}", q.value, q.unit());
+    // Curves have dozens of points: the preset file shows them all.
+    let value = match value.char_indices().nth(30) {
+        Some((i, _)) => format!("{}...", &value[..i]),
+        None => value,
+    };
+    value.trim_end().to_owned()
+}
+
+/// What decides about a device first: parameters that were typed, published, fitted, estimated, in
+/// this order, in `most` lines at most, and the names of the others.
+pub fn device_in_brief(p: &Preset, most: usize, width: usize) -> String {
+    let mut title = String::new();
+    paint(&mut title, &format!("{}:{}", p.kind, p.name), NAME);
+    let title = wrap(&format!("{title}: {}", p.summary), 0, width);
+    let rank = |q: &&Param| match q.source {
+        Source::Override => 0,
+        Source::DataSheet => 1,
+        Source::Recalled => 2,
+        Source::Measured => 3,
+        Source::Fitted => 4,
+        Source::Estimate => 5,
+        Source::Default => 6,
+    };
+    let mut all: Vec<&Param> = p.params.iter().collect();
+    all.sort_by_key(rank);
+    let told = |shown: usize| {
+        let mut t = Table::new(&[
+            ("PARAMETER", Align::Left),
+            ("VALUE", Align::Left),
+            ("FROM", Align::Left),
+            ("WHAT IT IS", Align::Left),
+        ]);
+        for q in &all[..shown] {
+            t.row(vec![
+                painted(q.def.key, NAME),
+                value_of(q).into(),
+                q.source.text().into(),
+                q.def.doc.into(),
+            ]);
+        }
+        let mut rest: Vec<(&str, Vec<&str>)> = Vec::new();
+        for q in &all[shown..] {
+            match rest.iter_mut().find(|r| r.0 == q.source.text()) {
+                Some(r) => r.1.push(q.def.key),
+                None => rest.push((q.source.text(), vec![q.def.key])),
+            }
+        }
+        let mut out = format!("{title}{}", t.render_within(2, width));
+        for (source, keys) in rest {
+            out += wrap(&format!("{source}: {}", keys.join(", ")), 4, width)
+                .get(2..)
+                .unwrap_or("");
+        }
+        out + &wrap(
+            "All values, what each rests on, and the curves: --details.",
+            0,
+            width,
+        )
+    };
+    let mut fewer = (0..=all.len()).rev().map(told);
+    let fits = |text: &String| text.lines().count() <= most;
+    fewer.find(fits).unwrap_or_else(|| told(0))
+}
+
 /// All parameters of a device with unit and source.
 pub fn device(p: &Preset, width: usize) -> String {
     let mut out = String::new();
@@ -164,12 +256,6 @@ pub fn device(p: &Preset, width: usize) -> String {
         ("WHAT IT IS", Align::Left),
     ]);
     for q in &p.params {
-        let value = format!("{} {}", q.value, q.unit());
-        // Curves have dozens of points: the preset file shows them all.
-        let value = match value.char_indices().nth(30) {
-            Some((i, _)) => format!("{}...", &value[..i]),
-            None => value,
-        };
         let from = if q.reference.is_empty() {
             q.source.text().to_owned()
         } else {
@@ -177,7 +263,7 @@ pub fn device(p: &Preset, width: usize) -> String {
         };
         t.row(vec![
             painted(q.def.key, NAME),
-            value.trim_end().into(),
+            value_of(q).into(),
             from.into(),
             q.def.doc.into(),
         ]);
@@ -327,7 +413,7 @@ pub fn formats_markdown(all: &[FormatInfo]) -> String {
 pub fn schedulers_markdown(all: &[SchedulerInfo]) -> String {
     let mut out =
         "# Schedulers\n\nMade by `make docs` from the registry; a test holds it to that. \
-                   All of this is also in `seekwell schedulers NAME`.\n\n"
+                   All of this is also in `seekwell schedulers NAME --details`.\n\n"
             .to_owned();
     out += "| scheduler | layer | versions (first: default) | what it does |\n|---|---|---|---|\n";
     for s in all {
@@ -345,6 +431,10 @@ pub fn schedulers_markdown(all: &[SchedulerInfo]) -> String {
             "\n## {}\n\n{}\n\nWhen not to use it: {}\n",
             s.name, s.history, s.not_when
         );
+        let releases = releases(s.name);
+        if !releases.is_empty() {
+            out += &format!("\nKernel releases by name: {}.\n", releases.join(", "));
+        }
         let tunables = (s.tunables)(s.versions.first().map_or("", |v| v.0));
         if tunables.is_empty() && s.layer == Layer::Mq {
             out += "\nNo tunables of its own; `wbt_lat_usec` is of the queue around it.\n";

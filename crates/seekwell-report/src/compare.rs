@@ -2,6 +2,7 @@
 
 mod also;
 pub mod first;
+pub mod many;
 mod matrix;
 pub mod seeds;
 
@@ -316,7 +317,7 @@ fn warnings(records: &[Record], most: usize, width: usize) -> String {
         let text = wrap(&format!("{about}{w}"), 4, width);
         if i > 0 && out.lines().count() + text.lines().count() > most {
             paint(&mut out, "  ! ", WARN);
-            out += &format!("and {} more of the kind: --details\n", all - i);
+            out += &format!("and {} more remarks: --details\n", all - i);
             break;
         }
         paint(&mut out, "  ! ", WARN);

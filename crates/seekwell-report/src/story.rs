@@ -233,15 +233,37 @@ pub fn text(results: &Results, analysis: &Analysis, width: usize) -> String {
     out
 }
 
-/// The recommendations in words, with the line that sets each.
+/// The recommendations in words, with the line that sets each; devices of which the same is said
+/// together.
 pub fn answers(all: &[Advice], width: usize) -> String {
+    let mut alike: Vec<(&Advice, Vec<String>)> = Vec::new();
+    for a in all {
+        let same = |b: &Advice| {
+            let told = |a: &Advice| (a.headline.clone(), sentences(a), a.apply.clone());
+            told(a) == told(b)
+        };
+        let where_ = plain(&place(&a.device, &a.machine));
+        match alike.iter_mut().find(|g| same(g.0)) {
+            Some(g) => g.1.push(where_),
+            None => alike.push((a, vec![where_])),
+        }
+    }
     let mut out = String::new();
-    for (i, a) in all.iter().enumerate() {
+    for (i, (a, places)) in alike.into_iter().enumerate() {
         if i > 0 {
             out.push('\n');
         }
-        let told = format!("{}: {}", plain(&place(&a.device, &a.machine)), a.headline);
-        paint(&mut out, &told, HEAD);
+        let between = if places.iter().any(|p| p.contains(',')) {
+            "; "
+        } else {
+            ", "
+        };
+        let told = wrap(
+            &format!("{}: {}", places.join(between), a.headline),
+            0,
+            width,
+        );
+        paint(&mut out, told.trim_end(), HEAD);
         out.push('\n');
         for text in sentences(a) {
             out += &wrap(&plain(&text), 2, width);

@@ -255,12 +255,13 @@ pub fn paint(out: &mut String, text: &str, style: Style) {
     }
 }
 
-/// Wraps words to `width` columns, each line indented; a longer word stands alone.
+/// Wraps words to `width` columns, each line indented; a longer word stands alone. Styles take no
+/// columns and end with their word.
 pub fn wrap(text: &str, indent: usize, width: usize) -> String {
     let mut out = String::new();
     let mut at = 0;
     for word in text.split_whitespace() {
-        let n = word.chars().count();
+        let n = columns_of(word);
         if at > 0 && at + 1 + n > width {
             out.push('\n');
             at = 0;

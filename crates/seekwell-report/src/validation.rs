@@ -73,6 +73,75 @@ fn summary(rows: &[Row]) -> String {
     )
 }
 
+/// Of those that were held out, the half with the smaller error is no further off.
+fn median(mut errors: Vec<f64>) -> String {
+    errors.sort_by(f64::total_cmp);
+    match errors.get(errors.len() / 2) {
+        Some(e) => format!("{:.1} %", e * 100.0),
+        None => "-".to_owned(),
+    }
+}
+
+/// The first screen: a line a table, and what misses its bound.
+pub fn in_brief(tables: &[Measurements], width: usize) -> String {
+    let mut t = Table::new(&[
+        ("TABLE", Align::Left),
+        ("FIGURES", Align::Right),
+        ("BOUND", Align::Right),
+        ("KEPT", Align::Right),
+        ("NULL", Align::Right),
+        ("HELD OUT", Align::Right),
+        ("ERROR", Align::Right),
+        ("NULL", Align::Right),
+    ]);
+    let mut misses = Vec::new();
+    for (group, rows) in tables {
+        let bounded = rows.iter().filter(|r| r.figure.allowed.is_finite());
+        let within = |f: fn(&Row) -> f64| {
+            let all = bounded.clone();
+            all.filter(|r| f(r).abs() <= r.figure.allowed).count()
+        };
+        let out = rows
+            .iter()
+            .filter(|r| r.figure.relation == Relation::HeldOut);
+        let errors = |f: fn(&Row) -> f64| median(out.clone().map(|r| f(r).abs()).collect());
+        misses.extend(rows.iter().filter(|r| !r.holds()));
+        t.row(vec![
+            group.title.into(),
+            rows.len().to_string().into(),
+            bounded.clone().count().to_string().into(),
+            within(Row::error).to_string().into(),
+            within(Row::null_error).to_string().into(),
+            out.clone().count().to_string().into(),
+            errors(Row::error).into(),
+            errors(Row::null_error).into(),
+        ]);
+    }
+    let mut text = t.render_within(0, width);
+    text += &match misses.len() {
+        0 => "None misses its bound.\n".to_owned(),
+        _ => misses
+            .iter()
+            .map(|r| {
+                let (f, e) = (r.figure, error(r.error()));
+                wrap(
+                    &format!("MISSES: {}, {}: {e}", f.device, f.figure),
+                    0,
+                    width,
+                )
+            })
+            .collect(),
+    };
+    text + &wrap(
+        "FIGURES: published ones, of which so many have a bound; KEPT: the model is within it; NULL: \
+         so is a device of constant latency that knows the mean of random 4 KiB reads. HELD OUT: \
+         never used for fitting; ERROR: their median, and that of the null model. Every figure: \
+         --details; with its source: --markdown.",
+        0,
+        width,
+    )
+}
+
 fn error_cell(r: &Row) -> Cell {
     match r.holds() {
         true => error(r.error()).into(),

@@ -6,7 +6,6 @@
 
 use crate::units::{count, three, time_ns};
 use seekwell_core::result::{Latency, Record};
-use seekwell_core::spec::WorkloadSpec;
 use seekwell_lab::analysis::single::{By, FEWEST, SAME_PERCENT, Standing, kind_of, placement};
 use serde::Serialize;
 
@@ -276,11 +275,11 @@ impl Said<'_> {
         }
     }
 
+    /// Behind by what the best is ahead: the measure of the page and of several seeds.
     fn distance(&self, value: f64) -> String {
         let behind = self.standing.behind(value);
-        let lower = self.standing.higher_is_better;
-        let word = match (&self.standing.by, lower) {
-            (By::Metric, true) => "lower",
+        let word = match (&self.standing.by, self.standing.higher_is_better) {
+            (By::Metric, true) => "behind",
             (By::Metric, false) => "higher",
             _ => "longer",
         };
@@ -288,9 +287,6 @@ impl Said<'_> {
             "beyond comparison".to_owned()
         } else if behind >= 100.0 {
             format!("{:.1} times {word}", behind / 100.0 + 1.0)
-        } else if lower {
-            // Per cent of the best.
-            format!("{:.0} % {word}", behind / (100.0 + behind) * 100.0)
         } else {
             format!("{behind:.0} % {word}")
         }
@@ -305,26 +301,9 @@ const TAILS: [(&str, u64); 4] = [
     ("tenth", 10),
 ];
 
-/// Does somebody pay for what the scheduler did? No program submits what is replayed, and members of
-/// arrays cost nothing.
-fn charged(r: &Record) -> bool {
-    let Some(spec) = &r.spec else {
-        return false;
-    };
-    let free = |word: &str| {
-        spec.machine
-            .as_ref()
-            .is_some_and(|m| m.without.contains(word))
-    };
-    let replayed = matches!(spec.workload, WorkloadSpec::Trace { .. });
-    let arrays = ["raid", "linear", "remap"];
-    let array = arrays.iter().any(|a| r.device.spec.starts_with(a));
-    !(replayed || array || free("scheduler-cpu") || free("cpu"))
-}
-
 /// What is left out where it would matter: schedulers that cost CPU time.
 pub fn cpu_note(records: &[Record]) -> Option<String> {
-    let free = |r: &&Record| r.substrate == "sim" && !r.device.rotational && !charged(r);
+    let free = |r: &&Record| r.substrate == "sim" && !r.device.rotational && !r.scheduler_charged;
     let fast = records.iter().filter(free);
     let most = fast.map(Record::iops).fold(0.0, f64::max);
     (most >= CPU_MATTERS_IOPS).then(|| {

@@ -72,7 +72,7 @@ pub struct Import {
     /// Files that other programs made; `-` is standard input
     #[arg(required_unless_present = "list", value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub files: Vec<PathBuf>,
-    /// List the formats: what becomes device, scheduler and workload
+    /// List the formats; with --details what becomes device, scheduler and workload
     #[arg(long, conflicts_with = "files")]
     pub list: bool,
     /// How they are read
@@ -84,7 +84,7 @@ pub struct Import {
     /// Differences below this many per cent do not matter
     #[arg(long, value_name = "PERCENT", default_value = "2", value_parser = per_cent)]
     pub margin: f64,
-    /// A line a comparison, with p before and after correction, and the other metrics
+    /// Every cell, and a line a comparison with p before and after correction, and the other metrics
     #[arg(long, conflicts_with = "json")]
     pub details: bool,
     /// Keep the results in FOLDER, which must not be there: `seekwell export`, `diff` and reports

@@ -7,10 +7,11 @@ use std::path::PathBuf;
 /// Arguments of `schedulers`.
 #[derive(Args, Debug)]
 pub struct Schedulers {
-    /// Tell all about this one: history, when not to use it, every tunable and rule, source
+    /// Tell about this one: when not to use it, its tunables
     pub name: Option<String>,
-    /// Tell more of each: layer, versions, what it does in full
-    #[arg(long, conflicts_with_all = ["json", "name"])]
+    /// Tell more: of each layer, versions, what it does in full; of one its history, every tunable
+    /// and rule, source
+    #[arg(long, conflicts_with = "json")]
     pub details: bool,
     /// Print the page docs/schedulers.md
     #[arg(long, conflicts_with_all = ["json", "name"])]
@@ -115,10 +116,11 @@ pub struct New {
 /// Arguments of `devices`.
 #[derive(Args, Debug)]
 pub struct Devices {
-    /// Tell all about this one: every parameter with unit and source
+    /// Tell about this one: its parameters with unit and source
     pub name: Option<String>,
-    /// Tell more of each: what it is, its other names
-    #[arg(long, conflicts_with_all = ["json", "name"])]
+    /// Tell more: of each what it is and its other names; of one every value, what it rests on, and
+    /// the curves; with --validate every figure
+    #[arg(long, conflicts_with = "json")]
     pub details: bool,
     /// Print one JSON document
     #[arg(long)]

@@ -110,6 +110,7 @@ pub fn run(a: &Compare, quiet: bool) -> Result<(), Failure> {
         return cells.outcome();
     }
     let mut records = Vec::new();
+    let mut devices = Vec::new();
     for d in 0..runs.devices {
         let first = d * plans.len();
         let rows: Vec<Group> = (first..first + plans.len())
@@ -122,23 +123,35 @@ pub fn run(a: &Compare, quiet: bool) -> Result<(), Failure> {
             first,
             lab: &lab,
         };
-        of.tables(&mut out, a, &rows)?;
-        records.extend(rows.into_iter().flat_map(|g| g.records));
+        records.extend(rows.iter().flat_map(|g| g.records.iter().cloned()));
+        devices.push((of, rows));
     }
+    let mut foot = String::new();
     if lab.several() {
         let margin = lab.analysis.method.margin;
-        out.text(&report::seeds::key(lab.seeds, margin, width()))?;
+        foot += &report::seeds::key(lab.seeds, margin, width());
     } else if !a.details {
-        out.text(&report::key(width()))?;
+        foot += &report::key(width());
     }
     if a.details && !quiet {
-        out.text(&report::legend(width()))?;
+        foot += &report::legend(width());
     }
     let more = match lab.several() {
         true => report::seeds::kernels(&records),
         false => "",
     };
-    out.text(&report::eras(&records, more, width()))?;
+    foot += &report::eras(&records, more, width());
+    // Two lines come behind it.
+    let room = (report::first::LINES - 2).saturating_sub(foot.lines().count());
+    match on_a_screen(a, &lab, &devices, room) {
+        Some(short) => out.text(&short)?,
+        None => {
+            for (of, rows) in &devices {
+                of.tables(&mut out, a, rows)?;
+            }
+        }
+    }
+    out.text(&foot)?;
     let all = if a.details {
         ""
     } else {
@@ -168,7 +181,7 @@ struct Device<'a> {
 impl Device<'_> {
     fn tables(&self, out: &mut Out, a: &Compare, rows: &[Group]) -> Result<(), Failure> {
         if !a.details {
-            self.matrix(out, rows)?;
+            out.text(&self.matrix(rows))?;
         }
         let own = |g: &&Group| a.details || !g.rest.is_empty();
         if !rows.iter().any(|g| own(&g)) {
@@ -205,7 +218,7 @@ impl Device<'_> {
     }
 
     /// The answer on a screen: of workloads whose runs came to their ends.
-    fn matrix(&self, out: &mut Out, rows: &[Group]) -> Result<(), Failure> {
+    fn matrix(&self, rows: &[Group]) -> String {
         let lab = self.lab;
         let whole = rows.iter().zip(self.names).enumerate();
         let whole = whole.filter(|(_, (group, _))| group.rest.is_empty());
@@ -216,7 +229,7 @@ impl Device<'_> {
                     records: &group.records,
                 })
                 .collect();
-            return out.text(&report::matrix(&whole, columns()));
+            return report::matrix(&whole, columns());
         }
         let mut records = Vec::new();
         let whole: Vec<_> = whole
@@ -229,18 +242,61 @@ impl Device<'_> {
             })
             .collect();
         let Some(first) = records.first() else {
-            return Ok(());
+            return String::new();
         };
         let heading = report::seeds::heading(first, &lab.said());
         let labels = &lab.analysis.treatments;
-        out.text(&report::seeds::matrix(
-            &whole,
-            labels,
-            &heading,
-            &records,
-            columns(),
-        ))
+        report::seeds::matrix(&whole, labels, &heading, &records, columns())
     }
+}
+
+/// All tests of all devices in so many lines, where a matrix a device takes more; of several seeds,
+/// and if all runs came to their ends.
+fn on_a_screen(
+    a: &Compare,
+    lab: &Lab,
+    devices: &[(Device, Vec<Group>)],
+    room: usize,
+) -> Option<String> {
+    let broken = devices
+        .iter()
+        .flat_map(|d| &d.1)
+        .any(|g| !g.rest.is_empty());
+    if a.details || broken || !lab.several() {
+        return None;
+    }
+    let whole: String = devices.iter().map(|(of, rows)| of.matrix(rows)).collect();
+    if whole.lines().count() <= room {
+        return None;
+    }
+    let rows: Vec<report::seeds::Judged> = devices
+        .iter()
+        .flat_map(|(of, rows)| {
+            (0..rows.len()).map(move |i| report::seeds::Judged {
+                name: match devices.len() {
+                    1 => of.names[i].clone(),
+                    _ => format!("{}: {}", of.device, of.names[i]),
+                },
+                cell: &lab.analysis.cells[of.first + i],
+            })
+        })
+        .collect();
+    let heading = match devices {
+        [(_, rows)] => report::seeds::heading(rows.iter().find_map(Group::any)?, &lab.said()),
+        all => format!(
+            "On {} modelled disks, none of yours ({})",
+            all.len(),
+            lab.said()
+        ),
+    };
+    let labels = &lab.analysis.treatments;
+    Some(report::many::tests(
+        &rows,
+        labels,
+        &heading,
+        room,
+        columns(),
+    ))
 }
 
 /// The same as a picture.

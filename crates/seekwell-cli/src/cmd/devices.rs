@@ -9,6 +9,7 @@ use crate::setups;
 use seekwell_device::{Preset, catalogue, describe};
 use seekwell_host::stop::signal;
 use seekwell_lab::curves::{Axis, Plot};
+use seekwell_report::compare::first::LINES;
 use seekwell_report::{brief, catalog, chart, validation};
 use serde_json::{Value, json};
 
@@ -66,8 +67,10 @@ fn validate(a: &Devices, quiet: bool) -> Result<(), Failure> {
         out.json(&rows_as_json(&tables))?;
     } else if a.markdown {
         out.text(&validation::markdown(&tables))?;
-    } else {
+    } else if a.details {
         out.text(&validation::text(&tables, width()))?;
+    } else {
+        out.text(&validation::in_brief(&tables, width()))?;
     }
     out.done()?;
     let measured: usize = tables.iter().map(|t| t.1.len()).sum();
@@ -113,6 +116,10 @@ fn one(a: &Devices, name: &str) -> Result<(), Failure> {
         all["plots"] = plots_as_json(&plots);
         out.json(&all)?;
     } else {
+        if !a.details {
+            out.text(&catalog::device_in_brief(&p, LINES, width()))?;
+            return out.done();
+        }
         out.text(&catalog::device(&p, width()))?;
         for plot in &plots {
             out.text("\n")?;

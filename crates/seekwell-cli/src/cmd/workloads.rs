@@ -42,8 +42,10 @@ pub fn run(a: &Workloads) -> Result<(), Failure> {
         })?;
         if a.json {
             out.json(&as_json(w))?;
-        } else {
+        } else if a.details {
             out.text(&report::page(w, width()))?;
+        } else {
+            out.text(&brief::workload(w, width()))?;
         }
         return out.done();
     }

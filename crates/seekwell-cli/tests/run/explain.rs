@@ -203,7 +203,9 @@ fn every_reason_can_be_looked_up() {
     for s in seekwell_sched::registry() {
         let text = good(&["explain", &csv, "--scheduler", s.name, "--legend"]);
         let (steps, legend) = text.split_once("RULES NAMED ABOVE").expect("a legend");
-        let page = good(&["schedulers", s.name]);
+        // What had no room on its line stands below it.
+        let steps = steps.replace(&format!("\n{}", " ".repeat(27)), " ");
+        let page = good(&["schedulers", s.name, "--details"]);
         let markdown = good(&["schedulers", "--markdown"]);
         for line in steps.lines().filter(|l| l.contains("  because  ")) {
             let reason = line.split_once("  because  ").expect("a reason").1.trim();

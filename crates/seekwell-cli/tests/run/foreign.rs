@@ -87,7 +87,7 @@ fn every_format_is_read_and_its_head_says_as_what() {
 
 #[test]
 fn published_figures_give_the_table_and_say_which_differences_hold() {
-    let text = imported(&["published/phoronix-linux-3.4.csv"], &[]);
+    let text = imported(&["published/phoronix-linux-3.4.csv"], &["--details"]);
     assert!(
         text.contains("59 cells, 3 treatments, 176 published figures"),
         "{text}"

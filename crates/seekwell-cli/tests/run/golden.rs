@@ -38,7 +38,7 @@ fn steps_of_a_worked_example() {
 fn the_page_of_deadline() {
     same_as(
         "schedulers-deadline.txt",
-        &good(&["schedulers", "deadline"]),
+        &good(&["schedulers", "deadline", "--details"]),
     );
 }
 

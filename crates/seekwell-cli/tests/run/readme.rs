@@ -295,6 +295,23 @@ fn all_printed(page: &str, text: &str, shown: &[Shown]) -> Vec<Option<Vec<String
     shown.iter().map(one).collect()
 }
 
+/// Lines of a terminal's screen.
+const SCREEN: usize = 24;
+
+/// Whose answer is a list of all there is, asked for by name: steps, records, pages to read.
+const LISTS: &[&str] = &["explain", "convert", "man", "completions"];
+
+/// Does the answer stay on the first screen, where nobody asked for more?
+fn one_screen(words: &[String], all: &[String]) -> Result<(), String> {
+    let more = ["--details", "--help", "-h", "--json", "--csv", "--markdown"];
+    let asked = words.iter().any(|w| more.contains(&w.as_str()));
+    let list = words.get(1).is_some_and(|w| LISTS.contains(&w.as_str()));
+    match asked || list || all.len() <= SCREEN {
+        true => Ok(()),
+        false => Err(format!("{} lines, where a screen has {SCREEN}", all.len())),
+    }
+}
+
 /// Shows a page what the program prints? What is wrong, and how many commands were run.
 fn held(page: &str, write: bool) -> (Vec<String>, usize) {
     let path = PathBuf::from(project(page));
@@ -310,6 +327,9 @@ fn held(page: &str, write: bool) -> (Vec<String>, usize) {
             continue;
         };
         let name = s.words.join(" ");
+        if let Err(why) = one_screen(&s.words, all) {
+            wrong.push(format!("{page}:{}: {name}\n  {why}", s.lines.start));
+        }
         let shown = lines[s.lines.clone()].to_vec();
         let Err(why) = agrees(&shown, all) else {
             continue;

@@ -15,11 +15,15 @@ fn every_scheduler_is_listed_and_has_a_page() {
             s.name
         );
         for (version, _) in s.versions {
-            let page = good(&["schedulers", &format!("{}-{version}", s.name)]);
-            for t in (s.tunables)(version) {
-                assert!(page.contains(t.name), "{}-{version}: {}", s.name, t.name);
+            let name = format!("{}-{version}", s.name);
+            let brief = good(&["schedulers", &name]);
+            assert!(brief.lines().count() <= 24, "{name}\n{brief}");
+            for page in [brief, good(&["schedulers", &name, "--details"])] {
+                for t in (s.tunables)(version) {
+                    assert!(page.contains(t.name), "{name}: {}", t.name);
+                }
+                assert!(page.contains(version), "{name}");
             }
-            assert!(page.contains(version), "{}-{version}", s.name);
         }
     }
 }
@@ -94,7 +98,7 @@ fn a_device_has_a_picture_in_the_terminal_in_json_and_as_svg() {
             "rate, MB/s",
         ),
     ] {
-        let page = good(&["devices", spec, "--plot", &file]);
+        let page = good(&["devices", spec, "--details", "--plot", &file]);
         assert!(
             page.contains(title) && page.contains(unit),
             "{spec}: {page}"
@@ -150,9 +154,16 @@ fn every_device_and_format_is_listed_and_has_a_page() {
     let list = good(&["devices", "--details"]);
     for d in seekwell_device::catalogue() {
         assert!(list.contains(&d.name), "{}", d.name);
-        let page = good(&["devices", &d.name]);
+        let (brief, page) = (
+            good(&["devices", &d.name]),
+            good(&["devices", &d.name, "--details"]),
+        );
+        let lines = brief.lines().count();
+        assert!(lines <= 24, "{}: {lines} lines\n{brief}", d.name);
         for p in &seekwell_device::describe(&d.name).unwrap().params {
-            assert!(page.contains(p.def.key), "{}: {}", d.name, p.def.key);
+            for text in [&brief, &page] {
+                assert!(text.contains(p.def.key), "{}: {}", d.name, p.def.key);
+            }
         }
     }
     let changed = good(&["devices", "hdd:hitachi-7k200,rpm=5400"]);

@@ -1,6 +1,6 @@
 //! What a screen shows: the answer first, and no line wider than it.
 
-use crate::{command, good, one_seed, ran, scratch};
+use crate::{command, good, one_seed, project, ran, scratch};
 
 /// Output on a terminal of so many columns, of one seed.
 fn at(columns: &str, args: &[&str]) -> String {
@@ -131,6 +131,85 @@ fn the_answer_of_one_program_trace_or_demo_fits_a_screen() {
         assert!(!text.contains("--details"), "{args:?}\n{text}");
         assert!(text.contains("Over 2 seeds, and of the model"), "{text}");
     }
+}
+
+/// Where a matrix a device takes more than a screen, tests stand a line each; what has no room is
+/// counted, and who is ahead is told of all.
+#[test]
+fn many_tests_fit_a_screen() {
+    let work = [
+        "-w",
+        "interactive:size=16m,bulk=32m,seconds=1s",
+        "-w",
+        "fs-mark:files=5",
+        "-w",
+        "streams:size=4m",
+        "-w",
+        "seeker:seconds=1s",
+    ];
+    let places = ["-d", "hdd:hitachi-7k200", "-d", "ssd:sata-tlc-1t"];
+    let base = [&["compare", "-q", "--seeds", "2"], &work[..], &places].concat();
+    for schedulers in ["noop,cfq,bfq", "noop,deadline,cfq,bfq,none,kyber"] {
+        let args = [&base[..], &["-s", schedulers]].concat();
+        let text = as_it_is("80", &args);
+        assert!(text.lines().count() <= 24, "{text}");
+        let answer = text.split("A trace of your own").next().unwrap_or("");
+        assert!(widest(answer) <= 80, "{text}");
+        assert!(text.contains("On 2 modelled disks, none of yours (2 seeds)"));
+        assert!(
+            text.contains("hdd:hitachi-7k200: interactive, ms"),
+            "{text}"
+        );
+        let verdict = text.split("Verdict: ").nth(1).expect("a verdict");
+        let end = verdict
+            .find("\n*:")
+            .or(verdict.find("  !"))
+            .expect("an end");
+        let told = verdict[..end].matches(" of 8").count();
+        assert!(told >= 2, "{text}");
+        // Each test is told of once.
+        let words: Vec<&str> = verdict[..end].split_whitespace().collect();
+        let counts = words.windows(4).filter(|w| w[0] == "in" && w[2] == "of");
+        let all: usize = counts
+            .map(|w| w[1].parse::<usize>().expect("a number"))
+            .sum();
+        assert_eq!(all, 8, "{text}");
+        let details = as_it_is("80", &[&args[..], &["--details"]].concat());
+        assert_eq!(details.matches("Verdict: ").count(), 8, "{details}");
+    }
+}
+
+/// What other programs measured: of many cells what holds, of few every one.
+#[test]
+fn many_imported_cells_fit_a_screen() {
+    let file = project("crates/seekwell-lab/tests/imported/published/phoronix-linux-3.4.csv");
+    let text = as_it_is("80", &["import", &file]);
+    assert!(text.lines().count() <= 24, "{text}");
+    let held = text.lines().filter(|l| l.contains(" !  ")).count();
+    assert!(
+        held >= 5 && text.contains(&format!("and {} more", 14 - held)),
+        "{text}"
+    );
+    let details = as_it_is("80", &["import", &file, "--details"]);
+    for line in [
+        "Clarksfield + SSD (160GB",
+        "apache 2.2.21",
+        "Sandy Bridge + SSD",
+    ] {
+        assert!(details.contains(line), "{line}");
+    }
+    let few: String = std::fs::read_to_string(&file)
+        .expect("the file")
+        .lines()
+        .take(10)
+        .map(|l| format!("{l}\n"))
+        .collect();
+    let few = scratch("few.csv", few.as_bytes());
+    let text = as_it_is("80", &["import", &few]);
+    assert!(
+        text.contains("WORKLOAD") && !text.contains("What holds"),
+        "{text}"
+    );
 }
 
 #[test]
@@ -324,4 +403,21 @@ fn what_uses_no_randomness_is_exact_after_three_seeds() {
         (&true.into(), &3.into()),
         "{cell}"
     );
+}
+
+/// Steps whose state is long go on below, under their own column.
+#[test]
+fn steps_keep_to_the_terminal() {
+    let rows: String = (0..40)
+        .map(|i| format!("{},R,{},8,{}\n", i * 1000, i * 100_000, i % 7))
+        .collect();
+    let head = "t_ns,op,sector,sectors,pid\n";
+    let file = scratch("wide-steps.csv", format!("{head}{rows}").as_bytes());
+    for scheduler in ["deadline", "cfq", "bfq"] {
+        let args = ["explain", &file, "--scheduler", scheduler];
+        let (narrow, wide) = (as_it_is("80", &args), as_it_is("400", &args));
+        assert!(widest(&narrow) <= 80, "{narrow}");
+        let words = |t: &str| t.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+        assert_eq!(words(&narrow), words(&wide), "nothing is lost");
+    }
 }

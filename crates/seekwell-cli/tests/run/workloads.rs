@@ -23,7 +23,10 @@ fn every_workload_is_listed_and_has_a_page() {
     for w in workloads() {
         let first = |l: &str| l.split_whitespace().next() == Some(w.name);
         assert!(list.lines().any(first), "{}", w.name);
-        let page = good(&["workloads", w.name]);
+        let brief = good(&["workloads", w.name]);
+        assert!(brief.lines().count() <= 24, "{brief}");
+        assert!(w.params.iter().all(|p| brief.contains(p.name)), "{brief}");
+        let page = good(&["workloads", w.name, "--details"]);
         for p in w.params {
             let line = format!("{}  default {}, {}", p.name, p.default, p.kind);
             assert!(page.contains(&line), "{}: {line}", w.name);

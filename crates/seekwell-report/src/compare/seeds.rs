@@ -22,7 +22,7 @@ pub struct Judged<'a> {
 }
 
 /// Schedulers in columns at most; more stand in rows.
-const ACROSS: usize = 5;
+pub(super) const ACROSS: usize = 5;
 /// Lines at most, on a first screen, for what is seen in other metrics, and for remarks.
 const ALSO: usize = 2;
 const FLAGS: usize = 3;
@@ -49,7 +49,7 @@ pub fn heading(r: &Record, seeds: &str) -> String {
 }
 
 /// Treatments that gave the same in every run of every cell, in order of their first.
-fn alike(rows: &[Judged]) -> Vec<Vec<usize>> {
+pub(super) fn alike(rows: &[Judged]) -> Vec<Vec<usize>> {
     let sides = rows.first().map_or(0, |r| r.cell.sides.len());
     super::groups((0..sides).map(|s| {
         let of = |r: &Judged| r.cell.sides.get(s).map(|s| (s.values.clone(), s.failed));
@@ -57,7 +57,7 @@ fn alike(rows: &[Judged]) -> Vec<Vec<usize>> {
     }))
 }
 
-fn label(group: &[usize], rows: &[Judged], labels: &[String]) -> String {
+pub(super) fn label(group: &[usize], rows: &[Judged], labels: &[String]) -> String {
     let name = |s: &usize| {
         let treatment = rows[0].cell.sides[*s].treatment;
         labels.get(treatment).map_or("?", String::as_str)
@@ -133,7 +133,7 @@ pub fn matrix(
 }
 
 /// "interactive, ms".
-fn head(row: &Judged) -> String {
+pub(super) fn head(row: &Judged) -> String {
     match row.cell.metric.unit.as_str() {
         "" => row.name.clone(),
         unit => format!("{}, {unit}", row.name),
@@ -141,7 +141,7 @@ fn head(row: &Judged) -> String {
 }
 
 /// Half the widest interval of a cell's pairs with the best.
-fn sure(cell: &CellAnalysis) -> String {
+pub(super) fn sure(cell: &CellAnalysis) -> String {
     if cell.exact {
         return "exact".to_owned();
     }
@@ -160,7 +160,7 @@ fn sure(cell: &CellAnalysis) -> String {
 }
 
 /// "24.6  2.2x", "11.2     *", of a side.
-fn cell(cell: &CellAnalysis, side: usize) -> Cell {
+pub(super) fn cell(cell: &CellAnalysis, side: usize) -> Cell {
     let side = &cell.sides[side];
     let Some(mean) = side.mean else {
         return "-".into();
@@ -246,7 +246,7 @@ fn key_over(what: &str, of: &str, n: usize, margin: f64, width: usize) -> String
 
 /// Signs of noise in words: all of them, or those that the first screen may not keep back. Spread
 /// over seeds is what blocks are for, and is not among them.
-fn flags(cell: &CellAnalysis, labels: &[String], all: bool) -> Vec<String> {
+pub(super) fn flags(cell: &CellAnalysis, labels: &[String], all: bool) -> Vec<String> {
     let name = |t: &usize| labels.get(*t).map_or("?", String::as_str);
     let mut said: Vec<(String, Vec<&str>)> = Vec::new();
     let first = |f: &Flag| {
@@ -418,7 +418,7 @@ pub fn judged(
         used += text.lines().count();
         paint(&mut out, "  ! ", WARN);
         if !details && used > FLAGS {
-            out += &format!("{} more remarks: --details\n", flags.len() - i);
+            out += &format!("and {} more remarks: --details\n", flags.len() - i);
             break;
         }
         out += text.trim_start();

@@ -2,7 +2,7 @@
 
 use super::{letter, names};
 use crate::style::{DIM, GOOD, HEAD, NAME};
-use crate::table::paint;
+use crate::table::{columns_of, paint, wrap};
 use anstyle::Style;
 use seekwell_core::{Action, BioId, Class, Event, Instant, More, TaskId};
 use seekwell_microscope::format::When;
@@ -36,8 +36,12 @@ pub fn heading(case: &Case) -> String {
     out
 }
 
+/// Where the text of a line begins.
+const TEXT: usize = 25;
+
 struct Writer<'a> {
     out: String,
+    width: usize,
     time: Option<Instant>,
     state: Option<&'a str>,
 }
@@ -53,7 +57,13 @@ impl<'a> Writer<'a> {
         self.time = Some(at);
         self.out += &format!("{time:>12}  ");
         paint(&mut self.out, &format!("{word:<9}"), style);
-        self.out += &format!("  {text}\n");
+        if TEXT + columns_of(text) <= self.width {
+            self.out += &format!("  {text}\n");
+        } else {
+            // What does not fit goes on below, two columns further in.
+            let rest = wrap(text, TEXT + 2, self.width.max(2 * TEXT));
+            self.out += &format!("  {}", rest.trim_start_matches(' '));
+        }
     }
     fn plain(&mut self, at: Instant, word: &str, text: &str) {
         self.line(at, word, crate::style::PLAIN, text);
@@ -219,11 +229,20 @@ fn reason(e: &Event) -> String {
     out
 }
 
-/// Every step of a run that kept them.
-pub fn steps(case: &Case, events: &[Step], left: &[BioId]) -> Result<String, CaseError> {
+/// Every step of a run that kept them, in lines of at most so many columns.
+///
+/// # Errors
+/// Inputs that the case's own format does not allow.
+pub fn steps(
+    case: &Case,
+    events: &[Step],
+    left: &[BioId],
+    width: usize,
+) -> Result<String, CaseError> {
     let mut controls = Controls::new(&case.inputs()?);
     let mut w = Writer {
         out: String::new(),
+        width,
         time: None,
         state: None,
     };

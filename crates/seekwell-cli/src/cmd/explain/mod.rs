@@ -208,8 +208,8 @@ fn run_many(cases: Vec<Case>, null_models: bool, quiet: bool) -> Result<Ran, Fai
 /// The page of a case: its picture and every step.
 fn page(case: &Case, done: &Done) -> Result<Plain, Failure> {
     let steps = match done {
-        Done::List { out, .. } => report::steps(case, &out.events, &out.left)?,
-        Done::Round { replay, .. } => report::steps(case, &replay.steps, &[])?,
+        Done::List { out, .. } => report::steps(case, &out.events, &out.left, usize::MAX)?,
+        Done::Round { replay, .. } => report::steps(case, &replay.steps, &[], usize::MAX)?,
     };
     let heading = strip_str(&report::heading(case)).to_string();
     let mut lines = heading.lines().map(str::to_owned);
@@ -244,7 +244,7 @@ fn one(out: &mut Out, case: &Case, a: &Explain) -> Result<Done, Failure> {
     out.line("")?;
     match &done {
         Done::List { out: run, scored } => {
-            out.text(&report::steps(case, &run.events, &run.left)?)?;
+            out.text(&report::steps(case, &run.events, &run.left, width())?)?;
             if legend {
                 out.line("")?;
                 out.text(&report::legend(case, &run.events, width()))?;
@@ -260,7 +260,7 @@ fn one(out: &mut Out, case: &Case, a: &Explain) -> Result<Done, Failure> {
             verdict,
             null,
         } => {
-            out.text(&report::steps(case, &replay.steps, &[])?)?;
+            out.text(&report::steps(case, &replay.steps, &[], width())?)?;
             if legend {
                 out.line("")?;
                 out.text(&report::legend(case, &replay.steps, width()))?;

@@ -9,8 +9,10 @@ use seekwell_core::once::Once;
 use seekwell_lab::analysis::analyse;
 use seekwell_lab::import::{Input, Options, formats, import};
 use seekwell_lab::results::Folder;
+use seekwell_report::brief;
+use seekwell_report::compare::first::LINES;
 use seekwell_report::style::NAME;
-use seekwell_report::table::{Align, Table, painted};
+use seekwell_report::table::{Align, Table, painted, wrap};
 use serde_json::json;
 
 /// How files are read, as the arguments have it.
@@ -48,14 +50,20 @@ fn list(out: &mut Out) -> Result<(), Failure> {
             f.becomes.into(),
         ]);
     }
-    out.text(&t.render_within(0, columns().max(140)))
+    out.text(&t.render_within(0, columns()))
 }
 
 /// Reads, judges, shows.
 pub fn run(a: &Import, quiet: bool) -> Result<(), Failure> {
     let mut out = Out::open(None)?;
     if a.list {
-        list(&mut out)?;
+        match a.details {
+            true => list(&mut out)?,
+            false => {
+                out.text(&brief::imports(formats(), width()))?;
+                out.prose("\nWhat becomes device, scheduler and workload: --list --details.")?;
+            }
+        }
         return out.done();
     }
     let failed = |e: seekwell_lab::import::ImportError| Failure::input(e.to_string());
@@ -86,11 +94,22 @@ pub fn run(a: &Import, quiet: bool) -> Result<(), Failure> {
         width: columns(),
     };
     out.text(&view.head(width()))?;
-    match a.details {
-        true => out.text(&view.details())?,
-        false => out.text(&view.matrix())?,
+    let (matrix, foot) = (view.matrix(), view.foot());
+    let wrapped: usize = foot
+        .lines()
+        .map(|l| wrap(l, 0, width()).lines().count().max(1))
+        .sum();
+    // What the files were takes a line, what is noted beside it another.
+    let room = (LINES - 2).saturating_sub(wrapped);
+    if a.details {
+        out.text(&matrix)?;
+        out.text(&view.details())?;
+    } else if matrix.lines().count() <= room {
+        out.text(&matrix)?;
+    } else {
+        out.text(&view.held(room))?;
     }
-    out.prose(&view.foot())?;
+    out.prose(&foot)?;
     out.done()?;
     for n in &results.about.notes {
         note(quiet, n);

@@ -157,6 +157,59 @@ impl View<'_> {
         out
     }
 
+    /// What holds over all, the largest first, in so many lines: where all cells take more than a
+    /// screen.
+    pub fn held(&self, lines: usize) -> String {
+        let mut held: Vec<(f64, &CellAnalysis, &Comparison)> = Vec::new();
+        for cell in &self.analysis.cells {
+            let claims = self.comparisons(cell).iter();
+            let claims = claims.filter(|c| c.verdict.claims());
+            let size = |c: &Comparison| gain(c, cell.better()).map_or(0.0, f64::abs);
+            held.extend(claims.map(|c| (size(c), cell, c)));
+        }
+        held.sort_by(|a, b| b.0.total_cmp(&a.0));
+        let mut out = String::from("\n");
+        if held.is_empty() {
+            out += "No difference holds over all. Every cell: --details.\n";
+            return out;
+        }
+        paint(&mut out, "What holds over all, the largest first\n", HEAD);
+        let whole = held.len() + 4 <= lines;
+        let shown = match whole {
+            true => held.len(),
+            false => lines.saturating_sub(4).max(1),
+        };
+        let who = |c: &Comparison| format!("{} / {}", self.label(c.one), self.label(c.other));
+        let widest = held[..shown].iter().map(|h| who(h.2).chars().count()).max();
+        let room = self
+            .width
+            .saturating_sub(widest.unwrap_or(0) + 2 + 2 * 3 + 8);
+        let mut t = Table::new(&[
+            ("", Align::Left),
+            ("%", Align::Right),
+            ("WORKLOAD", Align::Left),
+            ("WHERE", Align::Left),
+        ]);
+        for (_, cell, c) in &held[..shown] {
+            let place = match cell.machine.as_str() {
+                "" => &cell.device,
+                machine => machine,
+            };
+            t.row(vec![
+                who(c).into(),
+                brief(c, cell.better()),
+                shortened(&cell.workload, room * 3 / 5).into(),
+                shortened(place, room * 2 / 5).into(),
+            ]);
+        }
+        out += &t.render(2);
+        out += &match held.len() - shown {
+            0 => "  Every cell: --details\n".to_owned(),
+            n => format!("  and {n} more; every cell: --details\n"),
+        };
+        out
+    }
+
     fn table(&self, cells: &[&CellAnalysis], shown: &[usize]) -> String {
         let heads: Vec<&str> = shown.iter().map(|t| self.label(*t)).collect();
         let mut columns = vec![("WORKLOAD", Align::Left), ("UNIT", Align::Left)];

@@ -1,5 +1,7 @@
 //! `seekwell compare FILE.toml`: an experiment, from its plan to its verdicts; results in a folder.
 
+mod screen;
+
 use super::report::{Look, write_page};
 use super::results::failure;
 use super::switch::show::quoted;
@@ -8,20 +10,19 @@ use crate::cells::cancelling;
 use crate::cli::Compare;
 use crate::fail::Failure;
 use crate::lab::Collect;
-use crate::out::{Out, columns, note, width};
+use crate::out::{Out, note, width};
 use crate::progress::Progress;
 use crate::setups;
 use seekwell::Cancel;
 use seekwell_host::block::Tree;
 use seekwell_host::left::{About, Note, Notes};
 use seekwell_host::stop::signal;
-use seekwell_lab::analysis::{Analysis, CellAnalysis, Group, analyse, percent};
+use seekwell_lab::analysis::{Analysis, CellAnalysis, analyse, percent};
 use seekwell_lab::conduct::{
     Conducted, How, PlannedWarmUp, Runner, Simulated, conduct, plan, trial,
 };
 use seekwell_lab::experiment::Experiment;
 use seekwell_lab::results::{EXPERIMENT_TEXT, Folder, Outcome, Run};
-use seekwell_report::compare::seeds;
 use seekwell_report::page::Facts;
 use seekwell_report::table::wrap;
 use serde_json::json;
@@ -349,7 +350,7 @@ pub fn conducted(
         }
         out.json(&doc)?;
     } else {
-        text(&mut out, a, &analysis, &done, steps.real)?;
+        screen::text(&mut out, a, &analysis, &done, steps.real)?;
         if let Some(twin) = &twin {
             out.line("")?;
             out.text(&twin.text(width()))?;
@@ -402,73 +403,6 @@ fn carried_out(
     let done = cancelling(&cancel, || conduct(&e, runner, folder, &how))?;
     let done = done.map_err(|e| Failure::NotKept(e.to_string()))?;
     Ok((done, folder.completed().map_err(failure)?))
-}
-
-/// The first screen: a matrix a device; with --details every cell.
-fn text(
-    out: &mut Out,
-    a: &Compare,
-    analysis: &Analysis,
-    done: &Conducted,
-    real: bool,
-) -> Result<(), Failure> {
-    let labels = &analysis.treatments;
-    for group in &analysis.groups {
-        out.text(&matrix(analysis, group, real))?;
-        out.text(&seeds::scores(group, labels, width()))?;
-    }
-    let most = analysis.cells.iter().map(|c| c.blocks).max().unwrap_or(0);
-    out.text(&seeds::warm_up(analysis.cells.iter(), width()))?;
-    let margin = analysis.method.margin;
-    out.text(&match real {
-        true => seeds::key_for_real(most, margin, width()),
-        false => seeds::key(most, margin, width()),
-    })?;
-    if a.details {
-        for cell in &analysis.cells {
-            out.line("")?;
-            out.text(&wrap(&cell.name, 2, width()))?;
-            out.text(&seeds::judged(cell, labels, "", true, columns()))?;
-        }
-    }
-    if done.out_of_budget {
-        out.line("The budget has ended: cells have the whole blocks that were made until then.")?;
-    }
-    Ok(())
-}
-
-fn matrix(analysis: &Analysis, group: &Group, real: bool) -> String {
-    let cells = group.cells.iter().map(|i| &analysis.cells[*i]);
-    let rows: Vec<seeds::Judged> = cells
-        .map(|cell| {
-            let same = group
-                .cells
-                .iter()
-                .filter(|i| analysis.cells[**i].workload == cell.workload);
-            let name = match same.count() {
-                1 => cell.workload.clone(),
-                _ => cell.name.clone(),
-            };
-            seeds::Judged { name, cell }
-        })
-        .collect();
-    let blocks = rows.iter().map(|r| r.cell.blocks);
-    let (least, most) = (blocks.clone().min().unwrap_or(0), blocks.max().unwrap_or(0));
-    let blocks = match least == most {
-        true if most == 1 => "1 block".to_owned(),
-        true => format!("{most} blocks"),
-        false => format!("{least} to {most} blocks"),
-    };
-    let machine = match group.machine.as_str() {
-        "" => String::new(),
-        m => format!(", {m}"),
-    };
-    let place = match real {
-        true => "For real, in ",
-        false => "On a modelled disk, not one of yours: ",
-    };
-    let heading = format!("{place}{}{machine} ({blocks})", group.device);
-    seeds::matrix(&rows, &analysis.treatments, &heading, &[], columns())
 }
 
 /// Tests of which no run gave a value, though all came to an end of some kind, and why.
