@@ -14,13 +14,14 @@ const DEEP_LONG: u64 = 20_000;
 /// Per cent above the committed figure that fails.
 const SLACK_PERCENT: f64 = 5.0;
 
-/// What is gated: the generator streams, the device models, the simulated world, and every scheduler
-/// at 32 and 4,096 queued.
+/// What is gated: the generator streams, the device models, schedulers over whole devices, the
+/// simulated world, and every scheduler at 32 and 4,096 queued.
 fn gated(name: &str) -> bool {
     name.starts_with("constant-")
         || name.starts_with("hdd-")
         || name.starts_with("ssd-")
         || name.starts_with("world-")
+        || name.starts_with("pair-")
         || name.ends_with("-q32-p8")
         || name.ends_with("-q4096-p8")
 }

@@ -10,6 +10,7 @@
 mod flash;
 mod gate;
 mod memory;
+mod pairs;
 mod programs;
 mod scenario;
 mod sched_cost;

@@ -33,23 +33,27 @@ fn facts(depth: u32) -> QueueFacts {
     }
 }
 
+/// Who sends them.
+const TASKS: u32 = 4;
+
 /// Random 4 KiB reads, so many outstanding, closed loop, no merging by chance.
 fn closed<S: Scheduler + ?Sized, D: Device>(
     q: LegacyQueue<S, D>,
     outstanding: u64,
     ios: u64,
 ) -> u64 {
-    closed_loop(q, outstanding, ios)
+    closed_loop(q, TASKS, outstanding, ios)
 }
 
-fn closed_loop(mut q: impl BioSink, outstanding: u64, ios: u64) -> u64 {
+/// The same on anything that takes bios, from so many tasks in turn.
+pub(crate) fn closed_loop(mut q: impl BioSink, tasks: u32, outstanding: u64, ios: u64) -> u64 {
     let mut rng: Pcg64Mcg = stream(7, "bench");
     let pages = (q.capacity().0 / 8).min(1 << 40);
     let mut bio = |id: u64| {
         let page = rng.random_range(0..pages);
         Bio::new(
             id,
-            TaskId((id % 4) as u32),
+            TaskId((id % u64::from(tasks)) as u32),
             Op::Read,
             Flags::empty(),
             page * 8,
@@ -133,6 +137,7 @@ fn constant_mq<S: Scheduler>(make: impl FnOnce(&Cx) -> Box<S>, ios: u64) -> u64 
     let driver = MqDriver::Tag { depth: 16 };
     closed_loop(
         MqQueue::new(facts, TickClock::new(1000), driver, true, dev, make),
+        TASKS,
         32,
         ios,
     )
@@ -197,6 +202,7 @@ pub fn all() -> Vec<Scenario> {
         500_000,
         |ios| hdd(31, ios),
     ));
+    v.extend(crate::pairs::all());
     v.extend(crate::flash::all());
     v.extend(crate::sched_cost::all());
     v.extend(crate::world::all());
