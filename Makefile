@@ -3,7 +3,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := run
-.PHONY: run test test-tools test-python properties bench bench-gate docs page page-check install deb aarch64 wheels clean
+.PHONY: run test test-tools test-python test-ray properties bench bench-gate docs page page-check install deb aarch64 wheels clean
 
 # Builds and runs the main job: every two of the built-in workloads under four schedulers.
 run:
@@ -19,6 +19,10 @@ test: test-tools
 # The Python package: built, installed into an environment of its own, checked, tested.
 test-python:
 	@scripts/test-python.sh
+
+# Its sweeps: a cluster of 1 and of 4 workers on this machine, some of which are killed. Installs Ray.
+test-ray:
+	@SEEKWELL_TEST_RAY=1 scripts/test-python.sh test_sweep.py
 
 # What the tests need beside cargo. Without root and without sudo it says what is skipped.
 test-tools:

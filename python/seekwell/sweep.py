@@ -9,6 +9,7 @@ Left out: sharing traces: a trace has to be on every machine, under the same pat
 
 from __future__ import annotations
 
+import socket
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -23,6 +24,8 @@ from seekwell._seekwell import Results, Token
 AHEAD = 2
 # How often a waiting thread looks whether all is to end, s.
 LOOK_S = 0.5
+# How long the head of a cluster may take to answer, s.
+REACH_S = 10.0
 # How often a run is made again whose worker was lost.
 RETRIES = 8
 # A node that is this machine does not vanish: where it is slow to answer, it is busy with the runs.
@@ -85,7 +88,21 @@ def _ray() -> Any:
     return ray
 
 
+def _reach(address: str) -> None:
+    """Refuses a cluster that nobody answers for; Ray itself would try for many minutes."""
+    host, _, port = address.rpartition(":")
+    if not host or not port.isdigit():
+        # "auto" and what begins with ray:// are Ray's own words.
+        return
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), timeout=REACH_S).close()
+    except (OSError, OverflowError) as e:
+        raise RunError(f"no cluster at {address}: {e}; `ray status` says whether it lives") from e
+
+
 def _begin(ray: Any, address: str | None, workers: int | None) -> None:
+    if address is not None:
+        _reach(address)
     how: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR"}
     if address is None:
         how |= {"num_cpus": workers, "include_dashboard": False, "_system_config": PATIENT}

@@ -22,14 +22,23 @@ fn exception(
     made.unwrap_or_else(|e: PyErr| e)
 }
 
+/// The first word that a remedy asks for: "did you mean `cfq` or `bfq`?" means `cfq`.
+fn meant(said: &str) -> Option<&str> {
+    let (_, question) = said.split_once("did you mean `")?;
+    question.split_once('`').map(|q| q.0)
+}
+
 /// What was asked for cannot be.
 pub fn input(message: &str) -> PyErr {
-    exception("InputError", message, |_| Ok(()))
+    exception("InputError", message, |kwargs| {
+        kwargs.set_item("nearest", meant(message))
+    })
 }
 
 /// The same of a file.
 pub fn of_file(file: &str, message: &str) -> PyErr {
     exception("InputError", message, |kwargs| {
+        kwargs.set_item("nearest", meant(message))?;
         kwargs.set_item("file", file)
     })
 }
@@ -61,7 +70,8 @@ pub fn experiment(file: Option<&str>, faults: &Faults) -> PyErr {
             .filter(|n| *n > 0 && file.is_some());
         kwargs.set_item("file", file)?;
         kwargs.set_item("line", line)?;
-        kwargs.set_item("nearest", first.and_then(|f| f.nearest.as_deref()))?;
+        let nearest = first.and_then(|f| f.nearest.as_deref().or_else(|| meant(&f.what)));
+        kwargs.set_item("nearest", nearest)?;
         let each = PyList::empty(kwargs.py());
         for f in &faults.0 {
             each.append((f.at.line, f.field.as_str(), f.what.as_str()))?;
@@ -72,7 +82,9 @@ pub fn experiment(file: Option<&str>, faults: &Faults) -> PyErr {
 
 /// What is wrong with a word of a specification.
 pub fn words(before: &str, e: &SpecErrors) -> PyErr {
-    let nearest = e.0.iter().find_map(|e| e.nearest.clone());
+    let nearest =
+        e.0.iter()
+            .find_map(|e| e.nearest.as_deref().or_else(|| meant(&e.what)));
     // Fields of the specification are not said: nobody typed those.
     let lines: Vec<String> = e.0.iter().map(|e| format!("{before}{}", e.what)).collect();
     exception("InputError", &lines.join("\n"), |kwargs| {

@@ -105,6 +105,7 @@ def test_all_that_is_wrong_is_told_with_lines(tmp_path: Path) -> None:
     assert e.value.file == str(file)
     assert e.value.line == 3
     assert len(e.value.faults) == 2
+    assert e.value.nearest == "cfq"
     assert "cfq" in str(e.value) and "repeats" in str(e.value)
     assert f"{file}: line 3" in str(e.value)
 

@@ -110,11 +110,12 @@ def test_events_are_all_of_them_or_say_that_they_are_not() -> None:
 @pytest.mark.parametrize(
     ("words", "said", "nearest"),
     [
-        ({"scheduler": "dedline"}, "did you mean `deadline`", None),
-        ({"scheduler": "deadline:fifobatch=1"}, "fifo_batch", None),
+        ({"scheduler": "dedline"}, "did you mean `deadline`", "deadline"),
+        ({"scheduler": "elevator"}, "no scheduler is called `elevator`", None),
+        ({"scheduler": "deadline:fifobatch=1"}, "fifo_batch", "fifo_batch"),
         ({"scheduler": "deadline:fifo_batch=nan"}, "fifo_batch", None),
-        ({"device": "hdd:hitachi"}, "hdd:hitachi", None),
-        ({"machine": "memry=2G"}, "memory", None),
+        ({"device": "hdd:hitachi"}, "hdd:hitachi", "hdd:hitachi-7k200"),
+        ({"machine": "memry=2G"}, "memory", "memory"),
         ({"nomerges": 7}, "nomerges", None),
         ({"beside": ["nothing"]}, "beside nothing", None),
     ],
@@ -125,14 +126,16 @@ def test_words_that_are_none_say_what_was_meant(
     with pytest.raises(seekwell.InputError) as e:
         seekwell.run(WORKLOAD, **words)  # type: ignore[arg-type]
     assert said in str(e.value)
-    assert nearest is None or e.value.nearest == nearest
+    assert e.value.nearest == nearest
 
 
 def test_a_workload_that_is_none() -> None:
-    with pytest.raises(seekwell.InputError, match="fs-mark"):
+    with pytest.raises(seekwell.InputError, match="fs-mark") as e:
         seekwell.run("fsmark:files=1")
-    with pytest.raises(seekwell.InputError, match="files"):
+    assert e.value.nearest == "fs-mark"
+    with pytest.raises(seekwell.InputError, match="files") as e:
         seekwell.run("fs-mark", params={"file": 3})
+    assert e.value.nearest == "files"
 
 
 def test_a_trace_is_replayed_and_a_bad_one_named(tmp_path: Path) -> None:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
+import random
+import socket
+import subprocess
 from pathlib import Path
 
 import pytest
-from test_compare import AS_DICT, bytes_of
+from test_compare import AS_DICT, FILE, bytes_of
 
 import seekwell
 from seekwell.sweep import sweep
@@ -16,34 +19,95 @@ if not os.environ.get("SEEKWELL_TEST_RAY"):
 ray = pytest.importorskip("ray")
 pytestmark = pytest.mark.filterwarnings("ignore")
 
+# 24 runs, so that there are moments to draw.
+LONG = FILE.replace("repeats = 3", "repeats = 6")
+RUNS = 24
+KILLS = 4
+SEED = 20
+
 
 def workers() -> list[int]:
     """Of this process's own cluster."""
     psutil = pytest.importorskip("psutil")
-    below = psutil.Process().children(recursive=True)
-    # Not its agents, whose end is the end of the node.
-    return [p.pid for p in below if p.name() in ("ray::run_json", "ray::IDLE")]
+    found = []
+    for process in psutil.Process().children(recursive=True):
+        try:
+            # Not its agents, whose end is the end of the node.
+            if process.name() in ("ray::run_json", "ray::IDLE"):
+                found.append(process.pid)
+        except psutil.NoSuchProcess:
+            continue
+    return sorted(found)
 
 
-def test_the_bytes_of_one_machine_also_with_a_worker_killed(tmp_path: Path) -> None:
-    psutil = pytest.importorskip("psutil")
-    here = seekwell.compare(AS_DICT, results=tmp_path / "here", threads=1)
-    killed: list[int] = []
+class Killer:
+    """Kills a worker, whichever, after runs that are drawn; told of each run that ends."""
 
-    def kill(done: int, planned: int) -> None:
-        if done in (2, 5):
-            for pid in workers()[:1]:
-                psutil.Process(pid).kill()
-                killed.append(pid)
+    def __init__(self, seed: int) -> None:
+        self.drawn = random.Random(seed)
+        self.moments = sorted(self.drawn.sample(range(1, RUNS - 4), KILLS))
+        self.left = list(self.moments)
+        self.owed = 0
+        self.killed: list[int] = []
 
-    one = sweep(AS_DICT, results=tmp_path / "one", workers=1)
-    two = sweep(AS_DICT, results=tmp_path / "two", workers=2, progress=kill)
-    assert killed
+    def __call__(self, done: int, planned: int) -> None:
+        psutil = pytest.importorskip("psutil")
+        # The same count may be told twice, as more runs are planned.
+        while self.left and done >= self.left[0]:
+            self.left.pop(0)
+            self.owed += 1
+        there = [pid for pid in workers() if pid not in self.killed]
+        # Where the last was killed a moment ago, the next is not there yet.
+        if self.owed and there:
+            pid = self.drawn.choice(there)
+            psutil.Process(pid).kill()
+            self.killed.append(pid)
+            self.owed -= 1
+
+
+@pytest.fixture(scope="module")
+def there(binary: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, bytes]]:
+    """The experiment, and the folder that the binary makes of it."""
+    folder = tmp_path_factory.mktemp("binary")
+    file = folder / "two.toml"
+    file.write_text(LONG)
+    words: list[str | Path] = [binary, "compare", file, "--results", folder / "kept", "--quiet"]
+    subprocess.run(words, check=True, capture_output=True)
+    theirs = bytes_of(folder / "kept")
+    assert "runs.parquet" in theirs
+    return file, theirs
+
+
+def test_by_python_are_the_binary_s_bytes(
+    there: tuple[Path, dict[str, bytes]], tmp_path: Path
+) -> None:
+    file, theirs = there
+    assert bytes_of(seekwell.compare(file, results=tmp_path / "here").path) == theirs
+
+
+@pytest.mark.parametrize("count", [1, 4])
+def test_by_ray_are_the_binary_s_bytes(
+    there: tuple[Path, dict[str, bytes]], tmp_path: Path, count: int
+) -> None:
+    file, theirs = there
+    assert bytes_of(sweep(file, results=tmp_path / "swept", workers=count).path) == theirs
     assert not ray.is_initialized()
-    assert bytes_of(one.path) == bytes_of(here.path)
-    assert bytes_of(two.path) == bytes_of(here.path)
+
+
+@pytest.mark.parametrize("count", [1, 4])
+def test_with_workers_killed_they_are_the_binary_s_bytes(
+    there: tuple[Path, dict[str, bytes]], tmp_path: Path, count: int
+) -> None:
+    file, theirs = there
+    kill = Killer(SEED + count)
+    swept = sweep(file, results=tmp_path / "swept", workers=count, progress=kill)
+    assert kill.killed and not kill.left, (kill.moments, kill.killed)
+    assert len(kill.killed) + kill.owed == KILLS
+    print(f"killed {len(kill.killed)} workers of {count}, at {kill.moments} of {RUNS} runs")
+    assert not swept.failures
+    assert bytes_of(swept.path) == theirs
     with pytest.raises(seekwell.StoreError):
-        sweep(AS_DICT, results=tmp_path / "two", workers=1)
+        sweep(AS_DICT, results=tmp_path / "swept", workers=1)
 
 
 def test_one_that_was_interrupted_is_gone_on_with(tmp_path: Path) -> None:
@@ -66,3 +130,14 @@ def test_bad_input_is_told_and_makes_no_folder(tmp_path: Path) -> None:
     with pytest.raises(seekwell.InputError, match="did you mean"):
         sweep({**AS_DICT, "schedulers": ["nop"]}, results=tmp_path / "x", workers=1)
     assert not (tmp_path / "x").exists()
+
+
+def test_a_cluster_that_is_not_there_is_told_at_once(tmp_path: Path) -> None:
+    with socket.socket() as taken:
+        # Nobody listens at it.
+        taken.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{taken.getsockname()[1]}"
+        with pytest.raises(seekwell.RunError, match=f"no cluster at {address}: .*refused"):
+            sweep(AS_DICT, results=tmp_path / "kept", address=address)
+    assert not ray.is_initialized()
+    assert not (tmp_path / "kept").exists()

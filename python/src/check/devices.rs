@@ -37,6 +37,7 @@ pub fn check_device(py: Python<'_>, device: String, cases: u32) -> PyResult<Vec<
         let config = Config {
             cases: cases.max(1),
             max_shrink_iters: 500,
+            max_shrink_time: crate::check::SHRINK_MS,
             failure_persistence: None,
             rng_seed: RngSeed::Fixed(1),
             ..Config::default()

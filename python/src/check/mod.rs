@@ -9,6 +9,10 @@ use seekwell::Cancel;
 use seekwell::sdk::sched::{self, Layer, SchedulerInfo};
 use std::cell::Cell;
 
+/// How long the search for a smaller case that fails takes at most, ms: where a callback does not
+/// return, each of its hundreds of steps takes all the time that a callback may.
+pub const SHRINK_MS: u32 = 10_000;
+
 thread_local! {
     /// Whom the suite is about, by place in the registry.
     static CHOSEN: Cell<usize> = const { Cell::new(0) };

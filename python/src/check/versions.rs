@@ -33,6 +33,7 @@ pub fn each<S: Strategy>(
     let config = Config {
         cases: crate::check::cases(),
         max_shrink_iters: SHRINK_ITERS,
+        max_shrink_time: crate::check::SHRINK_MS,
         failure_persistence: None,
         rng_seed: RngSeed::Fixed(1),
         ..Config::default()
