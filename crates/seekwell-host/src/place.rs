@@ -1,5 +1,7 @@
 //! A directory of our own inside a directory of the user's: made fresh, removed on every path but
-//! one: kill -9. What that leaves is known by a marker that nobody holds any more.
+//! one: kill -9. What that leaves is known by a marker that nobody holds any more. Killed in the
+//! instant before the marker has its name, or after it is gone, it leaves an empty directory: known by
+//! its name, which has the number of a process that is no more.
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
@@ -51,8 +53,12 @@ pub struct Scratch {
 /// The file that says a directory is ours: empty, locked (flock) while its run lives, whatever
 /// becomes of process numbers.
 pub const MARKER: &str = ".seekwell-run";
+/// The same before it is locked.
+const EARLY: &str = ".seekwell-new";
 /// What the names of our directories begin with.
 const PREFIX: &str = "seekwell-";
+/// New directories that may be cleaned away, each before it is marked, until one gives up marking.
+const TRIES: u32 = 100;
 
 /// Whether a directory of ours could be made inside, without trying it.
 pub fn usable(dir: &Path) -> Result<(), PlaceError> {
@@ -72,15 +78,28 @@ impl Scratch {
         usable(dir)?;
         // Absolute: the program may change its directory before it cleans up.
         let dir = fs::canonicalize(dir).map_err(|e| place_error(dir, e))?;
+        let mut tries = 0;
         loop {
             let n = COUNT.fetch_add(1, Ordering::Relaxed);
             let path = dir.join(format!("{PREFIX}{name}-{}-{n}", std::process::id()));
             match fs::create_dir(&path) {
                 Ok(()) => {
+                    let marked = mark(&path);
+                    tries += 1;
+                    // Whoever cleans up at this moment took it for left behind: another one.
+                    if let Err(e) = &marked
+                        && matches!(
+                            e.kind(),
+                            io::ErrorKind::NotFound | io::ErrorKind::WouldBlock
+                        )
+                        && tries < TRIES
+                    {
+                        let _ = fs::remove_dir_all(&path);
+                        continue;
+                    }
                     // Where there is no room for a name or no locks: a directory that nobody will
-                    // take for left behind.
-                    let marker = mark(&path).ok();
-                    let gone = false;
+                    // take for left behind while this process lives.
+                    let (marker, gone) = (marked.ok(), false);
                     return Ok(Scratch { path, gone, marker });
                 }
                 Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {}
@@ -101,6 +120,7 @@ impl Scratch {
 
 /// Removes a directory of ours, under its lock: nobody else takes it for left behind meanwhile.
 fn remove(path: &Path, marker: Option<File>) -> Result<(), PlaceError> {
+    empty(path);
     let first = fs::remove_dir_all(path);
     drop(marker);
     let all = match first {
@@ -114,22 +134,38 @@ fn remove(path: &Path, marker: Option<File>) -> Result<(), PlaceError> {
     }
 }
 
+/// Removes what can be removed, the marker excepted: cut short in the middle it is still ours.
+fn empty(path: &Path) {
+    for e in fs::read_dir(path).into_iter().flatten().flatten() {
+        if e.file_name() != MARKER {
+            let real = e.file_type().is_ok_and(|t| t.is_dir());
+            // What stays is met again when all is removed, and told then.
+            let _ = if real {
+                fs::remove_dir_all(e.path())
+            } else {
+                fs::remove_file(e.path())
+            };
+        }
+    }
+}
+
 /// Puts the marker into a new directory. It gets its name when it is locked: nobody sees it
-/// otherwise while its run lives.
+/// otherwise while its run lives. What cannot be locked stays under its first name, so that the
+/// directory is not empty.
 fn mark(dir: &Path) -> io::Result<File> {
-    let early = dir.join(".seekwell-new");
+    let early = dir.join(EARLY);
     let file = OpenOptions::new()
         .write(true)
         .create_new(true)
         .open(&early)?;
     file.try_lock()
         .map_err(io::Error::from)
-        .and_then(|()| fs::rename(&early, dir.join(MARKER)))
-        .inspect_err(|_| drop(fs::remove_file(&early)))?;
+        .and_then(|()| fs::rename(&early, dir.join(MARKER)))?;
     Ok(file)
 }
 
-/// A directory that a killed run left: ours by its marker, which no process holds.
+/// A directory that a killed run left: ours by its marker, which no process holds, or by its name if
+/// it was killed before it had one.
 #[derive(Debug)]
 pub struct Leftover {
     /// Where it is.
@@ -138,7 +174,8 @@ pub struct Leftover {
     pub bytes: u64,
     /// Something of another file system is mounted inside.
     mounted: bool,
-    marker: File,
+    /// None where there is none, and nothing else either.
+    marker: Option<File>,
 }
 
 /// What killed runs left in a directory, by name. Runs that live, other users' and anything without
@@ -155,16 +192,55 @@ pub fn leftovers(dir: &Path) -> Vec<Leftover> {
     found
 }
 
-fn leftover(path: PathBuf) -> Option<Leftover> {
+/// A marker that nobody holds, held.
+fn held_by_none(path: &Path) -> io::Result<File> {
     // Open for writing, which locks over a network need; through no link, waiting for no pipe.
     let marker = OpenOptions::new()
         .write(true)
         .custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK)
-        .open(path.join(MARKER))
-        .ok()?;
-    if !marker.metadata().ok()?.is_file() || marker.try_lock().is_err() {
-        return None;
+        .open(path)?;
+    if !marker.metadata()?.is_file() {
+        return Err(io::ErrorKind::InvalidData.into());
     }
+    marker.try_lock()?;
+    Ok(marker)
+}
+
+/// Whether a name is `seekwell-NAME-PID-N`, of a process that is no more.
+fn of_a_dead_one(name: &str) -> bool {
+    let mut parts = name.rsplit('-');
+    let mut number = || parts.next().and_then(|p| p.parse::<u32>().ok());
+    match (number(), number()) {
+        (Some(_), Some(pid)) => !Path::new("/proc").join(pid.to_string()).exists(),
+        _ => false,
+    }
+}
+
+/// A directory that its process had not marked yet, or whose marker it had removed: with nothing in
+/// it but, perhaps, a marker under its first name.
+fn unmarked(path: PathBuf) -> Option<Leftover> {
+    let dead = of_a_dead_one(&path.file_name()?.to_string_lossy());
+    let entries = fs::read_dir(&path).ok()?;
+    let bare = entries.flatten().all(|e| e.file_name() == EARLY);
+    let marker = match held_by_none(&path.join(EARLY)) {
+        Ok(marker) => Some(marker),
+        Err(e) if e.kind() == io::ErrorKind::NotFound => None,
+        Err(_) => return None,
+    };
+    (dead && bare).then_some(Leftover {
+        path,
+        bytes: 0,
+        mounted: false,
+        marker,
+    })
+}
+
+fn leftover(path: PathBuf) -> Option<Leftover> {
+    let marker = match held_by_none(&path.join(MARKER)) {
+        Ok(marker) => Some(marker),
+        Err(e) if e.kind() == io::ErrorKind::NotFound => return unmarked(path),
+        Err(_) => return None,
+    };
     let device = path.symlink_metadata().ok()?.dev();
     let (mut bytes, mut mounted) = (0, false);
     let mut todo = vec![path.clone()];
@@ -197,7 +273,7 @@ impl Leftover {
                 source,
             });
         }
-        remove(&self.path, Some(self.marker))
+        remove(&self.path, self.marker)
     }
 }
 
@@ -308,6 +384,54 @@ mod tests {
         found.remove().expect("removed");
         assert!(!path.exists() && lives.path().join("file").exists());
         assert!(at("seekwell-alike").exists() && at("elsewhere").join(MARKER).exists());
+    }
+
+    /// A number that no process has.
+    const NOBODY: u32 = 4_194_999;
+
+    #[test]
+    fn one_killed_before_it_was_marked_is_known_by_its_name() {
+        let t = Scratch::new(&here(), "unmarked").expect("made");
+        let made = |name: &str| {
+            let path = t.path().join(name);
+            fs::create_dir(&path).expect("made");
+            path
+        };
+        let bare = made(&format!("seekwell-cmd-{NOBODY}-2"));
+        let early = made(&format!("seekwell-fio-{NOBODY}-3"));
+        fs::write(early.join(EARLY), "").expect("written");
+        // What is not ours, or lives: another's file, a lock that is held, a process that is there,
+        // a name without its numbers.
+        let other = made(&format!("seekwell-cmd-{NOBODY}-4"));
+        fs::write(other.join("precious"), "x").expect("written");
+        let held = made(&format!("seekwell-cmd-{NOBODY}-5"));
+        let lock = File::create(held.join(EARLY)).expect("made");
+        lock.try_lock().expect("locked");
+        let lives = made(&format!("seekwell-cmd-{}-4000000", std::process::id()));
+        let named = [made("seekwell-cmd-x-1"), made("seekwell-1")];
+        let found = leftovers(t.path());
+        let paths: Vec<_> = found.iter().map(|l| l.path.clone()).collect();
+        assert_eq!(paths, [bare.clone(), early.clone()]);
+        for l in found {
+            l.remove().expect("removed");
+        }
+        assert!(!bare.exists() && !early.exists());
+        for kept in [&other, &held, &lives, &named[0], &named[1]] {
+            assert!(kept.is_dir(), "{}", kept.display());
+        }
+    }
+
+    #[test]
+    fn the_marker_goes_last() {
+        let t = Scratch::new(&here(), "order").expect("made");
+        fs::create_dir(t.path().join("d")).expect("made");
+        fs::write(t.path().join("d/file"), "x").expect("written");
+        fs::write(t.path().join("file"), "x").expect("written");
+        std::os::unix::fs::symlink("d", t.path().join("link")).expect("linked");
+        empty(t.path());
+        let left = fs::read_dir(t.path()).expect("there").flatten();
+        let left: Vec<_> = left.map(|e| e.file_name()).collect();
+        assert_eq!(left, [MARKER]);
     }
 
     #[test]
