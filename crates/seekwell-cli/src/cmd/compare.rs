@@ -9,6 +9,7 @@ use crate::lab::{self, Lab, Place};
 use crate::out::{Out, columns, note, width};
 use crate::runs::{Asked, Simulator, asked};
 use crate::setups::{self, Runs, Usual};
+use seekwell_core::result::Record;
 use seekwell_report::unfinished::unfinished;
 use seekwell_report::{compare as report, plot, workload};
 use seekwell_workload::Plan;
@@ -290,10 +291,16 @@ fn on_a_screen(
         ),
     };
     let labels = &lab.analysis.treatments;
+    let records: Vec<Record> = devices
+        .iter()
+        .flat_map(|d| &d.1)
+        .flat_map(|g| g.records.iter().cloned())
+        .collect();
     Some(report::many::tests(
         &rows,
         labels,
         &heading,
+        &records,
         room,
         columns(),
     ))

@@ -156,6 +156,21 @@ impl CellAnalysis {
             true => (1.0 / times, ends.map(|(l, h)| (1.0 / h, 1.0 / l))),
         })
     }
+    /// Who is ahead.
+    pub fn ahead(&self) -> Ahead {
+        let Some(best) = self.best else {
+            return Ahead::Open;
+        };
+        let level = |t: usize| t == best || self.pair(best, t).is_some_and(|(p, _)| p.near());
+        let there = self.sides.iter().filter(|s| s.n > 0);
+        let (near, others): (Vec<usize>, Vec<usize>) =
+            there.map(|s| s.treatment).partition(|t| level(*t));
+        match others.iter().any(|t| self.beats(best, *t)) {
+            _ if others.is_empty() => Ahead::Level,
+            true => Ahead::Who(near),
+            false => Ahead::Open,
+        }
+    }
     /// Is `one` shown to be ahead of `other`?
     pub fn beats(&self, one: usize, other: usize) -> bool {
         self.pair(one, other).is_some_and(|(p, turned)| {
@@ -163,6 +178,17 @@ impl CellAnalysis {
             p.verdict.claims() && !p.level() && ahead != turned
         })
     }
+}
+
+/// Who is ahead in a cell.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Ahead {
+    /// These treatments, level with each other.
+    Who(Vec<usize>),
+    /// All are level.
+    Level,
+    /// It is not decided, or there is nothing to decide by.
+    Open,
 }
 
 fn better(metric: &MetricInfo) -> Better {

@@ -5,37 +5,14 @@ use super::seeds::{ACROSS, Judged, alike, cell, flags, head, label, sure};
 use super::{PROSE, hang};
 use crate::style::{HEAD, WARN};
 use crate::table::{Align, Cell, Table, paint, wrap};
-use crate::verdict::list;
-use seekwell_lab::analysis::CellAnalysis;
+use crate::verdict::{cpu_note, list};
+use seekwell_core::result::Record;
+use seekwell_lab::analysis::{Ahead, CellAnalysis};
 
 /// Remarks at most.
 const REMARKS: usize = 2;
 /// Tests that a verdict names at most; of more it tells the number.
 const NAMED: usize = 3;
-
-/// Who is ahead in a test.
-#[derive(PartialEq, Eq)]
-enum Ahead {
-    /// These, level with each other.
-    Who(Vec<usize>),
-    Level,
-    Open,
-}
-
-fn ahead(cell: &CellAnalysis) -> Ahead {
-    let Some(best) = cell.best else {
-        return Ahead::Open;
-    };
-    let level = |t: usize| t == best || cell.pair(best, t).is_some_and(|(p, _)| p.near());
-    let there = cell.sides.iter().filter(|s| s.n > 0);
-    let (near, others): (Vec<usize>, Vec<usize>) =
-        there.map(|s| s.treatment).partition(|t| level(*t));
-    match others.iter().any(|t| cell.beats(best, *t)) {
-        _ if others.is_empty() => Ahead::Level,
-        true => Ahead::Who(near),
-        false => Ahead::Open,
-    }
-}
 
 /// "bfq and kyber ahead", "level".
 fn words(who: &Ahead, labels: &[String]) -> String {
@@ -52,7 +29,7 @@ fn words(who: &Ahead, labels: &[String]) -> String {
 fn verdict(rows: &[Judged], labels: &[String], named: bool) -> String {
     let mut said: Vec<(Ahead, Vec<&str>)> = Vec::new();
     for row in rows {
-        let who = ahead(row.cell);
+        let who = row.cell.ahead();
         match said.iter_mut().find(|s| s.0 == who) {
             Some(s) => s.1.push(&row.name),
             None => said.push((who, vec![&row.name])),
@@ -126,17 +103,19 @@ fn table(rows: &[Judged], shown: usize, labels: &[String], width: usize) -> Stri
     }
     let mut t = Table::new(&[("TEST", Align::Left), ("VERDICT", Align::Left)]);
     for row in &rows[..shown] {
-        let who = words(&ahead(row.cell), labels);
+        let who = words(&row.cell.ahead(), labels);
         t.row(vec![head(row).into(), who.into()]);
     }
     t.render_within(2, width)
 }
 
-/// All tests under one heading, in `lines` lines at most as long as one test has room.
+/// All tests under one heading, in `lines` lines at most as long as one test has room. `records`: of
+/// one seed, for what they tell of speed; none will do.
 pub fn tests(
     rows: &[Judged],
     labels: &[String],
     heading: &str,
+    records: &[Record],
     lines: usize,
     width: usize,
 ) -> String {
@@ -149,6 +128,10 @@ pub fn tests(
         let mut end = String::new();
         paint(&mut end, "  Verdict: ", HEAD);
         end += wrap(&verdict(rows, labels, named), 11, prose).trim_start();
+        if let Some(note) = cpu_note(records) {
+            paint(&mut end, "  ! ", WARN);
+            end += wrap(&note, 4, prose).trim_start();
+        }
         end + &remarks(rows, labels, prose)
     };
     let rest = |shown: usize| match rows.len() - shown {
@@ -160,7 +143,18 @@ pub fn tests(
         format!("{top}{table}{}{}", rest(shown), end(named))
     };
     let fits = |text: &String| text.lines().count() <= lines;
-    let fewer = (1..=rows.len()).rev().map(|n| whole(n, false));
-    let mut all = std::iter::once(whole(rows.len(), true)).chain(fewer);
-    all.find(fits).unwrap_or_else(|| whole(1, false))
+    let all = whole(rows.len(), true);
+    if fits(&all) {
+        return all;
+    }
+    // A test more is never a line less: as many as fit are found in a few steps.
+    let (mut some, mut least_too_many) = (1, rows.len() + 1);
+    while some + 1 < least_too_many {
+        let n = (some + least_too_many) / 2;
+        match fits(&whole(n, false)) {
+            true => some = n,
+            false => least_too_many = n,
+        }
+    }
+    whole(some, false)
 }

@@ -10,7 +10,7 @@ use crate::verdict;
 use seekwell_core::result::Record;
 use seekwell_lab::analysis::single::on_files;
 use seekwell_lab::analysis::{
-    CellAnalysis, Flag, Group, half_width, may_still_happen, percent, size,
+    Ahead, CellAnalysis, Flag, Group, half_width, may_still_happen, percent, size,
 };
 
 /// A workload on a device, under all schedulers, over several seeds.
@@ -170,21 +170,13 @@ pub(super) fn cell(cell: &CellAnalysis, side: usize) -> Cell {
         return value.into();
     };
     let own = side.treatment;
-    let level = |t: usize| t == best || cell.pair(best, t).is_some_and(|(p, _)| p.near());
-    if cell
-        .sides
-        .iter()
-        .filter(|s| s.n > 0)
-        .all(|s| level(s.treatment))
-    {
-        return format!("{value}     =").into();
-    }
-    let ahead = cell.sides.iter().any(|s| cell.beats(best, s.treatment));
-    if level(own) && ahead {
-        return painted(format!("{value}     *"), GOOD);
-    }
-    if own == best {
-        return painted(format!("{value} lead?"), PLAIN);
+    match cell.ahead() {
+        Ahead::Level => return format!("{value}     =").into(),
+        Ahead::Who(who) if who.contains(&own) => {
+            return painted(format!("{value}     *"), GOOD);
+        }
+        _ if own == best => return painted(format!("{value} lead?"), PLAIN),
+        _ => {}
     }
     let times = cell.times(best, own).map_or(f64::INFINITY, |t| t.0);
     let mark = if cell.beats(best, own) { "x" } else { "?" };

@@ -83,7 +83,7 @@ fn on_a_screen(analysis: &Analysis, scores: &[String], room: usize, real: bool) 
         _ => String::new(),
     };
     let room = room - scores.lines().count().min(room);
-    many::tests(&rows, &analysis.treatments, &heading, room, columns()) + &scores
+    many::tests(&rows, &analysis.treatments, &heading, &[], room, columns()) + &scores
 }
 
 /// The tests of a device, by the shortest names that tell them apart.
