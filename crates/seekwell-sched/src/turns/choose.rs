@@ -1,8 +1,8 @@
 //! Whose turn it is, and which of its requests goes.
 
 use super::rules::{
-    ASYNC_EXPIRED, ASYNC_TURN, ASYNC_WINDOW, EXPIRED, LEAST_SERVED, NEWCOMER, SWEEP, TURN_EXPIRED,
-    WAITS,
+    ASYNC_EXPIRED, ASYNC_TURN, ASYNC_WINDOW, EXPIRED, LEAST_SERVED, NEWCOMER, OWN_WRITES, SWEEP,
+    TURN_EXPIRED, WAITS,
 };
 use super::{ASYNC, IDLE, RECENT, SEQUENTIAL, Turns, ZERO_NS};
 use crate::cx::Cx;
@@ -99,13 +99,24 @@ impl Turns {
         i
     }
 
-    /// Has the device enough buffered writes, while others come?
-    fn window_full(&mut self, now: Instant) -> bool {
+    /// Whose the next of the buffered writes is.
+    fn writer(&self, cx: &Cx) -> Option<u32> {
+        let next = self.queues.try_get(ASYNC as usize)?.fifo.first()?;
+        Some(Self::queue_of(cx.rqs[RqId(next)].ioc, true))
+    }
+    /// Has the device as many buffered writes as it does in the window, or more?
+    fn window_full(&mut self) -> bool {
         let window = self.values.window_ns();
-        let recent = now.since(self.last_sync) < RECENT;
         let q = self.queue(ASYNC);
         let after = (u64::from(q.in_device) + 1).saturating_mul(q.cost_ns);
-        recent && q.in_device > 0 && after > window
+        q.in_device > 0 && after > window
+    }
+    /// Do others come than who writes? A task that is held back for its own reads' sake sleeps, and
+    /// does not come to them.
+    fn others_come(&self, cx: &Cx) -> bool {
+        let own = self.writer(cx) == Some(self.sync_by);
+        let last = if own { self.other_sync } else { self.last_sync };
+        last.is_some_and(|at| cx.since(at) < RECENT)
     }
 
     /// Is it a newcomer beside older tasks only?
@@ -122,7 +133,8 @@ impl Turns {
         let until = q.last_done + Nanos(idle);
         let quick = q.last_read && q.think_ns < idle;
         let near = self.rotational && q.near >= SEQUENTIAL;
-        if !quick || !(near || first) || (q.in_device == 0 && until <= cx.now()) {
+        let own = self.waiting.is_empty() && self.writer(cx) == Some(i);
+        if !quick || own || !(near || first) || (q.in_device == 0 && until <= cx.now()) {
             return false;
         }
         if q.in_device == 0 {
@@ -163,8 +175,8 @@ impl Turns {
         }
         let next = self.waiting.first();
         let least = next.map(|i| self.turns.key(i));
-        if let Some(paid) = self.async_goes(cx, force, least) {
-            cx.why(ASYNC_TURN, || format!("they paid {paid} ns"));
+        if let Some((rule, paid)) = self.async_goes(cx, force, least) {
+            cx.why(rule, || format!("they paid {paid} ns"));
             return Some(ASYNC);
         }
         let i = next?;
@@ -184,12 +196,17 @@ impl Turns {
             let waited = cx.since(cx.rqs[RqId(rq)].start);
             (waited.0 >= oldest_ns || cx.since(since).0 >= turn_ns)
                 && !others
-                && !self.window_full(cx.now())
+                && !(self.window_full() && self.others_come(cx))
         })
     }
 
-    /// Is it the buffered writes' turn? What they have paid if so.
-    fn async_goes(&mut self, cx: &mut Cx, force: bool, least: Option<u64>) -> Option<u64> {
+    /// Is it the buffered writes' turn? By which rule, and what they have paid, if so.
+    fn async_goes(
+        &mut self,
+        cx: &mut Cx,
+        force: bool,
+        least: Option<u64>,
+    ) -> Option<(&'static Rule, u64)> {
         let saved = self.floor_ns.saturating_sub(self.credit_ns());
         let q = self.queue(ASYNC);
         q.served_ns = q.served_ns.max(saved);
@@ -197,11 +214,14 @@ impl Turns {
         if q.fifo.is_empty() || least.is_some_and(|l| l < paid) {
             return None;
         }
-        if !force && self.window_full(cx.now()) {
+        if force || !self.window_full() {
+            return Some((ASYNC_TURN, paid));
+        }
+        if self.others_come(cx) {
             cx.why_text(ASYNC_WINDOW, "the device has enough of them");
             return None;
         }
-        Some(paid)
+        Some((OWN_WRITES, paid))
     }
 
     /// The next of a queue.

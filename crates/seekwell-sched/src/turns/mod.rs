@@ -1,5 +1,5 @@
 //! turns: tasks take turns by the time that the device takes for them, newcomers before all others;
-//! buffered writes pay double, and are few in the device while somebody waits for others.
+//! buffered writes pay double, and are few in the device while others than their own task come.
 //!
 //! Each task with sync requests has a queue, all buffered writes (whatever is not sync) are one
 //! more. A request is charged to its queue when it completes: the time since the completion before
@@ -163,7 +163,10 @@ pub struct Turns {
     async_went: bool,
     /// The least that any task with requests has paid that is not new; it never falls.
     floor_ns: u64,
-    last_sync: Instant,
+    /// When the last sync request came, whose it was, and when the last of anybody else.
+    last_sync: Option<Instant>,
+    sync_by: u32,
+    other_sync: Option<Instant>,
     last_done: Instant,
     rotational: bool,
     values: Values,
@@ -187,7 +190,9 @@ impl Turns {
             async_went: false,
             // No credit reaches below zero.
             floor_ns: ZERO_NS + (1 << 40),
-            last_sync: Instant::START,
+            last_sync: None,
+            sync_by: ASYNC,
+            other_sync: None,
             last_done: Instant::START,
             rotational: cx.queue.rotational,
             values: Values::default(),
@@ -265,7 +270,11 @@ impl Scheduler for Turns {
         let i = Self::queue_of(r.ioc, r.sync);
         self.rq.at(rq.idx()).place = Place::Queue(i);
         if i != ASYNC {
-            self.last_sync = now;
+            if i != self.sync_by {
+                self.other_sync = self.last_sync;
+                self.sync_by = i;
+            }
+            self.last_sync = Some(now);
         }
         let idle = self.values.idle_ns();
         let on = self.current == Some(i);
@@ -360,6 +369,10 @@ impl Scheduler for Turns {
         }
     }
 
+    /// The window does what writeback throttling is for, and puts nobody to sleep for his own reads.
+    fn wants_wbt(&self) -> bool {
+        false
+    }
     /// Readers find a tag, however many writes there are.
     fn limit_depth(&mut self, cx: &mut Cx, bio: &Bio, _: IocId) -> Option<u32> {
         let most = (cx.queue.nr_requests * 3 / 4).max(1);

@@ -14,7 +14,9 @@ seekwell_core::rules! {
     ASYNC_TURN: "async-turn", "dispatch_request",
         "Buffered writes go if they have paid, at async_cost, no more than the task that has paid least.";
     ASYNC_WINDOW: "async-window", "dispatch_request",
-        "While sync requests come, the device has no more buffered writes than it does in async_window_us.";
+        "While sync requests come of others than their own task, the device has no more buffered writes than it does in async_window_us.";
+    OWN_WRITES: "own-writes", "dispatch_request",
+        "Buffered writes go beyond async_window_us while no sync requests come but their own task's, which would sleep behind them and its reads with it.";
     EXPIRED: "expired", "dispatch_request",
         "On a rotating disk the oldest of the queue in its turn goes if it has waited for fifo_expire.";
     SWEEP: "sweep", "dispatch_request",
