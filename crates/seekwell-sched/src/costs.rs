@@ -21,7 +21,7 @@ pub const INSTRUCTIONS: &[(&str, u32)] = &[
     ("noop", 635),
     ("row", 878),
     ("sio", 701),
-    ("turns", 1696),
+    ("turns", 1707),
     ("vr", 1177),
     ("zen", 673),
 ];
