@@ -54,6 +54,8 @@ fn what_is_the_default_anyway_is_the_same_run() {
         "vm.dirty_expire_centisecs=3000",
         "dirty_writeback_centisecs=500",
         "barrier=1",
+        "placement=drawn",
+        "phase=boot",
         "barrier",
         "noatime",
     ] {
@@ -68,6 +70,8 @@ fn what_is_the_default_anyway_is_the_same_run() {
         "dirty_background_bytes=64M",
         "dirty_writeback_centisecs=0",
         "nobarrier",
+        "placement=first",
+        "phase=drawn",
         "laptop",
     ] {
         let h = hash(other);
@@ -188,6 +192,8 @@ fn every_word_is_documented_and_every_documented_one_is_read() {
             "memory" | "cache" | "dirty_bytes" | "dirty_background_bytes" => "64M",
             "fs" => "ext4",
             "data" => "writeback",
+            "placement" => "first",
+            "phase" => "drawn",
             "without" => "plugging",
             "noatime" => "",
             "read_ahead_kb" => "64",

@@ -70,6 +70,9 @@ pub struct Config {
     pub barriers: Option<bool>,
     /// Blocks of files lie scattered: mean length of a run, blocks (0: a fresh file system).
     pub aged_run_blocks: u32,
+    /// On a fresh file system directories of the root go to the first group with room, not where
+    /// mke2fs draws it.
+    pub first_placement: bool,
     /// Mechanisms taken out.
     pub ablations: Ablations,
     /// Keep [`crate::Mark`]s of throttling.
@@ -79,7 +82,7 @@ pub struct Config {
     pub commit_marks: bool,
     /// Keep a sample of the state each second.
     pub series: bool,
-    /// Seed of what is random (scatter of an aged file system).
+    /// Seed of what is random (places of directories, scatter of an aged file system).
     pub seed: u64,
 }
 
@@ -103,6 +106,7 @@ impl Config {
             constants,
             barriers: None,
             aged_run_blocks: 0,
+            first_placement: false,
             ablations: Ablations::default(),
             marks: true,
             commit_marks: false,

@@ -14,6 +14,23 @@ pub struct Reproduce {
     /// figures are scaled, stands beside each; one run of each instead of three
     #[arg(long)]
     pub quick: bool,
+    /// Runs of each, instead of three, or of one in the quick form
+    #[arg(
+        long,
+        value_name = "N",
+        value_parser = clap::value_parser!(u32).range(1..=1000),
+        conflicts_with_all = ["guard", "file"]
+    )]
+    pub repeats: Option<u32>,
+    /// Take ours from this folder of results instead, which `seekwell compare` made of a changed
+    /// experiment file (--file), or of a part of it; may be given several times
+    #[arg(
+        long,
+        value_name = "DIR",
+        value_hint = ValueHint::DirPath,
+        conflicts_with_all = ["guard", "file", "repeats"]
+    )]
+    pub from: Vec<PathBuf>,
     /// Folder that the folders of results lie in, one a publication: what is there already is not
     /// run again
     #[arg(long, value_name = "DIR", default_value = "results", value_hint = ValueHint::DirPath)]

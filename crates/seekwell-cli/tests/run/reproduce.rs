@@ -68,6 +68,35 @@ fn ours_stand_beside_the_published_figures_and_nothing_is_run_twice() {
 }
 
 #[test]
+fn runs_may_be_more_and_come_from_a_folder_that_is_there() {
+    let dir = results("repeated");
+    let args = ["reproduce", "laptop-ssd-2012", "--quick", "--quiet"];
+    let more = ["--repeats", "2", "--results", &dir];
+    let made = good(&[&args[..], &more].concat());
+    assert!(made.contains("(2 runs of each, quick form)"), "{made}");
+    assert!(made.contains("SE +/- "), "{made}");
+    let folder = format!("{dir}/laptop-ssd-2012-quick");
+    let read = good(&[&args[..], &["--from", &folder]].concat());
+    assert_eq!(made, read);
+}
+
+#[test]
+fn every_line_of_nine_schedulers_fits_a_hundred_columns() {
+    let dir = results("wide");
+    let args = [
+        "reproduce",
+        "moto-g-2014",
+        "--quick",
+        "--details",
+        "--quiet",
+    ];
+    let made = good(&[&args[..], &["--results", &dir]].concat());
+    assert!(made.contains("As it was published, TPS"), "{made}");
+    let long = made.lines().find(|l| l.chars().count() > 100);
+    assert_eq!(long, None);
+}
+
+#[test]
 fn experiment_files_are_printed_and_names_are_checked() {
     let text = good(&["reproduce", "all", "--file"]);
     assert_eq!(text.matches("[experiment]").count(), 5);

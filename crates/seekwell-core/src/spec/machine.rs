@@ -48,6 +48,15 @@ pub struct MachineSpec {
     /// [`MAX_AGED_RUN_BLOCKS`]; 0: a fresh file system.
     #[serde(default)]
     pub aged_run_blocks: u32,
+    /// Where directories of the root go on a fresh file system: `drawn` as mke2fs draws it, by the
+    /// seed, or `first`, the first group with room; absent: drawn.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub placement: Option<String>,
+    /// When the program begins: at `boot`, with all clocks of the machine, or `drawn`: at a moment
+    /// between two looks of the flusher that the seed draws, and each of its tasks as late as a
+    /// sleeping core wakes up; absent: boot.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub phase: Option<String>,
     /// queue/read_ahead_kb, 0 to 65,536; absent: the kernel's default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub read_ahead_kb: Option<u32>,

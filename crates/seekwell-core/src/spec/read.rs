@@ -50,6 +50,8 @@ const FIELDS: &[(&str, &[&str])] = &[
             "fs",
             "barriers",
             "aged_run_blocks",
+            "placement",
+            "phase",
             "read_ahead_kb",
             "cpu_permille",
             "data",

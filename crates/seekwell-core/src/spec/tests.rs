@@ -36,6 +36,8 @@ fn full(workload: WorkloadSpec) -> RunSpec {
             fs: Some("ext3".into()),
             barriers: Some(false),
             aged_run_blocks: 64,
+            placement: Some("first".into()),
+            phase: Some("drawn".into()),
             read_ahead_kb: Some(512),
             cpu_permille: Some(600),
             data: Some("writeback".into()),

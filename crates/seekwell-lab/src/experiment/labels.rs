@@ -226,6 +226,8 @@ pub(super) fn machine(m: &MachineSpec) -> Vec<(&'static str, String)> {
     );
     let aged = (m.aged_run_blocks != 0).then(|| m.aged_run_blocks.to_string());
     add("aged", aged);
+    add("placement", m.placement.clone());
+    add("phase", m.phase.clone());
     add("read_ahead_kb", m.read_ahead_kb.map(|n| n.to_string()));
     if !m.cgroups.is_empty() {
         let one = |(name, settings): (&String, &String)| match settings.is_empty() {

@@ -4,19 +4,23 @@
 
 use super::Publication;
 use super::figures::{Pair, Published};
+use super::full;
 use super::guard::Kept;
 use super::guard::ablations::{self, Taken};
 use super::guard::order::{self, Orders};
+use super::ours::Cell;
 use std::collections::BTreeMap;
 
-const ABLATIONS: &str = include_str!("../../published/guards/ablations.jsonl");
-const ORDER: &str = include_str!("../../published/guards/order.jsonl");
+const ABLATIONS: &str = include_str!("../../published/guards/all-guard-ablations.jsonl");
+const ORDER: &str = include_str!("../../published/guards/phoronix-2012-guard-order.jsonl");
 
 /// The evidence on a publication's differences.
 #[derive(Clone, Debug, Default)]
 pub struct Evidence {
     taken: Vec<Taken>,
     orders: Option<Orders>,
+    /// The full form, as far as it is carried.
+    full: Vec<Cell>,
     /// Device of a system, as it is named in experiments.
     devices: BTreeMap<String, String>,
 }
@@ -32,8 +36,33 @@ impl Evidence {
         Evidence {
             taken: ablations::known(p, &Kept::read(ABLATIONS)),
             orders: order::known(p, &Kept::read(ORDER)),
+            full: full::carried(p).unwrap_or_default(),
             devices: cells.iter().filter_map(device).collect(),
         }
+    }
+    /// What taking a cause out did, of a test with this beyond the quick form (empty: nothing).
+    pub fn of_cause(&self, group: &str, with: &str) -> Option<&Taken> {
+        let mut all = self.taken.iter();
+        all.find(|t| {
+            t.group == group && t.with.starts_with(with) && t.with.is_empty() == with.is_empty()
+        })
+    }
+    /// One scheduler on a new drive over the same on a worn one, least and most over the systems of
+    /// a test that begins with this.
+    pub fn worn(&self, test: &str) -> Option<(f64, f64)> {
+        let own = self.orders.iter().flat_map(|o| &o.pairs);
+        let own = own
+            .filter(|o| o.test.starts_with(test))
+            .filter_map(|o| o.states[1]);
+        own.fold(None, |all, x| {
+            let (least, most) = all.unwrap_or((x, x));
+            Some((least.min(x), most.max(x)))
+        })
+    }
+    /// Most that all tests of a system wrote to its drive in the order of the columns, GB.
+    pub fn written_gb(&self) -> Option<f64> {
+        let all = self.orders.iter().flat_map(|o| o.written_gb.values());
+        all.copied().max_by(f64::total_cmp)
     }
     /// Is all of it there that today's runs can give?
     pub fn whole(&self, p: &Publication) -> bool {
@@ -43,6 +72,14 @@ impl Evidence {
         };
         let orders = self.orders.is_some() || !p.published().iter().any(flash);
         self.taken.len() == ablations::causes(p) && orders
+    }
+    /// The full form's prediction of a pair, first over second.
+    pub(super) fn full(&self, p: &Published, pair: &Pair) -> Option<f64> {
+        let same = |c: &&Cell| {
+            let own = &c.published;
+            (&own.system, &own.workload, &own.metric) == (&p.system, &p.workload, &p.metric)
+        };
+        self.full.iter().find(same)?.pair(pair)
     }
     /// What taking the cause of a group out of a published test did.
     pub(super) fn taken(&self, group: &str) -> Option<String> {

@@ -14,6 +14,7 @@
 mod doing;
 mod evidence;
 mod figures;
+pub mod full;
 pub mod guard;
 mod ours;
 mod own;
@@ -25,7 +26,7 @@ pub use evidence::Evidence;
 pub use figures::{Kind, Pair, Published, PublishedSide};
 pub use ours::{Cell, Ours};
 pub use own::{Second, Seconds, System, seconds, systems};
-pub use score::{Agreement, Level, Scaling, Skill, agreement, level, scaling, skill};
+pub use score::{Agreement, Level, Skill, agreement, level, skill};
 pub use targets::{Target, targets};
 
 use crate::experiment::{Experiment, Faults};
@@ -124,6 +125,18 @@ impl Publication {
     /// None, as a test holds: the files are the project's own.
     pub fn experiment(&self, quick: bool) -> Result<Experiment, Faults> {
         Experiment::from_toml(self.text(quick), Path::new("."))
+    }
+    /// The experiment with so many runs of each, not as many as its file says.
+    ///
+    /// # Errors
+    /// None, as a test holds, up to as many as an experiment may have.
+    pub fn runs(&self, quick: bool, repeats: Option<u32>) -> Result<Experiment, Faults> {
+        let own = |line: &str| match (repeats, line.starts_with("repeats = ")) {
+            (Some(n), true) => format!("repeats = {n}\n"),
+            _ => format!("{line}\n"),
+        };
+        let text: String = self.text(quick).lines().map(own).collect();
+        Experiment::from_toml(&text, Path::new("."))
     }
     /// What was published, test by test and system by system, in the order of publication.
     pub fn published(&self) -> Vec<Published> {

@@ -2,7 +2,6 @@
 //! has the right level, a ranking of the schedulers that is the same for all tests of a system, and
 //! ours with the schedulers' labels permuted.
 
-use super::Reproduction;
 use super::figures::{Kind, Pair};
 use super::ours::Cell;
 use rand::Rng;
@@ -22,7 +21,7 @@ fn ln(x: f64) -> f64 {
     libm::log(x)
 }
 
-fn median(mut all: Vec<f64>) -> Option<f64> {
+pub(super) fn median(mut all: Vec<f64>) -> Option<f64> {
     all.sort_by(f64::total_cmp);
     let n = all.len();
     let upper = all.get(n / 2)?;
@@ -303,42 +302,4 @@ pub fn agreement(cells: &[Cell]) -> Agreement {
         }
     }
     all
-}
-
-/// The quick form beside the full one.
-#[derive(Clone, Copy, Debug, Serialize)]
-pub struct Scaling {
-    /// Figures that both have.
-    pub figures: usize,
-    /// Median of |ln (quick / full)|.
-    pub median: Option<f64>,
-    /// Share within 35 %.
-    pub near: f64,
-    /// Median of the difference of log ratios of pairs.
-    pub pairs: Option<f64>,
-}
-
-/// Of two reproductions of one publication.
-pub fn scaling(quick: &Reproduction, full: &Reproduction) -> Scaling {
-    let (mut figures, mut pairs) = (Vec::new(), Vec::new());
-    for (q, f) in quick.cells.iter().zip(&full.cells) {
-        for i in 0..q.ours.len() {
-            let both = q
-                .ratio(i)
-                .zip(f.ratio(i))
-                .filter(|(q, f)| *q > 0.0 && *f > 0.0);
-            figures.extend(both.map(|(q, f)| ln(q / f).abs()));
-        }
-        for p in &q.published.pairs {
-            let both = q.pair(p).zip(f.pair(p));
-            pairs.extend(both.map(|(q, f)| ln(q / f).abs()));
-        }
-    }
-    let near = figures.iter().filter(|x| **x <= ln(1.0 + NEAR)).count();
-    Scaling {
-        figures: figures.len(),
-        near: near as f64 / figures.len().max(1) as f64,
-        median: median(figures),
-        pairs: median(pairs),
-    }
 }

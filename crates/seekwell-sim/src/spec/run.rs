@@ -80,6 +80,7 @@ pub fn world(spec: &RunSpec) -> Result<WorldSetup, SpecErrors> {
     Ok(WorldSetup {
         setup: setup(spec),
         config: machine::config(&m, era, spec.run_seed())?,
+        phase_drawn: machine::phase_drawn(&m),
         limit: spec.limit_s.map(Nanos::from_secs),
         neighbours: neighbours(spec)?,
         cgroups: cgroup::all(&m.cgroups)?,

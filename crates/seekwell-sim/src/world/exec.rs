@@ -8,6 +8,7 @@ use super::cgroups::Placed;
 use super::disk::Handle;
 use super::machine::SimMachine;
 use super::options::WorldSetup;
+use super::phase;
 use super::programs::{Beside, Program, begin};
 use super::sync::{Answer, Syncs, Task};
 use crate::drive::Progress;
@@ -61,6 +62,7 @@ pub(super) struct World {
     pub(super) kernel: Kernel,
     pub(super) now: Instant,
     pub(super) seed: u64,
+    pub(super) phase_drawn: bool,
     pub(super) facts: Facts,
     pub(super) syncs: Syncs,
     pub(super) measures: Measures,
@@ -163,6 +165,7 @@ where
         now: kernel.now(),
         kernel,
         seed: setup.setup.seed,
+        phase_drawn: setup.phase_drawn,
         facts: Facts {
             cpus: u32::from(config.cores),
             cache_bytes: config.cache_pages() * 4096,
@@ -193,7 +196,11 @@ where
     let first = world
         .borrow_mut()
         .start("main".to_owned(), TaskConfig::default(), 0);
-    let main = |world: &Shared| -> Script { Box::pin(script(SimMachine::new(world, first))) };
+    let flusher = Nanos(config.constants.dirty_writeback_ns);
+    let main = |world: &Shared| -> Script {
+        let machine = SimMachine::new(world, first);
+        phase::behind(world, first, flusher, Box::pin(script(machine)))
+    };
     let error = drive(&world, setup, tell, main);
     let mut w = world.borrow_mut();
     let w = &mut *w;

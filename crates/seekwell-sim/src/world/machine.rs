@@ -2,6 +2,7 @@
 //! its answer.
 
 use super::exec::{Queue, Shared, Wait, World};
+use super::phase;
 use super::programs::Program;
 use super::sync::{Answer, Task};
 use seekwell_core::rng::{Pcg64Mcg, stream};
@@ -474,7 +475,8 @@ impl Machine for SimMachine {
         self.world.borrow().going()?;
         let t = self.world.borrow_mut().spawn(self.task, how);
         let machine = SimMachine::new(&self.world, t);
-        let future = Box::pin(script(machine));
+        let script = Box::pin(script(machine));
+        let future = phase::behind(&self.world, t, phase::WAKE_UP, script);
         self.world.borrow_mut().push(t, future);
         Ok(Join(t))
     }

@@ -15,6 +15,7 @@ mod disk;
 mod exec;
 mod machine;
 mod options;
+mod phase;
 mod programs;
 mod sync;
 #[cfg(test)]

@@ -13,6 +13,8 @@ pub struct WorldSetup {
     pub setup: Setup,
     /// Above.
     pub config: Config,
+    /// The seed draws when the program and each of its tasks begin.
+    pub phase_drawn: bool,
     /// Stop after so much virtual time.
     pub limit: Option<Nanos>,
     /// Programs beside the one that is measured.
@@ -33,6 +35,7 @@ impl WorldSetup {
         Ok(WorldSetup {
             setup,
             config,
+            phase_drawn: false,
             limit: None,
             neighbours: Vec::new(),
             cgroups: Vec::new(),
@@ -57,6 +60,7 @@ impl WorldSetup {
             self.cgroups = cgroup::all(&spec.cgroups)?;
         }
         machine::change(&mut self.config, spec)?;
+        self.phase_drawn |= machine::phase_drawn(spec);
         // Another kernel begins with what it has.
         if spec.kernel.is_some() && spec.read_ahead_kb.is_none() {
             let c = &mut self.config;

@@ -46,8 +46,8 @@ pub(crate) struct Alloc {
     free: u64,
     free_inodes: u64,
     dirs: u64,
-    /// Of the directories' places: mke2fs draws it.
-    hash_seed: u64,
+    /// Of the directories' places: mke2fs draws it. `None`: the first place with room.
+    hash_seed: Option<u64>,
     /// Set aside in windows and pools.
     aside: u64,
     /// Freed, but not yet for others: the commit that frees them is to come.
@@ -84,7 +84,8 @@ impl Alloc {
             free: 0,
             free_inodes: u64::from(n) * u64::from(inodes),
             dirs: 0,
-            hash_seed: stream(cfg.seed, "seed of directories").random(),
+            hash_seed: (!cfg.first_placement)
+                .then(|| stream(cfg.seed, "seed of directories").random()),
             aside: 0,
             pending: 0,
             pools: vec![Window::default(); cfg.cores.max(1) as usize],

@@ -1,7 +1,10 @@
 //! What was asked of the predictions, what came of it, and why a target is missed: which mechanism is
-//! missing, or why the published figure is doubtful, with the measurement that says so.
+//! missing, or why the published figure is doubtful, with the measurement that says so. What these
+//! runs give is theirs; what was measured apart is said to have been.
 
-use seekwell_lab::reproduce::Target;
+use super::Shown;
+use super::show::signed;
+use seekwell_lab::reproduce::{Cell, Evidence, Ours, Pair, Second, Target};
 
 /// A row of the table of targets.
 pub fn row(t: &Target) -> Vec<String> {
@@ -14,86 +17,365 @@ pub fn row(t: &Target) -> Vec<String> {
 }
 
 /// Why it is missed, in paragraphs.
-pub fn why(t: &Target) -> &'static [&'static str] {
+pub fn why(t: &Target, all: &[Shown]) -> Vec<String> {
     match t.name {
-        "skill" => &[
-            "Were A, F, G and H exact and all others predicted as none, skill would be 0.45, 0.33 of \
-             it from A: the target is a test of A. A has the sign and, with its fitted constant, the \
-             size; guard constants says how much of that is owed to the fit.",
-            "B, C and E, 45 % of the weight, are predicted as none, because no cause is known in a \
-             scheduler that could give them. B: under cfq the drive writes at its own rate (compile \
+        "skill" => skill(all),
+        "level" => level(all),
+        "near" => near(all),
+        "cpu" => cpu(all),
+        "agreement" => agreement(all),
+        "003" => postgres(all),
+        "004" => scan(all),
+        _ => Vec::new(),
+    }
+}
+
+fn two(x: Option<f64>) -> String {
+    x.map_or("-".to_owned(), |x| format!("{x:.2}"))
+}
+
+fn whole(x: Option<f64>) -> String {
+    x.map_or("-".to_owned(), |x| format!("{x:.0}"))
+}
+
+/// `1.46 to 2.04`, or one number where both are alike.
+fn range(all: &[f64]) -> String {
+    let least = all.iter().copied().min_by(f64::total_cmp);
+    let most = all.iter().copied().max_by(f64::total_cmp);
+    match (two(least), two(most)) {
+        (a, b) if a == b => a,
+        (a, b) => format!("{a} to {b}"),
+    }
+}
+
+fn publication<'a>(all: &'a [Shown], name: &str) -> Option<&'a Shown> {
+    all.iter().find(|s| s.ours.name == name)
+}
+
+fn evidence(all: &[Shown], name: &str) -> Evidence {
+    publication(all, name).map_or_else(Evidence::default, |s| Evidence::of(s.publication))
+}
+
+/// Published tests of a system (empty: of any) that begin with this.
+fn cells<'a>(all: &'a [Shown], system: &'a str, test: &'a str) -> impl Iterator<Item = &'a Cell> {
+    let cells = all.iter().flat_map(|s| &s.ours.cells);
+    cells.filter(move |c| {
+        let p = &c.published;
+        (system.is_empty() || p.system == system) && p.workload.starts_with(test)
+    })
+}
+
+/// Ours over the published figures, of a scheduler (empty: of all).
+fn ratios<'a>(cells: impl Iterator<Item = &'a Cell>, scheduler: &str) -> Vec<f64> {
+    let own = |c: &'a Cell| {
+        let sides = c.published.sides.iter().enumerate();
+        let named = sides.filter(|s| scheduler.is_empty() || s.1.scheduler == scheduler);
+        named.filter_map(|s| c.ratio(s.0)).collect::<Vec<f64>>()
+    };
+    cells.flat_map(own).collect()
+}
+
+const SSDS: [&str; 2] = ["Sandy Bridge + SSD", "Clarksfield + SSD"];
+const DISK: &str = "Penryn + HDD";
+
+fn skill(all: &[Shown]) -> Vec<String> {
+    let Some(s) = publication(all, "phoronix-2012") else {
+        return Vec::new();
+    };
+    let group = |g: &str| s.ours.skill.iter().find(|k| k.group == g);
+    let weight = |groups: &[&str]| -> f64 {
+        let all = groups.iter().filter_map(|g| group(g));
+        all.map(|k| k.weight).sum()
+    };
+    let ours = |g: &str| group(g).and_then(|k| k.ours);
+    let known = evidence(all, s.ours.name);
+    let worn = |test: &str| {
+        known
+            .worn(test)
+            .map_or("-".to_owned(), |w| range(&[w.0, w.1]))
+    };
+    let deadline = cells(all, DISK, "compilebench 0.6: Compile").find_map(|c| {
+        let at = |name: &str| c.published.sides.iter().position(|s| s.scheduler == name);
+        let (one, other) = (at("deadline")?, at("noop")?);
+        let pair = |a: f64, b: f64| 100.0 * (a / b - 1.0);
+        let sides = &c.published.sides;
+        let mean = |i: usize| c.ours[i].map(|o| o.mean);
+        Some((
+            pair(mean(one)?, mean(other)?),
+            pair(sides[one].value, sides[other].value),
+        ))
+    });
+    let deadline = deadline.map_or("-".to_owned(), |(o, p)| {
+        format!("{o:+.0} % beside noop where {p:+.0} % were published")
+    });
+    let blogs: Vec<String> = cells(all, DISK, "blogbench")
+        .flat_map(|c| {
+            let one = c.published.quick_factor;
+            let blogs = |o: &Option<Ours>| whole(o.map(|o| o.mean / one));
+            c.ours.iter().map(blogs).collect::<Vec<_>>()
+        })
+        .collect();
+    let files: Vec<String> = cells(all, DISK, "fs-mark 3.3: 1000 Files, 1MB Size")
+        .take(1)
+        .flat_map(|c| {
+            c.published
+                .sides
+                .iter()
+                .map(|s| format!("{:.1}", 1000.0 / s.value))
+        })
+        .collect();
+    let mut why = vec![
+        format!(
+            "Were A, F, G and H exact and all others predicted as none, skill would be {:.2}, {:.2} \
+             of it from A: the target is a test of A. A has {} with its fitted constant; guard \
+             constants says how much of that is owed to the fit.",
+            weight(&["A", "F", "G", "H"]),
+            weight(&["A"]),
+            ours("A").map_or("-".to_owned(), |x| format!("{x:+.2}")),
+        ),
+        format!(
+            "B, C and E, {:.0} % of the weight, are predicted as none, because no cause is known in \
+             a scheduler that could give them. B: under cfq the drive writes at its own rate (compile \
              107.7 and 107.2 MB/s on two processors that differ by 1.8 times; iozone writes 107.0), \
              under the others it stands still for a quarter of the time; in the simulation it never \
-             does. One scheduler alone on a drive that was long written at random compiles 1.22 times \
-             slower and commits 1.8 to 2.7 times slower than on a new one (guard order), which is the \
-             size of B's compile and more than C's, but creates no slower; on one drive with all tests \
-             in the order of the columns, 44 GB written, nothing differs, so that the originals' drive \
-             would have to have been full before. E: a file takes 56.3, 61.6 and 51.2 ms where there \
-             is never more than one request to choose from; one scheduler with its files at 5 to 60 % \
-             of the disk covers that range.",
-            "What is missing: D, the disk's noop should be 8 to 20 % behind in random writes; ours has \
-             no sorting to lose, as a woken task hands over 32 requests in a row. F: the sign of \
-             deadline over the others is there, less than half of the size; metadata that are read \
-             in between would enlarge it, and how many were is not known. G: what is left to write \
-             is gone here before the first tree is read. H: in the quick form a score is a multiple \
-             of 40, and ours makes the same 25 blogs under each.",
-            "The fitted constant of A stands for something unknown. With merging off \
-             (`--nomerges 2`) and nothing fitted, blogbench on the SSD gives 3810, 3045 and 1310 \
-             under noop, deadline and cfq, published 3079, 2796 and 1531; with merging and nothing \
-             fitted 10,100, 9,635 and 1,322. So look for it in how much of what the creators write \
-             is merged: 172,000 of 205,000 bios were.",
-        ],
-        "level" | "near" => &[
-            "fs-mark without sync is 1.5 to 2 times too fast on all three machines though the same \
-             drives are right with sync: it is how much may be dirty. It agrees when 1.8 GiB can be \
-             dirtied, not the 3.2 GiB that 4 GiB leave beside the desktop in our estimate; what that \
-             desktop held was not published.",
-            "tiobench on the disk writes half as fast as published: the drive's destaging. It hangs \
+             does. One scheduler alone on a drive that was long written at random compiles {} times \
+             slower and commits {} times slower than on a new one (guard order), which is the size of \
+             B's compile and more than C's, but creates no slower ({}); on one drive with all tests in \
+             the order of the columns, {} GB written, nothing differs, so that the originals' drive \
+             would have to have been full before. E: a file takes {} ms (cfq, noop, deadline) where \
+             there is never more than one request to choose from; one scheduler with its files at 5 \
+             to 60 % of the disk covers that range, and here they lie where first fit puts them under \
+             each.",
+            100.0 * weight(&["B", "C", "E"]),
+            worn("compilebench 0.6: Compile"),
+            worn("pgbench"),
+            worn("compilebench 0.6: Initial Create"),
+            whole(known.written_gb()),
+            files.join(", "),
+        ),
+        format!(
+            "What is missing: D, the disk's noop should be 8 to 20 % behind in random writes; ours \
+             has no sorting to lose, as a woken task hands over 32 requests in a row. F: deadline is \
+             {deadline}; metadata that are read in between would enlarge it, and how many were is not \
+             known. G: what is left to write is gone here before the first tree is \
+             read."
+        ),
+    ];
+    if let (true, Some(last)) = (s.ours.quick && !blogs.is_empty(), why.last_mut()) {
+        *last += &format!(
+            " H: in the quick form a score is a multiple of 40, and ours makes {} blogs.",
+            blogs.join(", ")
+        );
+    }
+    let full = |g: &str| s.full.iter().find(|k| k.group == g && k.compared > 0);
+    if let Some((whole, a)) = full("").zip(full("A")).filter(|_| s.ours.quick) {
+        why.push(format!(
+            "All of that is of the quick form. In the full one, as far as it was run, skill is {} over \
+             {} of {} pairs, and A, which the whole score hangs on, has {} over {} of {}: it makes \
+             388 blogs under each scheduler on Sandy Bridge (published 3079, 2796 and 1531), equal as \
+             where every read is cached (guard ablations). With a fortieth of time and memory reads miss \
+             early. So A's mechanism is the model's, and its size and the score are the scaling's, to \
+             which the constant was fitted.",
+            signed(whole.ours),
+            whole.compared,
+            whole.pairs,
+            signed(a.ours),
+            a.compared,
+            a.pairs,
+        ));
+    }
+    why.push(
+        "The fitted constant of A stands for something unknown. Measured apart when it was fitted: with \
+         merging off (`--nomerges 2`) and nothing fitted, blogbench on the SSD gives 3810, 3045 and \
+         1310 under noop, deadline and cfq, published 3079, 2796 and 1531; with merging and nothing \
+         fitted 10,100, 9,635 and 1,322. So look for it in how much of what the creators write is \
+         merged: 172,000 of 205,000 bios were."
+            .to_owned(),
+    );
+    why
+}
+
+fn level(all: &[Shown]) -> Vec<String> {
+    let of = |test: &str| range(&ratios(cells(all, DISK, test), ""));
+    let synced = |c: &&Cell| !c.published.workload.contains("No Sync");
+    let fs_mark = cells(all, DISK, "fs-mark 3.3: 1000").filter(synced);
+    vec![format!(
+        "Where the files of the disk's tests lay decides, and was not published. First fit puts them at \
+         the outer edge, where the disk writes fastest and is half of its arm's way from the journal: \
+         beside the published rates fs-mark with sync has {} and {}, compilebench's compile {} and \
+         create {}, iozone's read {}. Drawn by one seed, as this page was made before, they lay by \
+         chance near the journal, and the median was 0.14; other seeds put them further in. iozone's \
+         published reads say the outer edge, compilebench's rates say the middle.",
+        range(&ratios(fs_mark, "")),
+        of("fs-mark 3.3: 4000"),
+        of("compilebench 0.6: Compile"),
+        of("compilebench 0.6: Initial"),
+        of("iozone 3.347: Record Size: 64Kb - File Size: 8GB"),
+    )]
+}
+
+fn near(all: &[Shown]) -> Vec<String> {
+    let unsynced = cells(all, "", "fs-mark 3.3: 1000 Files, 1MB Size, No Sync");
+    let disk = ratios(cells(all, DISK, "tiobench"), "");
+    let ssd = |scheduler: &str| -> Vec<f64> {
+        let tests = ["compilebench 0.6: Compile", "compilebench 0.6: Initial"];
+        let own = SSDS
+            .iter()
+            .flat_map(|s| tests.map(|t| ratios(cells(all, s, t), scheduler)));
+        own.flatten().collect()
+    };
+    let others = [ssd("noop"), ssd("deadline")].concat();
+    vec![
+        format!(
+            "fs-mark without sync is {} times too fast on all three machines though the same drives \
+             are right with sync: it is how much may be dirty. It agrees when 1.8 GiB can be dirtied \
+             (measured apart), not the 3.2 GiB that 4 GiB leave beside the desktop in our estimate; \
+             what that desktop held was not published.",
+            range(&ratios(unsynced, ""))
+        ),
+        format!(
+            "tiobench on the disk writes at {} of the published rate: the drive's destaging. It hangs \
              on two estimates that no maker publishes, `guard` and `write_settle` (guard constants), \
              and the quick form, a quarter of the writes, takes the end of the run, when few threads \
              are left, for more than it is.",
-            "compilebench on the SSDs is group B: cfq within 11 %, noop and deadline, which lost time \
-             in the original, not. Read Compiled Tree under deadline on Clarksfield was published as \
-             183.73 with an SE of 37.24. pgbench on Clarksfield: group C, and a model in which eight \
-             clients share a flush more often than the original's did.",
-            "The table scan under cfq cannot be reached by idling: alone, in pieces of 1 MiB, the \
-             scan reads 34 MiB/s here where 43 was published beside a second reader. The pieces of \
-             the table are longer than we take them for, or the drive reads on across them.",
-        ],
-        "cpu" => &[
-            "PostMark is what misses: its 25,000 transactions take 3 and 4 s here, 18 and 10 s in the \
-             original (the figure is 25,000 over whole seconds). Nothing of it waits for a disk, and \
-             the three schedulers are equal in both; the processor time of its own work, the calls \
-             it makes in small pieces and the pages that are made and dropped for files of 5 to 512 \
-             KiB, is too small in the model, and no constant of it was fitted.",
-            "apache on Clarksfield is 1.44 times too fast, nginx 0.81 and on Sandy Bridge 0.85: the \
+            range(&disk)
+        ),
+        format!(
+            "compilebench's compile and create on the SSDs are group B: under cfq {} of the published \
+             rates, under noop and deadline, which lost time in the original, {}. Read Compiled Tree \
+             under deadline on Clarksfield was published as 183.73 with an SE of 37.24. pgbench on \
+             Clarksfield ({}): group C, and a model in which eight clients share a flush more often \
+             than the original's did.",
+            range(&ssd("cfq")),
+            range(&others),
+            range(&ratios(cells(all, SSDS[1], "pgbench"), ""))
+        ),
+        format!(
+            "The table scan takes {} of the published time under cfq and anticipatory, {} under the \
+             others, because idling changes nothing here (below) and where the table lay was not \
+             published: at the outer edge it is read too fast without idling.",
+            range(&scans(all, &["cfq", "anticipatory"])),
+            range(&scans(all, &["deadline", "noop"]))
+        ),
+    ]
+}
+
+/// Ours over the published runtimes of the table scan.
+fn scans(all: &[Shown], schedulers: &[&str]) -> Vec<f64> {
+    let runtime = |c: &&Cell| c.published.metric == "average runtime";
+    let of = |s: &&str| ratios(cells(all, "", "MySQL").filter(runtime), s);
+    schedulers.iter().flat_map(of).collect()
+}
+
+/// Transactions of PostMark, divided by whole seconds in its figure.
+const POSTMARK: f64 = 25_000.0;
+
+fn cpu(all: &[Shown]) -> Vec<String> {
+    let seconds = |system: &str| {
+        let c = cells(all, system, "postmark").next()?;
+        let ours = c.ours.first().copied().flatten()?.mean;
+        let published = c.published.sides.first()?.value;
+        let (ours, published) = (POSTMARK / ours, POSTMARK / published);
+        Some(format!(
+            "{ours:.0} s where {published:.0} were published ({system})"
+        ))
+    };
+    let took: Vec<String> = [DISK, SSDS[1]].into_iter().filter_map(seconds).collect();
+    let of = |system: &str, test: &str| range(&ratios(cells(all, system, test), ""));
+    vec![
+        format!(
+            "PostMark is what misses: its 25,000 transactions take {}; the figure is 25,000 over whole \
+             seconds. Nothing of it waits for a disk, and the three schedulers are equal in both; the \
+             processor time of its own work, the calls it makes in small pieces and the pages that are \
+             made and dropped for files of 5 to 512 KiB, is too small in the model, and no constant of \
+             it was fitted.",
+            took.join(" and ")
+        ),
+        format!(
+            "apache on Clarksfield is {} of the published rate, nginx {} and on Sandy Bridge {}: the \
              one factor of a machine is of building a kernel with as many jobs as threads, and a \
-             server beside its client on the same cores is another load. The other processor tests \
-             are within 15 %.",
-        ],
-        "agreement" => &[
-            "All of the phone's are pairs with bfq. Eight are of the insert phase, which was published \
-             without a loss: ours raises it as it does update and delete, because a pause before it is \
-             assumed that was not published; without a pause none of the three loses (guard \
-             ablations). Ten are of update and delete, where bfq was published 10 to 12 % behind with \
-             errors so large that three runs cannot show it.",
-        ],
-        "003" => &[
-            "In a burst of writeback cfq keeps 1,300 to 1,500 transactions a second, noop 600, deadline \
-             7 to 50 (see the seconds above), but cfq's burst lasts a second longer, so that the sums \
-             cancel. The demo wal-overtakes-writeback, with a drive in its steady state and writeback \
-             all the time, has +7.3 and +9.6 %: what is missing is that bursts spread into steady \
-             writeback over half an hour. Settings and data set of the original were not published.",
-        ],
-        "004" => &[
-            "At the depth that is assumed, 31, the drive serves both readers from its own queue and \
-             idling in front of it changes nothing. At depth 1 the four take 446, 435, 491 and 491 s \
-             (published 303, 370, 492 and 471): the order is there, not the size, since the second \
-             reader keeps its 22 reads a second however long each waits. A second reader that thinks \
-             in between gives the published size in the demo scan-and-intruder, and in the published \
-             set-up nothing, as the scan alone is slow there. Which it was, and whether the drive \
-             queued commands, was not published.",
-        ],
-        _ => &[],
+             server beside its client on the same cores is another load.",
+            of(SSDS[1], "apache"),
+            of(SSDS[1], "nginx"),
+            of(SSDS[0], "nginx")
+        ),
+    ]
+}
+
+/// Pairs without a published difference in which ours differ: of which metric, and with bfq?
+fn agreement(all: &[Shown]) -> Vec<String> {
+    let Some(s) = publication(all, "moto-g-2014") else {
+        return Vec::new();
+    };
+    let (mut wrong, mut bfq, mut by) = (0, 0, Vec::new());
+    for c in &s.ours.cells {
+        let p = &c.published;
+        let differs = |q: &&Pair| {
+            let most = 1.0 + Pair::SCORED;
+            let ours = c.pair(q).is_some_and(|r| r >= most || r <= 1.0 / most);
+            q.p.is_some_and(|p| p >= 0.05) && ours
+        };
+        let own: Vec<_> = p.pairs.iter().filter(differs).collect();
+        let with = |i: usize| p.sides[i].scheduler == "bfq";
+        bfq += own.iter().filter(|q| with(q.one) || with(q.other)).count();
+        wrong += own.len();
+        if !own.is_empty() {
+            by.push(format!("{} of {}", own.len(), p.metric));
+        }
     }
+    vec![format!(
+        "The phone's are {wrong} ({}), {bfq} of them pairs with bfq. Insert was published without a \
+         loss: ours raises it as it does update and delete, because a pause before it is assumed that \
+         was not published; without a pause none of the three loses (guard ablations). Of update and \
+         delete bfq was published 10 to 12 % behind with errors so large that three runs cannot show \
+         it.",
+        by.join(", ")
+    )]
+}
+
+/// Operations a second in the median of the slowest tenth of a run's seconds.
+fn slowest(seconds: &[Second]) -> Option<u64> {
+    let mut ops: Vec<u64> = seconds.iter().map(|s| s.ops).collect();
+    ops.sort_unstable();
+    ops.get(ops.len().div_ceil(10) / 2).copied()
+}
+
+fn postgres(all: &[Shown]) -> Vec<String> {
+    let Some(s) = publication(all, "postgres-2015") else {
+        return Vec::new();
+    };
+    let bursts: Vec<String> = s
+        .seconds
+        .iter()
+        .filter_map(|x| Some(format!("{} {}", x.scheduler, slowest(&x.seconds)?)))
+        .collect();
+    vec![format!(
+        "In bursts of writeback all commit less: transactions a second in the slowest tenth of the \
+         seconds, in the median, {}; but the bursts last longer where more is kept, so that the sums \
+         nearly cancel. The demo wal-overtakes-writeback, with a drive in its steady state and \
+         writeback all the time, has cfq ahead of both (guard ablations): what is missing is that \
+         bursts spread into steady writeback over half an hour. Settings and data set of the original \
+         were not published.",
+        bursts.join(", ")
+    )]
+}
+
+fn scan(all: &[Shown]) -> Vec<String> {
+    let known = evidence(all, "mysql-2008");
+    let deep = known.of_cause("K", "");
+    let one = known.of_cause("K", "drive without");
+    vec![format!(
+        "At the depth that is assumed, 31, the drive serves both readers from its own queue and idling \
+         in front of it changes nothing: cfq takes {} of deadline's time, without idling {}. At depth \
+         1 it takes {}, without idling {} (published {}): the order is there, not the size, since the \
+         second reader keeps its 22 reads a second however long each waits. A second reader that \
+         thinks in between gives the published size in the demo scan-and-intruder, and in the \
+         published set-up nothing, as the scan alone is slow there. Which it was, and whether the \
+         drive queued commands, was not published.",
+        two(deep.and_then(|t| t.on)),
+        two(deep.and_then(|t| t.off)),
+        two(one.and_then(|t| t.on)),
+        two(one.and_then(|t| t.off)),
+        two(one.map(|t| t.published)),
+    )]
 }

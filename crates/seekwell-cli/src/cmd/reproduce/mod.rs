@@ -4,6 +4,7 @@ mod guard;
 mod missed;
 mod own;
 mod page;
+mod section;
 mod show;
 
 use super::results::failure;
@@ -17,12 +18,14 @@ use seekwell::Cancel;
 use seekwell_host::stop::signal;
 use seekwell_lab::conduct::{How, Simulated, conduct};
 use seekwell_lab::experiment::Experiment;
+use seekwell_lab::reproduce::full::{Scaling, Scatter, carried, lines, scaling, scatter};
+use seekwell_lab::reproduce::guard::Kept;
 use seekwell_lab::reproduce::{
-    Publication, Reproduction, Scaling, Seconds, Target, find, scaling, seconds, systems, targets,
+    Cell, Publication, Reproduction, Seconds, Skill, Target, find, seconds, skill, systems, targets,
 };
-use seekwell_lab::results::{Folder, Outcome, Results, read};
+use seekwell_lab::results::{Folder, Outcome, Results, Run, read};
 use serde_json::json;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// A publication run again; and what a quick run lost, if the full one is there.
 pub struct Shown {
@@ -34,6 +37,10 @@ pub struct Shown {
     pub ours: Reproduction,
     /// The quick form beside the full one.
     pub scaling: Option<Scaling>,
+    /// What the full form's differences are worth, as far as it was run.
+    pub full: Vec<Skill>,
+    /// What figures scatter by, published and ours: of the full form.
+    pub scatter: Vec<Scatter>,
 }
 
 /// Runs and prints.
@@ -56,13 +63,23 @@ pub fn run(a: &Reproduce, quiet: bool) -> Result<(), Failure> {
     let mut failed = Vec::new();
     for p in publications {
         let (ours, why) = made(a, p, a.quick, quiet)?;
+        if !a.quick && why.is_empty() {
+            keep(a, p, &ours)?;
+        }
         failed.extend(why);
-        let scaling = full(a, p).map(|full| scaling(&ours, &full));
+        let full = match a.quick {
+            true => full(a, p).or_else(|| carried(p)),
+            false => Some(ours.cells.clone()),
+        };
+        let off = full.as_ref().filter(|_| a.quick);
+        let off = off.map(|full| scaling(&ours.cells, full));
         shown.push(Shown {
             publication: p,
             seconds: by_second(a, p)?,
             ours,
-            scaling,
+            scaling: off,
+            full: full.as_ref().map_or(Vec::new(), |f| skill(f)),
+            scatter: full.map_or(Vec::new(), |f| scatter(&f)),
         });
     }
     let mut out = Out::open(output)?;
@@ -73,6 +90,7 @@ pub fn run(a: &Reproduce, quiet: bool) -> Result<(), Failure> {
                 json!({
                     "reproduction": s.ours,
                     "scaling": s.scaling,
+                    "scatter": s.scatter,
                     "systems": systems(s.publication),
                     "seconds": s.seconds,
                 })
@@ -88,7 +106,7 @@ pub fn run(a: &Reproduce, quiet: bool) -> Result<(), Failure> {
         for s in &shown {
             show::show(&mut out, s, a.details)?;
         }
-        show::targets(&mut out, &asked(&shown), a.details)?;
+        show::targets(&mut out, &asked(&shown), &shown, a.details)?;
     }
     out.done()?;
     match failed.first() {
@@ -108,12 +126,12 @@ fn asked(all: &[Shown]) -> Vec<Target> {
 
 /// Every second of ours, if the original showed that and all runs are there.
 fn by_second(a: &Reproduce, p: &Publication) -> Result<Vec<Seconds>, Failure> {
-    let Some(kind) = p.by_second else {
+    let Some(kind) = p.by_second.filter(|_| a.from.is_empty()) else {
         return Ok(Vec::new());
     };
     let dir = a
         .results
-        .join(&p.experiment(a.quick).map_err(bad)?.about.name);
+        .join(&p.runs(a.quick, a.repeats).map_err(bad)?.about.name);
     let folder = Folder::open(&dir).map_err(failure)?;
     if !folder.is_finished() {
         return Ok(Vec::new());
@@ -133,7 +151,11 @@ fn made(
     quick: bool,
     quiet: bool,
 ) -> Result<(Reproduction, Vec<String>), Failure> {
-    let e = p.experiment(quick).map_err(bad)?;
+    if !a.from.is_empty() {
+        let results = joined(&a.from)?;
+        return Ok((p.reproduction(&results, quick), failures(&results)));
+    }
+    let e = p.runs(quick, a.repeats).map_err(bad)?;
     let dir = a.results.join(&e.about.name);
     let mut folder = match dir.symlink_metadata().is_ok() {
         true => Folder::open(&dir),
@@ -156,12 +178,45 @@ fn made(
         true => folder.read().map_err(failure)?,
         false => conducted(a, &e, &mut folder, &dir, quiet)?,
     };
-    let why = results.runs.iter().filter_map(|r| match &r.outcome {
+    Ok((p.reproduction(&results, quick), failures(&results)))
+}
+
+/// Why runs failed.
+fn failures(results: &Results) -> Vec<String> {
+    let why = |r: &Run| match &r.outcome {
         Outcome::Failed(why) => Some(why.clone()),
         _ => None,
-    });
-    let why = why.collect();
-    Ok((p.reproduction(&results, quick), why))
+    };
+    results.runs.iter().filter_map(why).collect()
+}
+
+/// Results of several folders as one: cells one behind the other, schedulers by their names.
+fn joined(folders: &[PathBuf]) -> Result<Results, Failure> {
+    let mut all = Results::default();
+    for dir in folders {
+        let own = read(dir).map_err(failure)?;
+        let cells = all.cells.len();
+        let treatments: Vec<usize> = own
+            .treatments
+            .into_iter()
+            .map(
+                |t| match all.treatments.iter().position(|o| o.label == t.label) {
+                    Some(at) => at,
+                    None => {
+                        all.treatments.push(t);
+                        all.treatments.len() - 1
+                    }
+                },
+            )
+            .collect();
+        all.cells.extend(own.cells);
+        all.runs.extend(own.runs.into_iter().map(|mut run| {
+            run.key.cell += cells;
+            run.key.treatment = treatments[run.key.treatment];
+            run
+        }));
+    }
+    Ok(all)
 }
 
 /// Runs what is missing.
@@ -199,11 +254,28 @@ fn conducted(
 }
 
 /// The full form of a quick one, if it was run.
-fn full(a: &Reproduce, p: &Publication) -> Option<Reproduction> {
-    let e = p.experiment(false).ok().filter(|_| a.quick)?;
+fn full(a: &Reproduce, p: &Publication) -> Option<Vec<Cell>> {
+    let e = p.runs(false, a.repeats).ok()?;
     let dir = a.results.join(&e.about.name);
     let folder = Folder::open(&dir).ok()?;
     let whole = folder.is_finished() && folder.differs(&e).is_none();
     let results = read(&dir).ok().filter(|_| whole)?;
-    Some(p.reproduction(&results, false))
+    Some(p.reproduction(&results, false).cells)
+}
+
+/// Keeps the full form's figures as the project carries them.
+fn keep(a: &Reproduce, p: &Publication, r: &Reproduction) -> Result<(), Failure> {
+    let path = a.results.join(format!("{}-full.jsonl", p.name));
+    // Runs that are the same give other figures once a model has changed.
+    match std::fs::remove_file(&path) {
+        Err(e) if e.kind() != std::io::ErrorKind::NotFound => {
+            return Err(bad(format!("{}: {e}", path.display())));
+        }
+        _ => {}
+    }
+    let mut kept = Kept::open(&path).map_err(bad)?;
+    for line in lines(p, r).map_err(bad)? {
+        kept.add(line).map_err(bad)?;
+    }
+    Ok(())
 }

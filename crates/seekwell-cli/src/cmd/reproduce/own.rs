@@ -3,12 +3,16 @@
 
 use super::Shown;
 use super::show::like;
+use seekwell_lab::reproduce::full::{Scaled, Scatter};
 use seekwell_lab::reproduce::{Cell, Reproduction, Second, systems};
 use seekwell_lab::stats::{Better, delta_median, sd_cutoff};
 use seekwell_report::table::Align;
 
 /// Rows at most of a table of seconds: of longer runs several seconds stand together.
 const ROWS: usize = 30;
+
+/// What figures are in per cent of.
+pub const OF_MEDIAN: &str = " of the median";
 
 /// A table: what it is, its heads, its rows.
 pub struct Form {
@@ -32,7 +36,7 @@ pub fn from_median(c: &Cell, of: impl Fn(usize) -> Option<f64>) -> Vec<String> {
     let delta = values.filter(|_| n > 4);
     let delta = delta.and_then(|v| delta_median(&v, better));
     // No sign before what rounds to nothing.
-    let said = |d: &f64| format!(", {:+.1} % of the median", (d * 10.0).round() / 10.0 + 0.0);
+    let said = |d: &f64| format!(", {:+.1} %{OF_MEDIAN}", (d * 10.0).round() / 10.0 + 0.0);
     delta.map_or(vec![String::new(); n], |d| {
         d.delta.iter().map(said).collect()
     })
@@ -100,12 +104,18 @@ pub fn one_table(r: &Reproduction) -> Option<Form> {
         return None;
     }
     let mut head = vec![("SCHEDULER".to_owned(), Align::Left)];
+    // One unit of all stands in the title: with it in each head the table is too wide for 100
+    // columns.
+    let unit = &first.published.unit;
+    let one_unit = r.cells.iter().all(|c| c.published.unit == *unit);
     for c in &r.cells {
         let p = &c.published;
-        head.push((
-            format!("{}, {}", p.metric.to_uppercase(), p.unit),
-            Align::Right,
-        ));
+        let metric = p.metric.to_uppercase();
+        let name = match one_unit {
+            true => metric,
+            false => format!("{metric}, {}", p.unit),
+        };
+        head.push((name, Align::Right));
         head.push(("OURS".to_owned(), Align::Right));
     }
     let row = |i: usize| {
@@ -118,7 +128,10 @@ pub fn one_table(r: &Reproduction) -> Option<Form> {
         row
     };
     Some(Form {
-        title: "As it was published".to_owned(),
+        title: match one_unit {
+            true => format!("As it was published, {unit}"),
+            false => "As it was published".to_owned(),
+        },
         head,
         rows: (0..own.len()).map(row).collect(),
     })
@@ -172,10 +185,71 @@ pub fn by_second(s: &Shown) -> Option<Form> {
     })
 }
 
-/// All that a publication had.
+fn heads(all: &[(&str, Align)]) -> Vec<(String, Align)> {
+    all.iter().map(|h| (h.0.to_owned(), h.1)).collect()
+}
+
+/// What the quick form is off by, test by test.
+pub fn lost(s: &Shown) -> Option<Form> {
+    let x = s.scaling.as_ref().filter(|x| x.tests.len() > 1)?;
+    let two = |x: Option<f64>| x.map_or("-".to_owned(), |x| format!("{x:.2}"));
+    let row = |t: &Scaled| {
+        vec![
+            t.test.clone(),
+            t.figures.to_string(),
+            two(t.median),
+            two(t.largest),
+            t.at.clone(),
+        ]
+    };
+    Some(Form {
+        title: "What the quick form is off by: |ln (quick / full)|".to_owned(),
+        head: heads(&[
+            ("TEST", Align::Left),
+            ("FIGURES", Align::Right),
+            ("MEDIAN", Align::Right),
+            ("LARGEST", Align::Right),
+            ("AT", Align::Left),
+        ]),
+        rows: x.tests.iter().map(row).collect(),
+    })
+}
+
+/// What runs scatter by, published and ours.
+pub fn scattered(s: &Shown) -> Option<Form> {
+    let runs = s.scatter.iter().map(|x| x.runs).max()?;
+    let of = |x: Option<f64>| x.map_or("-".to_owned(), |x| format!("{:.2} %", 100.0 * x));
+    let row = |x: &Scatter| {
+        vec![
+            x.system.clone(),
+            x.figures.to_string(),
+            of(x.published),
+            of(x.ours),
+            x.same.to_string(),
+        ]
+    };
+    Some(Form {
+        title: format!(
+            "What runs scatter by: standard error over the mean, in the median; ours of {runs} runs \
+             of the full form"
+        ),
+        head: heads(&[
+            ("SYSTEM", Align::Left),
+            ("FIGURES", Align::Right),
+            ("PUBLISHED", Align::Right),
+            ("OURS", Align::Right),
+            ("THE SAME IN EVERY RUN", Align::Right),
+        ]),
+        rows: s.scatter.iter().map(row).collect(),
+    })
+}
+
+/// All that a publication had, and how far ours may be trusted.
 pub fn forms(s: &Shown) -> Vec<Form> {
     let mut all = vec![system_table(s)];
     all.extend(one_table(&s.ours));
     all.extend(by_second(s));
+    all.extend(lost(s));
+    all.extend(scattered(s));
     all
 }

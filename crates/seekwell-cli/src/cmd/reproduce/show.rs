@@ -1,9 +1,10 @@
 //! A published comparison and ours, on a terminal.
 
-use super::own::{cut_off, forms, from_median, noisy};
+use super::own::{OF_MEDIAN, cut_off, forms, from_median, noisy};
 use super::{Shown, missed};
 use crate::fail::Failure;
 use crate::out::{Out, columns, width};
+use seekwell_lab::reproduce::full::Scatter;
 use seekwell_lab::reproduce::{
     Cell, Doing, GROUPS, Judgement, Level, Ours, Pair, PublishedSide, Reproduction, Skill, Target,
 };
@@ -153,13 +154,36 @@ pub fn title(r: &Reproduction, c: &Cell) -> String {
 /// What quick figures lost.
 pub fn scaled(s: &Shown) -> Option<String> {
     let x = s.scaling.as_ref()?;
+    let runs = if x.runs == 1 { "run" } else { "runs" };
     Some(format!(
-        "Quick against full: median |ln (quick / full)| {:.2}, {} within 35 % ({} figures), pairs apart \
-         by {:.2} in the median.",
-        x.median.unwrap_or(0.0),
+        "Quick against full ({} {runs} of each): |ln (quick / full)| median {:.2}, largest {:.2} ({}), \
+         {} within 35 % ({} figures), pairs apart by {:.2} in the median.",
+        x.runs,
+        x.all.median.unwrap_or(0.0),
+        x.all.largest.unwrap_or(0.0),
+        x.all.at,
         percent(x.near),
-        x.figures,
+        x.all.figures,
         x.pairs.unwrap_or(0.0)
+    ))
+}
+
+/// What runs scatter by, beside the published ones.
+pub fn scattered(s: &Shown) -> Option<String> {
+    let middle = |of: &dyn Fn(&Scatter) -> Option<f64>| {
+        let mut all: Vec<f64> = s.scatter.iter().filter_map(of).collect();
+        all.sort_by(f64::total_cmp);
+        all.get(all.len() / 2).copied()
+    };
+    let (published, ours) = middle(&|x| x.published).zip(middle(&|x| x.ours))?;
+    let runs = s.scatter.iter().map(|x| x.runs).max()?;
+    Some(format!(
+        "Standard errors, over the mean, in the median: published {:.2} %, of {runs} runs of ours {:.2} \
+         %. What differs between runs of a model (where the clocks stand, who wakes up first, where \
+         data lie in the flash) is little of what differs between those of a machine: an error of ours \
+         says how far chance in the model goes, and nothing of a repetition of the original.",
+        100.0 * published,
+        100.0 * ours
     ))
 }
 
@@ -207,6 +231,10 @@ pub fn show(out: &mut Out, s: &Shown, details: bool) -> Result<(), Failure> {
         figures(out, s)?;
     }
     if details {
+        if let Some(line) = scattered(s) {
+            out.line("")?;
+            out.text(&wrap(&line, 2, width()))?;
+        }
         judged(out, r)?;
         own_forms(out, s)?;
     } else {
@@ -232,7 +260,12 @@ fn own_forms(out: &mut Out, s: &Shown) -> Result<(), Failure> {
 }
 
 /// What was asked, and what came of it.
-pub fn targets(out: &mut Out, all: &[Target], details: bool) -> Result<(), Failure> {
+pub fn targets(
+    out: &mut Out,
+    all: &[Target],
+    shown: &[Shown],
+    details: bool,
+) -> Result<(), Failure> {
     if all.is_empty() {
         return Ok(());
     }
@@ -245,8 +278,8 @@ pub fn targets(out: &mut Out, all: &[Target], details: bool) -> Result<(), Failu
             for x in &t.outside {
                 out.text(&wrap(x, 6, width()))?;
             }
-            for text in missed::why(t) {
-                out.text(&wrap(text, 4, width()))?;
+            for text in missed::why(t, shown) {
+                out.text(&wrap(&text, 4, width()))?;
             }
         }
     }
@@ -266,6 +299,15 @@ fn figures(out: &mut Out, shown: &Shown) -> Result<(), Failure> {
         if r.quick && !p.quick.is_empty() {
             head += &format!(" ({})", p.quick);
         }
+        // Said once: with it in each cell the table is too wide for 100 columns.
+        let short = |all: Vec<String>| all.into_iter().map(|d| d.replace(OF_MEDIAN, ""));
+        let theirs = from_median(c, |i| Some(p.sides[i].value));
+        let theirs: Vec<String> = short(theirs).collect();
+        let delta = from_median(c, |i| c.ours[i].map(|o| o.mean));
+        let delta: Vec<String> = short(delta).collect();
+        if theirs.iter().any(|d| !d.is_empty()) {
+            head += "; per cent: from the median of all";
+        }
         out.text(&wrap(&head, 2, width()))?;
         let mut t = Table::new(&[
             ("SCHEDULER", Align::Left),
@@ -273,8 +315,6 @@ fn figures(out: &mut Out, shown: &Shown) -> Result<(), Failure> {
             ("OURS", Align::Right),
             ("RATIO", Align::Right),
         ]);
-        let theirs = from_median(c, |i| Some(p.sides[i].value));
-        let delta = from_median(c, |i| c.ours[i].map(|o| o.mean));
         for (i, s) in p.sides.iter().enumerate() {
             let (red, own) = noisy(shown, c, i);
             let mark = |red: bool| if red { " (!)" } else { "" };

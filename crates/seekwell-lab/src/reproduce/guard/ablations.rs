@@ -34,6 +34,18 @@ struct Cause {
     off: fn(&mut RunSpec),
 }
 
+impl Cause {
+    /// The published test that it is claimed for.
+    fn found(&self) -> Option<(&'static Publication, Published)> {
+        let p = PUBLICATIONS.iter().find(|p| p.name == self.publication)?;
+        let own = |o: &Published| {
+            let metric = self.metric.is_empty() || o.metric == self.metric;
+            o.system == self.system && o.workload.starts_with(self.test) && metric
+        };
+        Some((p, p.published().into_iter().find(own)?))
+    }
+}
+
 fn set(spec: &mut RunSpec, key: &str, value: &str) {
     if let WorkloadSpec::Script { params, .. } = &mut spec.workload {
         params.insert(key.to_owned(), value.to_owned());
@@ -62,6 +74,30 @@ const BLOG: Cause = Cause {
     off: |s| set(s, "readers", "0"),
 };
 
+const SCAN: Cause = Cause {
+    group: "K",
+    publication: "mysql-2008",
+    system: "SATA disk",
+    test: "MySQL",
+    metric: "average runtime",
+    pair: ("cfq", "deadline"),
+    without: "no idling: slice_idle 0",
+    off: |s| tunable(s, "cfq", "slice_idle", "0"),
+    ..BLOG
+};
+
+const PHONE: Cause = Cause {
+    group: "L",
+    publication: "moto-g-2014",
+    system: "Moto G",
+    test: "AndroBench",
+    metric: "SQLite update",
+    pair: ("bfq", "noop"),
+    without: "no raising: low_latency 0",
+    off: |s| tunable(s, "bfq", "low_latency", "0"),
+    ..BLOG
+};
+
 const CAUSES: &[Cause] = &[
     BLOG,
     Cause {
@@ -87,24 +123,8 @@ const CAUSES: &[Cause] = &[
         off: |s| set(s, "between", "sync"),
         ..BLOG
     },
+    SCAN,
     Cause {
-        group: "K",
-        publication: "mysql-2008",
-        system: "SATA disk",
-        test: "MySQL",
-        metric: "average runtime",
-        pair: ("cfq", "deadline"),
-        without: "no idling: slice_idle 0",
-        off: |s| tunable(s, "cfq", "slice_idle", "0"),
-        ..BLOG
-    },
-    Cause {
-        group: "K",
-        publication: "mysql-2008",
-        system: "SATA disk",
-        test: "MySQL",
-        metric: "average runtime",
-        pair: ("cfq", "deadline"),
         with: "drive without command queueing: depth 1",
         on: |s| s.queue.depth = Some(1),
         without: "the same, no idling: slice_idle 0",
@@ -112,28 +132,13 @@ const CAUSES: &[Cause] = &[
             s.queue.depth = Some(1);
             tunable(s, "cfq", "slice_idle", "0");
         },
+        ..SCAN
     },
+    PHONE,
     Cause {
-        group: "L",
-        publication: "moto-g-2014",
-        system: "Moto G",
-        test: "AndroBench",
-        metric: "SQLite update",
-        pair: ("bfq", "noop"),
-        without: "no raising: low_latency 0",
-        off: |s| tunable(s, "bfq", "low_latency", "0"),
-        ..BLOG
-    },
-    Cause {
-        group: "L",
-        publication: "moto-g-2014",
-        system: "Moto G",
-        test: "AndroBench",
-        metric: "SQLite update",
-        pair: ("bfq", "noop"),
         without: "no pause before each kind of transaction",
         off: |s| set(s, "pause", "0"),
-        ..BLOG
+        ..PHONE
     },
 ];
 
@@ -353,13 +358,7 @@ fn taken(
     cause: &Cause,
     take: &mut dyn FnMut(&Variant<'_>) -> Result<Line, GuardError>,
 ) -> Result<Taken, GuardError> {
-    let found = PUBLICATIONS.iter().find(|p| p.name == cause.publication);
-    let published = found.map(|p| p.published()).unwrap_or_default();
-    let own = published.into_iter().find(|p| {
-        let metric = cause.metric.is_empty() || p.metric == cause.metric;
-        p.system == cause.system && p.workload.starts_with(cause.test) && metric
-    });
-    let Some((p, own)) = found.zip(own) else {
+    let Some((p, own)) = cause.found() else {
         let what = format!("{}: no such test", cause.test);
         return Err(GuardError::Text(what));
     };
@@ -423,13 +422,7 @@ mod tests {
             assert!(demo::find(name).is_some(), "{name}");
         }
         for c in CAUSES {
-            let p = PUBLICATIONS.iter().find(|p| p.name == c.publication);
-            let p = p.expect("a publication");
-            let own = p.published().into_iter().find(|o| {
-                let metric = c.metric.is_empty() || o.metric == c.metric;
-                o.system == c.system && o.workload.starts_with(c.test) && metric
-            });
-            let own = own.expect("a test");
+            let (p, own) = c.found().expect("a published test");
             let (on, off) = (changed(p, &own, c, c.on), changed(p, &own, c, c.off));
             let (on, off) = (on.expect("runs"), off.expect("runs"));
             assert_eq!((on.cells.len(), off.cells.len()), (1, 1), "{}", c.test);

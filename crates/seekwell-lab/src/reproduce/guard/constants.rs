@@ -117,7 +117,10 @@ pub fn constants(e: &Experiment) -> Vec<Constant> {
             push(Constant {
                 name: format!("{device} {}", p.def.key),
                 nominal: format!("{} {}", p.value, p.unit()),
-                source: format!("{}: {}", p.source.text(), p.reference),
+                source: match p.reference.is_empty() {
+                    true => p.source.text().to_owned(),
+                    false => format!("{}: {}", p.source.text(), p.reference),
+                },
                 on: On::Device {
                     spec: device.clone(),
                     key: p.def.key.to_owned(),

@@ -187,7 +187,7 @@ fn made(
 }
 
 /// A short name of an experiment's runs, which changes with whatever may change them.
-fn hash(e: &Experiment) -> String {
+pub(super) fn hash(e: &Experiment) -> String {
     let all: String = e
         .cells
         .iter()

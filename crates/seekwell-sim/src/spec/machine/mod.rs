@@ -40,6 +40,12 @@ const FILE_SYSTEMS: &[(&str, Fs)] = &[("ext3", Fs::Ext3), ("ext4", Fs::Ext4)];
 /// Modes of the journal that are modelled.
 const JOURNAL_MODES: &[&str] = &["ordered", "writeback"];
 
+/// Where directories of the root go.
+const PLACEMENTS: &[&str] = &["drawn", "first"];
+
+/// When a program begins.
+const PHASES: &[&str] = &["boot", "drawn"];
+
 /// Of the sysctls that end in `_centisecs`.
 const NSEC_PER_CENTISEC: u64 = 10_000_000;
 
@@ -125,6 +131,16 @@ pub fn change(c: &mut Config, m: &MachineSpec) -> Result<(), SpecErrors> {
     if m.aged_run_blocks != 0 {
         c.aged_run_blocks = m.aged_run_blocks;
     }
+    for (field, value, known) in [
+        ("placement", &m.placement, PLACEMENTS),
+        ("phase", &m.phase, PHASES),
+    ] {
+        if let Some(other) = value.as_deref().filter(|v| !known.contains(v)) {
+            let what = format!("{field}={other} is not modelled");
+            errors.unknown(field, &what, other, known);
+        }
+    }
+    c.first_placement |= m.placement.as_deref() == Some("first");
     if let Some(kb) = m.read_ahead_kb {
         if kb > 65_536 || !kb.is_multiple_of(PAGE_KB) {
             let what = format!("{kb} is no multiple of {PAGE_KB} in 0..=65536");
@@ -167,6 +183,11 @@ pub fn change(c: &mut Config, m: &MachineSpec) -> Result<(), SpecErrors> {
         }
     }
     errors.or(())
+}
+
+/// Does the seed draw when programs begin?
+pub fn phase_drawn(m: &MachineSpec) -> bool {
+    m.phase.as_deref() == Some("drawn")
 }
 
 /// What /proc/sys/vm says of dirty memory, and how fast a core is.
@@ -246,6 +267,8 @@ pub fn stated(m: &MachineSpec, c: &Config) -> MachineSpec {
         fs: fs.map(|f| f.0.to_owned()),
         barriers: Some(c.flushes()),
         aged_run_blocks: c.aged_run_blocks,
+        placement: m.placement.clone().filter(|p| p != "drawn"),
+        phase: m.phase.clone().filter(|p| p != "boot"),
         read_ahead_kb: Some(c.constants.readahead_pages as u32 * PAGE_KB),
         // What the kernel has a default for as well, but was not always stated: absent where it is
         // the default.

@@ -1,6 +1,8 @@
 //! The notation: `laptop,memory=8G,cpu=0.6,data=writeback` to a [`MachineSpec`].
 
-use super::{FILE_SYSTEMS, JOURNAL_MODES, MECHANISMS, MachineSpec, PAGE_KB, era, named};
+use super::{
+    FILE_SYSTEMS, JOURNAL_MODES, MECHANISMS, MachineSpec, PAGE_KB, PHASES, PLACEMENTS, era, named,
+};
 use crate::spec::{SpecErrors, cgroup, unknown_word};
 use seekwell_core::once::Once;
 use seekwell_core::spec::{
@@ -106,6 +108,16 @@ pub const WORDS: &[Word] = &[
         "aged",
         "0 to 32768",
         "blocks of files lie scattered in runs of so many on the mean; 0: a fresh file system [0]",
+    ),
+    word(
+        "placement",
+        "drawn or first",
+        "where files lie on a fresh file system: mke2fs draws the group of their directory, or the first with room [drawn]",
+    ),
+    word(
+        "phase",
+        "boot or drawn",
+        "the program begins with the machine's clocks, or the seed draws when, and how late each task wakes up [boot]",
     ),
     word(
         "without",
@@ -251,6 +263,7 @@ fn set(t: &mut Typed, name: &str, given: Option<&str>) -> Result<(), SpecErrors>
         let n = bytes(value).filter(|n| (MIN_DIRTY_BYTES..=MAX_MEMORY_BYTES).contains(n));
         n.ok_or_else(|| bad("a size of 8k to 4096G (64M, 1G)"))
     };
+    let one_of = |known: &[&str]| known.contains(&value).then(|| value.to_owned());
     let m = &mut t.spec;
     match name {
         "kernel" => {
@@ -321,6 +334,8 @@ fn set(t: &mut Typed, name: &str, given: Option<&str>) -> Result<(), SpecErrors>
                 bad("a mean run of 1..=32768 blocks, a group of the file system (0: fresh)")
             })?;
         }
+        "placement" => m.placement = Some(one_of(PLACEMENTS).ok_or_else(|| bad("drawn or first"))?),
+        "phase" => m.phase = Some(one_of(PHASES).ok_or_else(|| bad("boot or drawn"))?),
         "read_ahead_kb" => {
             let n: Option<u32> = value.parse().ok();
             let n = n.filter(|n| *n <= 65_536 && n.is_multiple_of(PAGE_KB));

@@ -3,7 +3,8 @@
 //! Directories of the root are spread: from a place that a hash of the name and of the file
 //! system's own random seed gives, the (flex) group with the fewest directories of those that have
 //! at least an average of free inodes and free blocks. So where a program's files lie on a disk is
-//! a matter of chance; [`crate::Config::seed`] draws it. Other directories stay with their parents
+//! a matter of chance; [`crate::Config::seed`] draws it, unless
+//! [`crate::Config::first_placement`] has them go to the first (flex) group with room. Other directories stay with their parents
 //! until that (flex) group has a quarter more of its inodes or blocks in use than the average, or
 //! too many directories; then they go on to the next. Files go with their directory. Left out: the
 //! debt of ext3, the group where a parent's last directory went.
@@ -47,7 +48,8 @@ impl Alloc {
             free: self.free / u64::from(flexes),
         };
         let found = if top {
-            let start = (self.hash(name) % u64::from(flexes)) as u32;
+            let drawn = self.hash_seed.map(|seed| hash(seed, name));
+            let start = drawn.map_or(0, |h| (h % u64::from(flexes)) as u32);
             let all = (0..flexes).map(|i| (start + i) % flexes);
             let good = all.map(|f| (f, self.stats(f))).filter(|(_, s)| {
                 s.free_inodes > 0 && s.free_inodes >= average.free_inodes && s.free >= average.free
@@ -74,15 +76,16 @@ impl Alloc {
             None => parent_group,
         }
     }
-    fn hash(&self, name: &str) -> u64 {
-        let h = name.bytes().fold(self.hash_seed, |h, b| {
-            (h ^ u64::from(b)).wrapping_mul(0x0000_0100_0000_01b3)
-        });
-        // Mixed, so that neighbouring seeds lead to different places.
-        let h = (h ^ (h >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let h = (h ^ (h >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        h ^ (h >> 31)
-    }
+}
+
+fn hash(seed: u64, name: &str) -> u64 {
+    let h = name.bytes().fold(seed, |h, b| {
+        (h ^ u64::from(b)).wrapping_mul(0x0000_0100_0000_01b3)
+    });
+    // Mixed, so that neighbouring seeds lead to different places.
+    let h = (h ^ (h >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let h = (h ^ (h >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    h ^ (h >> 31)
 }
 
 #[cfg(test)]
@@ -118,6 +121,22 @@ mod tests {
             "{low} below the journal, {high} above"
         );
         assert!(places.iter().filter(|n| **n > 0).count() > 40);
+    }
+
+    #[test]
+    fn first_fit_puts_them_behind_the_group_of_the_root_whatever_the_seed() {
+        for seed in 0..20 {
+            let mut c = Config::new(Era::K3_4);
+            (c.seed, c.first_placement) = (seed, true);
+            let mut a = Alloc::new(&c, (46 * 16 + 9) * GROUP);
+            let mut places = Vec::new();
+            for name in ["home", "srv", "var"] {
+                let g = a.inode_group(true, 0, true, name);
+                a.inode(g, true);
+                places.push(g / 16);
+            }
+            assert_eq!(places, [1, 2, 3]);
+        }
     }
 
     #[test]
