@@ -29,10 +29,11 @@ fn ours_stand_beside_the_published_figures_and_nothing_is_run_twice() {
     };
     let first = of(&[]);
     assert!(
-        first.out.contains("470.50") && first.out.contains("Level"),
+        first.out.contains("470.50") && first.out.contains("LEVEL"),
         "{}",
         first.out
     );
+    assert!(first.out.lines().count() <= 24, "{}", first.out);
     assert!(!first.err.contains("complete"), "{}", first.err);
     let again = of(&[]);
     assert_eq!(first.out, again.out);
@@ -74,7 +75,8 @@ fn runs_may_be_more_and_come_from_a_folder_that_is_there() {
     let more = ["--repeats", "2", "--results", &dir];
     let made = good(&[&args[..], &more].concat());
     assert!(made.contains("(2 runs of each, quick form)"), "{made}");
-    assert!(made.contains("SE +/- "), "{made}");
+    let all = good(&[&args[..], &more, &["--details"]].concat());
+    assert!(all.contains("SE +/- "), "{all}");
     let folder = format!("{dir}/laptop-ssd-2012-quick");
     let read = good(&[&args[..], &["--from", &folder]].concat());
     assert_eq!(made, read);
@@ -94,6 +96,12 @@ fn every_line_of_nine_schedulers_fits_a_hundred_columns() {
     assert!(made.contains("As it was published, TPS"), "{made}");
     let long = made.lines().find(|l| l.chars().count() > 100);
     assert_eq!(long, None);
+    // Without --details the answer is on a screen.
+    let brief = args.iter().filter(|a| **a != "--details").copied();
+    let brief: Vec<&str> = brief.chain(["--results", &dir]).collect();
+    let brief = good(&brief);
+    assert!(brief.lines().count() <= 24, "{brief}");
+    assert!(brief.contains("Was it the scheduler's doing?"), "{brief}");
 }
 
 #[test]

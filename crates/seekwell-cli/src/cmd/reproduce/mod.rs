@@ -1,5 +1,6 @@
 //! `seekwell reproduce`: published comparisons, run again by prediction.
 
+mod brief;
 mod guard;
 mod missed;
 mod own;
@@ -24,6 +25,7 @@ use seekwell_lab::reproduce::{
     Cell, Publication, Reproduction, Seconds, Skill, Target, find, seconds, skill, systems, targets,
 };
 use seekwell_lab::results::{Folder, Outcome, Results, Run, read};
+use seekwell_report::compare::first::LINES;
 use serde_json::json;
 use std::path::{Path, PathBuf};
 
@@ -102,11 +104,13 @@ pub fn run(a: &Reproduce, quiet: bool) -> Result<(), Failure> {
         }))?;
     } else if a.markdown {
         out.text(&page::page(&shown))?;
+    } else if !a.details {
+        out.text(&brief::screen(&shown, &asked(&shown), LINES))?;
     } else {
         for s in &shown {
-            show::show(&mut out, s, a.details)?;
+            show::show(&mut out, s)?;
         }
-        show::targets(&mut out, &asked(&shown), &shown, a.details)?;
+        show::targets(&mut out, &asked(&shown), &shown)?;
     }
     out.done()?;
     match failed.first() {

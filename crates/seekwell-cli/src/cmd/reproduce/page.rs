@@ -22,9 +22,9 @@ const ABOUT: &str = "Five published comparisons of I/O schedulers, simulated wit
 const PLACED: &str = "Nobody published where files lay or when programs began. Files lie where first fit \
     puts them on a fresh file system, in the first group behind the root's, in every run \
     (placement=first): mke2fs draws that place once for a file system, and drawn by six seeds it moved \
-    iozone's reads of the disk from 34 to 62 MB/s; first fit gives 66, published were 62 to 65. When a program begins between two looks of the \
-    flusher, and how late each of its tasks wakes up, is drawn by the seed (phase=drawn), as it \
-    differs from run to run on a real machine.";
+    iozone's reads of the disk from 34 to 62 MB/s; first fit gives 66, published were 62 to 65. When a \
+    program begins between two looks of the flusher, and how late each of its tasks wakes up, is drawn \
+    by the seed (phase=drawn), as it differs from run to run on a real machine.";
 
 /// Measured on a machine of two cores that had other work as well, with an optimised build.
 const COST: &str = "Processor seconds: the quick form 78. A repeat of the full form is 101 for phoronix-2012 \

@@ -187,8 +187,8 @@ pub fn scattered(s: &Shown) -> Option<String> {
     ))
 }
 
-/// Prints it.
-pub fn show(out: &mut Out, s: &Shown, details: bool) -> Result<(), Failure> {
+/// Prints all of it.
+pub fn show(out: &mut Out, s: &Shown) -> Result<(), Failure> {
     let r = &s.ours;
     let runs = match r.repeats {
         1 => "one run of each".to_owned(),
@@ -227,20 +227,13 @@ pub fn show(out: &mut Out, s: &Shown, details: bool) -> Result<(), Failure> {
     if let Some(line) = cut_off(s) {
         out.text(&wrap(&line, 2, width()))?;
     }
-    if details || r.cells.len() <= 4 {
-        figures(out, s)?;
-    }
-    if details {
-        if let Some(line) = scattered(s) {
-            out.line("")?;
-            out.text(&wrap(&line, 2, width()))?;
-        }
-        judged(out, r)?;
-        own_forms(out, s)?;
-    } else {
+    figures(out, s)?;
+    if let Some(line) = scattered(s) {
         out.line("")?;
-        out.prose("--details shows every figure and the evidence on every difference.")?;
+        out.text(&wrap(&line, 2, width()))?;
     }
+    judged(out, r)?;
+    own_forms(out, s)?;
     out.line("")
 }
 
@@ -260,12 +253,7 @@ fn own_forms(out: &mut Out, s: &Shown) -> Result<(), Failure> {
 }
 
 /// What was asked, and what came of it.
-pub fn targets(
-    out: &mut Out,
-    all: &[Target],
-    shown: &[Shown],
-    details: bool,
-) -> Result<(), Failure> {
+pub fn targets(out: &mut Out, all: &[Target], shown: &[Shown]) -> Result<(), Failure> {
     if all.is_empty() {
         return Ok(());
     }
@@ -274,7 +262,7 @@ pub fn targets(
         let met = if t.met { "met" } else { "MISSED" };
         let line = format!("{met}: {}: {}. Blind: {}.", t.asked, t.ours, t.blind);
         out.text(&wrap(&line, 2, width()))?;
-        if details && !t.met {
+        if !t.met {
             for x in &t.outside {
                 out.text(&wrap(x, 6, width()))?;
             }
@@ -282,9 +270,6 @@ pub fn targets(
                 out.text(&wrap(&text, 4, width()))?;
             }
         }
-    }
-    if !details && all.iter().any(|t| !t.met) {
-        out.prose("--details says why a target is missed, or docs/reproduction.md.")?;
     }
     Ok(())
 }

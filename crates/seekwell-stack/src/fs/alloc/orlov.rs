@@ -4,10 +4,10 @@
 //! system's own random seed gives, the (flex) group with the fewest directories of those that have
 //! at least an average of free inodes and free blocks. So where a program's files lie on a disk is
 //! a matter of chance; [`crate::Config::seed`] draws it, unless
-//! [`crate::Config::first_placement`] has them go to the first (flex) group with room. Other directories stay with their parents
-//! until that (flex) group has a quarter more of its inodes or blocks in use than the average, or
-//! too many directories; then they go on to the next. Files go with their directory. Left out: the
-//! debt of ext3, the group where a parent's last directory went.
+//! [`crate::Config::first_placement`] has them go to the first (flex) group with room. Other
+//! directories stay with their parents until that (flex) group has a quarter more of its inodes or
+//! blocks in use than the average, or too many directories; then they go on to the next. Files go
+//! with their directory. Left out: the debt of ext3, the group where a parent's last directory went.
 
 use super::Alloc;
 use crate::fs::GROUP;

@@ -1,0 +1,250 @@
+//! The first screen of reproductions: what decides, in as many lines as a terminal has. All else is
+//! behind `--details`.
+
+use super::Shown;
+use super::own::{cut_off, noisy};
+use super::show::{SKILL, agreement, doing, like, percent, scaled, signed, skill, title};
+use crate::out::{columns, width};
+use seekwell_lab::reproduce::Target;
+use seekwell_report::table::{Align, Cell, Table, wrap};
+
+/// Columns of the table of differences that nothing hangs on.
+const SPARE: [&str; 4] = ["AS GOOD", "WEIGHT", "PAIRS", "BLIND"];
+const MORE: &str = "--details shows every figure and all evidence, docs/reproduction.md, too.";
+
+/// One publication, or a line each of several.
+pub fn screen(all: &[Shown], asked: &[Target], lines: usize) -> String {
+    match all {
+        [one] => of_one(one, asked, lines),
+        all => of_several(all, asked, lines),
+    }
+}
+
+/// The richest that fits, else the last.
+fn richest(mut all: impl Iterator<Item = String>, lines: usize) -> String {
+    let mut last = String::new();
+    all.find(|text| {
+        last.clone_from(text);
+        text.lines().count() <= lines
+    })
+    .unwrap_or(last)
+}
+
+fn indented(text: &str) -> String {
+    wrap(text, 2, width())
+}
+
+fn of_one(s: &Shown, asked: &[Target], lines: usize) -> String {
+    let groups = s.ours.skill.len().saturating_sub(1);
+    let texts = (0..=groups).rev().flat_map(|rows| {
+        [true, false].map(|figures| {
+            let own = if figures {
+                own_figures(s)
+            } else {
+                String::new()
+            };
+            [
+                head(s),
+                levels(s),
+                differences(s, rows),
+                own,
+                sentences(s, asked),
+            ]
+            .concat()
+        })
+    });
+    richest(texts, lines)
+}
+
+fn head(s: &Shown) -> String {
+    let r = &s.ours;
+    let runs = match r.repeats {
+        1 => "one run of each".to_owned(),
+        n => format!("{n} runs of each"),
+    };
+    let form = if r.quick { ", quick form" } else { "" };
+    wrap(
+        &format!("{}: {} ({runs}{form})", r.name, r.title),
+        0,
+        width(),
+    )
+}
+
+/// How near figures are, beside a model that knows no scheduler.
+fn levels(s: &Shown) -> String {
+    let mut t = Table::new(&[
+        ("LEVEL", Align::Left),
+        ("FIGURES", Align::Right),
+        ("|LN RATIO|", Align::Right),
+        ("WITHIN 35 %", Align::Right),
+        ("BLIND", Align::Right),
+    ]);
+    let of = |x: Option<f64>| x.map_or("-".to_owned(), |x| format!("{x:.2}"));
+    for l in &s.ours.level {
+        t.row(vec![
+            l.what.into(),
+            l.figures.to_string().into(),
+            of(l.median).into(),
+            percent(l.near).into(),
+            format!("{}, {}", of(l.blind_median), percent(l.blind_near)).into(),
+        ]);
+    }
+    if t.is_empty() {
+        return String::new();
+    }
+    t.render_within(2, columns())
+}
+
+/// The differences that weigh most, in so many lines, and all.
+fn differences(s: &Shown, rows: usize) -> String {
+    let Some((all, groups)) = s.ours.skill.split_last() else {
+        return String::new();
+    };
+    let mut most: Vec<_> = groups.iter().collect();
+    most.sort_by(|a, b| b.weight.total_cmp(&a.weight));
+    let mut t = Table::new(&SKILL);
+    for row in most.iter().take(rows).copied().chain([all]) {
+        t.row(skill(row).into_iter().map(Cell::from).collect());
+    }
+    let rest = match groups.len() - rows.min(groups.len()) {
+        0 => String::new(),
+        n => format!(" {n} more groups."),
+    };
+    let key = format!("1: as published; 0: as one who knows no scheduler (BLIND).{rest}");
+    t.without(&SPARE, 2, columns()).render(2) + &indented(&key)
+}
+
+/// Every figure, where they are few; a test by its metric alone where its name takes too much room.
+fn own_figures(s: &Shown) -> String {
+    let whole = table(s, |c| title(&s.ours, c));
+    match whole.fits(2, columns()) {
+        true => whole.render(2),
+        false => table(s, |c| c.published.metric.clone()).render_within(2, columns()),
+    }
+}
+
+fn table(s: &Shown, name: impl Fn(&seekwell_lab::reproduce::Cell) -> String) -> Table {
+    let r = &s.ours;
+    let mut t = Table::new(&[
+        ("TEST", Align::Left),
+        ("SCHEDULER", Align::Left),
+        ("PUBLISHED", Align::Right),
+        ("OURS", Align::Right),
+        ("RATIO", Align::Right),
+    ]);
+    for c in &r.cells {
+        for (i, side) in c.published.sides.iter().enumerate() {
+            let test = match i {
+                0 => format!("{}, {}", name(c), c.published.unit),
+                _ => String::new(),
+            };
+            let mark = |red: bool| if red { " (!)" } else { "" };
+            let (red, own) = noisy(s, c, i);
+            let ours = c.ours[i].as_ref();
+            let ours = ours.map_or("-".to_owned(), |o| like(&side.digits, o.mean));
+            let ratio = c.ratio(i).map_or("-".to_owned(), |x| format!("{x:.2}"));
+            t.row(vec![
+                test.into(),
+                side.scheduler.clone().into(),
+                format!("{}{}", side.digits, mark(red)).into(),
+                format!("{ours}{}", mark(own)).into(),
+                ratio.into(),
+            ]);
+        }
+    }
+    t
+}
+
+fn sentences(s: &Shown, asked: &[Target]) -> String {
+    let r = &s.ours;
+    let mut said: Vec<String> = agreement(r).into_iter().collect();
+    if !r.judgements.is_empty() {
+        said.push(doing(r));
+    }
+    if let Some(line) = scaled(s) {
+        said.push(line);
+    } else if r.quick {
+        said.push("What the quick form loses is told once the full one was run, too.".to_owned());
+    }
+    said.extend(cut_off(s));
+    let missed = asked.iter().filter(|t| !t.met).count();
+    match (asked.len(), missed) {
+        (0, _) => {}
+        (n, 0) => said.push(format!("Asked beforehand: all {n} targets are met.")),
+        (n, 1) => said.push(format!("Asked beforehand: 1 of {n} targets is missed.")),
+        (n, m) => said.push(format!("Asked beforehand: {m} of {n} targets are missed.")),
+    }
+    let said: String = said.iter().map(|line| indented(line)).collect();
+    said + &wrap(MORE, 0, width())
+}
+
+fn of_several(all: &[Shown], asked: &[Target], lines: usize) -> String {
+    let mut t = Table::new(&[
+        ("PUBLICATION", Align::Left),
+        ("FIGURES", Align::Right),
+        ("|LN RATIO|", Align::Right),
+        ("BLIND", Align::Right),
+        ("SKILL", Align::Right),
+        ("LEVEL, TOO", Align::Right),
+        ("ITS DOING", Align::Right),
+    ]);
+    for s in all {
+        let r = &s.ours;
+        let of = |x: Option<f64>| x.map_or("-".to_owned(), |x| format!("{x:.2}"));
+        let level = r.level.first();
+        let a = r.agreement;
+        let yes = seekwell_lab::reproduce::Doing::Yes;
+        let yes = r.judgements.iter().filter(|j| j.doing == yes).count();
+        let share = |n: usize, of: usize| match of {
+            0 => "-".to_owned(),
+            _ => format!("{n} of {of}"),
+        };
+        t.row(vec![
+            r.name.into(),
+            level
+                .map_or("-".to_owned(), |l| l.figures.to_string())
+                .into(),
+            of(level.and_then(|l| l.median)).into(),
+            of(level.and_then(|l| l.blind_median)).into(),
+            signed(r.skill.last().and_then(|s| s.ours)).into(),
+            share(a.right, a.compared).into(),
+            share(yes, r.judgements.len()).into(),
+        ]);
+    }
+    let form = match all.iter().any(|s| s.ours.quick) {
+        true => " (quick form)",
+        false => "",
+    };
+    let top = wrap(
+        &format!("{} published comparisons, run again{form}", all.len()),
+        0,
+        width(),
+    ) + &t.render_within(2, columns())
+        + &indented(
+            "|LN RATIO|: median of |ln (ours / published)| of disk tests. Skill 1: differences as \
+             published; 0: as one who knows no scheduler (BLIND). LEVEL, TOO: where no difference was \
+             published. ITS DOING: published differences that are the scheduler's.",
+        );
+    let targets = |ours: bool| -> String {
+        let line = |t: &Target| {
+            let met = if t.met { "met" } else { "MISSED" };
+            let more = match ours {
+                true => format!(": {}", t.ours),
+                false => String::new(),
+            };
+            indented(&format!("{met}: {}{more}", t.asked))
+        };
+        asked.iter().map(line).collect()
+    };
+    let heads = if asked.is_empty() {
+        String::new()
+    } else {
+        wrap(
+            "What was asked beforehand, and what came of it:",
+            0,
+            width(),
+        )
+    };
+    let whole = |ours| format!("{top}{heads}{}{}", targets(ours), wrap(MORE, 0, width()));
+    richest([true, false].into_iter().map(whole), lines)
+}
