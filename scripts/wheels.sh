@@ -39,5 +39,5 @@ for machine in "$@"; do
     maturin build --quiet --release --locked --strip --zig --manifest-path python/Cargo.toml \
     --target "$machine-unknown-linux-gnu" --compatibility manylinux_2_28 --out "$target/wheels"
   rm -rf "$build/$machine-unknown-linux-gnu"
-  scripts/wheel-try.sh "$target"/wheels/seekwell_lab-*_"$machine".whl
+  scripts/wheel-try.sh "$target"/wheels/seekwell_lab-*-manylinux_*_"$machine".whl
 done
