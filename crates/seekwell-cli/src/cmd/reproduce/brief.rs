@@ -3,13 +3,13 @@
 
 use super::Shown;
 use super::own::{cut_off, noisy};
-use super::show::{SKILL, agreement, doing, like, percent, scaled, signed, skill, title};
+use super::show::{
+    SKILL, SPARE, agreement, doing, heading, like, percent, scaled, signed, skill, title,
+};
 use crate::out::{columns, width};
 use seekwell_lab::reproduce::Target;
 use seekwell_report::table::{Align, Cell, Table, wrap};
 
-/// Columns of the table of differences that nothing hangs on.
-const SPARE: [&str; 4] = ["AS GOOD", "WEIGHT", "PAIRS", "BLIND"];
 const MORE: &str = "--details shows every figure and all evidence, docs/reproduction.md, too.";
 
 /// One publication, or a line each of several.
@@ -44,7 +44,7 @@ fn of_one(s: &Shown, asked: &[Target], lines: usize) -> String {
                 String::new()
             };
             [
-                head(s),
+                wrap(&heading(&s.ours), 0, width()),
                 levels(s),
                 differences(s, rows),
                 own,
@@ -54,20 +54,6 @@ fn of_one(s: &Shown, asked: &[Target], lines: usize) -> String {
         })
     });
     richest(texts, lines)
-}
-
-fn head(s: &Shown) -> String {
-    let r = &s.ours;
-    let runs = match r.repeats {
-        1 => "one run of each".to_owned(),
-        n => format!("{n} runs of each"),
-    };
-    let form = if r.quick { ", quick form" } else { "" };
-    wrap(
-        &format!("{}: {} ({runs}{form})", r.name, r.title),
-        0,
-        width(),
-    )
 }
 
 /// How near figures are, beside a model that knows no scheduler.

@@ -106,6 +106,9 @@ pub const SKILL: [(&str, Align); 9] = [
     ("AS GOOD", Align::Right),
 ];
 
+/// Those that a narrow terminal does without, the first first.
+pub const SPARE: [&str; 4] = ["AS GOOD", "WEIGHT", "PAIRS", "BLIND"];
+
 /// What skill is.
 pub const SKILL_IS: &str = "Skill over the pairs that hold after Holm within their test and differ by \
     5 % and more: 1 - sum |ln ours - ln published| / sum |ln published|. BLIND knows no scheduler; \
@@ -187,15 +190,20 @@ pub fn scattered(s: &Shown) -> Option<String> {
     ))
 }
 
-/// Prints all of it.
-pub fn show(out: &mut Out, s: &Shown) -> Result<(), Failure> {
-    let r = &s.ours;
+/// What it is, and how it was run.
+pub fn heading(r: &Reproduction) -> String {
     let runs = match r.repeats {
         1 => "one run of each".to_owned(),
         n => format!("{n} runs of each"),
     };
     let form = if r.quick { ", quick form" } else { "" };
-    out.prose(&format!("{}: {} ({runs}{form})", r.name, r.title))?;
+    format!("{}: {} ({runs}{form})", r.name, r.title)
+}
+
+/// Prints all of it.
+pub fn show(out: &mut Out, s: &Shown) -> Result<(), Failure> {
+    let r = &s.ours;
+    out.prose(&heading(r))?;
     out.line("")?;
     for l in &r.level {
         out.text(&wrap(&format!("Level, {}.", level(l)), 2, width()))?;
@@ -206,8 +214,7 @@ pub fn show(out: &mut Out, s: &Shown) -> Result<(), Failure> {
         for row in &r.skill {
             t.row(skill(row).into_iter().map(Into::into).collect());
         }
-        let heads = ["AS GOOD", "WEIGHT", "PAIRS", "BLIND"];
-        out.text(&t.without(&heads, 2, columns()).render(2))?;
+        out.text(&t.without(&SPARE, 2, columns()).render(2))?;
         out.text(&wrap(SKILL_IS, 2, width()))?;
     }
     out.line("")?;
