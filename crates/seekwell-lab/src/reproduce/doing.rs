@@ -269,7 +269,12 @@ fn one(cell: &Cell, pair: &Pair, orders: &[ColumnOrder], kept: &Evidence) -> (Do
              predicted{}",
             g.letter,
             g.why,
-            full.map_or(String::new(), |f| format!(" in full ({f:.2})"))
+            match full {
+                Some(f) if has(full, pair.ratio) =>
+                    format!(" in this form; in full it is ({f:.2})"),
+                Some(f) => format!(" in full ({f:.2})"),
+                None => String::new(),
+            }
         ),
         Some(g) => format!("{}: {}", g.letter, g.why),
         None => "no mechanism of that size is known".to_owned(),

@@ -14,9 +14,9 @@ const HEADER: &str = "# Published comparisons, run again\n\n";
 const ABOUT: &str = "Five published comparisons of I/O schedulers, simulated with the machine, the drive, \
     the kernel and the settings they tell of. Nothing was tuned to a difference between schedulers: \
     constants of drives come from data sheets and other measurements, and those that were fitted to \
-    one of these publications are fitted to a level, marked so, and scored apart. One of them has \
-    no cause that is known: 0.9 ms of a processor for every file that blogbench makes, twenty times \
-    what a machine of today takes, fitted to one figure (noop, Sandy Bridge). Every figure is \
+    one of these publications are fitted to a level, marked so, and scored apart. One of them is \
+    not the same in both forms: what a file of blogbench costs a processor, fitted to one figure (noop, \
+    Sandy Bridge), is 0.15 ms in the full form and 0.9 ms in the quick one. Every figure is \
     here, good or bad. Beside ours stands what models score that know nothing.";
 
 const PLACED: &str = "Nobody published where files lay or when programs began. Files lie where first fit \
@@ -29,12 +29,11 @@ const PLACED: &str = "Nobody published where files lay or when programs began. F
 /// Measured on a machine of two cores that had other work as well, with an optimised build.
 const COST: &str = "Processor seconds: the quick form 78. A repeat of the full form is 101 for phoronix-2012 \
     without blogbench (three repeats were run), 9 for the phone, the laptop and the scan, about 700 for \
-    three times half an hour of pgbench on the S3700 (not run for this page), and 400 for each of nine \
-    runs of blogbench (three of them were run, on Sandy Bridge, once). That is far above the 600 that \
-    were asked for: a hundred readers that find their files in the cache make some fifty million reads a \
-    run, each of them an event of the simulation, and no part of the simulator takes more than 8 % of \
-    the time. What the full form gives for blogbench, 388 under each scheduler, is not what the quick one \
-    gives: the skill of A, and with it that of the whole, is the quick form's (see the targets).";
+    three times half an hour of pgbench on the S3700 (not run for this page), and 300 to 350 for each of \
+    nine runs of blogbench (the six on SSDs were run, once). That is far above the 600 that were asked \
+    for: a hundred readers that find their files in the cache make some fifty million reads a run, each \
+    of them an event of the simulation, and no part of the simulator takes more than 8 % of the time. What \
+    the full form gives for blogbench is not what the quick one gives (see the targets).";
 
 /// Wrapped for a page.
 pub fn prose(text: &str) -> String {
