@@ -5,6 +5,7 @@
 //! any order and integer width; columns of other names are passed over. Left out: nested columns
 //! and timestamps of a calendar.
 
+mod bounds;
 mod read;
 mod write;
 

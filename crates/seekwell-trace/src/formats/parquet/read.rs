@@ -1,6 +1,6 @@
 //! Reading: each row becomes a line of the CSV, so that names, units and checks are the same.
 
-use super::{MAGIC, NAME};
+use super::{MAGIC, NAME, bounds};
 use crate::error::{ErrorKind, Place, TraceError, shown};
 use crate::formats::csv::Columns;
 use crate::input::Input;
@@ -160,6 +160,8 @@ fn broken(input: &Input, place: Place, what: &str) -> TraceError {
 fn open(file: File, rows_max: u64) -> Result<(ParquetRecordBatchReader, Vec<String>), String> {
     // The types that Parquet itself has; what another writer noted down about its own is not asked.
     let options = ArrowReaderOptions::new().with_skip_arrow_metadata(true);
+    bounds::contents(&file)?;
+    let pages = file.try_clone().map_err(|e| e.to_string())?;
     let builder = ParquetRecordBatchReaderBuilder::try_new_with_options(file, options)
         .map_err(|e| e.to_string())?;
     let metadata = builder.metadata().clone();
@@ -167,13 +169,14 @@ fn open(file: File, rows_max: u64) -> Result<(ParquetRecordBatchReader, Vec<Stri
     if u64::try_from(rows).map_or(true, |n| n > rows_max) {
         return Err(format!("{rows} rows are said to be in it"));
     }
-    let chunks = metadata.row_groups().iter().flat_map(|g| g.columns());
-    for c in chunks {
+    let chunks = || metadata.row_groups().iter().flat_map(|g| g.columns());
+    for c in chunks() {
         let size = c.uncompressed_size();
         if !(0..=CHUNK_MAX).contains(&size) {
             return Err(format!("a column is said to have {size} bytes"));
         }
     }
+    bounds::pages(&pages, chunks().map(|c| c.byte_range()))?;
     let mut roots = Vec::new();
     for (at, f) in builder.schema().fields().iter().enumerate() {
         if f.name() == NAME || Columns::is_known(f.name()) {
