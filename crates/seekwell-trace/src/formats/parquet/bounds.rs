@@ -3,9 +3,9 @@
 //! Both are Thrift's compact protocol. The library (60.1) passes over fields it does not know, and a
 //! list of booleans by counting to its length without reading a byte: seven bytes that say 2^31
 //! take it three seconds, a file of 4 KiB half an hour. Here the same way is gone with a bound on
-//! what is counted through so. Left out: whether anything is as it should be, the library says; and
-//! fields that it knows by their number under another type than theirs: it reads those by its own,
-//! so that a file can still be made, by intent, in which it finds such a list and this does not.
+//! what is counted through so. Fields that the format has must have its types (parquet.thrift of
+//! parquet-format 2.12): the library reads them by their number as what they should be, so that its
+//! way would be another. Left out: whether anything else is as it should be; the library says.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Seek, SeekFrom};
@@ -15,7 +15,171 @@ const EMPTY_MAX: u64 = 1 << 16;
 /// The library's, for a field that is passed over.
 const DEPTH: u32 = 64;
 /// The field of a page's header that says how many bytes follow it.
-const PAGE_SIZE: i64 = 3;
+const PAGE_SIZE: i16 = 3;
+
+/// A field of a structure of the format.
+struct Known {
+    id: i16,
+    /// Type: 1 boolean, 3 to 6 integers, 7 double, 8 text or bytes, 9 list, 12 structure.
+    of: u8,
+    /// Of the elements, for a list.
+    element: u8,
+    /// Of the structure, or of those in the list.
+    inside: &'static [Known],
+}
+
+/// A field with a value of its own.
+const fn v(id: i16, of: u8) -> Known {
+    list(id, of, 0, &[])
+}
+/// A structure, or one of several.
+const fn s(id: i16, inside: &'static [Known]) -> Known {
+    list(id, 12, 0, inside)
+}
+/// Structures one after the other.
+const fn all(id: i16, inside: &'static [Known]) -> Known {
+    list(id, 9, 12, inside)
+}
+const fn list(id: i16, of: u8, element: u8, inside: &'static [Known]) -> Known {
+    Known {
+        id,
+        of,
+        element,
+        inside,
+    }
+}
+
+const UNIT: &[Known] = &[s(1, &[]), s(2, &[]), s(3, &[])];
+const TIME: &[Known] = &[v(1, 1), s(2, UNIT)];
+const LOGICAL_TYPE: &[Known] = &[
+    s(1, &[]),
+    s(2, &[]),
+    s(3, &[]),
+    s(4, &[]),
+    s(5, &[v(1, 5), v(2, 5)]),
+    s(6, &[]),
+    s(7, TIME),
+    s(8, TIME),
+    s(10, &[v(1, 3), v(2, 1)]),
+    s(11, &[]),
+    s(12, &[]),
+    s(13, &[]),
+    s(14, &[]),
+    s(15, &[]),
+    s(16, &[v(1, 3)]),
+    s(17, &[v(1, 8)]),
+    s(18, &[v(1, 8), v(2, 5)]),
+    s(19, &[]),
+];
+const SCHEMA: &[Known] = &[
+    v(1, 5),
+    v(2, 5),
+    v(3, 5),
+    v(4, 8),
+    v(5, 5),
+    v(6, 5),
+    v(7, 5),
+    v(8, 5),
+    v(9, 5),
+    s(10, LOGICAL_TYPE),
+];
+const STATISTICS: &[Known] = &[
+    v(1, 8),
+    v(2, 8),
+    v(3, 6),
+    v(4, 6),
+    v(5, 8),
+    v(6, 8),
+    v(7, 1),
+    v(8, 1),
+    v(9, 6),
+];
+const KEY_VALUE: &[Known] = &[v(1, 8), v(2, 8)];
+const BOX: &[Known] = &[
+    v(1, 7),
+    v(2, 7),
+    v(3, 7),
+    v(4, 7),
+    v(5, 7),
+    v(6, 7),
+    v(7, 7),
+    v(8, 7),
+];
+const COLUMN: &[Known] = &[
+    v(1, 5),
+    list(2, 9, 5, &[]),
+    list(3, 9, 8, &[]),
+    v(4, 5),
+    v(5, 6),
+    v(6, 6),
+    v(7, 6),
+    all(8, KEY_VALUE),
+    v(9, 6),
+    v(10, 6),
+    v(11, 6),
+    s(12, STATISTICS),
+    all(13, &[v(1, 5), v(2, 5), v(3, 5)]),
+    v(14, 6),
+    v(15, 5),
+    s(16, &[v(1, 6), list(2, 9, 6, &[]), list(3, 9, 6, &[])]),
+    s(17, &[s(1, BOX), list(2, 9, 5, &[])]),
+];
+const CHUNK: &[Known] = &[
+    v(1, 8),
+    v(2, 6),
+    s(3, COLUMN),
+    v(4, 6),
+    v(5, 5),
+    v(6, 6),
+    v(7, 5),
+    s(8, &[s(1, &[]), s(2, &[list(1, 9, 8, &[]), v(2, 8)])]),
+    v(9, 8),
+];
+const ROW_GROUP: &[Known] = &[
+    all(1, CHUNK),
+    v(2, 6),
+    v(3, 6),
+    all(4, &[v(1, 5), v(2, 1), v(3, 1)]),
+    v(5, 6),
+    v(6, 6),
+    v(7, 4),
+];
+const CIPHER: &[Known] = &[v(1, 8), v(2, 8), v(3, 1)];
+const FILE: &[Known] = &[
+    v(1, 5),
+    all(2, SCHEMA),
+    v(3, 6),
+    all(4, ROW_GROUP),
+    all(5, KEY_VALUE),
+    v(6, 8),
+    all(7, &[s(1, &[]), s(2, &[])]),
+    s(8, &[s(1, CIPHER), s(2, CIPHER)]),
+    v(9, 8),
+];
+const PAGE: &[Known] = &[
+    v(1, 5),
+    v(2, 5),
+    v(PAGE_SIZE, 5),
+    v(4, 5),
+    s(5, &[v(1, 5), v(2, 5), v(3, 5), v(4, 5), s(5, STATISTICS)]),
+    s(6, &[]),
+    s(7, &[v(1, 5), v(2, 5), v(3, 1)]),
+    s(
+        8,
+        &[
+            v(1, 5),
+            v(2, 5),
+            v(3, 5),
+            v(4, 5),
+            v(5, 5),
+            v(6, 5),
+            v(7, 1),
+            s(8, STATISTICS),
+        ],
+    ),
+];
+/// Of what nothing is known.
+const OTHER: &Known = &v(0, 0);
 
 /// Why the way ends.
 #[derive(Debug, PartialEq)]
@@ -24,6 +188,8 @@ enum Stop {
     Odd,
     /// More would be counted through than any writer says.
     Empty(u64),
+    /// A field of the format, of another type than its own.
+    Type(i16),
 }
 
 type Way<T> = Result<T, Stop>;
@@ -94,7 +260,7 @@ impl<'a> Walk<'a> {
         }
     }
     /// So many elements of these types: those that have no bytes are not walked.
-    fn elements(&mut self, n: u64, types: &[u8], depth: u32) -> Way<()> {
+    fn elements(&mut self, n: u64, types: &[u8], inside: &Known, depth: u32) -> Way<()> {
         if types.iter().all(|t| matches!(t, 1 | 2)) {
             self.empty += n;
             let most = self.empty > EMPTY_MAX;
@@ -102,13 +268,13 @@ impl<'a> Walk<'a> {
         }
         for _ in 0..n {
             for t in types {
-                self.field(*t, depth)?;
+                self.field(*t, inside, depth)?;
             }
         }
         Ok(())
     }
-    /// Past a value.
-    fn field(&mut self, of: u8, depth: u32) -> Way<()> {
+    /// Past a value; of a list or structure that the format has, with its own types inside.
+    fn field(&mut self, of: u8, known: &Known, depth: u32) -> Way<()> {
         let depth = depth.checked_sub(1).ok_or(Stop::Odd)?;
         match of {
             1 | 2 => Ok(()),
@@ -125,38 +291,52 @@ impl<'a> Walk<'a> {
                     15 => Self::size(self.vlq()?)?,
                     n => u64::from(n),
                 };
-                match head {
-                    0 => Ok(()),
-                    _ => self.elements(n, &[head & 0xf], depth),
+                let element = head & 0xf;
+                if n > 0 && known.element != 0 && known.element != element {
+                    return Err(Stop::Type(known.id));
                 }
+                self.elements(
+                    n,
+                    &[element],
+                    &Known {
+                        element: 0,
+                        ..*known
+                    },
+                    depth,
+                )
             }
             11 => match Self::size(self.vlq()?)? {
                 0 => Ok(()),
                 n => {
                     let both = self.byte()?;
-                    self.elements(n, &[both >> 4, both & 0xf], depth)
+                    self.elements(n, &[both >> 4, both & 0xf], OTHER, depth)
                 }
             },
-            12 => self.fields(depth).map(|_| ()),
+            12 => self.fields(known.inside, depth).map(|_| ()),
             13 => self.pass(16),
             _ => Err(Stop::Odd),
         }
     }
     /// Past the fields of a structure; what the one says that a page's size is in.
-    fn fields(&mut self, depth: u32) -> Way<Option<i64>> {
-        let (mut id, mut size) = (0_i64, None);
+    fn fields(&mut self, all: &[Known], depth: u32) -> Way<Option<i64>> {
+        let (mut id, mut size) = (0_i16, None);
         loop {
             let head = self.byte()?;
             if head & 0xf == 0 {
                 return Ok(size);
             }
             id = match head >> 4 {
-                0 => self.zig_zag()?,
-                delta => id.wrapping_add(i64::from(delta)),
+                0 => self.zig_zag()? as i16,
+                delta => id.checked_add(i16::from(delta)).ok_or(Stop::Odd)?,
             };
-            match head & 0xf {
+            let of = head & 0xf;
+            let known = all.iter().find(|k| k.id == id);
+            if known.is_some_and(|k| k.of != if of == 2 { 1 } else { of }) {
+                return Err(Stop::Type(id));
+            }
+            match of {
                 5 if id == PAGE_SIZE => size = Some(self.zig_zag()?),
-                of => self.field(of, depth)?,
+                of => self.field(of, known.unwrap_or(OTHER), depth)?,
             }
         }
     }
@@ -164,7 +344,7 @@ impl<'a> Walk<'a> {
     fn pages(&mut self, begin: u64, end: u64) -> Way<()> {
         self.section(begin, end)?;
         while self.at < self.end {
-            let size = self.fields(DEPTH)?;
+            let size = self.fields(PAGE, DEPTH)?;
             let size = size.and_then(|n| u64::try_from(n).ok()).ok_or(Stop::Odd)?;
             self.pass(size)?;
         }
@@ -175,6 +355,7 @@ impl<'a> Walk<'a> {
 fn said(way: Way<()>) -> Result<(), String> {
     match way {
         Err(Stop::Empty(n)) => Err(format!("a list is said to have {n} empty elements")),
+        Err(Stop::Type(id)) => Err(format!("field {id} is not of the type that the format has")),
         Ok(()) | Err(Stop::Odd) => Ok(()),
     }
 }
@@ -196,7 +377,7 @@ pub(super) fn contents(file: &File) -> Result<(), String> {
         }
         let begin = tail.checked_sub(u64::from(u32::from_le_bytes(n)));
         walk.section(begin.ok_or(Stop::Odd)?, tail)?;
-        walk.fields(DEPTH).map(|_| ())
+        walk.fields(FILE, DEPTH).map(|_| ())
     };
     said(way(&mut Walk::new(file)))
 }
@@ -250,7 +431,8 @@ mod tests {
     fn it_is_found_behind_values_of_every_kind_and_inside_of_others() {
         let bad = [0xf1, 0xff, 0xff, 0xff, 0xff, 0x07];
         // True, a byte, i16, i32, i64, a double, text, a list of two bytes, a set of one i32, an
-        // empty map, a map of text to i32, a structure with a list in it, 16 bytes.
+        // empty map, a map of one i32 to text, a structure with a list, 16 bytes; all
+        // behind number 15, of which the format has none.
         let values: [&[u8]; 13] = [
             &[0x11],
             &[0x13, 9],
@@ -267,11 +449,14 @@ mod tests {
             &[0x1d, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0],
         ];
         for v in values {
-            assert!(
-                contents(&file(&[v, &[0x19], &bad, &[0]].concat())).is_err(),
+            let behind = [&[0xf1], v, &[0x19], &bad, &[0]].concat();
+            let why = contents(&file(&behind)).expect_err("too many");
+            assert!(why.contains("empty"), "{why} {v:x?}");
+            assert_eq!(
+                contents(&file(&[&[0xf1], v, &[0]].concat())),
+                Ok(()),
                 "{v:x?}"
             );
-            assert_eq!(contents(&file(&[v, &[0]].concat())), Ok(()), "{v:x?}");
         }
         // In a structure, in a list of structures, as a set, as a map, under a number told whole.
         for inside in [
@@ -279,15 +464,38 @@ mod tests {
             [&[0x19, 0x1c, 0x19], &bad[..], &[0, 0]].concat(),
             [&[0x1a], &bad[..], &[0]].concat(),
             [&[0x1b, 0xff, 0xff, 0xff, 0xff, 0x07, 0x11], &[0][..]].concat(),
-            [&[0x09, 0x10], &bad[..], &[0]].concat(),
+            [&[0x09, 0x30], &bad[..], &[0]].concat(),
         ] {
-            assert!(contents(&file(&inside)).is_err(), "{inside:x?}");
+            let why = contents(&file(&[&[0xf1], &inside[..]].concat())).expect_err("too many");
+            assert!(why.contains("empty"), "{why} {inside:x?}");
+        }
+    }
+
+    #[test]
+    fn a_field_of_the_format_with_another_type_is_refused() {
+        // Version (1) as i32 and as text; rows (3) as i64 and as a boolean, behind which the library
+        // would read a number.
+        assert_eq!(contents(&file(&[0x15, 2, 0x26, 2, 0])), Ok(()));
+        for other in [&[0x18, 0, 0][..], &[0x31, 0], &[0x19, 0, 0x10]] {
+            let why = contents(&file(other)).expect_err("another");
+            assert!(why.contains("not of the type"), "{why}");
+        }
+        // The schema (2): a list of structures, one with a name (4); of numbers; with a name that is one.
+        assert_eq!(contents(&file(&[0x29, 0x1c, 0x48, 1, 65, 0, 0])), Ok(()));
+        assert!(contents(&file(&[0x29, 0x15, 2, 0])).is_err());
+        assert!(contents(&file(&[0x29, 0x1c, 0x45, 2, 0, 0])).is_err());
+        // An empty list may be of anything. A boolean is one of two types.
+        assert_eq!(contents(&file(&[0x29, 0x00, 0])), Ok(()));
+        for kind in [0x11, 0x12] {
+            // Row group (4): sorting columns (4): descending (2).
+            let sorted = [0x49, 0x1c, 0x49, 0x1c, 0x15, 0, kind, 0, 0, 0];
+            assert_eq!(contents(&file(&sorted)), Ok(()), "{sorted:x?}");
         }
     }
 
     #[test]
     fn what_is_no_table_of_contents_is_left_to_the_library() {
-        for other in [&[][..], &[0x1e, 0], &[0x19], &[0x18, 0xff, 1], &[0x1c; 200]] {
+        for other in [&[][..], &[0xfe, 0], &[0xf9], &[0xf8, 0xff, 1], &[0xfc; 200]] {
             assert_eq!(contents(&file(other)), Ok(()), "{other:x?}");
         }
         assert_eq!(contents(&tempfile::tempfile().expect("a file")), Ok(()));
