@@ -26,7 +26,8 @@ const PLACED: &str = "Nobody published where files lay or when programs began. F
     program begins between two looks of the flusher, and how late each of its tasks wakes up, is drawn \
     by the seed (phase=drawn), as it differs from run to run on a real machine.";
 
-/// Measured on a machine of two cores that had other work as well, with an optimised build.
+/// Measured on a machine of two cores that had other work as well, with an optimised build; blogbench
+/// with the tests' build.
 const COST: &str = "Processor seconds: the quick form 78. A repeat of the full form is 101 for phoronix-2012 \
     without blogbench (three repeats were run), 9 for the phone, the laptop and the scan, about 700 for \
     three times half an hour of pgbench on the S3700 (not run for this page), and 300 to 350 for each of \

@@ -3,9 +3,9 @@
 //! Both are Thrift's compact protocol. The library (60.1) passes over fields it does not know, and a
 //! list of booleans by counting to its length without reading a byte: seven bytes that say 2^31
 //! take it three seconds, a file of 4 KiB half an hour. Here the same way is gone with a bound on
-//! what is counted through so. Fields that the format has must have its types (parquet.thrift of
-//! parquet-format 2.12): the library reads them by their number as what they should be, so that its
-//! way would be another. Left out: whether anything else is as it should be; the library says.
+//! what is counted through so. Fields that the format has must have its types (parquet.thrift,
+//! with all that the library knows of it): it reads them by their number as what they should be, so
+//! that its way would be another. Left out: whether anything else is as it should be; the library says.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Seek, SeekFrom};
@@ -295,15 +295,7 @@ impl<'a> Walk<'a> {
                 if n > 0 && known.element != 0 && known.element != element {
                     return Err(Stop::Type(known.id));
                 }
-                self.elements(
-                    n,
-                    &[element],
-                    &Known {
-                        element: 0,
-                        ..*known
-                    },
-                    depth,
-                )
+                self.elements(n, &[element], known, depth)
             }
             11 => match Self::size(self.vlq()?)? {
                 0 => Ok(()),
