@@ -135,11 +135,20 @@ impl TickClock {
     }
     /// The jiffy that contains `t`.
     pub const fn jiffies(&self, t: Instant) -> u64 {
+        // Half a year fits into 64 bits, where a division takes a tenth of the time.
+        if let Some(since) = t.0.checked_add(self.phase.0)
+            && let Some(ticks) = since.checked_mul(self.hz as u64)
+        {
+            return ticks / NSEC_PER_SEC;
+        }
         ((t.0 as u128 + self.phase.0 as u128) * self.hz as u128 / NSEC_PER_SEC as u128) as u64
     }
     /// The first instant of jiffy `j`.
     pub const fn start_of(&self, j: u64) -> Instant {
-        let ns = (j as u128 * NSEC_PER_SEC as u128).div_ceil(self.hz as u128) as u64;
+        let ns = match j.checked_mul(NSEC_PER_SEC) {
+            Some(scaled) => scaled.div_ceil(self.hz as u64),
+            None => (j as u128 * NSEC_PER_SEC as u128).div_ceil(self.hz as u128) as u64,
+        };
         Instant(ns.saturating_sub(self.phase.0))
     }
     /// Milliseconds to jiffies, rounded up, as the kernel's `msecs_to_jiffies`.
@@ -174,6 +183,30 @@ mod tests {
             assert!(c.start_of(j) <= t && c.start_of(j + 1) > t, "{hz}");
         }
         assert_eq!(Instant::at_ns(u64::MAX), Instant::FAR);
+    }
+
+    #[test]
+    fn jiffies_are_the_same_on_both_sides_of_64_bits() {
+        let exact = |t: u64, hz: u32| (u128::from(t) * u128::from(hz) / 1_000_000_000) as u64;
+        for hz in [100, 250, 300, 1000] {
+            let c = TickClock::new(hz);
+            let last = u64::MAX / u64::from(hz);
+            for t in [
+                last - 1,
+                last,
+                last + 1,
+                last + 3_999_999,
+                last / 2,
+                2 * last,
+            ] {
+                assert_eq!(c.jiffies(Instant(t)), exact(t, hz), "{t} at {hz}");
+            }
+            let most = u64::MAX / NSEC_PER_SEC;
+            for j in [most - 1, most, most + 1] {
+                let ns = (u128::from(j) * 1_000_000_000).div_ceil(u128::from(hz));
+                assert_eq!(c.start_of(j), Instant(ns as u64), "{j} at {hz}");
+            }
+        }
     }
 
     #[test]

@@ -4,7 +4,7 @@
 
 use super::geometry::{Geometry, Place};
 use super::params::HddParams;
-use super::seek::{SeekCurve, SeekTable};
+use super::seek::{Reach, SeekCurve, SeekTable};
 use super::{Ticks, ticks_ms, unit};
 use crate::divide::Divisor;
 use crate::error::ParamError;
@@ -44,6 +44,7 @@ pub(super) struct Spent {
 pub(super) struct Mech {
     pub geometry: Geometry,
     table: SeekTable,
+    reach: Reach,
     turn: Ticks,
     by_turn: Divisor,
     phase: Ticks,
@@ -58,6 +59,8 @@ pub(super) struct Mech {
     spare_interval: u32,
     salt: u64,
     pub at: Cursor,
+    /// A sector whose place was worked out before.
+    pub known: Option<(u64, Place)>,
     pub spent: Spent,
     /// When the first sector of the access at hand began to pass.
     began: Option<Ticks>,
@@ -72,8 +75,10 @@ impl Mech {
         let factor = (factor(p.seek_factor.0), factor(p.seek_factor.1));
         let first = geometry.locate(0);
         let remap = p.remap_ppm * 1e-6 * 18_446_744_073_709_551_615.0;
+        let table = SeekTable::new(&curve, geometry.cylinders());
         Ok(Mech {
-            table: SeekTable::new(&curve, geometry.cylinders()),
+            reach: table.reach(factor.0.min(factor.1)),
+            table,
             turn,
             by_turn: Divisor::new(turn),
             phase: rng.next_u64() % turn,
@@ -94,6 +99,7 @@ impl Mech {
                 left: first.left,
                 passes: Ticks::MAX,
             },
+            known: None,
             spent: Spent::default(),
             began: None,
             geometry,
@@ -120,15 +126,24 @@ impl Mech {
         }
     }
 
+    /// The arm comes over no cylinder farther away than this in less than `t`.
+    #[inline]
+    pub fn reach(&self, t: Ticks) -> u32 {
+        self.reach.cylinders(t)
+    }
+
     /// Time to bring `head` over `cyl`, with a write's extra settling if anything moves.
     #[inline]
     pub fn move_time(&self, cyl: u32, head: u32, write: bool) -> Ticks {
-        let mut t = self.seek(cyl);
-        if head != self.at.head {
-            t = t.max(self.head_switch);
-        }
+        // Without branches: which of them would be taken is anyone's guess.
+        let switch = if head != self.at.head {
+            self.head_switch
+        } else {
+            0
+        };
+        let t = self.seek(cyl).max(switch);
         if write && (cyl != self.at.cyl || head != self.at.head) {
-            t += self.write_settle;
+            return t + self.write_settle;
         }
         t
     }
@@ -143,11 +158,8 @@ impl Mech {
     /// Wait from phase `psi` until `theta` comes round.
     #[inline]
     pub fn wait(&self, psi: Ticks, theta: Ticks) -> Ticks {
-        let w = if theta >= psi {
-            theta - psi
-        } else {
-            theta + self.turn - psi
-        };
+        let around = if theta >= psi { 0 } else { self.turn };
+        let w = theta + around - psi;
         if w >= self.turn - SLACK { 0 } else { w }
     }
 
@@ -238,9 +250,9 @@ impl Mech {
         t + wait
     }
 
-    /// Where `lba` lies; free of division if it is the next sector on this track.
+    /// Where `lba` lies; free of division if it is the next sector on this track, or known.
     #[inline]
-    fn place(&self, lba: u64) -> Place {
+    pub fn place(&self, lba: u64) -> Place {
         if lba == self.at.lba && self.at.left > 0 {
             return Place {
                 cyl: self.at.cyl,
@@ -250,7 +262,10 @@ impl Mech {
                 left: self.at.left,
             };
         }
-        self.geometry.locate(lba)
+        match self.known {
+            Some((known, place)) if known == lba => place,
+            _ => self.geometry.locate(lba),
+        }
     }
 
     #[inline]

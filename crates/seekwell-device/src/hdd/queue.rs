@@ -1,6 +1,7 @@
 //! Commands waiting for the mechanism, oldest first, and the choice among them.
 
 use super::Ticks;
+use super::geometry::Place;
 use super::mech::Mech;
 use super::params::Choice;
 
@@ -17,9 +18,9 @@ pub(super) struct Queued {
     /// Sectors over the link.
     pub bus: u32,
     pub arrived: Ticks,
-    pub cyl: u32,
-    pub head: u32,
-    /// Angle of its first sector.
+    /// Where the first sector lay when it arrived.
+    pub place: Place,
+    /// Angle of that place.
     pub theta: Ticks,
 }
 
@@ -68,10 +69,12 @@ impl Rules {
         let seen = &queue[..queue.len().min(self.window)];
         match self.choice {
             Choice::Fifo => by_age(0),
-            Choice::Sstf => by_age(least(seen, |q| u64::from(q.cyl.abs_diff(mech.at.cyl)))),
+            Choice::Sstf => by_age(least(seen, |q| {
+                u64::from(q.place.cyl.abs_diff(mech.at.cyl))
+            })),
             Choice::Clook => by_age(least(seen, |q| {
-                let behind = u64::from(q.cyl < mech.at.cyl);
-                (behind << 40) + u64::from(q.cyl)
+                let behind = u64::from(q.place.cyl < mech.at.cyl);
+                (behind << 40) + u64::from(q.place.cyl)
             })),
             Choice::Sptf => Picked {
                 index: first_of_run(seen, self.nearest(seen, mech, t, |_| 0)),
@@ -111,14 +114,17 @@ impl Rules {
                     |q: &Queued| (t.saturating_sub(q.arrived) as f64 * self.age_weight) as u64;
                 let mine = aged(&queue[k]);
                 queue.iter().take(self.window).enumerate().all(|(i, q)| {
-                    let place = || mech.estimate(psi, q.cyl, q.head, q.theta, q.write, self.guard);
+                    let place = || {
+                        mech.estimate(psi, q.place.cyl, q.place.head, q.theta, q.write, self.guard)
+                    };
                     i == k || aged(q) <= mine || place() > aged(q) - mine
                 })
             }
         }
     }
 
-    /// Shortest positioning time, on top of what `from` says; ties go to the older.
+    /// Shortest positioning time, on top of what `from` says, which falls with age; ties go to the
+    /// older.
     #[inline]
     fn nearest(
         &self,
@@ -128,17 +134,18 @@ impl Rules {
         from: impl Fn(&Queued) -> Ticks,
     ) -> usize {
         let psi = mech.phase_at(t);
-        let (mut best, mut index) = (Ticks::MAX, 0);
+        // What every command takes beside the arm's way, and how far away one may be to be better.
+        let least = from(&seen[0]) + self.guard;
+        let (mut best, mut index, mut reach) = (Ticks::MAX, 0, u32::MAX);
         for (i, q) in seen.iter().enumerate() {
-            let start = from(q);
-            let mv = mech.move_time(q.cyl, q.head, q.write) + self.guard;
-            // Most moves alone take longer than the best so far with its wait.
-            if start + mv >= best {
+            if q.place.cyl.abs_diff(mech.at.cyl) > reach {
                 continue;
             }
-            let all = start + mech.comes_round(psi, mv, q.theta);
+            let mv = mech.move_time(q.place.cyl, q.place.head, q.write) + self.guard;
+            let all = from(q) + mech.comes_round(psi, mv, q.theta);
             if all < best {
                 (best, index) = (all, i);
+                reach = mech.reach(best.saturating_sub(least));
             }
         }
         index

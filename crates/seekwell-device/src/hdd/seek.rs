@@ -230,6 +230,27 @@ pub(super) struct SeekTable {
     points: Vec<(Ticks, i64)>,
 }
 
+/// Shares of the longest seek in [`Reach`].
+const SHARES: u32 = 512;
+
+/// The curve the other way round: how far the arm comes within a time, rounded up.
+#[derive(Debug, Clone)]
+pub(super) struct Reach {
+    /// Of each share of the longest seek: behind so many cylinders no seek is over by its end.
+    within: Vec<u32>,
+    /// Ticks of a share, as a power of two.
+    shift: u32,
+}
+
+impl Reach {
+    /// So many cylinders at most has the arm crossed when less than `t` has passed.
+    #[inline]
+    pub(super) fn cylinders(&self, t: Ticks) -> u32 {
+        let share = (t >> self.shift) as usize;
+        self.within.get(share).copied().unwrap_or(u32::MAX)
+    }
+}
+
 impl SeekTable {
     pub(super) fn new(curve: &SeekCurve, cylinders: u32) -> Self {
         let at = |d: u64| ticks_ms(curve.ms(d.min(u64::from(u32::MAX)) as u32));
@@ -243,6 +264,38 @@ impl SeekTable {
             shift += 1;
         }
         SeekTable { points }
+    }
+    /// First distance of a point.
+    fn distance(index: u32) -> u32 {
+        if index < EXACT {
+            return index;
+        }
+        let (octave, m) = ((index - EXACT) >> STEP_BITS, (index - EXACT) & 63);
+        ((1 << STEP_BITS) + m) << (octave + 1)
+    }
+    /// The way back, for seeks that take `factor` / 1024 of this table's times and longer.
+    pub(super) fn reach(&self, factor: u64) -> Reach {
+        let mut least = Ticks::MAX;
+        // The shortest seek from each point on: a measured curve may dip.
+        let mut from: Vec<(u32, Ticks)> = (0..self.points.len())
+            .rev()
+            .map(|i| {
+                let (base, rise) = self.points[i];
+                least = least.min(base).min(base.wrapping_add_signed(rise));
+                (Self::distance(i as u32), (least * factor) >> 10)
+            })
+            .collect();
+        from.reverse();
+        let longest = from.last().map_or(1, |f| f.1.max(1));
+        let shift = (longest / u64::from(SHARES)).max(1).ilog2() + 1;
+        let within = (0..=longest >> shift)
+            .map(|share| {
+                let end = (share + 1) << shift;
+                let first = from.partition_point(|f| f.1 < end);
+                from.get(first).map_or(u32::MAX, |f| f.0.saturating_sub(1))
+            })
+            .collect();
+        Reach { within, shift }
     }
     /// Ticks for `d` cylinders; `d` is below the number of cylinders of the table.
     #[inline]
@@ -327,6 +380,40 @@ mod tests {
         assert!(c.ms(12) < c.ms(10));
         assert!((c.ms(11) - 1.523).abs() < 1e-9);
         assert!(c.ms(188) > 6.4, "extended past its end: {}", c.ms(188));
+    }
+
+    #[test]
+    fn what_lies_beyond_reach_takes_longer() {
+        let n = 97_898;
+        let form = SeekForm::Table(vec![
+            (1.0, 1.0),
+            (10.0, 1.531),
+            (12.0, 1.515),
+            (9000.0, 7.0),
+            (9500.0, 6.0),
+            (90_000.0, 15.0),
+        ]);
+        let dips = SeekCurve::new(&form, n).unwrap();
+        for curve in [fit3(1.0, 1.5, 10.0, 18.0, n), dips] {
+            for factor in [1024, 700, 1400] {
+                let table = SeekTable::new(&curve, n);
+                let reach = table.reach(factor);
+                let took = |d| (table.ticks(d) * factor) >> 10;
+                for ms in (0..240).map(|i| f64::from(i) / 10.0) {
+                    let t = ticks_ms(ms);
+                    let within = reach.cylinders(t);
+                    let beyond = within.saturating_add(1)..n;
+                    assert!(beyond.clone().all(|d| took(d) >= t), "{ms} ms: {within}");
+                    // It is worth asking: as far as the arm comes in a share more at most.
+                    let later = t + (1 << reach.shift);
+                    let near = (0..n).rev().find(|&d| took(d) < later).unwrap_or(0);
+                    assert!(
+                        within.min(n) <= near + n / 64 + 2,
+                        "{ms} ms: {near} {within}"
+                    );
+                }
+            }
+        }
     }
 
     #[test]

@@ -5,20 +5,21 @@
 
 use seekwell_core::{Links, List};
 
-/// All segments of a drive. Searched on every command, so the loops have one branch a segment, and
-/// that one goes the same way nearly always.
+/// All segments of a drive. Searched on every command, so they are known in order of address, too.
 #[derive(Debug, Clone)]
 pub(super) struct Segments {
     /// (first sector, length). An empty run starts at `NOWHERE`.
     runs: Vec<(u64, u64)>,
+    /// First sectors in ascending order, the empty runs last, and whose they are. There are few, so
+    /// that counting them is quicker than halving.
+    starts: Vec<u64>,
+    order: Vec<u32>,
     /// Read pool and write pool, least recently used first.
     pools: [List; 2],
     links: Links,
     /// The first so many are the read pool.
     reads: usize,
     limit: u64,
-    /// The segment filled last, and an address before which no other run begins behind it.
-    barrier: (usize, u64),
 }
 
 /// Start of an empty run: no address is at or behind it.
@@ -35,11 +36,12 @@ impl Segments {
         }
         Segments {
             runs: vec![(NOWHERE, 0); n as usize],
+            starts: vec![NOWHERE; n as usize],
+            order: (0..n).collect(),
             pools,
             links,
             reads: reads as usize,
             limit: limit.max(1),
-            barrier: (0, 0),
         }
     }
     /// Is there a read pool?
@@ -61,19 +63,27 @@ impl Segments {
             self.links.push_back(pool, i as u32);
         }
     }
+    /// How many runs begin before `a`.
+    #[inline]
+    fn before(&self, a: u64) -> usize {
+        self.starts.iter().map(|&s| usize::from(s < a)).sum()
+    }
+    /// The run that begins right at `a`, if `place` runs begin before it.
+    #[inline]
+    fn begins(&self, place: usize, a: u64) -> Option<usize> {
+        (self.starts.get(place) == Some(&a) && a != NOWHERE).then(|| self.order[place] as usize)
+    }
+    /// The one before that, if it reaches `a`.
+    #[inline]
+    fn reaches(&self, place: usize, a: u64) -> Option<usize> {
+        let i = self.order[place.checked_sub(1)?] as usize;
+        (self.run(i).1 >= a).then_some(i)
+    }
     /// The segment that holds sector `a` or ends right before it; the first kind preferred.
     #[inline]
     pub fn find(&self, a: u64) -> Option<usize> {
-        let mut next_to = None;
-        for (i, &(s, n)) in self.runs.iter().enumerate() {
-            if a.wrapping_sub(s) <= n && s != NOWHERE {
-                if a - s < n {
-                    return Some(i);
-                }
-                next_to = Some(i);
-            }
-        }
-        next_to
+        let place = self.before(a);
+        self.begins(place, a).or_else(|| self.reaches(place, a))
     }
     /// Puts sectors read into the segment they continue, or into the one not used for longest.
     pub fn fill(&mut self, a: u64, b: u64) -> usize {
@@ -86,73 +96,90 @@ impl Segments {
         }
     }
     fn put(&mut self, pool: usize, a: u64, b: u64) -> usize {
-        // One pass finds the run to continue and whether any other is in the way.
-        let (mut into, mut clash, mut ahead) = (None, false, u64::MAX);
-        for (i, &(s, n)) in self.runs.iter().enumerate() {
-            let beyond = s.wrapping_sub(a);
-            ahead = ahead.min(beyond.wrapping_sub(1));
-            if ((a.wrapping_sub(s) <= n) | (beyond < b - a)) && s != NOWHERE {
-                let ours = s <= a && usize::from(i >= self.reads) == pool;
-                if ours && (into.is_none() || a - s < n) {
-                    clash |= into.is_some();
-                    into = Some(i);
-                } else {
-                    clash = true;
-                }
-            }
-        }
-        let i = into.unwrap_or_else(|| {
-            let i = self.pools[pool].first().map_or(0, |i| i as usize);
-            self.runs[i] = (a, 0);
+        let mut place = self.before(a);
+        let ours = |i: &usize| usize::from(*i >= self.reads) == pool;
+        let i = if let Some(i) = self.begins(place, a).filter(ours) {
             i
-        });
-        // A run cut off by this one begins at `b` now.
-        let beyond = if clash {
-            b
+        } else if let Some(i) = self.reaches(place, a).filter(ours) {
+            place -= 1;
+            i
         } else {
-            a.saturating_add(ahead).saturating_add(1)
+            let i = self.pools[pool].first().map_or(0, |i| i as usize);
+            place = self.shift(i, place);
+            self.runs[i] = (a, 0);
+            self.starts[place] = a;
+            i
         };
-        self.barrier = (i, beyond);
-        self.extend(i, b);
+        self.clear(place, a, b);
+        self.extend(place, b);
         self.touch(i);
-        if clash {
-            self.clear(a, b, i);
-        }
         i
+    }
+    /// Where segment `i` is in the order.
+    #[inline]
+    fn place(&self, i: usize) -> usize {
+        // It is there.
+        let found = self.order.iter().position(|&x| x == i as u32);
+        found.unwrap_or(0)
+    }
+    /// Moves segment `i` in the order to before the run that is at `place` now; gives its place.
+    #[inline]
+    fn shift(&mut self, i: usize, place: usize) -> usize {
+        let from = self.place(i);
+        let to = if from < place {
+            self.starts.copy_within(from + 1..place, from);
+            self.order.copy_within(from + 1..place, from);
+            place - 1
+        } else {
+            self.starts.copy_within(place..from, place + 1);
+            self.order.copy_within(place..from, place + 1);
+            place
+        };
+        self.order[to] = i as u32;
+        to
     }
     /// Lengthens a segment to `b`, as read-ahead goes on.
     #[inline]
     pub fn grow(&mut self, i: usize, b: u64) {
         let had = self.run(i).1;
         if b > had {
-            self.extend(i, b);
-            if i != self.barrier.0 || b > self.barrier.1 {
-                self.clear(had, b, i);
-            }
+            let place = self.place(i);
+            self.clear(place, had, b);
+            self.extend(place, b);
         }
     }
-    /// Lengthens a segment to `b`; its oldest sectors make room.
+    /// Lengthens the segment at `place` to `b`; its oldest sectors make room. No other run is in
+    /// the way.
     #[inline]
-    fn extend(&mut self, i: usize, b: u64) {
-        let (s, n) = self.runs[i];
-        let end = (s + n).max(b);
-        let s = s.max(end.saturating_sub(self.limit));
-        self.runs[i] = (s, end - s);
+    fn extend(&mut self, place: usize, b: u64) {
+        let run = &mut self.runs[self.order[place] as usize];
+        let end = (run.0 + run.1).max(b);
+        let s = run.0.max(end.saturating_sub(self.limit));
+        *run = (s, end - s);
+        self.starts[place] = s;
     }
-    /// Takes sectors [a, b) out of all segments but `but`; of a run cut in two the front stays.
+    /// Takes sectors [a, b) out of all segments but the one at `place`, which begins or goes on at
+    /// `a`; of a run cut in two the front stays.
     #[inline]
-    fn clear(&mut self, a: u64, b: u64, but: usize) {
-        for (i, run) in self.runs.iter_mut().enumerate() {
-            let (s, n) = *run;
-            if (a.wrapping_sub(s) < n) | (s.wrapping_sub(a) < b - a) && i != but && s != NOWHERE {
-                *run = if s < a {
-                    (s, a - s)
-                } else if b < s + n {
-                    (b, s + n - b)
-                } else {
-                    (NOWHERE, 0)
-                };
+    fn clear(&mut self, place: usize, a: u64, b: u64) {
+        if let Some(before) = place.checked_sub(1) {
+            let (s, n) = &mut self.runs[self.order[before] as usize];
+            *n = (*n).min(a - *s);
+        }
+        let next = place + 1;
+        while let Some(&s) = self.starts.get(next)
+            && s < b
+        {
+            let i = self.order[next] as usize;
+            let end = self.run(i).1;
+            if b < end {
+                self.runs[i] = (b, end - b);
+                self.starts[next] = b;
+                return;
             }
+            let last = self.shift(i, self.order.len());
+            self.runs[i] = (NOWHERE, 0);
+            self.starts[last] = NOWHERE;
         }
     }
 }
@@ -181,7 +208,101 @@ mod tests {
         assert_eq!(s.run(0), (60, 160));
     }
 
+    /// The same without an order: every segment is looked at each time.
+    struct Plain {
+        runs: Vec<(u64, u64)>,
+        used: Vec<u32>,
+        reads: usize,
+        limit: u64,
+        clock: u32,
+    }
+
+    impl Plain {
+        fn new(reads: usize, writes: usize, limit: u64) -> Self {
+            let n = reads + writes;
+            Plain {
+                runs: vec![(NOWHERE, NOWHERE); n],
+                used: (0..n as u32).collect(),
+                reads,
+                limit,
+                clock: n as u32,
+            }
+        }
+        fn holds(&self, a: u64) -> Option<usize> {
+            self.runs.iter().position(|r| r.0 <= a && a < r.1)
+        }
+        fn find(&self, a: u64) -> Option<usize> {
+            let ends = |r: &(u64, u64)| r.1 == a && r.0 < a;
+            self.holds(a).or_else(|| self.runs.iter().position(ends))
+        }
+        fn put(&mut self, write: bool, a: u64, b: u64) -> usize {
+            let pool = if write {
+                self.reads..self.runs.len()
+            } else {
+                0..self.reads
+            };
+            let ends = |i: &usize| self.runs[*i].1 == a && self.runs[*i].0 < a;
+            let into = self.holds(a).filter(|i| pool.contains(i));
+            let into = into.or_else(|| pool.clone().find(ends));
+            let i = into.unwrap_or_else(|| {
+                let i = pool.min_by_key(|&i| self.used[i]).unwrap();
+                self.runs[i] = (a, a);
+                i
+            });
+            self.used[i] = self.clock;
+            self.clock += 1;
+            self.grow(i, a, b);
+            i
+        }
+        fn grow(&mut self, but: usize, a: u64, b: u64) {
+            for (i, r) in self.runs.iter_mut().enumerate() {
+                if i == but || r.0 >= b || r.1 <= a {
+                } else if r.0 < a {
+                    r.1 = a;
+                } else if r.1 > b {
+                    r.0 = b;
+                } else {
+                    *r = (NOWHERE, NOWHERE);
+                }
+            }
+            let r = &mut self.runs[but];
+            r.1 = r.1.max(b);
+            r.0 = r.0.max(r.1.saturating_sub(self.limit));
+        }
+    }
+
     proptest! {
+        /// The order changes nothing but the time it takes.
+        #[test]
+        fn as_if_each_were_looked_at(fills in proptest::collection::vec(
+            (0u64..400, 1u64..120, any::<bool>(), prop::option::of(1u64..100)), 1..80,
+        ), reads in 1u32..8, writes in 0u32..4) {
+            let mut s = Segments::new(reads, writes, 64);
+            let mut plain = Plain::new(reads as usize, writes as usize, 64);
+            for (a, n, write, ahead) in fills {
+                if write {
+                    s.keep(a, a + n);
+                    if writes > 0 {
+                        plain.put(true, a, a + n);
+                    }
+                } else {
+                    let i = s.fill(a, a + n);
+                    prop_assert_eq!(i, plain.put(false, a, a + n));
+                    if let Some(more) = ahead {
+                        let had = s.run(i).1;
+                        s.grow(i, had + more);
+                        plain.grow(i, had, had + more);
+                    }
+                }
+                for i in 0..plain.runs.len() {
+                    prop_assert_eq!(s.run(i), plain.runs[i]);
+                }
+                for a in 0..620 {
+                    prop_assert_eq!(s.find(a), plain.find(a), "{}: {:?}", a, plain.runs);
+                }
+            }
+        }
+
         /// Runs never overlap nor outgrow their limit, and what was just filled is there.
         #[test]
         fn no_overlap(fills in proptest::collection::vec(

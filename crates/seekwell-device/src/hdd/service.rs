@@ -114,8 +114,7 @@ impl Hdd {
             n: (end - from) as u32,
             bus,
             arrived: t,
-            cyl: place.cyl,
-            head: place.head,
+            place,
             theta: self.mech.geometry.angle(place.zone, place.slot),
         });
     }
@@ -310,6 +309,7 @@ impl Hdd {
         let q = self.queue.remove(i);
         self.destage_turn = true;
         let from = self.mech.at.lba;
+        self.mech.known = Some((q.lba, q.place));
         let mut end = self
             .mech
             .access(t, q.lba, q.n, q.write, streaming, &mut self.rng);
@@ -511,9 +511,12 @@ impl Hdd {
     fn serve_from(&mut self, t: Ticks, i: usize) -> bool {
         let (start, have) = self.segments.run(i);
         let (mut k, mut on) = (0, None);
-        while k < self.queue.len() {
+        // Hardly ever is one there, and all are looked at after each read.
+        let near = |q: &Queued| q.lba.wrapping_sub(start) <= have - start;
+        while let Some(next) = self.queue[k..].iter().position(near) {
+            k += next;
             let q = self.queue[k];
-            if q.write || q.lba < start || q.lba > have {
+            if q.write {
                 k += 1;
             } else if q.end() <= have {
                 self.queue.remove(k);
@@ -541,5 +544,6 @@ impl Hdd {
         let q = &mut self.queue[k];
         q.n = (q.end() - have) as u32;
         q.lba = have;
+        q.place = self.mech.place(have);
     }
 }
