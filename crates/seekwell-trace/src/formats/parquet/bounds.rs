@@ -14,8 +14,14 @@ use std::io::{BufRead, BufReader, Seek, SeekFrom};
 const EMPTY_MAX: u64 = 1 << 16;
 /// The library's, for a field that is passed over.
 const DEPTH: u32 = 64;
-/// The field of a page's header that says how many bytes follow it.
-const PAGE_SIZE: i16 = 3;
+/// The fields of a page's header that say how many bytes it unpacks to, and how many follow.
+const UNPACKED: i16 = 2;
+const PACKED: i16 = 3;
+/// Most that a page may unpack to beside [`RATIO_MAX`] times its bytes: the library makes the room
+/// before it unpacks. Writers' pages have a megabyte.
+const PAGE_MAX: u64 = 1 << 26;
+/// More than gzip, LZ4 or Snappy can.
+const RATIO_MAX: u64 = 2048;
 
 /// A field of a structure of the format.
 struct Known {
@@ -158,8 +164,8 @@ const FILE: &[Known] = &[
 ];
 const PAGE: &[Known] = &[
     v(1, 5),
-    v(2, 5),
-    v(PAGE_SIZE, 5),
+    v(UNPACKED, 5),
+    v(PACKED, 5),
     v(4, 5),
     s(5, &[v(1, 5), v(2, 5), v(3, 5), v(4, 5), s(5, STATISTICS)]),
     s(6, &[]),
@@ -190,9 +196,18 @@ enum Stop {
     Empty(u64),
     /// A field of the format, of another type than its own.
     Type(i16),
+    /// A page that unpacks to more than its bytes can hold.
+    Page(u64, u64),
 }
 
 type Way<T> = Result<T, Stop>;
+
+/// What a page's header says of its bytes.
+#[derive(Default)]
+struct Sizes {
+    unpacked: i64,
+    packed: Option<i64>,
+}
 
 struct Walk<'a> {
     from: BufReader<&'a File>,
@@ -309,9 +324,9 @@ impl<'a> Walk<'a> {
             _ => Err(Stop::Odd),
         }
     }
-    /// Past the fields of a structure; what the one says that a page's size is in.
-    fn fields(&mut self, all: &[Known], depth: u32) -> Way<Option<i64>> {
-        let (mut id, mut size) = (0_i16, None);
+    /// Past the fields of a structure; what those say that a page's sizes are in.
+    fn fields(&mut self, all: &[Known], depth: u32) -> Way<Sizes> {
+        let (mut id, mut size) = (0_i16, Sizes::default());
         loop {
             let head = self.byte()?;
             if head & 0xf == 0 {
@@ -327,7 +342,8 @@ impl<'a> Walk<'a> {
                 return Err(Stop::Type(id));
             }
             match of {
-                5 if id == PAGE_SIZE => size = Some(self.zig_zag()?),
+                5 if id == UNPACKED => size.unpacked = self.zig_zag()?,
+                5 if id == PACKED => size.packed = Some(self.zig_zag()?),
                 of => self.field(of, known.unwrap_or(OTHER), depth)?,
             }
         }
@@ -337,8 +353,13 @@ impl<'a> Walk<'a> {
         self.section(begin, end)?;
         while self.at < self.end {
             let size = self.fields(PAGE, DEPTH)?;
-            let size = size.and_then(|n| u64::try_from(n).ok()).ok_or(Stop::Odd)?;
-            self.pass(size)?;
+            let packed = size.packed.and_then(|n| u64::try_from(n).ok());
+            let packed = packed.ok_or(Stop::Odd)?;
+            let unpacked = u64::try_from(size.unpacked).unwrap_or(0);
+            if unpacked > PAGE_MAX.saturating_add(packed.saturating_mul(RATIO_MAX)) {
+                return Err(Stop::Page(packed, unpacked));
+            }
+            self.pass(packed)?;
         }
         Ok(())
     }
@@ -348,6 +369,9 @@ fn said(way: Way<()>) -> Result<(), String> {
     match way {
         Err(Stop::Empty(n)) => Err(format!("a list is said to have {n} empty elements")),
         Err(Stop::Type(id)) => Err(format!("field {id} is not of the type that the format has")),
+        Err(Stop::Page(packed, unpacked)) => Err(format!(
+            "a page of {packed} bytes is said to unpack to {unpacked}"
+        )),
         Ok(()) | Err(Stop::Odd) => Ok(()),
     }
 }
@@ -506,6 +530,18 @@ mod tests {
         assert!(pages(&f, [(4, whole)].into_iter()).is_err());
         assert_eq!(pages(&f, [(4, 18)].into_iter()), Ok(()));
         assert!(pages(&f, [(4, 18), (22, whole - 18)].into_iter()).is_err());
+        // 25 bytes may not unpack to 2^30; that they unpack to 2^26, the library may find wrong.
+        let page = |unpacked: &[u8]| {
+            let head = [&[0x15, 0, 0x15], unpacked, &[0x15, 50, 0]].concat();
+            let f = file(&[&head[..], &[0; 25]].concat());
+            pages(&f, [(4, head.len() as u64 + 25)].into_iter())
+        };
+        let why = page(&[0x80, 0x80, 0x80, 0x80, 0x08]).expect_err("a bomb");
+        assert!(
+            why.contains("25 bytes is said to unpack to 1073741824"),
+            "{why}"
+        );
+        assert_eq!(page(&[0x80, 0x80, 0x80, 0x40]), Ok(()));
         // A size below zero ends the way.
         let back = [0x15, 0, 0x15, 4, 0x15, 3, 0];
         assert_eq!(pages(&file(&back), [(4, 7)].into_iter()), Ok(()));

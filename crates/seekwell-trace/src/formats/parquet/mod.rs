@@ -26,7 +26,8 @@ pub const INFO: FormatInfo = FormatInfo {
         cgroup, device, t_insert, t_issue, t_complete and error, numbers as integers, and name with \
         what the process was called. Unknown values are null. A table made elsewhere is read if its \
         columns have names that the CSV knows (t_us, offset, bytes ...); other columns are passed \
-        over. As a Parquet file's table of contents is at its end, one that was cut off holds \
+        over. Columns may be packed with Snappy (as pandas, DuckDB and Spark do), gzip, LZ4 or \
+        zstd; written is zstd. As a Parquet file's table of contents is at its end, one that was cut off holds \
         nothing that can be read.",
     carries: Carries {
         pids: Has::Maybe,

@@ -19,6 +19,7 @@ use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{
     ArrowReaderOptions, ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder,
 };
+use parquet::basic::Compression;
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom, Write};
@@ -171,6 +172,11 @@ fn open(file: File, rows_max: u64) -> Result<(ParquetRecordBatchReader, Vec<Stri
     }
     let chunks = || metadata.row_groups().iter().flat_map(|g| g.columns());
     for c in chunks() {
+        if let Some(name) = unknown_codec(c.compression()) {
+            return Err(format!(
+                "its columns are packed with {name}; Snappy, gzip, LZ4, zstd and none are read"
+            ));
+        }
         let size = c.uncompressed_size();
         if !(0..=CHUNK_MAX).contains(&size) {
             return Err(format!("a column is said to have {size} bytes"));
@@ -189,6 +195,15 @@ fn open(file: File, rows_max: u64) -> Result<(ParquetRecordBatchReader, Vec<Stri
     let schema = arrow_array::RecordBatchReader::schema(&reader);
     let names = schema.fields().iter().map(|f| f.name().clone()).collect();
     Ok((reader, names))
+}
+
+/// The name of a codec that is not built in.
+fn unknown_codec(c: Compression) -> Option<&'static str> {
+    match c {
+        Compression::BROTLI(_) => Some("Brotli"),
+        Compression::LZO => Some("LZO"),
+        _ => None,
+    }
 }
 
 /// A value as CSV has it; nothing for a null.

@@ -1,0 +1,64 @@
+//! Parquet of another writer: tables made by pyarrow 26.0.1, one of each way to pack columns.
+
+mod common;
+
+use common::{error_of, read};
+use seekwell_core::Op;
+use seekwell_trace::{ErrorKind, ReadOptions};
+
+const PLAIN: &[u8] = include_bytes!("data/parquet/none.parquet");
+/// What pandas, DuckDB and Spark write if nothing is said.
+const SNAPPY: &[u8] = include_bytes!("data/parquet/snappy.parquet");
+/// With pages of the second version.
+const GZIP: &[u8] = include_bytes!("data/parquet/gzip.parquet");
+const LZ4: &[u8] = include_bytes!("data/parquet/lz4.parquet");
+const BROTLI: &[u8] = include_bytes!("data/parquet/brotli.parquet");
+
+#[test]
+fn columns_are_read_however_they_are_packed() {
+    let plain = read(PLAIN);
+    // A request each 125.5 us, every third a write, from sector 4096 on.
+    assert_eq!(plain.len(), 64);
+    for (i, r) in (0..).zip(&plain) {
+        let op = if i % 3 == 0 { Op::Write } else { Op::Read };
+        let sector = 4096 + i * 8 * (1 + i % 5);
+        assert_eq!((r.t_ns, r.op), (i * 125_500, op), "{i}");
+        assert_eq!(
+            (r.sector.0, u64::from(r.sectors.0)),
+            (sector, 8 + 8 * (i % 4)),
+            "{i}"
+        );
+    }
+    for (name, packed) in [("snappy", SNAPPY), ("gzip", GZIP), ("lz4", LZ4)] {
+        assert_eq!(read(packed), plain, "{name}");
+        assert!(packed.len() < PLAIN.len(), "{name} is packed");
+    }
+}
+
+#[test]
+fn what_is_packed_otherwise_is_told_what_is_read() {
+    let e = error_of(BROTLI, None, &ReadOptions::default());
+    assert_eq!(e.kind(), ErrorKind::Broken);
+    let said = e.to_string();
+    assert!(said.contains("packed with Brotli"), "{said}");
+    assert!(
+        said.contains("Snappy, gzip, LZ4, zstd and none are read"),
+        "{said}"
+    );
+}
+
+#[test]
+fn packed_bytes_that_are_damaged_are_an_error() {
+    for packed in [SNAPPY, GZIP, LZ4] {
+        // The first page's data, behind its header.
+        for at in [60, 80, 100, 120] {
+            let mut bytes = packed.to_vec();
+            bytes[at] ^= 0x55;
+            let records = common::reader(&bytes, None, &ReadOptions::default());
+            // It may be a number that changes, or an error; never more records, nor a panic.
+            if let Ok(records) = records {
+                assert!(records.count() <= 65);
+            }
+        }
+    }
+}
