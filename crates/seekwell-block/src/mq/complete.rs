@@ -6,13 +6,16 @@ use seekwell_core::{Action, BioDone, Device, Instant, RqId, State};
 use seekwell_sched::Scheduler;
 
 impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
-    pub(super) fn completions(&mut self, t: Instant, out: &mut Vec<BioDone>) {
+    /// Takes what the device has done by `t`; false if that is nothing.
+    pub(super) fn completions(&mut self, t: Instant, out: &mut Vec<BioDone>) -> bool {
         let mut done = std::mem::take(&mut self.done);
         self.dev.advance(t, &mut done);
+        let any = !done.is_empty();
         for d in done.drain(..) {
             self.complete(RqId(d.id), d.error, out);
         }
         self.done = done;
+        any
     }
 
     /// The device is rid of it.

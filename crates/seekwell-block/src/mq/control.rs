@@ -1,7 +1,7 @@
 //! The queue as a [`BioSink`]: time, and what the outside tells it beside bios.
 
-use super::MqQueue;
 use super::submit::Deed;
+use super::{MqQueue, sooner};
 use crate::inside;
 use seekwell_core::{
     Bio, BioDone, BioSink, Control, Device, Instant, SchedulerWork, Sector, Snapshot, Tap, TaskId,
@@ -22,12 +22,14 @@ impl<S: Scheduler + ?Sized, D: Device> BioSink for MqQueue<S, D> {
     }
 
     fn advance(&mut self, to: Instant, out: &mut Vec<BioDone>) {
+        // What the queue waits for beside the device, as long as only the device takes steps that
+        // complete nothing (a disk takes two a request): they change nothing here.
+        let mut known = None;
         loop {
-            let outside = self.next_outside();
-            let next = match self.runs_due() {
-                true => Some(self.cx.now()),
-                false => outside,
-            };
+            let due = known.is_none() && self.runs_due();
+            let besides = known.unwrap_or_else(|| self.next_besides());
+            let outside = sooner(self.dev.next_event(), besides);
+            let next = if due { Some(self.cx.now()) } else { outside };
             let Some(t) = next.filter(|t| *t <= to) else {
                 return;
             };
@@ -35,7 +37,11 @@ impl<S: Scheduler + ?Sized, D: Device> BioSink for MqQueue<S, D> {
             self.cx.set_now(t);
             if outside.is_some_and(|o| o <= t) {
                 out.append(&mut self.ready);
-                self.completions(t, out);
+                let done = self.completions(t, out);
+                if !done && !due && besides.is_none_or(|b| b > t) {
+                    known = Some(besides);
+                    continue;
+                }
                 self.timers(t);
                 self.wake_sleepers();
                 out.append(&mut self.ready);
@@ -43,6 +49,7 @@ impl<S: Scheduler + ?Sized, D: Device> BioSink for MqQueue<S, D> {
                     return; // submissions of this instant come before its runs
                 }
             }
+            known = None;
             self.due_runs();
         }
     }

@@ -413,17 +413,18 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
 
     /// The earliest time at which something happens by itself, runs that are due left out.
     pub fn next_outside(&self) -> Option<Instant> {
+        sooner(self.dev.next_event(), self.next_besides())
+    }
+    /// The same without the device.
+    #[inline]
+    fn next_besides(&self) -> Option<Instant> {
         if !self.ready.is_empty() {
             return Some(self.cx.now());
         }
         // Asked at every step: one comparison for each that may have something.
-        let mut first = self.dev.next_event();
+        let mut first = None;
         let mut also = |at: Option<Instant>| {
-            if let Some(at) = at
-                && first.is_none_or(|f| at < f)
-            {
-                first = Some(at);
-            }
+            first = sooner(first, at);
         };
         also(self.cx.next_timer().map(|t| t.0));
         for h in &self.hctx {
@@ -444,5 +445,14 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
             || self.throttle.has_granted()
             || self.latency.has_granted()
             || self.cost.has_granted()
+    }
+}
+
+/// The earlier of two times that may not come.
+#[inline]
+fn sooner(a: Option<Instant>, b: Option<Instant>) -> Option<Instant> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some(a.min(b)),
+        (a, b) => a.or(b),
     }
 }
