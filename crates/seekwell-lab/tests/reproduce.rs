@@ -300,13 +300,8 @@ fn the_evidence_that_is_carried_is_of_the_runs_of_today() {
             "{}: run --guard ablations and order, see published/guards",
             p.name
         );
-        // Half an hour of a processor each, and not run in full: blogbench on the disk, and pgbench on
-        // the S3700.
-        if p.name == "postgres-2015" {
-            continue;
-        }
         let full = carried(p).unwrap_or_else(|| panic!("{}: run the full form", p.name));
-        for c in full.iter().filter(|c| c.published.group != "H") {
+        for c in &full {
             assert!(c.ours.iter().all(Option::is_some), "{:?}", c.published);
         }
     }

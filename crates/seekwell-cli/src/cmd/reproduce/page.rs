@@ -26,15 +26,14 @@ const PLACED: &str = "Nobody published where files lay or when programs began. F
     program begins between two looks of the flusher, and how late each of its tasks wakes up, is drawn \
     by the seed (phase=drawn), as it differs from run to run on a real machine.";
 
-/// Measured on a machine of two cores that had other work as well, with an optimised build; blogbench
-/// with the tests' build.
-const COST: &str = "Processor seconds: the quick form 78. A repeat of the full form is 101 for phoronix-2012 \
-    without blogbench (three repeats were run), 9 for the phone, the laptop and the scan, about 700 for \
-    three times half an hour of pgbench on the S3700 (not run for this page), and 300 to 350 for each of \
-    nine runs of blogbench (the six on SSDs were run, once). That is far above the 600 that were asked \
-    for: a hundred readers that find their files in the cache make some fifty million reads a run, each \
-    of them an event of the simulation, and no part of the simulator takes more than 8 % of the time. What \
-    the full form gives for blogbench is not what the quick one gives (see the targets).";
+/// Measured on a machine of two cores, the long runs beside other work, with an optimised build.
+const COST: &str = "Processor seconds of an optimised build: the quick form 52. A repeat of the full form is 67 \
+    for phoronix-2012 without blogbench, 7 for the phone, the laptop and the scan, 250 for three times \
+    half an hour of pgbench on the S3700 (three repeats were run of all these), and 160 to 240 for each of \
+    nine runs of blogbench (run once): 2,250 in all, where 600 were asked for. A hundred readers that \
+    find their files in the cache make some fifty million reads a run, each of them an event of the \
+    simulation, which waits for its own memory more than it computes. What the full form gives for \
+    blogbench is not what the quick one gives (see the targets).";
 
 /// Wrapped for a page.
 pub fn prose(text: &str) -> String {
