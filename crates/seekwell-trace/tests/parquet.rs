@@ -48,6 +48,24 @@ fn what_is_packed_otherwise_is_told_what_is_read() {
 }
 
 #[test]
+fn a_column_of_negative_bytes_is_an_error() {
+    // Found by a fuzzer: the size of the first column's bytes, told in the table of contents by a
+    // number whose last bit is its sign.
+    let contents = u32::from_le_bytes(SNAPPY[SNAPPY.len() - 8..][..4].try_into().unwrap()) as usize;
+    let table = SNAPPY.len() - 8 - contents;
+    let mut refused = 0;
+    for at in table..SNAPPY.len() - 8 {
+        let mut bytes = SNAPPY.to_vec();
+        bytes[at] ^= 1;
+        let why = common::reader(&bytes, None, &ReadOptions::default()).err();
+        let why = why.map_or(String::new(), |e| e.to_string());
+        assert!(!why.contains("contradicts itself"), "byte {at}: {why}");
+        refused += usize::from(why.contains("is said to be -"));
+    }
+    assert!(refused > 0);
+}
+
+#[test]
 fn packed_bytes_that_are_damaged_are_an_error() {
     for packed in [SNAPPY, GZIP, LZ4] {
         // The first page's data, behind its header.

@@ -191,7 +191,8 @@ fn skill(all: &[Shown]) -> Vec<String> {
              for the last minute. So a score says when the cache overflows as much as what follows, \
              and hangs on its constant far more than in the quick form: noop on Sandy Bridge makes 388 \
              blogs with 0.9 ms a file (nothing ever leaves the cache, all schedulers are equal), 1,488 \
-             with 0.2, 3,464 with 0.15 and 7,503 with 0.02. The published score of noop scatters as well \
+             with 0.2, 3,464 with 0.15 and 7,503 with 0.02. A second seed moves it little (1,249, 3,359 \
+             and 2,649 under cfq, noop and deadline there); the published score of noop scatters more \
              (SD 14 %, of cfq 4 %). A fortieth of time has no such first part: a hundred readers sleep its \
              first second, in which half of all blogs were made if a file cost 0.15 ms, so that its \
              own constant is six times as large."

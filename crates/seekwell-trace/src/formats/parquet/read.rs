@@ -181,6 +181,14 @@ fn open(file: File, rows_max: u64) -> Result<(ParquetRecordBatchReader, Vec<Stri
         if !(0..=CHUNK_MAX).contains(&size) {
             return Err(format!("a column is said to have {size} bytes"));
         }
+        // The library panics on these.
+        let begin = c.dictionary_page_offset().unwrap_or(c.data_page_offset());
+        let packed = c.compressed_size();
+        if begin < 0 || packed < 0 {
+            return Err(format!(
+                "a column is said to be {packed} bytes from {begin}"
+            ));
+        }
     }
     bounds::pages(&pages, chunks().map(|c| c.byte_range()))?;
     let mut roots = Vec::new();
