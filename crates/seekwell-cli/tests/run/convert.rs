@@ -140,6 +140,16 @@ fn what_cannot_be_converted() {
     assert_eq!(std::fs::metadata(&csv).unwrap().ino(), before);
 }
 
+/// A fuzzer's table, on which the library panics where overflow is checked.
+#[test]
+fn a_table_made_to_harm_is_one_line_of_error() {
+    let harmful = crate::project("crates/seekwell-trace/tests/data/parquet/harmful.parquet");
+    let r = seekwell(&["convert", &harmful, "--to", "csv"]);
+    assert_eq!(r.code, 2, "{}", r.err);
+    assert!(r.err.contains("cannot be read as Parquet"), "{}", r.err);
+    assert_eq!(r.err.lines().count(), 1, "{}", r.err);
+}
+
 #[test]
 fn standard_input_is_a_trace_wherever_a_file_is() {
     let text = trace();

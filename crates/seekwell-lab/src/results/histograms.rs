@@ -10,7 +10,6 @@ use hdrhistogram::Histogram;
 use hdrhistogram::serialization::Deserializer;
 use hdrhistogram::serialization::interval_log::{IntervalLogIterator, LogEntry};
 use std::collections::BTreeMap;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
 /// Longest file that is read, bytes: some hundred thousand histograms.
@@ -96,7 +95,7 @@ fn buckets(reader: &mut Deserializer, text: &str) -> Option<Buckets> {
         };
         Some(h.iter_recorded().map(pair).collect())
     };
-    catch_unwind(AssertUnwindSafe(read)).ok().flatten()
+    seekwell_files::guarded(read).flatten()
 }
 
 #[cfg(test)]

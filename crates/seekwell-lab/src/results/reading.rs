@@ -19,7 +19,6 @@ use parquet::arrow::arrow_reader::{
     ArrowReaderOptions, ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder,
 };
 use std::fs::File;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
 /// Rows of `runs.parquet` that are read: a hundred times the largest experiment.
@@ -89,8 +88,8 @@ pub(super) fn unchanged(dir: &Path, done: &Finished, name: &str) -> Result<(), S
 
 /// The library may panic on files that were made to harm: that is an error, too.
 fn guarded<T>(path: &Path, read: impl FnOnce() -> Result<T, StoreError>) -> Result<T, StoreError> {
-    let read = catch_unwind(AssertUnwindSafe(read));
-    read.unwrap_or_else(|_| Err(damaged(path, "no Parquet that can be read")))
+    let read = seekwell_files::guarded(read);
+    read.unwrap_or_else(|| Err(damaged(path, "no Parquet that can be read")))
 }
 
 /// Hands each batch of a table of a complete folder over.

@@ -23,7 +23,6 @@ use parquet::basic::Compression;
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom, Write};
-use std::panic::{AssertUnwindSafe, catch_unwind};
 
 const BATCH_ROWS: usize = 8192;
 /// Most that a column of a row group may unpack to.
@@ -51,7 +50,7 @@ pub(super) struct ParquetReader {
 
 /// The library may panic on files that were made to harm: that is an error, too.
 fn guarded<T>(read: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
-    catch_unwind(AssertUnwindSafe(read)).unwrap_or_else(|_| Err("it contradicts itself".to_owned()))
+    seekwell_files::guarded(read).unwrap_or_else(|| Err("it contradicts itself".to_owned()))
 }
 
 /// The file itself, where it is a plain one; else a copy of what comes, as its table of contents
