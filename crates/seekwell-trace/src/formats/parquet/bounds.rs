@@ -17,6 +17,9 @@ const DEPTH: u32 = 64;
 /// The fields of a page's header that say how many bytes it unpacks to, and how many follow.
 const UNPACKED: i16 = 2;
 const PACKED: i16 = 3;
+/// What is said of a dictionary, and there how many values it has.
+const DICTIONARY: i16 = 7;
+const VALUES: i16 = 1;
 /// Most that a page may unpack to beside [`RATIO_MAX`] times its bytes: the library makes the room
 /// before it unpacks. Writers' pages have a megabyte.
 const PAGE_MAX: u64 = 1 << 26;
@@ -169,7 +172,7 @@ const PAGE: &[Known] = &[
     v(4, 5),
     s(5, &[v(1, 5), v(2, 5), v(3, 5), v(4, 5), s(5, STATISTICS)]),
     s(6, &[]),
-    s(7, &[v(1, 5), v(2, 5), v(3, 1)]),
+    s(DICTIONARY, &[v(VALUES, 5), v(2, 5), v(3, 1)]),
     s(
         8,
         &[
@@ -198,6 +201,8 @@ enum Stop {
     Type(i16),
     /// A page that unpacks to more than its bytes can hold.
     Page(u64, u64),
+    /// A dictionary of more values than its bytes can hold: the library makes the room first.
+    Dictionary(u64, u64),
 }
 
 type Way<T> = Result<T, Stop>;
@@ -207,6 +212,9 @@ type Way<T> = Result<T, Stop>;
 struct Sizes {
     unpacked: i64,
     packed: Option<i64>,
+    /// The first field, if that is a number, and that of the dictionary.
+    first: i64,
+    dictionary: i64,
 }
 
 struct Walk<'a> {
@@ -266,6 +274,10 @@ impl<'a> Walk<'a> {
     fn zig_zag(&mut self) -> Way<i64> {
         let v = self.vlq()?;
         Ok((v >> 1) as i64 ^ -((v & 1) as i64))
+    }
+    /// A number of 32 bits: of more, the library takes the lower ones.
+    fn number(&mut self) -> Way<i64> {
+        self.zig_zag().map(|n| i64::from(n as i32))
     }
     fn size(n: u64) -> Way<u64> {
         if n > i32::MAX as u64 {
@@ -342,8 +354,14 @@ impl<'a> Walk<'a> {
                 return Err(Stop::Type(id));
             }
             match of {
-                5 if id == UNPACKED => size.unpacked = self.zig_zag()?,
-                5 if id == PACKED => size.packed = Some(self.zig_zag()?),
+                5 if id == VALUES => size.first = self.number()?,
+                12 if id == DICTIONARY => {
+                    let depth = depth.checked_sub(1).ok_or(Stop::Odd)?;
+                    let inside = known.unwrap_or(OTHER).inside;
+                    size.dictionary = self.fields(inside, depth)?.first;
+                }
+                5 if id == UNPACKED => size.unpacked = self.number()?,
+                5 if id == PACKED => size.packed = Some(self.number()?),
                 of => self.field(of, known.unwrap_or(OTHER), depth)?,
             }
         }
@@ -359,6 +377,11 @@ impl<'a> Walk<'a> {
             if unpacked > PAGE_MAX.saturating_add(packed.saturating_mul(RATIO_MAX)) {
                 return Err(Stop::Page(packed, unpacked));
             }
+            // Below zero is more than any.
+            let values = size.dictionary as u64;
+            if values > unpacked {
+                return Err(Stop::Dictionary(values, unpacked));
+            }
             self.pass(packed)?;
         }
         Ok(())
@@ -371,6 +394,9 @@ fn said(way: Way<()>) -> Result<(), String> {
         Err(Stop::Type(id)) => Err(format!("field {id} is not of the type that the format has")),
         Err(Stop::Page(packed, unpacked)) => Err(format!(
             "a page of {packed} bytes is said to unpack to {unpacked}"
+        )),
+        Err(Stop::Dictionary(values, bytes)) => Err(format!(
+            "a dictionary of {bytes} bytes is said to have {values} values"
         )),
         Ok(()) | Err(Stop::Odd) => Ok(()),
     }
@@ -542,6 +568,26 @@ mod tests {
             "{why}"
         );
         assert_eq!(page(&[0x80, 0x80, 0x80, 0x40]), Ok(()));
+        let dictionary_below_zero = || {
+            let head = [0x15, 4, 0x15, 50, 0x15, 50, 0x4c, 0x15, 1, 0, 0];
+            let f = file(&[&head[..], &[0; 25]].concat());
+            pages(&f, [(4, head.len() as u64 + 25)].into_iter())
+        };
+        // A size of 2^32 + 25 is one of 25 to the library: what follows is looked at.
+        let head = [0x15, 0, 0x15, 50, 0x15, 0xb2, 0x80, 0x80, 0x80, 0x20, 0];
+        let more = [&head[..], &[0; 25], &bad].concat();
+        let whole = more.len() as u64;
+        assert!(pages(&file(&more), [(4, whole)].into_iter()).is_err());
+        // A dictionary (kind 2, field 7) of 25 bytes: 25 values may be in it, 26 may not.
+        let dictionary = |values: u8| {
+            let head = [0x15, 4, 0x15, 50, 0x15, 50, 0x4c, 0x15, 2 * values, 0, 0];
+            let f = file(&[&head[..], &[0; 25]].concat());
+            pages(&f, [(4, head.len() as u64 + 25)].into_iter())
+        };
+        assert_eq!(dictionary(25), Ok(()));
+        assert!(dictionary_below_zero().is_err());
+        let why = dictionary(26).expect_err("more values than bytes");
+        assert!(why.contains("25 bytes is said to have 26 values"), "{why}");
         // A size below zero ends the way.
         let back = [0x15, 0, 0x15, 4, 0x15, 3, 0];
         assert_eq!(pages(&file(&back), [(4, 7)].into_iter()), Ok(()));
