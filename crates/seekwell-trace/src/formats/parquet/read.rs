@@ -48,9 +48,24 @@ pub(super) struct ParquetReader {
     device: Option<u32>,
 }
 
+/// Why a table is not read, and what to do.
+struct Refused {
+    what: String,
+    remedy: &'static str,
+}
+
+impl From<String> for Refused {
+    fn from(what: String) -> Self {
+        Refused {
+            what,
+            remedy: "fetch or write the file again; one that was cut off holds nothing",
+        }
+    }
+}
+
 /// The library may panic on files that were made to harm: that is an error, too.
-fn guarded<T>(read: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
-    seekwell_files::guarded(read).unwrap_or_else(|| Err("it contradicts itself".to_owned()))
+fn guarded<T, E: From<String>>(read: impl FnOnce() -> Result<T, E>) -> Result<T, E> {
+    seekwell_files::guarded(read).unwrap_or_else(|| Err("it contradicts itself".to_owned().into()))
 }
 
 /// The file itself, where it is a plain one; else a copy of what comes, as its table of contents
@@ -85,7 +100,7 @@ impl ParquetReader {
     pub fn new(mut input: Input, options: &ReadOptions) -> Result<Self, TraceError> {
         let file = whole(&mut input)?;
         let opened = guarded(|| open(file, options.limits.records_max));
-        let (batches, found) = opened.map_err(|what| broken(&input, Place::File, &what))?;
+        let (batches, found) = opened.map_err(|no| broken(&input, Place::File, no))?;
         let known: Vec<(usize, &String)> =
             found.iter().enumerate().filter(|f| f.1 != NAME).collect();
         let header: Vec<&str> = known.iter().map(|k| k.1.as_str()).collect();
@@ -150,14 +165,13 @@ impl ParquetReader {
     }
 }
 
-fn broken(input: &Input, place: Place, what: &str) -> TraceError {
-    let what = format!("cannot be read as Parquet: {what}");
-    let remedy = "fetch or write the file again; one that was cut off holds nothing";
-    input.error(ErrorKind::Broken, place, what, remedy)
+fn broken(input: &Input, place: Place, no: Refused) -> TraceError {
+    let what = format!("cannot be read as Parquet: {}", no.what);
+    input.error(ErrorKind::Broken, place, what, no.remedy)
 }
 
 /// Opens it with those of its columns that are known, and gives their names.
-fn open(file: File, rows_max: u64) -> Result<(ParquetRecordBatchReader, Vec<String>), String> {
+fn open(file: File, rows_max: u64) -> Result<(ParquetRecordBatchReader, Vec<String>), Refused> {
     // The types that Parquet itself has; what another writer noted down about its own is not asked.
     let options = ArrowReaderOptions::new().with_skip_arrow_metadata(true);
     bounds::contents(&file)?;
@@ -167,26 +181,25 @@ fn open(file: File, rows_max: u64) -> Result<(ParquetRecordBatchReader, Vec<Stri
     let metadata = builder.metadata().clone();
     let rows = metadata.file_metadata().num_rows();
     if u64::try_from(rows).map_or(true, |n| n > rows_max) {
-        return Err(format!("{rows} rows are said to be in it"));
+        return Err(format!("{rows} rows are said to be in it").into());
     }
     let chunks = || metadata.row_groups().iter().flat_map(|g| g.columns());
     for c in chunks() {
         if let Some(name) = unknown_codec(c.compression()) {
-            return Err(format!(
-                "its columns are packed with {name}; Snappy, gzip, LZ4, zstd and none are read"
-            ));
+            return Err(Refused {
+                what: format!("its columns are packed with {name}"),
+                remedy: "write it with Snappy, gzip, LZ4, zstd or none",
+            });
         }
         let size = c.uncompressed_size();
         if !(0..=CHUNK_MAX).contains(&size) {
-            return Err(format!("a column is said to have {size} bytes"));
+            return Err(format!("a column is said to have {size} bytes").into());
         }
         // The library panics on these.
         let begin = c.dictionary_page_offset().unwrap_or(c.data_page_offset());
         let packed = c.compressed_size();
         if begin < 0 || packed < 0 {
-            return Err(format!(
-                "a column is said to be {packed} bytes from {begin}"
-            ));
+            return Err(format!("a column is said to be {packed} bytes from {begin}").into());
         }
     }
     bounds::pages(&pages, chunks().map(|c| c.byte_range()))?;
@@ -255,7 +268,7 @@ impl Source for ParquetReader {
             match self.fill() {
                 Ok(true) => {}
                 Ok(false) => return Ok(None),
-                Err(what) => return Err(broken(&self.input, place, &what)),
+                Err(what) => return Err(broken(&self.input, place, what.into())),
             }
             let row = self.columns.row(&self.line).map_err(|what| {
                 let remedy = "columns are as `seekwell formats csv` tells";
