@@ -3,7 +3,7 @@
 use super::aio::Operation;
 use super::{aio, direct, mapped, names, raw, read, sync, truncate, write};
 use crate::config::Config;
-use crate::executor::{Actor, Sleep, Timer, pay, sleep_until};
+use crate::executor::{Actor, Timer, pay, sleep_until};
 use crate::fs::BDEV;
 use crate::machine::{
     AioId, CONVERTER, Call, DEVICE_FD, FIRST_USER_TASK, FLUSHER, JOURNAL, K, Outcome, PDFLUSH,
@@ -233,28 +233,20 @@ impl Kernel {
     fn run_ready(&mut self) {
         let mut cx = Context::from_waker(Waker::noop());
         loop {
-            let Some(a) = self.k.w().rt.ready.pop_front() else {
-                return;
+            let a = {
+                let mut w = self.k.w();
+                let Some(a) = w.rt.ready.pop_front() else {
+                    return;
+                };
+                if w.short_ended(a) {
+                    continue;
+                }
+                a
             };
             if let Some(p) = &mut self.programs[a as usize] {
                 // A kernel thread or a program's server never returns.
                 let _ = p.as_mut().poll(&mut cx);
             }
-        }
-    }
-}
-
-impl World {
-    /// An actor has had the CPU it asked for.
-    fn cpu_had(&mut self, a: Actor) {
-        let t = &mut self.tasks[a as usize];
-        match t.short.take() {
-            Some(ret) => {
-                t.idle = true;
-                self.stats.calls += 1;
-                self.ended.push((TaskId(a), ret));
-            }
-            None => self.rt.wake(a, Sleep::Cpu),
         }
     }
 }
@@ -284,30 +276,6 @@ async fn next_call(k: &K, a: Actor) -> Call {
         None => std::task::Poll::Pending,
     })
     .await
-}
-
-impl World {
-    /// Calls that need neither disk nor wait: true if it is one, and only has to pay its time.
-    fn short(&mut self, a: Actor, call: &Call) -> bool {
-        let call_ns = self.cfg.constants.call_ns;
-        let (ret, ns) = match *call {
-            Call::Read { fd, off, len } => (self.read_fast(a, fd.0, off, len), call_ns),
-            Call::Write { fd, off, len } => (self.write_fast(a, fd.0, off, len), call_ns),
-            Call::Compute(d) => (Some(0), d.0),
-            _ => return false,
-        };
-        let Some(n) = ret else { return false };
-        let ns = ns + std::mem::take(&mut self.rt.debt[a as usize]);
-        if ns == 0 {
-            self.tasks[a as usize].idle = true;
-            self.stats.calls += 1;
-            self.ended.push((TaskId(a), Ok(n)));
-        } else {
-            self.tasks[a as usize].short = Some(Ok(n));
-            self.rt.want_cpu(a, ns);
-        }
-        true
-    }
 }
 
 async fn perform(k: &K, a: Actor, call: Call) -> Ret {

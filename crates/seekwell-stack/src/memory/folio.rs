@@ -153,6 +153,7 @@ mod tests {
                     idx,
                     bio,
                     meta,
+                    leaf: NONE,
                     flags: 0,
                     order,
                 });
