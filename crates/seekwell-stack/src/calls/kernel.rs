@@ -11,7 +11,7 @@ use crate::machine::{
 };
 use crate::stats::{Mark, Sample, Stats};
 use crate::{journal, writeback};
-use seekwell_core::{BioSink, CgroupId, Control, Instant, IoPrio, Nanos, Op, TaskId};
+use seekwell_core::{BioSink, CgroupId, Control, Instant, IoPrio, Nanos, Op, OpenFlags, TaskId};
 use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Waker};
@@ -122,10 +122,7 @@ impl Kernel {
     pub fn call(&mut self, now: Instant, tid: TaskId, call: Call) {
         {
             let mut w = self.k.w();
-            w.rt.now = now.max(w.rt.now);
-            let t = &mut w.tasks[tid.0 as usize];
-            assert!(t.exists, "task {} does not exist", tid.0);
-            assert!(t.idle, "task {} has a call under way", tid.0);
+            let t = w.begins(now, tid);
             t.idle = false;
             // The operations of a batch were asked for together.
             if !matches!(call, Call::AioSubmit { .. }) {
@@ -138,6 +135,20 @@ impl Kernel {
             w.rt.ready.push_back(tid.0);
         }
         self.run_ready();
+    }
+    /// A task's next step, [`Call::Open`], if it is a short one; false: nothing was done.
+    ///
+    /// # Panics
+    /// If the task does not exist or has a call under way.
+    pub fn open_short(&mut self, now: Instant, tid: TaskId, path: &str, flags: OpenFlags) -> bool {
+        let mut w = self.k.w();
+        w.begins(now, tid);
+        let short = w.short_open(tid.0, path, flags);
+        if short {
+            let t = &mut w.tasks[tid.0 as usize];
+            (t.idle, t.held) = (t.short.is_none(), Nanos::ZERO);
+        }
+        short
     }
     /// A task's [`Call::AioSubmit`]s from here on are one batch, asked for now.
     pub fn batch(&mut self, tid: TaskId) {
@@ -184,11 +195,11 @@ impl Kernel {
                 if disk.is_some_and(|d| d <= t) {
                     w.run_disk();
                 }
-                while let Some((seq, t)) = w.rt.pop_due() {
+                while let Some(t) = w.rt.pop_due() {
                     match t {
-                        Timer::Wake(a) => w.rt.timer_wake(a, seq),
-                        Timer::Core(c, n) => {
-                            if let Some(a) = w.rt.core_event(c, n) {
+                        Timer::Wake(a, seq) => w.rt.timer_wake(a, seq),
+                        Timer::Core(c) => {
+                            if let Some(a) = w.rt.core_event(c) {
                                 w.cpu_had(a);
                             }
                         }

@@ -6,8 +6,8 @@
 
 use crate::executor::Actor;
 use crate::fs::Kind;
-use crate::machine::{Call, NIL, Ret, World};
-use seekwell_core::{Errno, OpenFlags, TaskId};
+use crate::machine::{Call, NIL, Ret, Task, World};
+use seekwell_core::{Errno, Instant, OpenFlags, TaskId};
 
 impl World {
     /// Does a call that is short: true if it was one, and only has to pay its time.
@@ -17,12 +17,7 @@ impl World {
             Call::Read { fd, off, len } => self.read_fast(a, fd.0, off, len).map(Ok),
             Call::Write { fd, off, len } => self.write_fast(a, fd.0, off, len).map(Ok),
             Call::Compute(d) => return self.pay_short(a, Ok(0), d.0, false),
-            Call::Open { ref path, flags } => {
-                let Some(ret) = self.open_fast(a, path, flags) else {
-                    return false;
-                };
-                return self.pay_short(a, ret, call_ns, true);
-            }
+            Call::Open { ref path, flags } => return self.short_open(a, path, flags),
             Call::Close { fd } => {
                 let Some(ret) = self.close_fast(fd.0) else {
                     return false;
@@ -32,6 +27,21 @@ impl World {
             _ => return false,
         };
         n.is_some_and(|ret| self.pay_short(a, ret, call_ns, false))
+    }
+    /// The same of open(2).
+    pub(crate) fn short_open(&mut self, a: Actor, path: &str, flags: OpenFlags) -> bool {
+        let Some(ret) = self.open_fast(a, path, flags) else {
+            return false;
+        };
+        self.pay_short(a, ret, self.cfg.constants.call_ns, true)
+    }
+    /// A task at its next step.
+    pub(crate) fn begins(&mut self, now: Instant, tid: TaskId) -> &mut Task {
+        self.rt.now = now.max(self.rt.now);
+        let t = &mut self.tasks[tid.0 as usize];
+        assert!(t.exists, "task {} does not exist", tid.0);
+        assert!(t.idle, "task {} has a call under way", tid.0);
+        t
     }
     /// `late`: its turn comes behind those who end at the same instant and are not. So it is with
     /// calls that an actor may have to serve.
