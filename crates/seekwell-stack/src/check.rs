@@ -32,6 +32,9 @@ impl Kernel {
                 if page.is(flag::DIRTY) {
                     assert!(page.is(flag::UPTODATE) && !page.is(flag::READING));
                 }
+                if w.cache.is_ready(p) {
+                    assert!(page.is(flag::UPTODATE) && !page.is(flag::MARK));
+                }
                 if page.is(flag::READING | flag::WRITEBACK) {
                     assert!(w.bios.is_under_way(page.bio), "its bio is under way");
                 }

@@ -24,6 +24,7 @@
 
 use crate::fail::Outcome;
 use crate::note::{Mark, Note, Running};
+use crate::scripts::common::read_whole;
 use seekwell_core::rng::Pcg64Mcg;
 use seekwell_core::{
     Access, Advice, CgroupId, Errno, Instant, IoPrio, Nanos, OpenFlags, Stat, SyncRange,
@@ -177,6 +178,13 @@ pub trait Machine: Sized + 'static {
     async fn close(&mut self, fd: Fd) -> Result<(), Errno>;
     /// pread(2): `len` bytes at `off`; fewer at the end of the file, 0 behind it.
     async fn read(&mut self, fd: Fd, off: u64, len: u32) -> Result<u32, Errno>;
+    /// Reads a whole file as programs do that do not know how long it is: opens it, reads in calls
+    /// of `chunk` from front to back until one gives nothing, closes it. Calls that gave something
+    /// are operations "read". False: there is no file of that name. The virtual world makes the same
+    /// calls at the same times, at less cost.
+    async fn read_whole(&mut self, path: &str, chunk: u32) -> Outcome<bool> {
+        read_whole(self, path, chunk).await
+    }
     /// pwrite(2): extends the file if it ends beyond it. Both worlds write everything or fail.
     async fn write(&mut self, fd: Fd, off: u64, len: u32) -> Result<u32, Errno>;
     /// write(2) at the end of the file, wherever other tasks have moved it.

@@ -8,12 +8,14 @@ use super::cgroups::Placed;
 use super::disk::Handle;
 use super::machine::SimMachine;
 use super::options::WorldSetup;
+use super::paths::{absolute, check};
 use super::phase;
 use super::programs::{Beside, Program, begin};
 use super::sync::{Answer, Syncs, Task};
+use super::whole::Whole;
 use crate::drive::Progress;
 use seekwell_core::result::MarkAt;
-use seekwell_core::{CgroupId, Errno, Instant, Nanos, Sector, TaskId};
+use seekwell_core::{CgroupId, Errno, Instant, Nanos, OpenFlags, Sector, TaskId};
 use seekwell_stack::{Call, Kernel, Ret, Stats, TaskConfig};
 use seekwell_workload::{
     AioDone, Facts, Fail, How, IoContextOf, Mark, Measures, Moved, Note, Outcome,
@@ -44,6 +46,8 @@ struct State {
     path: String,
     wait: Wait,
     ret: Option<Ret>,
+    /// The file it reads from front to back.
+    whole: Option<Whole>,
     answer: Option<Answer>,
     outcome: Option<Outcome>,
     joined: bool,
@@ -291,6 +295,9 @@ fn drive(
                 continue;
             }
             let Some(t) = w.ready.pop_front() else { break };
+            if w.reads_on(t) {
+                continue;
+            }
             drop(w);
             let slot = &mut scripts[t as usize];
             let Some(script) = slot else { continue };
@@ -361,6 +368,7 @@ impl World {
             path,
             wait: Wait::Nothing,
             ret: None,
+            whole: None,
             answer: None,
             outcome: None,
             joined: false,
@@ -507,6 +515,25 @@ impl World {
             return self.hold(program, t, call);
         }
         self.kernel.call(self.now, tid, call);
+    }
+    /// open(2): most often of a file that is there, for which no call has to be made up.
+    pub(super) fn open(&mut self, t: Task, name: &str, flags: OpenFlags) -> Result<(), Errno> {
+        check(name)?;
+        self.going()?;
+        if !self.holding {
+            let s = &mut self.tasks[t as usize];
+            if self.kernel.open_short(self.now, s.tid, name, flags) {
+                s.wait = Wait::Kernel;
+                self.in_kernel += 1;
+                return Ok(());
+            }
+        }
+        let path = absolute(name);
+        self.call(t, Call::Open { path, flags });
+        Ok(())
+    }
+    pub(super) fn whole(&mut self, t: Task) -> &mut Option<Whole> {
+        &mut self.tasks[t as usize].whole
     }
     #[inline]
     pub(super) fn ret(&mut self, t: Task) -> Option<Ret> {

@@ -2,17 +2,19 @@
 //! its answer.
 
 use super::exec::{Queue, Shared, Wait, World};
+use super::paths::path;
 use super::phase;
 use super::programs::Program;
 use super::sync::{Answer, Task};
+use super::whole::Step;
 use seekwell_core::rng::{Pcg64Mcg, stream};
 use seekwell_core::{
     Access, Advice, CgroupId, Control, Errno, Instant, Nanos, OpenFlags, Stat, SyncRange,
 };
 use seekwell_stack::{AioId, Call, MapId};
 use seekwell_workload::{
-    Aio, AioDone, AioOp, AioRequest, Barrier, Channel, Entry, Facts, Fd, How, Join, Lock, Machine,
-    Map, Note, Outcome, Tally,
+    Aio, AioDone, AioOp, AioRequest, Barrier, Channel, Context, Entry, Facts, Fd, How, Join, Lock,
+    Machine, Map, Note, Outcome, Tally,
 };
 use std::future::{Future, poll_fn};
 use std::rc::Rc;
@@ -34,20 +36,6 @@ pub struct SimMachine {
 
 /// Descriptors of directories: this bit and a number of the world's table of paths.
 const DIR: u32 = 1 << 30;
-
-fn path(p: &str) -> Result<Box<str>, Errno> {
-    let bad = p.is_empty()
-        || p.contains('\0')
-        || p.split('/').any(|part| part.is_empty() || part == "..");
-    if bad {
-        return Err(Errno::EINVAL);
-    }
-    let inner = if p == "." { "" } else { p };
-    let mut absolute = String::with_capacity(1 + inner.len());
-    absolute.push('/');
-    absolute.push_str(inner);
-    Ok(absolute.into_boxed_str())
-}
 
 fn fd(f: Fd) -> Result<seekwell_stack::Fd, Errno> {
     if f.0 & (RAW | DIR) == 0 {
@@ -79,6 +67,11 @@ impl SimMachine {
     #[inline]
     async fn always(&mut self, call: Call) -> Result<u64, Errno> {
         self.world.borrow_mut().call(self.task, call);
+        self.answered().await
+    }
+    /// What the call under way returns.
+    #[inline]
+    async fn answered(&mut self) -> Result<u64, Errno> {
         poll_fn(|_| match self.world.borrow_mut().ret(self.task) {
             Some(r) => Poll::Ready(r),
             None => Poll::Pending,
@@ -150,6 +143,9 @@ impl Drop for SimMachine {
     fn drop(&mut self) {
         // A world that broke off may be borrowed while its scripts are dropped.
         if let Ok(mut w) = self.world.try_borrow_mut() {
+            if let Some(whole) = w.whole(self.task).take() {
+                self.tally = whole.tally;
+            }
             let moved = self.tally.moved(w.measures.clock());
             w.leave(self.task, moved);
         }
@@ -174,13 +170,34 @@ impl Machine for SimMachine {
     }
 
     async fn open(&mut self, name: &str, how: OpenFlags) -> Result<Fd, Errno> {
-        let path = path(name)?;
         if how.contains(OpenFlags::DIRECTORY) {
+            let path = path(name)?;
             self.world.borrow().going()?;
             return self.open_directory(path).await;
         }
-        let call = Call::Open { path, flags: how };
-        self.call(call).await.map(|n| Fd(n as u32))
+        self.world.borrow_mut().open(self.task, name, how)?;
+        self.answered().await.map(|n| Fd(n as u32))
+    }
+    async fn read_whole(&mut self, name: &str, chunk: u32) -> Outcome<bool> {
+        let tally = self.tally;
+        let begun = (self.world.borrow_mut()).read_whole(self.task, name, chunk, tally);
+        begun.doing(|| format!("open {name}"))?;
+        let whole = poll_fn(|_| match self.world.borrow_mut().whole_done(self.task) {
+            Some(w) => Poll::Ready(w),
+            None => Poll::Pending,
+        })
+        .await;
+        self.tally = whole.tally;
+        let done = whole.done.unwrap_or(Ok(()));
+        match (whole.step, done) {
+            (_, Ok(())) => Ok(true),
+            (Step::Open, Err(Errno::ENOENT)) => Ok(false),
+            (step, Err(e)) => Err(e).doing(|| match step {
+                Step::Open => format!("open {name}"),
+                Step::Read(off) => format!("read {chunk} bytes at {off} of {name}"),
+                Step::Close => format!("close {name}"),
+            }),
+        }
     }
     async fn close(&mut self, f: Fd) -> Result<(), Errno> {
         if f.0 & (RAW | DIR) != 0 {

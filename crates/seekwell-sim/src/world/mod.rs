@@ -15,11 +15,13 @@ mod disk;
 mod exec;
 mod machine;
 mod options;
+mod paths;
 mod phase;
 mod programs;
 mod sync;
 #[cfg(test)]
 mod tests;
+mod whole;
 
 pub use disk::{Drive, Watch};
 pub use machine::SimMachine;

@@ -3,7 +3,7 @@
 use super::aio::Operation;
 use super::{aio, direct, mapped, names, raw, read, sync, truncate, write};
 use crate::config::Config;
-use crate::executor::{Actor, Sleep, Timer, pay, sleep_until};
+use crate::executor::{Actor, Timer, pay, sleep_until};
 use crate::fs::BDEV;
 use crate::machine::{
     AioId, CONVERTER, Call, DEVICE_FD, FIRST_USER_TASK, FLUSHER, JOURNAL, K, Outcome, PDFLUSH,
@@ -11,7 +11,7 @@ use crate::machine::{
 };
 use crate::stats::{Mark, Sample, Stats};
 use crate::{journal, writeback};
-use seekwell_core::{BioSink, CgroupId, Control, Instant, IoPrio, Nanos, Op, TaskId};
+use seekwell_core::{BioSink, CgroupId, Control, Instant, IoPrio, Nanos, Op, OpenFlags, TaskId};
 use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Waker};
@@ -122,10 +122,7 @@ impl Kernel {
     pub fn call(&mut self, now: Instant, tid: TaskId, call: Call) {
         {
             let mut w = self.k.w();
-            w.rt.now = now.max(w.rt.now);
-            let t = &mut w.tasks[tid.0 as usize];
-            assert!(t.exists, "task {} does not exist", tid.0);
-            assert!(t.idle, "task {} has a call under way", tid.0);
+            let t = w.begins(now, tid);
             t.idle = false;
             // The operations of a batch were asked for together.
             if !matches!(call, Call::AioSubmit { .. }) {
@@ -138,6 +135,20 @@ impl Kernel {
             w.rt.ready.push_back(tid.0);
         }
         self.run_ready();
+    }
+    /// A task's next step, [`Call::Open`], if it is a short one; false: nothing was done.
+    ///
+    /// # Panics
+    /// If the task does not exist or has a call under way.
+    pub fn open_short(&mut self, now: Instant, tid: TaskId, path: &str, flags: OpenFlags) -> bool {
+        let mut w = self.k.w();
+        w.begins(now, tid);
+        let short = w.short_open(tid.0, path, flags);
+        if short {
+            let t = &mut w.tasks[tid.0 as usize];
+            (t.idle, t.held) = (t.short.is_none(), Nanos::ZERO);
+        }
+        short
     }
     /// A task's [`Call::AioSubmit`]s from here on are one batch, asked for now.
     pub fn batch(&mut self, tid: TaskId) {
@@ -184,11 +195,11 @@ impl Kernel {
                 if disk.is_some_and(|d| d <= t) {
                     w.run_disk();
                 }
-                while let Some((seq, t)) = w.rt.pop_due() {
+                while let Some(t) = w.rt.pop_due() {
                     match t {
-                        Timer::Wake(a) => w.rt.timer_wake(a, seq),
-                        Timer::Core(c, n) => {
-                            if let Some(a) = w.rt.core_event(c, n) {
+                        Timer::Wake(a, seq) => w.rt.timer_wake(a, seq),
+                        Timer::Core(c) => {
+                            if let Some(a) = w.rt.core_event(c) {
                                 w.cpu_had(a);
                             }
                         }
@@ -233,28 +244,20 @@ impl Kernel {
     fn run_ready(&mut self) {
         let mut cx = Context::from_waker(Waker::noop());
         loop {
-            let Some(a) = self.k.w().rt.ready.pop_front() else {
-                return;
+            let a = {
+                let mut w = self.k.w();
+                let Some(a) = w.rt.ready.pop_front() else {
+                    return;
+                };
+                if w.short_ended(a) {
+                    continue;
+                }
+                a
             };
             if let Some(p) = &mut self.programs[a as usize] {
                 // A kernel thread or a program's server never returns.
                 let _ = p.as_mut().poll(&mut cx);
             }
-        }
-    }
-}
-
-impl World {
-    /// An actor has had the CPU it asked for.
-    fn cpu_had(&mut self, a: Actor) {
-        let t = &mut self.tasks[a as usize];
-        match t.short.take() {
-            Some(ret) => {
-                t.idle = true;
-                self.stats.calls += 1;
-                self.ended.push((TaskId(a), ret));
-            }
-            None => self.rt.wake(a, Sleep::Cpu),
         }
     }
 }
@@ -284,30 +287,6 @@ async fn next_call(k: &K, a: Actor) -> Call {
         None => std::task::Poll::Pending,
     })
     .await
-}
-
-impl World {
-    /// Calls that need neither disk nor wait: true if it is one, and only has to pay its time.
-    fn short(&mut self, a: Actor, call: &Call) -> bool {
-        let call_ns = self.cfg.constants.call_ns;
-        let (ret, ns) = match *call {
-            Call::Read { fd, off, len } => (self.read_fast(a, fd.0, off, len), call_ns),
-            Call::Write { fd, off, len } => (self.write_fast(a, fd.0, off, len), call_ns),
-            Call::Compute(d) => (Some(0), d.0),
-            _ => return false,
-        };
-        let Some(n) = ret else { return false };
-        let ns = ns + std::mem::take(&mut self.rt.debt[a as usize]);
-        if ns == 0 {
-            self.tasks[a as usize].idle = true;
-            self.stats.calls += 1;
-            self.ended.push((TaskId(a), Ok(n)));
-        } else {
-            self.tasks[a as usize].short = Some(Ok(n));
-            self.rt.want_cpu(a, ns);
-        }
-        true
-    }
 }
 
 async fn perform(k: &K, a: Actor, call: Call) -> Ret {

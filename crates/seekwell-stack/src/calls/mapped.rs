@@ -75,7 +75,8 @@ impl World {
         if !page.is(flag::MAPPED) {
             self.spend(a, fault_ns);
         }
-        self.cache.pages[p as usize].flags |= flag::MAPPED | flag::REFERENCED;
+        self.cache.pages[p as usize].flags |= flag::MAPPED;
+        self.cache.used(p);
         if access == Access::Read || page.is(flag::DIRTY) {
             return Fault::None;
         }

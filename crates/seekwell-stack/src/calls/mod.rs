@@ -7,6 +7,7 @@ mod mapped;
 mod names;
 mod raw;
 mod read;
+mod short;
 mod sync;
 mod truncate;
 mod write;

@@ -5,7 +5,7 @@ use crate::config::Fs;
 use crate::executor::Actor;
 use crate::fs::{Dir, Kind, Walk, last_name};
 use crate::journal::{handle_start, modify, read_meta};
-use crate::machine::{File, K, NIL, Ret, World, lock};
+use crate::machine::{File, K, Ret, World, lock};
 use crate::writeback::{Fresh, Pass, allocate_in, inode_changed, read_inode, write_inode};
 use seekwell_core::{Errno, OpenFlags, Stat};
 
@@ -40,7 +40,7 @@ async fn lookup(k: &K, a: Actor, path: &str) -> Result<Walk, Errno> {
         let found = {
             let w = k.w();
             let dir = w.fs.inodes[at as usize].dir.as_ref();
-            let e = dir.and_then(|d| d.entries.get(part).copied());
+            let e = dir.and_then(|d| d.entries.get(part));
             let Some(e) = e else { break };
             let old = w.fs.inodes[e.ino as usize].epoch != w.fs.epoch;
             let block = if old { w.dir_block(at, e.block) } else { None };
@@ -95,8 +95,7 @@ pub(crate) async fn close(k: &K, a: Actor, fd: u32) -> Ret {
         if w.fs.inodes[f.ino as usize].kind == Kind::Device {
             return Err(Errno::EBADF);
         }
-        w.files[fd as usize].ino = NIL;
-        w.free_files.push(fd);
+        w.fd_free(fd);
         std::mem::take(&mut w.fs.inodes[f.ino as usize].flush_on_close)
     };
     if flush {
@@ -104,14 +103,7 @@ pub(crate) async fn close(k: &K, a: Actor, fd: u32) -> Ret {
     }
     let gone = {
         let mut w = k.w();
-        let w = &mut *w;
-        let i = &mut w.fs.inodes[f.ino as usize];
-        i.opens -= 1;
-        i.writers -= u32::from(!f.flags.contains(OpenFlags::RDONLY));
-        if i.opens == 0 && i.delayed == 0 {
-            w.fs.alloc.drop_window(i);
-        }
-        i.opens == 0 && i.links == 0
+        w.file_closed(&f) && w.fs.inodes[f.ino as usize].links == 0
     };
     if gone {
         truncate::evict(k, a, f.ino).await;
@@ -174,7 +166,7 @@ async fn make_in(k: &K, a: Actor, dir: u32, name: &str, kind: Kind) -> Result<u3
             w.fs.inodes[ino as usize].len = 4096;
         }
         let d = w.fs.inodes[dir as usize].dir.as_mut();
-        d.ok_or(Errno::ENOENT)?.add(name.into(), ino, block);
+        d.ok_or(Errno::ENOENT)?.add(name, ino, block);
         w.set_times(ino);
         w.set_times(dir);
         w.inode_in_txn(ino, true);
@@ -289,7 +281,7 @@ async fn unlink_locked(
     {
         let mut w = k.w();
         let d = w.fs.inodes[dir as usize].dir.as_ref();
-        let e = d.and_then(|d| d.entries.get(name).copied());
+        let e = d.and_then(|d| d.entries.get(name));
         let ino = e.ok_or(Errno::ENOENT)?.ino;
         match (&w.fs.inodes[ino as usize].dir, is_dir) {
             (Some(_), false) => return Err(Errno::EISDIR),
@@ -318,6 +310,9 @@ async fn remove_in(k: &K, a: Actor, dir: u32, name: &str) -> Option<u32> {
         i.links -= 1;
         i.pins += 1;
         let last = i.links == 0;
+        if i.dir.is_some() {
+            w.fs.directory_gone();
+        }
         w.stats.removed += u64::from(last);
         (e, last)
     };
@@ -422,9 +417,10 @@ async fn rename_in(
         let d = w.fs.inodes[from.0 as usize].dir.as_mut();
         let e = d.and_then(|d| d.remove(from.1)).ok_or(Errno::ENOENT)?;
         let d = w.fs.inodes[to.0 as usize].dir.as_mut();
-        d.ok_or(Errno::ENOENT)?.add(to.1.into(), e.ino, room);
+        d.ok_or(Errno::ENOENT)?.add(to.1, e.ino, room);
         if let Some(d) = &mut w.fs.inodes[e.ino as usize].dir {
             d.parent = to.0;
+            w.fs.directory_gone();
         }
         w.set_times(e.ino);
         for ino in [from.0, to.0, e.ino] {
@@ -460,8 +456,9 @@ pub(crate) async fn readdir(k: &K, a: Actor, path: &str) -> Ret {
     let entries = &d.ok_or(Errno::ENOENT)?.entries;
     let is_dir = |ino: u32| w.fs.inodes[ino as usize].dir.is_some();
     let (names, dirs): (Vec<Box<str>>, Vec<bool>) = entries
-        .iter()
-        .map(|(name, e)| (name.clone(), is_dir(e.ino)))
+        .sorted()
+        .into_iter()
+        .map(|(name, e)| (name.into(), is_dir(e.ino)))
         .unzip();
     let n = names.len() as u64;
     let cost = w.cfg.constants.entry_ns * n;

@@ -93,8 +93,8 @@ impl World {
                 }))
             }
             Some(p) => {
+                self.cache.used(p);
                 let page = &mut self.cache.pages[p as usize];
-                page.flags |= flag::REFERENCED;
                 if page.is(flag::MARK) {
                     page.flags &= !flag::MARK;
                     // Reading ahead is not worth waiting for a congested queue.

@@ -2,5 +2,6 @@
 //! its actors do; whatever they share brings an [`Rt`] along.
 
 mod rt;
+mod turns;
 
 pub(crate) use rt::{Actor, Rt, Runs, Shared, Sleep, Timer, idle, parked, pay, sleep_until};

@@ -12,6 +12,7 @@
 //! (all share one), preemption in the middle of a piece shorter than a slice, nice levels, and the
 //! interactivity estimator of kernels before 2.6.23.
 
+use super::turns::{Ends, NEVER, Turns, key};
 use seekwell_core::{Instant, Links, List, Nanos};
 use std::cell::{RefCell, RefMut};
 use std::cmp::Reverse;
@@ -58,12 +59,12 @@ fn watched<W: Runs>(mut w: RefMut<'_, W>) -> RefMut<'_, W> {
 }
 
 /// What happens by itself at a time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Timer {
-    /// An actor's sleep ends, or would have ended.
-    Wake(Actor),
-    /// A core reaches the end of what it runs, if it still runs the piece of this number.
-    Core(u16, u32),
+    /// An actor's sleep ends, or would have ended; the number of the timer.
+    Wake(Actor, u64),
+    /// A core reaches the end of what it runs.
+    Core(u16),
 }
 
 /// Why an actor sleeps: only that wakes it.
@@ -112,19 +113,20 @@ struct CoreState {
     runs: Option<Actor>,
     since: Instant,
     until: Instant,
-    number: u32,
 }
 
 /// Waits, timers and cores.
 pub(crate) struct Rt {
     pub(crate) now: Instant,
-    timers: BinaryHeap<Reverse<(Instant, u64, Timer)>>,
+    /// Ends of sleeps, by time and number.
+    timers: BinaryHeap<Reverse<(u128, Actor)>>,
     seq: u64,
     /// Actors to be polled, in order.
     pub(crate) ready: VecDeque<Actor>,
     waits: Vec<Wait>,
     links: Links,
     cores: Vec<CoreState>,
+    ends: Ends,
     /// Cores of the machine; there may be more if CPU time is not to limit.
     first_cores: u16,
     idle_cores: Vec<u16>,
@@ -132,7 +134,7 @@ pub(crate) struct Rt {
     /// has its place among them.
     offered: Vec<u16>,
     /// Who wants a core, by the CPU time it had (its virtual runtime), then by who came first.
-    runq: BinaryHeap<Reverse<(u64, u64, Actor)>>,
+    runq: Turns,
     cpu_left: Vec<u64>,
     /// Virtual runtime of each actor, ns: what it had, and what it gave up by sleeping.
     had: Vec<u64>,
@@ -175,10 +177,11 @@ impl Rt {
             waits: Vec::new(),
             links: Links::new(),
             cores: vec![CoreState::default(); cores.max(1) as usize],
+            ends: Ends::new(cores.into()),
             first_cores: cores.max(1),
             idle_cores: (0..cores.max(1)).rev().collect(),
             offered: Vec::new(),
-            runq: BinaryHeap::new(),
+            runq: Turns::default(),
             cpu_left: Vec::new(),
             had: Vec::new(),
             least: 0,
@@ -207,18 +210,24 @@ impl Rt {
         self.debt.resize(n, 0);
     }
     pub(crate) fn next_timer(&self) -> Option<Instant> {
-        self.timers.peek().map(|t| t.0.0)
+        let sleep = self.timers.peek().map_or(NEVER, |t| t.0.0);
+        let first = sleep.min(self.ends.first().0);
+        (first != NEVER).then_some(Instant((first >> 64) as u64))
     }
-    /// The first timer that is due now, with its number.
-    pub(crate) fn pop_due(&mut self) -> Option<(u64, Timer)> {
-        if self.timers.peek()?.0.0 > self.now {
+    /// The first timer that is due now.
+    pub(crate) fn pop_due(&mut self) -> Option<Timer> {
+        let sleep = self.timers.peek().map_or(NEVER, |t| t.0.0);
+        let (end, core) = self.ends.first();
+        let first = sleep.min(end);
+        if first == NEVER || Instant((first >> 64) as u64) > self.now {
             return None;
         }
-        self.timers.pop().map(|t| (t.0.1, t.0.2))
-    }
-    pub(crate) fn arm(&mut self, at: Instant, t: Timer) {
-        self.seq += 1;
-        self.timers.push(Reverse((at.max(self.now), self.seq, t)));
+        if end < sleep {
+            self.ends.set(core, NEVER);
+            return Some(Timer::Core(core));
+        }
+        let Reverse((key, a)) = self.timers.pop()?;
+        Some(Timer::Wake(a, key as u64))
     }
 
     /// Puts an actor to sleep; it has to await [`parked`] next.
@@ -241,7 +250,7 @@ impl Rt {
         w.due = (at, seq);
         if at < w.armed {
             w.armed = at;
-            self.timers.push(Reverse((at, seq, Timer::Wake(a))));
+            self.timers.push(Reverse((key(at.0, seq), a)));
         }
     }
     /// Wakes an actor if that is what it sleeps for.
@@ -284,7 +293,7 @@ impl Rt {
             self.wake(a, sleep);
         } else if first {
             w.armed = at;
-            self.timers.push(Reverse((at, due, Timer::Wake(a))));
+            self.timers.push(Reverse((key(at.0, due), a)));
         }
     }
 
@@ -304,6 +313,7 @@ impl Rt {
         if self.unlimited && self.cores.len() < usize::from(u16::MAX) {
             self.cores.push(CoreState::default());
             self.idle_at.push(0);
+            self.ends.grow(self.cores.len());
             return self.start((self.cores.len() - 1) as u16, a);
         }
         let first = self.runq.is_empty();
@@ -321,7 +331,7 @@ impl Rt {
     fn queue(&mut self, a: Actor) {
         self.seq += 1;
         let had = self.had[a as usize];
-        self.runq.push(Reverse((had, self.seq, a)));
+        self.runq.push(key(had, self.seq), a);
     }
     /// Takes an idle core: the wanted one if it is, else the one that was idle last.
     #[inline]
@@ -345,10 +355,9 @@ impl Rt {
     }
     fn set_core(&mut self, core: u16, since: Instant, until: Instant) {
         let c = &mut self.cores[core as usize];
-        c.number = c.number.wrapping_add(1);
         (c.since, c.until) = (since, until);
-        let n = c.number;
-        self.arm(until, Timer::Core(core, n));
+        self.seq += 1;
+        self.ends.set(core, key(until.max(self.now).0, self.seq));
     }
     fn start(&mut self, core: u16, a: Actor) {
         let left = self.cpu_left[a as usize];
@@ -362,12 +371,9 @@ impl Rt {
         self.least = self.least.max(self.had[a as usize]);
         self.set_core(core, self.now, self.now + Nanos(run));
     }
-    /// A core timer: the actor that has had all its time, if so.
-    pub(crate) fn core_event(&mut self, core: u16, number: u32) -> Option<Actor> {
+    /// A core reached its end: the actor that has had all its time, if so.
+    pub(crate) fn core_event(&mut self, core: u16) -> Option<Actor> {
         let c = self.cores[core as usize];
-        if c.number != number {
-            return None;
-        }
         let a = c.runs?;
         let ran = self.now.since(c.since).0;
         self.had[a as usize] += ran;
@@ -386,13 +392,14 @@ impl Rt {
     }
     fn idle(&mut self, core: u16) {
         self.cores[core as usize].runs = None;
+        self.ends.set(core, NEVER);
         self.idle_at[core as usize] = self.idle_cores.len() as u32;
         self.idle_cores.push(core);
     }
     /// The core goes to whoever had least.
     fn next(&mut self, core: u16) {
         match self.runq.pop() {
-            Some(Reverse((_, _, a))) => self.start(core, a),
+            Some(a) => self.start(core, a),
             None => self.idle(core),
         }
     }

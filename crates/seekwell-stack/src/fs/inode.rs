@@ -1,10 +1,10 @@
 //! Inodes, their extents, directories.
 
 use crate::fs::Window;
+use crate::fs::names::Names;
 use crate::fs::unwritten::Unwritten;
 use crate::memory::Tree;
 use seekwell_core::{Instant, List};
-use std::collections::BTreeMap;
 
 /// The block device's own inode: its pages are blocks of the disk, metadata among them.
 pub(crate) const BDEV: u32 = 0;
@@ -46,7 +46,7 @@ pub(crate) struct Entry {
 
 #[derive(Clone, Debug)]
 pub(crate) struct Dir {
-    pub(crate) entries: BTreeMap<Box<str>, Entry>,
+    pub(crate) entries: Names,
     pub(crate) parent: u32,
     /// Bytes used of each block.
     fill: Vec<u16>,
@@ -57,7 +57,7 @@ pub(crate) struct Dir {
 impl Dir {
     pub(crate) fn new(parent: u32) -> Self {
         Dir {
-            entries: BTreeMap::new(),
+            entries: Names::default(),
             parent,
             fill: vec![24],
             hint: 0,
@@ -78,11 +78,11 @@ impl Dir {
             .find(fits)
             .unwrap_or(last + 1)
     }
-    pub(crate) fn add(&mut self, name: Box<str>, ino: u32, block: u32) {
+    pub(crate) fn add(&mut self, name: &str, ino: u32, block: u32) {
         if block == self.blocks() {
             self.fill.push(12);
         }
-        self.fill[block as usize] += Self::size(&name);
+        self.fill[block as usize] += Self::size(name);
         self.entries.insert(name, Entry { ino, block });
     }
     pub(crate) fn remove(&mut self, name: &str) -> Option<Entry> {
@@ -93,14 +93,27 @@ impl Dir {
     }
 }
 
+/// What opening, reading and closing a cached file look at stands in front, on one line of memory.
 #[derive(Clone, Debug)]
+#[repr(C, align(64))]
 pub(crate) struct Inode {
+    pub(crate) len: u64,
+    pub(crate) dir: Option<Box<Dir>>,
     pub(crate) kind: Kind,
+    /// Truncated to nothing: new data are written when it is closed.
+    pub(crate) flush_on_close: bool,
+    pub(crate) locked: bool,
+    /// A write of it failed: the next fsync says so.
+    pub(crate) failed: bool,
+    /// Unlinked and its blocks freed.
+    pub(crate) emptied: bool,
+    pub(crate) on: WbList,
     pub(crate) links: u32,
     pub(crate) opens: u32,
     /// Of these, for writing.
     pub(crate) writers: u32,
-    pub(crate) len: u64,
+    /// Delayed pages.
+    pub(crate) delayed: u32,
     pub(crate) tree: Tree,
     pub(crate) ext: Vec<Extent>,
     /// Pages with blocks but without data on them.
@@ -113,28 +126,17 @@ pub(crate) struct Inode {
     pub(crate) group: u32,
     pub(crate) slot: u32,
     pub(crate) window: Window,
-    /// Delayed pages.
-    pub(crate) delayed: u32,
     pub(crate) dirtied_at: Instant,
-    pub(crate) on: WbList,
     pub(crate) wb_next: u32,
     /// Last transactions with the inode, and with what finding its data needs.
     pub(crate) sync_tid: u64,
     pub(crate) data_tid: u64,
     /// Transaction in whose list of data it is.
     pub(crate) ordered_tid: u64,
-    pub(crate) locked: bool,
     pub(crate) lock_wait: List,
     pub(crate) mtime: Instant,
     pub(crate) mtime_tick: u64,
     pub(crate) epoch: u32,
-    /// Truncated to nothing: new data are written when it is closed.
-    pub(crate) flush_on_close: bool,
-    pub(crate) dir: Option<Box<Dir>>,
-    /// A write of it failed: the next fsync says so.
-    pub(crate) failed: bool,
-    /// Unlinked and its blocks freed.
-    pub(crate) emptied: bool,
     /// Anything of it under way that needs the inode to stay.
     pub(crate) pins: u32,
 }
@@ -271,7 +273,7 @@ mod tests {
         for n in 0..1000 {
             let name = format!("file{n:08}");
             let b = d.block_for(&name);
-            d.add(name.into(), 5, b);
+            d.add(&name, 5, b);
         }
         // 12 characters: 20 bytes an entry, 203 in the first block, 204 in others.
         assert_eq!(d.blocks(), 5);

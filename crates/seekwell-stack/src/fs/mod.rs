@@ -7,6 +7,8 @@
 mod alloc;
 mod bits;
 mod inode;
+mod names;
+mod paths;
 mod unwritten;
 
 pub(crate) use alloc::{Alloc, Window};
@@ -18,6 +20,7 @@ pub(crate) fn group_of(block: u32) -> u32 {
 pub(crate) use inode::{BDEV, Dir, Inode, Kind, ROOT, WbList};
 
 use crate::config::{Config, Fs};
+use paths::Paths;
 use seekwell_core::{Errno, List};
 
 /// Blocks of 4 KiB in a group.
@@ -35,6 +38,7 @@ pub(crate) struct FileSystem {
     /// Raised when caches are dropped: names and inodes have to be read again.
     pub(crate) epoch: u32,
     pub(crate) kind: Fs,
+    paths: Paths,
 }
 
 impl FileSystem {
@@ -51,6 +55,7 @@ impl FileSystem {
             reserved: 0,
             epoch: 0,
             kind: cfg.fs,
+            paths: Paths::new(),
         };
         fs.inodes.push(Inode::new(Kind::Device, 0, 0));
         fs.inodes[BDEV as usize].len = capacity * 512;
@@ -98,7 +103,31 @@ impl FileSystem {
         self.alloc.available().saturating_sub(self.reserved)
     }
     /// The inode a path names, and the directory of its last part. No I/O is modelled here.
-    pub(crate) fn walk(&self, path: &str) -> Result<Walk, Errno> {
+    pub(crate) fn walk(&mut self, path: &str) -> Result<Walk, Errno> {
+        // A usual path: a directory, and a name in it.
+        let usual = path.rsplit_once('/').filter(|(_, name)| {
+            let dots = name.starts_with('.');
+            !name.is_empty() && !dots && name.len() <= 255
+        });
+        let Some((before, name)) = usual else {
+            return self.walk_all(path);
+        };
+        if let Some((dir, steps)) = self.paths.get(before)
+            && let Some(d) = &self.inodes[dir as usize].dir
+        {
+            let ino = d.entries.get(name).map(|e| e.ino);
+            let steps = steps + 1;
+            return Ok(Walk { dir, ino, steps });
+        }
+        let walk = self.walk_all(path)?;
+        self.paths.learn(before, walk.dir, walk.steps - 1);
+        Ok(walk)
+    }
+    /// A directory is no longer where it was.
+    pub(crate) fn directory_gone(&mut self) {
+        self.paths.forget();
+    }
+    fn walk_all(&self, path: &str) -> Result<Walk, Errno> {
         let (mut dir, mut ino, mut steps) = (ROOT, Some(ROOT), 0);
         for part in path.split('/').filter(|p| !p.is_empty() && *p != ".") {
             dir = ino.ok_or(Errno::ENOENT)?;

@@ -63,8 +63,8 @@ pub(crate) async fn read_meta(
     let start = {
         let mut w = k.w();
         let p = w.meta_page(block);
-        let page = &mut w.cache.pages[p as usize];
-        page.flags |= flag::REFERENCED;
+        w.cache.used(p);
+        let page = &w.cache.pages[p as usize];
         if page.is(flag::UPTODATE) {
             return;
         }
@@ -142,7 +142,8 @@ pub(crate) async fn modify(k: &K, a: Actor, block: u32) {
     .await;
     let mut w = k.w();
     let p = w.meta_page(block);
-    w.cache.pages[p as usize].flags |= flag::UPTODATE | flag::REFERENCED;
+    w.cache.pages[p as usize].flags |= flag::UPTODATE;
+    w.cache.used(p);
     let id = w.meta_of(p, block);
     if w.cache.pages[p as usize].is(flag::DIRTY) {
         // The journal has it again: not for the flusher.

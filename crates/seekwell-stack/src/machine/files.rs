@@ -49,6 +49,21 @@ impl World {
         let f = self.files.get(fd as usize).filter(|f| f.ino != NIL);
         f.copied().ok_or(Errno::EBADF)
     }
+    /// A descriptor is nobody's any more.
+    pub(crate) fn fd_free(&mut self, fd: u32) {
+        self.files[fd as usize].ino = NIL;
+        self.free_files.push(fd);
+    }
+    /// A file is open once less. True if nobody has it open any more.
+    pub(crate) fn file_closed(&mut self, f: &File) -> bool {
+        let i = &mut self.fs.inodes[f.ino as usize];
+        i.opens -= 1;
+        i.writers -= u32::from(!f.flags.contains(OpenFlags::RDONLY));
+        if i.opens == 0 && i.delayed == 0 {
+            self.fs.alloc.drop_window(i);
+        }
+        i.opens == 0
+    }
     pub(crate) fn file_new(&mut self, ino: u32, flags: OpenFlags) -> u32 {
         let i = &mut self.fs.inodes[ino as usize];
         i.opens += 1;

@@ -214,10 +214,9 @@ impl World {
         let Some(p) = self.cache.lookup(tree, block) else {
             return false;
         };
-        let page = &mut self.cache.pages[p as usize];
-        let there = page.is(flag::UPTODATE);
+        let there = self.cache.pages[p as usize].is(flag::UPTODATE);
         if there {
-            page.flags |= flag::REFERENCED;
+            self.cache.used(p);
         }
         there
     }

@@ -21,7 +21,7 @@ pub(crate) use log::{Checkpoint, Meta, Txn};
 pub(crate) use threads::{CONVERTER, FLUSHER, JOURNAL, PDFLUSH, PDFLUSH_PERIODIC};
 pub use threads::{FIRST_USER_TASK, kernel_thread_name};
 pub(crate) use wait::{Q, lock, wait, wait_group};
-pub(crate) use world::World;
+pub(crate) use world::{Task, World};
 
 /// The machine as its actors share it.
 pub(crate) type K = crate::executor::Shared<World>;

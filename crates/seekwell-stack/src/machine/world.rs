@@ -23,6 +23,8 @@ pub(crate) struct Task {
     pub(crate) exists: bool,
     /// Result of a call that ended on the short path and only has to pay its time.
     pub(crate) short: Option<Ret>,
+    /// It ends behind those who only read, wrote or computed.
+    pub(crate) late: bool,
     pub(crate) out: Outcome,
     pub(crate) account: Account,
     /// Plugs it has open, one inside the other.

@@ -5,58 +5,35 @@
 //! list; a hit sets a mark that saves a page once (second chance), as the reference bit does.
 //! A page that was written goes to the young end: up to half a minute younger than it was.
 
+use super::page::{NONE, Page, flag};
 use seekwell_core::{Links, List};
 
-pub(crate) const NONE: u32 = u32::MAX;
 const LEAF: u32 = 16;
 const NODE: u32 = 64;
 
-pub(crate) mod flag {
-    pub const UPTODATE: u8 = 1;
-    pub const DIRTY: u8 = 2;
-    pub const WRITEBACK: u8 = 4;
-    /// A read is under way.
-    pub const READING: u8 = 8;
-    pub const REFERENCED: u8 = 16;
-    /// Reading it starts the next window.
-    pub const MARK: u8 = 32;
-    /// Has space reserved but no block yet.
-    pub const DELAYED: u8 = 64;
-    /// In some mapping's page table.
-    pub const MAPPED: u8 = 128;
-}
-
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Page {
-    pub(crate) ino: u32,
-    pub(crate) idx: u32,
-    /// The bio that reads or writes it.
-    pub(crate) bio: u32,
-    /// The metadata block it holds, if it does.
-    pub(crate) meta: u32,
-    pub(crate) flags: u8,
-    /// Pages of its folio, as a power of two.
-    pub(crate) order: u8,
-}
-
-impl Page {
-    pub(crate) fn is(&self, f: u8) -> bool {
-        self.flags & f != 0
-    }
-    /// Does a folio begin here, if the page before is one of a folio of this order?
-    #[inline]
-    pub(crate) fn begins_folio(&self, before: u8) -> bool {
-        self.order != before || self.idx.trailing_zeros() >= u32::from(self.order)
-    }
-}
-
+/// Sixteen pages of a file. What a cached read asks stands in front, on one line of memory, and
+/// not in the pages.
 #[derive(Clone, Debug)]
+#[repr(C, align(16))]
 struct Leaf {
-    page: [u32; LEAF as usize],
+    /// Found whole and unmarked; that ends only with the page itself.
+    ready: u16,
+    /// Used since eviction last looked at them.
+    used: u16,
     present: u16,
     dirty: u16,
     wb: u16,
+    page: [u32; LEAF as usize],
 }
+
+const NO_PAGES: Leaf = Leaf {
+    ready: 0,
+    used: 0,
+    present: 0,
+    dirty: 0,
+    wb: 0,
+    page: [NONE; LEAF as usize],
+};
 
 #[derive(Clone, Debug)]
 struct Node {
@@ -68,6 +45,7 @@ struct Node {
 
 /// The pages of one file.
 #[derive(Clone, Debug)]
+#[repr(C)]
 pub(crate) struct Tree {
     /// The leaf of pages 0 to 15: small files need nothing else.
     first: u32,
@@ -160,15 +138,22 @@ impl Cache {
                 return false;
             }
             let end = last.min(idx | (LEAF - 1));
-            for p in &self.leaves[leaf as usize].page[(idx % LEAF) as usize..=(end % LEAF) as usize]
-            {
-                let Some(page) = self.pages.get_mut(*p as usize) else {
-                    return false;
-                };
-                if page.flags & (flag::UPTODATE | flag::MARK) != flag::UPTODATE {
-                    return false;
+            let (low, high) = (idx % LEAF, end % LEAF);
+            let wanted = (u16::MAX << low) & (u16::MAX >> (LEAF - 1 - high));
+            let l = &mut self.leaves[leaf as usize];
+            if l.ready & wanted == wanted {
+                l.used |= wanted;
+            } else {
+                for k in low..=high {
+                    let Some(page) = self.pages.get(l.page[k as usize] as usize) else {
+                        return false;
+                    };
+                    if page.flags & (flag::UPTODATE | flag::MARK) != flag::UPTODATE {
+                        return false;
+                    }
+                    l.ready |= 1 << k;
+                    l.used |= 1 << k;
                 }
-                page.flags |= flag::REFERENCED;
             }
             if end == last {
                 return true;
@@ -181,13 +166,7 @@ impl Cache {
         if leaf != NONE {
             return leaf;
         }
-        let empty = Leaf {
-            page: [NONE; LEAF as usize],
-            present: 0,
-            dirty: 0,
-            wb: 0,
-        };
-        let leaf = put(&mut self.leaves, &mut self.free_leaves, empty);
+        let leaf = put(&mut self.leaves, &mut self.free_leaves, NO_PAGES);
         let n = idx / LEAF;
         if n == 0 {
             t.first = leaf;
@@ -219,6 +198,7 @@ impl Cache {
             idx,
             bio: NONE,
             meta: NONE,
+            leaf,
             flags: 0,
             order,
         };
@@ -239,10 +219,13 @@ impl Cache {
         if self.links.linked(p) {
             self.links.remove(&mut self.lru, p);
         }
-        let leaf = self.leaf_of(t, page.idx);
+        let leaf = page.leaf;
         let l = &mut self.leaves[leaf as usize];
         l.page[(page.idx % LEAF) as usize] = NONE;
-        l.present &= !(1 << (page.idx % LEAF));
+        let others = !(1 << (page.idx % LEAF));
+        l.present &= others;
+        l.ready &= others;
+        l.used &= others;
         if l.present == 0 {
             self.free_leaves.push(leaf);
             self.unlink_leaf(t, page.idx / LEAF);
@@ -283,15 +266,29 @@ impl Cache {
             self.links.remove(&mut self.lru, p);
         }
     }
+    /// Is a page known to be whole and no mark?
+    #[cfg(test)]
+    pub(crate) fn is_ready(&self, p: u32) -> bool {
+        let page = &self.pages[p as usize];
+        self.leaves[page.leaf as usize].ready & 1 << (page.idx % LEAF) != 0
+    }
+    /// A page is used: eviction passes over it once.
+    #[inline]
+    pub(crate) fn used(&mut self, p: u32) {
+        let page = &self.pages[p as usize];
+        self.leaves[page.leaf as usize].used |= 1 << (page.idx % LEAF);
+    }
     /// The page to evict next: the oldest without a reference since it was last looked at.
     pub(crate) fn victim(&mut self) -> Option<u32> {
         for _ in 0..=self.lru.len() {
             let p = self.lru.first()?;
-            let page = &mut self.pages[p as usize];
-            if page.flags & flag::REFERENCED == 0 {
+            let page = &self.pages[p as usize];
+            let leaf = &mut self.leaves[page.leaf as usize];
+            let bit = 1 << (page.idx % LEAF);
+            if leaf.used & bit == 0 {
                 return Some(p);
             }
-            page.flags &= !flag::REFERENCED;
+            leaf.used &= !bit;
             self.links.remove(&mut self.lru, p);
             self.links.push_back(&mut self.lru, p);
         }

@@ -7,7 +7,7 @@
 //! together by luck (on a machine just started most do), memory too torn for large folios, and that
 //! storing through a mapping dirties a whole folio.
 
-use super::cache::Page;
+use super::page::Page;
 use crate::constants::Constants;
 use seekwell_core::{PAGE_SECTORS, SEGMENT_SECTORS};
 
@@ -153,6 +153,7 @@ mod tests {
                     idx,
                     bio,
                     meta,
+                    leaf: NONE,
                     flags: 0,
                     order,
                 });

@@ -3,8 +3,10 @@
 
 mod cache;
 mod folio;
+mod page;
 mod readahead;
 
-pub(crate) use cache::{Cache, Find, NONE, Tree, flag};
+pub(crate) use cache::{Cache, Find, Tree};
 pub(crate) use folio::{Fill, Scatter};
+pub(crate) use page::{NONE, flag};
 pub(crate) use readahead::{Cached, Most, ReadAhead, Window};

@@ -17,7 +17,7 @@ use crate::machine::{How, Machine};
 use crate::note::Mark;
 use crate::params::{Kind, Params, param};
 use crate::registry::{Needs, Workload, any};
-use seekwell_core::{Errno, Instant, NSEC_PER_SEC, Nanos, OpenFlags};
+use seekwell_core::{Errno, Instant, NSEC_PER_SEC, Nanos};
 
 /// Documentation.
 pub const WORKLOAD: Workload = Workload {
@@ -231,41 +231,23 @@ impl Job {
         Ok(true)
     }
 
-    /// Reads a file; false if it is not there.
-    async fn read_file<M: Machine>(&self, m: &mut M, path: &str) -> Outcome<bool> {
-        let fd = match m.open(path, OpenFlags::RDONLY).await {
-            Err(Errno::ENOENT) => return Ok(false),
-            r => r.doing(|| format!("open {path}"))?,
-        };
-        read_to_end(m, fd, READ, path).await?;
-        close(m, fd, path).await?;
-        Ok(true)
-    }
-
     async fn read_blog<M: Machine>(&self, m: &mut M) -> Outcome<bool> {
         let n = self.pick(m);
         if n == 0 {
             return Ok(false);
         }
         let op = m.op_begin("read blog");
-        let blog = format!("{}/blog-{n}", self.dir);
+        let mut file = Numbered::new(format!("{}/blog-{n}/", self.dir));
         if coin(m) {
             for i in 1.. {
-                if !self
-                    .read_file(m, &format!("{blog}/comment-{i}.xml"))
-                    .await?
-                {
+                if !m.read_whole(file.name("comment-", i, ".xml"), READ).await? {
                     break;
                 }
             }
         }
         for i in 1.. {
-            self.read_file(m, &format!("{blog}/picture-{i}.jpg"))
-                .await?;
-            if !self
-                .read_file(m, &format!("{blog}/article-{i}.xml"))
-                .await?
-            {
+            m.read_whole(file.name("picture-", i, ".jpg"), READ).await?;
+            if !m.read_whole(file.name("article-", i, ".xml"), READ).await? {
                 break;
             }
         }
@@ -274,6 +256,41 @@ impl Job {
             self.read.with(|r| *r += 1);
         }
         Ok(true)
+    }
+}
+
+/// Paths of numbered files of a directory, made in one piece of memory: readers ask for millions.
+struct Numbered {
+    path: String,
+    /// Bytes of the directory.
+    dir: usize,
+}
+
+impl Numbered {
+    /// In a directory, whose path ends with '/'.
+    fn new(dir: String) -> Self {
+        Numbered {
+            dir: dir.len(),
+            path: dir,
+        }
+    }
+    /// Its file of a kind and number.
+    fn name(&mut self, kind: &str, number: u64, suffix: &str) -> &str {
+        self.path.truncate(self.dir);
+        self.path.push_str(kind);
+        let (mut digits, mut at, mut left) = ([0; 20], 20, number);
+        loop {
+            at -= 1;
+            digits[at] = b'0' + (left % 10) as u8;
+            left /= 10;
+            if left == 0 {
+                break;
+            }
+        }
+        self.path
+            .extend(digits[at..].iter().map(|d| char::from(*d)));
+        self.path.push_str(suffix);
+        &self.path
     }
 }
 
@@ -375,6 +392,14 @@ mod tests {
         let begun = t.calls_on("mkdir", "blog-") as f64;
         assert_eq!(t.ops("write blog") as f64, begun, "all are finished");
         assert_eq!(t.metric(), begun - 3.0, "but one of each writer too late");
+    }
+
+    #[test]
+    fn numbered_files_are_named_as_if_formatted() {
+        let mut file = super::Numbered::new("a/b/".to_owned());
+        for n in [0, 1, 9, 10, 99, 100, 12_345, u64::MAX] {
+            assert_eq!(file.name("x-", n, ".y"), format!("a/b/x-{n}.y"));
+        }
     }
 
     #[test]

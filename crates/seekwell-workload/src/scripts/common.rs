@@ -4,7 +4,7 @@ use crate::fail::{Context, Fail, Outcome};
 use crate::machine::{Fd, How, Join, Machine};
 use rand::Rng;
 use seekwell_core::rng::Pcg64Mcg;
-use seekwell_core::{Advice, Instant, Nanos, OpenFlags};
+use seekwell_core::{Advice, Errno, Instant, Nanos, OpenFlags};
 use std::future::Future;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -218,6 +218,17 @@ pub async fn read_to_end<M: Machine>(m: &mut M, fd: Fd, chunk: u32, path: &str) 
         m.op_end(op, u64::from(n));
         off += u64::from(n);
     }
+}
+
+/// [`Machine::read_whole`], call by call.
+pub async fn read_whole<M: Machine>(m: &mut M, path: &str, chunk: u32) -> Outcome<bool> {
+    let fd = match m.open(path, OpenFlags::RDONLY).await {
+        Err(Errno::ENOENT) => return Ok(false),
+        r => r.doing(|| format!("open {path}"))?,
+    };
+    read_to_end(m, fd, chunk, path).await?;
+    close(m, fd, path).await?;
+    Ok(true)
 }
 
 /// Drops a file's clean pages: what is read again comes from the disk again.

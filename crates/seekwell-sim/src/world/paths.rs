@@ -1,0 +1,69 @@
+//! Paths of scripts, which are relative to the directory of the run, and those of the kernel.
+
+use seekwell_core::Errno;
+
+/// A path has parts joined by '/', none of them empty or "..", and no byte 0.
+pub(super) fn check(p: &str) -> Result<(), Errno> {
+    // Byte by byte, as if a '/' stood behind it: bytes of the part so far, and whether they are dots.
+    let (mut len, mut dots, mut bad) = (0u32, true, false);
+    for b in p.bytes().chain([b'/']) {
+        if b == b'/' {
+            bad |= len == 0 || dots && len == 2;
+            (len, dots) = (0, true);
+        } else {
+            bad |= b == 0;
+            dots &= b == b'.';
+            len += 1;
+        }
+    }
+    if bad { Err(Errno::EINVAL) } else { Ok(()) }
+}
+
+/// A path as the kernel takes it.
+pub(super) fn path(p: &str) -> Result<Box<str>, Errno> {
+    check(p)?;
+    Ok(absolute(p))
+}
+
+/// A path that was checked, as the kernel takes it.
+pub(super) fn absolute(p: &str) -> Box<str> {
+    let inner = if p == "." { "" } else { p };
+    let mut absolute = String::with_capacity(1 + inner.len());
+    absolute.push('/');
+    absolute.push_str(inner);
+    absolute.into_boxed_str()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// What is written at the head of [`check`].
+    fn plainly(p: &str) -> bool {
+        let bad = |part: &str| part.is_empty() || part == "..";
+        !p.contains('\0') && !p.split('/').any(bad)
+    }
+
+    proptest! {
+        #[test]
+        fn paths_are_checked_as_they_are_split(p in "[./a\\x00]{0,9}") {
+            prop_assert_eq!(check(&p).is_ok(), plainly(&p), "{:?}", p);
+        }
+    }
+
+    #[test]
+    fn a_script_cannot_leave_its_directory() {
+        for bad in ["", "/", "/a", "a/", "a//b", "..", "a/..", "../a", "a\0"] {
+            assert_eq!(path(bad), Err(Errno::EINVAL), "{bad:?}");
+        }
+        for (good, kernel) in [
+            ("a", "/a"),
+            (".", "/"),
+            ("a/b..", "/a/b.."),
+            ("...", "/..."),
+        ] {
+            assert_eq!(path(good).as_deref(), Ok(kernel));
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! Calls that need neither disk nor wait: what they do is done at once, and only their time is to
+//! be paid. All others are served by the task's own actor.
+//!
+//! Most calls of most programs are of this kind, so they are kept from the actor: nothing is
+//! allocated for them, and no future is woken.
+
+use crate::executor::Actor;
+use crate::fs::Kind;
+use crate::machine::{Call, NIL, Ret, Task, World};
+use seekwell_core::{Errno, Instant, OpenFlags, TaskId};
+
+impl World {
+    /// Does a call that is short: true if it was one, and only has to pay its time.
+    pub(crate) fn short(&mut self, a: Actor, call: &Call) -> bool {
+        let call_ns = self.cfg.constants.call_ns;
+        let n = match *call {
+            Call::Read { fd, off, len } => self.read_fast(a, fd.0, off, len).map(Ok),
+            Call::Write { fd, off, len } => self.write_fast(a, fd.0, off, len).map(Ok),
+            Call::Compute(d) => return self.pay_short(a, Ok(0), d.0, false),
+            Call::Open { ref path, flags } => return self.short_open(a, path, flags),
+            Call::Close { fd } => {
+                let Some(ret) = self.close_fast(fd.0) else {
+                    return false;
+                };
+                return self.pay_short(a, ret, call_ns, true);
+            }
+            _ => return false,
+        };
+        n.is_some_and(|ret| self.pay_short(a, ret, call_ns, false))
+    }
+    /// The same of open(2).
+    pub(crate) fn short_open(&mut self, a: Actor, path: &str, flags: OpenFlags) -> bool {
+        let Some(ret) = self.open_fast(a, path, flags) else {
+            return false;
+        };
+        self.pay_short(a, ret, self.cfg.constants.call_ns, true)
+    }
+    /// A task at its next step.
+    pub(crate) fn begins(&mut self, now: Instant, tid: TaskId) -> &mut Task {
+        self.rt.now = now.max(self.rt.now);
+        let t = &mut self.tasks[tid.0 as usize];
+        assert!(t.exists, "task {} does not exist", tid.0);
+        assert!(t.idle, "task {} has a call under way", tid.0);
+        t
+    }
+    /// `late`: its turn comes behind those who end at the same instant and are not. So it is with
+    /// calls that an actor may have to serve.
+    fn pay_short(&mut self, a: Actor, ret: Ret, ns: u64, late: bool) -> bool {
+        let ns = ns + std::mem::take(&mut self.rt.debt[a as usize]);
+        let t = &mut self.tasks[a as usize];
+        (t.short, t.late) = (Some(ret), late);
+        if ns == 0 {
+            self.short_ended(a);
+        } else {
+            self.rt.want_cpu(a, ns);
+        }
+        true
+    }
+    /// An actor has had the CPU it asked for.
+    pub(crate) fn cpu_had(&mut self, a: Actor) {
+        let t = &self.tasks[a as usize];
+        match t.short {
+            Some(_) if t.late => self.rt.ready.push_back(a),
+            Some(_) => _ = self.short_ended(a),
+            None => self.rt.wake(a, crate::executor::Sleep::Cpu),
+        }
+    }
+    /// Ends a task's short call; false if it has none.
+    #[inline]
+    pub(crate) fn short_ended(&mut self, a: Actor) -> bool {
+        let Some(ret) = self.tasks.get_mut(a as usize).and_then(|t| t.short.take()) else {
+            return false;
+        };
+        self.tasks[a as usize].idle = true;
+        self.stats.calls += 1;
+        self.ended.push((TaskId(a), ret));
+        true
+    }
+
+    /// open(2) of a file that is there and stays as it is, or of one that is not there.
+    fn open_fast(&mut self, a: Actor, path: &str, flags: OpenFlags) -> Option<Ret> {
+        if self.fs.epoch != 0 {
+            return None;
+        }
+        let walk = self.fs.walk(path).ok()?;
+        let ret = match walk.ino {
+            None if flags.contains(OpenFlags::CREATE) => return None,
+            None => Err(Errno::ENOENT),
+            Some(ino) => {
+                let i = &self.fs.inodes[ino as usize];
+                if i.kind != Kind::File || flags.intersects(OpenFlags::TRUNC | OpenFlags::EXCL) {
+                    return None;
+                }
+                Ok(u64::from(self.file_new(ino, flags)))
+            }
+        };
+        let cost = self.cfg.constants.lookup_ns * u64::from(walk.steps.max(1));
+        self.spend(a, cost);
+        Some(ret)
+    }
+    /// close(2) of a file that stays, and has nothing to be written for it.
+    fn close_fast(&mut self, fd: u32) -> Option<Ret> {
+        let f = *self.files.get(fd as usize).filter(|f| f.ino != NIL)?;
+        let i = &mut self.fs.inodes[f.ino as usize];
+        let gone = i.opens == 1 && i.links == 0;
+        if i.kind == Kind::Device || i.flush_on_close || gone {
+            return None;
+        }
+        self.fd_free(fd);
+        self.file_closed(&f);
+        Some(Ok(0))
+    }
+}

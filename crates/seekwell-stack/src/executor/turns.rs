@@ -1,0 +1,179 @@
+//! Two orders the executor asks at every call: who is next on a core, and which core is free next.
+//!
+//! Both compare one number of 128 bits, a count of nanoseconds above a count that no two share, so
+//! that a comparison is no branch.
+
+use super::rt::Actor;
+
+/// A time, or a span, and its place among equal ones.
+#[inline]
+pub(crate) fn key(ns: u64, seq: u64) -> u128 {
+    u128::from(ns) << 64 | u128::from(seq)
+}
+
+/// Behind everything.
+pub(crate) const NEVER: u128 = u128::MAX;
+
+/// Actors that want a core, least key first: a heap of four children a node, half as deep as one
+/// of two.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Turns {
+    heap: Vec<(u128, Actor)>,
+}
+
+const CHILDREN: usize = 4;
+
+impl Turns {
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.heap.is_empty()
+    }
+    /// One more.
+    #[inline]
+    pub(crate) fn push(&mut self, key: u128, a: Actor) {
+        let mut i = self.heap.len();
+        self.heap.push((key, a));
+        while i > 0 {
+            let up = (i - 1) / CHILDREN;
+            if self.heap[up].0 <= key {
+                break;
+            }
+            self.heap[i] = self.heap[up];
+            i = up;
+        }
+        self.heap[i] = (key, a);
+    }
+    /// Takes the first.
+    pub(crate) fn pop(&mut self) -> Option<Actor> {
+        let last = self.heap.pop()?;
+        let Some(&(_, first)) = self.heap.first() else {
+            return Some(last.1);
+        };
+        let n = self.heap.len();
+        let mut i = 0;
+        loop {
+            let child = i * CHILDREN + 1;
+            if child >= n {
+                break;
+            }
+            let mut least = child;
+            let mut best = self.heap[child].0;
+            for c in child + 1..n.min(child + CHILDREN) {
+                let k = self.heap[c].0;
+                (least, best) = if k < best { (c, k) } else { (least, best) };
+            }
+            if last.0 <= best {
+                break;
+            }
+            self.heap[i] = self.heap[least];
+            i = least;
+        }
+        self.heap[i] = last;
+        Some(first)
+    }
+}
+
+/// When each core reaches the end of what it runs: a tree of matches that the earlier end wins. A
+/// change is played again from its core to the top.
+#[derive(Clone, Debug)]
+pub(crate) struct Ends {
+    /// Of each core; a power of two of them.
+    keys: Vec<u128>,
+    /// Winners, the top at 1; a core's own place is behind all matches.
+    won: Vec<u32>,
+}
+
+impl Ends {
+    /// Of so many cores, none of which runs anything.
+    pub(crate) fn new(cores: usize) -> Self {
+        let n = cores.max(1).next_power_of_two();
+        let mut e = Ends {
+            keys: vec![NEVER; n],
+            won: vec![0; 2 * n],
+        };
+        for i in (1..2 * n).rev() {
+            e.won[i] = if i >= n { (i - n) as u32 } else { e.won[2 * i] };
+        }
+        e
+    }
+    /// The first end, and whose.
+    #[inline]
+    pub(crate) fn first(&self) -> (u128, u16) {
+        let core = self.won[1];
+        (self.keys[core as usize], core as u16)
+    }
+    /// A core's end; [`NEVER`]: it has none.
+    #[inline]
+    pub(crate) fn set(&mut self, core: u16, end: u128) {
+        let n = self.keys.len();
+        self.keys[usize::from(core)] = end;
+        let mut i = (n + usize::from(core)) / 2;
+        while i > 0 {
+            let (a, b) = (self.won[2 * i], self.won[2 * i + 1]);
+            let second = self.keys[b as usize] < self.keys[a as usize];
+            self.won[i] = if second { b } else { a };
+            i /= 2;
+        }
+    }
+    /// Room for so many cores.
+    pub(crate) fn grow(&mut self, cores: usize) {
+        if cores <= self.keys.len() {
+            return;
+        }
+        let old = std::mem::replace(self, Ends::new(cores));
+        for (core, end) in (0u16..).zip(old.keys) {
+            self.set(core, end);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeMap;
+
+    proptest! {
+        /// Turns come out as an ordered map gives them.
+        #[test]
+        fn turns_are_taken_in_order(ops in proptest::collection::vec((0u8..3, 0u64..20), 0..400)) {
+            let (mut turns, mut model) = (Turns::default(), BTreeMap::new());
+            for (seq, (op, had)) in (0u64..).zip(ops) {
+                if op == 0 {
+                    prop_assert_eq!(turns.pop(), model.pop_first().map(|e| e.1));
+                } else {
+                    turns.push(key(had, seq), seq as Actor);
+                    model.insert((had, seq), seq as Actor);
+                }
+                prop_assert_eq!(turns.is_empty(), model.is_empty());
+            }
+            while let Some(a) = turns.pop() {
+                prop_assert_eq!(Some(a), model.pop_first().map(|e| e.1));
+            }
+            prop_assert!(model.is_empty());
+        }
+        /// The first end is the least of all, however many cores come later.
+        #[test]
+        fn the_first_end_is_the_least(
+            cores in 1usize..9,
+            ops in proptest::collection::vec((0usize..40, 0u64..12), 1..200),
+        ) {
+            let (mut ends, mut model) = (Ends::new(cores), vec![NEVER; cores]);
+            for (seq, (core, at)) in (0u64..).zip(ops) {
+                if core >= model.len() {
+                    model.push(NEVER);
+                    ends.grow(model.len());
+                }
+                let core = core.min(model.len() - 1);
+                let end = if at == 0 { NEVER } else { key(at, seq) };
+                model[core] = end;
+                ends.set(core as u16, end);
+                let least = model.iter().min().copied().unwrap_or(NEVER);
+                prop_assert_eq!(ends.first().0, least);
+                if least != NEVER {
+                    prop_assert_eq!(model[usize::from(ends.first().1)], least);
+                }
+            }
+        }
+    }
+}
