@@ -114,6 +114,7 @@ pub(crate) struct Inode {
     pub(crate) writers: u32,
     /// Delayed pages.
     pub(crate) delayed: u32,
+    pub(crate) window: Window,
     pub(crate) tree: Tree,
     pub(crate) ext: Vec<Extent>,
     /// Pages with blocks but without data on them.
@@ -125,7 +126,6 @@ pub(crate) struct Inode {
     pub(crate) blocks: u32,
     pub(crate) group: u32,
     pub(crate) slot: u32,
-    pub(crate) window: Window,
     pub(crate) dirtied_at: Instant,
     pub(crate) wb_next: u32,
     /// Last transactions with the inode, and with what finding its data needs.
