@@ -3,7 +3,7 @@
 use crate::fs::Window;
 use crate::fs::names::Names;
 use crate::fs::unwritten::Unwritten;
-use crate::memory::Tree;
+use crate::memory::{Owner, Tree};
 use seekwell_core::{Instant, List};
 
 /// The block device's own inode: its pages are blocks of the disk, metadata among them.
@@ -139,6 +139,13 @@ pub(crate) struct Inode {
     pub(crate) epoch: u32,
     /// Anything of it under way that needs the inode to stay.
     pub(crate) pins: u32,
+}
+
+impl Owner for Inode {
+    #[inline]
+    fn tree(&mut self) -> &mut Tree {
+        &mut self.tree
+    }
 }
 
 impl Inode {
