@@ -32,7 +32,7 @@ impl Kernel {
                 if page.is(flag::DIRTY) {
                     assert!(page.is(flag::UPTODATE) && !page.is(flag::READING));
                 }
-                if w.cache.is_ready(p) {
+                if w.cache.is_ready(&i.tree, p) {
                     assert!(page.is(flag::UPTODATE) && !page.is(flag::MARK));
                 }
                 if page.is(flag::READING | flag::WRITEBACK) {

@@ -16,7 +16,7 @@ use super::whole::Whole;
 use crate::drive::Progress;
 use seekwell_core::result::MarkAt;
 use seekwell_core::{CgroupId, Errno, Instant, Nanos, OpenFlags, Sector, TaskId};
-use seekwell_stack::{Call, Kernel, Ret, Stats, TaskConfig};
+use seekwell_stack::{Call, Fd, Kernel, Ret, Stats, TaskConfig};
 use seekwell_workload::{
     AioDone, Facts, Fail, How, IoContextOf, Mark, Measures, Moved, Note, Outcome,
 };
@@ -520,17 +520,38 @@ impl World {
     pub(super) fn open(&mut self, t: Task, name: &str, flags: OpenFlags) -> Result<(), Errno> {
         check(name)?;
         self.going()?;
-        if !self.holding {
-            let s = &mut self.tasks[t as usize];
-            if self.kernel.open_short(self.now, s.tid, name, flags) {
-                s.wait = Wait::Kernel;
-                self.in_kernel += 1;
-                return Ok(());
-            }
+        let short = |w: &mut World, tid| w.kernel.open_short(w.now, tid, name, flags);
+        if !self.if_short(t, short) {
+            let path = absolute(name);
+            self.call(t, Call::Open { path, flags });
         }
-        let path = absolute(name);
-        self.call(t, Call::Open { path, flags });
         Ok(())
+    }
+    /// read(2).
+    #[inline]
+    pub(super) fn read(&mut self, t: Task, fd: Fd, off: u64, len: u64) {
+        let short = |w: &mut World, tid| w.kernel.read_short(w.now, tid, fd, off, len);
+        if !self.if_short(t, short) {
+            self.call(t, Call::Read { fd, off, len });
+        }
+    }
+    /// close(2).
+    #[inline]
+    pub(super) fn close(&mut self, t: Task, fd: Fd) {
+        if !self.if_short(t, |w, tid| w.kernel.close_short(w.now, tid, fd)) {
+            self.call(t, Call::Close { fd });
+        }
+    }
+    /// A call, if it is a short one.
+    #[inline]
+    fn if_short(&mut self, t: Task, call: impl FnOnce(&mut World, TaskId) -> bool) -> bool {
+        let tid = self.tasks[t as usize].tid;
+        let short = !self.holding && call(self, tid);
+        if short {
+            self.tasks[t as usize].wait = Wait::Kernel;
+            self.in_kernel += 1;
+        }
+        short
     }
     pub(super) fn whole(&mut self, t: Task) -> &mut Option<Whole> {
         &mut self.tasks[t as usize].whole

@@ -3,10 +3,11 @@
 //! when all is done.
 
 use super::exec::World;
+use super::programs::Program;
 use super::sync::Task;
 use seekwell_core::{Errno, Instant, OpenFlags};
-use seekwell_stack::{Call, Fd, Ret};
-use seekwell_workload::{Clock, Note, Tally};
+use seekwell_stack::Fd;
+use seekwell_workload::{Note, Tally};
 
 /// What a failure was about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,60 +45,6 @@ impl Whole {
             since: Instant::START,
         }
     }
-    /// A call returned: what is to be noted, and the next call if there is one.
-    fn next(
-        &mut self,
-        ret: Ret,
-        now: Instant,
-        clock: Clock,
-        going: Result<(), Errno>,
-    ) -> (Option<Note>, Option<Call>) {
-        let (note, next) = match (self.step, ret) {
-            (Step::Open, Ok(fd)) => {
-                self.fd = Fd(fd as u32);
-                (None, Step::Read(0))
-            }
-            (Step::Read(off), Ok(n)) => {
-                self.tally.read(clock, n);
-                let note = Note::Op {
-                    kind: "read",
-                    start: self.since,
-                    end: now,
-                    bytes: n,
-                };
-                match n {
-                    0 => (None, Step::Close),
-                    n => (Some(note), Step::Read(off + n)),
-                }
-            }
-            (Step::Close, Ok(_)) => {
-                self.done = Some(Ok(()));
-                return (None, None);
-            }
-            (_, Err(e)) => {
-                self.done = Some(Err(e));
-                return (None, None);
-            }
-        };
-        self.step = next;
-        let call = match next {
-            Step::Read(off) => {
-                self.since = now;
-                if let Err(stopped) = going {
-                    self.done = Some(Err(stopped));
-                    return (note, None);
-                }
-                Call::Read {
-                    fd: self.fd,
-                    off,
-                    len: u64::from(self.chunk),
-                }
-            }
-            // A file is closed even when the run is stopped.
-            _ => Call::Close { fd: self.fd },
-        };
-        (note, Some(call))
-    }
 }
 
 impl World {
@@ -121,24 +68,67 @@ impl World {
             return false;
         }
         let Some(ret) = self.ret(t) else { return false };
-        let (program, part) = (self.program(t), self.part(t));
-        let (now, clock, going) = (self.time_of(program), self.measures.clock(), self.going());
+        let program = self.program(t);
+        let (now, clock) = (self.time_of(program), self.measures.clock());
         let Some(whole) = self.whole(t) else {
             return false;
         };
-        let (note, call) = whole.next(ret, now, clock, going);
-        if let Some(note) = note {
-            match program {
-                0 => self.note(part, &note),
-                p => self.note_beside(p, part, note),
+        let n = match ret {
+            Ok(n) => n,
+            Err(e) => {
+                whole.done = Some(Err(e));
+                return false;
             }
+        };
+        let off = match whole.step {
+            Step::Open => {
+                whole.fd = Fd(n as u32);
+                0
+            }
+            Step::Read(off) => {
+                whole.tally.read(clock, n);
+                if n == 0 {
+                    // A file is closed even when the run is stopped.
+                    whole.step = Step::Close;
+                    let fd = whole.fd;
+                    self.close(t, fd);
+                    return true;
+                }
+                let start = whole.since;
+                self.was_read(t, program, start, now, n);
+                off + n
+            }
+            Step::Close => {
+                whole.done = Some(Ok(()));
+                return false;
+            }
+        };
+        let going = self.going();
+        let Some(whole) = self.whole(t) else {
+            return false;
+        };
+        (whole.step, whole.since) = (Step::Read(off), now);
+        if let Err(stopped) = going {
+            whole.done = Some(Err(stopped));
+            return false;
         }
-        match call {
-            Some(call) => {
-                self.call(t, call);
-                true
-            }
-            None => false,
+        let (fd, len) = (whole.fd, whole.chunk.into());
+        self.read(t, fd, off, len);
+        true
+    }
+    /// A call gave something: an operation of its own.
+    #[inline]
+    fn was_read(&mut self, t: Task, program: Program, start: Instant, end: Instant, bytes: u64) {
+        let note = Note::Op {
+            kind: "read",
+            start,
+            end,
+            bytes,
+        };
+        let part = self.part(t);
+        match program {
+            0 => self.measures.note(part, &note),
+            p => self.note_beside(p, part, note),
         }
     }
     /// A file that was read, once.

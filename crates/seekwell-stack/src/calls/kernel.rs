@@ -6,7 +6,7 @@ use crate::config::Config;
 use crate::executor::{Actor, Timer, pay, sleep_until};
 use crate::fs::BDEV;
 use crate::machine::{
-    AioId, CONVERTER, Call, DEVICE_FD, FIRST_USER_TASK, FLUSHER, JOURNAL, K, Outcome, PDFLUSH,
+    AioId, CONVERTER, Call, DEVICE_FD, FIRST_USER_TASK, FLUSHER, Fd, JOURNAL, K, Outcome, PDFLUSH,
     PDFLUSH_PERIODIC, Ret, TaskConfig, World, kernel_thread_name,
 };
 use crate::stats::{Mark, Sample, Stats};
@@ -141,14 +141,28 @@ impl Kernel {
     /// # Panics
     /// If the task does not exist or has a call under way.
     pub fn open_short(&mut self, now: Instant, tid: TaskId, path: &str, flags: OpenFlags) -> bool {
-        let mut w = self.k.w();
-        w.begins(now, tid);
-        let short = w.short_open(tid.0, path, flags);
-        if short {
-            let t = &mut w.tasks[tid.0 as usize];
-            (t.idle, t.held) = (t.short.is_none(), Nanos::ZERO);
-        }
-        short
+        self.k
+            .w()
+            .if_short(now, tid, |w| w.short_open(tid.0, path, flags))
+    }
+    /// The same of [`Call::Read`].
+    ///
+    /// # Panics
+    /// As [`Kernel::open_short`] does.
+    #[inline]
+    pub fn read_short(&mut self, now: Instant, tid: TaskId, fd: Fd, off: u64, len: u64) -> bool {
+        let read = |w: &mut World| w.short_read(tid.0, fd.0, off, len);
+        self.k.w().if_short(now, tid, read)
+    }
+    /// The same of [`Call::Close`].
+    ///
+    /// # Panics
+    /// As [`Kernel::open_short`] does.
+    #[inline]
+    pub fn close_short(&mut self, now: Instant, tid: TaskId, fd: Fd) -> bool {
+        self.k
+            .w()
+            .if_short(now, tid, |w| w.short_close(tid.0, fd.0))
     }
     /// A task's [`Call::AioSubmit`]s from here on are one batch, asked for now.
     pub fn batch(&mut self, tid: TaskId) {

@@ -76,7 +76,7 @@ impl World {
             self.spend(a, fault_ns);
         }
         self.cache.pages[p as usize].flags |= flag::MAPPED;
-        self.cache.used(p);
+        self.page_used(ino, p);
         if access == Access::Read || page.is(flag::DIRTY) {
             return Fault::None;
         }

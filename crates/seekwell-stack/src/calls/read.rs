@@ -38,13 +38,13 @@ impl World {
         if file.is_direct() || ino == NIL || self.fs.inodes[ino as usize].dir.is_some() {
             return None;
         }
-        let i = &self.fs.inodes[ino as usize];
+        let i = &mut self.fs.inodes[ino as usize];
         let len = len.min(i.len.saturating_sub(off));
         if len == 0 {
             return Some(0);
         }
         let (first, last) = ((off / 4096) as u32, ((off + len - 1) / 4096) as u32);
-        if !self.cache.read_run(&i.tree, first, last) {
+        if !self.cache.read_run(&mut i.tree, first, last) {
             return None;
         }
         self.files[fd as usize].ra.prev = last;
@@ -93,7 +93,9 @@ impl World {
                 }))
             }
             Some(p) => {
-                self.cache.used(p);
+                let tree = &mut self.fs.inodes[file.ino as usize].tree;
+                self.cache.used(tree, p);
+                let i = &self.fs.inodes[file.ino as usize];
                 let page = &mut self.cache.pages[p as usize];
                 if page.is(flag::MARK) {
                     page.flags &= !flag::MARK;

@@ -7,33 +7,58 @@
 use crate::executor::Actor;
 use crate::fs::Kind;
 use crate::machine::{Call, NIL, Ret, Task, World};
-use seekwell_core::{Errno, Instant, OpenFlags, TaskId};
+use seekwell_core::{Errno, Instant, Nanos, OpenFlags, TaskId};
 
 impl World {
     /// Does a call that is short: true if it was one, and only has to pay its time.
     pub(crate) fn short(&mut self, a: Actor, call: &Call) -> bool {
         let call_ns = self.cfg.constants.call_ns;
-        let n = match *call {
-            Call::Read { fd, off, len } => self.read_fast(a, fd.0, off, len).map(Ok),
-            Call::Write { fd, off, len } => self.write_fast(a, fd.0, off, len).map(Ok),
-            Call::Compute(d) => return self.pay_short(a, Ok(0), d.0, false),
-            Call::Open { ref path, flags } => return self.short_open(a, path, flags),
-            Call::Close { fd } => {
-                let Some(ret) = self.close_fast(fd.0) else {
-                    return false;
-                };
-                return self.pay_short(a, ret, call_ns, true);
+        match *call {
+            Call::Read { fd, off, len } => self.short_read(a, fd.0, off, len),
+            Call::Write { fd, off, len } => {
+                let n = self.write_fast(a, fd.0, off, len);
+                n.is_some_and(|n| self.pay_short(a, Ok(n), call_ns, false))
             }
-            _ => return false,
-        };
-        n.is_some_and(|ret| self.pay_short(a, ret, call_ns, false))
+            Call::Compute(d) => self.pay_short(a, Ok(0), d.0, false),
+            Call::Open { ref path, flags } => self.short_open(a, path, flags),
+            Call::Close { fd } => self.short_close(a, fd.0),
+            _ => false,
+        }
     }
-    /// The same of open(2).
+    /// read(2), if it is short.
+    #[inline]
+    pub(crate) fn short_read(&mut self, a: Actor, fd: u32, off: u64, len: u64) -> bool {
+        let n = self.read_fast(a, fd, off, len);
+        n.is_some_and(|n| self.pay_short(a, Ok(n), self.cfg.constants.call_ns, false))
+    }
+    /// close(2), if it is short.
+    #[inline]
+    pub(crate) fn short_close(&mut self, a: Actor, fd: u32) -> bool {
+        let closed = self.close_fast(fd);
+        closed.is_some_and(|ret| self.pay_short(a, ret, self.cfg.constants.call_ns, true))
+    }
+    /// open(2), if it is short.
     pub(crate) fn short_open(&mut self, a: Actor, path: &str, flags: OpenFlags) -> bool {
         let Some(ret) = self.open_fast(a, path, flags) else {
             return false;
         };
         self.pay_short(a, ret, self.cfg.constants.call_ns, true)
+    }
+    /// A task's next step, which is a short call or none.
+    #[inline]
+    pub(crate) fn if_short(
+        &mut self,
+        now: Instant,
+        tid: TaskId,
+        call: impl FnOnce(&mut World) -> bool,
+    ) -> bool {
+        self.begins(now, tid);
+        let short = call(self);
+        if short {
+            let t = &mut self.tasks[tid.0 as usize];
+            (t.idle, t.held) = (t.short.is_none(), Nanos::ZERO);
+        }
+        short
     }
     /// A task at its next step.
     pub(crate) fn begins(&mut self, now: Instant, tid: TaskId) -> &mut Task {

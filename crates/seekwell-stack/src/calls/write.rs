@@ -48,7 +48,7 @@ impl World {
                 return Need::Read;
             }
             if page.is(flag::DIRTY) {
-                self.cache.used(p);
+                self.page_used(ino, p);
                 return Need::Done;
             }
         }
@@ -79,7 +79,7 @@ impl World {
         }
         let now = self.rt.now;
         self.dirty_page(ino, p, now);
-        self.cache.used(p);
+        self.page_used(ino, p);
         self.dirtied_by(a);
         Need::Done
     }

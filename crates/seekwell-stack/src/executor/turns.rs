@@ -15,60 +15,78 @@ pub(crate) fn key(ns: u64, seq: u64) -> u128 {
 pub(crate) const NEVER: u128 = u128::MAX;
 
 /// Actors that want a core, least key first: a heap of four children a node, half as deep as one
-/// of two.
+/// of two. Siblings stand together, behind the last there are keys of nobody, so that the least of
+/// four is found without a branch.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Turns {
-    heap: Vec<(u128, Actor)>,
+    /// The root at 3, the children of `i` from `4 * (i - 2)` on.
+    keys: Vec<u128>,
+    who: Vec<Actor>,
+    len: usize,
 }
 
-const CHILDREN: usize = 4;
+const ROOT: usize = 3;
 
 impl Turns {
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
-        self.heap.is_empty()
+        self.len == 0
     }
     /// One more.
     #[inline]
     pub(crate) fn push(&mut self, key: u128, a: Actor) {
-        let mut i = self.heap.len();
-        self.heap.push((key, a));
-        while i > 0 {
-            let up = (i - 1) / CHILDREN;
-            if self.heap[up].0 <= key {
+        let at = ROOT + self.len;
+        if at >= self.keys.len() {
+            // A whole row of siblings.
+            let n = (at + 4) / 4 * 4;
+            self.keys.resize(n, NEVER);
+            self.who.resize(n, 0);
+        }
+        self.len += 1;
+        self.rise(at, key, a);
+    }
+    /// Puts an entry where it belongs, at a free place or above.
+    #[inline]
+    fn rise(&mut self, mut at: usize, key: u128, a: Actor) {
+        while at > ROOT {
+            let up = at / 4 + 2;
+            if self.keys[up] <= key {
                 break;
             }
-            self.heap[i] = self.heap[up];
-            i = up;
+            (self.keys[at], self.who[at]) = (self.keys[up], self.who[up]);
+            at = up;
         }
-        self.heap[i] = (key, a);
+        (self.keys[at], self.who[at]) = (key, a);
     }
     /// Takes the first.
     pub(crate) fn pop(&mut self) -> Option<Actor> {
-        let last = self.heap.pop()?;
-        let Some(&(_, first)) = self.heap.first() else {
-            return Some(last.1);
-        };
-        let n = self.heap.len();
-        let mut i = 0;
-        loop {
-            let child = i * CHILDREN + 1;
-            if child >= n {
-                break;
-            }
-            let mut least = child;
-            let mut best = self.heap[child].0;
-            for c in child + 1..n.min(child + CHILDREN) {
-                let k = self.heap[c].0;
-                (least, best) = if k < best { (c, k) } else { (least, best) };
-            }
-            if last.0 <= best {
-                break;
-            }
-            self.heap[i] = self.heap[least];
-            i = least;
+        self.len = self.len.checked_sub(1)?;
+        let first = self.who[ROOT];
+        let end = ROOT + self.len;
+        let (key, a) = (self.keys[end], self.who[end]);
+        self.keys[end] = NEVER;
+        if end == ROOT {
+            return Some(first);
         }
-        self.heap[i] = last;
+        // The hole sinks to the bottom, where the last entry most often belongs.
+        let mut hole = ROOT;
+        while let Some(&[k0, k1, k2, k3]) = self
+            .keys
+            .get(4 * (hole - 2)..)
+            .and_then(|k| k.first_chunk())
+        {
+            let child = 4 * (hole - 2);
+            if child >= end {
+                break;
+            }
+            let low = usize::from(k1 < k0);
+            let high = 2 + usize::from(k3 < k2);
+            let beats = usize::from(k2.min(k3) < k0.min(k1));
+            let least = child + low + (high - low) * beats;
+            (self.keys[hole], self.who[hole]) = (self.keys[least], self.who[least]);
+            hole = least;
+        }
+        self.rise(hole, key, a);
         Some(first)
     }
 }

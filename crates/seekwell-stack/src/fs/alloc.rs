@@ -12,7 +12,7 @@ use seekwell_core::rng::{Pcg64Mcg, stream};
 
 /// Blocks set aside for one inode (preallocation of ext4, window of ext3): used as far as the
 /// bitmap is concerned, and given back when the last writer closes.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Window {
     pub(crate) next: u32,
     pub(crate) left: u32,
@@ -310,8 +310,11 @@ impl Alloc {
     }
     /// Ends an inode's window.
     pub(crate) fn drop_window(&mut self, i: &mut Inode) {
-        self.give_back(i.window);
-        i.window = Window::default();
+        // Most files that are closed were only read: they have none.
+        if i.window != Window::default() {
+            self.give_back(i.window);
+            i.window = Window::default();
+        }
     }
     /// Ends the pools.
     pub(crate) fn drop_pools(&mut self) {

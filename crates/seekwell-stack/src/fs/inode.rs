@@ -3,7 +3,7 @@
 use crate::fs::Window;
 use crate::fs::names::Names;
 use crate::fs::unwritten::Unwritten;
-use crate::memory::Tree;
+use crate::memory::{Owner, Tree};
 use seekwell_core::{Instant, List};
 
 /// The block device's own inode: its pages are blocks of the disk, metadata among them.
@@ -114,6 +114,7 @@ pub(crate) struct Inode {
     pub(crate) writers: u32,
     /// Delayed pages.
     pub(crate) delayed: u32,
+    pub(crate) window: Window,
     pub(crate) tree: Tree,
     pub(crate) ext: Vec<Extent>,
     /// Pages with blocks but without data on them.
@@ -125,7 +126,6 @@ pub(crate) struct Inode {
     pub(crate) blocks: u32,
     pub(crate) group: u32,
     pub(crate) slot: u32,
-    pub(crate) window: Window,
     pub(crate) dirtied_at: Instant,
     pub(crate) wb_next: u32,
     /// Last transactions with the inode, and with what finding its data needs.
@@ -139,6 +139,13 @@ pub(crate) struct Inode {
     pub(crate) epoch: u32,
     /// Anything of it under way that needs the inode to stay.
     pub(crate) pins: u32,
+}
+
+impl Owner for Inode {
+    #[inline]
+    fn tree(&mut self) -> &mut Tree {
+        &mut self.tree
+    }
 }
 
 impl Inode {

@@ -1,33 +1,40 @@
 //! The names of a directory: a table by hash, since names are looked up far more often than listed.
 //!
-//! Slots hold hash, inode and block; texts lie behind each other in one piece of memory. So a
-//! lookup takes a line of memory for the slot and one for the text, however many names there are.
-//! The order of slots is nobody's business: who lists names gets them sorted.
+//! Slots hold a hash and a place in the list, which is in the order in which names were made, as
+//! their texts are: programs go through files in that order or against it, and find the next name on
+//! the line of memory where the last one was. The order is nobody's business otherwise: who lists
+//! names gets them sorted.
 
 use super::inode::Entry;
 
-/// Free slot.
+/// No place.
 const FREE: u32 = u32::MAX;
 
 #[derive(Clone, Copy, Debug)]
 struct Slot {
     hash: u32,
-    /// Where its text begins; [`FREE`]: no name.
-    at: u32,
-    entry: Entry,
+    /// In the list; [`FREE`]: no name.
+    place: u32,
 }
 
 const EMPTY: Slot = Slot {
     hash: 0,
-    at: FREE,
-    entry: Entry { ino: 0, block: 0 },
+    place: FREE,
 };
+
+#[derive(Clone, Copy, Debug)]
+struct Named {
+    /// Where its text begins; [`FREE`]: it is gone.
+    at: u32,
+    entry: Entry,
+}
 
 /// Names with their entries.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Names {
     /// A power of two of them, or none; at most three quarters are taken.
     slots: Vec<Slot>,
+    list: Vec<Named>,
     /// Texts, each behind its length (two bytes).
     text: Vec<u8>,
     /// Bytes of it whose names are gone.
@@ -63,25 +70,26 @@ impl Names {
     #[inline]
     pub(crate) fn get(&self, name: &str) -> Option<Entry> {
         let i = self.find(hash(name.as_bytes()) as u32, name)?;
-        Some(self.slots[i].entry)
+        Some(self.list[self.slots[i].place as usize].entry)
     }
+    #[inline]
     fn find(&self, hash: u32, name: &str) -> Option<usize> {
         let mask = self.slots.len().checked_sub(1)?;
         let mut i = hash as usize & mask;
         loop {
-            let s = &self.slots[i];
-            if s.at == FREE {
+            let s = self.slots[i];
+            if s.place == FREE {
                 return None;
             }
-            if s.hash == hash && self.text_at(s.at) == name.as_bytes() {
+            if s.hash == hash && self.text_of(s.place) == name.as_bytes() {
                 return Some(i);
             }
             i = (i + 1) & mask;
         }
     }
     #[inline]
-    fn text_at(&self, at: u32) -> &[u8] {
-        let at = at as usize;
+    fn text_of(&self, place: u32) -> &[u8] {
+        let at = self.list[place as usize].at as usize;
         let len = u16::from_le_bytes([self.text[at], self.text[at + 1]]);
         &self.text[at + 2..at + 2 + usize::from(len)]
     }
@@ -89,22 +97,24 @@ impl Names {
     pub(crate) fn insert(&mut self, name: &str, entry: Entry) {
         let hash = hash(name.as_bytes()) as u32;
         if let Some(i) = self.find(hash, name) {
-            self.slots[i].entry = entry;
+            self.list[self.slots[i].place as usize].entry = entry;
             return;
         }
         if (self.len + 1) * 4 > self.slots.len() * 3 {
             self.rebuild((self.slots.len() * 2).max(8));
         }
+        let place = self.list.len() as u32;
         let at = self.text.len() as u32;
+        self.list.push(Named { at, entry });
         self.text.extend((name.len() as u16).to_le_bytes());
         self.text.extend(name.as_bytes());
-        self.put(Slot { hash, at, entry });
+        self.put(Slot { hash, place });
         self.len += 1;
     }
     fn put(&mut self, slot: Slot) {
         let mask = self.slots.len() - 1;
         let mut i = slot.hash as usize & mask;
-        while self.slots[i].at != FREE {
+        while self.slots[i].place != FREE {
             i = (i + 1) & mask;
         }
         self.slots[i] = slot;
@@ -112,15 +122,23 @@ impl Names {
     /// Takes a name out. Those behind it move up, so that no search ends too early.
     pub(crate) fn remove(&mut self, name: &str) -> Option<Entry> {
         let mut hole = self.find(hash(name.as_bytes()) as u32, name)?;
-        let entry = self.slots[hole].entry;
-        self.waste += name.len() + 2;
+        let place = self.slots[hole].place as usize;
+        let Named { at, entry } = self.list[place];
         self.len -= 1;
+        if place + 1 == self.list.len() {
+            // The newest, as that of a file that gets its name at last: nothing stays of it.
+            self.list.pop();
+            self.text.truncate(at as usize);
+        } else {
+            self.list[place].at = FREE;
+            self.waste += name.len() + 2;
+        }
         let mask = self.slots.len() - 1;
         let mut i = hole;
         loop {
             i = (i + 1) & mask;
             let s = self.slots[i];
-            if s.at == FREE {
+            if s.place == FREE {
                 break;
             }
             // It may move if the hole is no further from its home than it is itself.
@@ -136,27 +154,37 @@ impl Names {
         }
         Some(entry)
     }
-    /// Of another size, without the texts that are gone.
+    /// With so many slots, and without what is left of names that are gone.
     fn rebuild(&mut self, slots: usize) {
-        let old = std::mem::replace(&mut self.slots, vec![EMPTY; slots]);
         let mut text = Vec::with_capacity(self.text.len() - self.waste);
-        for s in old.into_iter().filter(|s| s.at != FREE) {
+        let mut list = Vec::with_capacity(self.len);
+        self.slots.clear();
+        self.slots.resize(slots, EMPTY);
+        for place in 0..self.list.len() as u32 {
+            let n = self.list[place as usize];
+            if n.at == FREE {
+                continue;
+            }
+            let name = self.text_of(place);
+            let hash = hash(name) as u32;
             let at = text.len() as u32;
-            let name = self.text_at(s.at);
             text.extend((name.len() as u16).to_le_bytes());
             text.extend(name);
-            self.put(Slot { at, ..s });
+            let place = list.len() as u32;
+            list.push(Named { at, ..n });
+            self.put(Slot { hash, place });
         }
-        (self.text, self.waste) = (text, 0);
+        (self.text, self.list, self.waste) = (text, list, 0);
     }
     /// All of them, sorted by name.
     pub(crate) fn sorted(&self) -> Vec<(&str, Entry)> {
-        let taken = self.slots.iter().filter(|s| s.at != FREE);
-        let named = |s: &Slot| {
-            let name = std::str::from_utf8(self.text_at(s.at));
-            (name.unwrap_or_default(), s.entry)
+        let named = |place: u32| {
+            let n = self.list[place as usize];
+            let name = (n.at != FREE).then(|| std::str::from_utf8(self.text_of(place)));
+            name.map(|name| (name.unwrap_or_default(), n.entry))
         };
-        let mut all: Vec<(&str, Entry)> = taken.map(named).collect();
+        let all = (0..self.list.len() as u32).filter_map(named);
+        let mut all: Vec<(&str, Entry)> = all.collect();
         all.sort_unstable_by_key(|n| n.0);
         all
     }
@@ -214,5 +242,6 @@ mod tests {
         }
         assert_eq!(names.sorted().len(), 10);
         assert!(names.text.capacity() < 2048 && names.slots.len() <= 32);
+        assert!(names.list.capacity() < 256);
     }
 }

@@ -63,7 +63,7 @@ pub(crate) async fn read_meta(
     let start = {
         let mut w = k.w();
         let p = w.meta_page(block);
-        w.cache.used(p);
+        w.page_used(BDEV, p);
         let page = &w.cache.pages[p as usize];
         if page.is(flag::UPTODATE) {
             return;
@@ -143,7 +143,7 @@ pub(crate) async fn modify(k: &K, a: Actor, block: u32) {
     let mut w = k.w();
     let p = w.meta_page(block);
     w.cache.pages[p as usize].flags |= flag::UPTODATE;
-    w.cache.used(p);
+    w.page_used(BDEV, p);
     let id = w.meta_of(p, block);
     if w.cache.pages[p as usize].is(flag::DIRTY) {
         // The journal has it again: not for the flusher.

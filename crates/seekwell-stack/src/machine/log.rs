@@ -216,7 +216,7 @@ impl World {
         };
         let there = self.cache.pages[p as usize].is(flag::UPTODATE);
         if there {
-            self.cache.used(p);
+            self.page_used(BDEV, p);
         }
         there
     }

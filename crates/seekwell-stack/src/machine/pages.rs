@@ -10,7 +10,9 @@ impl World {
     pub(crate) fn new_page(&mut self, ino: u32, idx: u32, order: u8) -> u32 {
         let kept = self.cfg.constants.kept_pages as usize;
         while self.cache.count >= self.cache.limit && self.cache.lru.len() > kept {
-            let Some(p) = self.cache.victim() else { break };
+            let Some(p) = self.cache.victim(&mut self.fs.inodes) else {
+                break;
+            };
             self.drop_page(p);
             self.stats.evicted += 1;
         }
@@ -26,6 +28,11 @@ impl World {
     #[inline]
     pub(crate) fn page(&self, ino: u32, idx: u32) -> Option<u32> {
         self.cache.lookup(&self.fs.inodes[ino as usize].tree, idx)
+    }
+    /// A page is used: eviction passes over it once.
+    #[inline]
+    pub(crate) fn page_used(&mut self, ino: u32, p: u32) {
+        self.cache.used(&mut self.fs.inodes[ino as usize].tree, p);
     }
     /// Marks a page dirty; the inode enters the flusher's list with its first. True if it was clean.
     pub(crate) fn dirty_page(&mut self, ino: u32, p: u32, now: Instant) -> bool {

@@ -11,15 +11,22 @@ use seekwell_core::{Links, List};
 const LEAF: u32 = 16;
 const NODE: u32 = 64;
 
-/// Sixteen pages of a file. What a cached read asks stands in front, on one line of memory, and
-/// not in the pages.
-#[derive(Clone, Debug)]
-#[repr(C, align(16))]
-struct Leaf {
-    /// Found whole and unmarked; that ends only with the page itself.
+/// What a cached read asks of sixteen pages, kept apart from them: one line of memory.
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(C)]
+struct Marks {
+    /// Found whole and no mark of read-ahead; that ends only with the page itself.
     ready: u16,
     /// Used since eviction last looked at them.
     used: u16,
+}
+
+/// Sixteen pages of a file.
+#[derive(Clone, Debug)]
+#[repr(C, align(16))]
+struct Leaf {
+    /// Those of a first leaf are in its tree.
+    marks: Marks,
     present: u16,
     dirty: u16,
     wb: u16,
@@ -27,8 +34,7 @@ struct Leaf {
 }
 
 const NO_PAGES: Leaf = Leaf {
-    ready: 0,
-    used: 0,
+    marks: Marks { ready: 0, used: 0 },
     present: 0,
     dirty: 0,
     wb: 0,
@@ -49,6 +55,8 @@ struct Node {
 pub(crate) struct Tree {
     /// The leaf of pages 0 to 15: small files need nothing else.
     first: u32,
+    /// Its marks: a cached read of a small file does not look at the leaf.
+    marks: Marks,
     nodes: Vec<u32>,
     pub(crate) pages: u32,
     pub(crate) dirty: u32,
@@ -59,12 +67,25 @@ impl Default for Tree {
     fn default() -> Self {
         Tree {
             first: NONE,
+            marks: Marks::default(),
             nodes: Vec::new(),
             pages: 0,
             dirty: 0,
             wb: 0,
         }
     }
+}
+
+/// Whoever has pages.
+pub(crate) trait Owner {
+    /// Its pages.
+    fn tree(&mut self) -> &mut Tree;
+}
+
+/// Bits `low..=high` of a leaf.
+#[inline]
+fn bits(low: u32, high: u32) -> u16 {
+    (u16::MAX << low) & (u16::MAX >> (LEAF - 1 - high))
 }
 
 /// Which mark to look for.
@@ -130,7 +151,18 @@ impl Cache {
     }
     /// Can pages `first..=last` be read without further ado: there, whole, none of them a mark of
     /// read-ahead? Those up to the first that cannot count as used. A leaf is looked up once.
-    pub(crate) fn read_run(&mut self, t: &Tree, first: u32, last: u32) -> bool {
+    #[inline]
+    pub(crate) fn read_run(&mut self, t: &mut Tree, first: u32, last: u32) -> bool {
+        if last < LEAF {
+            let wanted = bits(first, last);
+            if t.marks.ready & wanted == wanted {
+                t.marks.used |= wanted;
+                return true;
+            }
+        }
+        self.read_leaves(t, first, last)
+    }
+    fn read_leaves(&mut self, t: &mut Tree, first: u32, last: u32) -> bool {
         let mut idx = first;
         loop {
             let leaf = self.leaf_of(t, idx);
@@ -139,10 +171,15 @@ impl Cache {
             }
             let end = last.min(idx | (LEAF - 1));
             let (low, high) = (idx % LEAF, end % LEAF);
-            let wanted = (u16::MAX << low) & (u16::MAX >> (LEAF - 1 - high));
+            let wanted = bits(low, high);
             let l = &mut self.leaves[leaf as usize];
-            if l.ready & wanted == wanted {
-                l.used |= wanted;
+            let marks = if idx < LEAF {
+                &mut t.marks
+            } else {
+                &mut l.marks
+            };
+            if marks.ready & wanted == wanted {
+                marks.used |= wanted;
             } else {
                 for k in low..=high {
                     let Some(page) = self.pages.get(l.page[k as usize] as usize) else {
@@ -151,8 +188,8 @@ impl Cache {
                     if page.flags & (flag::UPTODATE | flag::MARK) != flag::UPTODATE {
                         return false;
                     }
-                    l.ready |= 1 << k;
-                    l.used |= 1 << k;
+                    marks.ready |= 1 << k;
+                    marks.used |= 1 << k;
                 }
             }
             if end == last {
@@ -160,6 +197,17 @@ impl Cache {
             }
             idx = end + 1;
         }
+    }
+    /// The marks of the leaf that a page hangs in, and its bit there.
+    #[inline]
+    fn marks_of<'a>(&'a mut self, t: &'a mut Tree, p: u32) -> (&'a mut Marks, u16) {
+        let page = &self.pages[p as usize];
+        let marks = if page.idx < LEAF {
+            &mut t.marks
+        } else {
+            &mut self.leaves[page.leaf as usize].marks
+        };
+        (marks, 1 << (page.idx % LEAF))
     }
     fn leaf_make(&mut self, t: &mut Tree, idx: u32) -> u32 {
         let leaf = self.leaf_of(t, idx);
@@ -224,8 +272,13 @@ impl Cache {
         l.page[(page.idx % LEAF) as usize] = NONE;
         let others = !(1 << (page.idx % LEAF));
         l.present &= others;
-        l.ready &= others;
-        l.used &= others;
+        let marks = if page.idx < LEAF {
+            &mut t.marks
+        } else {
+            &mut l.marks
+        };
+        marks.ready &= others;
+        marks.used &= others;
         if l.present == 0 {
             self.free_leaves.push(leaf);
             self.unlink_leaf(t, page.idx / LEAF);
@@ -268,27 +321,31 @@ impl Cache {
     }
     /// Is a page known to be whole and no mark?
     #[cfg(test)]
-    pub(crate) fn is_ready(&self, p: u32) -> bool {
+    pub(crate) fn is_ready(&self, t: &Tree, p: u32) -> bool {
         let page = &self.pages[p as usize];
-        self.leaves[page.leaf as usize].ready & 1 << (page.idx % LEAF) != 0
+        let marks = if page.idx < LEAF {
+            t.marks
+        } else {
+            self.leaves[page.leaf as usize].marks
+        };
+        marks.ready & 1 << (page.idx % LEAF) != 0
     }
     /// A page is used: eviction passes over it once.
     #[inline]
-    pub(crate) fn used(&mut self, p: u32) {
-        let page = &self.pages[p as usize];
-        self.leaves[page.leaf as usize].used |= 1 << (page.idx % LEAF);
+    pub(crate) fn used(&mut self, t: &mut Tree, p: u32) {
+        let (marks, bit) = self.marks_of(t, p);
+        marks.used |= bit;
     }
     /// The page to evict next: the oldest without a reference since it was last looked at.
-    pub(crate) fn victim(&mut self) -> Option<u32> {
+    pub(crate) fn victim(&mut self, owners: &mut [impl Owner]) -> Option<u32> {
         for _ in 0..=self.lru.len() {
             let p = self.lru.first()?;
-            let page = &self.pages[p as usize];
-            let leaf = &mut self.leaves[page.leaf as usize];
-            let bit = 1 << (page.idx % LEAF);
-            if leaf.used & bit == 0 {
+            let ino = self.pages[p as usize].ino;
+            let (marks, bit) = self.marks_of(owners[ino as usize].tree(), p);
+            if marks.used & bit == 0 {
                 return Some(p);
             }
-            leaf.used &= !bit;
+            marks.used &= !bit;
             self.links.remove(&mut self.lru, p);
             self.links.push_back(&mut self.lru, p);
         }

@@ -6,7 +6,7 @@ mod folio;
 mod page;
 mod readahead;
 
-pub(crate) use cache::{Cache, Find, Tree};
+pub(crate) use cache::{Cache, Find, Owner, Tree};
 pub(crate) use folio::{Fill, Scatter};
 pub(crate) use page::{NONE, flag};
 pub(crate) use readahead::{Cached, Most, ReadAhead, Window};
