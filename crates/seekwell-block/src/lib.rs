@@ -3,6 +3,7 @@
 //! Floor 1b: above schedulers and devices, which do not know each other. A queue is a
 //! [`seekwell_core::BioSink`]; so are the composites over sinks.
 
+mod below;
 pub mod host;
 mod inside;
 pub mod legacy;

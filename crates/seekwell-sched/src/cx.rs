@@ -84,14 +84,14 @@ pub struct QueueFacts {
 
 impl QueueFacts {
     /// The hardware context that serves a CPU: CPUs in even, contiguous groups.
+    #[inline]
     pub const fn hctx_of(&self, cpu: u16) -> u16 {
+        // Most devices have one, and two divisions take longer.
+        if self.hctxs <= 1 {
+            return 0;
+        }
         let cpus = if self.cpus == 0 { 1 } else { self.cpus as u32 };
-        let hctxs = if self.hctxs == 0 {
-            1
-        } else {
-            self.hctxs as u32
-        };
-        ((cpu as u32 % cpus) * hctxs / cpus) as u16
+        ((cpu as u32 % cpus) * self.hctxs as u32 / cpus) as u16
     }
     /// A rotational disk of depth 1 under 4.0, merging up to 1024 sectors: the convention of the
     /// worked examples.
@@ -396,6 +396,11 @@ impl Cx {
     #[inline]
     pub fn kicked(&self) -> bool {
         self.kick
+    }
+    /// For layers: was a run asked for, at once or from a worker?
+    #[inline]
+    pub fn asked(&self) -> bool {
+        self.kick | self.run
     }
     /// For layers.
     #[inline]

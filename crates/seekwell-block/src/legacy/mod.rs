@@ -16,6 +16,7 @@ mod run;
 mod submit;
 mod switch;
 
+use crate::below::Below;
 use crate::host::HostDriver;
 use crate::inside;
 use crate::merge::Account;
@@ -69,7 +70,7 @@ pub struct LegacyQueue<S: Scheduler + ?Sized, D: Device> {
     /// Time, requests, contexts, dispatch list.
     pub cx: Cx,
     sched: Box<S>,
-    dev: D,
+    dev: Below<D>,
     host: HostDriver,
     opts: LegacyOptions,
     acct: Account,
@@ -106,7 +107,7 @@ impl<S: Scheduler + ?Sized, D: Device> LegacyQueue<S, D> {
         LegacyQueue {
             cx,
             sched,
-            dev,
+            dev: Below::new(dev),
             host,
             opts,
             acct: Account::default(),
@@ -137,7 +138,7 @@ impl<S: Scheduler + ?Sized, D: Device> LegacyQueue<S, D> {
     }
     /// The device.
     pub fn device(&self) -> &D {
-        &self.dev
+        self.dev.device()
     }
     /// Counters.
     pub fn stats(&self) -> &QueueStats {

@@ -52,7 +52,7 @@ impl<S: Scheduler + ?Sized, D: Device> LegacyQueue<S, D> {
             return false;
         }
         // A device that cannot queue flushes gets nothing beside one.
-        if self.flush.flushing() && !self.dev.facts().flush_queueable {
+        if self.flush.flushing() && !self.dev.flush_queueable {
             return false;
         }
         let moved = self.sched.dispatch(&mut self.cx, 0, false);
@@ -84,7 +84,7 @@ impl<S: Scheduler + ?Sized, D: Device> LegacyQueue<S, D> {
             op: r.op,
             sector: r.sector,
             sectors: r.sectors,
-            fua: r.flags.contains(Flags::FUA) && self.dev.facts().fua,
+            fua: r.flags.contains(Flags::FUA) && self.dev.fua,
         };
         if self.dev.accept(now, command) == Accept::Busy {
             return false;
@@ -174,7 +174,7 @@ impl<S: Scheduler + ?Sized, D: Device> LegacyQueue<S, D> {
                 if self.in_flight > 0 {
                     return false;
                 }
-                if self.dev.facts().write_cache && self.cx.rqs[rq].op != Op::Flush {
+                if self.dev.write_cache && self.cx.rqs[rq].op != Op::Flush {
                     self.barrier = Some(Barrier::PreFlush);
                     let f = self.own_flush();
                     self.start(f);
@@ -198,7 +198,7 @@ impl<S: Scheduler + ?Sized, D: Device> LegacyQueue<S, D> {
         match self.barrier {
             Some(Barrier::PreFlush) => self.barrier = Some(Barrier::Write),
             Some(Barrier::Write) if self.cx.rqs[rq].op != Op::Flush => {
-                if !self.dev.facts().write_cache {
+                if !self.dev.write_cache {
                     self.barrier = None;
                     return false;
                 }

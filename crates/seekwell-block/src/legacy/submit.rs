@@ -177,7 +177,7 @@ impl<S: Scheduler + ?Sized, D: Device> LegacyQueue<S, D> {
 
     fn insert_flush(&mut self, rq: RqId) {
         let (has_data, flags) = (self.cx.rqs[rq].sectors.0 > 0, self.cx.rqs[rq].flags);
-        let (cache, fua) = (self.dev.facts().write_cache, self.dev.facts().fua);
+        let (cache, fua) = (self.dev.write_cache, self.dev.fua);
         if self.is_2_6() {
             // Every kind of flush is a barrier here; the mark is what the run looks for.
             self.cx.rqs[rq].flags |= Flags::PREFLUSH;

@@ -2,44 +2,45 @@
 //! for that.
 
 use super::{MqQueue, OWN_BIO};
-use seekwell_core::{Action, BioDone, Device, Instant, RqId, State};
+use seekwell_core::{Action, BioDone, Device, Instant, Op, RqId, State};
 use seekwell_sched::Scheduler;
 
 impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
     /// Takes what the device has done by `t`; false if that is nothing.
     pub(super) fn completions(&mut self, t: Instant, out: &mut Vec<BioDone>) -> bool {
+        self.dev.advance(t, &mut self.done);
+        if self.done.is_empty() {
+            return false;
+        }
         let mut done = std::mem::take(&mut self.done);
-        self.dev.advance(t, &mut done);
-        let any = !done.is_empty();
         for d in done.drain(..) {
             self.complete(RqId(d.id), d.error, out);
         }
         self.done = done;
-        any
+        true
     }
 
     /// The device is rid of it.
     pub(super) fn left_device(&mut self, rq: RqId) {
-        let h = self.cx.rqs[rq].hctx as usize;
+        let r = &self.cx.rqs[rq];
         self.in_flight -= 1;
         self.budget_used -= 1;
-        self.hctx[h].in_flight -= 1;
-        if self.cx.rqs[rq].op == seekwell_core::Op::Flush {
+        self.hctx[r.hctx as usize].in_flight -= 1;
+        if r.op == Op::Flush {
             self.flushing = false;
         }
-        if self.cx.rqs[rq].elv {
-            self.cx.in_driver -= 1;
-        }
+        self.cx.in_driver -= u32::from(r.elv);
         self.acct.stats.set_depth(self.cx.now(), self.in_flight);
     }
 
     fn complete(&mut self, rq: RqId, error: bool, out: &mut Vec<BioDone>) {
-        let h = self.cx.rqs[rq].hctx as usize;
+        let r = &self.cx.rqs[rq];
+        let (h, elv, flush) = (r.hctx as usize, r.elv, r.op == Op::Flush);
         // A drive interrupts the CPU whose queue the command came through.
         self.current = h;
         self.left_device(rq);
-        let own = self.cx.rqs.first_bio(rq).id == OWN_BIO;
-        let (elv, sequenced) = (self.cx.rqs[rq].elv, self.tags[rq].sequenced);
+        let own = flush && self.cx.rqs.first_bio(rq).id == OWN_BIO;
+        let sequenced = self.tags[rq].sequenced;
         self.wbt_completed(rq);
         if !own && !sequenced {
             self.end_bios(rq, error, out);
@@ -53,7 +54,7 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
             self.free_request(rq);
             self.flush_done(h);
         } else if sequenced {
-            if !self.sched.bypass() {
+            if !self.bypass {
                 self.give_driver_tag(rq);
             }
             self.cx.rqs[rq].state = State::Plugged;

@@ -11,7 +11,8 @@ use seekwell_sched::Scheduler;
 impl<S: Scheduler + ?Sized, D: Device> BioSink for MqQueue<S, D> {
     fn submit(&mut self, now: Instant, bio: Bio) {
         self.cx.set_now(now);
-        self.act(bio.task, Deed::Bio(bio));
+        self.come(&bio);
+        self.keep();
     }
 
     fn next_event(&self) -> Option<Instant> {
@@ -22,12 +23,9 @@ impl<S: Scheduler + ?Sized, D: Device> BioSink for MqQueue<S, D> {
     }
 
     fn advance(&mut self, to: Instant, out: &mut Vec<BioDone>) {
-        // What the queue waits for beside the device, as long as only the device takes steps that
-        // complete nothing (a disk takes two a request): they change nothing here.
-        let mut known = None;
         loop {
-            let due = known.is_none() && self.runs_due();
-            let besides = known.unwrap_or_else(|| self.next_besides());
+            let due = self.runs_due();
+            let besides = self.next_besides();
             let outside = sooner(self.dev.next_event(), besides);
             let next = if due { Some(self.cx.now()) } else { outside };
             let Some(t) = next.filter(|t| *t <= to) else {
@@ -36,31 +34,33 @@ impl<S: Scheduler + ?Sized, D: Device> BioSink for MqQueue<S, D> {
             let t = t.max(self.cx.now());
             self.cx.set_now(t);
             if outside.is_some_and(|o| o <= t) {
-                out.append(&mut self.ready);
+                self.take_ready(out);
                 let done = self.completions(t, out);
+                // A step of the device that completes nothing (a disk takes two a request) changes
+                // nothing here.
                 if !done && !due && besides.is_none_or(|b| b > t) {
-                    known = Some(besides);
                     continue;
                 }
                 self.timers(t);
                 self.wake_sleepers();
-                out.append(&mut self.ready);
+                self.take_ready(out);
+                self.keep();
                 if t == to && self.runs_due() {
                     return; // submissions of this instant come before its runs
                 }
             }
-            known = None;
             self.due_runs();
+            self.keep();
         }
     }
 
     fn control(&mut self, now: Instant, what: Control) {
         self.cx.set_now(now);
         match what {
-            Control::Plug(t) => self.act(t, Deed::Plug),
-            Control::Unplug(t) => self.act(t, Deed::Unplug),
-            Control::Sleep(t) => self.act(t, Deed::Sleep),
-            Control::Exit(t) => self.act(t, Deed::Exit),
+            Control::Plug(t) => self.act_one(t, Deed::Plug),
+            Control::Unplug(t) => self.act_one(t, Deed::Unplug),
+            Control::Sleep(t) => self.act_one(t, Deed::Sleep),
+            Control::Exit(t) => self.act_one(t, Deed::Exit),
             Control::DirtySleep(_) => self.dirty_sleep(),
             other => {
                 self.tasks.control(&mut self.cx, &mut *self.sched, other);
@@ -72,6 +72,7 @@ impl<S: Scheduler + ?Sized, D: Device> BioSink for MqQueue<S, D> {
             }
         }
         self.after_callback();
+        self.keep();
     }
 
     fn capacity(&self) -> Sector {
@@ -96,11 +97,20 @@ impl<S: Scheduler + ?Sized, D: Device> BioSink for MqQueue<S, D> {
 }
 
 impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
+    /// What is complete without the device having been asked.
+    #[inline]
+    fn take_ready(&mut self, out: &mut Vec<BioDone>) {
+        if !self.ready.is_empty() {
+            out.append(&mut self.ready);
+        }
+    }
     fn timers(&mut self, t: Instant) {
         self.wbt_timer(t);
-        self.limits_timer(t);
-        self.latency_timer(t);
-        self.cost_timers(t);
+        if self.controlled {
+            self.limits_timer(t);
+            self.latency_timer(t);
+            self.cost_timers(t);
+        }
         while let Some((at, slot)) = self.cx.next_timer()
             && at <= t
         {

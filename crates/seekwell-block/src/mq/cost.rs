@@ -73,6 +73,7 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
             let made = self.cx.cgroups.iter();
             made.for_each(|(id, g)| c.made(*id, g.parent));
             self.cost.is = Some(Box::new(c));
+            self.controlled = true;
         }
         self.with_cost(|c, _| match what {
             Control::IoCostQos(qos) => c.set_qos(qos),

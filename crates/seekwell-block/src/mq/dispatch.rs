@@ -86,7 +86,7 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
                 return;
             }
         }
-        if !self.sched.bypass() {
+        if !self.bypass {
             while self.pull(h) {}
         } else if had || self.hctx[h].busy > 0 {
             while self.pull_one(h) {}
@@ -189,7 +189,7 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
     pub(super) fn take_driver_tag(&mut self, rq: RqId) -> bool {
         let tags = &mut self.tags[rq];
         // A flush of the layer's own without a scheduler borrows the tag of who waits for it.
-        if tags.driver || (self.sched.bypass() && self.cx.rqs[rq].op == Op::Flush) {
+        if tags.driver || (self.bypass && self.cx.rqs[rq].op == Op::Flush) {
             return true;
         }
         let pool = &mut self.hctx[self.cx.rqs[rq].hctx as usize].driver_tags;
@@ -227,7 +227,7 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
             return true;
         };
         for rq in list.drain(done..) {
-            if !self.sched.bypass() {
+            if !self.bypass {
                 self.give_driver_tag(rq);
             }
             self.bypass_insert(rq, false);
@@ -255,15 +255,14 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
         if !self.take_driver_tag(rq) {
             return Issue::NoTag;
         }
-        let facts = self.dev.facts();
         let r = &self.cx.rqs[rq];
-        let (flush, alone) = (r.op == Op::Flush, !facts.flush_queueable);
+        let (flush, alone) = (r.op == Op::Flush, !self.dev.flush_queueable);
         let command = Command {
             id: rq.0,
             op: r.op,
             sector: r.sector,
             sectors: r.sectors,
-            fua: r.flags.contains(Flags::FUA) && facts.fua,
+            fua: r.flags.contains(Flags::FUA) && self.dev.fua,
         };
         let (h, sector, end, elv) = (r.hctx as usize, r.sector, r.end(), r.elv);
         let now = self.cx.now();
@@ -327,10 +326,11 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
         self.cx.event(Action::Requeue, rq);
         self.requeued.push_back((rq, Insert::Requeue));
         self.after_callback();
+        self.keep();
         true
     }
     fn give_back_tag_of_requeued(&mut self, rq: RqId) {
-        if !self.sched.bypass() {
+        if !self.bypass {
             self.give_driver_tag(rq);
         }
     }

@@ -12,11 +12,10 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
     /// Takes a request that carries PREFLUSH or FUA, or is a flush. False: it needs no sequence and
     /// goes the way of any other.
     pub(super) fn insert_flush(&mut self, rq: RqId) -> bool {
-        let facts = self.dev.facts();
         let r = &self.cx.rqs[rq];
         let (h, has_data) = (r.hctx as usize, r.sectors.0 > 0);
         let pre = r.op == Op::Flush || r.flags.contains(Flags::PREFLUSH);
-        let post = r.flags.contains(Flags::FUA) && !facts.fua && has_data;
+        let post = r.flags.contains(Flags::FUA) && !self.dev.fua && has_data;
         if !pre && !post {
             if r.elv {
                 return false;

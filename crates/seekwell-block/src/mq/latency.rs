@@ -11,7 +11,7 @@ use super::sleepers::Need;
 use super::throttle::Passage;
 use seekwell_core::event::WHO;
 use seekwell_core::{
-    Action, Bio, BioId, CgroupId, Control, Device, Event, Instant, Sector, TaskId,
+    Action, Bio, BioId, CgroupId, Control, Device, Event, Instant, IocId, Sector, TaskId,
 };
 use seekwell_sched::Scheduler;
 use std::collections::BTreeMap;
@@ -82,6 +82,7 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
             let made = self.cx.cgroups.iter();
             made.for_each(|(id, c)| l.made(*id, c.parent));
             self.latency.is = Some(Box::new(l));
+            self.controlled = true;
         }
         self.with_latency(|l, now| match what {
             Control::IoLatency(id, target_us) => l.set_target(id, target_us, now),
@@ -97,15 +98,15 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
     }
 
     /// From a gate on to the tag, or to sleep before one of the next.
-    pub(super) fn pass(&mut self, bio: Bio, arrived: Instant, from: Gate) {
-        if from == Gate::Cost && !self.cost_lets(&bio) {
+    pub(super) fn pass(&mut self, bio: &Bio, ioc: Option<IocId>, arrived: Instant, from: Gate) {
+        if from == Gate::Cost && !self.cost_lets(bio) {
             return self.sleep(bio, arrived, Need::Slot(Gate::Cost), None);
         }
-        if from != Gate::Writeback && !self.latency_lets(&bio, arrived) {
+        if from != Gate::Writeback && !self.latency_lets(bio, arrived) {
             return self.sleep(bio, arrived, Need::Slot(Gate::Latency), None);
         }
-        match self.throttled(&bio) {
-            Passage::Goes(slot) => self.get_tag(bio, arrived, slot),
+        match self.throttled(bio) {
+            Passage::Goes(slot) => self.get_tag(bio, ioc, arrived, slot),
             Passage::Sleeps => self.sleep(bio, arrived, Need::Slot(Gate::Writeback), None),
         }
     }

@@ -78,6 +78,7 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
             let made = self.cx.cgroups.iter();
             made.for_each(|(id, c)| m.made(*id, c.parent));
             self.limits.iomax = Some(Box::new(m));
+            self.controlled = true;
         }
         self.with_limits(|m, now| match what {
             Control::IoMax(id, limits) => m.limit(id, limits, now),

@@ -39,6 +39,7 @@ pub mod tags;
 mod throttle;
 pub mod wbt;
 
+use crate::below::Below;
 use crate::host::MqDriver;
 use crate::legacy::flush::{Act, FlushMachine};
 use crate::merge::Account;
@@ -112,6 +113,15 @@ impl Hctx {
     }
 }
 
+/// What the layer waits for, its device, its scheduler and bios that are ready left out.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+struct Waits {
+    /// Runs are due at this instant.
+    due: bool,
+    /// When something of its own is to be done.
+    until: Option<Instant>,
+}
+
 /// A multi-queue block queue: layer, scheduler (or [`seekwell_sched::none::NoScheduler`]), host
 /// driver and device.
 ///
@@ -121,7 +131,9 @@ pub struct MqQueue<S: Scheduler + ?Sized, D: Device> {
     /// Time, requests, contexts; its dispatch list only passes requests on.
     pub cx: Cx,
     sched: Box<S>,
-    dev: D,
+    /// Its [`Scheduler::bypass`], which every request asks for several times.
+    bypass: bool,
+    dev: Below<D>,
     driver: MqDriver,
     hash: bool,
     acct: Account,
@@ -139,6 +151,8 @@ pub struct MqQueue<S: Scheduler + ?Sized, D: Device> {
     limits: Limits,
     latency: Latency,
     cost: Cost,
+    /// A file of `io.max`, `io.latency` or `io.cost` was written.
+    controlled: bool,
     /// Tasks that sleep for a slot, a tag or a frozen queue, with all they do after.
     sleepers: Sleepers,
     /// What the requeue worker is to insert: given back by the driver, or data of a sequence.
@@ -152,6 +166,7 @@ pub struct MqQueue<S: Scheduler + ?Sized, D: Device> {
     done: Vec<Done>,
     ready: Vec<BioDone>,
     batch: Vec<RqId>,
+    kept: Waits,
 }
 
 impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
@@ -180,8 +195,9 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
         };
         let mut q = MqQueue {
             cx,
+            bypass: sched.bypass(),
             sched,
-            dev,
+            dev: Below::new(dev),
             driver,
             hash,
             acct: Account::default(),
@@ -196,6 +212,7 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
             limits: Limits::default(),
             latency: Latency::default(),
             cost: Cost::default(),
+            controlled: false,
             sleepers: Sleepers::default(),
             requeued: VecDeque::new(),
             in_flight: 0,
@@ -206,6 +223,7 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
             done: Vec::new(),
             ready: Vec::new(),
             batch: Vec::new(),
+            kept: Waits::default(),
         };
         q.size_tags();
         q
@@ -214,7 +232,7 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
     /// Scheduler tags and nr_requests as they are by default for scheduler and driver depth.
     fn size_tags(&mut self) {
         let depth = self.driver.depth().max(1);
-        let n = if self.sched.bypass() {
+        let n = if self.bypass {
             depth
         } else {
             SCHED_TAGS.0 * depth.min(SCHED_TAGS.1)
@@ -222,7 +240,7 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
         self.resize(n);
     }
     fn resize(&mut self, n: u32) {
-        let bypass = self.sched.bypass();
+        let bypass = self.bypass;
         for h in &mut self.hctx {
             h.sched_tags.resize(if bypass { 0 } else { n });
             h.driver_tags.resize(if bypass {
@@ -242,7 +260,7 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
     pub fn set_nr_requests(&mut self, now: Instant, n: u32) -> Result<(), StoreError> {
         let (min, mut max) = NR_REQUESTS;
         let depth = self.driver.depth().max(1);
-        if self.sched.bypass() {
+        if self.bypass {
             max = depth;
         }
         if n > max {
@@ -258,6 +276,7 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
         self.resize(n.max(min).min(max));
         self.after_callback();
         self.wake_sleepers();
+        self.keep();
         Ok(())
     }
 
@@ -271,7 +290,7 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
     }
     /// The device.
     pub fn device(&self) -> &D {
-        &self.dev
+        self.dev.device()
     }
     /// Counters.
     pub fn stats(&self) -> &QueueStats {
@@ -318,6 +337,7 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
         self.after_callback();
         // A limit may have been lifted.
         self.wake_sleepers();
+        self.keep();
         r
     }
 
@@ -398,7 +418,13 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
     }
 
     /// What a callback asked for: a run at once, or runs from a worker.
+    #[inline]
     fn after_callback(&mut self) {
+        if self.cx.asked() {
+            self.do_as_asked();
+        }
+    }
+    fn do_as_asked(&mut self) {
         if self.cx.take_kick() {
             self.kick_all();
         }
@@ -421,30 +447,50 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
         if !self.ready.is_empty() {
             return Some(self.cx.now());
         }
-        // Asked at every step: one comparison for each that may have something.
-        let mut first = None;
+        debug_assert_eq!(
+            self.kept,
+            self.waits_for(),
+            "what the layer waits for is kept"
+        );
+        sooner(self.cx.next_timer().map(|t| t.0), self.kept.until)
+    }
+    #[inline]
+    fn runs_due(&self) -> bool {
+        debug_assert_eq!(
+            self.kept,
+            self.waits_for(),
+            "what the layer waits for is kept"
+        );
+        self.cx.kicked() || self.kept.due
+    }
+
+    /// What few requests meet is looked at once after each change, not whenever somebody asks what
+    /// comes next: to be called before anything public that changes the layer returns.
+    #[inline]
+    fn keep(&mut self) {
+        self.kept = self.waits_for();
+    }
+    #[inline]
+    fn waits_for(&self) -> Waits {
+        let mut until = None;
         let mut also = |at: Option<Instant>| {
-            first = sooner(first, at);
+            until = sooner(until, at);
         };
-        also(self.cx.next_timer().map(|t| t.0));
+        let mut due = !self.requeued.is_empty();
         for h in &self.hctx {
+            due |= h.pending;
             also(h.rerun_at);
             also(h.flush.deadline());
         }
         also(self.throttle.deadline());
-        also(self.limits.deadline());
-        also(self.latency.deadline());
-        also(self.cost.deadline());
-        first
-    }
-    #[inline]
-    fn runs_due(&self) -> bool {
-        self.cx.kicked()
-            || !self.requeued.is_empty()
-            || self.hctx.iter().any(|h| h.pending)
-            || self.throttle.has_granted()
-            || self.latency.has_granted()
-            || self.cost.has_granted()
+        due |= self.throttle.has_granted();
+        if self.controlled {
+            also(self.limits.deadline());
+            also(self.latency.deadline());
+            also(self.cost.deadline());
+            due |= self.latency.has_granted() || self.cost.has_granted();
+        }
+        Waits { due, until }
     }
 }
 

@@ -130,7 +130,7 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
         }
         let mut rqs = std::mem::take(&mut self.plugs[i].rqs);
         self.cx.event(Action::Unplug, rqs[0]);
-        if self.sched.bypass() && !from_schedule {
+        if self.bypass && !from_schedule {
             self.issue_plugged(&mut rqs);
         }
         self.insert_groups(&mut rqs, from_schedule);
@@ -175,7 +175,7 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
             let (hctx, cpu) = (lead.hctx, lead.cpu);
             let h = hctx as usize;
             self.current = h;
-            let mut direct = self.sched.bypass() && !from_schedule && self.hctx[h].busy == 0;
+            let mut direct = self.bypass && !from_schedule && self.hctx[h].busy == 0;
             let mut kept = 0;
             for k in 0..rqs.len() {
                 let rq = rqs[k];

@@ -32,26 +32,29 @@ pub(super) enum Deed {
 const FLUSHING: Flags = Flags::PREFLUSH.union(Flags::FUA);
 
 impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
-    /// A task does something, now or, if it sleeps, in its turn.
-    pub(super) fn act(&mut self, task: TaskId, deed: Deed) {
-        let Deed::Bio(bio) = deed else {
-            return self.act_one(task, deed);
-        };
+    /// A bio comes.
+    pub(super) fn come(&mut self, bio: &Bio) {
         self.acct.stats.bios += 1;
-        bio_event(&mut self.cx, Action::Queue, &bio);
+        bio_event(&mut self.cx, Action::Queue, bio);
         if self.limits.on() {
-            let (rest, asked) = (false, false);
-            return self.act_one(task, Deed::Whole(Whole { bio, rest, asked }));
+            let (bio, rest, asked) = (*bio, false, false);
+            return self.act_one(bio.task, Deed::Whole(Whole { bio, rest, asked }));
         }
-        let max = self.largest_piece(&bio);
+        let max = self.largest_piece(bio);
         let splits = matches!(bio.op, Op::Read | Op::Write) && bio.sectors.0 > max;
-        if !splits {
-            return self.act_one(task, deed);
+        if splits {
+            return self.come_in_pieces(*bio, max);
         }
-        let mut rest = bio;
-        for _ in 0..self.will_be_split(&bio, max) {
+        match self.sleepers.then_of(bio.task) {
+            Some(then) => then.push_back(Deed::Bio(*bio)),
+            None => self.bio(bio, self.cx.now()),
+        }
+    }
+    #[cold]
+    fn come_in_pieces(&mut self, mut rest: Bio, max: u32) {
+        for _ in 0..self.will_be_split(&rest, max) {
             let piece = cut(&mut rest, max);
-            self.act_one(task, Deed::Bio(piece));
+            self.act_one(piece.task, Deed::Bio(piece));
         }
     }
     /// Into how many pieces of so many sectors a bio is split; it is done when all of them are.
@@ -76,6 +79,7 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
         q.max_sectors.0.min(listed).max(1)
     }
 
+    /// A task does something, now or, if it sleeps, in its turn.
     pub(super) fn act_one(&mut self, task: TaskId, deed: Deed) {
         match self.sleepers.then_of(task) {
             Some(then) => then.push_back(deed),
@@ -86,7 +90,7 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
     fn perform(&mut self, task: TaskId, deed: Deed) {
         match deed {
             Deed::Whole(whole) => self.whole(task, whole),
-            Deed::Bio(bio) => self.bio(bio, self.cx.now()),
+            Deed::Bio(bio) => self.bio(&bio, self.cx.now()),
             Deed::Plug => self.open_plug(task),
             Deed::Unplug => self.close_plug(task),
             Deed::Sleep => self.flush_plug_of(task, true),
@@ -98,9 +102,10 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
         }
     }
 
-    fn bio(&mut self, mut bio: Bio, arrived: Instant) {
-        bio.cpu %= self.cx.queue.cpus.max(1);
-        if !self.dev.facts().write_cache {
+    fn bio(&mut self, bio: &Bio, arrived: Instant) {
+        let mut bio = *bio;
+        bio.cpu = self.cpu_of(bio.cpu);
+        if !self.dev.write_cache {
             bio.flags -= FLUSHING;
             if bio.sectors.0 == 0 {
                 self.ready.push(BioDone {
@@ -112,23 +117,42 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
             }
         }
         if self.switching.is_some() {
-            return self.sleep(bio, arrived, Need::Thaw, None);
+            return self.sleep(&bio, arrived, Need::Thaw, None);
         }
         let ioc = self.tasks.ioc_of(&mut self.cx, &mut *self.sched, bio.task);
         if bio_mergeable(&bio) && self.cx.queue.nomerges < 2 && self.try_merge(&bio, ioc) {
             self.cost_merged(&bio);
             return;
         }
-        self.pass(bio, arrived, Gate::Cost);
+        self.pass(&bio, Some(ioc), arrived, Gate::Cost);
+    }
+    /// The CPU that one of this number is here.
+    #[inline]
+    fn cpu_of(&self, cpu: u16) -> u16 {
+        // Nearly always there, and a division takes longer.
+        match self.cx.queue.cpus.max(1) {
+            cpus if cpu < cpus => cpu,
+            cpus => cpu % cpus,
+        }
     }
 
-    /// Past all gates: to a tag, or to sleep for one.
-    pub(super) fn get_tag(&mut self, bio: Bio, arrived: Instant, slot: Option<Class>) {
-        let ioc = self.tasks.ioc_of(&mut self.cx, &mut *self.sched, bio.task);
+    /// Past all gates: to a tag, or to sleep for one. The io context is asked for if nobody has done
+    /// so since the bio came or its task woke.
+    pub(super) fn get_tag(
+        &mut self,
+        bio: &Bio,
+        ioc: Option<IocId>,
+        arrived: Instant,
+        slot: Option<Class>,
+    ) {
+        let ioc = match ioc {
+            Some(ioc) => ioc,
+            None => self.tasks.ioc_of(&mut self.cx, &mut *self.sched, bio.task),
+        };
         let hctx = self.cx.queue.hctx_of(bio.cpu) as usize;
         self.current = hctx;
-        let limit = if self.owned_by_scheduler(&bio) {
-            self.sched.limit_depth(&mut self.cx, &bio, ioc)
+        let limit = if self.owned_by_scheduler(bio) {
+            self.sched.limit_depth(&mut self.cx, bio, ioc)
         } else {
             None
         };
@@ -139,7 +163,7 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
                 return self.sleep(bio, arrived, Need::Tag { hctx, limit }, slot);
             }
         }
-        self.make_request(bio, arrived, limit, slot);
+        self.make_request(bio, ioc, arrived, limit, slot);
     }
 
     /// Does its request enter the scheduler (and count for its limits)?
@@ -168,18 +192,19 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
     }
 
     fn tag_available(&self, hctx: usize, limit: Option<u32>) -> bool {
-        self.hctx[hctx].has_tag(self.sched.bypass(), limit)
+        self.hctx[hctx].has_tag(self.bypass, limit)
     }
 
     /// The task sleeps; its plug is flushed, since nobody else would.
-    pub(super) fn sleep(&mut self, bio: Bio, arrived: Instant, need: Need, slot: Option<Class>) {
+    #[cold]
+    pub(super) fn sleep(&mut self, bio: &Bio, arrived: Instant, need: Need, slot: Option<Class>) {
         self.acct.stats.waits += 1;
-        bio_event(&mut self.cx, Action::SleepRq, &bio);
+        bio_event(&mut self.cx, Action::SleepRq, bio);
         let then = self.sleepers.list();
         self.sleepers.push(Sleeper {
             task: bio.task,
             need,
-            bio,
+            bio: *bio,
             arrived,
             slot,
             then,
@@ -188,19 +213,17 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
     }
 
     /// Wakes who can go on, in order of falling asleep, and lets them do what they wanted to.
+    #[inline]
     pub(super) fn wake_sleepers(&mut self) {
+        if self.switching.is_some() || !self.sleepers.is_empty() {
+            self.wake_all();
+        }
+    }
+    fn wake_all(&mut self) {
         self.poll_switch();
         while let Some(mut s) = self.next_awake() {
             let mut fallen = self.sleepers.fallen();
-            match s.need {
-                Need::Granted(Gate::Cost) => self.pass(s.bio, s.arrived, Gate::Latency),
-                Need::Granted(Gate::Latency) => self.pass(s.bio, s.arrived, Gate::Writeback),
-                Need::Slot(_) | Need::Granted(Gate::Writeback) => {
-                    self.get_tag(s.bio, s.arrived, s.slot);
-                }
-                Need::Tag { limit, .. } => self.make_request(s.bio, s.arrived, limit, s.slot),
-                Need::Thaw => self.bio(s.bio, s.arrived),
-            }
+            self.goes_on(&s);
             loop {
                 // Only where somebody fell asleep again it may have been this one.
                 let now = self.sleepers.fallen();
@@ -216,6 +239,22 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
             }
             // What was left went with the task.
             self.sleepers.give_back(s.then);
+        }
+    }
+    /// One that slept does what it fell asleep before.
+    fn goes_on(&mut self, s: &Sleeper) {
+        let (bio, arrived) = (&s.bio, s.arrived);
+        match s.need {
+            Need::Granted(Gate::Cost) => self.pass(bio, None, arrived, Gate::Latency),
+            Need::Granted(Gate::Latency) => self.pass(bio, None, arrived, Gate::Writeback),
+            Need::Slot(_) | Need::Granted(Gate::Writeback) => {
+                self.get_tag(bio, None, arrived, s.slot);
+            }
+            Need::Tag { limit, .. } => {
+                let ioc = self.tasks.ioc_of(&mut self.cx, &mut *self.sched, bio.task);
+                self.make_request(bio, ioc, arrived, limit, s.slot);
+            }
+            Need::Thaw => self.bio(bio, arrived),
         }
     }
     fn next_awake(&mut self) -> Option<Sleeper> {
@@ -235,7 +274,7 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
         while let Some(task) = self.next_with_depth() {
             self.sleepers.grant(task, Gate::Latency, None);
         }
-        let (bypass, frozen) = (self.sched.bypass(), self.switching.is_some());
+        let (bypass, frozen) = (self.bypass, self.switching.is_some());
         let all = &self.hctx;
         self.sleepers.wake(|need| match need {
             Need::Tag { hctx, limit } => all[hctx].has_tag(bypass, limit),
@@ -247,17 +286,20 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
 
     fn make_request(
         &mut self,
-        bio: Bio,
+        bio: &Bio,
+        ioc: IocId,
         arrived: Instant,
         limit: Option<u32>,
         slot: Option<Class>,
     ) {
         let (era, now) = (self.cx.queue.era, self.cx.now());
-        let ioc = self.tasks.ioc_of(&mut self.cx, &mut *self.sched, bio.task);
-        let prio = self.cx.bio_prio(&bio, ioc);
+        let prio = self.cx.bio_prio(bio, ioc);
         let hctx = self.cx.queue.hctx_of(bio.cpu);
-        let elv = self.owned_by_scheduler(&bio);
-        let rq = self.cx.rqs.alloc_arrived(bio, ioc, prio, era, now, arrived);
+        let elv = self.owned_by_scheduler(bio);
+        let rq = self
+            .cx
+            .rqs
+            .alloc_arrived(*bio, ioc, prio, era, now, arrived);
         self.cx.iocs.get_mut(ioc).requests += 1;
         let start = self.plug_clock(bio.task);
         let r = &mut self.cx.rqs[rq];
@@ -265,7 +307,7 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
         if bio.flags.intersects(FLUSHING) {
             r.sync = true;
         }
-        let bypass = self.sched.bypass();
+        let bypass = self.bypass;
         let h = &mut self.hctx[hctx as usize];
         if bypass {
             h.driver_tags.take(None);
@@ -297,7 +339,7 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
             return;
         }
         let one_queue = self.hctx.len() == 1;
-        if !self.sched.bypass() || (self.hctx[h].busy > 0 && (one_queue || !sync)) {
+        if !self.bypass || (self.hctx[h].busy > 0 && (one_queue || !sync)) {
             self.insert(rq, Insert::Sorted);
             self.run_later(h);
             return;

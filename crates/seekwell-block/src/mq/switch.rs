@@ -32,6 +32,7 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
         });
         (0..self.hctx.len()).for_each(|h| self.run_later(h));
         self.wake_sleepers();
+        self.keep();
     }
     /// Is a switch under way?
     pub fn switching(&self) -> bool {
@@ -62,6 +63,7 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
         self.cx.queue.nr_requests = super::SCHED_TAGS.0 * depth.min(super::SCHED_TAGS.1);
         let wanted_wbt = self.sched.wants_wbt();
         self.sched = (s.make)(&self.cx);
+        self.bypass = self.sched.bypass();
         self.size_tags();
         self.scheduler_changed(wanted_wbt);
     }

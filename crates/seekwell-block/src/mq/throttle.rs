@@ -30,13 +30,19 @@ pub(super) struct Throttle {
 }
 
 impl Throttle {
+    #[inline]
     fn moment(&mut self, clock: &TickClock, now: Instant) -> Moment {
         let (jiffy, from, until) = self.tick;
         if from <= now && now < until {
             return Moment { ns: now.0, jiffy };
         }
+        self.next_moment(clock, now)
+    }
+    #[cold]
+    fn next_moment(&mut self, clock: &TickClock, now: Instant) -> Moment {
+        // Time does not go back: what lies before `now` is not asked for again.
         let j = clock.jiffies(now);
-        self.tick = (j as i64, clock.start_of(j), clock.start_of(j + 1));
+        self.tick = (j as i64, now, clock.start_of(j + 1));
         Moment {
             ns: now.0,
             jiffy: j as i64,
@@ -78,6 +84,7 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
         let at = self.throttle.moment(&self.cx.clock(), now);
         let off = !self.sched.wants_wbt();
         self.throttle.wbt = Some(Wbt::new(facts, at, off));
+        self.keep();
     }
     /// The throttle, if there is one.
     pub fn wbt(&self) -> Option<&Wbt> {
@@ -93,6 +100,16 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
         t.settle(&self.cx.clock());
         done
     }
+    /// The same for what a read does, which begins no window and lets nobody go.
+    #[inline]
+    fn with_reads(&mut self, act: impl FnOnce(&mut Wbt, Moment)) {
+        let t = &mut self.throttle;
+        let now = t.moment(&self.cx.clock(), self.cx.now());
+        if let Some(w) = &mut t.wbt {
+            act(w, now);
+        }
+    }
+    #[inline]
     fn wbt_on(&self) -> bool {
         self.throttle.wbt.as_ref().is_some_and(Wbt::on)
     }
@@ -123,7 +140,7 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
             return Passage::Goes(None);
         }
         if bio.op == Op::Read {
-            self.with_wbt(|w, now| w.read_asks(now));
+            self.with_reads(Wbt::read_asks);
             return Passage::Goes(None);
         }
         let Some(asks) = Asks::of(u64::from(bio.task.0), bio.op, bio.flags) else {
@@ -181,7 +198,7 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
         let r = &self.cx.rqs[rq];
         let (op, latency) = (r.op, self.cx.now().since(r.issue));
         if op == Op::Read {
-            self.with_wbt(|w, now| w.read_done(rq.0.into(), latency.0, now));
+            self.with_reads(|w, now| w.read_done(rq.0.into(), latency.0, now));
         } else if op != Op::Flush
             && self.cx.rqs.first_bio(rq).id != OWN_BIO
             && let Some(w) = &mut self.throttle.wbt

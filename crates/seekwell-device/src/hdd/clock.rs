@@ -113,7 +113,7 @@ impl Hdd {
         ] {
             by.time(t);
         }
-        self.queue.iter_mut().for_each(|q| by.time(&mut q.arrived));
+        self.queue.arrivals().for_each(|t| by.time(t));
         self.waiting
             .iter_mut()
             .for_each(|w| by.time(&mut w.arrived));

@@ -3,6 +3,7 @@
 //! Left out: thermal recalibration, vibration, power states.
 
 use super::geometry::{Geometry, Place};
+use super::laps::Laps;
 use super::params::HddParams;
 use super::seek::{Reach, SeekCurve, SeekTable};
 use super::{Ticks, ticks_ms, unit};
@@ -12,7 +13,7 @@ use rand::RngCore;
 use seekwell_core::rng::Pcg64Mcg;
 
 /// A wait this close below a whole turn is none: what fixed-point angles may be off by.
-const SLACK: Ticks = 64;
+pub(super) const SLACK: Ticks = 64;
 
 /// Where the head stands: the sector that comes next under it.
 #[derive(Debug, Clone, Copy)]
@@ -45,6 +46,7 @@ pub(super) struct Mech {
     pub geometry: Geometry,
     table: SeekTable,
     reach: Reach,
+    pub laps: Laps,
     turn: Ticks,
     by_turn: Divisor,
     phase: Ticks,
@@ -76,8 +78,10 @@ impl Mech {
         let first = geometry.locate(0);
         let remap = p.remap_ppm * 1e-6 * 18_446_744_073_709_551_615.0;
         let table = SeekTable::new(&curve, geometry.cylinders());
+        let reach = table.reach(factor.0.min(factor.1));
         Ok(Mech {
-            reach: table.reach(factor.0.min(factor.1)),
+            laps: Laps::new(&reach, turn, ticks_ms(p.guard_ms)),
+            reach,
             table,
             turn,
             by_turn: Divisor::new(turn),

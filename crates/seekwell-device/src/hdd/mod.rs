@@ -11,11 +11,13 @@
 //! hits, and for what is read where it is slower than the medium; that hits wait for the transfers
 //! of a link that keeps up is left out. Read-ahead does not count as busy time.
 
+mod choice;
 mod clock;
 mod closed;
 mod dirty;
 mod fast;
 mod geometry;
+mod laps;
 mod mech;
 mod params;
 mod queue;
@@ -32,10 +34,11 @@ pub use seek::{SeekCurve, SeekForm};
 
 use crate::constant::out_of_range;
 use crate::error::ParamError;
+use choice::Rules;
 use clock::Clock;
 use dirty::{Dirty, Flight};
 use mech::Mech;
-use queue::{Queued, Rules};
+use queue::{Queue, Queued};
 use rand::RngCore;
 use readahead::ReadAhead;
 use seekwell_core::rng::{self, Pcg64Mcg};
@@ -139,7 +142,7 @@ pub struct Hdd {
     dirty: Dirty,
     rules: Rules,
     cost: Costs,
-    queue: Vec<Queued>,
+    queue: Queue,
     waiting: VecDeque<Waiting>,
     flush: Option<u32>,
     activity: Activity,
@@ -222,7 +225,7 @@ impl Hdd {
                 t_err: ticks_ms(p.t_err_ms),
                 physical: p.physical,
             },
-            queue: Vec::with_capacity(depth),
+            queue: Queue::with_capacity(depth),
             waiting: VecDeque::with_capacity(depth),
             flush: None,
             activity: Activity::Idle,

@@ -1,9 +1,11 @@
-//! Commands waiting for the mechanism, oldest first, and the choice among them.
+//! Commands waiting for the mechanism, oldest first.
+//!
+//! A command keeps its slot while it waits, so that what goes moves nothing but two bytes each of
+//! those behind it; what is looked at of all commands at once has a column of its own.
 
 use super::Ticks;
 use super::geometry::Place;
-use super::mech::Mech;
-use super::params::Choice;
+use std::ops::Index;
 
 /// A queued command. Its place is worked out once, on arrival.
 #[derive(Debug, Clone, Copy)]
@@ -31,148 +33,207 @@ impl Queued {
     }
 }
 
-/// Which command, and was it picked by position among several?
-pub(super) struct Picked {
-    pub index: usize,
-    pub by_position: bool,
+/// What the choice looks at of every command.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Spot {
+    /// Angle of its first sector, ticks.
+    pub theta: Ticks,
+    pub cyl: u32,
 }
 
-/// What the choice needs to know of the drive.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Rules {
-    pub choice: Choice,
-    pub window: usize,
-    pub guard: Ticks,
-    pub age_limit: Ticks,
-    pub age_weight: f64,
+/// Addresses are compared in blocks of so many sectors, as a power of two: the largest drive's fit
+/// into 32 bits, of which a processor compares several at once.
+const BLOCK_BITS: u32 = 11;
+/// Block of a slot without a command.
+const NOWHERE: u32 = u32::MAX;
+/// Slots are made in groups, so that columns are whole vectors.
+const GROUP: usize = 8;
+
+/// All that wait.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Queue {
+    /// Slots, oldest command first.
+    order: Vec<u16>,
+    free: Vec<u16>,
+    slots: Vec<Queued>,
+    /// Of each slot: spot, block of the first sector, end in 32 bits (that of a command that has
+    /// gone stays).
+    spots: Vec<Spot>,
+    blocks: Vec<u32>,
+    ends: Vec<u32>,
 }
 
-impl Rules {
-    /// Has the oldest command waited too long?
+impl Index<usize> for Queue {
+    type Output = Queued;
+    /// The command so many are older than.
     #[inline]
-    pub fn overdue(&self, queue: &[Queued], t: Ticks) -> bool {
-        self.age_limit > 0
-            && queue
-                .first()
-                .is_some_and(|q| t.saturating_sub(q.arrived) > self.age_limit)
+    fn index(&self, i: usize) -> &Queued {
+        &self.slots[self.order[i] as usize]
+    }
+}
+
+impl Queue {
+    /// Room for so many commands.
+    pub fn with_capacity(n: usize) -> Self {
+        let whole = n.next_multiple_of(GROUP);
+        Queue {
+            order: Vec::with_capacity(n),
+            free: Vec::with_capacity(whole),
+            slots: Vec::with_capacity(whole),
+            spots: Vec::with_capacity(whole),
+            blocks: Vec::with_capacity(whole),
+            ends: Vec::with_capacity(whole),
+        }
+    }
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.order.len()
+    }
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.order.is_empty()
+    }
+    /// The oldest.
+    #[inline]
+    pub fn first(&self) -> Option<&Queued> {
+        self.order.first().map(|&s| &self.slots[s as usize])
+    }
+    /// All, oldest first.
+    #[inline]
+    pub fn iter(&self) -> impl Iterator<Item = &Queued> {
+        self.order.iter().map(|&s| &self.slots[s as usize])
+    }
+    /// Spots of the oldest `n`, oldest first.
+    #[inline]
+    pub fn spots(&self, n: usize) -> impl Iterator<Item = Spot> {
+        let seen = &self.order[..n.min(self.order.len())];
+        seen.iter().map(|&s| self.spots[s as usize])
     }
 
-    /// Chooses among the oldest commands of a queue that is not empty.
-    pub fn pick(&self, queue: &[Queued], mech: &Mech, t: Ticks) -> Picked {
-        let by_age = |index| Picked {
-            index,
-            by_position: false,
+    /// A command comes.
+    pub fn push(&mut self, q: Queued) {
+        let slot = match self.free.pop() {
+            Some(slot) => slot,
+            None => self.grow(q),
         };
-        if queue.len() == 1 || self.overdue(queue, t) {
-            return by_age(0);
-        }
-        let seen = &queue[..queue.len().min(self.window)];
-        match self.choice {
-            Choice::Fifo => by_age(0),
-            Choice::Sstf => by_age(least(seen, |q| {
-                u64::from(q.place.cyl.abs_diff(mech.at.cyl))
-            })),
-            Choice::Clook => by_age(least(seen, |q| {
-                let behind = u64::from(q.place.cyl < mech.at.cyl);
-                (behind << 40) + u64::from(q.place.cyl)
-            })),
-            Choice::Sptf => Picked {
-                index: first_of_run(seen, self.nearest(seen, mech, t, |_| 0)),
-                by_position: seen.len() > 1,
+        let i = slot as usize;
+        self.slots[i] = q;
+        self.spots[i] = Spot {
+            theta: q.theta,
+            cyl: q.place.cyl,
+        };
+        self.blocks[i] = (q.lba >> BLOCK_BITS) as u32;
+        self.ends[i] = q.end() as u32;
+        self.order.push(slot);
+    }
+    #[cold]
+    fn grow(&mut self, q: Queued) -> u16 {
+        let from = self.slots.len();
+        let to = from + GROUP;
+        self.slots.resize(to, q);
+        self.spots.resize(to, Spot::default());
+        self.blocks.resize(to, NOWHERE);
+        self.ends.resize(to, 0);
+        self.free.extend((from as u16 + 1..to as u16).rev());
+        from as u16
+    }
+    /// The command that `i` are older than goes.
+    #[inline]
+    pub fn remove(&mut self, i: usize) -> Queued {
+        let slot = self.order.remove(i);
+        self.free.push(slot);
+        self.blocks[slot as usize] = NOWHERE;
+        self.slots[slot as usize]
+    }
+    /// The beginning of a command, up to `lba`, which lies at `place`, is not needed any more. It is
+    /// about to go, so that its columns stay as they are.
+    pub fn trim(&mut self, i: usize, lba: u64, place: Place) {
+        let q = &mut self.slots[self.order[i] as usize];
+        q.n = (q.end() - lba) as u32;
+        q.lba = lba;
+        q.place = place;
+    }
+    /// Times of arrival, to be seen from another origin.
+    pub fn arrivals(&mut self) -> impl Iterator<Item = &mut Ticks> {
+        self.slots.iter_mut().map(|q| &mut q.arrived)
+    }
+
+    /// May a command begin in [from, to]? If not, none does.
+    #[inline]
+    pub fn may_begin(&self, from: u64, to: u64) -> bool {
+        let first = (from >> BLOCK_BITS) as u32;
+        let more = (to >> BLOCK_BITS) as u32 - first;
+        let inside = |b: u32| b.wrapping_sub(first) <= more;
+        self.blocks.iter().fold(false, |any, &b| any | inside(b))
+    }
+    /// May a command end at `lba`? If not, none does.
+    #[inline]
+    pub fn may_end(&self, lba: u64) -> bool {
+        let low = lba as u32;
+        self.ends.iter().fold(false, |any, &e| any | (e == low))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn command(id: u32, lba: u64, n: u32) -> Queued {
+        Queued {
+            id,
+            write: false,
+            sequential: false,
+            lba,
+            n,
+            bus: n,
+            arrived: Ticks::from(id),
+            place: Place {
+                cyl: (lba >> 4) as u32,
+                head: 0,
+                zone: 0,
+                slot: 0,
+                left: 1,
             },
-            Choice::Asptf => {
-                // Shifted up so that old commands stay above zero.
-                let index = self.nearest(seen, mech, t, |q| {
-                    let age = t.saturating_sub(q.arrived) as f64;
-                    (1u64 << 62) - ((age * self.age_weight) as u64).min(1 << 61)
-                });
-                Picked {
-                    index: first_of_run(seen, index),
-                    by_position: seen.len() > 1,
+            theta: lba * 3,
+        }
+    }
+
+    proptest! {
+        /// It is a vector of commands, whatever comes and goes; nothing that begins or ends
+        /// somewhere is overlooked.
+        #[test]
+        fn keeps_order(ops in prop::collection::vec(
+            (any::<bool>(), 0u64..1 << 40, 1u32..5000, 0usize..40), 1..200,
+        ), from in 0u64..1 << 40) {
+            let (mut queue, mut plain) = (Queue::with_capacity(31), Vec::<Queued>::new());
+            for (i, (come, lba, n, at)) in ops.into_iter().enumerate() {
+                if come || plain.is_empty() {
+                    let q = command(i as u32, lba, n);
+                    queue.push(q);
+                    plain.push(q);
+                } else {
+                    let at = at % plain.len();
+                    prop_assert_eq!(queue.remove(at).id, plain.remove(at).id);
+                }
+                let ids: Vec<u32> = queue.iter().map(|q| q.id).collect();
+                let all: Vec<u32> = plain.iter().map(|q| q.id).collect();
+                prop_assert_eq!(ids, all);
+                prop_assert_eq!(queue.len(), plain.len());
+                prop_assert_eq!(queue.first().map(|q| q.id), plain.first().map(|q| q.id));
+                for (k, (q, s)) in plain.iter().zip(queue.spots(usize::MAX)).enumerate() {
+                    prop_assert_eq!((s.theta, s.cyl), (q.theta, q.place.cyl));
+                    prop_assert_eq!(queue[k].lba, q.lba);
+                    prop_assert!(queue.may_end(q.end()));
+                    prop_assert!(queue.may_begin(q.lba, q.lba));
+                    prop_assert!(queue.may_begin(q.lba.saturating_sub(5000), q.lba));
+                    prop_assert!(queue.may_begin(q.lba, q.lba + 5000));
+                }
+                let near = |q: &Queued| q.lba.abs_diff(from) < 1 << 20;
+                if !plain.iter().any(near) {
+                    prop_assert!(!queue.may_begin(from, from));
                 }
             }
         }
     }
-
-    /// Command `k` goes on where the head stands at `t`: is it the one to take now? To continue
-    /// costs no positioning, which is an advantage in each policy only as far as that policy looks
-    /// at places; it is none over commands that are overdue.
-    pub fn goes_on(&self, queue: &[Queued], k: usize, mech: &Mech, t: Ticks) -> bool {
-        if k == 0 {
-            return true;
-        }
-        if k >= self.window || self.overdue(queue, t) {
-            return false;
-        }
-        match self.choice {
-            Choice::Fifo => false,
-            Choice::Sptf => true,
-            Choice::Sstf | Choice::Clook => self.pick(queue, mech, t).index == k,
-            Choice::Asptf => {
-                let psi = mech.phase_at(t);
-                let aged =
-                    |q: &Queued| (t.saturating_sub(q.arrived) as f64 * self.age_weight) as u64;
-                let mine = aged(&queue[k]);
-                queue.iter().take(self.window).enumerate().all(|(i, q)| {
-                    let place = || {
-                        mech.estimate(psi, q.place.cyl, q.place.head, q.theta, q.write, self.guard)
-                    };
-                    i == k || aged(q) <= mine || place() > aged(q) - mine
-                })
-            }
-        }
-    }
-
-    /// Shortest positioning time, on top of what `from` says, which falls with age; ties go to the
-    /// older.
-    #[inline]
-    fn nearest(
-        &self,
-        seen: &[Queued],
-        mech: &Mech,
-        t: Ticks,
-        from: impl Fn(&Queued) -> Ticks,
-    ) -> usize {
-        let psi = mech.phase_at(t);
-        // What every command takes beside the arm's way, and how far away one may be to be better.
-        let least = from(&seen[0]) + self.guard;
-        let (mut best, mut index, mut reach) = (Ticks::MAX, 0, u32::MAX);
-        for (i, q) in seen.iter().enumerate() {
-            if q.place.cyl.abs_diff(mech.at.cyl) > reach {
-                continue;
-            }
-            let mv = mech.move_time(q.place.cyl, q.place.head, q.write) + self.guard;
-            let all = from(q) + mech.comes_round(psi, mv, q.theta);
-            if all < best {
-                (best, index) = (all, i);
-                reach = mech.reach(best.saturating_sub(least));
-            }
-        }
-        index
-    }
-}
-
-/// Commands that continue one another are taken in order: the first of the run that `index` is in.
-/// Without this, two sequential writes that meet an idle drive may start with the second and stay
-/// out of step, a revolution each, for ever.
-fn first_of_run(seen: &[Queued], mut index: usize) -> usize {
-    let before = |q: &Queued| {
-        seen.iter()
-            .position(|p| p.end() == q.lba && p.write == q.write)
-    };
-    while let Some(i) = before(&seen[index]) {
-        index = i;
-    }
-    index
-}
-
-fn least(seen: &[Queued], cost: impl Fn(&Queued) -> u64) -> usize {
-    let mut best = (u64::MAX, 0);
-    for (i, q) in seen.iter().enumerate() {
-        let c = cost(q);
-        if c < best.0 {
-            best = (c, i);
-        }
-    }
-    best.1
 }

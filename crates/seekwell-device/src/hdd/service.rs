@@ -510,13 +510,14 @@ impl Hdd {
     /// starts the one that goes on from its end, if there is one and the policy would take it.
     fn serve_from(&mut self, t: Ticks, i: usize) -> bool {
         let (start, have) = self.segments.run(i);
-        let (mut k, mut on) = (0, None);
         // Hardly ever is one there, and all are looked at after each read.
-        let near = |q: &Queued| q.lba.wrapping_sub(start) <= have - start;
-        while let Some(next) = self.queue[k..].iter().position(near) {
-            k += next;
+        if !self.queue.may_begin(start, have) {
+            return false;
+        }
+        let (mut k, mut on) = (0, None);
+        while k < self.queue.len() {
             let q = self.queue[k];
-            if q.write {
+            if q.write || q.lba.wrapping_sub(start) > have - start {
                 k += 1;
             } else if q.end() <= have {
                 self.queue.remove(k);
@@ -531,19 +532,11 @@ impl Hdd {
                 if self.mech.at.lba == have
                     && self.rules.goes_on(&self.queue, k, &self.mech, t) =>
             {
-                self.trim(k, have);
+                self.queue.trim(k, have, self.mech.place(have));
                 self.commit(t, k, false, true);
                 true
             }
             _ => false,
         }
-    }
-
-    /// The beginning of queued read `k`, up to `have`, is in the cache.
-    fn trim(&mut self, k: usize, have: u64) {
-        let q = &mut self.queue[k];
-        q.n = (q.end() - have) as u32;
-        q.lba = have;
-        q.place = self.mech.place(have);
     }
 }

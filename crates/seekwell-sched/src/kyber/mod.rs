@@ -140,6 +140,8 @@ pub struct Kyber {
     target_ns: [u64; MEASURED],
     histograms: Histograms,
     windows: [Window; MEASURED],
+    /// The jiffy the timer was armed for last.
+    resize_j: u64,
     p99_kept: [Option<u32>; MEASURED],
 }
 
@@ -163,6 +165,7 @@ impl Kyber {
             target_ns: [2 * NSEC_PER_MSEC, 10 * NSEC_PER_MSEC, 5 * NSEC_PER_SEC],
             histograms: Histograms::default(),
             windows: [Window::default(); MEASURED],
+            resize_j: 0,
             p99_kept: [None; MEASURED],
         };
         kyber.set_async_depth(cx);
@@ -373,8 +376,8 @@ impl Scheduler for Kyber {
         let (total, io) = (cx.since(r.start).0, cx.since(r.issue).0);
         self.histograms.add(d, total, io, self.target_ns[d]);
         let due = cx.jiffies() + cx.hz() / 10;
-        let pending = cx.armed_at(RESIZE_TIMER);
-        if pending.is_none_or(|at| at > cx.clock().start_of(due)) {
+        if !cx.armed(RESIZE_TIMER) || self.resize_j > due {
+            self.resize_j = due;
             cx.arm_jiffy(RESIZE_TIMER, due);
         }
     }

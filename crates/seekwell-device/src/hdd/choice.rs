@@ -1,0 +1,267 @@
+//! The choice among the commands that wait.
+
+use super::Ticks;
+use super::laps::Laps;
+use super::mech::{Mech, SLACK};
+use super::params::Choice;
+use super::queue::{Queue, Queued};
+
+/// Commands that are compared, as a power of two: a queue is no longer.
+const INDEX_BITS: u32 = 10;
+
+/// Which command, and was it picked by position among several?
+pub(super) struct Picked {
+    pub index: usize,
+    pub by_position: bool,
+}
+
+/// What the choice needs to know of the drive.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Rules {
+    pub choice: Choice,
+    pub window: usize,
+    pub guard: Ticks,
+    pub age_limit: Ticks,
+    pub age_weight: f64,
+}
+
+impl Rules {
+    /// Has the oldest command waited too long?
+    #[inline]
+    pub fn overdue(&self, queue: &Queue, t: Ticks) -> bool {
+        self.age_limit > 0
+            && queue
+                .first()
+                .is_some_and(|q| t.saturating_sub(q.arrived) > self.age_limit)
+    }
+
+    /// Chooses among the oldest commands of a queue that is not empty.
+    pub fn pick(&self, queue: &Queue, mech: &Mech, t: Ticks) -> Picked {
+        let by_age = |index| Picked {
+            index,
+            by_position: false,
+        };
+        if queue.len() == 1 || self.overdue(queue, t) {
+            return by_age(0);
+        }
+        let seen = queue.len().min(self.window);
+        match self.choice {
+            Choice::Fifo => by_age(0),
+            Choice::Sstf => by_age(least(queue, seen, |cyl| {
+                u64::from(cyl.abs_diff(mech.at.cyl))
+            })),
+            Choice::Clook => by_age(least(queue, seen, |cyl| {
+                let behind = u64::from(cyl < mech.at.cyl);
+                (behind << 40) + u64::from(cyl)
+            })),
+            Choice::Sptf => Picked {
+                index: first_of_run(queue, seen, self.soonest(queue, seen, mech, t)),
+                by_position: seen > 1,
+            },
+            Choice::Asptf => {
+                // Shifted up so that old commands stay above zero.
+                let index = self.nearest(queue, seen, mech, t, |q| {
+                    let age = t.saturating_sub(q.arrived) as f64;
+                    (1u64 << 62) - ((age * self.age_weight) as u64).min(1 << 61)
+                });
+                Picked {
+                    index: first_of_run(queue, seen, index),
+                    by_position: seen > 1,
+                }
+            }
+        }
+    }
+
+    /// Command `k` goes on where the head stands at `t`: is it the one to take now? To continue
+    /// costs no positioning, which is an advantage in each policy only as far as that policy looks
+    /// at places; it is none over commands that are overdue.
+    pub fn goes_on(&self, queue: &Queue, k: usize, mech: &Mech, t: Ticks) -> bool {
+        if k == 0 {
+            return true;
+        }
+        if k >= self.window || self.overdue(queue, t) {
+            return false;
+        }
+        match self.choice {
+            Choice::Fifo => false,
+            Choice::Sptf => true,
+            Choice::Sstf | Choice::Clook => self.pick(queue, mech, t).index == k,
+            Choice::Asptf => {
+                let psi = mech.phase_at(t);
+                let aged =
+                    |q: &Queued| (t.saturating_sub(q.arrived) as f64 * self.age_weight) as u64;
+                let mine = aged(&queue[k]);
+                queue.iter().take(self.window).enumerate().all(|(i, q)| {
+                    i == k || aged(q) <= mine || self.takes(q, mech, psi) > aged(q) - mine
+                })
+            }
+        }
+    }
+
+    /// Positioning time of a command, the platter at `psi`.
+    #[inline]
+    fn takes(&self, q: &Queued, mech: &Mech, psi: Ticks) -> Ticks {
+        mech.estimate(psi, q.place.cyl, q.place.head, q.theta, q.write, self.guard)
+    }
+
+    /// Shortest positioning time among the oldest `seen`; ties go to the older. Most often one
+    /// command is worked out: that which could come round first, and does.
+    #[inline]
+    fn soonest(&self, queue: &Queue, seen: usize, mech: &Mech, t: Ticks) -> usize {
+        if self.guard <= SLACK {
+            return self.nearest(queue, seen, mech, t, |_| 0);
+        }
+        let psi = mech.phase_at(t);
+        let first = first_possible(queue, seen, &mech.laps, psi, mech.at.cyl);
+        let (bound, mut index) = (first >> INDEX_BITS, first as usize % (1 << INDEX_BITS));
+        let mut best = self.takes(&queue[index], mech, psi);
+        if best == bound {
+            return index;
+        }
+        for (i, spot) in queue.spots(seen).enumerate() {
+            let away = spot.cyl.abs_diff(mech.at.cyl);
+            if (mech.laps.at_least(psi, spot.theta, away), i) < (best, index) {
+                let all = self.takes(&queue[i], mech, psi);
+                if (all, i) < (best, index) {
+                    (best, index) = (all, i);
+                }
+            }
+        }
+        index
+    }
+
+    /// Shortest positioning time among the oldest `seen`, on top of what `from` says, which falls
+    /// with age; ties go to the older.
+    #[inline]
+    fn nearest(
+        &self,
+        queue: &Queue,
+        seen: usize,
+        mech: &Mech,
+        t: Ticks,
+        from: impl Fn(&Queued) -> Ticks,
+    ) -> usize {
+        let psi = mech.phase_at(t);
+        // What every command takes beside the arm's way, and how far away one may be to be better.
+        let least = queue.first().map_or(0, &from) + self.guard;
+        let (mut best, mut index, mut reach) = (Ticks::MAX, 0, u32::MAX);
+        for (i, q) in queue.iter().take(seen).enumerate() {
+            if q.place.cyl.abs_diff(mech.at.cyl) > reach {
+                continue;
+            }
+            let all = from(q) + self.takes(q, mech, psi);
+            if all < best {
+                (best, index) = (all, i);
+                reach = mech.reach(best.saturating_sub(least));
+            }
+        }
+        index
+    }
+}
+
+/// Which of the oldest `seen` could come round first, and when: that in the upper bits, so that the
+/// least number is the answer and the older one wins a tie. By itself, so that the loop has all
+/// registers.
+#[inline(never)]
+fn first_possible(queue: &Queue, seen: usize, laps: &Laps, psi: Ticks, cyl: u32) -> u64 {
+    let mut first = u64::MAX;
+    for (i, spot) in queue.spots(seen).enumerate() {
+        let bound = laps.at_least(psi, spot.theta, spot.cyl.abs_diff(cyl));
+        first = first.min((bound << INDEX_BITS) + i as u64);
+    }
+    first
+}
+
+/// Commands that continue one another are taken in order: the first of the run that `index` is in.
+/// Without this, two sequential writes that meet an idle drive may start with the second and stay
+/// out of step, a revolution each, for ever.
+fn first_of_run(queue: &Queue, seen: usize, mut index: usize) -> usize {
+    while queue.may_end(queue[index].lba) {
+        let q = queue[index];
+        let before = |p: &Queued| p.end() == q.lba && p.write == q.write;
+        match queue.iter().take(seen).position(before) {
+            Some(i) => index = i,
+            None => break,
+        }
+    }
+    index
+}
+
+fn least(queue: &Queue, seen: usize, cost: impl Fn(u32) -> u64) -> usize {
+    let mut best = (u64::MAX, 0);
+    for (i, spot) in queue.spots(seen).enumerate() {
+        let c = cost(spot.cyl);
+        if c < best.0 {
+            best = (c, i);
+        }
+    }
+    best.1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::hdd::tests::params;
+    use crate::hdd::ticks_ms;
+    use proptest::prelude::*;
+    use seekwell_core::rng;
+
+    proptest! {
+        /// What is found by bounds is what working every command out finds, on drives that turn fast
+        /// and slowly, with seeks that cost more one way, whatever the guard.
+        #[test]
+        fn the_soonest_is_the_soonest(
+            drive in 0usize..4,
+            guard_ms in prop_oneof![Just(0.0), Just(0.0001), 0.0..3.0],
+            factor in prop_oneof![Just((1.0, 1.0)), (0.7..1.3, 0.7..1.3)],
+            arm in 0.0..1.0,
+            head in 0u32..2,
+            // Anywhere, or near each other: ties, and seeks shorter than a head switch.
+            commands in prop::collection::vec((0.0..1.0, any::<bool>(), any::<bool>()), 1..40),
+            ns in 0u64..1 << 40,
+            window in 1usize..40,
+        ) {
+            let names = ["hitachi-7k200", "st2000dm006", "hus728t8", "exos-x18"];
+            let mut p = params(names[drive]);
+            p.guard_ms = guard_ms;
+            p.seek_factor = factor;
+            let mut mech = Mech::new(&p, &mut rng::stream(1, "test")).unwrap();
+            let lba = |share: f64| (share * (p.capacity - 1) as f64) as u64;
+            let at = mech.geometry.locate(lba(arm));
+            (mech.at.cyl, mech.at.head) = (at.cyl, head);
+            let mut queue = Queue::with_capacity(31);
+            for (i, (share, near, write)) in commands.into_iter().enumerate() {
+                let near_by = (lba(arm) + (share * 20_000.0) as u64).min(p.capacity - 1);
+                let lba = if near { near_by } else { lba(share) };
+                let place = mech.geometry.locate(lba);
+                queue.push(Queued {
+                    id: i as u32,
+                    write,
+                    sequential: false,
+                    lba,
+                    n: 1,
+                    bus: 1,
+                    arrived: 0,
+                    place,
+                    theta: mech.geometry.angle(place.zone, place.slot),
+                });
+            }
+            let rules = Rules {
+                choice: Choice::Sptf,
+                window,
+                guard: ticks_ms(guard_ms),
+                age_limit: 0,
+                age_weight: 0.0,
+            };
+            let seen = queue.len().min(window);
+            let psi = mech.phase_at(ns << 10);
+            for (q, s) in queue.iter().zip(queue.spots(usize::MAX)) {
+                let bound = mech.laps.at_least(psi, s.theta, s.cyl.abs_diff(mech.at.cyl));
+                prop_assert!(rules.guard <= SLACK || bound <= rules.takes(q, &mech, psi));
+            }
+            let each = queue.iter().take(seen).map(|q| rules.takes(q, &mech, psi));
+            let plain = each.enumerate().min_by_key(|e| (e.1, e.0)).map(|e| e.0);
+            prop_assert_eq!(Some(rules.soonest(&queue, seen, &mech, ns << 10)), plain);
+        }
+    }
+}
