@@ -287,6 +287,12 @@ mod tests {
     const SHAPES: &[&str] = &[
         "NONE",
         "NIL",
+        "NEVER",
+        "FREE",
+        "EMPTY",
+        "NO_PAGES",
+        "PLACES",
+        "K",
         "LEAF",
         "NODE",
         "SLOT_BITS",

@@ -12,8 +12,8 @@ use super::paths::{absolute, check};
 use super::phase;
 use super::programs::{Beside, Program, begin};
 use super::sync::{Answer, Syncs, Task};
+use super::tell::{TELL_EACH, Tell};
 use super::whole::Whole;
-use crate::drive::Progress;
 use seekwell_core::result::MarkAt;
 use seekwell_core::{CgroupId, Errno, Instant, Nanos, OpenFlags, Sector, TaskId};
 use seekwell_stack::{Call, Fd, Kernel, Ret, Stats, TaskConfig};
@@ -227,33 +227,6 @@ where
         names: w.tasks.iter().map(|t| (t.tid, t.path.clone())).collect(),
         beside: std::mem::take(&mut w.beside),
         warnings: w.nobody_there(&paths),
-    }
-}
-
-/// Whom to tell how far a run is.
-pub(super) struct Tell<'a> {
-    pub(super) progress: Option<Progress<'a>>,
-    /// How long the workload's clock runs, if that is given.
-    pub(super) span: Option<Nanos>,
-}
-
-/// Calls that returned, from one report to the next.
-const TELL_EACH: u64 = 256;
-
-impl Tell<'_> {
-    /// Of a span the time since the workload's clock started, else the calls that returned. False:
-    /// stop.
-    fn told(&mut self, w: &World, calls: u64) -> bool {
-        let Some(progress) = &mut self.progress else {
-            return true;
-        };
-        match self.span {
-            Some(span) => {
-                let since = w.clock_start.map_or(Nanos::ZERO, |c| w.now.since(c));
-                progress(since.0.min(span.0), span.0)
-            }
-            None => progress(calls, 0),
-        }
     }
 }
 

@@ -19,6 +19,7 @@ mod paths;
 mod phase;
 mod programs;
 mod sync;
+mod tell;
 #[cfg(test)]
 mod tests;
 mod whole;
@@ -177,7 +178,7 @@ where
     };
     let meter = Handle::new(drive.queue(&below)?, beside.watch);
     let kernel = Kernel::new(setup.config.clone(), Box::new(meter.clone()));
-    let tell = exec::Tell {
+    let tell = tell::Tell {
         progress: beside.progress,
         span,
     };

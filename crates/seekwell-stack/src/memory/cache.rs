@@ -501,42 +501,4 @@ fn put<T>(all: &mut Vec<T>, free: &mut Vec<u32>, v: T) -> u32 {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-    use std::collections::BTreeMap;
-
-    proptest! {
-        /// Any mix of operations agrees with a map from index to (dirty, writeback).
-        #[test]
-        fn agrees_with_a_map(ops in proptest::collection::vec((0u8..6, 0u32..3000), 0..300)) {
-            let (mut c, mut t) = (Cache::new(1 << 20), Tree::default());
-            let mut model: BTreeMap<u32, (bool, bool)> = BTreeMap::new();
-            for (op, raw) in ops {
-                // Near the start and far out.
-                let idx = if raw % 3 == 0 { raw % 40 } else { raw * 7 };
-                let page = c.lookup(&t, idx);
-                prop_assert_eq!(page.is_some(), model.contains_key(&idx));
-                match (op, page, model.get(&idx).copied()) {
-                    (0, None, _) => { let p = c.insert(&mut t, 1, idx, 0); c.settle(p); model.insert(idx, (false, false)); }
-                    (1, Some(p), Some(m)) => { c.set_dirty(&mut t, p); model.insert(idx, (true, m.1)); }
-                    (2, Some(p), Some((true, false))) => {
-                        c.clear_dirty(&mut t, p);
-                        c.set_wb(&mut t, p, 0);
-                        model.insert(idx, (false, true));
-                    }
-                    (3, Some(p), Some((d, true))) => { c.clear_wb(&mut t, p); model.insert(idx, (d, false)); }
-                    (4, Some(p), Some((false, false))) => { c.remove(&mut t, p); model.remove(&idx); }
-                    _ => {}
-                }
-                let want = |f: fn(&(bool, bool)) -> bool| model.range(idx..).find(|e| f(e.1)).map(|e| *e.0);
-                prop_assert_eq!(c.next(&t, idx, Find::Present).map(|e| e.0), want(|_| true));
-                prop_assert_eq!(c.next(&t, idx, Find::Dirty).map(|e| e.0), want(|e| e.0));
-                prop_assert_eq!(c.next(&t, idx, Find::Writeback).map(|e| e.0), want(|e| e.1));
-                prop_assert_eq!(c.nr_dirty as usize, model.values().filter(|e| e.0).count());
-                prop_assert_eq!(c.nr_wb as usize, model.values().filter(|e| e.1).count());
-                prop_assert_eq!(c.lru.len(), model.values().filter(|e| !e.0 && !e.1).count());
-            }
-        }
-    }
-}
+mod tests;
