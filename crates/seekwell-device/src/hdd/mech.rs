@@ -168,8 +168,7 @@ impl Mech {
     }
 
     /// Positioning time as the drive estimates it when the platter stands at `psi`: targets that
-    /// come round less than `guard` after settling count as a revolution later. On the track under
-    /// the head nothing moves and nothing settles: there the drive is sure of its place.
+    /// come round less than `guard` after settling count as a revolution later.
     #[inline]
     pub fn estimate(
         &self,
@@ -180,8 +179,6 @@ impl Mech {
         write: bool,
         guard: Ticks,
     ) -> Ticks {
-        let here = cyl == self.at.cyl && head == self.at.head;
-        let guard = if here { 0 } else { guard };
         self.comes_round(psi, self.move_time(cyl, head, write) + guard, theta)
     }
 
