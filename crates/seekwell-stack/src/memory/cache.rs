@@ -82,6 +82,12 @@ pub(crate) trait Owner {
     fn tree(&mut self) -> &mut Tree;
 }
 
+/// The marks of page `idx` and its neighbours: those of their leaf, or of the tree for the first.
+#[inline]
+fn marks<'a>(tree: &'a mut Tree, leaf: &'a mut Marks, idx: u32) -> &'a mut Marks {
+    if idx < LEAF { &mut tree.marks } else { leaf }
+}
+
 /// Bits `low..=high` of a leaf.
 #[inline]
 fn bits(low: u32, high: u32) -> u16 {
@@ -173,11 +179,7 @@ impl Cache {
             let (low, high) = (idx % LEAF, end % LEAF);
             let wanted = bits(low, high);
             let l = &mut self.leaves[leaf as usize];
-            let marks = if idx < LEAF {
-                &mut t.marks
-            } else {
-                &mut l.marks
-            };
+            let marks = marks(t, &mut l.marks, idx);
             if marks.ready & wanted == wanted {
                 marks.used |= wanted;
             } else {
@@ -202,12 +204,8 @@ impl Cache {
     #[inline]
     fn marks_of<'a>(&'a mut self, t: &'a mut Tree, p: u32) -> (&'a mut Marks, u16) {
         let page = &self.pages[p as usize];
-        let marks = if page.idx < LEAF {
-            &mut t.marks
-        } else {
-            &mut self.leaves[page.leaf as usize].marks
-        };
-        (marks, 1 << (page.idx % LEAF))
+        let leaf = &mut self.leaves[page.leaf as usize].marks;
+        (marks(t, leaf, page.idx), 1 << (page.idx % LEAF))
     }
     fn leaf_make(&mut self, t: &mut Tree, idx: u32) -> u32 {
         let leaf = self.leaf_of(t, idx);
@@ -272,11 +270,7 @@ impl Cache {
         l.page[(page.idx % LEAF) as usize] = NONE;
         let others = !(1 << (page.idx % LEAF));
         l.present &= others;
-        let marks = if page.idx < LEAF {
-            &mut t.marks
-        } else {
-            &mut l.marks
-        };
+        let marks = marks(t, &mut l.marks, page.idx);
         marks.ready &= others;
         marks.used &= others;
         if l.present == 0 {
