@@ -264,4 +264,47 @@ mod tests {
             prop_assert_eq!(Some(rules.soonest(&queue, seen, &mech, ns << 10)), plain);
         }
     }
+
+    /// On the track under the head nothing settles: what comes next there is taken, however soon it
+    /// comes, also if it passed by no more than what the clock may be off by.
+    #[test]
+    fn on_the_track_under_the_head_there_is_no_guard() {
+        let p = params("hitachi-7k200");
+        let mut mech = Mech::new(&p, &mut rng::stream(1, "test")).unwrap();
+        let at = mech.geometry.locate(1_000);
+        (mech.at.cyl, mech.at.head) = (at.cyl, at.head);
+        let command = |lba: u64| {
+            let place = mech.geometry.locate(lba);
+            Queued {
+                id: lba as u32,
+                write: true,
+                sequential: false,
+                lba,
+                n: 1,
+                bus: 1,
+                arrived: 0,
+                place,
+                theta: mech.geometry.angle(place.zone, place.slot),
+            }
+        };
+        let mut queue = Queue::with_capacity(31);
+        for lba in [90_000_000, 1_100, 40_000_000] {
+            queue.push(command(lba));
+        }
+        let rules = Rules {
+            choice: Choice::Sptf,
+            window: 31,
+            guard: ticks_ms(0.5),
+            age_limit: 0,
+            age_weight: 0.0,
+        };
+        let theta = queue[1].theta;
+        for before in [0, 1, ticks_ms(0.1), ticks_ms(0.4)] {
+            for psi in [theta - before, theta + before.min(SLACK)] {
+                let t = psi + 2 * mech.turn() - mech.phase_at(0);
+                assert_eq!(mech.phase_at(t), psi % mech.turn());
+                assert_eq!(rules.soonest(&queue, 3, &mech, t), 1, "{before}");
+            }
+        }
+    }
 }

@@ -42,15 +42,18 @@ impl Laps {
         }
     }
 
-    /// Not sooner than this, the guard included, comes the sector at `theta` round that is `away`
-    /// cylinders off, the platter at `psi`.
+    /// Not sooner than this comes the sector at `theta` round that is `away` cylinders off, the
+    /// platter at `psi`; with the guard, but on the cylinder under the arm.
     #[inline]
     pub fn at_least(&self, psi: Ticks, theta: Ticks, away: u32) -> Ticks {
         // Without a comparison that would be made a branch: which way it goes is anyone's guess.
-        let ahead = theta.wrapping_sub(psi);
-        let around = self.turn & (ahead as i64 >> 63) as u64;
-        let ahead = ahead.wrapping_add(around);
+        // What has passed by no more than a wait may be off by is there yet, on this track.
+        let ahead = (theta + SLACK).wrapping_sub(psi);
+        let ahead = ahead.wrapping_add(self.turn & (ahead as i64 >> 63) as u64);
+        let past = (self.turn.wrapping_sub(1).wrapping_sub(ahead)) as i64 >> 63;
+        let ahead = ahead - (self.turn & past as u64);
         let [this, next] = self.within[(ahead >> self.shift) as usize % SHARES];
-        ahead + self.turns[usize::from(away > this) + usize::from(away > next)]
+        let turns = self.turns[usize::from(away > this) + usize::from(away > next)];
+        (ahead + turns).saturating_sub(SLACK)
     }
 }

@@ -168,7 +168,8 @@ impl Mech {
     }
 
     /// Positioning time as the drive estimates it when the platter stands at `psi`: targets that
-    /// come round less than `guard` after settling count as a revolution later.
+    /// come round less than `guard` after settling count as a revolution later. On the track under
+    /// the head nothing moves and nothing settles: there the drive is sure of its place.
     #[inline]
     pub fn estimate(
         &self,
@@ -179,6 +180,8 @@ impl Mech {
         write: bool,
         guard: Ticks,
     ) -> Ticks {
+        let here = cyl == self.at.cyl && head == self.at.head;
+        let guard = if here { 0 } else { guard };
         self.comes_round(psi, self.move_time(cyl, head, write) + guard, theta)
     }
 

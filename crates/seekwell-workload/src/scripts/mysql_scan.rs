@@ -58,6 +58,12 @@ pub const WORKLOAD: Workload = Workload {
             "small reads a second of another context; 0: none",
         ),
         param(
+            "thinks",
+            Kind::Flag,
+            "no",
+            "the intruder waits that long after each read, as one thread does; else it keeps its rate",
+        ),
+        param(
             "direct",
             Kind::Flag,
             "no",
@@ -129,10 +135,13 @@ pub async fn run<M: Machine>(m: &mut M, p: &Params, dir: &str) -> Outcome {
     // Between two reads; none without an intruder.
     if let Some(distance) = NSEC_PER_SEC.checked_div(p.int("intruder")) {
         let (stop, path) = (stop.clone(), path.clone());
-        let distance = Nanos(distance);
+        let pace = Pace {
+            distance: Nanos(distance),
+            thinks: p.flag("thinks"),
+        };
         others
             .spawn(m, How::named("intruder"), move |m| {
-                intruder(m, path, size, distance, stop)
+                intruder(m, path, size, pace, stop)
             })
             .await?;
     }
@@ -258,20 +267,29 @@ async fn read_thread<M: Machine>(
     Ok(())
 }
 
+/// How often the intruder reads.
+struct Pace {
+    /// Mean time between two reads.
+    distance: Nanos,
+    /// From the end of one to the beginning of the next, not from beginning to beginning.
+    thinks: bool,
+}
+
 async fn intruder<M: Machine>(
     mut m: M,
     path: String,
     size: u64,
-    distance: Nanos,
+    pace: Pace,
     stop: Shared<bool>,
 ) -> Outcome {
     let fd = open(&mut m, &path, OpenFlags::RDONLY).await?;
     let mut due = m.now();
     while !stop.with(|s| *s) {
-        // Exponential distances: no rhythm to lock on to. They are those of the reads' beginnings,
-        // so that the rate is what was asked for; who is late reads at once.
-        due = due + exponential(&mut m, distance);
+        // Exponential distances: no rhythm to lock on to. Of one who does not think they are those of
+        // the reads' beginnings, so that the rate is what was asked for; who is late reads at once.
         let now = m.now();
+        let from = if pace.thinks { now } else { due };
+        due = from + exponential(&mut m, pace.distance);
         if due > now {
             m.sleep(due.since(now)).await.doing(|| "think")?;
         }
@@ -329,6 +347,18 @@ mod tests {
             let slack = 4.5 * (want * secs).sqrt() / secs;
             assert!((got - want).abs() < slack, "{got} for {want} over {secs} s");
         }
+    }
+
+    #[test]
+    fn an_intruder_that_thinks_reads_less_often_the_longer_it_waits() {
+        let given = [("size", "1g"), ("cpu", "150us"), ("intruder", "200")];
+        let rate = |more: &[(&str, &str)]| {
+            let t = Trial::run("mysql-scan", &[&given[..], more].concat());
+            t.ops("intruder read") as f64 / t.world.measures().metrics()[1].value
+        };
+        let (keeps, thinks) = (rate(&[]), rate(&[("thinks", "yes")]));
+        // 5 ms of thinking, and then the read.
+        assert!(thinks < 0.9 * keeps, "{thinks} beside {keeps}");
     }
 
     #[test]

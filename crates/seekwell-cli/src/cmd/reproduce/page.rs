@@ -27,13 +27,12 @@ const PLACED: &str = "Nobody published where files lay or when programs began. F
     by the seed (phase=drawn), as it differs from run to run on a real machine.";
 
 /// Measured on a machine of two cores, the long runs beside other work, with an optimised build.
-const COST: &str = "Processor seconds of an optimised build: the quick form 52. A repeat of the full form is 67 \
-    for phoronix-2012 without blogbench, 7 for the phone, the laptop and the scan, 250 for three times \
-    half an hour of pgbench on the S3700 (three repeats were run of all these), and 160 to 240 for each of \
-    nine runs of blogbench (run once): 2,250 in all, where 600 were asked for. A hundred readers that \
-    find their files in the cache make some fifty million reads a run, each of them an event of the \
-    simulation, which waits for its own memory more than it computes. What the full form gives for \
-    blogbench is not what the quick one gives (see the targets).";
+const COST: &str = "Processor seconds of an optimised build: the quick form about 50. A repeat of the full \
+    form is 67 for phoronix-2012 without blogbench, 7 for the phone, the laptop and the scan, and 250 \
+    for three times half an hour of pgbench on the S3700 (the last and phoronix-2012 were run once, \
+    the others three times); 600 were asked for, and nine runs of blogbench, minutes each, come on \
+    top. They were not run whole since the laptops' limits of dirty memory are Ubuntu's (see the \
+    targets).";
 
 /// Wrapped for a page.
 pub fn prose(text: &str) -> String {

@@ -61,6 +61,11 @@ fn tunable(spec: &mut RunSpec, scheduler: &str, key: &str, value: &str) {
 
 fn nothing(_: &mut RunSpec) {}
 
+fn intruder(s: &mut RunSpec, thinks: &str, reads: &str) {
+    set(s, "thinks", thinks);
+    set(s, "intruder", reads);
+}
+
 const BLOG: Cause = Cause {
     group: "A",
     publication: "phoronix-2012",
@@ -125,18 +130,28 @@ const CAUSES: &[Cause] = &[
     },
     SCAN,
     Cause {
-        with: "drive without command queueing: depth 1",
-        on: |s| s.queue.depth = Some(1),
+        with: "a drive that queues commands: depth 31",
+        on: |s| s.queue.depth = Some(31),
         without: "the same, no idling: slice_idle 0",
         off: |s| {
-            s.queue.depth = Some(1);
+            s.queue.depth = Some(31);
+            tunable(s, "cfq", "slice_idle", "0");
+        },
+        ..SCAN
+    },
+    Cause {
+        with: "an intruder that keeps its 22 reads a second",
+        on: |s| intruder(s, "no", "22"),
+        without: "the same, no idling: slice_idle 0",
+        off: |s| {
+            intruder(s, "no", "22");
             tunable(s, "cfq", "slice_idle", "0");
         },
         ..SCAN
     },
     PHONE,
     Cause {
-        without: "no pause before each kind of transaction",
+        without: "no pause before it",
         off: |s| set(s, "pause", "0"),
         ..PHONE
     },

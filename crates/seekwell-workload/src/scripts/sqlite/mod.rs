@@ -18,7 +18,7 @@ use crate::note::Mark;
 use crate::params::{Kind, Params, param, profile};
 use crate::registry::{Needs, Workload, any};
 use pager::{Mode, Pager};
-use seekwell_core::NSEC_PER_SEC;
+use seekwell_core::{NSEC_PER_SEC, OpenFlags};
 use tree::Table;
 
 /// Documentation.
@@ -64,7 +64,20 @@ pub const WORKLOAD: Workload = Workload {
             "pause",
             Kind::Time(0, 3600 * NSEC_PER_SEC),
             "0",
-            "sleep before each kind",
+            "sleep before kinds",
+        ),
+        param(
+            "pause_before",
+            Kind::Choice(&["each", "prepared"]),
+            "each",
+            "which kinds: each, or those whose rows are there already (update, delete)",
+        ),
+        param(
+            "file_writes",
+            Kind::Count(0, 10_000_000),
+            "0",
+            "synchronous direct writes of 4 KiB to random places of a file, by the same task right \
+             before, as AndroBench's file test is",
         ),
         param(
             "services",
@@ -97,6 +110,10 @@ pub const WORKLOAD: Workload = Workload {
     check: any,
 };
 
+/// AndroBench's file, and a random write to it.
+const FILE: u64 = 32 << 20;
+const CALL: u32 = 4096;
+
 /// The script.
 pub async fn run<M: Machine>(m: &mut M, p: &Params, dir: &str) -> Outcome {
     let mode = match p.word("journal") {
@@ -118,6 +135,7 @@ pub async fn run<M: Machine>(m: &mut M, p: &Params, dir: &str) -> Outcome {
             table.insert();
         }
     }
+    file_test(m, p.int("file_writes"), dir).await?;
     let mut pager = Pager::create(m, dir, mode, table.pages(), p.int("checkpoint")).await?;
     let stop = Shared::new(false);
     let mut others = Group::new();
@@ -135,6 +153,25 @@ pub async fn run<M: Machine>(m: &mut M, p: &Params, dir: &str) -> Outcome {
     pager.close(m).await
 }
 
+/// What AndroBench does last to its file, before it comes to SQLite.
+async fn file_test<M: Machine>(m: &mut M, writes: u64, dir: &str) -> Outcome {
+    if writes == 0 {
+        return Ok(());
+    }
+    m.mark(Mark::Phase("file test"));
+    let path = format!("{dir}/androbench");
+    lay_out(m, &path, FILE).await?;
+    m.syncfs().await.doing(|| "sync")?;
+    let fd = open(m, &path, OpenFlags::DIRECT | OpenFlags::SYNC).await?;
+    for _ in 0..writes {
+        let off = uniform(m, 0, FILE / u64::from(CALL) - 1) * u64::from(CALL);
+        let op = m.op_begin("file write");
+        m.write(fd, off, CALL).await.doing(|| "write")?;
+        m.op_end(op, u64::from(CALL));
+    }
+    close(m, fd, &path).await
+}
+
 async fn transactions<M: Machine>(
     m: &mut M,
     p: &Params,
@@ -144,7 +181,9 @@ async fn transactions<M: Machine>(
 ) -> Outcome {
     let (n, think) = (p.int("transactions"), p.time("think"));
     for kind in kinds {
-        m.sleep(p.time("pause")).await.doing(|| "pause")?;
+        if *kind != "insert" || p.word("pause_before") == "each" {
+            m.sleep(p.time("pause")).await.doing(|| "pause")?;
+        }
         m.mark(Mark::Phase(kind));
         let (start, mut done) = (m.now(), 0);
         let mut outcome = Ok(());
