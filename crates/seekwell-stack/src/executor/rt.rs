@@ -390,9 +390,9 @@ impl Rt {
         }
         done.then_some(a)
     }
+    /// A core whose end was reached has nobody to run.
     fn idle(&mut self, core: u16) {
         self.cores[core as usize].runs = None;
-        self.ends.set(core, NEVER);
         self.idle_at[core as usize] = self.idle_cores.len() as u32;
         self.idle_cores.push(core);
     }

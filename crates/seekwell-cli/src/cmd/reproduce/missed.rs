@@ -288,9 +288,9 @@ fn cpu(all: &[Shown]) -> Vec<String> {
     let of = |system: &str, test: &str| range(&ratios(cells(all, system, test), ""));
     vec![
         format!(
-            "PostMark's 25,000 transactions take {}; the figure is 25,000 over whole seconds. What was \
-             measured of pages that are made and dropped is in it; what its own work and its calls in \
-             small pieces cost is an estimate.",
+            "PostMark's 25,000 transactions take {}; the figure is 25,000 over whole seconds. Its \
+             own work, its calls in small pieces and the pages that are made and dropped for its files \
+             cost more than the model charges: a new page of the cache costs what an old one does.",
             took.join(" and ")
         ),
         format!(
