@@ -302,14 +302,7 @@ fn the_evidence_that_is_carried_is_of_the_runs_of_today() {
         );
         let full = carried(p).unwrap_or_else(|| panic!("{}: run the full form", p.name));
         for c in &full {
-            // Minutes of a processor each: not run since the laptops' limits of dirty memory are
-            // Ubuntu's, as the page says.
-            let left_out = c.published.run == "blogbench";
-            assert!(
-                left_out || c.ours.iter().all(Option::is_some),
-                "{:?}",
-                c.published
-            );
+            assert!(c.ours.iter().all(Option::is_some), "{:?}", c.published);
         }
     }
     // Every constant alone, and fifty draws of all together.

@@ -27,9 +27,7 @@ use std::path::PathBuf;
 /// Measured on a machine of two cores that had other work as well, with an optimised build.
 const COST: &str = "What guards run is kept and carried (`make guards`), and counts only while the runs are \
     those of today. Made anew it takes a processor 20 minutes for the fifty draws, 15 for each \
-    constant alone, two for the order of the columns and one for the causes. The two clouds of constants \
-    were made before the laptops' limits of dirty memory were Ubuntu's (10 and 5, not 20 and 10) and \
-    a disk was sure of its place on the track under its head: they say of that model what they say.";
+    constant alone, two for the order of the columns and one for the causes.";
 
 /// What a guard gave: to read, and whole.
 struct Given {
