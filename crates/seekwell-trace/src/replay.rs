@@ -91,9 +91,8 @@ impl ReplayMode {
     pub const fn explain(&self) -> &'static str {
         match self {
             ReplayMode::AsTimed => {
-                "Every I/O is submitted at the time at which it was recorded, whatever has become \
-                 of those before it (an open loop). This shows how a device and scheduler bear \
-                 exactly this load. On a device slower than the recorded one the queue grows \
+                "Every I/O is submitted when it was recorded, whatever became of others. This open \
+                 loop shows how a device and scheduler bear exactly this load. On a device slower than the recorded one the queue grows \
                  without bound, and then the comparison measures queue length, not the scheduler; \
                  on a faster one the pauses stay as long as they were."
             }
