@@ -206,6 +206,21 @@ mod tests {
     use proptest::prelude::*;
     use seekwell_core::rng;
 
+    fn command(mech: &Mech, id: u32, lba: u64, write: bool) -> Queued {
+        let place = mech.geometry.locate(lba);
+        Queued {
+            id,
+            write,
+            sequential: false,
+            lba,
+            n: 1,
+            bus: 1,
+            arrived: 0,
+            place,
+            theta: mech.geometry.angle(place.zone, place.slot),
+        }
+    }
+
     proptest! {
         /// What is found by bounds is what working every command out finds, on drives that turn fast
         /// and slowly, with seeks that cost more one way, whatever the guard.
@@ -233,18 +248,7 @@ mod tests {
             for (i, (share, near, write)) in commands.into_iter().enumerate() {
                 let near_by = (lba(arm) + (share * 20_000.0) as u64).min(p.capacity - 1);
                 let lba = if near { near_by } else { lba(share) };
-                let place = mech.geometry.locate(lba);
-                queue.push(Queued {
-                    id: i as u32,
-                    write,
-                    sequential: false,
-                    lba,
-                    n: 1,
-                    bus: 1,
-                    arrived: 0,
-                    place,
-                    theta: mech.geometry.angle(place.zone, place.slot),
-                });
+                queue.push(command(&mech, i as u32, lba, write));
             }
             let rules = Rules {
                 choice: Choice::Sptf,
@@ -273,23 +277,9 @@ mod tests {
         let mut mech = Mech::new(&p, &mut rng::stream(1, "test")).unwrap();
         let at = mech.geometry.locate(1_000);
         (mech.at.cyl, mech.at.head) = (at.cyl, at.head);
-        let command = |lba: u64| {
-            let place = mech.geometry.locate(lba);
-            Queued {
-                id: lba as u32,
-                write: true,
-                sequential: false,
-                lba,
-                n: 1,
-                bus: 1,
-                arrived: 0,
-                place,
-                theta: mech.geometry.angle(place.zone, place.slot),
-            }
-        };
         let mut queue = Queue::with_capacity(31);
-        for lba in [90_000_000, 1_100, 40_000_000] {
-            queue.push(command(lba));
+        for (id, lba) in (0..).zip([90_000_000, 1_100, 40_000_000]) {
+            queue.push(command(&mech, id, lba, true));
         }
         let rules = Rules {
             choice: Choice::Sptf,
