@@ -268,7 +268,7 @@ fn drive(
                 continue;
             }
             let Some(t) = w.ready.pop_front() else { break };
-            if w.tasks[t as usize].whole.is_some() && w.reads_on(t) {
+            if w.reads_on(t) {
                 continue;
             }
             drop(w);

@@ -60,8 +60,13 @@ impl World {
         *self.whole(t) = Some(Whole::new(chunk, tally));
         Ok(())
     }
-    /// A call of a task that reads a whole file has returned: true if the next is under way.
+    /// A call of a task has returned: true if it belongs to a file that is being read and the next
+    /// is under way.
+    #[inline]
     pub(super) fn reads_on(&mut self, t: Task) -> bool {
+        if self.whole(t).is_none() {
+            return false;
+        }
         let Some(ret) = self.ret(t) else { return false };
         let program = self.program(t);
         let (now, clock) = (self.time_of(program), self.measures.clock());

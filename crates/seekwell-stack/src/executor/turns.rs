@@ -99,8 +99,6 @@ pub(crate) struct Ends {
     keys: Vec<u128>,
     /// Winners, the top at 1; a core's own place is behind all matches.
     won: Vec<u32>,
-    /// The end of all, and whose: asked for several times a change.
-    first: (u128, u16),
 }
 
 impl Ends {
@@ -110,17 +108,17 @@ impl Ends {
         let mut e = Ends {
             keys: vec![NEVER; n],
             won: vec![0; 2 * n],
-            first: (NEVER, 0),
         };
         for i in (1..2 * n).rev() {
             e.won[i] = if i >= n { (i - n) as u32 } else { e.won[2 * i] };
         }
         e
     }
-    /// The first end, and whose; [`NEVER`]: nobody's.
+    /// The first end, and whose.
     #[inline]
     pub(crate) fn first(&self) -> (u128, u16) {
-        self.first
+        let core = self.won[1];
+        (self.keys[core as usize], core as u16)
     }
     /// A core's end; [`NEVER`]: it has none.
     #[inline]
@@ -135,12 +133,10 @@ impl Ends {
             let before = std::mem::replace(&mut self.won[i], won);
             if before != u32::from(core) && won != u32::from(core) {
                 // Between others: above nothing changes.
-                return;
+                break;
             }
             i /= 2;
         }
-        let core = self.won[1];
-        self.first = (self.keys[core as usize], core as u16);
     }
     /// Room for so many cores.
     pub(crate) fn grow(&mut self, cores: usize) {
