@@ -91,8 +91,9 @@ impl ReplayMode {
     pub const fn explain(&self) -> &'static str {
         match self {
             ReplayMode::AsTimed => {
-                "Every I/O is submitted when it was recorded, whatever became of others. This open \
-                 loop shows how a device and scheduler bear exactly this load. On a device slower than the recorded one the queue grows \
+                "An open loop: every I/O is submitted when it was recorded. What became of those \
+                 before it makes no difference, so this shows how a device and scheduler bear \
+                 exactly this load. On a device slower than the recorded one the queue grows \
                  without bound, and then the comparison measures queue length, not the scheduler; \
                  on a faster one the pauses stay as long as they were."
             }
