@@ -76,6 +76,9 @@ constants! {
     readahead_request_pages: [32, 32, 32, 320], Source("bdi io_pages, since 4.10");
     /// A window whose first page is its mark and the next one are read as one.
     readahead_joined: [1, 1, 1, 0], Source("3.4 text; not on 6.18: reads of 256 KiB, tests/facts");
+    /// Cached pages right before an absent one tell of a stream: 0 never, 1 if there is any, 2 if
+    /// there are more than are asked for.
+    readahead_context: [0, 1, 2, 2], Source("context readahead, 2.6.31; more conservative, 2cad40180197 in 3.12; 6.18: pages counted with mincore(2)");
     /// Largest bio of file data read, pages.
     read_bio_pages: [128, 128, 256, 256], Source("max_sectors_kb 512; BIO_MAX_PAGES 256; 6.18: bios of 1 MiB counted");
     /// Folios in a bio of file data written, at most.

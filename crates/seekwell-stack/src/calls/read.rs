@@ -3,7 +3,7 @@
 use crate::executor::Actor;
 use crate::fs::{BDEV, Inode, Kind};
 use crate::machine::{File, K, Map, NIL, Q, Ret, Target, Want, World, after_submit, wait};
-use crate::memory::{Cached, Fill, Most, Scatter, Tree, Window, flag};
+use crate::memory::{Cached, Context, Fill, Most, Scatter, Tree, Window, flag};
 use seekwell_core::{Errno, Flags, Op};
 
 struct Pages<'a>(&'a crate::memory::Cache, &'a Tree);
@@ -69,6 +69,7 @@ impl World {
                 false => w,
             },
             joined: c.readahead_joined != 0,
+            context: Context::of(c.readahead_context),
         };
         match self.cache.lookup(&i.tree, idx) {
             None => {
@@ -133,6 +134,7 @@ impl World {
         let max = Most {
             pages: c.readahead_pages as u32,
             joined: c.readahead_joined != 0,
+            context: Context::of(c.readahead_context),
         };
         let i = &self.fs.inodes[m.ino as usize];
         let ra = &mut self.files[m.fd as usize].ra;

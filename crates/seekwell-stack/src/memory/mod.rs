@@ -9,4 +9,4 @@ mod readahead;
 pub(crate) use cache::{Cache, Find, Owner, Tree};
 pub(crate) use folio::{Fill, Scatter};
 pub(crate) use page::{NONE, flag};
-pub(crate) use readahead::{Cached, Most, ReadAhead, Window};
+pub(crate) use readahead::{Cached, Context, Most, ReadAhead, Window};

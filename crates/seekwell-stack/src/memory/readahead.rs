@@ -44,12 +44,37 @@ pub(crate) struct Window {
     pub(crate) round: u8,
 }
 
-/// How large a window may be.
+/// How large a window may be, and when one begins.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Most {
     pub(crate) pages: u32,
     /// Two that follow each other at once are one.
     pub(crate) joined: bool,
+    pub(crate) context: Context,
+}
+
+/// What pages in the cache right before one that is absent tell of a read that follows none of its
+/// own file: random reads of a file of which much is in memory meet them by chance.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Context {
+    /// Nothing: until 2.6.30.
+    Ignored,
+    /// A stream, be it one page: its first window (2.6.31 to 3.11).
+    Any,
+    /// A stream if they are more than are asked for: a window of both (3.12 and later; "readahead:
+    /// make context readahead more conservative", 2cad40180197).
+    More,
+}
+
+impl Context {
+    /// As the table of constants numbers them.
+    pub(crate) fn of(rule: u64) -> Self {
+        match rule {
+            0 => Context::Ignored,
+            1 => Context::Any,
+            _ => Context::More,
+        }
+    }
 }
 
 /// What the state machine asks of the cache.
@@ -101,10 +126,10 @@ impl ReadAhead {
         max: Most,
         marked: bool,
     ) -> Option<Window> {
-        let (max, joined) = (max.pages, max.joined);
+        let (context, joined) = (max.context, max.joined);
         let max = match self.advice {
-            Advice::Sequential => max * 2,
-            _ => max,
+            Advice::Sequential => max.pages * 2,
+            _ => max.pages,
         };
         if max == 0 || self.advice == Advice::Random {
             // A marked page asks for nothing then.
@@ -146,13 +171,22 @@ impl ReadAhead {
         if req > max || follows {
             return Some(self.begin(idx, req, max, joined));
         }
-        let run = cache.run_before(idx, max);
-        if run > 0 && run >= req {
-            let history = if run == idx { run * 2 } else { run };
+        let run = match context {
+            Context::Ignored => 0,
+            _ => cache.run_before(idx, max),
+        };
+        let history = if run == idx { run * 2 } else { run };
+        if context == Context::Any && run > 0 {
             self.start = idx;
             self.size = init(history + req, max);
             self.async_size = self.size;
             return Some(self.ready(idx, max, joined));
+        }
+        if context == Context::More && run > req {
+            self.start = idx;
+            self.size = (history + req).min(max);
+            self.async_size = 1;
+            return Some(self.window());
         }
         Some(Window {
             start: idx,
@@ -197,6 +231,7 @@ mod tests {
     const W32: Most = Most {
         pages: 32,
         joined: true,
+        context: Context::Any,
     };
 
     struct None_;
@@ -255,6 +290,7 @@ mod tests {
         let w128 = Most {
             pages: 128,
             joined: false,
+            ..W32
         };
         let mut ra = ReadAhead::default();
         let mut w = ra.step(&None_, 0, 1, w128, false).expect("reads");
@@ -295,6 +331,57 @@ mod tests {
         assert_eq!((w.start, w.size), (5006, 14));
     }
 
+    /// Pages read of a file in which `run` pages lie in the cache before the first of `req`.
+    fn beside(context: Context, run: u32, req: u32) -> (u32, Option<u32>) {
+        let most = Most {
+            context,
+            joined: false,
+            ..W32
+        };
+        let mut ra = ReadAhead::default();
+        let w = ra.step(&Run(run), 1000, req, most, false).expect("reads");
+        (w.size, w.mark)
+    }
+
+    /// Counted on 6.18 with mincore(2): what a read of 1, 2 and 4 pages at page 1000 brings in if
+    /// that many pages before it are there.
+    #[test]
+    fn random_reads_beside_cached_pages_read_ahead_only_past_more_than_they_ask_for() {
+        let counted = [
+            (0, [1, 2, 4]),
+            (1, [1, 2, 4]),
+            (2, [3, 2, 4]),
+            (3, [4, 5, 4]),
+            (4, [5, 6, 4]),
+            (5, [6, 7, 9]),
+            (8, [9, 10, 12]),
+        ];
+        for (run, sizes) in counted {
+            let ours = [1, 2, 4].map(|req| beside(Context::More, run, req).0);
+            assert_eq!(ours, sizes, "{run} pages before it");
+        }
+        // The last page is the mark: a stream goes on from there.
+        assert_eq!(beside(Context::More, 8, 2), (10, Some(1009)));
+        // From the beginning of the file: twice as many.
+        let most = Most {
+            context: Context::More,
+            ..W32
+        };
+        let w = ReadAhead::default().step(&Run(6), 6, 1, most, false);
+        assert_eq!(w.map(|w| w.size), Some(13));
+    }
+
+    #[test]
+    fn one_cached_page_was_enough_before_3_12_and_none_before_2_6_31() {
+        assert_eq!(beside(Context::Any, 1, 2), (8, Some(1000)));
+        assert_eq!(beside(Context::Any, 0, 2), (2, None));
+        assert_eq!(beside(Context::Ignored, 9, 2), (2, None));
+        assert_eq!(
+            [0, 1, 2].map(Context::of),
+            [Context::Ignored, Context::Any, Context::More]
+        );
+    }
+
     #[test]
     fn large_requests_and_advice() {
         let mut ra = ReadAhead::default();
@@ -314,7 +401,7 @@ mod tests {
     #[test]
     fn a_window_that_is_its_own_mark_is_two_in_one_or_alone() {
         for (joined, size, mark) in [(true, 64, 32), (false, 32, 0)] {
-            let most = Most { pages: 32, joined };
+            let most = Most { joined, ..W32 };
             let mut ra = ReadAhead::default();
             let w = ra.step(&None_, 0, 32, most, false);
             assert_eq!(w.map(|w| (w.size, w.mark)), Some((size, Some(mark))));
