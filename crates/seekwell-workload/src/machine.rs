@@ -222,6 +222,14 @@ pub trait Machine: Sized + 'static {
     /// back and drops the pages of every file this run opened (POSIX_FADV_DONTNEED); the rest of
     /// the host's cache stays as it is. A script calls `syncfs` first.
     async fn drop_caches(&mut self) -> Result<(), Errno>;
+    /// Bytes of memory that the program keeps for itself until the run ends, as a database its
+    /// buffers: so much less is there for the page cache. Virtual: taken from the machine's;
+    /// ENOMEM if a sixteenth of it would not be left. Real: nothing is taken, since scripts know of
+    /// their buffers only which pages are in them; the host's cache is what it is.
+    async fn hold_memory(&mut self, bytes: u64) -> Result<(), Errno> {
+        let _ = bytes;
+        Ok(())
+    }
 
     // ---- mapped files
 

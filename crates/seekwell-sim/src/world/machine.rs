@@ -344,6 +344,9 @@ impl Machine for SimMachine {
         let w = self.world.borrow();
         Ok(w.kernel.outcome(w.tid(self.task)).stat)
     }
+    async fn hold_memory(&mut self, bytes: u64) -> Result<(), Errno> {
+        self.unit(Call::Hold { bytes }).await
+    }
     async fn drop_caches(&mut self) -> Result<(), Errno> {
         let own = self.world.borrow().directory_of(self.program);
         match own {

@@ -357,6 +357,7 @@ async fn perform(k: &K, a: Actor, call: Call) -> Ret {
         Call::Fstat { fd } => names::fstat(k, a, fd.0),
         Call::FsyncDir { path } => names::fsync_dir(k, a, &path).await,
         Call::DropCaches => truncate::drop_caches(k),
+        Call::Hold { bytes } => k.w().hold(bytes),
         Call::Map { fd, off, len } => mapped::map(k, fd.0, off, len),
         Call::Unmap { map } => mapped::unmap(k, a, map.0).await,
         Call::Touch {

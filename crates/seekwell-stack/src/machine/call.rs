@@ -160,6 +160,11 @@ pub enum Call {
     },
     /// echo 3 > drop_caches: clean pages go.
     DropCaches,
+    /// A program keeps memory for itself: the page cache has so much less from now on.
+    Hold {
+        /// How much.
+        bytes: u64,
+    },
     /// Maps a file; returns the [`MapId`].
     Map {
         /// Descriptor.

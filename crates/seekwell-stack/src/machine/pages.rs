@@ -1,9 +1,9 @@
 //! Pages of inodes: made, dirtied, cleaned, evicted, and what the end of a bio does to them.
 
-use super::world::World;
+use super::{Ret, world::World};
 use crate::fs::{BDEV, Kind, WbList};
 use crate::memory::{NONE, flag};
-use seekwell_core::Instant;
+use seekwell_core::{Errno, Instant};
 
 impl World {
     /// A new page of a folio of `order`, on no list; clean old ones go if memory is full.
@@ -18,6 +18,16 @@ impl World {
         }
         let tree = &mut self.fs.inodes[ino as usize].tree;
         self.cache.insert(tree, ino, idx, order)
+    }
+    /// A program's own memory is taken from the cache's, whose clean pages go as new ones come. A
+    /// sixteenth stays, and a few pages to live on.
+    pub(crate) fn hold(&mut self, bytes: u64) -> Ret {
+        let left = self.cache.limit.saturating_sub(bytes.div_ceil(4096));
+        if left < 64 || left < self.cfg.cache_pages() / 16 {
+            return Err(Errno::ENOMEM);
+        }
+        self.cache.limit = left;
+        Ok(0)
     }
     /// Takes a clean idle page out.
     pub(crate) fn drop_page(&mut self, p: u32) {

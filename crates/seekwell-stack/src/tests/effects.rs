@@ -358,3 +358,52 @@ fn one_stream_of_direct_reads_waits_once_each() {
     );
     assert!(log.windows(2).all(|p| p[1].at >= p[0].done));
 }
+
+/// A file of 128 MiB, read twice over in a cache of 256 MiB of which a program holds `held`: bytes
+/// that the second reading takes from the disk.
+fn read_again(held: u64) -> u64 {
+    let mut c = free_cpu(Era::Mq);
+    c.cache_bytes = Some(256 << 20);
+    let mut m = Machine::new(c, Disk::ssd());
+    let t = m.task("reader");
+    m.call(t, Call::Hold { bytes: held }).expect("holds");
+    let fd = open(&mut m, t, "/file");
+    let (off, len) = (0, 128 << 20);
+    m.call(t, Call::Write { fd, off, len }).expect("writes");
+    m.call(t, Call::Syncfs).expect("syncs");
+    let mut taken = 0;
+    for _ in 0..2 {
+        m.take_log();
+        for off in (0..u64::from(len)).step_by(1 << 20) {
+            m.call(
+                t,
+                Call::Read {
+                    fd,
+                    off,
+                    len: 1 << 20,
+                },
+            )
+            .expect("reads");
+        }
+        let log = m.take_log();
+        taken = log.iter().map(|l| u64::from(l.bio.sectors.0) * 512).sum();
+    }
+    taken
+}
+
+#[test]
+fn what_a_program_holds_the_cache_has_not() {
+    assert_eq!(read_again(0), 0, "all of it is in memory");
+    assert_eq!(read_again(64 << 20), 0, "it still fits");
+    let most = read_again(160 << 20);
+    println!("96 MiB left for 128: {} MiB read again", most >> 20);
+    assert!(most > 64 << 20, "{most}");
+    let mut m = Machine::new(free_cpu(Era::Mq), Disk::ssd());
+    let t = m.task("greedy");
+    let all = m.kernel.world().cfg.memory_bytes;
+    let got = m.call(t, Call::Hold { bytes: all });
+    assert_eq!(got, Err(seekwell_core::Errno::ENOMEM));
+    // What was refused is not taken.
+    let half = Call::Hold { bytes: all / 2 };
+    m.call(t, half).expect("holds");
+}

@@ -46,6 +46,19 @@ impl Group {
     }
 }
 
+/// Holds the memory of a program's buffers. Too much for the machine is told with what it has.
+pub async fn hold<M: Machine>(m: &mut M, bytes: u64, name: &str) -> Outcome {
+    let cache = m.facts().cache_bytes;
+    m.hold_memory(bytes).await.doing(|| {
+        let mib = |bytes: u64| bytes.div_ceil(1 << 20);
+        format!(
+            "hold {} MiB for {name} of the {} MiB that the machine has for programs and caches",
+            mib(bytes),
+            mib(cache)
+        )
+    })
+}
+
 /// Both must be well. Of two failures the one that is not merely "stopped" counts: a task that was
 /// stopped because another failed is not the cause.
 pub fn both(a: Outcome, b: Outcome) -> Outcome {

@@ -237,6 +237,8 @@ impl Server {
 /// The script.
 pub async fn run<M: Machine>(m: &mut M, p: &Params, dir: &str) -> Outcome {
     m.mark(Mark::Phase("lay out"));
+    let held = p.int("innodb_buffer_pool_size");
+    hold(m, held, "innodb_buffer_pool_size").await?;
     let (data, log, copies) = (
         format!("{dir}/table.ibd"),
         format!("{dir}/ib_redo0"),
@@ -264,10 +266,7 @@ pub async fn run<M: Machine>(m: &mut M, p: &Params, dir: &str) -> Outcome {
         doublewrite,
         syncs_data: p.word("innodb_flush_method") == "O_DIRECT",
         fdatasync: p.flag("innodb_use_fdatasync"),
-        pool: Shared::new(Pool::new(
-            p.int("innodb_buffer_pool_size") / u64::from(PAGE),
-            pages,
-        )),
+        pool: Shared::new(Pool::new(held / u64::from(PAGE), pages)),
         redo: Shared::new(redo),
         redo_lock: m.lock(),
         commit: match p.word("innodb_flush_log_at_trx_commit") {

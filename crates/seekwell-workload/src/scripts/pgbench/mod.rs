@@ -288,6 +288,8 @@ pub async fn run<M: Machine>(m: &mut M, p: &Params, dir: &str) -> Outcome {
 /// Makes the files as `pgbench -i` leaves them: written, synced, in the cache as far as it goes.
 async fn init<M: Machine>(m: &mut M, p: &Params, dir: &str) -> Outcome<Server> {
     let scale = p.int("scale");
+    let held = p.int("shared_buffers");
+    hold(m, held, "shared_buffers").await?;
     let mut next = 0;
     let accounts = relation(
         m,
@@ -330,7 +332,7 @@ async fn init<M: Machine>(m: &mut M, p: &Params, dir: &str) -> Outcome<Server> {
     for _ in 0..10 * scale {
         teller_locks.push(m.lock());
     }
-    let buffers = p.int("shared_buffers") / u64::from(PAGE);
+    let buffers = held / u64::from(PAGE);
     Ok(Server {
         accounts,
         index,
