@@ -287,36 +287,30 @@ fn left_over(lab: &Lab<'_>) -> Result<Shown, DemoError> {
 
 fn wal_overtakes(lab: &Lab<'_>) -> Result<Shown, DemoError> {
     let mut shown = Shown::new(
-        "DC SSD with power-loss protection in its steady state, 8 cores; pgbench of scale 30 for \
-         10 s with 16 clients, written back every second in requests of up to 32 MiB; and \
-         read-only",
-        &["scheduler", "read-write, tps", "mean ms", "read-only, tps"],
+        "DC SSD with power-loss protection, 8 cores; pgbench for 10 s, 2 GB of tables of which 0.8 \
+         are in memory, no whole pages in the log; 16 clients, and one",
+        &["scheduler", "16 clients, tps", "mean ms", "one client, tps"],
     );
     let mut tps = Vec::new();
     for s in lab.schedulers(&["noop", "deadline", "cfq"]) {
-        let mut w = world("ssd:s3700-100,state=steady", &s, "cores=8,memory=2G", lab)?;
-        // What queue/max_sectors_kb of 4.0 lets through, as if memory lay together. With a request
-        // of 168 single pages (672 KiB), or over 40 s instead of 10, the three agree within 2 %:
-        // this shows what long requests in front of a commit do, not what a busy server gains.
-        w.setup.max_sectors_kb = Some(32_767);
-        // What half an hour does and ten seconds do not: the drive cleans as it writes, and dirty
-        // data are old at any time.
-        w.config.constants.dirty_expire_ns = 1_000_000_000;
-        w.config.constants.dirty_writeback_ns = 1_000_000_000;
-        // A server of 2015 keeps 16 MiB of log in memory. With the 64 KiB of earlier ones, backends
-        // wait for each other's log writes and deadline leads; with 128 MiB of shared buffers
-        // noop does.
-        let pgbench = |more: &str| {
-            format!("pgbench:transactions=0,seconds=10s,scale=30,clients=16,wal_buffers=16m{more}")
+        let w = world("ssd:s3700-100", &s, "cores=8,memory=1750M", lab)?;
+        // As the 16 GB of the published comparison lie in 8 GB of memory, an eighth of everything.
+        // With whole pages in the log, 41 MB a second of them, the drive has no idle moment into
+        // which writeback could go, and what cfq gains is within 2 %.
+        let pgbench = |clients: u32| {
+            format!(
+                "pgbench:transactions=0,seconds=10s,scale=135,clients={clients},shared_buffers=128m,\
+                 wal_buffers=16m,segments=8,full_page_writes=no"
+            )
         };
-        let many = workload(&w, &pgbench(""))?;
-        let reads = metric(&workload(&w, &pgbench(",mode=select"))?);
-        tps.push((metric(&many), reads));
+        let many = workload(&w, &pgbench(16))?;
+        let one = metric(&workload(&w, &pgbench(1))?);
+        tps.push((metric(&many), one));
         shown.row(vec![
             s.to_owned(),
             format!("{:.0}", metric(&many)),
             format!("{:.2}", more(&many, "mean latency")),
-            format!("{reads:.0}"),
+            format!("{one:.0}"),
         ]);
     }
     let (noop, deadline, cfq) = (tps[0], tps[1], tps[2]);
@@ -326,11 +320,11 @@ fn wal_overtakes(lab: &Lab<'_>) -> Result<Shown, DemoError> {
             (cfq.0 / noop.0 - 1.0) * 100.0,
             (cfq.0 / deadline.0 - 1.0) * 100.0
         ),
-        cfq.0 > 1.005 * noop.0 && cfq.0 > 1.005 * deadline.0,
+        cfq.0 > 1.01 * noop.0 && cfq.0 > 1.01 * deadline.0,
     );
     shown.check(
         format!(
-            "read-only {:+.1} and {:+.1} %, within 1 %",
+            "one client, whom nobody overtakes: {:+.1} and {:+.1} %, within 1 %",
             (cfq.1 / noop.1 - 1.0) * 100.0,
             (cfq.1 / deadline.1 - 1.0) * 100.0
         ),
