@@ -462,8 +462,8 @@ const DEMOS: &[(&str, &str, &str)] = &[
     ),
     (
         "wal-overtakes-writeback",
-        "pgbench on a DC SSD in steady state: noop {0.1} tps, deadline {1.1}, CFQ {2.1}",
-        "read-only: {0.3}, {1.3}, {2.3}",
+        "pgbench on a DC SSD, data twice as large as memory: noop {0.1} tps, deadline {1.1}, CFQ {2.1}",
+        "one client: {0.3}, {1.3}, {2.3}",
     ),
     (
         "scan-and-intruder",

@@ -129,7 +129,7 @@ pub const GROUPS: &[Effect] = &[
         title: "pgbench on a DC S3700",
         doing: Doing::Yes,
         why: "log writes and reads overtake writeback under CFQ only",
-        ablation: "read-only: 0 % (demo wal-overtakes-writeback)",
+        ablation: "one client: 0 % (demo wal-overtakes-writeback)",
     },
     Effect {
         letter: "K",

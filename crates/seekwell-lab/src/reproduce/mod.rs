@@ -144,12 +144,16 @@ impl Publication {
     }
     /// Ours beside it.
     pub fn reproduction(&self, results: &Results, quick: bool) -> Reproduction {
-        let published = self.published();
-        let order = figures::column_orders(&published);
-        let cells: Vec<Cell> = published
-            .into_iter()
-            .map(|p| ours::beside(p, results, quick))
-            .collect();
+        let published = self.published().into_iter();
+        let cells = published.map(|p| ours::beside(p, results, quick));
+        self.judged(cells.collect(), quick)
+    }
+    /// The full form as it was run last, where what is carried is of today's runs.
+    pub fn in_full(&self) -> Option<Reproduction> {
+        Some(self.judged(full::carried(self)?, false))
+    }
+    fn judged(&self, cells: Vec<Cell>, quick: bool) -> Reproduction {
+        let order = figures::column_orders(&self.published());
         let judgements = judge(&cells, &order, &Evidence::of(self));
         Reproduction {
             name: self.name,

@@ -128,6 +128,15 @@ fn asked(all: &[Shown]) -> Vec<Target> {
     targets(&all)
 }
 
+/// What came of it in the full form as it was run last, beside a quick one; `None` unless all of
+/// these were.
+fn asked_in_full(all: &[Shown]) -> Option<Vec<Target>> {
+    let quick = all.iter().all(|s| s.ours.quick);
+    let full = all.iter().map(|s| s.publication.in_full());
+    let full: Vec<Reproduction> = full.collect::<Option<_>>().filter(|_| quick)?;
+    Some(targets(&full.iter().collect::<Vec<_>>()))
+}
+
 /// Every second of ours, if the original showed that and all runs are there.
 fn by_second(a: &Reproduce, p: &Publication) -> Result<Vec<Seconds>, Failure> {
     let Some(kind) = p.by_second.filter(|_| a.from.is_empty()) else {

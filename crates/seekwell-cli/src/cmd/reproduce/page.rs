@@ -5,7 +5,7 @@ use super::show::{
     SKILL, SKILL_IS, agreement, doing, evidence, level, like, names, ours, published, scaled,
     scattered, skill, title,
 };
-use super::{Shown, asked, missed};
+use super::{Shown, asked, asked_in_full, missed};
 use seekwell_lab::reproduce::{Doing, Effect, GROUPS, Judgement, Reproduction};
 use seekwell_report::table::{Align, wrap};
 
@@ -127,9 +127,12 @@ fn targets(all: &[Shown]) -> String {
         return String::new();
     }
     let mut out = "## Targets, and why they are missed\n\n".to_owned();
-    out += "| asked beforehand | ours | a blind model | met |\n|---|---|---|---|\n";
-    for t in &asked {
-        out += &row(&missed::row(t));
+    let full = asked_in_full(all);
+    for (i, cells) in missed::table(&asked, full.as_deref()).iter().enumerate() {
+        out += &row(cells);
+        if i == 0 {
+            out += &format!("|{}\n", "---|".repeat(cells.len()));
+        }
     }
     out += "\n";
     for t in asked.iter().filter(|t| !t.met) {

@@ -1,7 +1,7 @@
 //! A published comparison and ours, on a terminal.
 
 use super::own::{OF_MEDIAN, cut_off, forms, from_median, noisy};
-use super::{Shown, missed};
+use super::{Shown, asked_in_full, missed};
 use crate::fail::Failure;
 use crate::out::{Out, columns, width};
 use seekwell_lab::reproduce::full::Scatter;
@@ -265,9 +265,16 @@ pub fn targets(out: &mut Out, all: &[Target], shown: &[Shown]) -> Result<(), Fai
         return Ok(());
     }
     out.prose("What was asked beforehand, and what came of it:")?;
+    let full = asked_in_full(shown);
     for t in all {
         let met = if t.met { "met" } else { "MISSED" };
-        let line = format!("{met}: {}: {}. Blind: {}.", t.asked, t.ours, t.blind);
+        let line = format!(
+            "{met}: {}: {}. Blind: {}.{}",
+            t.asked,
+            t.ours,
+            t.blind,
+            missed::in_full_too(t, full.as_deref())
+        );
         out.text(&wrap(&line, 2, width()))?;
         if !t.met {
             for x in &t.outside {
