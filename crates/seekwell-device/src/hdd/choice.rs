@@ -4,10 +4,7 @@ use super::Ticks;
 use super::laps::Laps;
 use super::mech::{Mech, SLACK};
 use super::params::Choice;
-use super::queue::{Queue, Queued};
-
-/// Commands that are compared, as a power of two: a queue is no longer.
-const INDEX_BITS: u32 = 10;
+use super::queue::{INDEX_BITS, Queue, Queued};
 
 /// Which command, and was it picked by position among several?
 pub(super) struct Picked {
@@ -115,12 +112,13 @@ impl Rules {
         let first = first_possible(queue, seen, &mech.laps, psi, mech.at.cyl);
         let (bound, mut index) = (first >> INDEX_BITS, first as usize % (1 << INDEX_BITS));
         let mut best = self.takes(&queue[index], mech, psi);
-        if best == bound {
+        // What takes nothing, as an older one may too, is looked for with all others.
+        if best + SLACK == bound && best > 0 {
             return index;
         }
         for (i, spot) in queue.spots(seen).enumerate() {
             let away = spot.cyl.abs_diff(mech.at.cyl);
-            if (mech.laps.at_least(psi, spot.theta, away), i) < (best, index) {
+            if (mech.laps.at_least(psi, spot, away), i) < (best, index) {
                 let all = self.takes(&queue[i], mech, psi);
                 if (all, i) < (best, index) {
                     (best, index) = (all, i);
@@ -159,17 +157,11 @@ impl Rules {
     }
 }
 
-/// Which of the oldest `seen` could come round first, and when: that in the upper bits, so that the
-/// least number is the answer and the older one wins a tie. By itself, so that the loop has all
+/// Which of the oldest `seen` could come round first, and when. By itself, so that the loop has all
 /// registers.
 #[inline(never)]
 fn first_possible(queue: &Queue, seen: usize, laps: &Laps, psi: Ticks, cyl: u32) -> u64 {
-    let mut first = u64::MAX;
-    for (i, spot) in queue.spots(seen).enumerate() {
-        let bound = laps.at_least(psi, spot.theta, spot.cyl.abs_diff(cyl));
-        first = first.min((bound << INDEX_BITS) + i as u64);
-    }
-    first
+    laps.first(psi, cyl, queue.spots(seen))
 }
 
 /// Commands that continue one another are taken in order: the first of the run that `index` is in.
@@ -244,7 +236,7 @@ mod tests {
             let lba = |share: f64| (share * (p.capacity - 1) as f64) as u64;
             let at = mech.geometry.locate(lba(arm));
             (mech.at.cyl, mech.at.head) = (at.cyl, head);
-            let mut queue = Queue::with_capacity(31);
+            let mut queue = Queue::with_capacity(31, mech.turn());
             for (i, (share, near, write)) in commands.into_iter().enumerate() {
                 let near_by = (lba(arm) + (share * 20_000.0) as u64).min(p.capacity - 1);
                 let lba = if near { near_by } else { lba(share) };
@@ -260,7 +252,7 @@ mod tests {
             let seen = queue.len().min(window);
             let psi = mech.phase_at(ns << 10);
             for (q, s) in queue.iter().zip(queue.spots(usize::MAX)) {
-                let bound = mech.laps.at_least(psi, s.theta, s.cyl.abs_diff(mech.at.cyl));
+                let bound = mech.laps.at_least(psi, s, s.cyl.abs_diff(mech.at.cyl));
                 prop_assert!(rules.guard <= SLACK || bound <= rules.takes(q, &mech, psi));
             }
             let each = queue.iter().take(seen).map(|q| rules.takes(q, &mech, psi));
@@ -277,7 +269,7 @@ mod tests {
         let mut mech = Mech::new(&p, &mut rng::stream(1, "test")).unwrap();
         let at = mech.geometry.locate(1_000);
         (mech.at.cyl, mech.at.head) = (at.cyl, at.head);
-        let mut queue = Queue::with_capacity(31);
+        let mut queue = Queue::with_capacity(31, mech.turn());
         for (id, lba) in (0..).zip([90_000_000, 1_100, 40_000_000]) {
             queue.push(command(&mech, id, lba, true));
         }

@@ -3,6 +3,7 @@
 
 use super::Ticks;
 use super::mech::SLACK;
+use super::queue::{INDEX_BITS, Spot};
 use super::seek::Reach;
 
 /// Shares of a turn, at most.
@@ -17,8 +18,6 @@ pub(super) struct Laps {
     /// Ticks of a share, as a power of two.
     shift: u32,
     turn: Ticks,
-    /// Ticks of so many turns.
-    turns: [Ticks; 3],
 }
 
 impl Laps {
@@ -26,34 +25,53 @@ impl Laps {
     /// what a wait may be off by.
     pub fn new(reach: &Reach, turn: Ticks, guard: Ticks) -> Self {
         let shift = (turn / SHARES as Ticks).max(1).ilog2() + 1;
-        let mut within = Box::new([[0; 2]; SHARES]);
-        for (share, far) in within.iter_mut().enumerate() {
+        let within = |share: usize| {
             let end = (share as Ticks + 1) << shift;
-            for (lap, far) in far.iter_mut().enumerate() {
-                let latest = end + lap as Ticks * turn + SLACK;
-                *far = reach.cylinders(latest.saturating_sub(guard));
-            }
-        }
+            [0, turn].map(|lap| reach.cylinders((end + lap + SLACK).saturating_sub(guard)))
+        };
         Laps {
-            within,
+            within: Box::new(std::array::from_fn(within)),
             shift,
             turn,
-            turns: [0, turn, 2 * turn],
         }
     }
 
-    /// Not sooner than this comes the sector at `theta` round that is `away` cylinders off, the
+    /// Not sooner than this comes the sector of a spot round that is `away` cylinders off, the
     /// platter at `psi`; with the guard, but on the cylinder under the arm.
     #[inline]
-    pub fn at_least(&self, psi: Ticks, theta: Ticks, away: u32) -> Ticks {
-        // Without a comparison that would be made a branch: which way it goes is anyone's guess.
-        // What has passed by no more than a wait may be off by is there yet, on this track.
-        let ahead = (theta + SLACK).wrapping_sub(psi);
-        let ahead = ahead.wrapping_add(self.turn & (ahead as i64 >> 63) as u64);
-        let past = (self.turn.wrapping_sub(1).wrapping_sub(ahead)) as i64 >> 63;
-        let ahead = ahead - (self.turn & past as u64);
-        let [this, next] = self.within[(ahead >> self.shift) as usize % SHARES];
-        let turns = self.turns[usize::from(away > this) + usize::from(away > next)];
-        (ahead + turns).saturating_sub(SLACK)
+    pub fn at_least(&self, psi: Ticks, spot: Spot, away: u32) -> Ticks {
+        let ahead = ahead(psi, spot.soon >> INDEX_BITS, self.turn);
+        let turns = self.turns(ahead >> self.shift, away);
+        (ahead + turns * self.turn).saturating_sub(SLACK)
     }
+
+    /// The first of these that could come round, the oldest first, the arm at `cyl`: its number in
+    /// the lower bits, and above them when, not sooner, and with what a wait may be off by.
+    #[inline]
+    pub fn first(&self, psi: Ticks, cyl: u32, spots: impl Iterator<Item = Spot>) -> u64 {
+        let (psi, turn) = (psi << INDEX_BITS, self.turn << INDEX_BITS);
+        let shift = self.shift + INDEX_BITS;
+        let mut first = u64::MAX;
+        for (i, spot) in (0..).zip(spots) {
+            let ahead = ahead(psi, spot.soon, turn);
+            let turns = self.turns(ahead >> shift, spot.cyl.abs_diff(cyl));
+            first = first.min(ahead + turns * turn + i);
+        }
+        first
+    }
+
+    /// Turns that are over before the arm is there, at least.
+    #[inline]
+    fn turns(&self, share: u64, away: u32) -> u64 {
+        let [this, next] = self.within[share as usize % SHARES];
+        u64::from(away > this) + u64::from(away > next)
+    }
+}
+
+/// From phase `psi` on to an angle: both below a turn. Without a comparison that would be made a
+/// branch: which way it goes is anyone's guess.
+#[inline]
+fn ahead(psi: u64, angle: u64, turn: u64) -> u64 {
+    let ahead = angle.wrapping_sub(psi);
+    ahead.wrapping_add(turn & ((ahead as i64) >> 63) as u64)
 }

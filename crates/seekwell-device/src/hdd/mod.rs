@@ -189,6 +189,7 @@ impl Hdd {
             ..DeviceFacts::plain(&p.name, Sector(p.capacity), p.depth)
         };
         let depth = p.depth as usize;
+        let queue = Queue::with_capacity(depth, mech.turn());
         Ok(Hdd {
             facts,
             rng,
@@ -225,7 +226,7 @@ impl Hdd {
                 t_err: ticks_ms(p.t_err_ms),
                 physical: p.physical,
             },
-            queue: Queue::with_capacity(depth),
+            queue,
             waiting: VecDeque::with_capacity(depth),
             flush: None,
             activity: Activity::Idle,

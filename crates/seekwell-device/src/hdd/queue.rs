@@ -5,6 +5,7 @@
 
 use super::Ticks;
 use super::geometry::Place;
+use super::mech::SLACK;
 use std::ops::Index;
 
 /// A queued command. Its place is worked out once, on arrival.
@@ -33,11 +34,16 @@ impl Queued {
     }
 }
 
+/// Commands that wait at a time, at most, as a power of two.
+pub(super) const INDEX_BITS: u32 = 10;
+const MOST: usize = 1 << INDEX_BITS;
+
 /// What the choice looks at of every command.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Spot {
-    /// Angle of its first sector, ticks.
-    pub theta: Ticks,
+    /// Angle of its first sector and what a wait may be off by, within a turn: in ticks, from bit
+    /// [`INDEX_BITS`] on, so that a number fits below it.
+    pub soon: u64,
     pub cyl: u32,
 }
 
@@ -50,15 +56,18 @@ const NOWHERE: u32 = u32::MAX;
 const GROUP: usize = 8;
 
 /// All that wait.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub(super) struct Queue {
+    /// Ticks of a turn.
+    turn: Ticks,
     /// Slots, oldest command first.
     order: Vec<u16>,
     free: Vec<u16>,
     slots: Vec<Queued>,
     /// Of each slot: spot, block of the first sector, end in 32 bits (that of a command that has
     /// gone stays).
-    spots: Vec<Spot>,
+    /// There is one for every number that a slot may have, so that none is looked for in vain.
+    spots: Box<[Spot; MOST]>,
     blocks: Vec<u32>,
     ends: Vec<u32>,
 }
@@ -73,14 +82,15 @@ impl Index<usize> for Queue {
 }
 
 impl Queue {
-    /// Room for so many commands.
-    pub fn with_capacity(n: usize) -> Self {
+    /// Room for so many commands of a drive that takes so many ticks for a turn.
+    pub fn with_capacity(n: usize, turn: Ticks) -> Self {
         let whole = n.next_multiple_of(GROUP);
         Queue {
+            turn,
             order: Vec::with_capacity(n),
             free: Vec::with_capacity(whole),
             slots: Vec::with_capacity(whole),
-            spots: Vec::with_capacity(whole),
+            spots: Box::new([Spot::default(); MOST]),
             blocks: Vec::with_capacity(whole),
             ends: Vec::with_capacity(whole),
         }
@@ -107,7 +117,7 @@ impl Queue {
     #[inline]
     pub fn spots(&self, n: usize) -> impl Iterator<Item = Spot> {
         let seen = &self.order[..n.min(self.order.len())];
-        seen.iter().map(|&s| self.spots[s as usize])
+        seen.iter().map(|&s| self.spots[s as usize % MOST])
     }
 
     /// A command comes.
@@ -118,8 +128,14 @@ impl Queue {
         };
         let i = slot as usize;
         self.slots[i] = q;
-        self.spots[i] = Spot {
-            theta: q.theta,
+        let soon = q.theta + SLACK;
+        let soon = if soon < self.turn {
+            soon
+        } else {
+            soon - self.turn
+        };
+        self.spots[i % MOST] = Spot {
+            soon: soon << INDEX_BITS,
             cyl: q.place.cyl,
         };
         self.blocks[i] = (q.lba >> BLOCK_BITS) as u32;
@@ -131,7 +147,6 @@ impl Queue {
         let from = self.slots.len();
         let to = from + GROUP;
         self.slots.resize(to, q);
-        self.spots.resize(to, Spot::default());
         self.blocks.resize(to, NOWHERE);
         self.ends.resize(to, 0);
         self.free.extend((from as u16 + 1..to as u16).rev());
@@ -179,6 +194,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    const TURN: Ticks = 1_000;
+
     fn command(id: u32, lba: u64, n: u32) -> Queued {
         Queued {
             id,
@@ -195,7 +212,7 @@ mod tests {
                 slot: 0,
                 left: 1,
             },
-            theta: lba * 3,
+            theta: lba % TURN,
         }
     }
 
@@ -206,7 +223,7 @@ mod tests {
         fn keeps_order(ops in prop::collection::vec(
             (any::<bool>(), 0u64..1 << 40, 1u32..5000, 0usize..40), 1..200,
         ), from in 0u64..1 << 40) {
-            let (mut queue, mut plain) = (Queue::with_capacity(31), Vec::<Queued>::new());
+            let (mut queue, mut plain) = (Queue::with_capacity(31, TURN), Vec::<Queued>::new());
             for (i, (come, lba, n, at)) in ops.into_iter().enumerate() {
                 if come || plain.is_empty() {
                     let q = command(i as u32, lba, n);
@@ -222,7 +239,8 @@ mod tests {
                 prop_assert_eq!(queue.len(), plain.len());
                 prop_assert_eq!(queue.first().map(|q| q.id), plain.first().map(|q| q.id));
                 for (k, (q, s)) in plain.iter().zip(queue.spots(usize::MAX)).enumerate() {
-                    prop_assert_eq!((s.theta, s.cyl), (q.theta, q.place.cyl));
+                    let soon = ((q.theta + SLACK) % TURN) << INDEX_BITS;
+                    prop_assert_eq!((s.soon, s.cyl), (soon, q.place.cyl));
                     prop_assert_eq!(queue[k].lba, q.lba);
                     prop_assert!(queue.may_end(q.end()));
                     prop_assert!(queue.may_begin(q.lba, q.lba));
