@@ -374,7 +374,7 @@ fn read_again(held: u64) -> u64 {
     let mut taken = 0;
     for _ in 0..2 {
         m.take_log();
-        for off in (0..u64::from(len)).step_by(1 << 20) {
+        for off in (0..len).step_by(1 << 20) {
             m.call(
                 t,
                 Call::Read {
