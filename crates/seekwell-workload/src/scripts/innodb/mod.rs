@@ -81,7 +81,7 @@ pub const WORKLOAD: Workload = Workload {
             "innodb_buffer_pool_size",
             Kind::Bytes(1 << 20, 1 << 40),
             "128MiB",
-            "pages in memory; full at the start",
+            "pages in memory, which the page cache has not; full at the start",
         ),
         param(
             "innodb_flush_log_at_trx_commit",

@@ -66,7 +66,7 @@ pub const WORKLOAD: Workload = Workload {
             "shared_buffers",
             Kind::Bytes(128 << 10, 1 << 40),
             "24MiB",
-            "buffers of the server",
+            "buffers of the server: memory that the page cache has not",
         ),
         param(
             "wal_buffers",
