@@ -243,6 +243,9 @@ impl Drop for Left {
                 let _ = std::fs::remove_file(e.path());
             }
         }
+        for dir in ["results", "state", "records"] {
+            let _ = std::fs::remove_dir_all(self.0.join(dir));
+        }
         for dir in ["mnt", "fuse", ""] {
             let _ = std::fs::remove_dir(self.0.join(dir));
         }
