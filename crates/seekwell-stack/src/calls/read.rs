@@ -3,7 +3,7 @@
 use crate::executor::Actor;
 use crate::fs::{BDEV, Inode, Kind};
 use crate::machine::{File, K, Map, NIL, Q, Ret, Target, Want, World, after_submit, wait};
-use crate::memory::{Cached, Context, Fill, Most, Scatter, Tree, Window, flag};
+use crate::memory::{Cached, Context, Fill, Most, ReadAhead, Scatter, Tree, Window, flag};
 use seekwell_core::{Errno, Flags, Op};
 
 struct Pages<'a>(&'a crate::memory::Cache, &'a Tree);
@@ -47,10 +47,18 @@ impl World {
         if !self.cache.read_run(&mut i.tree, first, last) {
             return None;
         }
-        self.files[fd as usize].ra.prev = last;
+        self.read_ends(fd, off, len);
         let cost = self.cfg.constants.copy_page_ns * len.div_ceil(4096);
         self.spend(a, cost);
         Some(len)
+    }
+
+    /// Where a read ended is what the next is told to follow from; its own misses are not.
+    fn read_ends(&mut self, fd: u32, off: u64, len: u64) {
+        let behind = self.cfg.constants.readahead_prev_behind != 0;
+        if let Some(file) = self.files.get_mut(fd as usize) {
+            file.ra.prev = ReadAhead::prev_of(off, len, behind);
+        }
     }
 
     fn look(&mut self, file: &mut File, idx: u32, last: u32, tried: bool) -> Look {
@@ -69,6 +77,7 @@ impl World {
                 false => w,
             },
             joined: c.readahead_joined != 0,
+            resumed: c.readahead_resumed != 0,
             context: Context::of(c.readahead_context),
         };
         match self.cache.lookup(&i.tree, idx) {
@@ -134,6 +143,7 @@ impl World {
         let max = Most {
             pages: c.readahead_pages as u32,
             joined: c.readahead_joined != 0,
+            resumed: c.readahead_resumed != 0,
             context: Context::of(c.readahead_context),
         };
         let i = &self.fs.inodes[m.ino as usize];
@@ -286,7 +296,6 @@ pub(crate) async fn read(k: &K, a: Actor, fd: u32, off: u64, len: u64) -> Ret {
             let mut file = w.files[fd as usize];
             let look = w.look(&mut file, idx, last, tried);
             if matches!(look, Look::Here) {
-                file.ra.prev = idx;
                 let cost = w.cfg.constants.copy_page_ns;
                 w.spend(a, cost);
             }
@@ -309,8 +318,10 @@ pub(crate) async fn read(k: &K, a: Actor, fd: u32, off: u64, len: u64) -> Ret {
             }
         }
     }
+    let mut w = k.w();
+    w.read_ends(fd, off, len);
     if ino == BDEV {
-        k.w().stats.device_reads += 1;
+        w.stats.device_reads += 1;
     }
     Ok(len)
 }

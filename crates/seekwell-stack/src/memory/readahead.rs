@@ -11,7 +11,8 @@ pub(crate) struct ReadAhead {
     start: u32,
     size: u32,
     async_size: u32,
-    /// The page read last; `u32::MAX` before the first.
+    /// The page read last, or that behind the last read ([`prev`](Self::prev_of)); `u32::MAX` before
+    /// the first.
     pub(crate) prev: u32,
     pub(crate) advice: Advice,
     /// Windows that marks started since the stream began.
@@ -50,6 +51,8 @@ pub(crate) struct Most {
     pub(crate) pages: u32,
     /// Two that follow each other at once are one.
     pub(crate) joined: bool,
+    /// An absent page right behind a window goes on with it, whoever reads it.
+    pub(crate) resumed: bool,
     pub(crate) context: Context,
 }
 
@@ -106,6 +109,13 @@ fn next(n: u32, max: u32) -> u32 {
 }
 
 impl ReadAhead {
+    /// What a read of `len` bytes from `off` leaves to tell whether the next one follows: its last
+    /// page, which that may be in or begin right behind; or, as the kernel's `prev_pos` became where
+    /// the read ended, the page there, so that one page may be left out between them.
+    pub(crate) fn prev_of(off: u64, len: u64, behind: bool) -> u32 {
+        let end = off + len;
+        (if behind { end } else { end.saturating_sub(1) } / 4096) as u32
+    }
     fn window(&self) -> Window {
         let mark = (self.async_size > 0).then(|| self.start + self.size - self.async_size);
         Window {
@@ -126,7 +136,7 @@ impl ReadAhead {
         max: Most,
         marked: bool,
     ) -> Option<Window> {
-        let (context, joined) = (max.context, max.joined);
+        let (context, joined, resumed) = (max.context, max.joined, max.resumed);
         let max = match self.advice {
             Advice::Sequential => max.pages * 2,
             _ => max.pages,
@@ -147,13 +157,9 @@ impl ReadAhead {
         if idx == 0 && !marked {
             return Some(self.begin(idx, req, max, joined));
         }
-        let expected = idx == self.start.wrapping_add(self.size)
-            || idx
-                == self
-                    .start
-                    .wrapping_add(self.size)
-                    .wrapping_sub(self.async_size);
-        if expected && self.size > 0 {
+        let behind = self.start.wrapping_add(self.size);
+        let expected = idx == behind || idx == behind.wrapping_sub(self.async_size);
+        if expected && self.size > 0 && (marked || resumed) {
             self.start += self.size;
             self.size = next(self.size, max);
             self.async_size = self.size;
@@ -167,7 +173,7 @@ impl ReadAhead {
             self.async_size = self.size;
             return Some(self.ready(idx, max, joined));
         }
-        let follows = self.prev != u32::MAX && (idx == self.prev || idx == self.prev + 1);
+        let follows = self.prev != u32::MAX && idx.wrapping_sub(self.prev) <= 1;
         if req > max || follows {
             return Some(self.begin(idx, req, max, joined));
         }
@@ -231,6 +237,7 @@ mod tests {
     const W32: Most = Most {
         pages: 32,
         joined: true,
+        resumed: true,
         context: Context::Any,
     };
 
