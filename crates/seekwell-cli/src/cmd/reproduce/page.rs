@@ -28,10 +28,10 @@ const PLACED: &str = "Nobody published where files lay or when programs began. F
 
 /// Measured on a machine of two cores, the long runs beside other work, with an optimised build.
 const COST: &str = "Processor seconds of an optimised build: the quick form about 50. A repeat of the full \
-    form is 67 for phoronix-2012 without blogbench, 7 for the phone, the laptop and the scan, 250 for \
+    form is 67 for phoronix-2012 without blogbench, 7 for the phone, the laptop and the scan, 370 for \
     three times half an hour of pgbench on the S3700 (phoronix-2012 was run once, the others three \
-    times), and about 165 for each of nine runs of blogbench beside other work: some 1,800 in all, \
-    where 600 were asked for. A hundred readers that find their files in the cache make some fifty \
+    times), and about 165 for each of nine runs of blogbench, both beside other work: some 1,900 in \
+    all, where 600 were asked for. A hundred readers that find their files in the cache make some fifty \
     million reads a run, each of them an event of the simulation. What the full form gives for \
     blogbench is not what the quick one gives (see the targets).";
 
