@@ -28,12 +28,12 @@ const PLACED: &str = "Nobody published where files lay or when programs began. F
 
 /// Measured on a machine of two cores, the long runs beside other work, with an optimised build.
 const COST: &str = "Processor seconds of an optimised build: the quick form about 50. A repeat of the full \
-    form is 67 for phoronix-2012 without blogbench, 7 for the phone, the laptop and the scan, 370 for \
-    three times half an hour of pgbench on the S3700 (phoronix-2012 was run once, the others three \
-    times), and about 165 for each of nine runs of blogbench, both beside other work: some 1,900 in \
-    all, where 600 were asked for. A hundred readers that find their files in the cache make some fifty \
-    million reads a run, each of them an event of the simulation. What the full form gives for \
-    blogbench is not what the quick one gives (see the targets).";
+    form, of which three were run of everything, is 1,430 for phoronix-2012, 370 for three times half an \
+    hour of pgbench on the S3700, both beside other work, and 7 for the phone, the laptop and the scan: \
+    some 1,800 in all, where 600 were asked for. Nine runs of blogbench are three quarters of it: a \
+    hundred readers that find their files in the cache make some fifty million reads a run, each of them \
+    an event of the simulation. What the full form gives for blogbench is not what the quick one gives \
+    (see the targets).";
 
 /// Wrapped for a page.
 pub fn prose(text: &str) -> String {
