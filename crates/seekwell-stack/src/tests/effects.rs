@@ -409,26 +409,33 @@ fn what_a_program_holds_the_cache_has_not() {
     m.call(t, half).expect("holds");
 }
 
+/// A reader of a file of so many bytes of which nothing is in memory.
+fn cold(c: Config, file: u64) -> (Machine, TaskId, Fd) {
+    let mut m = Machine::new(c, Disk::ssd());
+    let t = m.task("reader");
+    let fd = open(&mut m, t, "/file");
+    let (off, len) = (0, file);
+    m.call(t, Call::Write { fd, off, len }).expect("writes");
+    m.call(t, Call::Syncfs).expect("syncs");
+    m.call(t, Call::DropCaches).expect("drops");
+    m.take_log();
+    (m, t, fd)
+}
+
+/// Requests, and sectors of them, since the last look.
+fn seen(m: &mut Machine) -> (u64, u64) {
+    let log = m.take_log();
+    let sectors = log.iter().map(|l| u64::from(l.bio.sectors.0)).sum();
+    (log.len() as u64, sectors)
+}
+
 /// Requests, and KiB of them, for each read of 8 KiB at a random place of a file of which
 /// 312.8 / 629.1 is in memory, once that is so. A tenth of the size that was measured.
 fn misses(era: Era) -> (f64, f64) {
     let mut c = free_cpu(era);
     let file: u64 = 60 << 20;
     c.cache_bytes = Some(31_280_742);
-    let mut m = Machine::new(c, Disk::ssd());
-    let t = m.task("reader");
-    let fd = open(&mut m, t, "/file");
-    m.call(
-        t,
-        Call::Write {
-            fd,
-            off: 0,
-            len: file,
-        },
-    )
-    .expect("writes");
-    m.call(t, Call::Syncfs).expect("syncs");
-    m.call(t, Call::DropCaches).expect("drops");
+    let (mut m, t, fd) = cold(c, file);
     let mut rng = seekwell_core::rng::stream(1, "places");
     let mut read = |m: &mut Machine, n: u32| {
         for _ in 0..n {
@@ -440,10 +447,9 @@ fn misses(era: Era) -> (f64, f64) {
     m.take_log();
     let reads = 40_000;
     read(&mut m, reads);
-    let log = m.take_log();
-    let sectors: u64 = log.iter().map(|l| u64::from(l.bio.sectors.0)).sum();
-    let each = |n: f64| n / f64::from(reads);
-    (each(log.len() as f64), each(sectors as f64 / 2.0))
+    let (requests, sectors) = seen(&mut m);
+    let each = |n: u64| n as f64 / f64::from(reads);
+    (each(requests), each(sectors) / 2.0)
 }
 
 /// Held against 6.18.44 (read_ahead_kb 128, ext4 on a loop device, a memory cgroup of 300 MiB of which
@@ -467,21 +473,15 @@ fn a_file_half_in_memory_is_read_at_random_as_the_running_kernel_does() {
 /// Requests and KiB of reads of a file of 64 MiB that is not in memory, each at a place and of so many
 /// bytes.
 fn taken(era: Era, reads: impl Iterator<Item = (u64, u64)>) -> (u64, u64) {
-    let mut m = Machine::new(free_cpu(era), Disk::ssd());
-    let t = m.task("reader");
-    let fd = open(&mut m, t, "/file");
-    let (off, len) = (0, 64 << 20);
-    m.call(t, Call::Write { fd, off, len }).expect("writes");
-    m.call(t, Call::Syncfs).expect("syncs");
-    m.call(t, Call::DropCaches).expect("drops");
+    let (mut m, t, _) = cold(free_cpu(era), 64 << 20);
+    // Where the file was written is not where it was read last.
     let fd = open(&mut m, t, "/file");
     m.take_log();
     for (off, len) in reads {
         m.call(t, Call::Read { fd, off, len }).expect("reads");
     }
-    let log = m.take_log();
-    let sectors: u64 = log.iter().map(|l| u64::from(l.bio.sectors.0)).sum();
-    (log.len() as u64, sectors / 2)
+    let (requests, sectors) = seen(&mut m);
+    (requests, sectors / 2)
 }
 
 #[test]
@@ -525,17 +525,11 @@ fn reads_that_leave_something_out_are_read_ahead_as_by_the_running_kernel() {
 fn touched(era: Era, touches: u64) -> f64 {
     let mut c = free_cpu(era);
     c.memory_bytes = 4 << 30;
-    let mut m = Machine::new(c, Disk::ssd());
-    let t = m.task("toucher");
-    let fd = open(&mut m, t, "/file");
-    let (off, file) = (0, 600 << 20);
-    m.call(t, Call::Write { fd, off, len: file })
-        .expect("writes");
-    m.call(t, Call::Syncfs).expect("syncs");
-    m.call(t, Call::DropCaches).expect("drops");
-    let map = m.call(t, Call::Map { fd, off, len: file }).expect("maps");
+    let file = 600 << 20;
+    let (mut m, t, fd) = cold(c, file);
+    let (off, len) = (0, file);
+    let map = m.call(t, Call::Map { fd, off, len }).expect("maps");
     let map = crate::MapId(map as u32);
-    m.take_log();
     let mut rng = seekwell_core::rng::stream(1, "places");
     for _ in 0..touches {
         let off = rng.random_range(0..file / 4096) * 4096;
@@ -551,9 +545,7 @@ fn touched(era: Era, touches: u64) -> f64 {
         )
         .expect("touches");
     }
-    let log = m.take_log();
-    let sectors: u64 = log.iter().map(|l| u64::from(l.bio.sectors.0)).sum();
-    sectors as f64 / 2.0 / touches as f64
+    seen(&mut m).1 as f64 / 2.0 / touches as f64
 }
 
 /// Counted on 6.18.44: 127 KiB each of the first 200, 113 each of 1,000. Each page that is found after
