@@ -47,6 +47,8 @@ pub fn in_full_too(t: &Target, full: Option<&[Target]>) -> String {
 pub fn why(t: &Target, all: &[Shown]) -> Vec<String> {
     match t.name {
         "skill" => skill(all),
+        // What is told of these is of the laptops' tests.
+        "level" | "near" | "cpu" if publication(all, "phoronix-2012").is_none() => Vec::new(),
         "level" => level(all),
         "near" => near(all),
         "cpu" => cpu(all),
