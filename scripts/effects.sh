@@ -23,6 +23,13 @@ run B compilebench:trees=4,reads=2 --device $ssd --machine cores=4,memory=4G
 run C1 pgbench:profile=sandy-bridge,transactions=4000 --device $ssd --machine cores=4
 run C2 pgbench:profile=clarksfield,transactions=2000 --device $ssd --machine cores=8
 run C3 pgbench:profile=penryn,transactions=2000 --device $disk --machine cores=2
+server="--device ssd:s3700-100 --machine postgres-2015,placement=first,phase=drawn --seeds 1"
+large=pgbench:profile=s3700-large
+old=noop-4.0,deadline-4.0,cfq-4.0
+# What the settings that were not published do to J.
+run J1 $large,seconds=600s,segments=1000,completion_target=0.9 $server
+run J2 $large,seconds=200s,full_page_writes=no $server
+old=noop-3.4,deadline-3.4,cfq-3.4
 run D tiobench --device $disk
 run E fs-mark:files=100 --device $disk
 run H blogbench:seconds=10s --device $disk --machine cores=2,memory=256M

@@ -383,10 +383,10 @@ fn postgres(all: &[Shown]) -> Vec<String> {
          seconds, in the median, {}; but the bursts last longer where more is kept, so that the sums \
          nearly cancel. How much is left hangs on how full the drive is, and settings and data set of \
          the original were not published. Assumed is a checkpoint every gigabyte of log, so that \
-         nearly every transaction logs a page whole, and the drive is never idle. Measured apart, \
-         once: with a checkpoint every five minutes (segments=1000, completion_target=0.9, ten \
-         minutes) cfq is 1.4 % before noop and 3.0 % before deadline, without whole pages in the log \
-         (full_page_writes=no, 200 s) 2.1 and 4.4 %; with \
+         nearly every transaction logs a page whole, and the drive is never idle. Measured apart, once \
+         (scripts/effects.sh, J1 and J2): with a checkpoint every five minutes (segments=1000, \
+         completion_target=0.9, ten minutes) cfq is 1.4 % before noop and 3.0 % before deadline, without \
+         whole pages in the log (full_page_writes=no, 200 s) 2.1 and 4.4 %; with \
          2 GB of data, all in memory, less than 1 %. The demo wal-overtakes-writeback is such a server \
          in little (guard ablations).",
         bursts.join(", ")
