@@ -34,6 +34,8 @@ async fn drop_pages(k: &K, a: Actor, ino: u32, from: u32) {
                     w.undelay(ino, p);
                 }
                 w.drop_page(p);
+                let cost = w.cfg.constants.page_drop_ns;
+                w.spend(a, cost);
             }
             busy
         };

@@ -63,7 +63,15 @@ impl World {
         if !mapped && !delayed && self.fs.available() == 0 {
             return Need::Full;
         }
-        let p = found.unwrap_or_else(|| self.new_page(ino, idx, order));
+        let p = match found {
+            Some(p) => p,
+            None => {
+                // A large folio is made once for all its pages.
+                let cost = self.cfg.constants.page_new_ns >> order;
+                self.spend(a, cost);
+                self.new_page(ino, idx, order)
+            }
+        };
         if !mapped && !delayed {
             self.cache.pages[p as usize].flags |= flag::DELAYED;
             self.fs.inodes[ino as usize].delayed += 1;

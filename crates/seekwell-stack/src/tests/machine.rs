@@ -97,6 +97,8 @@ pub fn free_cpu(era: seekwell_core::Era) -> Config {
     for ns in [
         &mut k.call_ns,
         &mut k.copy_page_ns,
+        &mut k.page_new_ns,
+        &mut k.page_drop_ns,
         &mut k.lookup_ns,
         &mut k.create_ns,
         &mut k.mkdir_ns,
