@@ -214,10 +214,12 @@ constants! {
     instructions_ns: [2000, 1500, 1500, 1000], Estimate("kernel code with its cache misses: an instruction in three cycles at 3 GHz; slower cores before, as bio_ns has them");
     /// A page fault, ns.
     fault_ns: [1000, 700, 600, 500], Estimate("0.5-1 us");
-    /// Round-robin slice of a core, ns.
-    slice_ns: [100 * MS, 4 * MS, 4 * MS, 3 * MS], Estimate("O(1) scheduler 100 ms; CFS 3-6 ms with a few tasks");
+    /// How long a task keeps a core that others want, from call to call, ns.
+    slice_ns: [100 * MS, 4 * MS, 4 * MS, 4 * MS], Estimate("O(1) scheduler 100 ms; CFS and EEVDF look at each clock tick, HZ 250: on 6.18 two and four readers of cached files on one core have 3.9 ms each before they are switched");
     /// How far behind the others in CPU time who slept comes back at most, ns.
     sleeper_credit_ns: [20 * MS, 6 * MS, 6 * MS, 0], Source("CFS: sched_latency of 2.6.24; half of it with GENTLE_FAIR_SLEEPERS, two to four cores; EEVDF: none");
+    /// Who wakes up takes a core from a task that had so much more CPU time, ns.
+    wakeup_granularity_ns: [10 * MS, 2 * MS, 2 * MS, 700_000], Source("kernel.sched_wakeup_granularity_ns of 2.6.24, and of 3.4 with two to four cores; EEVDF of 6.18: who has a core is protected for 0.7 ms");
 }
 
 /// vm.dirty_background_ratio and vm.dirty_ratio of 2.6.18.

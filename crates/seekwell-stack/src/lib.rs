@@ -28,7 +28,7 @@ mod memory;
 mod stats;
 mod writeback;
 
-pub use calls::Kernel;
+pub use calls::{AtOnce, Kernel, Parts};
 pub use config::{Ablations, Config, Fs};
 pub use constants::{CONSTANTS, Constant, Constants, Origin};
 pub use machine::{

@@ -16,7 +16,7 @@ use super::tell::{TELL_EACH, Tell};
 use super::whole::Whole;
 use seekwell_core::result::MarkAt;
 use seekwell_core::{CgroupId, Errno, Instant, Nanos, OpenFlags, Sector, TaskId};
-use seekwell_stack::{Call, Fd, Kernel, Ret, Stats, TaskConfig};
+use seekwell_stack::{AtOnce, Call, Fd, Kernel, Ret, Stats, TaskConfig};
 use seekwell_workload::{
     AioDone, Facts, Fail, How, IoContextOf, Mark, Measures, Moved, Note, Outcome,
 };
@@ -499,6 +499,21 @@ impl World {
             self.call(t, Call::Open { path, flags });
         }
         Ok(())
+    }
+    /// open(2) of a file that is to be read whole, and as much of that as is short.
+    pub(super) fn open_whole(&mut self, t: Task, name: &str, chunk: u64) -> Result<AtOnce, Errno> {
+        check(name)?;
+        self.going()?;
+        let mut done = None;
+        self.if_short(t, |w, tid| {
+            done = w.kernel.whole_short(w.now, tid, name, chunk);
+            done.is_some()
+        });
+        if done.is_none() {
+            let (path, flags) = (absolute(name), OpenFlags::RDONLY);
+            self.call(t, Call::Open { path, flags });
+        }
+        Ok(done.unwrap_or(AtOnce::Opened))
     }
     /// read(2).
     #[inline]

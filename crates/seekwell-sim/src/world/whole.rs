@@ -1,12 +1,13 @@
 //! A file that a program reads from front to back: its calls follow from each other, so the world
 //! makes them one after the other, each where the script would have made it, and wakes the script
-//! when all is done.
+//! when all is done. Where all of them are short, they are one piece of CPU time to the kernel, in
+//! which the read stands where it would have.
 
 use super::exec::World;
 use super::programs::Program;
 use super::sync::Task;
-use seekwell_core::{Errno, Instant, OpenFlags};
-use seekwell_stack::Fd;
+use seekwell_core::{Errno, Instant, Nanos};
+use seekwell_stack::{AtOnce, Fd, Parts};
 use seekwell_workload::{Note, Tally};
 
 /// What a failure was about.
@@ -30,7 +31,10 @@ pub(super) struct Whole {
     pub(super) tally: Tally,
     chunk: u32,
     fd: Fd,
+    /// When the call under way began.
     since: Instant,
+    /// All of them are one.
+    parts: Option<Parts>,
 }
 
 impl Whole {
@@ -43,8 +47,22 @@ impl Whole {
             chunk,
             fd: Fd(0),
             since: Instant::START,
+            parts: None,
         }
     }
+}
+
+/// When a read began and ended that is part of a piece of CPU time, which began at `since` and ends
+/// now, and in which the task had to wait when `left` was left of it.
+fn read_within(p: &Parts, since: Instant, now: Instant, left: Nanos) -> (Instant, Instant) {
+    let less = |a: Nanos, b: Nanos| Nanos(a.0.saturating_sub(b.0));
+    let waited = less(now.since(since), p.all);
+    let had = less(p.all, left);
+    let at = |cpu: Nanos| {
+        let before = if had < cpu { waited } else { Nanos::ZERO };
+        since + cpu + before
+    };
+    (at(p.open), at(p.open + p.read))
 }
 
 impl World {
@@ -56,9 +74,27 @@ impl World {
         chunk: u32,
         tally: Tally,
     ) -> Result<(), Errno> {
-        self.open(t, name, OpenFlags::RDONLY)?;
-        *self.whole(t) = Some(Whole::new(chunk, tally));
+        let mut whole = Whole::new(chunk, tally);
+        match self.open_whole(t, name, chunk.into())? {
+            AtOnce::Opened => {}
+            AtOnce::Whole(parts) => {
+                whole.since = self.time_of(self.program(t));
+                whole.parts = Some(parts);
+            }
+        }
+        *self.whole(t) = Some(whole);
         Ok(())
+    }
+    /// A file's calls have been one piece, which is over.
+    fn read_at_once(&mut self, t: Task, p: Parts, now: Instant) {
+        let (program, clock) = (self.program(t), self.measures.clock());
+        let left = self.kernel.left_at_cut(self.tid(t));
+        let Some(whole) = self.whole(t) else { return };
+        whole.tally.read(clock, p.bytes);
+        whole.tally.read(clock, 0);
+        whole.done = Some(Ok(()));
+        let (start, end) = read_within(&p, whole.since, now, left);
+        self.was_read(t, program, start, end, p.bytes);
     }
     /// A call of a task has returned: true if it belongs to a file that is being read and the next
     /// is under way.
@@ -73,6 +109,10 @@ impl World {
         let Some(whole) = self.whole(t) else {
             return false;
         };
+        if let Some(parts) = whole.parts {
+            self.read_at_once(t, parts, now);
+            return false;
+        }
         let n = match ret {
             Ok(n) => n,
             Err(e) => {
@@ -135,5 +175,32 @@ impl World {
     pub(super) fn whole_done(&mut self, t: Task) -> Option<Whole> {
         let whole = self.whole(t);
         whole.take_if(|w| w.done.is_some())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_read_stands_where_it_would_have_stood() {
+        let us = Nanos::from_us;
+        let p = Parts {
+            bytes: 1,
+            open: us(10),
+            read: us(20),
+            all: us(40),
+        };
+        let t0 = Instant::START + us(5);
+        let within = |waited, had: u64| {
+            let now = t0 + p.all + us(waited);
+            let (start, end) = read_within(&p, t0, now, us(40 - had));
+            (start.since(t0), end.since(t0))
+        };
+        assert_eq!(within(0, 0), (us(10), us(30)), "it never waited");
+        assert_eq!(within(7, 0), (us(17), us(37)), "for its beginning");
+        assert_eq!(within(7, 9), (us(17), us(37)), "in open()");
+        assert_eq!(within(7, 10), (us(10), us(37)), "in read()");
+        assert_eq!(within(7, 30), (us(10), us(30)), "behind it");
     }
 }

@@ -1,6 +1,7 @@
 //! The kernel as an executor of programs sees it: calls in, results out, on the virtual clock.
 
 use super::aio::Operation;
+use super::short::AtOnce;
 use super::{aio, direct, mapped, names, raw, read, sync, truncate, write};
 use crate::config::Config;
 use crate::executor::{Actor, Timer, pay, sleep_until};
@@ -144,6 +145,30 @@ impl Kernel {
         self.k
             .w()
             .if_short(now, tid, |w| w.short_open(tid.0, path, flags))
+    }
+    /// The same of a file that is to be read to its end in calls of `chunk`, and of as much of that
+    /// as is short. `None`: nothing was done.
+    ///
+    /// # Panics
+    /// As [`Kernel::open_short`] does.
+    pub fn whole_short(
+        &mut self,
+        now: Instant,
+        tid: TaskId,
+        path: &str,
+        chunk: u64,
+    ) -> Option<AtOnce> {
+        let mut done = None;
+        self.k.w().if_short(now, tid, |w| {
+            done = w.short_whole(tid.0, path, chunk);
+            done.is_some()
+        });
+        done
+    }
+    /// Of a task's last piece of CPU time: what was left when the task had to wait in it, all of it
+    /// if it had to wait for its beginning only.
+    pub fn left_at_cut(&self, tid: TaskId) -> Nanos {
+        self.k.w().rt.left_at_cut(tid.0)
     }
     /// The same of [`Call::Read`].
     ///

@@ -13,3 +13,4 @@ mod truncate;
 mod write;
 
 pub use kernel::Kernel;
+pub use short::{AtOnce, Parts};

@@ -9,6 +9,28 @@ use crate::fs::Kind;
 use crate::machine::{Call, NIL, Ret, Task, World};
 use seekwell_core::{Errno, Instant, Nanos, OpenFlags, TaskId};
 
+/// What was done at once of a file that is read from front to back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AtOnce {
+    /// It is open, or it is not there: no more than [`Call::Open`].
+    Opened,
+    /// open(2), read(2), read(2) that finds the end, close(2): all of it, as one piece of CPU time.
+    Whole(Parts),
+}
+
+/// CPU time of the parts of that piece, as this machine's cores take it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Parts {
+    /// The file's.
+    pub bytes: u64,
+    /// Of open(2), and what the task still owed.
+    pub open: Nanos,
+    /// Of the first read(2).
+    pub read: Nanos,
+    /// Of everything.
+    pub all: Nanos,
+}
+
 impl World {
     /// Does a call that is short: true if it was one, and only has to pay its time.
     pub(crate) fn short(&mut self, a: Actor, call: &Call) -> bool {
@@ -43,6 +65,41 @@ impl World {
             return false;
         };
         self.pay_short(a, ret, self.cfg.constants.call_ns, true)
+    }
+    /// open(2) of a file that is to be read in calls of `chunk` to its end; if it is in memory and
+    /// one call gives all of it, that too, and close(2). `None`: nothing was done.
+    pub(crate) fn short_whole(&mut self, a: Actor, path: &str, chunk: u64) -> Option<AtOnce> {
+        let ret = self.open_fast(a, path, OpenFlags::RDONLY)?;
+        let call_ns = self.cfg.constants.call_ns;
+        let open_ns = self.rt.debt[a as usize] + call_ns;
+        let bytes = ret.ok().and_then(|fd| self.whole_fast(a, fd as u32, chunk));
+        let Some(bytes) = bytes else {
+            self.pay_short(a, ret, call_ns, true);
+            return Some(AtOnce::Opened);
+        };
+        let all_ns = self.rt.debt[a as usize] + 4 * call_ns;
+        let part = |ns| Nanos(self.rt.lasts(ns));
+        let parts = Parts {
+            bytes,
+            open: part(open_ns),
+            read: part(all_ns - open_ns - 2 * call_ns),
+            all: part(all_ns),
+        };
+        self.stats.calls += 3;
+        self.pay_short(a, Ok(bytes), 4 * call_ns, true);
+        Some(AtOnce::Whole(parts))
+    }
+    /// Reads and closes a file that was just opened, if one call gives it and nothing else is to be
+    /// done.
+    fn whole_fast(&mut self, a: Actor, fd: u32, chunk: u64) -> Option<u64> {
+        let i = &self.fs.inodes[self.files[fd as usize].ino as usize];
+        if i.len == 0 || i.len > chunk || i.flush_on_close {
+            return None;
+        }
+        let bytes = self.read_fast(a, fd, 0, chunk)?;
+        let closed = self.close_fast(fd);
+        debug_assert!(closed.is_some(), "a file with a name and nothing to flush");
+        Some(bytes)
     }
     /// A task's next step, which is a short call or none.
     #[inline]

@@ -8,9 +8,11 @@
 //!
 //! Cores are shared fairly, as CFS shares them: where more want one than there are, whoever had
 //! the least CPU time is next, and who slept comes back at most a credit behind the others. So a
-//! program of many short calls gets as much as one of few long ones. Left out: a run queue a core
-//! (all share one), preemption in the middle of a piece shorter than a slice, nice levels, and the
-//! interactivity estimator of kernels before 2.6.23.
+//! program of many short calls gets as much as one of few long ones. Who has a core keeps it from
+//! call to call until its slice is over (a call's end is no reason to switch), or until somebody
+//! wakes up on that core who is behind it by more than the wake-up granularity: that one has the
+//! core at once. Left out: a run queue a core (all share one), the clock tick (a slice ends when it
+//! is over), nice levels, and the interactivity estimator of kernels before 2.6.23.
 
 use super::turns::{Ends, NEVER, Turns, key};
 use seekwell_core::{Instant, Links, List, Nanos};
@@ -113,6 +115,10 @@ struct CoreState {
     runs: Option<Actor>,
     since: Instant,
     until: Instant,
+    /// CPU time its actor has had since it was given the core, ns, without the piece that runs.
+    turn_ns: u64,
+    /// Somebody woke up who goes before its actor.
+    yields: bool,
 }
 
 /// Waits, timers and cores.
@@ -136,12 +142,16 @@ pub(crate) struct Rt {
     /// Who wants a core, by the CPU time it had (its virtual runtime), then by who came first.
     runq: Turns,
     cpu_left: Vec<u64>,
+    /// What was left when a core was taken from an actor, or not given at once: all of it.
+    cut: Vec<u64>,
     /// Virtual runtime of each actor, ns: what it had, and what it gave up by sleeping.
     had: Vec<u64>,
     /// The virtual runtime of whoever was given a core last; never falls.
     least: u64,
     /// How far behind the others a sleeper comes back, ns.
     credit_ns: u64,
+    /// Who wakes up takes a core from an actor that is further ahead than this, ns.
+    wakeup_ns: u64,
     /// The core an actor ran on last: it goes there again if that is idle, and what it submits
     /// comes from there.
     core_of: Vec<u16>,
@@ -164,8 +174,7 @@ impl Rt {
     pub(crate) fn new(
         now: Instant,
         cores: u16,
-        slice_ns: u64,
-        credit_ns: u64,
+        [slice_ns, credit_ns, wakeup_ns]: [u64; 3],
         unlimited: bool,
         cpu_permille: u32,
     ) -> Self {
@@ -183,9 +192,11 @@ impl Rt {
             offered: Vec::new(),
             runq: Turns::default(),
             cpu_left: Vec::new(),
+            cut: Vec::new(),
             had: Vec::new(),
             least: 0,
             credit_ns,
+            wakeup_ns,
             core_of: Vec::new(),
             idle_at: (0..u32::from(cores.max(1))).rev().collect(),
             debt: Vec::new(),
@@ -201,6 +212,7 @@ impl Rt {
         let n = self.waits.len().max(a as usize + 1);
         self.waits.resize(n, Wait::default());
         self.cpu_left.resize(n, 0);
+        self.cut.resize(n, 0);
         self.had.resize(n, 0);
         // Programs that have not computed yet are spread over the cores.
         let cores = self.first_cores;
@@ -299,12 +311,12 @@ impl Rt {
 
     /// `a` wants a core for `ns`. [`Rt::core_event`] says when it has had it.
     pub(crate) fn want_cpu(&mut self, a: Actor, ns: u64) {
-        let ns = match self.cpu_permille {
-            1000 => ns,
-            speed => (ns.saturating_mul(1000) / speed).max(1),
-        };
+        let ns = self.lasts(ns);
         self.cpu_used += ns;
-        self.cpu_left[a as usize] = ns;
+        (self.cpu_left[a as usize], self.cut[a as usize]) = (ns, ns);
+        if self.goes_on(a) {
+            return;
+        }
         let had = &mut self.had[a as usize];
         *had = (*had).max(self.least.saturating_sub(self.credit_ns));
         if let Some(core) = self.idle_core(self.core_of[a as usize]) {
@@ -325,6 +337,51 @@ impl Rt {
                 if c.until > c.since + slice {
                     self.set_core(i as u16, c.since, (c.since + slice).max(self.now));
                 }
+            }
+        }
+        self.preempt(a);
+    }
+    /// How long a core of this machine takes for what costs `ns`.
+    #[inline]
+    pub(crate) fn lasts(&self, ns: u64) -> u64 {
+        match self.cpu_permille {
+            1000 => ns,
+            speed => (ns.saturating_mul(1000) / speed).max(1),
+        }
+    }
+    /// What was left of an actor's last piece when it had to wait in it; all of it if it had to wait
+    /// for its beginning only.
+    pub(crate) fn left_at_cut(&self, a: Actor) -> Nanos {
+        Nanos(self.cut[a as usize])
+    }
+    /// An actor that asks again at the instant at which it had what it asked for keeps its core,
+    /// unless its slice is over or it is to yield.
+    #[inline]
+    fn goes_on(&mut self, a: Actor) -> bool {
+        let core = self.core_of[a as usize];
+        let c = self.cores[core as usize];
+        if c.runs != Some(a) || c.yields || c.turn_ns >= self.slice_ns {
+            return false;
+        }
+        self.offered.retain(|o| *o != core);
+        let run = self.cpu_left[a as usize].min(self.slice_ns - c.turn_ns);
+        self.set_core(core, self.now, self.now + Nanos(run));
+        true
+    }
+    /// Who was queued has woken up, or used up its slice: it takes the core it ran on last from an
+    /// actor that is far enough ahead of it.
+    #[inline]
+    fn preempt(&mut self, a: Actor) {
+        let core = self.core_of[a as usize];
+        let c = self.cores[core as usize];
+        let Some(runs) = c.runs.filter(|r| *r != a) else {
+            return;
+        };
+        let ahead = self.had[runs as usize] + self.now.since(c.since).0;
+        if self.had[a as usize] + self.wakeup_ns < ahead {
+            self.cores[core as usize].yields = true;
+            if c.until > self.now {
+                self.set_core(core, c.since, self.now);
             }
         }
     }
@@ -366,16 +423,19 @@ impl Rt {
         } else {
             left.min(self.slice_ns)
         };
-        self.cores[core as usize].runs = Some(a);
+        let c = &mut self.cores[core as usize];
+        (c.runs, c.turn_ns, c.yields) = (Some(a), 0, false);
         self.core_of[a as usize] = core;
         self.least = self.least.max(self.had[a as usize]);
         self.set_core(core, self.now, self.now + Nanos(run));
     }
     /// A core reached its end: the actor that has had all its time, if so.
     pub(crate) fn core_event(&mut self, core: u16) -> Option<Actor> {
-        let c = self.cores[core as usize];
+        let c = &mut self.cores[core as usize];
         let a = c.runs?;
         let ran = self.now.since(c.since).0;
+        c.turn_ns += ran;
+        c.since = self.now;
         self.had[a as usize] += ran;
         let left = &mut self.cpu_left[a as usize];
         *left = left.saturating_sub(ran);
@@ -384,6 +444,7 @@ impl Rt {
             (true, true) => self.idle(core),
             (true, false) => self.offered.push(core),
             (false, _) => {
+                self.cut[a as usize] = *left;
                 self.queue(a);
                 self.next(core);
             }

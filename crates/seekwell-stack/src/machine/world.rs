@@ -82,15 +82,8 @@ impl World {
         let c = &cfg.constants;
         let unlimited = cfg.ablations.no_cpu_limit;
         let start = Instant::START;
-        let (slice_ns, credit_ns) = (c.slice_ns, c.sleeper_credit_ns);
-        let rt = Rt::new(
-            start,
-            cfg.cores,
-            slice_ns,
-            credit_ns,
-            unlimited,
-            cfg.cpu_permille,
-        );
+        let turns_ns = [c.slice_ns, c.sleeper_credit_ns, c.wakeup_granularity_ns];
+        let rt = Rt::new(start, cfg.cores, turns_ns, unlimited, cfg.cpu_permille);
         let fs = FileSystem::make(&cfg, sink.capacity().0);
         let journal = Journal::new(fs.alloc.journal.clone());
         let mut w = World {

@@ -97,10 +97,14 @@ fn who_slept_goes_before_those_who_computed_meanwhile() {
         if now.since(t0) > Nanos::from_secs(2) {
             return None;
         }
+        // Until all have had a turn nobody is ahead of anybody.
+        if who == 0 && now == t0 {
+            return Some(Call::Sleep(Nanos::from_ms(200)));
+        }
         if who > 0 {
             return Some(Call::Compute(Nanos::from_ms(1)));
         }
-        if !asleep && now > t0 {
+        if !asleep && begun > t0 {
             waits_ms.push(now.since(begun).as_ms_f64());
         }
         begun = now;
@@ -111,9 +115,53 @@ fn who_slept_goes_before_those_who_computed_meanwhile() {
             Call::Compute(Nanos(100_000))
         })
     });
-    // It waits for the piece that runs, not for twenty of them.
+    // It waits for nobody, least of all for twenty of them.
     let longest = waits_ms.iter().fold(0.0, |a: f64, b| a.max(*b));
-    assert!(waits_ms.len() > 35 && longest < 2.5, "{waits_ms:?}");
+    assert!(waits_ms.len() > 30 && longest < 0.2, "{waits_ms:?}");
+}
+
+#[test]
+fn who_has_a_core_keeps_it_from_call_to_call() {
+    // Counted on 6.18 (HZ 250): two and four readers of cached files on one core, five calls in a
+    // microsecond or two, have 3.9 ms each before they are switched.
+    for tasks in [2u32, 4] {
+        let mut m = machine(1);
+        let names: Vec<String> = (0..tasks).map(|i| format!("caller {i}")).collect();
+        let all: Vec<_> = names.iter().map(|n| m.task(n)).collect();
+        let (t0, mut last, mut switches) = (m.now, usize::MAX, 0u32);
+        m.run(&all, |who, now, _| {
+            switches += u32::from(who != last && now > t0);
+            last = who;
+            (now.since(t0) < Nanos::from_secs(1)).then_some(Call::Compute(Nanos(2_000)))
+        });
+        let turn_ms = 1000.0 / f64::from(switches);
+        assert!((3.5..4.5).contains(&turn_ms), "{turn_ms} ms a turn");
+    }
+}
+
+#[test]
+fn who_wakes_up_takes_the_core_in_the_middle_of_a_piece() {
+    let mut m = machine(1);
+    let all = [m.task("sleeper"), m.task("burner")];
+    let (t0, mut asleep_at, mut late) = (m.now, m.now, Vec::new());
+    m.run(&all, |who, now, _| {
+        if now.since(t0) > Nanos::from_secs(1) {
+            return None;
+        }
+        if who == 1 {
+            return Some(Call::Compute(Nanos::from_ms(100)));
+        }
+        // It sleeps, then asks for little, and again.
+        late.push(now.since(asleep_at).as_ms_f64());
+        asleep_at = now;
+        Some(match late.len() % 2 {
+            1 => Call::Sleep(Nanos::from_ms(30)),
+            _ => Call::Compute(Nanos(10_000)),
+        })
+    });
+    let computed = late.iter().skip(2).step_by(2);
+    let longest = computed.fold(0.0, |a: f64, b| a.max(*b));
+    assert!(late.len() > 60 && longest < 0.1, "{late:?}");
 }
 
 #[test]

@@ -10,10 +10,12 @@ fn every_commit_is_on_disk_and_clients_share_flushes() {
     assert!((500..=510).contains(&one.calls_on("fdatasync", "wal.")));
     assert_eq!(one.left_over(), 0);
     let given = [("scale", "50"), ("transactions", "500"), ("segments", "8")];
-    let many = Trial::run(
-        "pgbench",
-        &[given[0], given[1], given[2], ("clients", "16")],
-    );
+    let quick = [
+        ("clients", "16"),
+        ("think", "10us"),
+        ("client_think", "1us"),
+    ];
+    let many = Trial::run("pgbench", &[&given[..], &quick[..]].concat());
     let flushes = many.calls_on("fdatasync", "wal.");
     assert!(
         flushes < 4000,
