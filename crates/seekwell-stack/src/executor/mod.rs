@@ -1,6 +1,7 @@
 //! The executor inside the kernel model: actors as futures, timers, cores. It knows nothing of what
 //! its actors do; whatever they share brings an [`Rt`] along.
 
+mod cores;
 mod rt;
 mod turns;
 
