@@ -323,6 +323,59 @@ fn files_are_made_read_listed_and_removed() {
     assert!(ran.record.processes.iter().any(|p| p.name == "journal"));
 }
 
+/// Readers of cached files of several sizes, one of which takes two calls and one of which is empty:
+/// as the machine reads a file, or call by call.
+fn cached_readers(tasks: u32, at_once: bool) -> Ran {
+    const CHUNK: u32 = 64 << 10;
+    let w = world(FAST, "noop");
+    run(&w, async move |mut m: SimMachine| {
+        let sizes = [0, 1, 4096, 30_000, 65_536, 65_537];
+        for (i, size) in sizes.into_iter().enumerate() {
+            let f = m.open(&format!("f{i}"), OpenFlags::CREATE).await;
+            let f = f.doing(|| "open")?;
+            m.write(f, 0, size).await.doing(|| "write")?;
+            m.close(f).await.doing(|| "close")?;
+        }
+        let mut joins = Vec::new();
+        for k in 0..tasks {
+            let reader = async move |mut m: SimMachine| -> Outcome {
+                for i in 0..600 {
+                    let name = format!("f{}", i % 7);
+                    let there = match at_once {
+                        true => m.read_whole(&name, CHUNK).await?,
+                        false => {
+                            seekwell_workload::scripts::common::read_whole(&mut m, &name, CHUNK)
+                                .await?
+                        }
+                    };
+                    assert_eq!(there, i % 7 < 6, "{name}");
+                }
+                Ok(())
+            };
+            let j = m.spawn(How::named(format!("r{k}")), reader).await;
+            joins.push(j.doing(|| "spawn")?);
+        }
+        for j in joins {
+            m.join(j).await?;
+        }
+        Ok(())
+    })
+}
+
+#[test]
+fn a_file_read_in_one_piece_is_what_its_calls_are() {
+    for tasks in [1, 5] {
+        let (one, each) = (cached_readers(tasks, true), cached_readers(tasks, false));
+        let of = |r: &Ran| {
+            let read = r.record.operation("read").expect("measured").clone();
+            let wall = r.record.duration_ns;
+            let latency = (read.latency.buckets(), read.latency.mean_ns());
+            (wall, latency, read.bytes, read.ended_ns, r.stats.calls)
+        };
+        assert_eq!(of(&one), of(&each), "{tasks} tasks");
+    }
+}
+
 #[test]
 fn progress_is_told_in_time_or_calls_and_a_refusal_keeps_what_was_measured() {
     let w = world(DISK, "noop");
