@@ -330,20 +330,59 @@ fn cpu(all: &[Shown]) -> Vec<String> {
     ]
 }
 
-/// Pairs without a published difference in which ours differ: of which metric, and with bfq?
-fn agreement(all: &[Shown]) -> Vec<String> {
-    let Some(s) = publication(all, "moto-g-2014") else {
-        return Vec::new();
+/// Pairs of a test without a published difference in which ours differ.
+fn apart(c: &Cell) -> Vec<&Pair> {
+    let differs = |q: &&Pair| {
+        let most = 1.0 + Pair::SCORED;
+        let ours = c.pair(q).is_some_and(|r| r >= most || r <= 1.0 / most);
+        q.p.is_some_and(|p| p >= 0.05) && ours
     };
+    c.published.pairs.iter().filter(differs).collect()
+}
+
+/// Which they are, and why.
+fn agreement(all: &[Shown]) -> Vec<String> {
+    let laptops = publication(all, "phoronix-2012").and_then(|s| laptops(&s.ours.cells));
+    let phone = publication(all, "moto-g-2014").map(|s| phone(&s.ours.cells));
+    laptops.into_iter().chain(phone).collect()
+}
+
+fn laptops(cells: &[Cell]) -> Option<String> {
+    let (mut wrong, mut tests) = (0, Vec::new());
+    for c in cells {
+        let (p, own) = (&c.published, apart(c));
+        let side = |i: usize| &p.sides[i].scheduler;
+        let pairs = own.iter().map(|q| {
+            let (one, other) = (side(q.one), side(q.other));
+            let ours = c.pair(q).unwrap_or(1.0);
+            format!("{one} : {other} {ours:.2} for {:.2}", q.ratio)
+        });
+        let pairs: Vec<String> = pairs.collect();
+        wrong += own.len();
+        if !own.is_empty() {
+            tests.push(format!(
+                "{} on {} ({})",
+                p.workload,
+                p.system,
+                pairs.join(", ")
+            ));
+        }
+    }
+    let mut said = format!("The laptops' are {wrong}: {}.", tests.join("; "));
+    if tests.iter().any(|t| t.starts_with("postmark")) {
+        said += " PostMark's appends meet the last page of their file under writeback, in which 3.4 \
+                 lets nobody write: for none to five of its seconds, by when the flusher looks, which the \
+                 seed draws, so that under one scheduler it takes 13 to 18 whole seconds. Published were \
+                 18 in every run.";
+    }
+    (wrong > 0).then_some(said)
+}
+
+/// Of which metric, and with bfq?
+fn phone(cells: &[Cell]) -> String {
     let (mut wrong, mut bfq, mut by) = (0, 0, Vec::new());
-    for c in &s.ours.cells {
-        let p = &c.published;
-        let differs = |q: &&Pair| {
-            let most = 1.0 + Pair::SCORED;
-            let ours = c.pair(q).is_some_and(|r| r >= most || r <= 1.0 / most);
-            q.p.is_some_and(|p| p >= 0.05) && ours
-        };
-        let own: Vec<_> = p.pairs.iter().filter(differs).collect();
+    for c in cells {
+        let (p, own) = (&c.published, apart(c));
         let with = |i: usize| p.sides[i].scheduler == "bfq";
         bfq += own.iter().filter(|q| with(q.one) || with(q.other)).count();
         wrong += own.len();
@@ -351,14 +390,14 @@ fn agreement(all: &[Shown]) -> Vec<String> {
             by.push(format!("{} of {}", own.len(), p.metric));
         }
     }
-    vec![format!(
+    format!(
         "The phone's are {wrong} ({}), {bfq} of them pairs with bfq. Of update and delete bfq was \
          published 10 to 12 % behind, with errors so large that three runs cannot show it, and ours \
          has it behind there (the target of the phone asks for that): these pairs cannot be right in \
          both. Insert was published without a loss, and keeps it where the journal's thread is at work \
          right before (file_writes).",
         by.join(", ")
-    )]
+    )
 }
 
 /// Operations a second in the median of the slowest tenth of a run's seconds.

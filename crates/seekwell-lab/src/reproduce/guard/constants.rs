@@ -147,7 +147,7 @@ pub fn constants(e: &Experiment) -> Vec<Constant> {
         let Some((script, values)) = params(spec) else {
             continue;
         };
-        for key in ["think", "cpu"] {
+        for key in ["think", "client_think", "cpu"] {
             let Some(value) = values.get(key) else {
                 continue;
             };
