@@ -134,12 +134,12 @@ pub const WORKLOAD: Workload = Workload {
     profiles: &[
         profile(
             "penryn",
-            "PTS with 4 jobs: scale 4, 2 clients",
+            "PTS, NUM_CPU_JOBS 4: scale 4, 2 clients",
             &[("think", "110us"), ("client_think", "30us")],
         ),
         profile(
             "sandy-bridge",
-            "PTS with 8 jobs",
+            "PTS, NUM_CPU_JOBS 8",
             &[
                 ("scale", "8"),
                 ("clients", "4"),
@@ -149,7 +149,7 @@ pub const WORKLOAD: Workload = Workload {
         ),
         profile(
             "clarksfield",
-            "PTS with 16 jobs",
+            "PTS, NUM_CPU_JOBS 16",
             &[
                 ("scale", "16"),
                 ("clients", "8"),
