@@ -423,9 +423,8 @@ fn postgres(all: &[Shown]) -> Vec<String> {
          the original were not published. Assumed is a checkpoint every gigabyte of log, so that \
          nearly every transaction logs a page whole, and the drive is never idle. Measured apart, once \
          (scripts/effects.sh, J1 and J2): with a checkpoint every five minutes (segments=1000, \
-         completion_target=0.9, ten minutes) cfq is 1.4 % before noop and 3.0 % before deadline, without \
-         whole pages in the log (full_page_writes=no, 200 s) 2.1 and 4.4 %; with \
-         2 GB of data, all in memory, less than 1 %. The demo wal-overtakes-writeback is such a server \
+         completion_target=0.9, ten minutes) cfq is 1.9 % before noop and 3.3 % before deadline, without \
+         whole pages in the log (full_page_writes=no, 200 s) 2.5 and 2.6 %. The demo wal-overtakes-writeback is such a server \
          in little (guard ablations).",
         bursts.join(", ")
     )];
