@@ -16,7 +16,7 @@ use super::tell::{TELL_EACH, Tell};
 use super::whole::Whole;
 use seekwell_core::result::MarkAt;
 use seekwell_core::{CgroupId, Errno, Instant, Nanos, OpenFlags, Sector, TaskId};
-use seekwell_stack::{AtOnce, Call, Fd, Kernel, Ret, Stats, TaskConfig};
+use seekwell_stack::{Call, Fd, Kernel, Ret, Stats, TaskConfig};
 use seekwell_workload::{
     AioDone, Facts, Fail, How, IoContextOf, Mark, Measures, Moved, Note, Outcome,
 };
@@ -500,21 +500,6 @@ impl World {
         }
         Ok(())
     }
-    /// open(2) of a file that is to be read whole, and as much of that as is short.
-    pub(super) fn open_whole(&mut self, t: Task, name: &str, chunk: u64) -> Result<AtOnce, Errno> {
-        check(name)?;
-        self.going()?;
-        let mut done = None;
-        self.if_short(t, |w, tid| {
-            done = w.kernel.whole_short(w.now, tid, name, chunk);
-            done.is_some()
-        });
-        if done.is_none() {
-            let (path, flags) = (absolute(name), OpenFlags::RDONLY);
-            self.call(t, Call::Open { path, flags });
-        }
-        Ok(done.unwrap_or(AtOnce::Opened))
-    }
     /// read(2).
     #[inline]
     pub(super) fn read(&mut self, t: Task, fd: Fd, off: u64, len: u64) {
@@ -532,7 +517,11 @@ impl World {
     }
     /// A call, if it is a short one.
     #[inline]
-    fn if_short(&mut self, t: Task, call: impl FnOnce(&mut World, TaskId) -> bool) -> bool {
+    pub(super) fn if_short(
+        &mut self,
+        t: Task,
+        call: impl FnOnce(&mut World, TaskId) -> bool,
+    ) -> bool {
         let tid = self.tasks[t as usize].tid;
         let short = !self.holding && call(self, tid);
         if short {

@@ -4,10 +4,11 @@
 //! which the read stands where it would have.
 
 use super::exec::World;
+use super::paths::{absolute, check};
 use super::programs::Program;
 use super::sync::Task;
-use seekwell_core::{Errno, Instant, Nanos};
-use seekwell_stack::{AtOnce, Fd, Parts};
+use seekwell_core::{Errno, Instant, Nanos, OpenFlags};
+use seekwell_stack::{AtOnce, Call, Fd, Parts};
 use seekwell_workload::{Note, Tally};
 
 /// What a failure was about.
@@ -84,6 +85,21 @@ impl World {
         }
         *self.whole(t) = Some(whole);
         Ok(())
+    }
+    /// open(2) of a file that is to be read whole, and as much of that as is short.
+    fn open_whole(&mut self, t: Task, name: &str, chunk: u64) -> Result<AtOnce, Errno> {
+        check(name)?;
+        self.going()?;
+        let mut done = None;
+        self.if_short(t, |w, tid| {
+            done = w.kernel.whole_short(w.now, tid, name, chunk);
+            done.is_some()
+        });
+        if done.is_none() {
+            let (path, flags) = (absolute(name), OpenFlags::RDONLY);
+            self.call(t, Call::Open { path, flags });
+        }
+        Ok(done.unwrap_or(AtOnce::Opened))
     }
     /// A file's calls have been one piece, which is over.
     fn read_at_once(&mut self, t: Task, p: Parts, now: Instant) {
