@@ -160,7 +160,9 @@ pub trait Device {
         let _ = (now, group);
         Accept::Busy
     }
-    /// The earliest time at which the model changes by itself; `None` when it rests.
+    /// The earliest time at which the model changes by itself; `None` when it rests. What nobody can
+    /// see before a later event may be left out, unless somebody listens: no completion may. A model
+    /// that is given a command does first what it would have done by itself until then.
     fn next_event(&self) -> Option<Instant>;
     /// Runs to `to` inclusive and appends what completed, in time order.
     fn advance(&mut self, to: Instant, out: &mut Vec<Done>);

@@ -44,9 +44,11 @@ impl<S: Scheduler + ?Sized, D: Device> BioSink for MqQueue<S, D> {
                 self.timers(t);
                 self.wake_sleepers();
                 self.take_ready(out);
-                self.keep();
-                if t == to && self.runs_due() {
-                    return; // submissions of this instant come before its runs
+                if t == to {
+                    self.keep();
+                    if self.runs_due() {
+                        return; // submissions of this instant come before its runs
+                    }
                 }
             }
             self.due_runs();

@@ -3,7 +3,7 @@
 //! panics.
 
 use proptest::prelude::*;
-use seekwell_core::{Accept, Command, Device, Done, Instant, Nanos, Op, Sector, Sectors};
+use seekwell_core::{Accept, Command, Device, Done, Instant, Nanos, Op, Sector, Sectors, Tap};
 use seekwell_device::open;
 
 /// A command and the gap before it, us; addresses crowd at the ends, in the middle and everywhere.
@@ -50,9 +50,12 @@ struct Trace {
     done: Vec<Done>,
 }
 
-/// Runs the steps; `eager` decides how often the device is advanced (which must not matter).
-fn run(spec: &str, seed: u64, steps: &[Step], eager: bool) -> Trace {
+/// Runs the steps; `eager` decides how often the device is advanced, `heard` whether somebody
+/// listens (neither of which must matter).
+fn run(spec: &str, seed: u64, steps: &[Step], eager: bool, heard: bool) -> Trace {
     let mut d = open(spec, seed).expect(spec);
+    let tap = Tap::new();
+    d.listen(heard.then_some(&tap));
     let capacity = d.facts().capacity.0;
     let mut now = Instant::START;
     let mut t = Trace {
@@ -64,7 +67,13 @@ fn run(spec: &str, seed: u64, steps: &[Step], eager: bool) -> Trace {
         while let Some(e) = d.next_event().filter(|e| eager && *e <= until) {
             assert!(e >= now, "{spec}: an event in the past");
             now = e;
+            let before = t.done.len();
             d.advance(e, &mut t.done);
+            let late = t.done[before..].iter().find(|d| d.at < e);
+            assert_eq!(
+                late, None,
+                "{spec}: done before the event at {e} that was announced"
+            );
         }
         now = until;
         d.advance(now, &mut t.done);
@@ -115,7 +124,7 @@ fn run(spec: &str, seed: u64, steps: &[Step], eager: bool) -> Trace {
 /// Each accepted command completes once, in order, not before it came, and fails where it reaches
 /// past the end.
 pub fn each_completes_once(spec: &str, seed: u64, steps: &[Step]) -> Result<(), TestCaseError> {
-    let t = run(spec, seed, steps, true);
+    let t = run(spec, seed, steps, true, false);
     prop_assert!(t.done.windows(2).all(|w| w[0].at <= w[1].at));
     let mut done = t.done.clone();
     done.sort_by_key(|d| d.id);
@@ -128,12 +137,14 @@ pub fn each_completes_once(spec: &str, seed: u64, steps: &[Step]) -> Result<(), 
 }
 
 /// The same seed gives the same completions, and it does not matter whether the caller goes from
-/// event to event or in leaps.
+/// event to event or in leaps, nor whether somebody listens, who is told of more events.
 pub fn is_deterministic(spec: &str, seed: u64, steps: &[Step]) -> Result<(), TestCaseError> {
-    let a = run(spec, seed, steps, true);
-    let b = run(spec, seed, steps, true);
-    let c = run(spec, seed, steps, false);
+    let a = run(spec, seed, steps, true, false);
+    let b = run(spec, seed, steps, true, false);
+    let c = run(spec, seed, steps, false, false);
+    let d = run(spec, seed, steps, true, true);
     prop_assert_eq!(&a.done, &b.done);
     prop_assert_eq!(&a.done, &c.done, "{}", spec);
+    prop_assert_eq!(&a.done, &d.done, "{}", spec);
     Ok(())
 }
