@@ -77,6 +77,13 @@ impl Links {
     pub fn linked(&self, i: u32) -> bool {
         self.link.get(i as usize).is_some_and(|l| l.0 != OUT)
     }
+    /// `i` is wanted soon.
+    #[inline]
+    pub fn soon(&self, i: u32) {
+        if let Some(l) = self.link.get(i as usize) {
+            crate::soon(l);
+        }
+    }
     /// Appends.
     #[inline]
     pub fn push_back(&mut self, l: &mut List, i: u32) {

@@ -530,6 +530,9 @@ impl World {
         }
         short
     }
+    pub(super) fn kernel_and_whole(&mut self, t: Task) -> (&mut Kernel, Option<&mut Whole>) {
+        (&mut self.kernel, self.tasks[t as usize].whole.as_mut())
+    }
     pub(super) fn whole(&mut self, t: Task) -> &mut Option<Whole> {
         &mut self.tasks[t as usize].whole
     }

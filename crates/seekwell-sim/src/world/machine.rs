@@ -182,17 +182,18 @@ impl Machine for SimMachine {
         let tally = self.tally;
         let begun = (self.world.borrow_mut()).read_whole(self.task, name, chunk, tally);
         begun.doing(|| format!("open {name}"))?;
-        let whole = poll_fn(|_| match self.world.borrow_mut().whole_done(self.task) {
-            Some(w) => Poll::Ready(w),
-            None => Poll::Pending,
+        let ended = poll_fn(|_| {
+            let mut world = self.world.borrow_mut();
+            match world.whole_done(self.task, &mut self.tally) {
+                Some(ended) => Poll::Ready(ended),
+                None => Poll::Pending,
+            }
         })
         .await;
-        self.tally = whole.tally;
-        let done = whole.done.unwrap_or(Ok(()));
-        match (whole.step, done) {
-            (_, Ok(())) => Ok(true),
-            (Step::Open, Err(Errno::ENOENT)) => Ok(false),
-            (step, Err(e)) => Err(e).doing(|| match step {
+        match ended {
+            Ok(()) => Ok(true),
+            Err((Step::Open, Errno::ENOENT)) => Ok(false),
+            Err((step, e)) => Err(e).doing(|| match step {
                 Step::Open => format!("open {name}"),
                 Step::Read(off) => format!("read {chunk} bytes at {off} of {name}"),
                 Step::Close => format!("close {name}"),

@@ -34,8 +34,9 @@ pub(super) struct Whole {
     fd: Fd,
     /// When the call under way began.
     since: Instant,
-    /// All of them are one.
-    parts: Option<Parts>,
+    /// All of them are one, which has these parts.
+    at_once: bool,
+    parts: Parts,
 }
 
 impl Whole {
@@ -48,7 +49,8 @@ impl Whole {
             chunk,
             fd: Fd(0),
             since: Instant::START,
-            parts: None,
+            at_once: false,
+            parts: Parts::default(),
         }
     }
 }
@@ -75,31 +77,33 @@ impl World {
         chunk: u32,
         tally: Tally,
     ) -> Result<(), Errno> {
-        let mut whole = Whole::new(chunk, tally);
-        match self.open_whole(t, name, chunk.into())? {
-            AtOnce::Opened => {}
-            AtOnce::Whole(parts) => {
-                whole.since = self.time_of(self.program(t));
-                whole.parts = Some(parts);
-            }
-        }
-        *self.whole(t) = Some(whole);
-        Ok(())
-    }
-    /// open(2) of a file that is to be read whole, and as much of that as is short.
-    fn open_whole(&mut self, t: Task, name: &str, chunk: u64) -> Result<AtOnce, Errno> {
         check(name)?;
         self.going()?;
+        // In its place from the start: it is too much to be moved about for each file.
+        *self.whole(t) = Some(Whole::new(chunk, tally));
         let mut done = None;
         self.if_short(t, |w, tid| {
-            done = w.kernel.whole_short(w.now, tid, name, chunk);
+            let now = w.now;
+            let (kernel, whole) = w.kernel_and_whole(t);
+            if let Some(whole) = whole {
+                done = kernel.whole_short(now, tid, name, chunk.into(), &mut whole.parts);
+            }
             done.is_some()
         });
-        if done.is_none() {
-            let (path, flags) = (absolute(name), OpenFlags::RDONLY);
-            self.call(t, Call::Open { path, flags });
+        match done {
+            None => {
+                let (path, flags) = (absolute(name), OpenFlags::RDONLY);
+                self.call(t, Call::Open { path, flags });
+            }
+            Some(AtOnce::Opened) => {}
+            Some(AtOnce::Whole) => {
+                let now = self.time_of(self.program(t));
+                if let Some(whole) = self.whole(t) {
+                    (whole.at_once, whole.since) = (true, now);
+                }
+            }
         }
-        Ok(done.unwrap_or(AtOnce::Opened))
+        Ok(())
     }
     /// A file's calls have been one piece, which is over.
     fn read_at_once(&mut self, t: Task, p: Parts, now: Instant) {
@@ -125,7 +129,8 @@ impl World {
         let Some(whole) = self.whole(t) else {
             return false;
         };
-        if let Some(parts) = whole.parts {
+        if whole.at_once {
+            let parts = whole.parts;
             self.read_at_once(t, parts, now);
             return false;
         }
@@ -187,10 +192,18 @@ impl World {
             p => self.note_beside(p, part, note),
         }
     }
-    /// A file that was read, once.
-    pub(super) fn whole_done(&mut self, t: Task) -> Option<Whole> {
-        let whole = self.whole(t);
-        whole.take_if(|w| w.done.is_some())
+    /// A file that was read, once: how that ended, with the task's calls until then.
+    pub(super) fn whole_done(
+        &mut self,
+        t: Task,
+        tally: &mut Tally,
+    ) -> Option<Result<(), (Step, Errno)>> {
+        let slot = self.whole(t);
+        let whole = slot.as_ref()?;
+        let ended = whole.done?.map_err(|e| (whole.step, e));
+        *tally = whole.tally;
+        *slot = None;
+        Some(ended)
     }
 }
 

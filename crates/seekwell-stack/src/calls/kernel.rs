@@ -1,7 +1,7 @@
 //! The kernel as an executor of programs sees it: calls in, results out, on the virtual clock.
 
 use super::aio::Operation;
-use super::short::AtOnce;
+use super::short::{AtOnce, Parts};
 use super::{aio, direct, mapped, names, raw, read, sync, truncate, write};
 use crate::config::Config;
 use crate::executor::{Actor, Timer, pay, sleep_until};
@@ -147,7 +147,7 @@ impl Kernel {
             .if_short(now, tid, |w| w.short_open(tid.0, path, flags))
     }
     /// The same of a file that is to be read to its end in calls of `chunk`, and of as much of that
-    /// as is short. `None`: nothing was done.
+    /// as is short, with the parts of that if it is all. `None`: nothing was done.
     ///
     /// # Panics
     /// As [`Kernel::open_short`] does.
@@ -157,10 +157,11 @@ impl Kernel {
         tid: TaskId,
         path: &str,
         chunk: u64,
+        parts: &mut Parts,
     ) -> Option<AtOnce> {
         let mut done = None;
         self.k.w().if_short(now, tid, |w| {
-            done = w.short_whole(tid.0, path, chunk);
+            done = w.short_whole(tid.0, path, chunk, parts);
             done.is_some()
         });
         done

@@ -14,12 +14,13 @@ use seekwell_core::{Errno, Instant, Nanos, OpenFlags, TaskId};
 pub enum AtOnce {
     /// It is open, or it is not there: no more than [`Call::Open`].
     Opened,
-    /// open(2), read(2), read(2) that finds the end, close(2): all of it, as one piece of CPU time.
-    Whole(Parts),
+    /// open(2), read(2), read(2) that finds the end, close(2): all of it, as one piece of CPU time,
+    /// whose [`Parts`] are told.
+    Whole,
 }
 
 /// CPU time of the parts of that piece, as this machine's cores take it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Parts {
     /// The file's.
     pub bytes: u64,
@@ -68,7 +69,13 @@ impl World {
     }
     /// open(2) of a file that is to be read in calls of `chunk` to its end; if it is in memory and
     /// one call gives all of it, that too, and close(2). `None`: nothing was done.
-    pub(crate) fn short_whole(&mut self, a: Actor, path: &str, chunk: u64) -> Option<AtOnce> {
+    pub(crate) fn short_whole(
+        &mut self,
+        a: Actor,
+        path: &str,
+        chunk: u64,
+        parts: &mut Parts,
+    ) -> Option<AtOnce> {
         let ret = self.open_fast(a, path, OpenFlags::RDONLY)?;
         let call_ns = self.cfg.constants.call_ns;
         let open_ns = self.rt.debt[a as usize] + call_ns;
@@ -79,7 +86,7 @@ impl World {
         };
         let all_ns = self.rt.debt[a as usize] + 4 * call_ns;
         let part = |ns| Nanos(self.rt.lasts(ns));
-        let parts = Parts {
+        *parts = Parts {
             bytes,
             open: part(open_ns),
             read: part(all_ns - open_ns - 2 * call_ns),
@@ -87,7 +94,7 @@ impl World {
         };
         self.stats.calls += 3;
         self.pay_short(a, Ok(bytes), 4 * call_ns, true);
-        Some(AtOnce::Whole(parts))
+        Some(AtOnce::Whole)
     }
     /// Reads and closes a file that was just opened, if one call gives it and nothing else is to be
     /// done.
@@ -164,7 +171,7 @@ impl World {
         if self.fs.epoch != 0 {
             return None;
         }
-        let walk = self.fs.walk(path).ok()?;
+        let walk = self.fs.walk_on(a, path).ok()?;
         let ret = match walk.ino {
             None if flags.contains(OpenFlags::CREATE) => return None,
             None => Err(Errno::ENOENT),

@@ -21,7 +21,7 @@ pub(crate) use inode::{BDEV, Dir, Inode, Kind, ROOT, WbList};
 
 use crate::config::{Config, Fs};
 use paths::Paths;
-use seekwell_core::{Errno, List};
+use seekwell_core::{Errno, List, soon};
 
 /// Blocks of 4 KiB in a group.
 pub(crate) const GROUP: u32 = 32_768;
@@ -104,24 +104,41 @@ impl FileSystem {
     }
     /// The inode a path names, and the directory of its last part. No I/O is modelled here.
     pub(crate) fn walk(&mut self, path: &str) -> Result<Walk, Errno> {
+        self.walk_on(0, path)
+    }
+    /// The same for an actor that will most often go on in the same directory.
+    pub(crate) fn walk_on(&mut self, who: u32, path: &str) -> Result<Walk, Errno> {
         // A usual path: a directory, and a name in it.
-        let usual = path.rsplit_once('/').filter(|(_, name)| {
+        let usual = |name: &str| {
             let dots = name.starts_with('.');
             !name.is_empty() && !dots && name.len() <= 255
-        });
-        let Some((before, name)) = usual else {
+        };
+        let again = self.paths.again(who, path);
+        if let Some((dir, steps, name)) = again.filter(|a| usual(a.2) && !a.2.contains('/')) {
+            return self.name_in(dir, steps, name);
+        }
+        let parts = path.rsplit_once('/').filter(|p| usual(p.1));
+        let Some((before, name)) = parts else {
             return self.walk_all(path);
         };
-        if let Some((dir, steps)) = self.paths.get(before)
-            && let Some(d) = &self.inodes[dir as usize].dir
-        {
-            let ino = d.entries.get(name).map(|e| e.ino);
-            let steps = steps + 1;
-            return Ok(Walk { dir, ino, steps });
+        if let Some((dir, steps)) = self.paths.get(who, before) {
+            return self.name_in(dir, steps, name);
         }
         let walk = self.walk_all(path)?;
         self.paths.learn(before, walk.dir, walk.steps - 1);
         Ok(walk)
+    }
+    /// A name in a directory that so many names led to.
+    #[inline]
+    fn name_in(&self, dir: u32, steps: u32, name: &str) -> Result<Walk, Errno> {
+        let d = self.inodes[dir as usize].dir.as_ref();
+        let found = d.ok_or(Errno::ENOTDIR)?.entries.get_in_turn(name);
+        if let Some(next) = found.and_then(|(_, next)| self.inodes.get(next? as usize)) {
+            soon(next);
+        }
+        let ino = found.map(|(e, _)| e.ino);
+        let steps = steps + 1;
+        Ok(Walk { dir, ino, steps })
     }
     /// A directory is no longer where it was.
     pub(crate) fn directory_gone(&mut self) {

@@ -2,10 +2,13 @@
 //!
 //! Slots hold a hash and a place in the list, which is in the order in which names were made, as
 //! their texts are: programs go through files in that order or against it, and find the next name on
-//! the line of memory where the last one was. The order is nobody's business otherwise: who lists
-//! names gets them sorted.
+//! the line of memory where the last one was. So the place is guessed from where the last name of its
+//! kind was found, and only if that fails looked up by hash. The order is nobody's business otherwise:
+//! who lists names gets them sorted.
 
 use super::inode::Entry;
+use seekwell_core::soon;
+use std::cell::Cell;
 
 /// No place.
 const FREE: u32 = u32::MAX;
@@ -22,6 +25,14 @@ const EMPTY: Slot = Slot {
     place: FREE,
 };
 
+/// Of a slot that is free.
+const NO_TAG: u8 = 0;
+
+/// Of a slot with this hash: bits that say nothing of where it is.
+fn tag(hash: u32) -> u8 {
+    (hash >> 24) as u8 | 1
+}
+
 #[derive(Clone, Copy, Debug)]
 struct Named {
     /// Where its text begins; [`FREE`]: it is gone.
@@ -29,11 +40,50 @@ struct Named {
     entry: Entry,
 }
 
+/// Kinds of names that are told apart, a power of two: by their first letters.
+const KINDS: usize = 4;
+/// So far apart in the list two names may be to be two of a way.
+const NEAR: u32 = 4;
+
+/// Where the last name of a kind was found, and where it had been looked for before that: a file made
+/// anew, or another program in the same directory, leads away from a way once, not for good.
+#[derive(Clone, Copy, Debug, Default)]
+struct Trail {
+    last: u32,
+    other: u32,
+    /// From one name to the next.
+    step: u32,
+}
+
+impl Trail {
+    /// Where the next name may be.
+    fn guesses(self) -> [u32; 2] {
+        [self.last, self.other].map(|at| at.wrapping_add(self.step))
+    }
+    /// So many names ahead.
+    fn next(self, steps: u32) -> usize {
+        self.last.wrapping_add(self.step.wrapping_mul(steps)) as usize
+    }
+    /// A name was found by its hash.
+    fn strays(&mut self, place: u32) {
+        let step = place.wrapping_sub(self.last);
+        if step.wrapping_add(NEAR) <= 2 * NEAR {
+            self.step = step;
+        } else {
+            self.other = self.last.wrapping_add(self.step);
+        }
+        self.last = place;
+    }
+}
+
 /// Names with their entries.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Names {
+    trails: [Cell<Trail>; KINDS],
     /// A power of two of them, or none; at most three quarters are taken.
     slots: Vec<Slot>,
+    /// A byte for each, so that a name that is not there is missed on few lines of memory.
+    tags: Vec<u8>,
     list: Vec<Named>,
     /// Texts, each behind its length (two bytes).
     text: Vec<u8>,
@@ -72,17 +122,54 @@ impl Names {
         let i = self.find(hash(name.as_bytes()) as u32, name)?;
         Some(self.list[self.slots[i].place as usize].entry)
     }
+    /// The entry of a name, and the inode whose name is likely to be asked for next of its kind.
+    #[inline]
+    pub(crate) fn get_in_turn(&self, name: &str) -> Option<(Entry, Option<u32>)> {
+        let first = name.as_bytes().first().copied().unwrap_or_default();
+        let kind = &self.trails[usize::from(first) % KINDS];
+        let mut trail = kind.get();
+        let guesses = trail.guesses();
+        let is = |place: &u32| {
+            let n = self.list.get(*place as usize);
+            n.is_some_and(|n| n.at != FREE && self.text_of(*place) == name.as_bytes())
+        };
+        if is(&guesses[0]) {
+            trail.last = guesses[0];
+        } else if is(&guesses[1]) {
+            (trail.last, trail.other) = (guesses[1], trail.last);
+        } else {
+            let i = self.find(hash(name.as_bytes()) as u32, name)?;
+            trail.strays(self.slots[i].place);
+            // A new way begins, at whose end most programs ask for what is not there.
+            let tags = self.tags.chunks(64).take(8);
+            tags.for_each(|line| soon(&line[0]));
+        }
+        kind.set(trail);
+        let entry = self.list[trail.last as usize].entry;
+        let next = self.list.get(trail.next(1)).filter(|n| n.at != FREE);
+        if let Some(text) = next.and_then(|n| self.text.get(n.at as usize)) {
+            soon(text);
+        }
+        if let Some(after) = self.list.get(trail.next(2)) {
+            soon(after);
+        }
+        Some((entry, next.map(|n| n.entry.ino)))
+    }
     #[inline]
     fn find(&self, hash: u32, name: &str) -> Option<usize> {
-        let mask = self.slots.len().checked_sub(1)?;
+        let mask = self.tags.len().checked_sub(1)?;
+        let tag = tag(hash);
         let mut i = hash as usize & mask;
         loop {
-            let s = self.slots[i];
-            if s.place == FREE {
+            let t = self.tags[i];
+            if t == NO_TAG {
                 return None;
             }
-            if s.hash == hash && self.text_of(s.place) == name.as_bytes() {
-                return Some(i);
+            if t == tag {
+                let s = self.slots[i];
+                if s.hash == hash && self.text_of(s.place) == name.as_bytes() {
+                    return Some(i);
+                }
             }
             i = (i + 1) & mask;
         }
@@ -117,7 +204,7 @@ impl Names {
         while self.slots[i].place != FREE {
             i = (i + 1) & mask;
         }
-        self.slots[i] = slot;
+        (self.slots[i], self.tags[i]) = (slot, tag(slot.hash));
     }
     /// Takes a name out. Those behind it move up, so that no search ends too early.
     pub(crate) fn remove(&mut self, name: &str) -> Option<Entry> {
@@ -144,11 +231,11 @@ impl Names {
             // It may move if the hole is no further from its home than it is itself.
             let home = s.hash as usize & mask;
             if (i.wrapping_sub(home) & mask) >= (i.wrapping_sub(hole) & mask) {
-                self.slots[hole] = s;
+                (self.slots[hole], self.tags[hole]) = (s, tag(s.hash));
                 hole = i;
             }
         }
-        self.slots[hole] = EMPTY;
+        (self.slots[hole], self.tags[hole]) = (EMPTY, NO_TAG);
         if self.waste > 256 && self.waste * 2 > self.text.len() {
             self.rebuild(self.slots.len());
         }
@@ -160,6 +247,8 @@ impl Names {
         let mut list = Vec::with_capacity(self.len);
         self.slots.clear();
         self.slots.resize(slots, EMPTY);
+        self.tags.clear();
+        self.tags.resize(slots, NO_TAG);
         for place in 0..self.list.len() as u32 {
             let n = self.list[place as usize];
             if n.at == FREE {
@@ -223,11 +312,64 @@ mod tests {
                 }
                 let there = names.get(&name).map(|e| (e.ino, e.block));
                 prop_assert_eq!(there, model.get(&name).copied());
+                let in_turn = names.get_in_turn(&name).map(|(e, _)| (e.ino, e.block));
+                prop_assert_eq!(in_turn, model.get(&name).copied());
                 prop_assert_eq!(names.is_empty(), model.is_empty());
             }
             let want: Vec<_> = model.into_iter().map(|(n, e)| (n, e.0, e.1)).collect();
             prop_assert_eq!(pairs(&names), want);
         }
+    }
+
+    proptest! {
+        /// Names asked for in turn, by two who are in the same directory, while files are made anew
+        /// and removed: the guess is nobody's answer but the right one's.
+        #[test]
+        fn asked_for_in_turn_agrees_with_a_map(
+            ops in proptest::collection::vec((0u8..12, 0u32..60), 1..400),
+            stride in 1u32..4,
+        ) {
+            let mut names = Names::default();
+            let mut model: BTreeMap<String, u32> = BTreeMap::new();
+            let of = |n: u32| format!("{}-{}", ["a", "b", "article"][n as usize % 3], n / 3);
+            let (mut made, mut at) = (0, [0u32, 30]);
+            for (op, n) in ops {
+                match op {
+                    0..3 => {
+                        // Some are given a name for good after all others.
+                        let ino = made;
+                        let name = of(n);
+                        names.remove(&name);
+                        names.insert(&name, Entry { ino, block: 0 });
+                        model.insert(name, ino);
+                        made += 1;
+                    }
+                    3 => prop_assert_eq!(names.remove(&of(n)).map(|e| e.ino), model.remove(&of(n))),
+                    4 => at[n as usize % 2] = n,
+                    _ => {
+                        let who = &mut at[usize::from(op % 2)];
+                        *who = (*who + 3 * stride) % 60;
+                        let found = names.get_in_turn(&of(*who)).map(|(e, _)| e.ino);
+                        prop_assert_eq!(found, model.get(&of(*who)).copied());
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_read_in_turn_is_guessed() {
+        let mut names = Names::default();
+        for n in (0..100).rev() {
+            names.insert(&format!("picture-{n}"), Entry { ino: n, block: 0 });
+        }
+        // One is made anew, so that it is out of turn.
+        names.remove("picture-50");
+        let (ino, block) = (500, 0);
+        names.insert("picture-50", Entry { ino, block });
+        let next = |n: u32| names.get_in_turn(&format!("picture-{n}")).and_then(|f| f.1);
+        let guessed = (0..99).filter(|n| next(*n) == Some(n + 1)).count();
+        assert!(guessed >= 95, "{guessed} of 99");
     }
 
     #[test]

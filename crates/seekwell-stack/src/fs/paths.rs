@@ -20,6 +20,8 @@ struct Place {
 #[derive(Clone, Debug)]
 pub(crate) struct Paths {
     places: Vec<Place>,
+    /// Where each actor found the last directory it asked for.
+    last: Vec<u16>,
     /// Places of another age hold nothing.
     age: u64,
 }
@@ -28,6 +30,7 @@ impl Paths {
     pub(crate) fn new() -> Self {
         Paths {
             places: Vec::new(),
+            last: Vec::new(),
             age: 1,
         }
     }
@@ -35,11 +38,26 @@ impl Paths {
     fn place(path: &str) -> usize {
         hash(path.as_bytes()) as usize & (PLACES - 1)
     }
-    /// The directory of exactly this path, and how many names were looked up on the way.
+    /// The directory of exactly this path, and how many names were looked up on the way; `who` asks.
     #[inline]
-    pub(crate) fn get(&self, path: &str) -> Option<(u32, u32)> {
-        let p = self.places.get(Self::place(path))?;
-        (p.age == self.age && p.path == path).then_some((p.dir, p.steps))
+    pub(crate) fn get(&mut self, who: u32, path: &str) -> Option<(u32, u32)> {
+        let at = Self::place(path);
+        let p = self.places.get(at)?;
+        let found = (p.age == self.age && p.path == path).then_some((p.dir, p.steps))?;
+        if self.last.len() <= who as usize {
+            self.last.resize(who as usize + 1, 0);
+        }
+        self.last[who as usize] = at as u16;
+        Some(found)
+    }
+    /// The same of the directory that `who` was led to last, if this path leads into it: with what
+    /// of the path is left.
+    #[inline]
+    pub(crate) fn again<'a>(&self, who: u32, path: &'a str) -> Option<(u32, u32, &'a str)> {
+        let at = self.last.get(who as usize)?;
+        let p = self.places.get(usize::from(*at))?;
+        let left = path.strip_prefix(&*p.path)?.strip_prefix('/')?;
+        (p.age == self.age).then_some((p.dir, p.steps, left))
     }
     /// A path leads to this directory.
     pub(crate) fn learn(&mut self, path: &str, dir: u32, steps: u32) {
@@ -64,18 +82,42 @@ mod tests {
     #[test]
     fn what_is_forgotten_or_overwritten_is_not_found() {
         let mut p = Paths::new();
-        assert_eq!(p.get("/a"), None);
+        assert_eq!(p.get(0, "/a"), None);
         p.learn("/a", 5, 1);
         p.learn("", 1, 0);
-        assert_eq!((p.get("/a"), p.get("")), (Some((5, 1)), Some((1, 0))));
-        assert_eq!(p.get("/a/"), None);
+        assert_eq!((p.get(0, "/a"), p.get(0, "")), (Some((5, 1)), Some((1, 0))));
+        assert_eq!(p.get(0, "/a/"), None);
         for n in 0..10 * PLACES as u32 {
             p.learn(&format!("/dir-{n}"), n, 1);
         }
-        let found = (0..10 * PLACES as u32).filter_map(|n| Some((n, p.get(&format!("/dir-{n}"))?)));
+        let found =
+            (0..10 * PLACES as u32).filter_map(|n| Some((n, p.get(0, &format!("/dir-{n}"))?)));
         let found: Vec<_> = found.collect();
         assert!(found.len() <= PLACES && found.iter().all(|(n, f)| *f == (*n, 1)));
         p.forget();
-        assert_eq!(p.get("/dir-10239"), None);
+        assert_eq!(p.get(0, "/dir-10239"), None);
+    }
+
+    #[test]
+    fn who_goes_on_in_a_directory_is_led_there_without_a_look() {
+        let mut p = Paths::new();
+        p.learn("/a/b", 5, 2);
+        p.learn("", 1, 0);
+        assert_eq!(p.again(3, "/a/b/c"), None, "it was never there");
+        assert_eq!(p.get(3, "/a/b"), Some((5, 2)));
+        assert_eq!(p.again(3, "/a/b/c"), Some((5, 2, "c")));
+        assert_eq!(
+            p.again(3, "/a/b/c/d"),
+            Some((5, 2, "c/d")),
+            "all that is left"
+        );
+        for elsewhere in ["/a/bc", "/a/b", "/a/bc/d", "/a", "a/b/c", ""] {
+            assert_eq!(p.again(3, elsewhere), None, "{elsewhere}");
+        }
+        assert_eq!(p.again(2, "/a/b/c"), None, "another was not");
+        assert_eq!(p.get(3, ""), Some((1, 0)));
+        assert_eq!(p.again(3, "/c"), Some((1, 0, "c")));
+        p.forget();
+        assert_eq!(p.again(3, "/c"), None);
     }
 }

@@ -6,7 +6,7 @@
 //! A page that was written goes to the young end: up to half a minute younger than it was.
 
 use super::page::{NONE, Page, flag};
-use seekwell_core::{Links, List};
+use seekwell_core::{Links, List, soon};
 
 const LEAF: u32 = 16;
 const NODE: u32 = 64;
@@ -334,6 +334,7 @@ impl Cache {
     pub(crate) fn victim(&mut self, owners: &mut [impl Owner]) -> Option<u32> {
         for _ in 0..=self.lru.len() {
             let p = self.lru.first()?;
+            self.next_victims(p, owners);
             let ino = self.pages[p as usize].ino;
             let (marks, bit) = self.marks_of(owners[ino as usize].tree(), p);
             if marks.used & bit == 0 {
@@ -344,6 +345,24 @@ impl Cache {
             self.links.push_back(&mut self.lru, p);
         }
         self.lru.first()
+    }
+
+    /// Of the page behind `p` on the LRU list what is looked at when its turn comes, and of the one
+    /// after it what leads there.
+    #[inline]
+    fn next_victims(&self, p: u32, owners: &[impl Owner]) {
+        let Some(next) = self.links.next(p) else {
+            return;
+        };
+        let page = &self.pages[next as usize];
+        soon(&self.leaves[page.leaf as usize]);
+        if page.idx < LEAF {
+            soon(&owners[page.ino as usize]);
+        }
+        if let Some(after) = self.links.next(next) {
+            soon(&self.pages[after as usize]);
+            self.links.soon(after);
+        }
     }
 
     fn marks(&mut self, t: &Tree, idx: u32, find: Find, on: bool) {
