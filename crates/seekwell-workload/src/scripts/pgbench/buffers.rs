@@ -4,6 +4,7 @@
 use super::{PAGE, RECORDS, Server, wal};
 use crate::fail::{Context, Outcome};
 use crate::machine::Machine;
+use seekwell_core::soon;
 
 const NONE: u32 = u32::MAX;
 /// A buffer's usage counter stops here.
@@ -45,12 +46,20 @@ pub(super) struct Evicted {
 }
 
 /// What happened to a page that was asked for.
-struct Got {
+pub(super) struct Got {
+    page: u64,
     /// It must be read.
     miss: bool,
     evicted: Option<Evicted>,
     /// This change logs it whole.
     whole: bool,
+}
+
+impl Got {
+    /// Nothing is to be done before it is there.
+    pub(super) fn is_there(&self) -> bool {
+        !self.miss && self.evicted.is_none()
+    }
 }
 
 impl Pool {
@@ -84,6 +93,7 @@ impl Pool {
             b.usage = (b.usage + 1).min(MAX_USAGE);
             b.dirty |= write;
             return Got {
+                page,
                 miss: false,
                 evicted: None,
                 whole,
@@ -111,6 +121,7 @@ impl Pool {
         };
         self.pages[p].buffer = at as u32;
         Got {
+            page,
             miss: true,
             evicted,
             whole,
@@ -132,6 +143,15 @@ impl Pool {
                 return at;
             }
             b.usage -= 1;
+        }
+    }
+
+    /// These pages are wanted soon.
+    pub(super) fn soon(&self, pages: [u64; 2]) {
+        for p in pages {
+            if let Some(state) = self.pages.get(p as usize) {
+                soon(state);
+            }
         }
     }
 
@@ -167,8 +187,8 @@ impl Pool {
             return Vec::new();
         }
         let next = (0..len.min(n * 4)).map(|i| &self.buffers[(self.hand + i) % len]);
-        let soon = next.filter(|b| b.dirty && b.usage == 0);
-        soon.take(n).map(|b| b.page).collect()
+        let dirty = next.filter(|b| b.dirty && b.usage == 0);
+        dirty.take(n).map(|b| b.page).collect()
     }
 }
 
@@ -183,12 +203,18 @@ pub(super) async fn write<M: Machine>(m: &mut M, s: &Server, e: Evicted) -> Outc
     Ok(())
 }
 
-async fn get<M: Machine>(m: &mut M, s: &Server, page: u64, change: bool) -> Outcome<bool> {
-    let got = s.pool.with(|p| p.get(page, change));
+/// Asks for a page, to change it or not.
+pub(super) fn want(s: &Server, page: u64, change: bool) -> Got {
+    s.pool.with(|p| p.get(page, change))
+}
+
+/// Does what is to be done before a page is there.
+pub(super) async fn bring<M: Machine>(m: &mut M, s: &Server, got: &Got) -> Outcome {
     if let Some(e) = got.evicted {
         write(m, s, e).await?;
     }
     // The growing end of history is made, not read.
+    let page = got.page;
     let new = page >= s.history.first + s.history.pages;
     if got.miss && !new {
         let (fd, off) = s.place(page);
@@ -197,19 +223,15 @@ async fn get<M: Machine>(m: &mut M, s: &Server, page: u64, change: bool) -> Outc
         n.doing(|| format!("read page {page}"))?;
         m.op_end(op, u64::from(PAGE));
     }
-    Ok(got.whole)
+    Ok(())
 }
 
-/// Reads a page.
-pub(super) async fn touch<M: Machine>(m: &mut M, s: &Server, page: u64) -> Outcome {
-    get(m, s, page, false).await.map(|_| ())
+/// Bytes of log that a change of a page makes, which has it whole if that is due.
+pub(super) fn record(s: &Server, got: &Got) -> u64 {
+    s.record / RECORDS + if got.whole { u64::from(PAGE) } else { 0 }
 }
 
-/// Changes a page and logs it, whole if that is due; bytes of log.
-pub(super) async fn change<M: Machine>(m: &mut M, s: &Server, page: u64) -> Outcome<u64> {
-    let whole = get(m, s, page, true).await?;
-    let bytes = s.record / RECORDS + if whole { u64::from(PAGE) } else { 0 };
-    let lsn = wal::insert(m, s, bytes).await?;
-    s.pool.with(|p| p.changed(page, lsn));
-    Ok(bytes)
+/// The record of a change is in the log.
+pub(super) fn changed(s: &Server, got: &Got, lsn: u64) {
+    s.pool.with(|p| p.changed(got.page, lsn));
 }

@@ -82,7 +82,10 @@ async fn checkpoint<M: Machine>(
         m.op_end(op, 0);
     }
     // The checkpoint's own record must be on disk before pg_control names it.
-    let lsn = wal::insert(m, s, RECORD).await?;
+    let (lsn, full) = wal::insert(s, RECORD);
+    if full {
+        wal::make_room(m, s).await?;
+    }
     wal::flush(m, s, lsn).await?;
     let done = m.write(s.control, 0, PAGE).await;
     done.doing(|| "write pg_control")?;

@@ -481,34 +481,68 @@ async fn ask<M: Machine>(m: &mut M, s: &Server, thread: Option<Lock>, n: u64) ->
     m.compute(Nanos(n * s.think.0)).await.doing(|| "compute")
 }
 
+/// Looks at a page. These two are no functions because what an asynchronous function keeps is moved
+/// when it is called, and nearly all pages are there.
+macro_rules! touch {
+    ($m:expr, $s:expr, $page:expr) => {{
+        let got = buffers::want($s, $page, false);
+        if !got.is_there() {
+            buffers::bring($m, $s, &got).await?;
+        }
+    }};
+}
+
+/// Changes a page and logs it; bytes of log.
+macro_rules! change {
+    ($m:expr, $s:expr, $page:expr) => {{
+        let got = buffers::want($s, $page, true);
+        if !got.is_there() {
+            buffers::bring($m, $s, &got).await?;
+        }
+        let bytes = buffers::record($s, &got);
+        let (lsn, full) = wal::insert($s, bytes);
+        if full {
+            wal::make_room($m, $s).await?;
+        }
+        buffers::changed($s, &got, lsn);
+        bytes
+    }};
+}
+
 async fn transaction<M: Machine>(m: &mut M, s: &Server, thread: Option<Lock>) -> Outcome {
     let aid = uniform(m, 0, ACCOUNTS * s.scale - 1);
-    ask(m, s, thread, if s.select { 1 } else { FREE }).await?;
-    buffers::touch(m, s, s.index.first + aid / ENTRIES).await?;
+    let entry = s.index.first + aid / ENTRIES;
     let account = s.accounts.first + aid / ROWS;
+    s.pool.with(|p| p.soon([entry, account]));
+    ask(m, s, thread, if s.select { 1 } else { FREE }).await?;
+    touch!(m, s, entry);
     if s.select {
-        return buffers::touch(m, s, account).await;
+        touch!(m, s, account);
+        return Ok(());
     }
     let tid = uniform(m, 0, 10 * s.scale - 1);
     let bid = uniform(m, 0, s.scale - 1);
-    let mut bytes = buffers::change(m, s, account).await?;
+    let mut bytes = change!(m, s, account);
     // The SELECT of the same row.
-    buffers::touch(m, s, s.index.first + aid / ENTRIES).await?;
-    buffers::touch(m, s, account).await?;
+    touch!(m, s, entry);
+    touch!(m, s, account);
     let (teller, branch) = (s.teller_locks[tid as usize], s.branch_locks[bid as usize]);
     m.acquire(teller).await.doing(|| "lock a teller")?;
-    bytes += buffers::change(m, s, s.tellers.first + tid / SMALL_ROWS).await?;
+    bytes += change!(m, s, s.tellers.first + tid / SMALL_ROWS);
     m.acquire(branch).await.doing(|| "lock a branch")?;
-    bytes += buffers::change(m, s, s.branches.first + bid / SMALL_ROWS).await?;
+    bytes += change!(m, s, s.branches.first + bid / SMALL_ROWS);
     ask(m, s, thread, HOLDING).await?;
     let row = s.history_rows.with(|n| {
         *n += 1;
         *n - 1
     });
-    bytes += buffers::change(m, s, s.history.first + row / SMALL_ROWS).await?;
+    bytes += change!(m, s, s.history.first + row / SMALL_ROWS);
     let op = m.op_begin("commit");
     let commit = s.record - s.record / RECORDS * (RECORDS - 1);
-    let lsn = wal::insert(m, s, commit).await?;
+    let (lsn, full) = wal::insert(s, commit);
+    if full {
+        wal::make_room(m, s).await?;
+    }
     wal::flush(m, s, lsn).await?;
     m.op_end(op, bytes + commit);
     m.release(branch);

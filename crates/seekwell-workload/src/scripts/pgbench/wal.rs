@@ -48,29 +48,36 @@ impl Wal {
     }
 }
 
-/// Inserts a record; where it ends. With the buffers full, older pages are written first.
-pub(super) async fn insert<M: Machine>(m: &mut M, s: &Server, bytes: u64) -> Outcome<u64> {
-    let (lsn, full) = s.wal.with(|w| {
+/// Inserts a record: where it ends, and whether the buffers are full: then there is to
+/// [`make_room`].
+pub(super) fn insert(s: &Server, bytes: u64) -> (u64, bool) {
+    s.wal.with(|w| {
         w.inserted += bytes;
         (w.inserted, w.inserted - w.written > w.buffers)
+    })
+}
+
+/// Writes the older pages of full buffers.
+pub(super) async fn make_room<M: Machine>(m: &mut M, s: &Server) -> Outcome {
+    m.acquire(s.wal_lock).await.doing(|| "lock the log")?;
+    let to = s.wal.with(|w| {
+        let keep = w.inserted.saturating_sub(w.buffers / 2);
+        keep - keep % u64::from(PAGE)
     });
-    if full {
-        m.acquire(s.wal_lock).await.doing(|| "lock the log")?;
-        let to = s.wal.with(|w| {
-            let keep = w.inserted.saturating_sub(w.buffers / 2);
-            keep - keep % u64::from(PAGE)
-        });
-        let done = write(m, s, to).await;
-        m.release(s.wal_lock);
-        done?;
-    }
-    Ok(lsn)
+    let done = write(m, s, to).await;
+    m.release(s.wal_lock);
+    done
+}
+
+/// Is the log on disk up to there?
+pub(super) fn is_flushed(s: &Server, lsn: u64) -> bool {
+    s.wal.with(|w| w.flushed >= lsn)
 }
 
 /// Waits until the log is on disk up to there. Who has to flush takes along everything inserted
 /// until it holds the lock: that is group commit.
 pub(super) async fn flush<M: Machine>(m: &mut M, s: &Server, lsn: u64) -> Outcome {
-    if s.wal.with(|w| w.flushed >= lsn) {
+    if is_flushed(s, lsn) {
         return Ok(());
     }
     m.acquire(s.wal_lock).await.doing(|| "lock the log")?;
@@ -80,12 +87,12 @@ pub(super) async fn flush<M: Machine>(m: &mut M, s: &Server, lsn: u64) -> Outcom
 }
 
 async fn flush_locked<M: Machine>(m: &mut M, s: &Server, lsn: u64) -> Outcome {
-    if s.wal.with(|w| w.flushed >= lsn) {
+    if is_flushed(s, lsn) {
         return Ok(());
     }
     let to = s.wal.with(|w| w.inserted);
     write(m, s, to).await?;
-    if s.wal.with(|w| w.flushed >= to) {
+    if is_flushed(s, to) {
         // It ended with a file of the log, which was synced.
         return Ok(());
     }
