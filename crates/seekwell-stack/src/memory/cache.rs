@@ -467,16 +467,35 @@ impl Cache {
                     let k = bits.trailing_zeros();
                     let leaf = at as u32 * NODE + k;
                     let from = if leaf == n { low } else { 0 };
-                    if let Some(hit) = self.in_leaf(node.leaf[k as usize], from, find) {
+                    let hit = self.in_leaf(node.leaf[k as usize], from, find);
+                    bits &= bits - 1;
+                    if let Some(hit) = hit {
+                        self.next_leaves(node, bits, find);
                         return Some((leaf * LEAF + hit.0, hit.1));
                     }
-                    bits &= bits - 1;
                 }
             }
             at += 1;
             (n, low) = (at as u32 * NODE, 0);
         }
         None
+    }
+    /// Of the next leaf of a node that has any (`bits`) the first page, and of the one behind it what
+    /// leads there: who asks goes through all of them.
+    fn next_leaves(&self, node: &Node, bits: u64, find: Find) {
+        if bits == 0 {
+            return;
+        }
+        let leaf = node.leaf[bits.trailing_zeros() as usize];
+        if let Some((_, page)) = self.in_leaf(leaf, 0, find) {
+            soon(&self.pages[page as usize]);
+        }
+        let behind = bits & (bits - 1);
+        if behind != 0 {
+            let leaf = &self.leaves[node.leaf[behind.trailing_zeros() as usize] as usize];
+            soon(leaf);
+            soon(&leaf.page[LEAF as usize - 1]);
+        }
     }
     fn in_leaf(&self, leaf: u32, from: u32, find: Find) -> Option<(u32, u32)> {
         let l = &self.leaves[leaf as usize];
