@@ -194,8 +194,8 @@ pub enum Command {
     /// was tuned to a difference between schedulers.
     ///
     /// Results are kept in results/NAME: the same command goes on with what was interrupted, and runs
-    /// nothing twice. The full form of all takes half an hour of CPU time for each of three repeats,
-    /// --quick about a minute.
+    /// nothing twice. The full form of all takes a quarter of an hour of CPU time for each of three
+    /// repeats, --quick about a minute.
     Reproduce(Reproduce),
     /// List results folders: complete, to be resumed, or broken and why
     Results(Results),
