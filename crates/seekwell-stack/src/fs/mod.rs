@@ -104,6 +104,7 @@ impl FileSystem {
     }
     /// The inode a path names, and the directory of its last part. No I/O is modelled here.
     pub(crate) fn walk(&mut self, path: &str) -> Result<Walk, Errno> {
+        // No task has the number 0.
         self.walk_on(0, path)
     }
     /// The same for an actor that will most often go on in the same directory.
