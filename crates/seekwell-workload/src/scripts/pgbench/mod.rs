@@ -481,24 +481,22 @@ async fn ask<M: Machine>(m: &mut M, s: &Server, thread: Option<Lock>, n: u64) ->
     m.compute(Nanos(n * s.think.0)).await.doing(|| "compute")
 }
 
-/// Looks at a page. These two are no functions because what an asynchronous function keeps is moved
-/// when it is called, and nearly all pages are there.
-macro_rules! touch {
-    ($m:expr, $s:expr, $page:expr) => {{
-        let got = buffers::want($s, $page, false);
+/// Looks at a page, or changes it. These two are no functions because what an asynchronous function
+/// keeps is moved when it is called, and nearly all pages are there.
+macro_rules! page {
+    ($m:expr, $s:expr, $page:expr, $change:expr) => {{
+        let got = buffers::want($s, $page, $change);
         if !got.is_there() {
             buffers::bring($m, $s, &got).await?;
         }
+        got
     }};
 }
 
 /// Changes a page and logs it; bytes of log.
 macro_rules! change {
     ($m:expr, $s:expr, $page:expr) => {{
-        let got = buffers::want($s, $page, true);
-        if !got.is_there() {
-            buffers::bring($m, $s, &got).await?;
-        }
+        let got = page!($m, $s, $page, true);
         let bytes = buffers::record($s, &got);
         let (lsn, full) = wal::insert($s, bytes);
         if full {
@@ -515,17 +513,17 @@ async fn transaction<M: Machine>(m: &mut M, s: &Server, thread: Option<Lock>) ->
     let account = s.accounts.first + aid / ROWS;
     s.pool.with(|p| p.soon([entry, account]));
     ask(m, s, thread, if s.select { 1 } else { FREE }).await?;
-    touch!(m, s, entry);
+    page!(m, s, entry, false);
     if s.select {
-        touch!(m, s, account);
+        page!(m, s, account, false);
         return Ok(());
     }
     let tid = uniform(m, 0, 10 * s.scale - 1);
     let bid = uniform(m, 0, s.scale - 1);
     let mut bytes = change!(m, s, account);
     // The SELECT of the same row.
-    touch!(m, s, entry);
-    touch!(m, s, account);
+    page!(m, s, entry, false);
+    page!(m, s, account, false);
     let (teller, branch) = (s.teller_locks[tid as usize], s.branch_locks[bid as usize]);
     m.acquire(teller).await.doing(|| "lock a teller")?;
     bytes += change!(m, s, s.tellers.first + tid / SMALL_ROWS);

@@ -70,7 +70,7 @@ pub(super) async fn make_room<M: Machine>(m: &mut M, s: &Server) -> Outcome {
 }
 
 /// Is the log on disk up to there?
-pub(super) fn is_flushed(s: &Server, lsn: u64) -> bool {
+fn is_flushed(s: &Server, lsn: u64) -> bool {
     s.wal.with(|w| w.flushed >= lsn)
 }
 
