@@ -50,6 +50,19 @@ struct Trace {
     done: Vec<Done>,
 }
 
+impl Trace {
+    /// To the event that the device announced: nothing is done before it.
+    fn goes_to(&mut self, d: &mut dyn Device, e: Instant, spec: &str) {
+        let before = self.done.len();
+        d.advance(e, &mut self.done);
+        let early = self.done[before..].iter().find(|d| d.at < e);
+        assert_eq!(
+            early, None,
+            "{spec}: done before the event announced at {e}"
+        );
+    }
+}
+
 /// Runs the steps; `eager` decides how often the device is advanced, `heard` whether somebody
 /// listens (neither of which must matter).
 fn run(spec: &str, seed: u64, steps: &[Step], eager: bool, heard: bool) -> Trace {
@@ -67,13 +80,7 @@ fn run(spec: &str, seed: u64, steps: &[Step], eager: bool, heard: bool) -> Trace
         while let Some(e) = d.next_event().filter(|e| eager && *e <= until) {
             assert!(e >= now, "{spec}: an event in the past");
             now = e;
-            let before = t.done.len();
-            d.advance(e, &mut t.done);
-            let late = t.done[before..].iter().find(|d| d.at < e);
-            assert_eq!(
-                late, None,
-                "{spec}: done before the event at {e} that was announced"
-            );
+            t.goes_to(&mut d, e, spec);
         }
         now = until;
         d.advance(now, &mut t.done);
@@ -104,7 +111,7 @@ fn run(spec: &str, seed: u64, steps: &[Step], eager: bool, heard: bool) -> Trace
     while let Some(e) = d.next_event() {
         assert!(e >= last, "{spec}: an event in the past");
         last = e;
-        d.advance(e, &mut t.done);
+        t.goes_to(&mut d, e, spec);
         assert!(e < Instant::at_us(1 << 40), "{spec}: never rests");
     }
     let mut text = String::new();
