@@ -1,9 +1,9 @@
 //! The names of a directory: a table by hash, since names are looked up far more often than listed.
 //!
 //! Slots hold a hash and a place in the list, which is in the order in which names were made, as
-//! their texts are: programs go through files in that order or against it, and find the next name on
-//! the line of memory where the last one was. So the place is guessed from where the last name of its
-//! kind was found, and only if that fails looked up by hash. The order is nobody's business otherwise:
+//! their texts are. Programs go through files in one order again and again: each name remembers which
+//! of its kind was asked for behind it, and until it knows, the next or the one before in the list is
+//! guessed. Only if that fails is a name looked up by hash. The order is nobody's business otherwise:
 //! who lists names gets them sorted.
 
 use super::inode::Entry;
@@ -33,11 +33,13 @@ fn tag(hash: u32) -> u8 {
     (hash >> 24) as u8 | 1
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 struct Named {
     /// Where its text begins; [`FREE`]: it is gone.
     at: u32,
     entry: Entry,
+    /// The place of the name of its kind that was asked for behind it; [`FREE`]: of none yet.
+    behind: Cell<u32>,
 }
 
 /// Kinds of names that are told apart, a power of two: by their first letters.
@@ -45,38 +47,28 @@ const KINDS: usize = 4;
 /// So far apart in the list two names may be to be two of a way.
 const NEAR: u32 = 4;
 
-/// Where the last name of a kind was found, and where it had been looked for before that: a file made
-/// anew, or another program in the same directory, leads away from a way once, not for good.
-#[derive(Clone, Copy, Debug, Default)]
+/// What is known of the names of a kind, all of it guesses.
+#[derive(Clone, Copy, Debug)]
 struct Trail {
+    /// Where the last was found; [`FREE`]: the one before was the last of its way.
     last: u32,
-    other: u32,
-    /// From one name to the next.
+    /// Where the next may be, and where else: another program in the same directory leads away from a
+    /// way once, not for good.
+    next: [u32; 2],
+    /// Where a way began: the next program begins where the last one did.
+    first: u32,
+    /// From one name to the next in the list, of names that do not know who is behind them.
     step: u32,
 }
 
-impl Trail {
-    /// Where the next name may be.
-    fn guesses(self) -> [u32; 2] {
-        [self.last, self.other].map(|at| at.wrapping_add(self.step))
-    }
-    /// So many names ahead.
-    fn next(self, steps: u32) -> usize {
-        self.last.wrapping_add(self.step.wrapping_mul(steps)) as usize
-    }
-    /// A name was found by its hash.
-    fn strays(&mut self, place: u32) {
-        let step = place.wrapping_sub(self.last);
-        if step == 0 {
-            // The same again, as who looks at a file and then opens it asks.
-            return;
+impl Default for Trail {
+    fn default() -> Self {
+        Trail {
+            last: FREE,
+            next: [FREE; 2],
+            first: FREE,
+            step: 0,
         }
-        if step.wrapping_add(NEAR) <= 2 * NEAR {
-            self.step = step;
-        } else {
-            self.other = self.last.wrapping_add(self.step);
-        }
-        self.last = place;
     }
 }
 
@@ -132,32 +124,80 @@ impl Names {
         let first = name.as_bytes().first().copied().unwrap_or_default();
         let kind = &self.trails[usize::from(first) % KINDS];
         let mut trail = kind.get();
-        let guesses = trail.guesses();
-        let is = |place: &u32| {
-            let n = self.list.get(*place as usize);
-            n.is_some_and(|n| n.at != FREE && self.text_of(*place) == name.as_bytes())
+        let is = |place: u32| {
+            let n = self.list.get(place as usize);
+            n.is_some_and(|n| n.at != FREE && self.text_of(place) == name.as_bytes())
         };
-        if is(&guesses[0]) {
-            trail.last = guesses[0];
-        } else if is(&guesses[1]) {
-            (trail.last, trail.other) = (guesses[1], trail.last);
+        let place = if is(trail.next[0]) {
+            trail.next[0]
+        } else if is(trail.next[1]) {
+            trail.next.swap(0, 1);
+            if let Some(last) = self.list.get(trail.last as usize)
+                && last.behind.get() == FREE
+            {
+                last.behind.set(trail.next[0]);
+            }
+            trail.next[0]
         } else {
-            let i = self.find(hash(name.as_bytes()) as u32, name)?;
-            trail.strays(self.slots[i].place);
-            // A new way begins, at whose end most programs ask for what is not there.
-            let tags = self.tags.chunks(64).take(8);
-            tags.for_each(|line| soon(&line[0]));
-        }
+            let place = self.find(hash(name.as_bytes()) as u32, name);
+            let place = place.map(|i| self.slots[i].place);
+            self.strays(&mut trail, place);
+            kind.set(trail);
+            place?
+        };
+        trail.last = place;
+        trail.next[0] = self.behind(place, trail.step);
         kind.set(trail);
-        let entry = self.list[trail.last as usize].entry;
-        let next = self.list.get(trail.next(1)).filter(|n| n.at != FREE);
-        if let Some(text) = next.and_then(|n| self.text.get(n.at as usize)) {
-            soon(text);
+        let next = self.list.get(trail.next[0] as usize);
+        let next = next.filter(|n| n.at != FREE);
+        if let Some(n) = next {
+            soon(&self.text[n.at as usize]);
+            let after = self.behind(trail.next[0], trail.step);
+            if let Some(after) = self.list.get(after as usize) {
+                soon(after);
+            }
         }
-        if let Some(after) = self.list.get(trail.next(2)) {
-            soon(after);
-        }
+        let entry = self.list[place as usize].entry;
         Some((entry, next.map(|n| n.entry.ino)))
+    }
+    /// Where the name may be that is asked for behind the one at `place`.
+    #[inline]
+    fn behind(&self, place: u32, step: u32) -> u32 {
+        match self.list[place as usize].behind.get() {
+            FREE => place.wrapping_add(step),
+            known => known,
+        }
+    }
+    /// A name was looked up by its hash: found at `place`, or not there, as programs find at the end of
+    /// a way.
+    fn strays(&self, trail: &mut Trail, place: Option<u32>) {
+        let last = std::mem::replace(&mut trail.last, FREE);
+        let Some(place) = place else {
+            if last != FREE {
+                trail.next = [trail.first, trail.next[0]];
+            }
+            return;
+        };
+        let step = place.wrapping_sub(last);
+        match self.list.get(last as usize) {
+            None => trail.first = place,
+            // The same again, as who looks at a file and then opens it asks.
+            Some(_) if step == 0 => return,
+            Some(last) => {
+                last.behind.set(place);
+                if step.wrapping_add(NEAR) <= 2 * NEAR {
+                    trail.step = step;
+                }
+            }
+        }
+        // The way goes on behind a file that was made anew.
+        trail.next[1] = match self.list.get(trail.next[0] as usize) {
+            Some(n) if n.at == FREE => self.behind(trail.next[0], trail.step),
+            _ => trail.next[0],
+        };
+        // A new way begins, at whose end there is nothing.
+        let tags = self.tags.chunks(64).take(8);
+        tags.for_each(|line| soon(&line[0]));
     }
     #[inline]
     fn find(&self, hash: u32, name: &str) -> Option<usize> {
@@ -196,7 +236,8 @@ impl Names {
         }
         let place = self.list.len() as u32;
         let at = self.text.len() as u32;
-        self.list.push(Named { at, entry });
+        let behind = Cell::new(FREE);
+        self.list.push(Named { at, entry, behind });
         self.text.extend((name.len() as u16).to_le_bytes());
         self.text.extend(name.as_bytes());
         self.put(Slot { hash, place });
@@ -214,7 +255,7 @@ impl Names {
     pub(crate) fn remove(&mut self, name: &str) -> Option<Entry> {
         let mut hole = self.find(hash(name.as_bytes()) as u32, name)?;
         let place = self.slots[hole].place as usize;
-        let Named { at, entry } = self.list[place];
+        let Named { at, entry, .. } = self.list[place];
         self.len -= 1;
         if place + 1 == self.list.len() {
             // The newest, as that of a file that gets its name at last: nothing stays of it.
@@ -254,8 +295,8 @@ impl Names {
         self.tags.clear();
         self.tags.resize(slots, NO_TAG);
         for place in 0..self.list.len() as u32 {
-            let n = self.list[place as usize];
-            if n.at == FREE {
+            let Named { at, entry, .. } = self.list[place as usize];
+            if at == FREE {
                 continue;
             }
             let name = self.text_of(place);
@@ -264,7 +305,8 @@ impl Names {
             text.extend((name.len() as u16).to_le_bytes());
             text.extend(name);
             let place = list.len() as u32;
-            list.push(Named { at, ..n });
+            let behind = Cell::new(FREE);
+            list.push(Named { at, entry, behind });
             self.put(Slot { hash, place });
         }
         (self.text, self.list, self.waste) = (text, list, 0);
@@ -272,7 +314,7 @@ impl Names {
     /// All of them, sorted by name.
     pub(crate) fn sorted(&self) -> Vec<(&str, Entry)> {
         let named = |place: u32| {
-            let n = self.list[place as usize];
+            let n = &self.list[place as usize];
             let name = (n.at != FREE).then(|| std::str::from_utf8(self.text_of(place)));
             name.map(|name| (name.unwrap_or_default(), n.entry))
         };
@@ -378,6 +420,39 @@ mod tests {
         next(1);
         let guessed = (2..40).filter(|n| next(*n) == Some(n + 1) && next(*n) == Some(n + 1));
         assert!(guessed.count() >= 36);
+    }
+
+    /// An order of its own, as that of files made by chance, is known the second time: from the first
+    /// name on, behind one that was made anew, and beside another program for which names are missing.
+    #[test]
+    fn an_order_is_learnt_at_once() {
+        let mut names = Names::default();
+        let made = |n: u32| n * 37 % 101;
+        for n in 0..100 {
+            names.insert(&format!("comment-{}", made(n)), Entry { ino: n, block: 0 });
+        }
+        let last = (0..101).find(|n| names.get(&format!("comment-{n}")).is_none());
+        let last = last.expect("one of them is missing");
+        let read = |names: &Names| {
+            let ino = |n: u32| names.get(&format!("comment-{n}")).map(|e| e.ino);
+            let next = |n: u32| names.get_in_turn(&format!("comment-{n}")).and_then(|f| f.1);
+            let right = (0..last).filter(|n| next(*n) == ino(n + 1) && ino(n + 1).is_some());
+            let right = right.count() as u32;
+            assert!(names.get_in_turn(&format!("comment-{last}")).is_none());
+            right
+        };
+        assert!(last > 50 && read(&names) < last / 4);
+        assert_eq!(read(&names), last - 1);
+        names.remove("comment-20");
+        let (ino, block) = (500, 0);
+        names.insert("comment-20", Entry { ino, block });
+        assert!(read(&names) >= last - 3);
+        assert_eq!(read(&names), last - 1);
+        // Of a kind that is told apart by its first letter, and of the same one.
+        for other in ["picture-7", "cover-7"] {
+            assert!(names.get_in_turn(other).is_none());
+            assert_eq!(read(&names), last - 1);
+        }
     }
 
     #[test]
