@@ -20,6 +20,11 @@ use std::collections::BinaryHeap;
 use std::process::ExitCode;
 use std::time::Instant;
 
+/// What `seekwell` runs with.
+#[cfg(target_os = "linux")]
+#[global_allocator]
+static MEMORY: seekwell_core::large::LargePages = seekwell_core::large::LargePages;
+
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = args.iter().map(String::as_str).collect();

@@ -17,6 +17,11 @@ mod traces;
 use clap::Parser;
 use std::process::ExitCode;
 
+/// A modelled machine's tables are large, and gone through in no order.
+#[cfg(target_os = "linux")]
+#[global_allocator]
+static MEMORY: seekwell_core::large::LargePages = seekwell_core::large::LargePages;
+
 fn main() -> ExitCode {
     let cli = match cli::Cli::try_parse() {
         Ok(cli) => cli,

@@ -8,6 +8,8 @@ pub mod cgroup;
 pub mod device;
 pub mod event;
 pub mod ioc;
+#[cfg(target_os = "linux")]
+pub mod large;
 pub mod list;
 pub mod once;
 pub mod open_list;
