@@ -145,3 +145,101 @@ unsafe fn moved(block: *mut u8, old: Option<usize>, new: Option<usize>) -> *mut 
         }
     }
 }
+
+#[cfg(test)]
+#[allow(unsafe_code)]
+mod tests {
+    use super::*;
+
+    fn filled(block: *mut u8, size: usize, with: u8) {
+        // SAFETY: a test's own block of that size.
+        unsafe { block.write_bytes(with, size) };
+    }
+    fn holds(block: *mut u8, size: usize, what: u8) -> bool {
+        // SAFETY: a test's own block of that size, written before.
+        unsafe { std::slice::from_raw_parts(block, size) }
+            .iter()
+            .all(|b| *b == what)
+    }
+
+    /// From every kind of size to every other: what is in a block stays, up to the smaller size.
+    #[test]
+    fn a_block_keeps_what_is_in_it_at_any_size() {
+        let sizes = [1, 4096, PAGE - 1, PAGE, PAGE + 1, 3 * PAGE, 7 * PAGE / 2];
+        for (from, to) in sizes
+            .iter()
+            .flat_map(|f| sizes.iter().map(move |t| (*f, *t)))
+        {
+            for align in [1, 64] {
+                let [old, new] = [from, to].map(|s| Layout::from_size_align(s, align));
+                let (old, new) = (old.expect("a layout"), new.expect("a layout"));
+                // SAFETY: given back with the layout it has then, and not used behind that.
+                unsafe {
+                    let block = LargePages.alloc(old);
+                    assert!(!block.is_null() && block.addr().is_multiple_of(align));
+                    filled(block, from, 0xa5);
+                    let block = LargePages.realloc(block, old, to);
+                    assert!(!block.is_null() && block.addr().is_multiple_of(align));
+                    assert!(holds(block, from.min(to), 0xa5), "{from} to {to}");
+                    filled(block, to, 0x5a);
+                    LargePages.dealloc(block, new);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn large_blocks_begin_with_a_page_and_zeroes_are_zero() {
+        for size in [64, PAGE, 5 * PAGE + 4096] {
+            let layout = Layout::from_size_align(size, 8).expect("a layout");
+            for _ in 0..3 {
+                // SAFETY: given back with its layout, and not used behind that.
+                unsafe {
+                    let block = LargePages.alloc_zeroed(layout);
+                    assert!(holds(block, size, 0));
+                    assert!(size < PAGE || block.addr().is_multiple_of(PAGE));
+                    filled(block, size, 1);
+                    LargePages.dealloc(block, layout);
+                }
+            }
+        }
+    }
+
+    /// What no machine has is refused, as everything that is larger than the address space.
+    #[test]
+    fn what_cannot_be_had_is_refused() {
+        let most = isize::MAX as usize / PAGE * PAGE;
+        let layout = Layout::from_size_align(most, 8).expect("a layout");
+        let small = Layout::from_size_align(PAGE, 8).expect("a layout");
+        // SAFETY: nothing is given; the small block stays and is given back.
+        unsafe {
+            assert!(LargePages.alloc(layout).is_null());
+            assert!(LargePages.alloc_zeroed(layout).is_null());
+            let block = LargePages.alloc(small);
+            filled(block, PAGE, 7);
+            assert!(LargePages.realloc(block, small, most).is_null());
+            assert!(holds(block, PAGE, 7));
+            LargePages.dealloc(block, small);
+        }
+    }
+
+    /// Nothing is left mapped: as many blocks as no address space has room for, one after the other.
+    #[test]
+    fn what_is_given_back_is_gone() {
+        let layout = Layout::from_size_align(1 << 40, 8).expect("a layout");
+        for _ in 0..1000 {
+            // SAFETY: given back with the layout it has then.
+            unsafe {
+                let block = LargePages.alloc_zeroed(layout);
+                if block.is_null() {
+                    // A machine that does not promise what it has not.
+                    return;
+                }
+                let block = LargePages.realloc(block, layout, 1 << 39);
+                assert!(!block.is_null());
+                let half = Layout::from_size_align(1 << 39, 8).expect("a layout");
+                LargePages.dealloc(block, half);
+            }
+        }
+    }
+}

@@ -263,24 +263,28 @@ impl Alloc {
         for enough in [true, false] {
             for d in 0..n {
                 let g = (first + d) % n;
-                let group = &self.groups[g as usize];
+                let len = self.group_len(g);
+                let group = &mut self.groups[g as usize];
                 if group.free == 0 || (enough && group.free < want) {
                     continue;
                 }
                 let from = if d == 0 { goal % GROUP } else { 0 }.max(group.start);
-                let found = match &group.bits {
+                let found = match &mut group.bits {
                     None => {
-                        let len = self.group_len(g);
                         let from = if from < len { from } else { group.start };
                         (from < len).then(|| (from, len - from))
                     }
-                    Some(b) => {
-                        let at_goal = b.free_run(from, want);
-                        match at_goal {
-                            Some(r) if r.1 >= want => at_goal,
-                            _ => b.free_run(group.start, want).or(at_goal),
+                    Some(b) if enough && b.lacks(want) => None,
+                    Some(b) => match b.free_run(from, want) {
+                        Some(r) if r.1 >= want => Some(r),
+                        at_goal => {
+                            let found = b.free_run(group.start, want).or(at_goal);
+                            if let Some((_, longest)) = found.filter(|f| f.1 < want) {
+                                b.none_of(longest + 1);
+                            }
+                            found
                         }
-                    }
+                    },
                 };
                 let Some((s, len)) = found else { continue };
                 if enough && len < want {

@@ -4,6 +4,11 @@
 pub(crate) struct Bits {
     word: Box<[u64]>,
     len: u32,
+    free: u32,
+    /// Free runs there are.
+    runs: u32,
+    /// No free run is so long, as far as is known.
+    none_of: u32,
 }
 
 impl Bits {
@@ -12,6 +17,9 @@ impl Bits {
         Bits {
             word: vec![0; len.div_ceil(64) as usize].into(),
             len,
+            free: len,
+            runs: u32::from(len > 0),
+            none_of: u32::MAX,
         }
     }
     pub(crate) fn get(&self, i: u32) -> bool {
@@ -20,7 +28,13 @@ impl Bits {
     /// Sets or clears a range; returns how many changed.
     pub(crate) fn set(&mut self, start: u32, n: u32, on: bool) -> u32 {
         let mut changed = 0;
-        let (mut i, end) = (start, (start + n).min(self.len));
+        let end = (start + n).min(self.len);
+        if start >= end {
+            return 0;
+        }
+        // Runs begin elsewhere in the range and right behind it only.
+        self.runs -= self.begin_in(start, end);
+        let mut i = start;
         while i < end {
             let k = (64 - i % 64).min(end - i);
             let mask = (u64::MAX >> (64 - k)) << (i % 64);
@@ -30,7 +44,36 @@ impl Bits {
             *w = new;
             i += k;
         }
+        self.runs += self.begin_in(start, end);
+        if on {
+            self.free -= changed;
+        } else if changed > 0 {
+            self.free += changed;
+            self.none_of = u32::MAX;
+        }
         changed
+    }
+    /// Free runs that begin at one of `start..=end`.
+    fn begin_in(&self, start: u32, end: u32) -> u32 {
+        let end = end.min(self.len - 1);
+        let (first, last) = (start / 64, end / 64);
+        let begin = |i: u32| {
+            let before = if i == 0 {
+                1
+            } else {
+                self.word[i as usize - 1] >> 63
+            };
+            let w = self.word[i as usize];
+            let mut begins = !w & (w << 1 | before);
+            if i == first {
+                begins &= u64::MAX << (start % 64);
+            }
+            if i == last {
+                begins &= u64::MAX >> (63 - end % 64);
+            }
+            begins.count_ones()
+        };
+        (first..=last).map(begin).sum()
     }
     fn find(&self, from: u32, used: bool) -> u32 {
         let mut i = from;
@@ -60,11 +103,15 @@ impl Bits {
     }
     /// Are free runs at least so long on the mean?
     pub(crate) fn long_on_the_mean(&self, want: u32) -> bool {
-        let (mut free, mut runs, mut from) = (0, 0, 0);
-        while let Some((start, end)) = self.free_from(from) {
-            (free, runs, from) = (free + end - start, runs + 1, end);
-        }
-        runs > 0 && free / runs >= want
+        self.runs > 0 && self.free / self.runs >= want
+    }
+    /// Is it known that no free run is so long?
+    pub(crate) fn lacks(&self, want: u32) -> bool {
+        want >= self.none_of
+    }
+    /// No free run is so long: that is known until something is freed.
+    pub(crate) fn none_of(&mut self, want: u32) {
+        self.none_of = self.none_of.min(want);
     }
     /// The first free run of at least `want` from `from` on; or else the longest there is.
     pub(crate) fn free_run(&self, from: u32, want: u32) -> Option<(u32, u32)> {
@@ -105,6 +152,10 @@ mod tests {
                 let expect = m[s as usize..e as usize].iter().filter(|x| **x != on).count();
                 prop_assert_eq!(b.set(s, n, on) as usize, expect);
                 m[s as usize..e as usize].fill(on);
+                // As the allocator remembers what it looked for in vain.
+                if let Some((_, longest)) = b.free_run(0, want).filter(|r| r.1 < want) {
+                    b.none_of(longest + 1);
+                }
             }
             let mut runs = Vec::new();
             let mut i = 0;
@@ -114,8 +165,11 @@ mod tests {
                 while i < 300 && !m[i] { i += 1; }
                 runs.push((s as u32, (i - s) as u32));
             }
+            let free: u32 = runs.iter().map(|r| r.1).sum();
+            prop_assert_eq!((b.free, b.runs as usize), (free, runs.len()));
             let first = runs.iter().find(|r| r.1 >= want).copied();
             let longest = runs.iter().map(|r| r.1).max();
+            prop_assert_eq!(b.lacks(want), first.is_none() && longest.is_some());
             let got = b.free_run(0, want);
             match first {
                 Some(f) => prop_assert_eq!(got, Some(f)),
