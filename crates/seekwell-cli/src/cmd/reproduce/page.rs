@@ -26,14 +26,14 @@ const PLACED: &str = "Nobody published where files lay or when programs began. F
     program begins between two looks of the flusher, and how late each of its tasks wakes up, is drawn \
     by the seed (phase=drawn), as it differs from run to run on a real machine.";
 
-/// Measured on a machine of two cores with nothing else on it, one run at a time.
-const COST: &str = "Processor seconds of an optimised build: the quick form 56. A repeat of the full \
-    form, of which three were run of everything, is 449 for phoronix-2012, 223 for three times half an \
-    hour of pgbench on the S3700, and 10 for the phone, the laptop and the scan: some 680 in all with \
-    nothing else on the machine, where 600 were asked for; with two runs at a time on the two halves of \
-    one core each takes up to twice as long. Nine runs of blogbench are most of it: a hundred readers \
-    that find their files in the cache read some fifty million a run. What the full form gives for \
-    blogbench is not what the quick one gives (see the targets).";
+/// Measured on a machine of two cores with nothing else on it, two runs at a time.
+const COST: &str = "Processor seconds of an optimised build: the quick form 54. A repeat of the full \
+    form, of which three were run of everything, is 372 for phoronix-2012, 181 for three times half an \
+    hour of pgbench on the S3700, and 9 for the phone, the laptop and the scan: some 560 in all with \
+    nothing else on the machine, where 600 were asked for; beside other work on the other halves of the \
+    cores, and where the kernel gives nobody large pages of memory, more. Nine runs of blogbench are \
+    most of it: a hundred readers that find their files in the cache read some fifty million a run. What \
+    the full form gives for blogbench is not what the quick one gives (see the targets).";
 
 /// Wrapped for a page.
 pub fn prose(text: &str) -> String {
