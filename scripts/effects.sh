@@ -29,6 +29,9 @@ old=noop-4.0,deadline-4.0,cfq-4.0
 # What the settings that were not published do to J.
 run J1 $large,seconds=600s,segments=1000,completion_target=0.9 $server
 run J2 $large,seconds=200s,full_page_writes=no $server
+# Reads alone, and what of their differences is the schedulers' own processor time.
+run J3 $large,seconds=60s,mode=select $server
+run J4 $large,seconds=60s,mode=select ${server/phase=drawn/phase=drawn,without=scheduler-cpu}
 old=noop-3.4,deadline-3.4,cfq-3.4
 run D tiobench --device $disk
 run E fs-mark:files=100 --device $disk

@@ -407,6 +407,12 @@ fn slowest(seconds: &[Second]) -> Option<u64> {
     ops.get(ops.len().div_ceil(10) / 2).copied()
 }
 
+/// J3 and J4 of scripts/effects.sh.
+const READS_ALONE: &str = "Reads alone over the same set (J3: mode=select, one minute) were to be the \
+    same under all within 1 %: noop 47,791 transactions a second, deadline 47,629, cfq 45,799, 4.2 % \
+    behind. Most of it is what cfq's own instructions cost four cores that never rest: where \
+    schedulers take no processor time (J4: without=scheduler-cpu), it is 1.6 %.";
+
 fn postgres(all: &[Shown]) -> Vec<String> {
     let Some(s) = publication(all, "postgres-2015") else {
         return Vec::new();
@@ -429,6 +435,7 @@ fn postgres(all: &[Shown]) -> Vec<String> {
          in little (guard ablations).",
         bursts.join(", ")
     )];
+    why.push(READS_ALONE.to_owned());
     if s.ours.quick && carried(s.publication).is_some() {
         why.push(format!(
             "The half hours of the full form: transactions a second {}. The quick form's minute begins \
