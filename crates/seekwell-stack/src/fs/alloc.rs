@@ -3,6 +3,8 @@
 
 mod exact;
 mod orlov;
+#[cfg(test)]
+mod searched;
 
 use crate::config::{Config, Fs};
 use crate::fs::bits::Bits;

@@ -75,6 +75,11 @@ impl Bits {
         };
         (first..=last).map(begin).sum()
     }
+    /// As if nothing had been looked for yet.
+    #[cfg(test)]
+    pub(crate) fn forget(&mut self) {
+        self.none_of = u32::MAX;
+    }
     fn find(&self, from: u32, used: bool) -> u32 {
         let mut i = from;
         while i < self.len {
