@@ -310,6 +310,8 @@ impl Names {
             self.put(Slot { hash, place });
         }
         (self.text, self.list, self.waste) = (text, list, 0);
+        // Their places are others' now.
+        self.trails = Default::default();
     }
     /// All of them, sorted by name.
     pub(crate) fn sorted(&self) -> Vec<(&str, Entry)> {
