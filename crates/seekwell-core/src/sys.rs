@@ -6,8 +6,11 @@ use std::fmt;
 
 /// An error number as Linux gives it (`errno(3)`, generic numbering). Any number a host returns
 /// can be carried; the common ones have names.
+///
+/// As wide as what a call returns otherwise, so that either goes in the same register: a narrower one
+/// has each result pass through memory.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Errno(pub i32);
+pub struct Errno(pub i64);
 
 macro_rules! errnos {
     ($($(#[$m:meta])* $name:ident = $n:literal, $text:literal;)*) => {
@@ -86,6 +89,13 @@ impl fmt::Debug for Errno {
         }
     }
 }
+impl Errno {
+    /// As the host's own functions take it.
+    pub const fn host(self) -> i32 {
+        self.0 as i32
+    }
+}
+
 impl fmt::Display for Errno {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} ({self:?})", self.text())

@@ -183,7 +183,7 @@ pub fn retry<T>(mut call: impl FnMut() -> Result<T, Errno>) -> Result<T, Errno> 
 
 /// The number of a rustix error.
 pub fn raw(e: rustix::io::Errno) -> Errno {
-    Errno(e.raw_os_error())
+    Errno(e.raw_os_error().into())
 }
 
 #[cfg(test)]

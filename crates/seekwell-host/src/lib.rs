@@ -42,5 +42,5 @@ use seekwell_core::Errno;
 
 /// The kernel's number of an error; EIO for one that has none.
 pub(crate) fn errno(e: std::io::Error) -> Errno {
-    e.raw_os_error().map_or(Errno::EIO, Errno)
+    e.raw_os_error().map_or(Errno::EIO, |n| Errno(n.into()))
 }

@@ -130,7 +130,7 @@ impl Ring {
             let s = &mut self.slots[slot as usize];
             s.file = None;
             let result = match u32::try_from(code) {
-                Err(_) => Err(Errno(-code)),
+                Err(_) => Err(Errno(-i64::from(code))),
                 // A write is all or nothing; the usual reason for less is a full disk.
                 Ok(n) if s.op == Some(AioOp::Write) && n < s.len => Err(Errno::ENOSPC),
                 Ok(n) => Ok(n),

@@ -75,7 +75,7 @@ impl Task {
 
     /// A call failed that the script does not catch: the run ends with that.
     fn failed(&self, py: Python<'_>, e: PyErr) -> PyResult<Step> {
-        let errno: Option<i32> = e.value(py).getattr("errno")?.extract()?;
+        let errno: Option<i64> = e.value(py).getattr("errno")?.extract()?;
         match errno {
             Some(n) => Ok(Step::Failed(Fail {
                 what: watch::words(&self.class.name, "run", &e),

@@ -339,7 +339,7 @@ pub fn place_thread(
             _ => Class::None,
         };
         let set = crate::sys::set_ioprio(IoPrio { class, level });
-        set.map_err(|e| std::io::Error::from_raw_os_error(e.0))?;
+        set.map_err(|e| std::io::Error::from_raw_os_error(e.host()))?;
     }
     if let Some(nice) = nice {
         let me = rustix::thread::gettid();

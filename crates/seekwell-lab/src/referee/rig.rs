@@ -35,7 +35,7 @@ impl From<WatchError> for RefereeError {
 
 impl From<Errno> for RefereeError {
     fn from(e: Errno) -> Self {
-        let e = std::io::Error::from_raw_os_error(e.0);
+        let e = std::io::Error::from_raw_os_error(e.host());
         RefereeError::Input(format!("the device of the rounds: {e}"))
     }
 }
