@@ -17,8 +17,8 @@ const ALIGN: u64 = 512;
 pub(crate) struct Started {
     pub(crate) group: u32,
     pub(crate) len: u64,
-    /// The file grew: the length is set when the data are there.
-    pub(crate) end: Option<u64>,
+    /// The file grows to its end: the length is set when the data are there.
+    pub(crate) grows: bool,
 }
 
 /// Prepares and submits; the caller waits for the group. Writes hold the inode's lock meanwhile.
@@ -53,21 +53,29 @@ pub(crate) async fn start(
     }
     let (first, last) = ((off / 4096) as u32, ((off + len - 1) / 4096) as u32);
     // What the cache holds of it goes to the disk first, and out of a writer's way.
-    let cached = k.w().fs.inodes[ino as usize].tree.pages > 0;
-    if cached {
+    let (cached, dirty, under_way) = {
+        let w = k.w();
+        let tree = &w.fs.inodes[ino as usize].tree;
+        let holds =
+            |what| tree.pages > 0 && w.cache.next(tree, first, what).is_some_and(|f| f.0 <= last);
+        (tree.pages > 0, holds(Find::Dirty), holds(Find::Writeback))
+    };
+    if dirty {
         write_inode(k, a, ino, first, last, Pass::Sync, u64::MAX).await;
+    }
+    if dirty || under_way {
         wait_written(k, a, ino, first, last).await;
-        if write {
-            invalidate(k, ino, first, last);
-        }
+    }
+    if cached && write {
+        invalidate(k, ino, first, last);
     }
     if write && ino != BDEV {
         touch_times(k, a, ino).await;
         blocks_for(k, a, ino, first, last).await?;
     }
     let group = submit(k, a, ino, op, off, len).await;
-    let end = (write && off + len > size).then_some(off + len);
-    Ok(Some(Started { group, len, end }))
+    let grows = write && ino != BDEV && off + len > size;
+    Ok(Some(Started { group, len, grows }))
 }
 
 fn invalidate(k: &K, ino: u32, first: u32, last: u32) {
@@ -218,8 +226,8 @@ async fn transfer_locked(k: &K, a: Actor, ino: u32, op: Op, off: u64, len: u64) 
         return Ok(0);
     };
     wait_group(k, a, s.group).await?;
-    if let Some(end) = s.end.filter(|_| ino != BDEV) {
-        grown(k, a, ino, end).await;
+    if s.grows {
+        grown(k, a, ino, off + s.len).await;
     }
     Ok(s.len)
 }

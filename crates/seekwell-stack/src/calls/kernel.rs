@@ -12,10 +12,12 @@ use crate::machine::{
 };
 use crate::stats::{Mark, Sample, Stats};
 use crate::{journal, writeback};
-use seekwell_core::{BioSink, CgroupId, Control, Instant, IoPrio, Nanos, Op, OpenFlags, TaskId};
+use seekwell_core::{
+    BioSink, CgroupId, Control, Errno, Instant, IoPrio, Nanos, Op, OpenFlags, TaskId,
+};
 use std::future::Future;
 use std::pin::Pin;
-use std::task::{Context, Waker};
+use std::task::{Context, Poll, Waker};
 
 type Program = Pin<Box<dyn Future<Output = ()>>>;
 
@@ -305,9 +307,8 @@ impl Kernel {
 /// A task's life: takes calls and answers them.
 async fn serve(k: K, a: Actor) {
     loop {
-        let call = next_call(&k, a).await;
-        let waits = matches!(call, Call::Sleep(_) | Call::Compute(_));
-        let ret = perform(&k, a, call).await;
+        let waits = called(&k, a).await;
+        let ret = perform(&k, a).await;
         if !waits {
             let cost = k.w().cfg.constants.call_ns;
             k.w().spend(a, cost);
@@ -321,15 +322,22 @@ async fn serve(k: K, a: Actor) {
     }
 }
 
-async fn next_call(k: &K, a: Actor) -> Call {
-    std::future::poll_fn(|_| match k.w().tasks[a as usize].call.take() {
-        Some(c) => std::task::Poll::Ready(c),
-        None => std::task::Poll::Pending,
+/// Until there is a call; is it one that only waits? It stays where it is, since to hand it on from
+/// one future to the next is to copy it each time.
+async fn called(k: &K, a: Actor) -> bool {
+    std::future::poll_fn(|_| match &k.w().tasks[a as usize].call {
+        Some(c) => Poll::Ready(matches!(c, Call::Sleep(_) | Call::Compute(_))),
+        None => Poll::Pending,
     })
     .await
 }
 
-async fn perform(k: &K, a: Actor, call: Call) -> Ret {
+async fn perform(k: &K, a: Actor) -> Ret {
+    let call = k.w().tasks[a as usize].call.take();
+    let Some(call) = call else {
+        debug_assert!(false, "nobody takes a call but who performs it");
+        return Err(Errno::EINTR);
+    };
     match call {
         Call::Compute(d) => {
             k.w().spend(a, d.0);

@@ -157,10 +157,15 @@ impl World {
     /// Ends a task's short call; false if it has none.
     #[inline]
     pub(crate) fn short_ended(&mut self, a: Actor) -> bool {
-        let Some(ret) = self.tasks.get_mut(a as usize).and_then(|t| t.short.take()) else {
+        let Some(t) = self.tasks.get_mut(a as usize) else {
             return false;
         };
-        self.tasks[a as usize].idle = true;
+        // Read as the pair that it is; taken, it would be copied as one piece.
+        let Some(ret) = t.short else {
+            return false;
+        };
+        t.short = None;
+        t.idle = true;
         self.stats.calls += 1;
         self.ended.push((TaskId(a), ret));
         true

@@ -27,7 +27,10 @@ pub struct AioId(pub u32);
 pub type Ret = Result<u64, Errno>;
 
 /// A step of a program. Offsets and lengths are bytes; paths are absolute (`/dir/file`).
+///
+/// The tag is a word: copies of what follows a narrower one overlap, and wait for each other.
 #[derive(Clone, Debug, PartialEq)]
+#[repr(u64)]
 pub enum Call {
     /// Opens a file; returns the descriptor ([`Fd`]).
     Open {

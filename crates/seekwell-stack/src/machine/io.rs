@@ -45,20 +45,28 @@ pub(crate) struct Bios {
 const SLOT_BITS: u32 = 24;
 
 impl Bios {
-    fn alloc(&mut self, s: BioSlot) -> (u32, BioId) {
+    /// Part of its caller: a target that is handed on is copied in larger pieces than it was written
+    /// in, which waits for them.
+    #[inline(always)]
+    fn alloc(&mut self, target: Target, group: u32) -> (u32, BioId) {
         let i = match self.free.pop() {
-            Some(i) => {
-                self.all[i as usize] = s;
-                i
-            }
-            None => {
-                self.all.push(s);
-                (self.all.len() - 1) as u32
-            }
+            Some(i) => i,
+            None => self.one_more(),
+        };
+        self.all[i as usize] = BioSlot {
+            target,
+            group,
+            wait: List::new(),
+            used: true,
         };
         self.made += 1;
         self.in_flight += 1;
         (i, BioId(self.made << SLOT_BITS | u64::from(i)))
+    }
+    #[cold]
+    fn one_more(&mut self) -> u32 {
+        self.all.push(BioSlot::default());
+        (self.all.len() - 1) as u32
     }
     #[cfg(test)]
     pub(crate) fn is_under_way(&self, i: u32) -> bool {
@@ -160,13 +168,13 @@ impl World {
         }
     }
     /// Hands a bio to the block layer. The submitter has to await [`after_submit`] next.
+    #[inline(always)]
     pub(crate) fn submit(&mut self, a: Actor, want: Want) -> u32 {
-        let (slot, id) = self.bios.alloc(BioSlot {
-            target: want.target,
-            group: want.group,
-            wait: List::new(),
-            used: true,
-        });
+        let (slot, id) = self.bios.alloc(want.target, want.group);
+        self.send(a, id, want);
+        slot
+    }
+    fn send(&mut self, a: Actor, id: BioId, want: Want) {
         if want.group != NIL {
             self.groups.all[want.group as usize].pending += 1;
         }
@@ -189,7 +197,6 @@ impl World {
         self.sink.submit_asked(now, Instant(now.0 - held.0), bio);
         self.sink_changed();
         self.schedules(a);
-        slot
     }
     /// Has whoever submits pay for what the scheduler did, and for its wait for the lock under
     /// which that is done: it spins there, on its core. The kernel's own threads pay nothing here
