@@ -113,13 +113,26 @@ impl Hctx {
     }
 }
 
-/// What the layer waits for, its device, its scheduler and bios that are ready left out.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+/// What the layer waits for, its device, its scheduler and bios that are ready left out. Two words, so
+/// that it is handed on in registers, as it is after each change.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Waits {
     /// Runs are due at this instant.
     due: bool,
-    /// When something of its own is to be done.
-    until: Option<Instant>,
+    /// When something of its own is to be done; [`Waits::NEVER`] if nothing is.
+    until: Instant,
+}
+
+impl Waits {
+    const NEVER: Instant = Instant(u64::MAX);
+    const NOTHING: Waits = Waits {
+        due: false,
+        until: Self::NEVER,
+    };
+    #[inline]
+    fn until(self) -> Option<Instant> {
+        Some(self.until).filter(|t| *t != Self::NEVER)
+    }
 }
 
 /// A multi-queue block queue: layer, scheduler (or [`seekwell_sched::none::NoScheduler`]), host
@@ -223,7 +236,7 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
             done: Vec::new(),
             ready: Vec::new(),
             batch: Vec::new(),
-            kept: Waits::default(),
+            kept: Waits::NOTHING,
         };
         q.size_tags();
         q
@@ -452,7 +465,7 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
             self.waits_for(),
             "what the layer waits for is kept"
         );
-        sooner(self.cx.next_timer().map(|t| t.0), self.kept.until)
+        sooner(self.cx.next_timer().map(|t| t.0), self.kept.until())
     }
     #[inline]
     fn runs_due(&self) -> bool {
@@ -472,10 +485,8 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
     }
     #[inline]
     fn waits_for(&self) -> Waits {
-        let mut until = None;
-        let mut also = |at: Option<Instant>| {
-            until = sooner(until, at);
-        };
+        let mut until = Waits::NEVER;
+        let mut also = |at: Option<Instant>| until = until.min(at.unwrap_or(Waits::NEVER));
         let mut due = !self.requeued.is_empty();
         for h in &self.hctx {
             due |= h.pending;
