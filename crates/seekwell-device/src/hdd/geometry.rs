@@ -14,7 +14,7 @@ use libm::ceil;
 const FRACTION: u32 = 20;
 
 /// Where a sector lies.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Place {
     /// Cylinder, from the rim.
     pub cyl: u32,
@@ -146,7 +146,8 @@ impl Geometry {
     }
 
     /// Where sector `lba` lies; `lba` is below the capacity.
-    #[inline]
+    // Handed back in memory, a place would be copied in larger pieces than it was written in.
+    #[inline(always)]
     pub fn locate(&self, lba: u64) -> Place {
         let zi = self.zone_of(lba);
         let z = &self.zones[zi];

@@ -9,7 +9,7 @@ use super::mech::SLACK;
 use std::ops::Index;
 
 /// A queued command. Its place is worked out once, on arrival.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Queued {
     pub id: u32,
     pub write: bool,
@@ -120,11 +120,13 @@ impl Queue {
         seen.iter().map(|&s| self.spots[s as usize % MOST])
     }
 
-    /// A command comes.
+    /// A command comes. Part of its caller, so that each field goes where it stays: a command that is
+    /// put together elsewhere is copied in larger pieces than it was written in, which waits for them.
+    #[inline(always)]
     pub fn push(&mut self, q: Queued) {
         let slot = match self.free.pop() {
             Some(slot) => slot,
-            None => self.grow(q),
+            None => self.grow(),
         };
         let i = slot as usize;
         self.slots[i] = q;
@@ -143,10 +145,10 @@ impl Queue {
         self.order.push(slot);
     }
     #[cold]
-    fn grow(&mut self, q: Queued) -> u16 {
+    fn grow(&mut self) -> u16 {
         let from = self.slots.len();
         let to = from + GROUP;
-        self.slots.resize(to, q);
+        self.slots.resize(to, Queued::default());
         self.blocks.resize(to, NOWHERE);
         self.ends.resize(to, 0);
         self.free.extend((from as u16 + 1..to as u16).rev());
