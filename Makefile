@@ -3,11 +3,11 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := run
-.PHONY: run test test-tools test-python test-ray properties bench bench-gate docs guards page page-check install deb aarch64 wheels clean
+.PHONY: run test test-tools test-python test-ray properties bench bench-gate profile docs guards page page-check install deb aarch64 wheels clean
 
 # Builds and runs the main job: every two of the built-in workloads under four schedulers.
 run:
-	cargo run --release --locked --quiet -p seekwell-cli -- compare
+	scripts/guided.sh cargo run --release --locked --quiet -p seekwell-cli -- compare
 
 # Installs whatever the tests need (as far as it may) and runs them all.
 test: test-tools
@@ -37,11 +37,16 @@ properties:
 
 # Wall time per I/O, best and median of ten, beside a yardstick in the same process.
 bench:
-	cargo run --release --locked --quiet -p seekwell-bench -- wall
+	scripts/guided.sh cargo run --release --locked --quiet -p seekwell-bench -- wall
 
-# Instructions per I/O against the committed figures.
+# Instructions per I/O against the committed figures; of a build without the profile, so that a change
+# is judged and not the profile's age.
 bench-gate:
 	cargo run --release --locked --quiet -p seekwell-bench -- gate
+
+# The profile that builds for use are laid out by, anew: a quarter of an hour. Before a release.
+profile:
+	scripts/pgo.sh
 
 # Pages that are made from the registries.
 docs:
@@ -57,7 +62,7 @@ docs:
 guards:
 	mkdir -p target/reproduced
 	cp --update=none crates/seekwell-lab/published/guards/*-guard-*.jsonl target/reproduced/
-	cargo run --release --locked --quiet -p seekwell-cli -- reproduce all --guard all --results target/reproduced --markdown -o docs/reproduction-guards.md
+	scripts/guided.sh cargo run --release --locked --quiet -p seekwell-cli -- reproduce all --guard all --results target/reproduced --markdown -o docs/reproduction-guards.md
 
 # The report's script and style, from their sources; what it writes is committed, so that a build
 # needs no node.
@@ -78,12 +83,12 @@ page-check:
 PREFIX ?= $(HOME)/.local
 export DESTDIR
 install:
-	cargo build --release --locked --quiet --bin seekwell
+	scripts/guided.sh cargo build --release --locked --quiet -p seekwell-cli
 	scripts/tree.sh $${CARGO_TARGET_DIR:-target}/release/seekwell $(PREFIX)
 
 # target/seekwell_VERSION_ARCHITECTURE.deb, for machines without a compiler or a network.
 deb:
-	cargo build --release --locked --quiet --bin seekwell
+	scripts/guided.sh cargo build --release --locked --quiet -p seekwell-cli
 	scripts/deb.sh $${CARGO_TARGET_DIR:-target}/release/seekwell
 
 # A static binary for 64-bit ARM, tried under an emulator on a phone's tree.

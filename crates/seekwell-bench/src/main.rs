@@ -86,7 +86,15 @@ fn yardstick() -> f64 {
     ns
 }
 
+/// Whether the compiler knew what runs often: times of the two kinds are no pair.
+const BUILT: &str = if cfg!(seekwell_guided) {
+    "built with the profile of pgo/"
+} else {
+    "built without the profile of pgo/, which `make run` and `make bench` build with"
+};
+
 fn wall(names: &[&str]) -> ExitCode {
+    println!("{BUILT}");
     println!(
         "{:28} {:>9} {:>9} {:>8} {:>10}",
         "scenario", "best ns", "median ns", "x heap", "M I/O/s"

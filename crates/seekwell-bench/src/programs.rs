@@ -42,6 +42,7 @@ pub fn programs(names: &[&str]) -> ExitCode {
     } else {
         names.to_vec()
     };
+    println!("{}", crate::BUILT);
     println!(
         "{:20} {:20} {:>9} {:>12} {:>12} {:>12} {:>12}",
         "workload", "device", "CPU s", "virtual s", "operations", "requests", "ops/CPU s"

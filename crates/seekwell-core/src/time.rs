@@ -143,6 +143,20 @@ impl TickClock {
         }
         ((t.0 as u128 + self.phase.0 as u128) * self.hz as u128 / NSEC_PER_SEC as u128) as u64
     }
+    /// The jiffy that contains `t`, and until when it lasts at least: its end, or up to a half of what
+    /// is left of it sooner, found without a division by what is no constant.
+    pub const fn jiffy_at(&self, t: Instant) -> (u64, Instant) {
+        if let Some(since) = t.0.checked_add(self.phase.0)
+            && let Some(ticks) = since.checked_mul(self.hz as u64)
+        {
+            let j = ticks / NSEC_PER_SEC;
+            let left = NSEC_PER_SEC - ticks % NSEC_PER_SEC;
+            // The power of two that is no less than `hz`.
+            let shift = u32::BITS - self.hz.saturating_sub(1).leading_zeros();
+            return (j, Instant(t.0.saturating_add(left >> shift)));
+        }
+        (self.jiffies(t), t)
+    }
     /// The first instant of jiffy `j`.
     pub const fn start_of(&self, j: u64) -> Instant {
         let ns = match j.checked_mul(NSEC_PER_SEC) {
@@ -207,6 +221,30 @@ mod tests {
                 assert_eq!(c.start_of(j), Instant(ns as u64), "{j} at {hz}");
             }
         }
+    }
+
+    #[test]
+    fn a_jiffy_lasts_at_least_as_long_as_it_is_said_to() {
+        for (hz, phase) in [100, 250, 256, 300, 1000, 1024, 1].into_iter().zip(0..) {
+            let c = TickClock {
+                hz,
+                phase: Nanos(phase * 1_234_567),
+            };
+            let end = c.start_of(c.jiffies(Instant::START) + 3);
+            let before = [1u64, 2, 3, 999, 93_750, 1_000_000, 9_999_999];
+            for t in before.map(|b| Instant(end.0 - b)) {
+                let (j, until) = c.jiffy_at(t);
+                assert_eq!(j, c.jiffies(t), "{t:?} at {hz}");
+                let next = c.start_of(j + 1);
+                assert!(until <= next, "{until:?} of {next:?} at {hz}");
+                assert!(2 * (until.0 - t.0) + 2 >= next.0 - t.0, "{t:?} at {hz}");
+            }
+        }
+        let c = TickClock::new(1000);
+        assert_eq!(
+            c.jiffy_at(Instant(u64::MAX)),
+            (c.jiffies(Instant(u64::MAX)), Instant(u64::MAX))
+        );
     }
 
     #[test]

@@ -257,8 +257,7 @@ impl Cx {
         debug_assert!(now >= self.now, "time goes back");
         self.now = now;
         if now >= self.tick_end {
-            self.jiffies = self.clock.jiffies(now);
-            self.tick_end = self.clock.start_of(self.jiffies + 1);
+            (self.jiffies, self.tick_end) = self.clock.jiffy_at(now);
         }
     }
     /// For replays of a recording that tells its own jiffies: sets clock and jiffy apart.

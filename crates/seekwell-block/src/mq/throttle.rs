@@ -8,7 +8,7 @@ use super::wbt::{Asks, Class, Facts, Moment, Verdict, Wbt, rules};
 use super::{MqQueue, OWN_BIO};
 use seekwell_core::event::WHO;
 use seekwell_core::{Action, Bio, Device, Event, Instant, Op, RqId, TaskId, TickClock};
-use seekwell_sched::{Scheduler, StoreError, WBT_LAT_USEC};
+use seekwell_sched::{Cx, Scheduler, StoreError, WBT_LAT_USEC};
 
 /// What the throttle says to a bio.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -25,29 +25,9 @@ pub(super) struct Throttle {
     wbt: Option<Wbt>,
     /// When its window ends.
     ends: Option<(i64, Instant)>,
-    /// The jiffy at hand and the instant up to which it lasts: most calls need no division.
-    tick: (i64, Instant, Instant),
 }
 
 impl Throttle {
-    #[inline]
-    fn moment(&mut self, clock: &TickClock, now: Instant) -> Moment {
-        let (jiffy, from, until) = self.tick;
-        if from <= now && now < until {
-            return Moment { ns: now.0, jiffy };
-        }
-        self.next_moment(clock, now)
-    }
-    #[cold]
-    fn next_moment(&mut self, clock: &TickClock, now: Instant) -> Moment {
-        // Time does not go back: what lies before `now` is not asked for again.
-        let j = clock.jiffies(now);
-        self.tick = (j as i64, now, clock.start_of(j + 1));
-        Moment {
-            ns: now.0,
-            jiffy: j as i64,
-        }
-    }
     /// The end of the window, after anything that may have begun one.
     fn settle(&mut self, clock: &TickClock) {
         let ends = self.wbt.as_ref().and_then(Wbt::window_ends);
@@ -67,6 +47,15 @@ impl Throttle {
     }
 }
 
+/// Now, on the clock and in jiffies.
+#[inline]
+fn moment(cx: &Cx) -> Moment {
+    Moment {
+        ns: cx.now().0,
+        jiffy: cx.jiffies() as i64,
+    }
+}
+
 impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
     /// Puts writeback throttling before the queue, as it is when a disk appears: on, unless its
     /// scheduler wants none. A SCSI disk's depth is its own, any other's what `nr_requests` is now.
@@ -81,7 +70,10 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
             write_back: f.write_cache,
             rotational: f.rotational,
         };
-        let at = self.throttle.moment(&self.cx.clock(), now);
+        let at = Moment {
+            ns: now.0,
+            jiffy: self.cx.clock().jiffies(now) as i64,
+        };
         let off = !self.sched.wants_wbt();
         self.throttle.wbt = Some(Wbt::new(facts, at, off));
         self.keep();
@@ -95,7 +87,7 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
     fn with_wbt<T>(&mut self, act: impl FnOnce(&mut Wbt, Moment) -> T) -> Option<T> {
         let t = &mut self.throttle;
         t.wbt.as_ref()?;
-        let now = t.moment(&self.cx.clock(), self.cx.now());
+        let now = moment(&self.cx);
         let done = t.wbt.as_mut().map(|w| act(w, now));
         t.settle(&self.cx.clock());
         done
@@ -104,7 +96,7 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
     #[inline]
     fn with_reads(&mut self, act: impl FnOnce(&mut Wbt, Moment)) {
         let t = &mut self.throttle;
-        let now = t.moment(&self.cx.clock(), self.cx.now());
+        let now = moment(&self.cx);
         if let Some(w) = &mut t.wbt {
             act(w, now);
         }

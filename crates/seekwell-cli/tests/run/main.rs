@@ -13,6 +13,7 @@ mod explain;
 mod foreign;
 mod full;
 mod golden;
+mod guided;
 mod host;
 mod install;
 mod json;
