@@ -43,6 +43,6 @@ seekwell demo all
 seekwell reproduce all --quick --quiet --results "$work/results"
 
 "$merge" merge --sparse -o pgo/seekwell.profdata "$work"/*.profraw
-rustc -vV | sed -n 's/^release: //p;s/^host: //p' | paste -sd' ' >pgo/compiler
+rustc -vV >pgo/compiler
 ls -l pgo/seekwell.profdata
 rm -rf "$target"

@@ -119,19 +119,18 @@ impl Hctx {
 struct Waits {
     /// Runs are due at this instant.
     due: bool,
-    /// When something of its own is to be done; [`Waits::NEVER`] if nothing is.
+    /// When something of its own is to be done; [`Instant::FAR`] if nothing is.
     until: Instant,
 }
 
 impl Waits {
-    const NEVER: Instant = Instant(u64::MAX);
     const NOTHING: Waits = Waits {
         due: false,
-        until: Self::NEVER,
+        until: Instant::FAR,
     };
     #[inline]
     fn until(self) -> Option<Instant> {
-        Some(self.until).filter(|t| *t != Self::NEVER)
+        Some(self.until).filter(|t| *t != Instant::FAR)
     }
 }
 
@@ -485,8 +484,8 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
     }
     #[inline]
     fn waits_for(&self) -> Waits {
-        let mut until = Waits::NEVER;
-        let mut also = |at: Option<Instant>| until = until.min(at.unwrap_or(Waits::NEVER));
+        let mut until = Instant::FAR;
+        let mut also = |at: Option<Instant>| until = until.min(at.unwrap_or(Instant::FAR));
         let mut due = !self.requeued.is_empty();
         for h in &self.hctx {
             due |= h.pending;

@@ -11,20 +11,16 @@ fn project(name: &str) -> PathBuf {
         .join(name)
 }
 
-/// What the profile is of: release and host of a compiler.
-fn of() -> (String, String) {
-    let text = fs::read_to_string(project("pgo/compiler")).expect("it is there");
-    let (host, release) = text.trim().split_once(' ').expect("two words");
-    (host.to_owned(), release.to_owned())
+/// What the compiler that the profile is of says of itself.
+fn of() -> String {
+    fs::read_to_string(project("pgo/compiler")).expect("it is there")
 }
 
 /// The flags and the messages that a command gets with a compiler that says so of itself.
-fn flags(release: &str, env: &[(&str, &str)]) -> (Option<String>, String) {
+fn flags(compiler: &str, env: &[(&str, &str)]) -> (Option<String>, String) {
     let dir = tempfile::tempdir().expect("a directory");
     let rustc = dir.path().join("rustc");
-    let (host, _) = of();
-    let says = format!("#!/bin/sh\nprintf 'rustc\\nhost: {host}\\nrelease: {release}\\n'\n");
-    fs::write(&rustc, says).expect("written");
+    fs::write(&rustc, format!("#!/bin/sh\ncat <<'E'\n{compiler}E\n")).expect("written");
     fs::set_permissions(&rustc, fs::Permissions::from_mode(0o755)).expect("runs");
     let path = std::env::var("PATH").unwrap_or_default();
     let o = Command::new("bash")
@@ -44,8 +40,7 @@ fn flags(release: &str, env: &[(&str, &str)]) -> (Option<String>, String) {
 
 #[test]
 fn builds_for_use_have_the_profile_behind_flags_of_ones_own() {
-    let (_, release) = of();
-    let (given, said) = flags(&release, &[("RUSTFLAGS", "-Copt-level=2  -g")]);
+    let (given, said) = flags(&of(), &[("RUSTFLAGS", " -Copt-level=2  -g ")]);
     assert_eq!(said, "");
     let given = given.expect("flags");
     let each: Vec<&str> = given.split('\u{1f}').collect();
@@ -58,9 +53,9 @@ fn builds_for_use_have_the_profile_behind_flags_of_ones_own() {
         "an indexed profile of LLVM"
     );
     assert!(each.ends_with(&["--cfg", "seekwell_guided"]), "{each:?}");
-    let (given, _) = flags(&release, &[]);
+    let (given, _) = flags(&of(), &[]);
     assert!(given.expect("flags").starts_with("-Cprofile-use="));
-    let (given, _) = flags(&release, &[("CARGO_ENCODED_RUSTFLAGS", "-Copt-level=2")]);
+    let (given, _) = flags(&of(), &[("CARGO_ENCODED_RUSTFLAGS", "-Copt-level=2")]);
     assert!(
         given
             .expect("flags")
@@ -70,17 +65,16 @@ fn builds_for_use_have_the_profile_behind_flags_of_ones_own() {
 
 #[test]
 fn another_compiler_builds_without_and_says_so() {
-    let (given, said) = flags("1.200.0", &[]);
+    let (given, said) = flags("rustc 1.200.0\n", &[]);
     assert_eq!(given, None);
-    let (host, release) = of();
-    assert!(said.contains(&format!("{host} {release}")), "{said}");
-    assert!(said.contains("1.200.0"), "{said}");
+    let of = of();
+    assert!(said.contains(of.lines().next().expect("a line")), "{said}");
+    assert!(said.contains("rustc 1.200.0"), "{said}");
 }
 
 #[test]
 fn who_wants_a_plain_build_gets_one() {
-    let (_, release) = of();
-    let plain = flags(&release, &[("SEEKWELL_PLAIN", "1")]);
+    let plain = flags(&of(), &[("SEEKWELL_PLAIN", "1")]);
     assert_eq!(plain, (None, String::new()));
 }
 
@@ -88,9 +82,8 @@ fn who_wants_a_plain_build_gets_one() {
 #[test]
 fn the_profile_is_of_the_compiler_that_is_pinned() {
     let pinned = fs::read_to_string(project("rust-toolchain.toml")).expect("it is there");
-    let (_, release) = of();
-    assert!(
-        pinned.contains(&format!("channel = \"{release}\"")),
-        "{release}"
-    );
+    let of = of();
+    let release = of.lines().find_map(|l| l.strip_prefix("release: "));
+    let channel = format!("channel = \"{}\"", release.expect("a release"));
+    assert!(pinned.contains(&channel), "{channel}");
 }
