@@ -135,23 +135,27 @@ impl TickClock {
     }
     /// The jiffy that contains `t`.
     pub const fn jiffies(&self, t: Instant) -> u64 {
-        self.jiffy_at(t).0
-    }
-    /// The same, and until when it lasts at least: its end, or up to a half of what is left of it
-    /// sooner, found without a division by what is no constant.
-    pub const fn jiffy_at(&self, t: Instant) -> (u64, Instant) {
         // Half a year fits into 64 bits, where a division takes a tenth of the time.
         if let Some(since) = t.0.checked_add(self.phase.0)
             && let Some(ticks) = since.checked_mul(self.hz as u64)
         {
+            return ticks / NSEC_PER_SEC;
+        }
+        ((t.0 as u128 + self.phase.0 as u128) * self.hz as u128 / NSEC_PER_SEC as u128) as u64
+    }
+    /// The jiffy that contains `t`, and until when it lasts at least: its end, or up to a half of what
+    /// is left of it sooner, found without a division by what is no constant.
+    pub const fn jiffy_at(&self, t: Instant) -> (u64, Instant) {
+        if let Some(since) = t.0.checked_add(self.phase.0)
+            && let Some(ticks) = since.checked_mul(self.hz as u64)
+        {
+            let j = ticks / NSEC_PER_SEC;
             let left = NSEC_PER_SEC - ticks % NSEC_PER_SEC;
             // The power of two that is no less than `hz`.
             let shift = u32::BITS - self.hz.saturating_sub(1).leading_zeros();
-            let until = Instant(t.0.saturating_add(left >> shift));
-            return (ticks / NSEC_PER_SEC, until);
+            return (j, Instant(t.0.saturating_add(left >> shift)));
         }
-        let ticks = (t.0 as u128 + self.phase.0 as u128) * self.hz as u128;
-        ((ticks / NSEC_PER_SEC as u128) as u64, t)
+        (self.jiffies(t), t)
     }
     /// The first instant of jiffy `j`.
     pub const fn start_of(&self, j: u64) -> Instant {
