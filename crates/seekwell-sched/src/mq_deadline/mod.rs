@@ -127,7 +127,8 @@ struct PerClass {
     fifo: [List; 2],
     /// Start of the last request handed out, per direction.
     latest_pos: [Sector; 2],
-    /// 6.1: what followed it in sector order at that moment.
+    /// Where the sweep of a direction would go on. 6.1: what followed that request in sector order when
+    /// it went. Since then: the first at `latest_pos` or behind it, kept so that it is not searched for.
     next: [Option<RqId>; 2],
     /// At-head inserts (6.12: only the first class's is used).
     head: List,
@@ -222,6 +223,21 @@ impl MqDeadline {
         }
     }
 
+    fn sort(&mut self, c: usize, d: usize, rq: RqId, key: Sector) {
+        let class = &mut self.class[c];
+        self.nodes.insert(&mut class.sorted[d], rq.0, key);
+        if !self.generation.pointers
+            && key >= class.latest_pos[d]
+            && class.next[d].is_none_or(|n| key < self.nodes.key(n.0))
+        {
+            class.next[d] = Some(rq);
+        }
+    }
+    /// The first request at the position of a sweep or behind it.
+    fn from_position(&self, class: &PerClass, d: usize) -> Option<RqId> {
+        let from = class.latest_pos[d];
+        self.nodes.lower_bound(&class.sorted[d], from).map(RqId)
+    }
     fn unsort(&mut self, c: usize, d: usize, rq: RqId) {
         let class = &mut self.class[c];
         if class.next[d] == Some(rq) {
@@ -243,8 +259,7 @@ impl Scheduler for MqDeadline {
         }
         if how == Insert::Sorted {
             info.fifo_time_j = cx.jiffies() + self.expire_j[d];
-            let key = cx.rqs[rq].sector;
-            self.nodes.insert(&mut self.class[c].sorted[d], rq.0, key);
+            self.sort(c, d, rq, cx.rqs[rq].sector);
             self.links.push_back(&mut self.class[c].fifo[d], rq.0);
         } else {
             info.fifo_time_j = cx.jiffies();
@@ -264,11 +279,15 @@ impl Scheduler for MqDeadline {
         }
         let now_j = cx.jiffies() as i64;
         for c in [RT, BE, IDLE] {
+            // What waits is part of it.
+            if self.class[c].queued() == 0 {
+                continue;
+            }
             if self.try_class(cx, c, now_j) {
                 return 1;
             }
             // A drain must hold nothing back.
-            if self.class[c].queued() > 0 && !force {
+            if !force {
                 cx.why(rules::HIGHER_CLASS_BUSY, || {
                     format!("{} is still in flight: lower classes wait", CLASS_NAMES[c])
                 });
@@ -278,10 +297,9 @@ impl Scheduler for MqDeadline {
         0
     }
 
-    fn has_work(&self, _: &Cx, _: u16) -> bool {
-        self.class
-            .iter()
-            .any(|c| !c.head.is_empty() || c.waits(READ) || c.waits(WRITE))
+    fn has_work(&self, cx: &Cx, _: u16) -> bool {
+        // What the kernel looks for in the lists of all classes.
+        cx.nr_sorted > 0
     }
 
     fn find_front(&mut self, cx: &mut Cx, bio: &Bio, ioc: IocId) -> Option<RqId> {
@@ -297,9 +315,13 @@ impl Scheduler for MqDeadline {
     fn merged(&mut self, cx: &mut Cx, rq: RqId, kind: MergeKind) {
         if kind == MergeKind::Front && self.nodes.linked(rq.0) {
             let (c, d) = (self.info[rq].class as usize, cx.rqs[rq].dir());
-            let tree = &mut self.class[c].sorted[d];
-            self.nodes.remove(tree, rq.0);
-            self.nodes.insert(tree, rq.0, cx.rqs[rq].sector);
+            // `dd_request_merged`: a pointer of 6.1 stays with the request.
+            let pointer = self.class[c].next[d];
+            self.unsort(c, d, rq);
+            self.sort(c, d, rq, cx.rqs[rq].sector);
+            if self.generation.pointers {
+                self.class[c].next[d] = pointer;
+            }
         }
     }
 
@@ -388,9 +410,15 @@ impl Scheduler for MqDeadline {
                     c.fifo[d].len(),
                     "mq-deadline P6: sorted and fifo hold the same"
                 );
-                if let Some(n) = c.next[d] {
+                if !self.generation.pointers {
+                    assert_eq!(
+                        c.next[d],
+                        self.from_position(c, d),
+                        "mq-deadline: the sweep goes on at its position"
+                    );
+                } else if let Some(n) = c.next[d] {
                     assert!(
-                        !self.generation.pointers || self.nodes.linked(n.0),
+                        self.nodes.linked(n.0),
                         "mq-deadline: the pointer is in its tree"
                     );
                 }

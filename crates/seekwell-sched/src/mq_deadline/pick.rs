@@ -7,18 +7,6 @@ use crate::cx::{Cx, Emit};
 use seekwell_core::RqId;
 
 impl MqDeadline {
-    /// Where the sweep of a direction would go on.
-    pub(super) fn next_in_sweep(&self, c: usize, d: usize) -> Option<RqId> {
-        let class = &self.class[c];
-        if self.generation.pointers {
-            class.next[d]
-        } else {
-            self.nodes
-                .lower_bound(&class.sorted[d], class.latest_pos[d])
-                .map(RqId)
-        }
-    }
-
     pub(super) fn head_expired(&self, cx: &Cx, c: usize, d: usize) -> bool {
         self.class[c].fifo[d]
             .first()
@@ -65,7 +53,7 @@ impl MqDeadline {
         if self.generation.one_sweep {
             return self.class[c].next[WRITE].or(self.class[c].next[READ]);
         }
-        self.next_in_sweep(c, self.last_dir)
+        self.class[c].next[self.last_dir]
     }
 
     /// `__dd_dispatch_request`: a request of class `c` inserted not later than `latest_j`.
@@ -86,7 +74,7 @@ impl MqDeadline {
             let Some(d) = self.choose_direction(cx, c) else {
                 return false;
             };
-            let next = self.next_in_sweep(c, d);
+            let next = self.class[c].next[d];
             let expired = self.head_expired(cx, c, d);
             let rq = match next {
                 Some(rq) if !expired => rq,
@@ -124,6 +112,7 @@ impl MqDeadline {
         let d = cx.rqs[rq].dir();
         let follower = self.nodes.next(rq.0).map(RqId);
         let class = &mut self.class[c];
+        let in_sweep = class.next[d] == Some(rq);
         self.links.remove(&mut class.fifo[d], rq.0);
         self.nodes.remove(&mut class.sorted[d], rq.0);
         if self.generation.one_sweep {
@@ -132,7 +121,16 @@ impl MqDeadline {
         class.next[d] = follower;
         class.latest_pos[d] = cx.rqs[rq].sector;
         class.dispatched += 1;
+        // One out of turn may leave others of its position, which were sorted before it.
+        if !in_sweep && !self.generation.pointers {
+            self.find_place(c, d);
+        }
         cx.emit(rq, Emit::Tail);
+    }
+
+    /// Where the sweep of a direction goes on, its position having jumped.
+    fn find_place(&mut self, c: usize, d: usize) {
+        self.class[c].next[d] = self.from_position(&self.class[c], d);
     }
 
     /// The first at-head insert of a list.
@@ -144,9 +142,12 @@ impl MqDeadline {
         let d = cx.rqs[rq].dir();
         let info = self.info.at(rq.idx());
         info.at_head = false;
-        let class = &mut self.class[info.class as usize];
-        class.latest_pos[d] = cx.rqs[rq].sector;
-        class.dispatched += 1;
+        let c = info.class as usize;
+        self.class[c].latest_pos[d] = cx.rqs[rq].sector;
+        self.class[c].dispatched += 1;
+        if !self.generation.pointers {
+            self.find_place(c, d);
+        }
         cx.why_rq(rules::AT_HEAD, rq, || "inserted at the head".to_owned());
         cx.emit(rq, Emit::Tail);
     }
