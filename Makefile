@@ -9,8 +9,10 @@ SHELL := /bin/bash
 run:
 	scripts/guided.sh cargo run --release --locked --quiet -p seekwell-cli -- compare
 
-# Installs whatever the tests need (as far as it may) and runs them all.
+# Installs whatever the tests need (as far as it may) and runs them all. What they take of the disk, GB.
+ROOM ?= 9
 test: test-tools
+	@scripts/room.sh $(ROOM) "make test"
 	$(MAKE) --no-print-directory page-check
 	cargo test --workspace --locked --no-fail-fast
 	$(MAKE) --no-print-directory test-python
