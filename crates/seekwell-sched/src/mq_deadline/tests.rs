@@ -25,6 +25,8 @@ enum Step {
         sector: u64,
         head: bool,
     },
+    /// A bio joins a request at its front.
+    Grow(usize),
     Dispatch,
     Complete(usize),
     Wait(u64),
@@ -39,6 +41,7 @@ fn step(classes: u8, heads: bool) -> impl Strategy<Value = Step> {
             sector: sector * 8,
             head: heads && h == 0,
         }),
+        1 => any::<usize>().prop_map(Step::Grow),
         4 => Just(Step::Dispatch),
         3 => any::<usize>().prop_map(Step::Complete),
         2 => (1u64..30).prop_map(Step::Wait),
@@ -54,6 +57,8 @@ struct Bench {
     last: [[u64; 2]; CLASSES],
     in_batch: u32,
     read_batches: u32,
+    /// A request begins elsewhere than it was inserted.
+    grew: bool,
 }
 
 impl Bench {
@@ -72,6 +77,7 @@ impl Bench {
             last: [[0; 2]; CLASSES],
             in_batch: 0,
             read_batches: 0,
+            grew: false,
         }
     }
 
@@ -97,6 +103,23 @@ impl Bench {
         let how = if head { Insert::AtHead } else { Insert::Sorted };
         self.s.insert(cx, rq, how);
         self.waiting.push((rq, class, head, cx.jiffies()));
+    }
+
+    /// One that waits in sector order begins eight sectors before, as others may.
+    fn grow(&mut self, k: usize) {
+        let sorted = |w: &&(RqId, u8, bool, u64)| !w.2 && self.cx.rqs[w.0].sector.0 >= 8;
+        let all: Vec<_> = self.waiting.iter().filter(sorted).map(|w| w.0).collect();
+        if all.is_empty() {
+            return;
+        }
+        let rq = all[k % all.len()];
+        let cx = &mut self.cx;
+        let (now, r) = (cx.now(), &cx.rqs[rq]);
+        let bio = Bio::new(0, TaskId(0), r.op, r.flags, r.sector.0 - 8, 8);
+        cx.rqs.prepend_bio(rq, bio, now);
+        self.s.merged(cx, rq, MergeKind::Front);
+        self.s.check(cx);
+        self.grew = true;
     }
 
     fn queued(&self, class: u8) -> usize {
@@ -159,7 +182,9 @@ impl Bench {
             .iter()
             .rev()
             .find(|r| continues(**r) || begins_batch(**r));
-        if chose.is_some_and(|r| continues(*r)) {
+        // A pointer of 6.1 stays with a request that began behind it and does not any more.
+        let moved = self.grew && self.s.generation.pointers;
+        if chose.is_some_and(|r| continues(*r)) && !moved {
             let last = self.last[class as usize][dir];
             assert!(sector >= last, "P1: {sector} behind {last} inside a batch");
         }
@@ -218,6 +243,7 @@ fn play(version: &str, tunables: &[(&str, &str)], steps: &[Step], one_class: boo
                 sector,
                 head,
             } => b.insert(class, write, sector, head),
+            Step::Grow(k) => b.grow(k),
             Step::Dispatch => {
                 let writes_waited = b.waiting.iter().any(|w| b.cx.rqs[w.0].is_write());
                 b.dispatch(one_class);
