@@ -10,7 +10,7 @@ run:
 	scripts/guided.sh cargo run --release --locked --quiet -p seekwell-cli -- compare
 
 # Installs whatever the tests need (as far as it may) and runs them all. What they take of the disk, GB.
-ROOM ?= 9
+ROOM ?= 12
 test: test-tools
 	@scripts/room.sh $(ROOM) "make test"
 	$(MAKE) --no-print-directory page-check
