@@ -234,7 +234,7 @@ impl MqDeadline {
         }
     }
     /// The first request at the position of a sweep or behind it.
-    fn from_position(&self, class: &PerClass, d: usize) -> Option<RqId> {
+    fn at_position(&self, class: &PerClass, d: usize) -> Option<RqId> {
         let from = class.latest_pos[d];
         self.nodes.lower_bound(&class.sorted[d], from).map(RqId)
     }
@@ -413,7 +413,7 @@ impl Scheduler for MqDeadline {
                 if !self.generation.pointers {
                     assert_eq!(
                         c.next[d],
-                        self.from_position(c, d),
+                        self.at_position(c, d),
                         "mq-deadline: the sweep goes on at its position"
                     );
                 } else if let Some(n) = c.next[d] {

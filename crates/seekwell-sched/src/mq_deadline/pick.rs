@@ -130,7 +130,7 @@ impl MqDeadline {
 
     /// Where the sweep of a direction goes on, its position having jumped.
     fn find_place(&mut self, c: usize, d: usize) {
-        self.class[c].next[d] = self.from_position(&self.class[c], d);
+        self.class[c].next[d] = self.at_position(&self.class[c], d);
     }
 
     /// The first at-head insert of a list.
