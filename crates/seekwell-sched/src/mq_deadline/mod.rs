@@ -316,12 +316,12 @@ impl Scheduler for MqDeadline {
         if kind == MergeKind::Front && self.nodes.linked(rq.0) {
             let (c, d) = (self.info[rq].class as usize, cx.rqs[rq].dir());
             // `dd_request_merged`: a pointer of 6.1 stays with the request.
-            let pointer = self.class[c].next[d];
-            self.unsort(c, d, rq);
-            self.sort(c, d, rq, cx.rqs[rq].sector);
             if self.generation.pointers {
-                self.class[c].next[d] = pointer;
+                self.nodes.remove(&mut self.class[c].sorted[d], rq.0);
+            } else {
+                self.unsort(c, d, rq);
             }
+            self.sort(c, d, rq, cx.rqs[rq].sector);
         }
     }
 

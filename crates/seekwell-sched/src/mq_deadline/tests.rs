@@ -294,6 +294,24 @@ proptest! {
     }
 }
 
+/// `dd_request_merged`: the pointer of 6.1 is moved by what leaves its tree for good, not by what is
+/// sorted anew.
+#[test]
+fn a_sweep_goes_on_with_a_request_that_grew_at_its_front() {
+    for version in ["6.12", "6.1", "5.10"] {
+        let mut b = Bench::new(version, &[]);
+        for sector in [96, 200, 304] {
+            b.insert(0, false, sector, false);
+        }
+        b.dispatch(true);
+        let next = b.waiting[0].0;
+        b.grow(0);
+        b.dispatch(true);
+        assert_eq!(b.in_flight.last(), Some(&(next, 0)), "{version}");
+        assert_eq!(b.cx.rqs[next].sector.0, 192);
+    }
+}
+
 #[test]
 fn tunables_are_taken_as_sysfs_does() {
     let mut cx = Cx::new(QueueFacts::example(Era::Mq), TickClock::new(250));
