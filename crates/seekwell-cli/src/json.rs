@@ -75,7 +75,7 @@ pub fn trim(r: &mut Record, series: bool) {
 /// under all schedulers. `series`: with every second of every run.
 pub fn document(command: &str, groups: Vec<Vec<Record>>, series: bool) -> Value {
     let of = |records: &Vec<Record>| {
-        let told = verdict::of(records)?.told();
+        let told = verdict::told(records)?;
         let mut v = serde_json::to_value(told).ok()?;
         v["device"] = json!(records[0].device.spec);
         v["workload"] = json!(records[0].workload);

@@ -7,14 +7,15 @@ use crate::out::note;
 use crate::progress::{Progress, Task};
 use crate::setups::{self, Runs};
 use seekwell::words::TypedMachine;
-use seekwell::{Cancel, Record, RunSpec};
-use seekwell_lab::analysis::{Analysis, analyse};
+use seekwell::{Cancel, Record, RunSpec, WorkloadSpec};
+use seekwell_lab::analysis::{Analysis, CellAnalysis, analyse};
 use seekwell_lab::conduct::{
     Conducted, How, Job, Memory, Runner, Store, StoreError, Told, conduct,
 };
-use seekwell_lab::experiment::{CellPlan, Design, Experiment, Level, Primary, Work};
+use seekwell_lab::experiment::{CellPlan, Deciding, Design, Experiment, Level, Primary, Work};
 use seekwell_lab::results::{
-    About, Cell as LabCell, Ended, Folder, Method, Results, Run, RunKey, StopRule, Treatment,
+    About, Cell as LabCell, Ended, Folder, Method, MetricInfo, Results, Run, RunKey, StopRule,
+    Treatment,
 };
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
@@ -54,10 +55,13 @@ impl Lab {
     /// The verdict on a cell over several seeds; `None`: there is but one. `details`: all that is seen
     /// in other metrics, too.
     pub fn judged(&self, cell: usize, details: bool, width: usize) -> Option<String> {
-        let cell = self.analysis.cells.get(cell).filter(|_| self.several())?;
+        let rows: Vec<&CellAnalysis> = self.analysis.rows(cell).collect();
+        if !self.several() || rows.is_empty() {
+            return None;
+        }
         let labels = &self.analysis.treatments;
-        Some(seekwell_report::compare::seeds::judged(
-            cell,
+        Some(seekwell_report::compare::rows::judged(
+            &rows,
             labels,
             &self.said(),
             details,
@@ -73,8 +77,42 @@ impl Lab {
     }
 }
 
+/// What each of the workloads is judged by. A figure that was asked for decides alone where a workload
+/// gives it.
+fn deciding(b: &Bench, runs: &Runs) -> Result<Vec<Deciding>, Failure> {
+    let works = runs.specs[..runs.schedulers * runs.workloads].chunks(runs.schedulers);
+    let works: Vec<&WorkloadSpec> = works.map(|specs| &specs[0].workload).collect();
+    let usual = |w: &&WorkloadSpec| Deciding {
+        primary: Primary::Own,
+        ..Deciding::usual(w)
+    };
+    let mut all: Vec<Deciding> = works.iter().map(usual).collect();
+    let mut asked: Vec<Vec<Primary>> = vec![Vec::new(); works.len()];
+    for metric in &b.metric {
+        let parsed: Vec<_> = works.iter().map(|w| Primary::parse(metric, w)).collect();
+        if let (true, Some(Err(e))) = (parsed.iter().all(Result::is_err), parsed.first()) {
+            return Err(Failure::input(format!("--metric {metric}: {e}")));
+        }
+        for (own, parsed) in asked.iter_mut().zip(parsed) {
+            own.extend(parsed.ok().filter(|p| !own.contains(p)));
+        }
+    }
+    for (of, asked) in all.iter_mut().zip(asked) {
+        let mut asked = asked.into_iter();
+        if let Some(primary) = asked.next() {
+            let rows = asked.collect();
+            *of = Deciding {
+                rows,
+                ..Deciding::alone(primary)
+            };
+        }
+    }
+    Ok(all)
+}
+
 /// The experiment that the runs of a command are.
-fn experiment(b: &Bench, runs: &Runs, workloads: &[String]) -> Experiment {
+fn experiment(b: &Bench, runs: &Runs, workloads: &[String]) -> Result<Experiment, Failure> {
+    let deciding = deciding(b, runs)?;
     let k = runs.schedulers;
     let first = &runs.specs[..k];
     let mut names = BTreeMap::new();
@@ -86,8 +124,17 @@ fn experiment(b: &Bench, runs: &Runs, workloads: &[String]) -> Experiment {
         if *same > 1 {
             name += &format!(" ({same})");
         }
+        let work = &specs[0].workload;
+        let deciding = deciding[i % runs.workloads].clone();
         CellPlan {
             cell: LabCell {
+                primary: match &deciding.primary {
+                    // The first run tells.
+                    Primary::Own => MetricInfo::default(),
+                    asked => asked.info(work),
+                },
+                rows: deciding.rows_info(work),
+                checks: deciding.checks.clone(),
                 name,
                 device: device.clone(),
                 workload: workload.clone(),
@@ -95,7 +142,7 @@ fn experiment(b: &Bench, runs: &Runs, workloads: &[String]) -> Experiment {
                 treatments: (0..k).collect(),
                 ..LabCell::default()
             },
-            primary: Primary::Own,
+            deciding,
             specs: specs.to_vec(),
         }
     };
@@ -117,7 +164,7 @@ fn experiment(b: &Bench, runs: &Runs, workloads: &[String]) -> Experiment {
     };
     let cells: Vec<CellPlan> = runs.specs.chunks(k).enumerate().map(cell).collect();
     let name = called(&cells);
-    Experiment {
+    Ok(Experiment {
         about: About {
             name: name.clone(),
             method: method.clone(),
@@ -129,7 +176,7 @@ fn experiment(b: &Bench, runs: &Runs, workloads: &[String]) -> Experiment {
         treatments: first.iter().map(treatment).collect(),
         text: String::new(),
         design: design(name, method, runs, workloads),
-    }
+    })
 }
 
 /// What was asked for, as a file would say it: a folder of results keeps it.
@@ -305,7 +352,7 @@ pub fn carried_out(
     workloads: &[String],
     runner: &dyn Runner,
 ) -> Result<Lab, Failure> {
-    let mut e = experiment(b, runs, workloads);
+    let mut e = experiment(b, runs, workloads)?;
     let mut keep = Keep::new(place, &e, quiet)?;
     if b.seeds.is_none() {
         e.about.method.repeats_max = 1;

@@ -3,7 +3,7 @@
 
 use seekwell_lab::analysis::analyse;
 use seekwell_lab::conduct::{How, Memory, Simulated, conduct};
-use seekwell_lab::experiment::{CellPlan, Design, Experiment, Primary};
+use seekwell_lab::experiment::{CellPlan, Deciding, Design, Experiment, Primary};
 use seekwell_lab::results::{About, Cell, Method, StopRule, Treatment};
 use seekwell_workload::workloads;
 
@@ -51,7 +51,7 @@ fn experiment(schedulers: [&str; 2], apart: u64) -> Experiment {
                 treatments: vec![0, 1],
                 ..Cell::default()
             },
-            primary: Primary::Own,
+            deciding: Deciding::alone(Primary::Own),
             specs: vec![spec(0), spec(1)],
         }
     };

@@ -10,7 +10,7 @@ use seekwell_lab::analysis::{Analysis, CellAnalysis, analyse};
 use seekwell_lab::conduct::{
     Conducted, How, Job, Measured, Memory, NoRun, Runner, Store, StoreError, conduct,
 };
-use seekwell_lab::experiment::{CellPlan, Design, Experiment, Primary};
+use seekwell_lab::experiment::{CellPlan, Deciding, Design, Experiment, Primary};
 use seekwell_lab::results::{
     About, Cell, CellEnd, Ended, Method, MetricInfo, Outcome, Run, StopRule, Treatment, Value,
 };
@@ -58,7 +58,7 @@ fn experiment(cells: usize, k: usize, method: Method) -> Experiment {
             ..Cell::default()
         },
 
-        primary: Primary::Own,
+        deciding: Deciding::alone(Primary::Own),
         specs: vec![spec.clone(); k],
     };
     let treatment = |t: usize| Treatment {

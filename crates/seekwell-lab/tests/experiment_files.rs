@@ -110,6 +110,7 @@ fn the_template_gives_figures() {
         let record = seekwell::run(&c.specs[0], seekwell::Hooks::default());
         let record = record.unwrap_or_else(|e| panic!("{}: {e}", c.cell.name));
         let value = c
+            .deciding
             .primary
             .value(&record, &c.specs[0].workload)
             .expect("a figure");

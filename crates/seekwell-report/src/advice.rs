@@ -66,13 +66,13 @@ fn tests(n: usize) -> String {
     format!("{n} test{}", if n == 1 { "" } else { "s" })
 }
 
-/// "12 % ahead of noop (8 to 15 %)" or "1.5 times behind noop".
+/// "12 % ahead of noop (8 to 15 %)" or "1.5 times behind noop", with the interval that decides.
 fn score(s: &Score, against: &str) -> String {
     let ahead = s.times >= 1.0;
     let times = if ahead { s.times } else { 1.0 / s.times };
     let word = if ahead { "ahead of" } else { "behind" };
     let ends = s
-        .times95
+        .deciding
         .map(|(l, h)| if ahead { (l, h) } else { (1.0 / h, 1.0 / l) });
     format!("{} {word} {against}{}", size(times), between(ends, times))
 }
@@ -88,19 +88,33 @@ fn between(ends: Option<(f64, f64)>, times: f64) -> String {
 
 /// "In the geometric mean of 2 tests (copy counts 75 %, mail 25 %) it is", "On copy it is".
 fn over(analysis: &Analysis, group: &Group, out: &[usize]) -> String {
-    let weight = |at: usize| group.weights.get(at).copied().unwrap_or(1.0);
-    let cells = group.cells.iter().enumerate();
-    let counts: Vec<(usize, f64)> = cells
+    // The rows of a cell share its weight.
+    let mut counts: Vec<(usize, f64, usize)> = Vec::new();
+    for (at, i) in group
+        .cells
+        .iter()
+        .enumerate()
         .filter(|(_, i)| !out.contains(i))
-        .map(|(at, i)| (*i, weight(at)))
-        .filter(|(_, w)| *w > 0.0)
-        .collect();
+    {
+        let weight = group.weights.get(at).copied().unwrap_or(1.0);
+        let same =
+            |c: &&mut (usize, f64, usize)| analysis.cells[c.0].cell == analysis.cells[*i].cell;
+        match counts.iter_mut().find(same) {
+            Some(c) => (c.1, c.2) = (c.1 + weight, c.2 + 1),
+            None => counts.push((*i, weight, 1)),
+        }
+    }
+    counts.retain(|c| c.1 > 0.0);
     let name = |i: usize| analysis.cells.get(i).map_or("?", |c| c.workload.as_str());
     let all: f64 = counts.iter().map(|c| c.1).sum();
     match &counts[..] {
-        [(one, _)] => format!("On {} it is", name(*one)),
-        [first, rest @ ..] if rest.iter().any(|c| c.1 != first.1) => {
-            let share = |c: &(usize, f64)| format!("{:.0} %", 100.0 * c.1 / all);
+        [(one, _, 1)] => format!("On {} it is", name(*one)),
+        [(one, _, rows)] => format!(
+            "In the geometric mean of the {rows} figures of {} it is",
+            name(*one)
+        ),
+        [first, rest @ ..] if rest.iter().any(|c| (c.1 - first.1).abs() > 1e-9 * all) => {
+            let share = |c: &(usize, f64, usize)| format!("{:.0} %", 100.0 * c.1 / all);
             let mut told = vec![format!("{} counts {}", name(first.0), share(first))];
             told.extend(rest.iter().map(|c| format!("{} {}", name(c.0), share(c))));
             let n = counts.len();
@@ -114,17 +128,33 @@ fn over(analysis: &Analysis, group: &Group, out: &[usize]) -> String {
 }
 
 /// What it costs where it is not the best.
-fn cost(analysis: &Analysis, s: &Score) -> String {
+fn cost(analysis: &Analysis, group: &Group, s: &Score) -> String {
+    let allowed = percent(analysis.method.margin);
     let margin = 1.0 + analysis.method.margin;
     let on = s
         .regret_on
         .and_then(|i| analysis.cells.get(i))
         .filter(|_| s.regret > margin);
     let Some(cell) = on else {
-        return format!(
-            "It costs nothing over {} on any test.",
-            percent(analysis.method.margin)
-        );
+        if let Some(told) = cost_in_checks(analysis, group, s, margin) {
+            return told;
+        }
+        return match &s.undecided {
+            None => format!("It costs nothing over {allowed} on any test."),
+            Some(u) => {
+                let of = name(analysis, u.of);
+                let row = analysis
+                    .cells
+                    .get(u.on)
+                    .map_or_else(String::new, |c| c.title());
+                let most = u.at_most.filter(|m| m.is_finite());
+                let most = most.map_or_else(String::new, |m| format!(" by up to {}", size(m)));
+                format!(
+                    "No cost over {allowed} is shown, and none is excluded: on {row} {of} may be \
+                     ahead{most}."
+                )
+            }
+        };
     };
     let best = cell.best.map_or("the best", |b| name(analysis, b));
     let shown = cell.best.is_some_and(|b| cell.beats(b, s.treatment));
@@ -136,10 +166,30 @@ fn cost(analysis: &Analysis, s: &Score) -> String {
     let ends = cell.best.and_then(|b| cell.times(b, s.treatment));
     format!(
         "On {} it is {} behind {best}{}{sure}.",
-        cell.workload,
+        cell.title(),
         size(s.regret),
         between(ends.and_then(|e| e.1), s.regret)
     )
+}
+
+/// What it costs in a figure that does not decide, where that is above the margin.
+fn cost_in_checks(analysis: &Analysis, group: &Group, s: &Score, margin: f64) -> Option<String> {
+    let rows = group.cells.iter().filter_map(|i| analysis.cells.get(*i));
+    let all = rows.flat_map(|c| c.checks.iter().map(move |check| (c, check)));
+    let behind = all.filter_map(|(c, check)| {
+        let (times, best) = check.behind(s.treatment)?;
+        Some((c, check, times, best))
+    });
+    let (cell, check, times, best) = behind.reduce(|a, b| if b.2 > a.2 { b } else { a })?;
+    (times > margin).then(|| {
+        format!(
+            "On {}, {}, which does not decide, it is {} behind {}.",
+            cell.workload,
+            check.metric.name,
+            size(times),
+            name(analysis, best)
+        )
+    })
 }
 
 /// "If w counted for more than 70 % (now 50 %), cfq would be ahead."
@@ -195,6 +245,8 @@ fn empty(analysis: &Analysis, group: &Group) -> Advice {
     let weights = group.cells.iter().zip(&group.weights);
     let none = weights.filter(|(_, w)| **w == 0.0);
     left_out.extend(none.map(|(i, _)| format!("{}: not asked for", analysis.cells[*i].workload)));
+    // The rows of a cell are left out together.
+    left_out.dedup();
     Advice {
         device: group.device.clone(),
         machine: group.machine.clone(),
@@ -218,7 +270,7 @@ fn empty(analysis: &Analysis, group: &Group) -> Advice {
 pub fn advice(results: &Results, analysis: &Analysis, group: &Group) -> Advice {
     let of = |t: usize| group.scores.iter().find(|s| s.treatment == t);
     let mut a = empty(analysis, group);
-    let n = group.cells.len() - a.left_out.len().min(group.cells.len());
+    let n = group.tests;
     let margin = percent(analysis.method.margin);
     let pick = group.pick.and_then(of);
     let set = |a: &mut Advice, s: &Score| {
@@ -234,16 +286,23 @@ pub fn advice(results: &Results, analysis: &Analysis, group: &Group) -> Advice {
         ("change", Some(s)) => {
             a.headline = format!("Take {}", name(analysis, s.treatment));
             let out: Vec<usize> = group.left_out.iter().map(|o| o.0).collect();
-            let by_test = match n {
-                1 => String::new(),
-                _ => format!(": ahead on {}, behind on {}", s.won, s.lost),
+            let rows = group.cells.len() - out.len();
+            let by_test = match (rows, rows == n) {
+                (1, _) => String::new(),
+                (_, true) => format!(": ahead on {}, behind on {}", s.won, s.lost),
+                (_, false) => {
+                    format!(
+                        ": ahead in {} of {rows} figures, behind in {}",
+                        s.won, s.lost
+                    )
+                }
             };
             a.evidence = format!(
                 "{} {}{by_test}.",
                 over(analysis, group, &out),
                 score(s, &a.reference)
             );
-            a.cost = cost(analysis, s);
+            a.cost = cost(analysis, group, s);
             set(&mut a, s);
             a.apply = results.treatments.get(s.treatment).and_then(apply);
         }
@@ -271,7 +330,7 @@ pub fn advice(results: &Results, analysis: &Analysis, group: &Group) -> Advice {
                 "Over {} no other is shown to be ahead of it by more than {margin}.",
                 tests(n)
             );
-            a.cost = cost(analysis, s);
+            a.cost = cost(analysis, group, s);
             set(&mut a, s);
         }
         ("cannot_tell", _) => {
@@ -279,7 +338,7 @@ pub fn advice(results: &Results, analysis: &Analysis, group: &Group) -> Advice {
             let leads = group.best.filter(|b| *b != group.reference).and_then(of);
             let told = match leads {
                 Some(s) => {
-                    let why = match s.times95 {
+                    let why = match s.deciding {
                         Some(_) => "the runs scatter too much to recommend it",
                         None => "that few blocks may be of one mind by chance",
                     };

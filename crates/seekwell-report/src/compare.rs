@@ -4,6 +4,7 @@ mod also;
 pub mod first;
 pub mod many;
 mod matrix;
+pub mod rows;
 pub mod seeds;
 
 pub use matrix::{Row, key, matrix};
@@ -330,7 +331,7 @@ fn warnings(records: &[Record], most: usize, width: usize) -> String {
 /// `judged`: what several seeds say, of which the records are one; `None`: there is but this one.
 pub fn comparison(title: &str, records: &[Record], judged: Option<&str>, width: usize) -> String {
     let prose = width.min(PROSE);
-    let said = verdict::of(records);
+    let said = verdict::words(records);
     let mut out = String::new();
     paint(&mut out, &hang(title, 2, width), HEAD);
     if records.is_empty() {
@@ -341,7 +342,7 @@ pub fn comparison(title: &str, records: &[Record], judged: Option<&str>, width: 
         out += &wrap(&format!("Of seed {} alone:", records[0].seed), 2, prose);
     } else if let Some(said) = &said {
         paint(&mut out, "  Verdict: ", HEAD);
-        out += wrap(&said.words(), 11, prose).trim_start();
+        out += wrap(said, 11, prose).trim_start();
     }
     out += &covered(records, width);
     // One seed of several names no leaders.

@@ -58,7 +58,7 @@ fn row_name(cell: &CellAnalysis) -> String {
     } else {
         "fewer"
     };
-    format!("{}, {unit} ({better} is better)", cell.workload)
+    format!("{}, {unit} ({better} is better)", cell.title())
 }
 
 fn place(device: &str, machine: &str) -> String {
@@ -158,7 +158,7 @@ pub fn markdown(results: &Results, analysis: &Analysis) -> String {
     out += "### Verdicts\n\n";
     for cell in &analysis.cells {
         let where_ = place(&cell.device, &cell.machine);
-        let (name, said) = (escaped(&cell.workload), escaped(&cell.sentence));
+        let (name, said) = (escaped(&cell.title()), escaped(&cell.sentence));
         out += &format!("- {}: {name}: {said}.\n", escaped(&where_));
     }
     out += "\n<details><summary>Figures</summary>\n\n";

@@ -6,7 +6,9 @@
 
 use crate::units::{count, three, time_ns};
 use seekwell_core::result::{Latency, Record};
-use seekwell_lab::analysis::single::{By, FEWEST, SAME_PERCENT, Standing, kind_of, placement};
+use seekwell_lab::analysis::single::{
+    By, FEWEST, SAME_PERCENT, Standing, by_rows, kind_of, placement,
+};
 use serde::Serialize;
 
 /// Operations beyond a quantile, at least: their number is then known to a tenth.
@@ -38,6 +40,9 @@ pub struct Told {
     pub order: Vec<Place>,
     /// In words.
     pub words: String,
+    /// By the other figures that decide, each alone.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub rows: Vec<Told>,
 }
 
 /// One scheduler's place.
@@ -63,6 +68,27 @@ pub struct Said<'a> {
 pub fn of(records: &[Record]) -> Option<Said<'_>> {
     let standing = seekwell_lab::analysis::single::standing(records)?;
     Some(Said { standing, records })
+}
+
+/// All figures that decide, in words: level only where every one of them is.
+pub fn words(records: &[Record]) -> Option<String> {
+    let views = by_rows(records);
+    let said: Vec<Said> = views.iter().filter_map(|v| of(v)).collect();
+    let last = said.first()?.rests();
+    let each: Vec<String> = said.iter().map(Said::judged).collect();
+    Some(format!("{} {last}", each.join(" ")))
+}
+
+/// The same as data.
+pub fn told(records: &[Record]) -> Option<Told> {
+    let views = by_rows(records);
+    let mut all = views.iter().filter_map(|v| Some(of(v)?.told()));
+    let first = all.next()?;
+    Some(Told {
+        rows: all.collect(),
+        words: words(records)?,
+        ..first
+    })
 }
 
 impl Said<'_> {
@@ -130,11 +156,25 @@ impl Said<'_> {
                 .map(|w| records[w].scheduler.spec.clone()),
             order: self.standing.order.iter().map(place).collect(),
             words: self.words(),
+            rows: Vec::new(),
         }
     }
 
     /// In words.
     pub fn words(&self) -> String {
+        format!("{} {}", self.judged(), self.rests())
+    }
+
+    /// What one run each cannot tell.
+    fn rests(&self) -> String {
+        let seed = self.records[self.standing.order[0].1].seed;
+        format!(
+            "One run each with seed {seed}: what another would change it does not tell (--seed {}).",
+            seed.wrapping_add(1)
+        )
+    }
+
+    fn judged(&self) -> String {
         let records = self.records;
         let name = |i: usize| records[i].scheduler.spec.as_str();
         let (best, worst) = (
@@ -143,11 +183,6 @@ impl Said<'_> {
         );
         let first = &records[best.1];
         let what = self.measure(first);
-        let seed = first.seed;
-        let rests = format!(
-            "One run each with seed {seed}: what another would change it does not tell (--seed {}).",
-            seed.wrapping_add(1)
-        );
         let of = |o: (f64, usize)| format!("{}{}", self.value(o.0, &records[o.1]), self.n(o.1));
         if !self.standing.enough() {
             let kind = match self.counted(first) {
@@ -166,7 +201,7 @@ impl Said<'_> {
             }
             return format!(
                 "too few operations to say (of {kind}: {}; {FEWEST} are the least). By {what}, {} \
-                 has {}, {} {}. {rests}",
+                 has {}, {} {}.",
                 few.join(", "),
                 name(best.1),
                 of(best),
@@ -175,12 +210,12 @@ impl Said<'_> {
             );
         }
         if worst.0 == best.0 {
-            return format!("no difference: {what} is {} under all. {rests}", of(best));
+            return format!("no difference: {what} is {} under all.", of(best));
         }
         if self.standing.behind(worst.0) <= SAME_PERCENT {
             return format!(
                 "level. By {what} all lie within {:.1} % of each other, {} to {}; less than \
-                 {SAME_PERCENT:.0} % is not told apart here. {rests}",
+                 {SAME_PERCENT:.0} % is not told apart here.",
                 self.standing.behind(worst.0),
                 of(best),
                 of(worst),
@@ -216,7 +251,7 @@ impl Said<'_> {
         );
         text += &self.placement_words(records);
         text += &self.tail(records, best.1);
-        text + &rests
+        text.trim_end().to_owned()
     }
 
     /// Kernels of different generations lay the same files out elsewhere.

@@ -302,6 +302,36 @@ const ALL: &[Declared] = &[
     ),
 ];
 
+/// Figures that decide beside the first metric, by workload: the other kinds of operations that its
+/// users wait for, and their tails. Names are those of an experiment's `metric`. Workloads that are
+/// not listed are decided by their first metric alone.
+const ALSO_DECIDE: &[(&str, &[&str])] = &[
+    ("blogbench", &["final score for reads"]),
+    (
+        "compilebench",
+        &["compile", "read compiled tree", "delete compiled tree"],
+    ),
+    ("iozone", &["rewrite", "read", "reread"]),
+    ("tiobench", &["write"]),
+    ("pgbench", &["transaction p99"]),
+    ("innodb", &["commit 99th percentile"]),
+    ("sqlite", &["update", "delete"]),
+    (
+        "androbench-io",
+        &["sequential write", "random read", "random write"],
+    ),
+    ("random-read", &["read p99"]),
+    ("web", &["request p99"]),
+    ("interactive", &["99th percentile", "bulk write"]),
+    ("fsync-latency", &["99th percentile", "bulk write"]),
+];
+
+/// Figures that decide beside the first metric of a workload.
+pub fn also_decide(workload: &str) -> &'static [&'static str] {
+    let found = ALSO_DECIDE.iter().find(|d| d.0 == workload);
+    found.map_or(&[], |d| d.1)
+}
+
 /// What the workload of a name gives; `None`: nobody knows before it ran.
 pub fn declared(workload: &str) -> Option<&'static Declared> {
     ALL.iter().find(|d| d.workload == workload)

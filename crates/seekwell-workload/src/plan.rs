@@ -91,6 +91,17 @@ impl Plan {
             Kind::Script(_, p) | Kind::Fio(_, _, p) => p,
         }
     }
+    /// What tables call it: the workload's name, or the job file's without folders and suffix.
+    pub fn label(&self) -> &str {
+        self.job_file().map_or(self.name(), |file| &file.name)
+    }
+    /// The job file, if it is one.
+    pub fn job_file(&self) -> Option<&JobFile> {
+        match &self.0 {
+            Kind::Fio(file, ..) => Some(file),
+            Kind::Script(..) => None,
+        }
+    }
     /// How long it measures, from the start of its clock, if that is given: by its parameter
     /// `seconds`, or by `time_based` and `runtime` of every job.
     pub fn span(&self) -> Option<Nanos> {

@@ -50,6 +50,11 @@ pub struct Bench {
     /// Runs at a time; the result does not depend on it [default: the number of cores]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096))]
     pub threads: Option<u32>,
+    /// Judge by this figure only, of the workloads that give it ("read p99", "bulk write", "reader read
+    /// mean" of a job file's section); may be repeated [default: every figure that a user of the
+    /// workload waits for]
+    #[arg(long, value_name = "METRIC")]
+    pub metric: Vec<String>,
     /// Keep every run in this folder (docs/results.md), which must be new, or one that the same words
     /// have begun: `seekwell results`, `export` and `diff` read it [default: nothing is kept; of an
     /// experiment file and with --host, results/NAME beside it]
@@ -84,7 +89,7 @@ pub struct Compare {
     /// Experiment file (TOML): devices, schedulers, workloads and machines, how often and how long
     #[arg(value_name = "FILE.toml", value_hint = ValueHint::FilePath, group = "experiment",
         conflicts_with_all = ["device", "schedulers", "tunable", "hz", "seed", "seeds", "nr_requests",
-            "depth", "max_sectors_kb", "nomerges", "workload", "machine", "cgroup", "plot", "series"])]
+            "depth", "max_sectors_kb", "nomerges", "metric", "workload", "machine", "cgroup", "plot", "series"])]
     pub file: Option<PathBuf>,
     /// For real, in this directory, with this kernel's schedulers set one after the other and put
     /// back: programs (pgbench, sqlite3, fs_mark, nginx; all: docs/host.md), scripts from `seekwell

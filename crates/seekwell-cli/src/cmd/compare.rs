@@ -10,6 +10,7 @@ use crate::out::{Out, columns, note, width};
 use crate::runs::{Asked, Simulator, asked};
 use crate::setups::{self, Runs, Usual};
 use seekwell_core::result::Record;
+use seekwell_lab::analysis::single::by_rows;
 use seekwell_report::unfinished::unfinished;
 use seekwell_report::{compare as report, plot, workload};
 use seekwell_workload::Plan;
@@ -52,9 +53,9 @@ fn workloads(a: &Compare) -> Result<Vec<Asked>, Failure> {
 
 /// Names of workloads, each with its parameters where the name alone is not enough.
 fn names(plans: &[Plan]) -> Vec<String> {
-    let named = |p: &Plan| plans.iter().filter(|q| q.name() == p.name()).count();
+    let named = |p: &Plan| plans.iter().filter(|q| q.label() == p.label()).count();
     let name = |p: &Plan| match named(p) {
-        1 => p.name().to_owned(),
+        1 => p.label().to_owned(),
         _ => p.short(),
     };
     plans.iter().map(name).collect()
@@ -224,22 +225,23 @@ impl Device<'_> {
         let whole = rows.iter().zip(self.names).enumerate();
         let whole = whole.filter(|(_, (group, _))| group.rest.is_empty());
         if !lab.several() {
-            let whole: Vec<_> = whole
-                .map(|(_, (group, name))| report::Row {
-                    name: name.clone(),
-                    records: &group.records,
-                })
+            // A row for each figure that decides.
+            let views: Vec<(String, Vec<Vec<Record>>)> = whole
+                .map(|(_, (group, name))| (name.clone(), by_rows(&group.records)))
                 .collect();
-            return report::matrix(&whole, columns());
+            let rows = views.iter().flat_map(|(name, views)| {
+                views.iter().map(|view| report::Row {
+                    name: row_name(name, view, views.len()),
+                    records: view,
+                })
+            });
+            return report::matrix(&rows.collect::<Vec<_>>(), columns());
         }
         let mut records = Vec::new();
         let whole: Vec<_> = whole
-            .map(|(i, (group, name))| {
+            .flat_map(|(i, (group, name))| {
                 records.extend(group.records.iter().cloned());
-                report::seeds::Judged {
-                    name: name.clone(),
-                    cell: &lab.analysis.cells[self.first + i],
-                }
+                judged(lab, self.first + i, name)
             })
             .collect();
         let Some(first) = records.first() else {
@@ -273,12 +275,12 @@ fn on_a_screen(
     let rows: Vec<report::seeds::Judged> = devices
         .iter()
         .flat_map(|(of, rows)| {
-            (0..rows.len()).map(move |i| report::seeds::Judged {
-                name: match devices.len() {
+            (0..rows.len()).flat_map(move |i| {
+                let name = match devices.len() {
                     1 => of.names[i].clone(),
                     _ => format!("{}: {}", of.device, of.names[i]),
-                },
-                cell: &lab.analysis.cells[of.first + i],
+                };
+                judged(lab, of.first + i, &name)
             })
         })
         .collect();
@@ -304,6 +306,28 @@ fn on_a_screen(
         room,
         columns(),
     ))
+}
+
+/// The rows of a cell.
+fn judged<'a>(lab: &'a Lab, cell: usize, name: &str) -> Vec<report::seeds::Judged<'a>> {
+    let rows = lab.analysis.rows(cell);
+    rows.map(|cell| report::seeds::Judged {
+        name: match cell.rows {
+            0 | 1 => name.to_owned(),
+            _ => format!("{name}, {}", cell.metric.name),
+        },
+        cell,
+    })
+    .collect()
+}
+
+/// The name of a row of one seed.
+fn row_name(workload: &str, view: &[Record], rows: usize) -> String {
+    let metric = view.iter().find_map(|r| r.metric.as_ref());
+    match (rows, metric) {
+        (0 | 1, _) | (_, None) => workload.to_owned(),
+        (_, Some(m)) => format!("{workload}, {}", m.name),
+    }
 }
 
 /// The same as a picture.

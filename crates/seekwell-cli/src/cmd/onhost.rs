@@ -127,8 +127,24 @@ fn asked(a: &Compare, dir: &Path) -> Result<HostDesign, Failure> {
         let all = std::mem::take(&mut d.work);
         d.work = all.into_iter().filter(words::HostWork::is_here).collect();
     }
+    judged_by(&a.bench.metric, &mut d.work)?;
     d.text = d.to_toml();
     Ok(d)
+}
+
+/// The first of these figures that a workload gives decides alone.
+fn judged_by(metrics: &[String], work: &mut [words::HostWork]) -> Result<(), Failure> {
+    let mut refused = None;
+    let mut taken = false;
+    for metric in metrics.iter().rev() {
+        for w in &mut *work {
+            match w.judged_by(metric) {
+                Ok(()) => taken = true,
+                Err(e) => refused = Some(Failure::words(&format!("--metric {metric}: "), &e)),
+            }
+        }
+    }
+    refused.filter(|_| !taken).map_or(Ok(()), Err)
 }
 
 /// The words of a command line.

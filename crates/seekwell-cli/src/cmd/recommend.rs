@@ -61,7 +61,16 @@ fn weights(list: &[(String, f64)]) -> Weights {
 /// From results: those of one device, with the weights asked for.
 fn found(a: &Recommend, path: &Path) -> Result<(Results, Analysis), Failure> {
     let list = all_weighted(&a.workload)?;
-    let (results, _) = results_of(path)?;
+    let (mut results, _) = results_of(path)?;
+    results
+        .judged_by(&a.bench.metric)
+        .map_err(|(metric, known)| {
+            Failure::input(format!(
+                "{}: no run gives the metric `{metric}`; there are {}",
+                path.display(),
+                known.join(", ")
+            ))
+        })?;
     let plain = |w: &str| w.split([':', ' ', '[']).next().unwrap_or(w).to_owned();
     for (name, _) in &list {
         let known = results
@@ -117,9 +126,11 @@ fn simulated(a: &Recommend, quiet: bool) -> Result<(Results, Analysis), Failure>
     let (mut specs, mut names, mut list) = (Vec::new(), Vec::new(), Vec::new());
     for (name, weight) in all_weighted(&a.workload)? {
         let asked = asked(&name, &[])?;
+        let label = asked.plan.job_file().map(|file| file.name.clone());
+        let label = label.filter(|l| !names.contains(l)).unwrap_or(name);
         specs.push(asked.spec);
-        names.push(name.clone());
-        list.push((name, weight));
+        names.push(label.clone());
+        list.push((label, weight));
     }
     setups::memory(&b, &TODAY, quiet)?;
     let runs = setups::of(&b, &TODAY, &a.machine, &specs, &[])?;

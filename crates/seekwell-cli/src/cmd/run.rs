@@ -86,7 +86,7 @@ fn simulated(a: &Run, asked: &Asked, events: Events, quiet: bool) -> Result<(), 
     let workloads = std::slice::from_ref(&asked.spec);
     let machine = setups::with_cgroups(&a.machine, &a.cgroup);
     let runs = setups::of(b, &setups::USUAL, &machine, workloads, &a.beside)?;
-    let names = [plan.name().to_owned()];
+    let names = [plan.label().to_owned()];
     let simulator = Simulator {
         trace: None,
         events: Some((&events, runs.schedulers)),

@@ -37,6 +37,15 @@ impl Latency {
         self.max_ns = self.max_ns.max(ns);
         self.min_ns = self.min_ns.min(ns);
     }
+    /// Adds so many of the same length.
+    pub fn record_many(&mut self, ns: u64, n: u64) {
+        if n > 0 {
+            self.hist.saturating_record_n(ns.max(1), n);
+            self.sum_ns += u128::from(ns) * u128::from(n);
+            self.max_ns = self.max_ns.max(ns);
+            self.min_ns = self.min_ns.min(ns);
+        }
+    }
     /// Adds all of another.
     pub fn merge(&mut self, o: &Latency) {
         for v in o.hist.iter_recorded() {

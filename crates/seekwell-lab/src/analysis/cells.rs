@@ -1,9 +1,9 @@
 //! The comparisons of a cell.
 
 use super::comparison::{Comparison, Exact, Judge};
-use super::{CellAnalysis, Secondary, Side, better};
+use super::{CellAnalysis, Check, Secondary, Side, better};
 use crate::conduct::{fingerprint, stopping};
-use crate::results::{CellEnd, Method, MetricInfo, Outcome, Results, Run, StopRule, Summary};
+use crate::results::{Cell, CellEnd, Method, MetricInfo, Outcome, Results, Run, StopRule, Summary};
 use crate::stats::{self, Better, Paired, anytime_multiplier, paired, stored, t_quantile, t_tail2};
 use std::collections::BTreeMap;
 
@@ -55,14 +55,38 @@ pub(super) fn all(results: &Results) -> Vec<CellAnalysis> {
         }
     }
     let cells = results.cells.iter().enumerate();
-    cells.map(|(i, _)| one(results, i, &runs[i])).collect()
+    cells
+        .flat_map(|(i, _)| rows(results, i, &runs[i]))
+        .collect()
 }
 
-fn one(results: &Results, index: usize, runs: &[&Run]) -> CellAnalysis {
+/// The rows of a cell: one for each metric that decides and has a value. The first stands even
+/// without a value: it tells that there is none.
+fn rows(results: &Results, index: usize, runs: &[&Run]) -> Vec<CellAnalysis> {
+    let cell = &results.cells[index];
+    let table = Table::new(&cell.treatments, runs);
+    let others = cell.rows.iter().filter(|m| m.name != cell.primary.name);
+    let others = others.filter(|m| runs.iter().any(|r| r.value(&m.name).is_some()));
+    let metrics: Vec<&MetricInfo> = std::iter::once(&cell.primary).chain(others).collect();
+    let mut rows: Vec<CellAnalysis> = metrics
+        .iter()
+        .map(|metric| one(results, index, metric, &table))
+        .collect();
+    for (row, of) in rows.iter_mut().enumerate() {
+        (of.row, of.rows) = (row, metrics.len());
+        of.checks.retain(|_| row == 0);
+        // What is a row of its own is not "also seen".
+        of.secondary
+            .retain(|s| row == 0 && metrics.iter().all(|m| m.name != s.metric.name));
+    }
+    rows
+}
+
+fn one(results: &Results, index: usize, metric: &MetricInfo, table: &Table<'_>) -> CellAnalysis {
     let cell = &results.cells[index];
     let treatments = &cell.treatments;
-    let table = Table::new(treatments, runs);
-    let metric = &cell.primary;
+    // Only the first row's intervals end a cell, and are wider for it.
+    let decides_end = metric.name == cell.primary.name;
     let columns: Vec<_> = (0..treatments.len())
         .map(|t| table.column(t, &metric.name))
         .collect();
@@ -83,10 +107,11 @@ fn one(results: &Results, index: usize, runs: &[&Run]) -> CellAnalysis {
         exact,
         simulated: cell.substrate == "sim",
         ended: &cell.ended,
+        decides_end,
         summaries: &summaries,
     };
     let (comparisons, pairs) = make.primary(&columns, reference, metric);
-    let secondary = make.secondary(&table, reference, metric);
+    let secondary = make.secondary(table, reference, metric);
     let sides = treatments.iter().enumerate().map(|(t, treatment)| {
         let summary = summaries.iter().find(|s| s.treatment == *treatment);
         side(
@@ -98,6 +123,9 @@ fn one(results: &Results, index: usize, runs: &[&Run]) -> CellAnalysis {
         )
     });
     CellAnalysis {
+        cell: index,
+        row: 0,
+        rows: 1,
         name: cell.name.clone(),
         device: cell.device.clone(),
         workload: cell.workload.clone(),
@@ -116,10 +144,31 @@ fn one(results: &Results, index: usize, runs: &[&Run]) -> CellAnalysis {
         level: false,
         visible: None,
         warm_up: cell.warm_up.clone(),
+        checks: checks(cell, table),
         flags: Vec::new(),
         secondary,
         sentence: String::new(),
     }
+}
+
+/// The geometric mean of each treatment in each metric that must agree.
+fn checks(cell: &Cell, table: &Table<'_>) -> Vec<Check> {
+    let of = |name: &String| {
+        let runs = table.runs.iter().flatten().flatten();
+        let metric = runs
+            .flat_map(|r| &r.values)
+            .find(|v| v.metric.name == *name)?;
+        let value = |(t, treatment): (usize, &usize)| {
+            let mean = stats::describe(&table.column(t, name)).geometric_mean?;
+            Some((*treatment, stored(mean)))
+        };
+        let values = cell.treatments.iter().enumerate().filter_map(value);
+        Some(Check {
+            metric: MetricInfo::clone(&metric.metric),
+            values: values.collect(),
+        })
+    };
+    cell.checks.iter().filter_map(of).collect()
 }
 
 fn side(
@@ -158,6 +207,7 @@ struct Make<'a> {
     exact: bool,
     simulated: bool,
     ended: &'a CellEnd,
+    decides_end: bool,
     summaries: &'a [&'a Summary],
 }
 
@@ -170,6 +220,7 @@ impl Make<'_> {
         let rule = stopping(self.method);
         let by_rule = matches!(self.ended, CellEnd::Met(_))
             && self.method.stop == StopRule::Width
+            && self.decides_end
             && !self.exact;
         let mut bound = vec![false; columns.len()];
         if !by_rule {
@@ -277,7 +328,10 @@ impl Make<'_> {
             };
         }
         let mut p = paired(x, y, better(metric), widened, metric.step);
-        if self.method.stop == StopRule::Decided && matches!(self.ended, CellEnd::Met(_)) {
+        if self.method.stop == StopRule::Decided
+            && self.decides_end
+            && matches!(self.ended, CellEnd::Met(_))
+        {
             watched(&mut p, self.method.alpha);
         }
         let both: Vec<(f64, f64)> = x.iter().zip(y).filter_map(|(x, y)| x.zip(*y)).collect();

@@ -74,6 +74,13 @@ pub struct Comparison {
     pub p_rounded_adjusted: Option<f64>,
     /// p after Holm over the experiment.
     pub p_adjusted: Option<f64>,
+    /// The interval of `mean` that decides: at the error that Holm's correction leaves to this
+    /// comparison, so that it excludes 0 exactly where `p_adjusted` is small enough.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deciding95: Option<(f64, f64)>,
+    /// What Holm's correction divides the error of this comparison by.
+    #[serde(skip)]
+    pub(super) divisor: f64,
     /// p after Holm within the cell.
     pub p_cell: Option<f64>,
     /// p of "the difference is as large as the margin".
@@ -116,6 +123,39 @@ impl Comparison {
             Better::Higher => (low, high),
             Better::Lower => (1.0 / high, 1.0 / low),
         })
+    }
+    /// Does it agree with "it does not matter": is it level, or is its estimate within the margin and
+    /// its 90 % interval within twice the margin?
+    pub(super) fn agrees(&self, margin: f64) -> bool {
+        let mu = libm::log1p(margin);
+        let small = || {
+            let ((low, high), df) = (self.interval95?, self.df?);
+            let narrower = stats::t_quantile(0.95, df) / stats::t_quantile(0.975, df);
+            let half = ((high - low) / 2.0 - self.step_added) * narrower + self.step_added;
+            let log = self.ratio.is_some() && !self.unbelieved();
+            Some(log && self.mean.abs() <= mu && self.mean.abs() + half <= 2.0 * mu)
+        };
+        self.near() || small().unwrap_or(false)
+    }
+    /// The same of the interval that decides.
+    pub fn better_deciding(&self, better: Better) -> Option<(f64, f64)> {
+        let (low, high) = self.deciding95.filter(|_| self.ratio.is_some())?;
+        let (low, high) = (libm::exp(low), libm::exp(high));
+        Some(match better {
+            Better::Higher => (low, high),
+            Better::Lower => (1.0 / high, 1.0 / low),
+        })
+    }
+    /// The interval at the error that the correction leaves to it.
+    fn widened(&self, alpha: f64) -> Option<(f64, f64)> {
+        let ((low, high), df) = (self.interval95?, self.df?);
+        let (usual, own) = (
+            stats::t_quantile(0.975, df),
+            stats::t_quantile(1.0 - alpha / self.divisor / 2.0, df),
+        );
+        let half = ((high - low) / 2.0 - self.step_added).max(0.0) * own / usual + self.step_added;
+        let middle = (low + high) / 2.0;
+        Some(both((middle - half, middle + half)))
     }
     /// Is `one` shown to be better, over the experiment?
     pub fn wins(&self, better: Better) -> bool {
@@ -197,6 +237,8 @@ impl Comparison {
             p_rounded: None,
             p_rounded_adjusted: None,
             p_adjusted: None,
+            deciding95: None,
+            divisor: 1.0,
             p_cell: None,
             p_margin: None,
             verdict: Verdict::CannotTell,
@@ -253,6 +295,7 @@ impl Comparison {
         }
         self.verdict_cell = stats::verdict(&input(self.p_cell)).verdict;
         (self.verdict, self.p_margin) = (judged.verdict, judged.p_tost.map(stored));
+        self.deciding95 = self.widened(of.alpha);
         let log_typical = match self.ratio {
             Some(_) => self.typical.map(libm::log),
             None => self.typical,

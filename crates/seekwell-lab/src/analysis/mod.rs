@@ -41,15 +41,24 @@ pub struct Analysis {
     pub treatments: Vec<String>,
     /// Primary comparisons that were tested, over all cells.
     pub comparisons: usize,
-    /// By cell.
+    /// By cell and row.
     pub cells: Vec<CellAnalysis>,
-    /// Cells of one device and machine together.
+    /// Cells of one device and machine together, with all their rows.
     pub groups: Vec<Group>,
 }
 
-/// What may be said of a cell.
+/// What may be said of one metric of a cell that decides: a row. Most cells have one.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CellAnalysis {
+    /// The cell, by place in [`Results::cells`].
+    #[serde(default)]
+    pub cell: usize,
+    /// Which of its rows, from 0.
+    #[serde(default)]
+    pub row: usize,
+    /// How many rows it has.
+    #[serde(default = "one_row")]
+    pub rows: usize,
     /// Its name.
     pub name: String,
     /// Device, as tables call it.
@@ -88,12 +97,46 @@ pub struct CellAnalysis {
     /// What its values leave out at the start of timed runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub warm_up: Option<WarmUp>,
+    /// Metrics that are no rows, and must agree all the same before it is said that nothing differs;
+    /// of the first row.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub checks: Vec<Check>,
     /// Signs of noise.
     pub flags: Vec<Flag>,
     /// Other metrics, each treatment with the reference.
     pub secondary: Vec<Secondary>,
     /// The answer in a sentence.
     pub sentence: String,
+}
+
+fn one_row() -> usize {
+    1
+}
+
+/// A metric that must agree before it is said that nothing differs.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Check {
+    /// Which.
+    pub metric: MetricInfo,
+    /// Treatment, by place, with the geometric mean of its blocks.
+    pub values: Vec<(usize, f64)>,
+}
+
+impl Check {
+    /// How many times worse than the best a treatment is, and who is the best.
+    pub fn behind(&self, treatment: usize) -> Option<(f64, usize)> {
+        let sign = better(&self.metric).sign();
+        let own = self.values.iter().find(|v| v.0 == treatment)?.1;
+        let best = self.values.iter().copied();
+        let best = best.reduce(|a, b| if sign * b.1 > sign * a.1 { b } else { a })?;
+        let times = libm::exp(sign * (libm::log(best.1) - libm::log(own)));
+        Some((times, best.0))
+    }
+    /// How far apart the best and the worst are, times.
+    fn spread(&self) -> f64 {
+        let behind = |v: &(usize, f64)| self.behind(v.0).map_or(1.0, |b| b.0);
+        self.values.iter().map(behind).fold(1.0, f64::max)
+    }
 }
 
 /// A treatment in a cell.
@@ -132,7 +175,21 @@ pub struct Secondary {
     pub comparisons: Vec<Comparison>,
 }
 
+impl Analysis {
+    /// The rows of a cell of the results.
+    pub fn rows(&self, cell: usize) -> impl Iterator<Item = &CellAnalysis> {
+        self.cells.iter().filter(move |c| c.cell == cell)
+    }
+}
+
 impl CellAnalysis {
+    /// What its row is called: the workload, and the metric where the cell has several rows.
+    pub fn title(&self) -> String {
+        match self.rows {
+            0 | 1 => self.workload.clone(),
+            _ => format!("{}, {}", self.workload, self.metric.name),
+        }
+    }
     /// Which direction of its metric is good.
     pub fn better(&self) -> Better {
         better(&self.metric)
@@ -146,11 +203,11 @@ impl CellAnalysis {
             _ => None,
         })
     }
-    /// How many times better `one` is than `other`, with the interval.
+    /// How many times better `one` is than `other`, with the interval that decides.
     pub fn times(&self, one: usize, other: usize) -> Option<(f64, Option<(f64, f64)>)> {
         let (pair, turned) = self.pair(one, other)?;
         let better = self.better();
-        let (times, ends) = (pair.times_better(better)?, pair.better95(better));
+        let (times, ends) = (pair.times_better(better)?, pair.better_deciding(better));
         Some(match turned {
             false => (times, ends),
             true => (1.0 / times, ends.map(|(l, h)| (1.0 / h, 1.0 / l))),
@@ -237,7 +294,7 @@ fn corrected(mut families: Vec<&mut Vec<Comparison>>) -> usize {
         .iter()
         .flat_map(|f| f.iter().map(|c| c.p))
         .collect();
-    let mut adjusted = stats::holm(&all).into_iter();
+    let mut steps = stats::holm_steps(&all).into_iter();
     // Published figures: what is left of p once their digits may have been rounded.
     let rounded: Vec<Option<f64>> = families
         .iter()
@@ -248,7 +305,9 @@ fn corrected(mut families: Vec<&mut Vec<Comparison>>) -> usize {
         let own = stats::holm(&family.iter().map(|c| c.p).collect::<Vec<_>>());
         for (c, p) in family.iter_mut().zip(own) {
             c.p_cell = p.map(stats::stored);
-            c.p_adjusted = adjusted.next().flatten().map(stats::stored);
+            let step = steps.next().flatten();
+            c.p_adjusted = step.map(|s| stats::stored(s.0));
+            c.divisor = step.map_or(1.0, |s| s.1);
             let rounded = rounded.next().flatten().map(stats::stored);
             c.p_rounded_adjusted = rounded.filter(|_| c.p_rounded.is_some());
         }

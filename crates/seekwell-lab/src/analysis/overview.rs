@@ -3,9 +3,9 @@
 
 use super::weights::{self, Switch, Weights};
 use super::words::{half_width, percent, size, span};
-use super::{Analysis, CellAnalysis, Comparison};
+use super::{Analysis, CellAnalysis, Check, Comparison};
 use crate::results::Results;
-use crate::stats::{self, Against, Combined, Decision, Part, Verdict, combine, stored};
+use crate::stats::{self, Against, Combined, Decision, Part, combine, stored};
 use serde::{Deserialize, Serialize};
 
 /// Cells of one device and machine with the same treatments and reference.
@@ -16,8 +16,11 @@ pub struct Group {
     /// Machine.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub machine: String,
-    /// Its cells, by place.
+    /// The rows of its cells, by place in the analysis.
     pub cells: Vec<usize>,
+    /// Tests that count: cells, whose rows share a weight.
+    #[serde(default)]
+    pub tests: usize,
     /// The reference, by place.
     pub reference: usize,
     /// Each treatment against the reference over all cells, the simplest first.
@@ -84,16 +87,35 @@ pub struct Score {
     pub times: f64,
     /// Its 95 % interval.
     pub times95: Option<(f64, f64)>,
+    /// The interval that decides, at the error that the correction for those ahead of the reference
+    /// leaves to it ([`stats::CHANGE_ALPHA`]).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deciding: Option<(f64, f64)>,
     /// Two-sided p.
     pub p: Option<f64>,
-    /// Workloads on which it is shown to be ahead of the reference.
+    /// Rows on which it is shown to be ahead of the reference.
     pub won: usize,
     /// And behind it.
     pub lost: usize,
-    /// Most it may cost on one workload, against the best there: times.
+    /// Most it costs on one row, against the best there: times.
     pub regret: f64,
-    /// On which, by place of the cell.
+    /// On which, by place of the row in the analysis.
     pub regret_on: Option<usize>,
+    /// The row on which an undecided cost may be the largest: its place, who may be ahead there, and
+    /// by how many times at most. `None`: on every row it is shown to be level or ahead.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub undecided: Option<Undecided>,
+}
+
+/// A cost that is not excluded.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Undecided {
+    /// The row, by place in the analysis.
+    pub on: usize,
+    /// Who may be ahead, by place of the treatment.
+    pub of: usize,
+    /// By so many times at most; `None`: there is no interval.
+    pub at_most: Option<f64>,
 }
 
 /// What is simplest comes first: kernel names in the order in which they would be preferred among
@@ -138,6 +160,7 @@ pub(super) fn groups(cells: &[CellAnalysis], results: &Results, weights: &Weight
                     device: cell.device.clone(),
                     machine: cell.machine.clone(),
                     cells: vec![i],
+                    tests: 0,
                     reference: cell.reference,
                     scores: Vec::new(),
                     not_beaten: Vec::new(),
@@ -154,49 +177,121 @@ pub(super) fn groups(cells: &[CellAnalysis], results: &Results, weights: &Weight
         }
     }
     for (group, sides) in groups.iter_mut().zip(&sides) {
-        if !weights.is_empty() {
-            let own = group.cells.iter().map(|i| weights.of(&cells[*i]));
-            group.weights = own.collect();
+        // The rows of a cell share its weight.
+        if !weights.is_empty() || group.cells.iter().any(|i| cells[*i].rows > 1) {
+            let own = |i: &usize| weights.of(&cells[*i]) / cells[*i].rows.max(1) as f64;
+            group.weights = group.cells.iter().map(own).collect();
         }
         scored(group, sides, cells, results);
     }
     groups
 }
 
+/// What counts as one test: the rows of a cell.
+struct Test {
+    /// By place in the analysis.
+    rows: Vec<usize>,
+    weight: f64,
+}
+
+/// Rows of the same cell together.
+fn tests(group: &Group, cells: &[CellAnalysis]) -> Vec<Test> {
+    let mut all: Vec<Test> = Vec::new();
+    for (at, i) in group.cells.iter().enumerate() {
+        let weight = group.weights.get(at).copied().unwrap_or(1.0);
+        let same = |t: &&mut Test| cells[t.rows[0]].cell == cells[*i].cell;
+        match all.iter_mut().find(same) {
+            Some(test) => {
+                test.rows.push(*i);
+                test.weight += weight;
+            }
+            None => all.push(Test {
+                rows: vec![*i],
+                weight,
+            }),
+        }
+    }
+    all
+}
+
+/// How much `one` is ahead of `other` in a test, with its error. The rows of a cell come from the
+/// same runs, so they are averaged within each block before their spread is taken.
+fn between(test: &Test, cells: &[CellAnalysis], one: usize, other: usize) -> Option<Part> {
+    let pair = |i: usize| {
+        let (pair, turned) = cells[i].pair(one, other)?;
+        let turn = if turned { -1.0 } else { 1.0 };
+        Some((pair, turn * cells[i].better().sign()))
+    };
+    if let [i] = test.rows[..] {
+        let (pair, sign) = pair(i)?;
+        return Some(part(pair, sign));
+    }
+    let mut logs: Vec<Vec<Option<f64>>> = Vec::new();
+    // What the stopping rule made of the error of a row.
+    let mut factor: f64 = 1.0;
+    let mut believed = true;
+    for i in &test.rows {
+        let (c, _) = pair(*i)?;
+        believed &= !c.unbelieved() && c.se.is_some();
+        if let (Some(sd), Some(se)) = (c.sd.filter(|sd| *sd > 0.0), c.se) {
+            factor = factor.max(se * libm::sqrt(c.n as f64) / sd);
+        }
+        let values = |t: usize| {
+            cells[*i]
+                .sides
+                .iter()
+                .find(|s| s.treatment == t)
+                .map(|s| &s.values)
+        };
+        let both = values(one)?.iter().zip(values(other)?);
+        let sign = cells[*i].better().sign();
+        let log = |(a, b): (&Option<f64>, &Option<f64>)| {
+            Some(sign * (libm::log((*a)?) - libm::log((*b)?)))
+        };
+        logs.push(both.map(log).collect());
+    }
+    let blocks = logs.iter().map(Vec::len).min()?;
+    let rows = logs.len() as f64;
+    let of_block = |b: usize| logs.iter().map(|row| row[b]).sum::<Option<f64>>();
+    let means: Vec<f64> = (0..blocks)
+        .filter_map(|b| Some(of_block(b)? / rows))
+        .collect();
+    let (n, sd) = (means.len(), stats::deviation(&means));
+    let se = (n > 1).then(|| factor * sd / libm::sqrt(n as f64));
+    (n > 0).then(|| Part {
+        mean: stats::mean(&means),
+        se: se.filter(|se| believed || *se > 0.0),
+        df: (n > 1).then(|| (n - 1) as f64),
+    })
+}
+
 fn scored(group: &mut Group, sides: &[usize], cells: &[CellAnalysis], results: &Results) {
-    let usable = |i: &usize| {
-        let cell = &cells[*i];
-        let ratios = cell.pairs.iter().all(|p| p.ratio.is_some() && p.n > 0);
-        ratios && cell.pairs.len() == sides.len() * (sides.len() - 1) / 2
+    let usable = |test: &Test| {
+        test.rows.iter().all(|i| {
+            let ratios = cells[*i].pairs.iter().all(|p| p.ratio.is_some() && p.n > 0);
+            ratios && cells[*i].pairs.len() == sides.len() * (sides.len() - 1) / 2
+        })
     };
-    let weight = |i: usize| {
-        let place = group.cells.iter().position(|c| *c == i);
-        let own = place.and_then(|p| group.weights.get(p));
-        own.copied().unwrap_or(1.0)
-    };
-    let counting = group.cells.iter().filter(|i| weight(**i) > 0.0);
-    let (used, out): (Vec<usize>, Vec<usize>) = counting.partition(|i| usable(i));
-    let weights: Vec<f64> = used.iter().map(|i| weight(*i)).collect();
+    let counting = tests(group, cells).into_iter().filter(|t| t.weight > 0.0);
+    let (used, out): (Vec<Test>, Vec<Test>) = counting.partition(usable);
+    let weights: Vec<f64> = used.iter().map(|t| t.weight).collect();
     let why = "a value is missing, 0 or negative: there is no ratio";
-    group.left_out = out.into_iter().map(|i| (i, why.to_owned())).collect();
+    let out = out.iter().flat_map(|t| &t.rows);
+    group.left_out = out.map(|i| (*i, why.to_owned())).collect();
+    group.tests = used.len();
     if used.is_empty() || sides.len() < 2 {
         return;
     }
     let mut order = sides.to_vec();
     order.sort_by_key(|t| simplicity(results, *t));
     // Score of one against another, + where it is better.
-    let between = |one: usize, other: usize| -> Option<Combined> {
-        let parts = used.iter().map(|i| {
-            let cell = &cells[*i];
-            let (pair, turned) = cell.pair(one, other)?;
-            let turn = if turned { -1.0 } else { 1.0 };
-            Some(part(pair, turn * cell.better().sign()))
-        });
+    let score_of = |one: usize, other: usize| -> Option<Combined> {
+        let parts = used.iter().map(|t| between(t, cells, one, other));
         combine(&parts.collect::<Option<Vec<_>>>()?, &weights)
     };
     let own = |t: usize| {
         (t != group.reference)
-            .then(|| between(t, group.reference))
+            .then(|| score_of(t, group.reference))
             .flatten()
     };
     let combined: Vec<Option<Combined>> = order.iter().map(|t| own(*t)).collect();
@@ -205,7 +300,7 @@ fn scored(group: &mut Group, sides: &[usize], cells: &[CellAnalysis], results: &
     let upper: Vec<Option<f64>> = combined.iter().map(|c| c.and_then(|c| c.upper95)).collect();
     let pairs = (0..order.len()).flat_map(|a| (a + 1..order.len()).map(move |b| (a, b)));
     let pairs = pairs.filter_map(|(one, other)| {
-        let c = between(order[one], order[other])?;
+        let c = score_of(order[one], order[other])?;
         Some(Against {
             one,
             other,
@@ -219,49 +314,78 @@ fn scored(group: &mut Group, sides: &[usize], cells: &[CellAnalysis], results: &
         .position(|t| *t == group.reference)
         .unwrap_or(0);
     let margin = results.about.method.margin;
+    let rows: Vec<usize> = used.iter().flat_map(|t| t.rows.iter().copied()).collect();
     // A test that failed, here or on another device, takes nothing from those that ran.
-    let mut used_cells = used.iter().map(|i| &cells[*i]);
+    let mut used_cells = rows.iter().map(|i| &cells[*i]);
     let compared = used_cells.all(|c| c.blocks > 1 || c.pairs.iter().all(|p| p.se.is_some()));
+    let mut divisors = vec![1.0; order.len()];
     if let Some(r) =
         stats::recommend(&scores, &upper, incumbent, &pairs, margin).filter(|_| compared)
     {
         group.not_beaten = r.retained.iter().map(|i| order[*i]).collect();
         group.decision = r.decision.word().to_owned();
         (group.pick, group.best) = (Some(order[r.pick]), Some(order[r.best]));
+        // It does not matter where every row agrees, and not only their mean.
         let mu = libm::log1p(margin);
         // The one-sided bounds lie alike on both sides.
         let within = |c: &Option<Combined>| {
             let bound = c.and_then(|c| c.upper95.map(|u| (u, 2.0 * c.mean - u)));
             bound.is_some_and(|(high, low)| high < mu && low > -mu)
         };
-        let others = order.iter().zip(&combined);
-        let close = others
-            .filter(|(t, _)| **t != group.reference)
-            .all(|(_, c)| within(c));
-        let apart = |p: &Comparison| matches!(p.verdict, Verdict::Better | Verdict::Worse);
-        let same = !used.iter().any(|i| cells[*i].pairs.iter().any(apart));
-        group.level = r.decision == Decision::Keep && close && same;
-        // Sign-adjusted log ratios to the reference, by cell and treatment.
-        let logs = used.iter().map(|i| {
-            let own = |t: &usize| match *t == group.reference {
-                true => 0.0,
-                false => cells[*i]
-                    .times(*t, group.reference)
-                    .map_or(0.0, |x| libm::log(x.0)),
-            };
-            order.iter().map(own).collect()
-        });
-        let logs: Vec<Vec<f64>> = logs.collect();
-        group.switches = weights::switches(&used, &order, &logs, &weights, r.pick, margin);
+        let mut others = order
+            .iter()
+            .zip(&combined)
+            .filter(|(t, _)| **t != group.reference);
+        let close = others.all(|(_, c)| within(c));
+        let mut pairs = rows.iter().flat_map(|i| &cells[*i].pairs);
+        let agree = pairs.all(|p| p.agrees(margin));
+        let checked = rows.iter().flat_map(|i| &cells[*i].checks);
+        let checked = checked.map(Check::spread).fold(1.0, f64::max) <= 1.0 + margin;
+        group.level = r.decision == Decision::Keep && close && agree && checked;
+        group.switches = switches(&used, &order, cells, group.reference, r.pick, margin);
+        divisors = r.divisors;
     }
     group.scores = order
         .iter()
-        .zip(&combined)
-        .map(|(t, c)| score(*t, c.as_ref(), &used, cells))
+        .zip(combined.iter().zip(&divisors))
+        .map(|(t, (c, divisor))| score(*t, c.as_ref(), *divisor, &rows, cells))
         .collect();
 }
 
-fn score(treatment: usize, c: Option<&Combined>, used: &[usize], cells: &[CellAnalysis]) -> Score {
+/// At which weight of a test the choice would be another.
+fn switches(
+    used: &[Test],
+    order: &[usize],
+    cells: &[CellAnalysis],
+    reference: usize,
+    pick: usize,
+    margin: f64,
+) -> Vec<Switch> {
+    // Sign-adjusted log ratios to the reference, by test and treatment.
+    let log = |i: usize, t: usize| match t == reference {
+        true => 0.0,
+        false => cells[i].times(t, reference).map_or(0.0, |x| libm::log(x.0)),
+    };
+    let of_test = |test: &Test, t: usize| {
+        let all = test.rows.iter().map(|i| log(*i, t));
+        all.sum::<f64>() / test.rows.len() as f64
+    };
+    let logs = used
+        .iter()
+        .map(|test| order.iter().map(|t| of_test(test, *t)).collect());
+    let logs: Vec<Vec<f64>> = logs.collect();
+    let firsts: Vec<usize> = used.iter().map(|t| t.rows[0]).collect();
+    let weights: Vec<f64> = used.iter().map(|t| t.weight).collect();
+    weights::switches(&firsts, order, &logs, &weights, pick, margin)
+}
+
+fn score(
+    treatment: usize,
+    c: Option<&Combined>,
+    divisor: f64,
+    rows: &[usize],
+    cells: &[CellAnalysis],
+) -> Score {
     let count = |ahead: bool| {
         let shown = |i: &&usize| {
             let cell = &cells[**i];
@@ -270,26 +394,58 @@ fn score(treatment: usize, c: Option<&Combined>, used: &[usize], cells: &[CellAn
                 false => cell.beats(cell.reference, treatment),
             }
         };
-        used.iter().filter(shown).count()
+        rows.iter().filter(shown).count()
     };
-    let regret = used.iter().filter_map(|i| {
+    let regret = rows.iter().filter_map(|i| {
         let best = cells[*i].best.filter(|b| *b != treatment)?;
         Some((cells[*i].times(best, treatment)?.0, *i))
     });
     let worst = regret.reduce(|a, b| if b.0 > a.0 { b } else { a });
     let times = |x: f64| stored(libm::exp(x));
+    let both = |(l, h): (f64, f64)| (times(l), times(h));
+    let deciding = |c: &Combined| {
+        let (se, df) = (c.se?, c.df.unwrap_or(f64::INFINITY));
+        let half = match se > 0.0 {
+            true => stats::t_quantile(1.0 - stats::CHANGE_ALPHA / 2.0 / divisor, df) * se,
+            false => 0.0,
+        };
+        Some((c.mean - half, c.mean + half))
+    };
     Score {
         treatment,
         times: c.map_or(1.0, |c| times(c.mean)),
-        times95: c
-            .and_then(|c| c.interval95)
-            .map(|(l, h)| (times(l), times(h))),
+        times95: c.and_then(|c| c.interval95).map(both),
+        deciding: c.and_then(deciding).map(both),
         p: c.and_then(|c| c.p).map(stored),
         won: count(true),
         lost: count(false),
         regret: worst.map_or(1.0, |w| stored(w.0.max(1.0))),
         regret_on: worst.map(|w| w.1),
+        undecided: undecided(treatment, rows, cells),
     }
+}
+
+/// The largest cost of a treatment that no row excludes.
+fn undecided(treatment: usize, rows: &[usize], cells: &[CellAnalysis]) -> Option<Undecided> {
+    let open = rows.iter().flat_map(|i| {
+        let others = cells[*i].sides.iter().map(|s| s.treatment);
+        others.filter(|t| *t != treatment).map(move |t| (*i, t))
+    });
+    let open = open.filter_map(|(i, of)| {
+        let (pair, turned) = cells[i].pair(of, treatment)?;
+        if pair.near() || cells[i].beats(treatment, of) {
+            return None;
+        }
+        let ends = pair.better95(cells[i].better());
+        let at_most = ends.map(|(l, h)| if turned { 1.0 / l } else { h });
+        Some(Undecided {
+            on: i,
+            of,
+            at_most: at_most.map(stored),
+        })
+    });
+    let far = |u: &Undecided| u.at_most.unwrap_or(f64::INFINITY);
+    open.reduce(|a, b| if far(&b) > far(&a) { b } else { a })
 }
 
 /// "a", "a and b", "a, b and c".

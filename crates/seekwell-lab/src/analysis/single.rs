@@ -8,7 +8,8 @@
 //! none. And between kernels of different generations, which lay the same files out elsewhere, a
 //! difference within what placement alone has done is nobody's.
 
-use seekwell_core::result::Record;
+use crate::experiment::Deciding;
+use seekwell_core::result::{Metric, Record};
 use seekwell_workload::Needs;
 
 /// Values closer than this are called level, per cent.
@@ -127,6 +128,40 @@ pub fn standing(records: &[Record]) -> Option<Standing> {
     };
     v.placed = v.next_generation(records);
     Some(v)
+}
+
+/// The same runs by each figure that decides: copies whose metric is that figure. One element, the
+/// runs as they are, where only one figure decides.
+pub fn by_rows(records: &[Record]) -> Vec<Vec<Record>> {
+    let spec = records.iter().find_map(|r| r.spec.as_ref());
+    let rows = spec
+        .map(|s| Deciding::usual(&s.workload).rows)
+        .unwrap_or_default();
+    let mut views = vec![records.to_vec()];
+    for (row, spec) in rows.iter().zip(std::iter::repeat(spec)) {
+        let Some(spec) = spec else { continue };
+        let view = |r: &Record| {
+            let value = row.value(r, &spec.workload);
+            let metric = value.map(|v| Metric {
+                name: v.metric.name.clone(),
+                unit: v.metric.unit.clone(),
+                value: v.value,
+                higher_is_better: v.metric.higher_is_better,
+                ..Metric::default()
+            });
+            Record {
+                metric,
+                ..r.clone()
+            }
+        };
+        let view: Vec<Record> = records.iter().map(view).collect();
+        let name = |r: &Record| r.metric.as_ref().map(|m| m.name.clone());
+        let known = |v: &Vec<Record>| v.iter().find_map(name) == view.iter().find_map(name);
+        if view.iter().any(|r| r.metric.is_some()) && !views.iter().any(known) {
+            views.push(view);
+        }
+    }
+    views
 }
 
 /// Does the workload make files, whose places a kernel chooses?

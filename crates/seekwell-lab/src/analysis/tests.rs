@@ -275,3 +275,144 @@ fn a_device_on_which_all_failed_takes_nothing_from_the_others() {
     assert_eq!(groups[0].scores, alone.scores);
     assert!(groups[1].decision.is_empty() && groups[1].left_out.len() == 1);
 }
+
+/// The same results with a second metric that decides, too.
+fn with_row(mut r: Results, name: &str, columns: &[&[f64]], higher: bool) -> Results {
+    let row = MetricInfo {
+        name: name.into(),
+        ..metric(higher)
+    };
+    for run in &mut r.runs {
+        run.values.push(Value {
+            metric: row.clone().into(),
+            value: columns[run.key.treatment][run.key.block as usize],
+            n: 100,
+        });
+    }
+    r.cells[0].rows.push(row);
+    r
+}
+
+#[test]
+fn each_metric_that_decides_is_a_row_and_all_must_agree_before_nothing_matters() {
+    let (a, b) = (column(1.0, 0.001), column(1.0, -0.001));
+    let equal = || results(&[&a, &b], true, true);
+    assert!(analyse(&equal()).groups[0].level);
+    // The second row differs threefold: three times as long.
+    let (fast, slow) = (column(1.0, 0.01), column(3.0, 0.01));
+    let all = analyse(&with_row(equal(), "p99", &[&fast, &slow], false));
+    assert_eq!(all.cells.len(), 2);
+    let rows: Vec<_> = all.cells.iter().map(|c| (c.cell, c.row, c.rows)).collect();
+    assert_eq!(rows, [(0, 0, 2), (0, 1, 2)]);
+    assert_eq!(all.cells[1].title(), ", p99");
+    assert!(all.cells[0].level && all.cells[1].winner == Some(0));
+    let group = &all.groups[0];
+    assert_eq!((group.cells.len(), group.tests, group.level), (2, 1, false));
+    let score = group
+        .scores
+        .iter()
+        .find(|s| s.treatment == 1)
+        .expect("a score");
+    // The geometric mean of 1 and 1/3.
+    assert!(
+        (score.times - (1.0_f64 / 3.0).sqrt()).abs() < 0.01,
+        "{}",
+        score.times
+    );
+    assert_eq!(score.regret_on, Some(1));
+    // A row beside which nothing else differs has no say of its own.
+    let alone = analyse(&with_row(equal(), "p99", &[&fast, &fast], false));
+    assert!(alone.groups[0].level);
+}
+
+/// The rows of a cell are measured in the same runs, so two rows are not twice as much evidence.
+#[test]
+fn rows_of_the_same_runs_make_a_score_no_surer() {
+    let (a, b) = (column(1.0, 0.02), column(1.02, -0.05));
+    let once = results(&[&a, &b], true, true);
+    let twice = with_row(once.clone(), "again", &[&a, &b], true);
+    let of = |r: &Results| analyse(r).groups[0].scores.clone();
+    let (once, twice) = (of(&once), of(&twice));
+    let ends = |s: &[Score]| s.iter().find(|s| s.treatment == 1).and_then(|s| s.times95);
+    let ((l, h), (m, i)) = (
+        ends(&once).expect("ten blocks"),
+        ends(&twice).expect("ten blocks"),
+    );
+    assert!(
+        (l / m - 1.0).abs() < 1e-9 && (h / i - 1.0).abs() < 1e-9,
+        "{l} {h} {m} {i}"
+    );
+}
+
+#[test]
+fn figures_that_do_not_decide_must_agree_all_the_same() {
+    let (a, b) = (column(1.0, 0.001), column(1.0, -0.001));
+    let (fast, slow) = (column(1.0, 0.01), column(1.1, 0.01));
+    let mut r = with_row(
+        results(&[&a, &b], true, true),
+        "mean",
+        &[&fast, &slow],
+        false,
+    );
+    r.cells[0].rows.clear();
+    assert!(analyse(&r).groups[0].level, "an unknown figure has no say");
+    r.cells[0].checks.push("mean".into());
+    let all = analyse(&r);
+    assert!(!all.groups[0].level);
+    let check = &all.cells[0].checks[0];
+    let (times, best) = check.behind(1).expect("a value");
+    assert!((times - 1.1).abs() < 0.01 && best == 0, "{times} {best}");
+    assert_eq!(check.behind(0), Some((1.0, 0)));
+}
+
+/// What a sentence prints and what decides are one interval: it excludes 0 exactly where a
+/// difference is claimed after the correction.
+#[test]
+fn the_printed_interval_is_the_one_that_decides() {
+    let columns: Vec<Vec<f64>> = [1.0, 1.004, 1.01, 1.02, 1.05, 1.2]
+        .iter()
+        .enumerate()
+        .map(|(i, times)| {
+            column(
+                *times,
+                0.004 * (i as f64 + 1.0) * if i % 2 == 0 { 1.0 } else { -1.0 },
+            )
+        })
+        .collect();
+    let columns: Vec<&[f64]> = columns.iter().map(Vec::as_slice).collect();
+    let all = analyse(&results(&columns, true, true));
+    let (mut claimed, mut lost) = (0, 0);
+    for c in all.cells[0].pairs.iter().chain(&all.cells[0].comparisons) {
+        let (low, high) = c.deciding95.expect("ten blocks");
+        let excludes = low > 0.0 || high < 0.0;
+        assert_eq!(excludes, c.p_adjusted.expect("tested") <= 0.05, "{c:?}");
+        let (l, h) = c.interval95.expect("ten blocks");
+        assert!(low <= l && h <= high, "{c:?}");
+        claimed += usize::from(excludes);
+        lost += usize::from((l > 0.0 || h < 0.0) && !excludes);
+    }
+    assert!(
+        claimed > 3 && lost > 0,
+        "both kinds are there: {claimed} {lost}"
+    );
+}
+
+#[test]
+fn results_can_be_judged_by_another_metric() {
+    let (a, b) = (column(1.0, 0.001), column(1.0, -0.001));
+    let (fast, slow) = (column(1.0, 0.01), column(3.0, 0.01));
+    let mut r = with_row(
+        results(&[&a, &b], true, true),
+        "p99",
+        &[&fast, &slow],
+        false,
+    );
+    r.judged_by(&["p99".into()]).expect("given");
+    let all = analyse(&r);
+    assert_eq!((all.cells.len(), &*all.cells[0].metric.name), (1, "p99"));
+    let (metric, known) = r.judged_by(&["p98".into()]).expect_err("not given");
+    assert_eq!(
+        (&*metric, &known[..]),
+        ("p98", &["m".to_owned(), "p99".to_owned()][..])
+    );
+}

@@ -74,7 +74,8 @@ pub fn effect(c: &Comparison, better: Better, interval: bool) -> String {
     let turned = |t: f64| if ahead { t } else { 1.0 / t };
     let word = if ahead { "ahead" } else { "behind" };
     let times = turned(times);
-    let ends = c.better95(better).map(|(l, h)| (turned(l), turned(h)));
+    let ends = c.better_deciding(better);
+    let ends = ends.map(|(l, h)| (turned(l), turned(h)));
     let ends = ends.map(|(a, b)| (a.min(b), a.max(b)));
     format!(
         "{} {word}{}",

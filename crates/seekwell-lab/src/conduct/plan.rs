@@ -51,7 +51,7 @@ fn warm_up(experiment: &Experiment) -> PlannedWarmUp {
         };
         let paced = |p: &Primary| p.paced(&spec.workload);
         let long = |p: &Paced| p.time_ns / NSEC_PER_SEC >= SECONDS_MIN as u64;
-        let list = match (paced(&cell.primary), paced(&Primary::Own)) {
+        let list = match (paced(&cell.deciding.primary), paced(&Primary::Own)) {
             (Some(p), _) if planned.seconds.is_some() || long(&p) => &mut planned.timed,
             (None, Some(_)) => &mut planned.whole,
             _ => continue,

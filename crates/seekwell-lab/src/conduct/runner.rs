@@ -62,10 +62,16 @@ impl Measured {
         }
     }
 
-    /// Puts the number first that the experiment asks for, if the run has it.
+    /// Puts the numbers first that decide, as far as the run has them.
     pub(super) fn first(&mut self, experiment: &Experiment, job: &Job) {
         let Some(record) = &self.record else { return };
-        let primary = &experiment.cells[job.key.cell].primary;
+        let deciding = &experiment.cells[job.key.cell].deciding;
+        let rows = deciding.rows.iter().rev();
+        for row in rows.filter_map(|r| r.value(record, &job.spec.workload)) {
+            self.values.retain(|v| v.metric.name != row.metric.name);
+            self.values.insert(0, row);
+        }
+        let primary = &deciding.primary;
         if let Some(asked) = primary.value(record, &job.spec.workload) {
             self.values.retain(|v| v.metric.name != asked.metric.name);
             self.values.insert(0, asked);

@@ -23,7 +23,7 @@ pub use design::{Design, Level, Pick, Work};
 pub use expand::{CELLS_MAX, PLANS_MAX, REPEATS_MAX, TREATMENTS_MAX};
 pub use fault::{Fault, Faults, Place};
 pub use fuzz::fuzz_one;
-pub use primary::{Bios, Primary, Statistic};
+pub use primary::{Bios, Deciding, Primary, Statistic};
 pub use read::TEXT_MAX;
 pub use schema::schema;
 pub use template::{Start, template};
@@ -84,7 +84,7 @@ pub struct CellPlan {
     /// [`Cell::primary`] is empty where only the first run can tell it (a workload from outside).
     pub cell: Cell,
     /// What decides, and how a record tells it.
-    pub primary: Primary,
+    pub deciding: Deciding,
     /// The run of each treatment, in the order of [`Cell::treatments`], checked, all on the same
     /// queue; `repeat` is 0, and the block becomes the repeat ([`RunSpec::run_seed`]).
     pub specs: Vec<RunSpec>,

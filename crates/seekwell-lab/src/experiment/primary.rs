@@ -5,7 +5,8 @@ use crate::results::{MetricInfo, PaceOf, Paced, Value};
 use seekwell::{SpecErrors, WorkloadSpec};
 use seekwell_core::NSEC_PER_SEC;
 use seekwell_core::result::{Latency, Metric, Record};
-use seekwell_workload::declared::{Declared, declared};
+use seekwell_workload::declared::{Declared, also_decide, declared};
+use seekwell_workload::fio::{JobFile, Kind};
 use seekwell_workload::params::parse_time;
 use std::sync::Arc;
 
@@ -49,6 +50,39 @@ pub enum Primary {
     Throughput,
     /// Seconds from the start of the workload's clock to its stop.
     Duration,
+}
+
+/// All that decides: each figure is judged as a row of its own.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Deciding {
+    /// The first, which also tells when there are enough repeats.
+    pub primary: Primary,
+    /// The others.
+    pub rows: Vec<Primary>,
+    /// Metrics that are no rows, and must agree all the same before it is said that nothing differs.
+    pub checks: Vec<String>,
+}
+
+impl Deciding {
+    /// What decides when nothing is asked for.
+    pub fn usual(of: &WorkloadSpec) -> Self {
+        Deciding {
+            primary: Primary::usual(of),
+            rows: Primary::also(of),
+            checks: checks(of),
+        }
+    }
+    /// One figure, which was asked for.
+    pub fn alone(primary: Primary) -> Self {
+        Deciding {
+            primary,
+            ..Deciding::default()
+        }
+    }
+    /// Name, unit and direction of the other rows.
+    pub fn rows_info(&self, of: &WorkloadSpec) -> Vec<MetricInfo> {
+        self.rows.iter().map(|p| p.info(of)).collect()
+    }
 }
 
 /// What can decide below every workload.
@@ -165,12 +199,15 @@ impl Primary {
         if metric {
             return Ok(Primary::Metric(text.to_owned()));
         }
+        if let Some(file) = job_file(of) {
+            return parse_of_job_file(text, statistic, &file, of);
+        }
         match (statistic, given) {
             (Some((kind, s)), Some(g)) if g.operations.contains(&kind) => {
                 Ok(Primary::Operation(kind.to_owned(), s))
             }
             (_, Some(g)) => Err(unknown(text, split, of, g)),
-            // A workload from outside, or a job file: its own word is taken.
+            // A workload from outside: its own word is taken.
             (Some((kind, s)), None) => Ok(Primary::Operation(kind.to_owned(), s)),
             (None, None) if text.is_empty() => Err(SpecErrors::one(
                 "",
@@ -202,11 +239,49 @@ impl Primary {
         }
     }
 
+    /// What decides beside [`Primary::usual`]: the other figures that a user of the workload cares
+    /// about. Each is judged as a row of its own.
+    fn also(of: &WorkloadSpec) -> Vec<Primary> {
+        if let Some(file) = job_file(of) {
+            let others = file.figures().into_iter().skip(1);
+            return others
+                .map(|f| Primary::Metric(f.name.into_owned()))
+                .collect();
+        }
+        let WorkloadSpec::Script { name, params } = of else {
+            return Vec::new();
+        };
+        // A parameter chose one of the metrics.
+        let chosen = gives(of).and_then(|g| params.get(g.named_by?));
+        if chosen.is_some_and(|c| c != "all") {
+            return Vec::new();
+        }
+        let all = also_decide(name).iter();
+        all.filter_map(|text| Primary::parse(text, of).ok())
+            .collect()
+    }
+
     /// Name, unit and direction, as far as they are known before a run; the name is empty where
     /// they are not.
     pub fn info(&self, of: &WorkloadSpec) -> MetricInfo {
         let given = gives(of);
         let known = |name: &str| given.and_then(|g| g.metrics.iter().find(|m| m.name == name));
+        if let (Primary::Own | Primary::Metric(_), Some(file)) = (self, job_file(of)) {
+            let mut all = file.all_figures().into_iter();
+            let found = match self {
+                Primary::Metric(name) => all.find(|f| f.name == *name),
+                _ => all.next(),
+            };
+            return found.map_or_else(
+                || pooled(self),
+                |f| MetricInfo {
+                    name: f.name.into_owned(),
+                    unit: f.kind.unit().to_owned(),
+                    higher_is_better: f.kind.higher_is_better(),
+                    step: None,
+                },
+            );
+        }
         match self {
             Primary::Own => match given.and_then(|g| first(g, of)) {
                 Some(name) => Primary::Metric(name.to_owned()).info(of),
@@ -340,6 +415,80 @@ fn gives(of: &WorkloadSpec) -> Option<&'static Declared> {
     match of {
         WorkloadSpec::Script { name, .. } => declared(name),
         WorkloadSpec::Fio { .. } | WorkloadSpec::Trace { .. } => None,
+    }
+}
+
+/// Of a job file: rate and mean latency of every section and direction, where they are no rows.
+fn checks(of: &WorkloadSpec) -> Vec<String> {
+    let Some(file) = job_file(of) else {
+        return Vec::new();
+    };
+    let judged = file.figures();
+    let all = file.all_figures().into_iter();
+    let checked =
+        all.filter(|f| matches!(f.kind, Kind::Iops(_) | Kind::Mean(_)) && !judged.contains(f));
+    checked.map(|f| f.name.into_owned()).collect()
+}
+
+/// The job file of a workload that is one.
+fn job_file(of: &WorkloadSpec) -> Option<JobFile> {
+    let WorkloadSpec::Fio { .. } = of else {
+        return None;
+    };
+    seekwell_sim::spec::workload::plan(of)
+        .ok()??
+        .job_file()
+        .cloned()
+}
+
+/// All sections of a job file together.
+const POOLED: [(&str, &str); 2] = [("IOPS", "I/Os/s"), ("bandwidth", "MiB/s")];
+
+fn pooled(of: &Primary) -> MetricInfo {
+    let Primary::Metric(name) = of else {
+        return MetricInfo::default();
+    };
+    let known = POOLED.iter().find(|p| p.0 == name);
+    known.map_or_else(MetricInfo::default, |(name, unit)| MetricInfo {
+        name: (*name).to_owned(),
+        unit: (*unit).to_owned(),
+        higher_is_better: true,
+        step: None,
+    })
+}
+
+/// A figure of a job file: of a section, of all together, or of its operations.
+fn parse_of_job_file(
+    text: &str,
+    statistic: Option<(&str, Statistic)>,
+    file: &JobFile,
+    of: &WorkloadSpec,
+) -> Result<Primary, SpecErrors> {
+    let figures = file.all_figures();
+    let pooled = POOLED.iter().map(|p| p.0.to_owned());
+    let known: Vec<String> = figures
+        .iter()
+        .map(|f| f.name.to_string())
+        .chain(pooled)
+        .collect();
+    if known.iter().any(|name| name == text) {
+        return Ok(Primary::Metric(text.to_owned()));
+    }
+    match statistic {
+        Some((kind, s)) if ["read", "write", "trim", "fsync", "fdatasync"].contains(&kind) => {
+            Ok(Primary::Operation(kind.to_owned(), s))
+        }
+        _ => {
+            let known: Vec<&str> = known.iter().map(String::as_str).collect();
+            let mut errors = SpecErrors::default();
+            errors.unknown(
+                "",
+                &format!("{} gives no `{text}`", of.name()),
+                text,
+                &known,
+            );
+            Err(errors)
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 use super::runner::DeviceOf;
 use super::words::{What, what};
 use super::{HostDesign, HostWork};
-use crate::experiment::{CellPlan, Experiment, Faults, Place, Primary};
+use crate::experiment::{CellPlan, Deciding, Experiment, Faults, Place, Primary};
 use crate::results::{About, Cell, MetricInfo, Treatment};
 use seekwell::{DeviceSpec, RunSpec, SchedulerSpec, SpecErrors, Substrate};
 use seekwell_core::once::Once;
@@ -22,9 +22,9 @@ impl HostDesign {
         let mut cells = Vec::new();
         for w in &self.work {
             let label = format!("workload `{}`", w.label);
-            let primary = faults.take(Place::default(), &label, primary(w));
-            if let Some((primary, info)) = primary {
-                cells.push(self.cell(on, w, &wanted, primary, info));
+            let deciding = faults.take(Place::default(), &label, deciding(w));
+            if let Some((deciding, info)) = deciding {
+                cells.push(self.cell(on, w, &wanted, deciding, info));
             }
         }
         if self.work.is_empty() {
@@ -155,7 +155,7 @@ impl HostDesign {
         on: &DeviceOf,
         w: &HostWork,
         wanted: &[Wanted],
-        primary: Primary,
+        deciding: Deciding,
         info: MetricInfo,
     ) -> CellPlan {
         let specs = wanted.iter().map(|s| RunSpec {
@@ -186,11 +186,13 @@ impl HostDesign {
                 workload: w.label.clone(),
                 substrate: Substrate::Host.name().to_owned(),
                 primary: info,
+                rows: deciding.rows_info(&w.spec),
+                checks: deciding.checks.clone(),
                 treatments: (0..wanted.len()).collect(),
                 reference: self.reference(on, wanted),
                 ..Cell::default()
             },
-            primary,
+            deciding,
             specs: specs.collect(),
         }
     }
@@ -228,7 +230,7 @@ fn label(s: &SchedulerSpec) -> String {
 }
 
 /// What decides, and what is known of it before a run; programs that are missing are told.
-fn primary(w: &HostWork) -> Result<(Primary, MetricInfo), SpecErrors> {
+pub(super) fn deciding(w: &HostWork) -> Result<(Deciding, MetricInfo), SpecErrors> {
     let (what_runs, _) = what(&w.spec)?;
     for b in &w.beside {
         if let (What::Program(recipe, _), _) = what(&b.workload)? {
@@ -255,14 +257,15 @@ fn primary(w: &HostWork) -> Result<(Primary, MetricInfo), SpecErrors> {
         };
         let info = metric.map(|m| MetricInfo::from(&m.metric(0.0)));
         let info = info.unwrap_or_default();
-        return Ok((Primary::Metric(info.name.clone()), info));
+        let primary = Primary::Metric(info.name.clone());
+        return Ok((Deciding::alone(primary), info));
     }
-    let primary = match &w.metric {
-        Some(text) => Primary::parse(text, &w.spec)?,
-        None => Primary::usual(&w.spec),
+    let deciding = match &w.metric {
+        Some(text) => Deciding::alone(Primary::parse(text, &w.spec)?),
+        None => Deciding::usual(&w.spec),
     };
-    let info = primary.info(&w.spec);
-    Ok((primary, info))
+    let info = deciding.primary.info(&w.spec);
+    Ok((deciding, info))
 }
 
 /// Names of schedulers as a command line has them: `bfq:low_latency=0,none`, spelt as the kernel

@@ -355,8 +355,11 @@ pub(super) fn once(workload: &seekwell::WorkloadSpec, doing: &Doing<'_>) -> Resu
         What::Fio(plan, text) => match seekwell_host::watch::has_program("fio") {
             true => {
                 let at = place(doing, &placing, cgroup);
+                let text = numbers::reported_by_job(&text);
                 let params = BTreeMap::from([("job".to_owned(), text)]);
-                program(&fio(), &params, &at, doing, &numbers::fio)
+                let file = plan.job_file().ok_or("the job file has no jobs")?;
+                let read = |printed: &str| numbers::fio(printed, file);
+                program(&fio(), &params, &at, doing, &read)
             }
             false => {
                 let mut record = script(&plan, doing, &placing, cgroup)?;
@@ -371,7 +374,7 @@ pub(super) fn once(workload: &seekwell::WorkloadSpec, doing: &Doing<'_>) -> Resu
 
 /// fio itself on a job file.
 fn fio() -> Recipe {
-    let mut r = Recipe::command("fio --output-format=json job.fio", None);
+    let mut r = Recipe::command("fio --output-format=json+ job.fio", None);
     r.name = "fio".to_owned();
     r.prepare = "printf '%s' \"$job\" >job.fio".to_owned();
     r.version = "fio --version".to_owned();

@@ -49,6 +49,17 @@ impl HostWork {
         }
     }
 
+    /// Judged by that figure alone, if it gives it.
+    ///
+    /// # Errors
+    /// The figures that it gives.
+    pub fn judged_by(&mut self, metric: &str) -> Result<(), SpecErrors> {
+        let before = self.metric.replace(metric.to_owned());
+        super::expand::deciding(self)
+            .map(|_| ())
+            .inspect_err(|_| self.metric = before)
+    }
+
     /// Is the program here? Scripts are.
     pub fn is_here(&self) -> bool {
         match what(&self.spec) {

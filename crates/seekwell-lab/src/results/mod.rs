@@ -176,6 +176,12 @@ pub struct Cell {
     pub axes: BTreeMap<String, String>,
     /// The metric that decides.
     pub primary: MetricInfo,
+    /// Other metrics that decide, each judged as a row of its own.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub rows: Vec<MetricInfo>,
+    /// Metrics that are no rows, and must agree all the same before it is said that nothing differs.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub checks: Vec<String>,
     /// Its treatments, by place in [`Results::treatments`], in the order they are printed in.
     pub treatments: Vec<usize>,
     /// The one the others are compared with, by place in [`Results::treatments`].
@@ -293,6 +299,47 @@ pub struct Run {
     /// Seconds of its primary value, until the warm-up of its cell is known and left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pace: Option<Pace>,
+}
+
+impl Results {
+    /// Judges every cell that has one of these metrics by them alone. `Err`: no run has this one; the
+    /// names that runs have.
+    ///
+    /// # Errors
+    /// A metric that no run gives.
+    pub fn judged_by(&mut self, metrics: &[String]) -> Result<(), (String, Vec<String>)> {
+        let mut found: Vec<Vec<MetricInfo>> = vec![Vec::new(); self.cells.len()];
+        for metric in metrics {
+            let (mut any, mut names) = (false, Vec::new());
+            for run in &self.runs {
+                for v in &run.values {
+                    if !names.contains(&v.metric.name) {
+                        names.push(v.metric.name.clone());
+                    }
+                    let own = found
+                        .get_mut(run.key.cell)
+                        .filter(|_| v.metric.name == *metric);
+                    if let Some(own) = own {
+                        any = true;
+                        if own.iter().all(|m| m.name != *metric) {
+                            own.push(MetricInfo::clone(&v.metric));
+                        }
+                    }
+                }
+            }
+            if !any {
+                return Err((metric.clone(), names));
+            }
+        }
+        for (cell, found) in self.cells.iter_mut().zip(found) {
+            let mut found = found.into_iter();
+            if let Some(primary) = found.next() {
+                (cell.primary, cell.rows) = (primary, found.collect());
+                cell.checks.clear();
+            }
+        }
+        Ok(())
+    }
 }
 
 impl Run {

@@ -60,6 +60,9 @@ impl Plan {
             c.ended = CellEnd::Open;
             c.warm_up = None;
             c.busy.clear();
+            // What the runs are judged by changes no run.
+            c.rows.clear();
+            c.checks.clear();
         }
         let hashes: Vec<Vec<String>> = self
             .specs

@@ -101,7 +101,8 @@ pub fn choose(
         .filter(simulated)
         .filter(small)
         .map(|i| {
-            let effect = analysis.cells.get(i).and_then(effect).unwrap_or(0.0);
+            let effects = analysis.rows(i).filter_map(effect);
+            let effect = effects.reduce(f64::max).unwrap_or(0.0);
             (told[&i].0.device.rotational, effect, i)
         })
         .collect();

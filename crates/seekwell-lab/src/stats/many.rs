@@ -1,7 +1,7 @@
 //! Several workloads on one device: scores, what is not beaten, what to recommend.
 
 use super::welch::satterthwaite;
-use super::{Better, holm, midranks, t_quantile, t_tail2};
+use super::{Better, holm, holm_steps, midranks, t_quantile, t_tail2};
 
 /// One cell's contribution: an independent estimate of a log ratio.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -129,6 +129,9 @@ impl Decision {
     }
 }
 
+/// Two-sided error at which one treatment is shown to lead the incumbent in a recommendation.
+pub const CHANGE_ALPHA: f64 = 0.02;
+
 /// A recommendation with what it rests on.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Recommendation {
@@ -140,11 +143,21 @@ pub struct Recommendation {
     pub pick: usize,
     /// Highest score.
     pub best: usize,
+    /// By treatment: what the error of its interval against the incumbent is divided by, so that the
+    /// interval excludes 0 exactly where the treatment is shown to be ahead. 1 for those behind.
+    pub divisors: Vec<f64>,
 }
 
 /// `scores`: against the incumbent, whose own is 0; in order of simplicity. `upper95`: one-sided
 /// upper bounds of them (`None` for the incumbent, or where there is no interval). `pairs`: all
 /// pairs, each once. `None` without treatments.
+///
+/// A treatment beats the incumbent at [`CHANGE_ALPHA`] by Holm's correction over those that lead it:
+/// one that is behind changes nothing. Simulated over 2 to 8 treatments, 6 to 30 blocks, 1 to 6
+/// workloads and runs that scatter by 3 to 20 %: where all are equal, a change is recommended in 1.3 %
+/// of the experiments at most (0.8 % with 5 treatments, 6 blocks and 6 workloads), as with Holm's
+/// correction over all pairs, whose power 6 losers cut from 52 to 11 %. At an error of 5 % it would be
+/// 3.2 %; a gate by a global F test gives 6.5 % where some are far behind.
 pub fn recommend(
     scores: &[f64],
     upper95: &[Option<f64>],
@@ -153,28 +166,50 @@ pub fn recommend(
     margin: f64,
 ) -> Option<Recommendation> {
     let mu = libm::log1p(margin);
+    let shown = |p: Option<f64>, alpha: f64| p.is_some_and(|p| p <= alpha);
+    // Who beats whom, apart from the incumbent: over all pairs.
     let adjusted = holm(&pairs.iter().map(|p| p.p).collect::<Vec<_>>());
     let mut beaten = vec![false; scores.len()];
-    for (pair, p) in pairs.iter().zip(&adjusted) {
-        if p.is_some_and(|p| p <= 0.05) {
-            let loser = if pair.mean > 0.0 {
-                pair.other
-            } else {
-                pair.one
-            };
-            *beaten.get_mut(loser)? = true;
+    for (pair, _) in pairs
+        .iter()
+        .zip(&adjusted)
+        .filter(|(_, p)| shown(**p, 0.05))
+    {
+        let loser = if pair.mean > 0.0 {
+            pair.other
+        } else {
+            pair.one
+        };
+        *beaten.get_mut(loser)? = true;
+    }
+    // Who leads the incumbent, and is shown to.
+    let leader = |pair: &Against| match (pair.one == incumbent, pair.other == incumbent) {
+        (true, _) if pair.mean < 0.0 => Some((pair.other, pair.p)),
+        (_, true) if pair.mean > 0.0 => Some((pair.one, pair.p)),
+        _ => None,
+    };
+    let leaders: Vec<(usize, Option<f64>)> = pairs.iter().filter_map(leader).collect();
+    let steps = holm_steps(&leaders.iter().map(|l| l.1).collect::<Vec<_>>());
+    let mut divisors = vec![1.0; scores.len()];
+    let mut better = vec![false; scores.len()];
+    for ((treatment, _), step) in leaders.iter().zip(steps) {
+        if let Some((p, divisor)) = step {
+            *divisors.get_mut(*treatment)? = divisor;
+            better[*treatment] = shown(Some(p), CHANGE_ALPHA);
         }
     }
+    *beaten.get_mut(incumbent)? = better.contains(&true);
     let retained: Vec<usize> = (0..scores.len()).filter(|i| !beaten[*i]).collect();
     // The first of equals is the simplest.
     let highest = |a: usize, b: usize| if scores[b] > scores[a] { b } else { a };
     let best = (0..scores.len()).reduce(highest)?;
     let own = *scores.get(incumbent)?;
     let small = |i: &usize| *i == incumbent || upper95[*i].is_some_and(|u| u < mu);
-    let (decision, pick) = if beaten[incumbent] && scores[best] - own > mu {
-        let near = retained.iter().copied();
-        let near = near.filter(|i| scores[best] - scores[*i] <= mu / 2.0).min();
-        (Decision::Change, near.unwrap_or(best))
+    let gains = |i: &usize| better[*i] && scores[*i] - own > mu;
+    let (decision, pick) = if let Some(top) = (0..scores.len()).filter(gains).reduce(highest) {
+        let near = |i: &usize| gains(i) && scores[top] - scores[*i] <= mu / 2.0;
+        let simplest = retained.iter().copied().find(near);
+        (Decision::Change, simplest.unwrap_or(top))
     } else if retained == [incumbent] || (0..scores.len()).all(|i| small(&i)) {
         (Decision::Keep, incumbent)
     } else {
@@ -185,6 +220,7 @@ pub fn recommend(
         decision,
         pick,
         best,
+        divisors,
     })
 }
 

@@ -48,10 +48,10 @@ pub use flags::{
 };
 pub use histogram::{Quantile, quantile};
 pub use many::{
-    Against, Combined, Decision, Friedman, Part, Recommendation, combine, dominated, friedman,
-    recommend, switch_weight,
+    Against, CHANGE_ALPHA, Combined, Decision, Friedman, Part, Recommendation, combine, dominated,
+    friedman, recommend, switch_weight,
 };
-pub use paired::{Paired, Scale, holm, paired};
+pub use paired::{Paired, Scale, holm, holm_steps, paired};
 pub use plan::{Plan, blocks_for, blocks_for_width, detectable, plan, sd_upper};
 pub use ranks::{HodgesLehmann, SignedRank, hodges_lehmann, mann_kendall, signed_rank, theil_sen};
 pub use series::{

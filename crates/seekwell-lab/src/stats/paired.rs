@@ -152,6 +152,13 @@ fn added_by_step(pairs: &[(f64, f64)], step: f64) -> f64 {
 /// Holm's adjusted p, in the order given. What cannot be tested (`None`) stays so and is not
 /// counted.
 pub fn holm(p: &[Option<f64>]) -> Vec<Option<f64>> {
+    let steps = holm_steps(p).into_iter();
+    steps.map(|s| s.map(|(adjusted, _)| adjusted)).collect()
+}
+
+/// Holm's adjusted p, and by how much the error of an interval is to be divided so that the interval
+/// excludes 0 exactly where the adjusted p stays below that error.
+pub fn holm_steps(p: &[Option<f64>]) -> Vec<Option<(f64, f64)>> {
     let mut order: Vec<usize> = (0..p.len()).filter(|i| p[*i].is_some()).collect();
     order.sort_by(|a, b| {
         let of = |i: &usize| p[*i].unwrap_or(1.0);
@@ -160,9 +167,10 @@ pub fn holm(p: &[Option<f64>]) -> Vec<Option<f64>> {
     let mut out = vec![None; p.len()];
     let mut largest: f64 = 0.0;
     for (rank, &i) in order.iter().enumerate() {
-        let factor = (order.len() - rank) as f64;
-        largest = largest.max(factor * p[i].unwrap_or(1.0)).min(1.0);
-        out[i] = Some(largest);
+        let (own, factor) = (p[i].unwrap_or(1.0), (order.len() - rank) as f64);
+        largest = largest.max(factor * own);
+        let divisor = if own > 0.0 { largest / own } else { factor };
+        out[i] = Some((largest.min(1.0), divisor));
     }
     out
 }

@@ -47,7 +47,7 @@ fn experiment(cells: usize) -> Experiment {
             treatments: vec![0, 1],
             ..Cell::default()
         },
-        primary: Default::default(),
+        deciding: Default::default(),
         specs: vec![spec("noop"), spec("cfq")],
     };
     Experiment {

@@ -83,9 +83,9 @@ pub fn screen(
         out += judged;
         own = wrap(&format!("Of seed {} alone:", records[0].seed), 2, prose);
     } else {
-        if let Some(said) = verdict::of(records) {
+        if let Some(said) = verdict::words(records) {
             paint(&mut out, "  Verdict: ", HEAD);
-            out += wrap(&said.words(), 11, prose).trim_start();
+            out += wrap(&said, 11, prose).trim_start();
         }
         out += &covered(records, width);
     }

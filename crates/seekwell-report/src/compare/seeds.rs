@@ -462,7 +462,7 @@ pub fn kernels(records: &[Record]) -> &'static str {
 /// A score over all workloads of a device, a sentence a group.
 pub fn scores(group: &Group, labels: &[String], width: usize) -> String {
     let name = |t: usize| labels.get(t).map_or("?", String::as_str);
-    if group.cells.len() - group.left_out.len() < 2 || group.scores.len() < 2 {
+    if group.tests < 2 || group.scores.len() < 2 {
         return String::new();
     }
     let others = group
@@ -490,7 +490,7 @@ pub fn scores(group: &Group, labels: &[String], width: usize) -> String {
         n if n == group.scores.len() => " None is beaten.".to_owned(),
         _ => format!(" Not beaten: {}.", beaten.join(", ")),
     };
-    let used = group.cells.len() - group.left_out.len();
+    let used = group.tests;
     let text = format!(
         "Over all {used} workloads, against {}: {}.{kept}",
         name(group.reference),

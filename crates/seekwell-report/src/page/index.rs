@@ -167,17 +167,10 @@ pub(super) fn index(results: &Results, analysis: &Analysis) -> Index {
     let device = |name: &str| devices.iter().position(|d| d == name).unwrap_or(0);
     let order = order(results);
     let mut rows: Vec<Row> = Vec::new();
-    for (i, cell) in analysis.cells.iter().enumerate() {
-        rows.push(row(
-            results,
-            analysis,
-            i,
-            cell,
-            device(&cell.device),
-            &order,
-        ));
+    for cell in &analysis.cells {
+        rows.push(row(results, analysis, cell, device(&cell.device), &order));
     }
-    let sweeps = sweeps(results, &mut rows);
+    let sweeps = sweeps(results, analysis, &mut rows);
     let groups = analysis.groups.iter().map(|g| Scores {
         device: device(&g.device),
         machine: g.machine.clone(),
@@ -267,7 +260,6 @@ fn tops(cell: &CellAnalysis) -> Vec<usize> {
 fn row(
     results: &Results,
     analysis: &Analysis,
-    i: usize,
     cell: &CellAnalysis,
     device: usize,
     order: &BTreeMap<(usize, u32, usize), usize>,
@@ -278,7 +270,7 @@ fn row(
         for r in results
             .runs
             .iter()
-            .filter(|r| r.key.cell == i && r.key.treatment == s.treatment)
+            .filter(|r| r.key.cell == cell.cell && r.key.treatment == s.treatment)
         {
             if let Outcome::Failed(w) | Outcome::Early(w) = &r.outcome
                 && !why.contains(w)
@@ -286,7 +278,7 @@ fn row(
                 why.push(w.clone());
             }
         }
-        let place = |block: usize| order.get(&(i, block as u32, s.treatment)).copied();
+        let place = |block: usize| order.get(&(cell.cell, block as u32, s.treatment)).copied();
         Side {
             s: s.treatment,
             n: s.n,
@@ -314,9 +306,12 @@ fn row(
         }
     };
     Row {
-        id: cell.name.clone(),
+        id: match cell.row {
+            0 => cell.name.clone(),
+            _ => format!("{}, {}", cell.name, cell.metric.name),
+        },
         device,
-        name: cell.workload.clone(),
+        name: cell.title(),
         machine: cell.machine.clone(),
         metric: cell.metric.name.clone(),
         unit: cell.metric.unit.clone(),
@@ -411,9 +406,12 @@ fn flag(f: &Flag, analysis: &Analysis) -> String {
 type SweepKey = (usize, String, String, String);
 
 /// Cells of a device that differ in one numeric axis only are a sweep.
-fn sweeps(results: &Results, rows: &mut [Row]) -> Vec<Sweep> {
+fn sweeps(results: &Results, analysis: &Analysis, rows: &mut [Row]) -> Vec<Sweep> {
     let mut found: BTreeMap<SweepKey, Vec<(f64, usize)>> = BTreeMap::new();
-    for (i, cell) in results.cells.iter().enumerate().take(rows.len()) {
+    for (i, judged) in analysis.cells.iter().enumerate() {
+        let Some(cell) = results.cells.get(judged.cell) else {
+            continue;
+        };
         for (axis, value) in &cell.axes {
             let Ok(v) = value.parse::<f64>() else {
                 continue;
@@ -425,7 +423,7 @@ fn sweeps(results: &Results, rows: &mut [Row]) -> Vec<Sweep> {
                 .split(['[', ':', ' ', ','])
                 .next()
                 .unwrap_or_default();
-            let what = format!("{base}|{}|{}", cell.primary.name, others.join(","));
+            let what = format!("{base}|{}|{}", judged.metric.name, others.join(","));
             let key = (rows[i].device, what, cell.machine.clone(), axis.clone());
             found.entry(key).or_default().push((v, i));
         }

@@ -69,10 +69,15 @@ pub fn page(
     let mut index = index::index(results, analysis);
     let left_bytes = budget::left(&index);
     let packed = budget::pack(closer, left_bytes);
-    for (row, part) in index.rows.iter_mut().zip(&packed.details) {
-        row.part = part.as_ref().map(|p| p.0.clone());
+    for (row, of) in index.rows.iter_mut().zip(&analysis.cells) {
+        let part = packed.details.get(of.cell).filter(|_| of.row == 0);
+        row.part = part.and_then(|p| Some(p.as_ref()?.0.clone()));
     }
     index.scenes = packed.scenes;
+    for scene in &mut index.scenes {
+        let first = |c: &seekwell_lab::analysis::CellAnalysis| c.cell == scene.row && c.row == 0;
+        scene.row = analysis.cells.iter().position(first).unwrap_or(0);
+    }
     let mut missing = answer::missing(results);
     missing.extend(closer.notes.iter().map(|n| index::sentence(n, &[])));
     missing.extend(packed.thinned);

@@ -15,6 +15,7 @@
 
 #[cfg(test)]
 mod against_fio;
+mod figures;
 mod job;
 mod options;
 mod parse;
@@ -23,6 +24,7 @@ mod run;
 #[cfg(test)]
 mod tests;
 
+pub use figures::{Figure, Kind};
 pub use job::{Blocks, Dir, Distribution, Engine, Hint, Job, JobFile, Pattern, Service};
 pub use parse::{Outside, parse};
 pub(crate) use run::run;

@@ -1,33 +1,55 @@
 //! Runs a job file.
 
+use super::figures::{Figure, Kind, each_direction, word};
 use super::job::{Dir, Engine, Hint, Job, JobFile};
 use super::places::{Call, Places};
 use crate::fail::{Context, Fail, Outcome};
 use crate::machine::{Aio, AioDone, AioOp, AioRequest, Fd, How, Machine};
 use crate::note::{Mark, Running};
 use crate::scripts::common::*;
+use seekwell_core::result::Latency;
 use seekwell_core::{Advice, CgroupId, Errno, Instant, NSEC_PER_SEC, Nanos, OpenFlags};
 
 /// What the clones of a section did, ramps not counted.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Default)]
 struct Total {
     /// Calls and bytes by direction.
     of: [(u64, u64); 3],
+    /// Latencies of the calls by direction.
+    latency: [Option<Box<Latency>>; 3],
+    fsync: Option<Box<Latency>>,
+    fdatasync: Option<Box<Latency>>,
     first: Option<Instant>,
     last: Option<Instant>,
 }
 
 impl Total {
-    fn add(&mut self, o: &Total) {
-        for (a, b) in self.of.iter_mut().zip(&o.of) {
-            *a = (a.0 + b.0, a.1 + b.1);
-        }
-        let firsts = [self.first, o.first];
-        self.first = firsts.into_iter().flatten().min();
-        self.last = self.last.max(o.last);
+    /// Counts a call.
+    fn count(&mut self, dir: Dir, bytes: u64, begin: Instant, end: Instant) {
+        let d = dir as usize;
+        self.of[d] = (self.of[d].0 + 1, self.of[d].1 + bytes);
+        let latency = self.latency[d].get_or_insert_default();
+        latency.record(end.since(begin).0);
+        self.first = [self.first, Some(begin)].into_iter().flatten().min();
+        self.last = self.last.max(Some(end));
     }
     fn seconds(&self) -> Option<f64> {
         Some(self.last?.since(self.first?).as_secs_f64())
+    }
+    /// `None`: nothing of the kind was done.
+    fn value(&self, kind: Kind) -> Option<f64> {
+        let ms = |l: &Option<Box<Latency>>, f: fn(&Latency) -> f64| Some(f(l.as_ref()?) / 1e6);
+        let p99 = |l: &Latency| l.percentile_ns(99.0) as f64;
+        let of = |d: Dir| self.of[d as usize];
+        match kind {
+            Kind::Iops(d) | Kind::Bandwidth(d) if of(d).0 == 0 => None,
+            Kind::Iops(d) => Some(rate(of(d).0 as f64, self.seconds()?)),
+            Kind::Bandwidth(d) => Some(rate(mib(of(d).1), self.seconds()?)),
+            Kind::Mean(d) => ms(&self.latency[d as usize], Latency::mean_ns),
+            Kind::P99(d) => ms(&self.latency[d as usize], p99),
+            Kind::FsyncP99 => ms(&self.fsync, p99),
+            Kind::FdatasyncP99 => ms(&self.fdatasync, p99),
+        }
     }
 }
 
@@ -90,43 +112,57 @@ pub(crate) async fn run<M: Machine>(m: &mut M, file: &JobFile, dir: &str) -> Out
         }
     }
     outcome = both(outcome, group.join(m).await);
-    let each: Vec<Total> = sections.iter().map(|s| s.total.with(|t| *t)).collect();
+    let each: Vec<Total> = sections
+        .iter()
+        .map(|s| s.total.with(|t| t.clone()))
+        .collect();
     report(m, file, &each);
     outcome
 }
 
-/// All jobs together; where there are several sections or directions, each as fio prints it.
+/// First the figures that decide, section by section; then all jobs together, and the other figures
+/// of each section.
 fn report<M: Machine>(m: &mut M, file: &JobFile, each: &[Total]) {
-    let mut all = Total::default();
-    for t in each {
-        all.add(t);
-    }
-    let Some(secs) = all.seconds() else {
+    let firsts = each.iter().filter_map(|t| t.first);
+    let lasts = each.iter().filter_map(|t| t.last);
+    let (Some(first), Some(last)) = (firsts.min(), lasts.max()) else {
         return;
     };
-    let sum = |f: fn(&(u64, u64)) -> u64| all.of.iter().map(f).sum::<u64>();
-    for dir in [Dir::Read, Dir::Write, Dir::Trim] {
-        m.counts(kind(dir));
+    let mut given: Vec<Figure> = Vec::new();
+    for figure in file.figures() {
+        if let Some(value) = each[figure.section].value(figure.kind) {
+            if given.is_empty() {
+                m.counts(figure.kind.operation());
+            }
+            tell(m, &figure, value);
+            given.push(figure);
+        }
     }
+    let secs = last.since(first).as_secs_f64();
+    let sum = |f: fn(&(u64, u64)) -> u64| each.iter().flat_map(|t| &t.of).map(f).sum::<u64>();
     m.metric("IOPS", "I/Os/s", rate(sum(|d| d.0) as f64, secs), true);
     m.metric("bandwidth", "MiB/s", rate(mib(sum(|d| d.1)), secs), true);
-    let parts: usize = each.iter().map(|t| directions(t).count()).sum();
-    if parts < 2 {
-        return;
-    }
-    for (job, t) in file.jobs.iter().zip(each) {
-        let Some(secs) = t.seconds() else { continue };
-        for (word, (ios, bytes)) in directions(t) {
-            let name = |what: &str| format!("{} {word} {what}", job.name).into();
-            m.metric_of(name("IOPS"), "I/Os/s", rate(ios as f64, secs), true);
-            m.metric_of(name("bandwidth"), "MiB/s", rate(mib(bytes), secs), true);
+    for (section, total) in each.iter().enumerate() {
+        for kind in [Dir::Read, Dir::Write, Dir::Trim]
+            .into_iter()
+            .flat_map(each_direction)
+        {
+            let figure = file.figure(section, kind);
+            if let Some(value) = total.value(kind).filter(|_| !given.contains(&figure)) {
+                tell(m, &figure, value);
+            }
         }
     }
 }
 
-fn directions(t: &Total) -> impl Iterator<Item = (&'static str, (u64, u64))> {
-    let all = [Dir::Read, Dir::Write, Dir::Trim].map(kind);
-    all.into_iter().zip(t.of).filter(|(_, n)| n.0 > 0)
+fn tell<M: Machine>(m: &mut M, figure: &Figure, value: f64) {
+    let kind = figure.kind;
+    m.metric_of(
+        figure.name.clone(),
+        kind.unit(),
+        value,
+        kind.higher_is_better(),
+    );
 }
 
 /// The job's, the clone's number, the file's number; or the names given.
@@ -268,16 +304,8 @@ impl Worker {
         if op.since < self.start + self.job.ramp_time {
             return;
         }
-        let now = m.now();
-        self.section.total.with(|t| {
-            let mut one = Total {
-                first: Some(op.since),
-                last: Some(now),
-                ..Total::default()
-            };
-            one.of[dir as usize] = (1, u64::from(len));
-            t.add(&one);
-        });
+        let (bytes, begin, end) = (u64::from(len), op.since, m.now());
+        self.section.total.with(|t| t.count(dir, bytes, begin, end));
         m.op_end(op, u64::from(len));
     }
 
@@ -297,10 +325,23 @@ impl Worker {
     async fn sync<M: Machine>(&mut self, m: &mut M, data_only: bool) -> Outcome {
         self.synced = true;
         let fd = self.places.file(m, &self.job);
+        let begin = m.now();
         match data_only {
-            true => fdatasync(m, fd, &self.job.name).await,
-            false => fsync(m, fd, &self.job.name).await,
+            true => fdatasync(m, fd, &self.job.name).await?,
+            false => fsync(m, fd, &self.job.name).await?,
         }
+        if begin >= self.start + self.job.ramp_time {
+            let took = m.now().since(begin).0;
+            self.section.total.with(|t| {
+                let of = if data_only {
+                    &mut t.fdatasync
+                } else {
+                    &mut t.fsync
+                };
+                of.get_or_insert_default().record(took);
+            });
+        }
+        Ok(())
     }
 
     fn next<M: Machine>(&mut self, m: &mut M) -> Call {
@@ -341,17 +382,9 @@ impl Worker {
     }
 }
 
-fn kind(dir: Dir) -> &'static str {
-    match dir {
-        Dir::Read => "read",
-        Dir::Write => "write",
-        Dir::Trim => "trim",
-    }
-}
-
 /// One call, waited for.
 async fn one<M: Machine>(m: &mut M, w: &Worker, call: Call) -> Outcome {
-    let op = m.op_begin(kind(call.dir));
+    let op = m.op_begin(word(call.dir));
     let done = match call.dir {
         Dir::Read => m.read(call.fd, call.off, call.len).await,
         Dir::Write => m.write(call.fd, call.off, call.len).await,
@@ -414,7 +447,7 @@ async fn deep<M: Machine>(m: &mut M, w: &mut Worker) -> Outcome {
             }
             let Some(tag) = free.pop() else { break };
             running[tag as usize] = Slot {
-                op: m.op_begin(kind(call.dir)),
+                op: m.op_begin(word(call.dir)),
                 dir: call.dir,
             };
             batch.push(request(call.fd, call, tag));

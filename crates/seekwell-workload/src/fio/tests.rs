@@ -288,6 +288,95 @@ fn exitall_ends_the_others_and_sections_are_reported_each() {
 }
 
 #[test]
+fn a_section_is_judged_by_what_its_users_wait_for() {
+    let judged = |text: &str| -> Vec<String> {
+        let file = parse("x.fio", &format!("[global]\nsize=1m\n{text}"), &none).expect("fits");
+        file.figures()
+            .into_iter()
+            .map(|f| f.name.into_owned())
+            .collect()
+    };
+    let aio = "ioengine=libaio\niodepth=32\ndirect=1\n";
+    let latency = ["read mean", "read p99"];
+    // Limited by a rate, by think time, by one call at a time: latency.
+    assert_eq!(
+        judged(&format!("[a]\nrw=randread\nrate_iops=50\n{aio}")),
+        latency
+    );
+    assert_eq!(
+        judged(&format!("[a]\nrw=randread\nthinktime=20ms\n{aio}")),
+        latency
+    );
+    assert_eq!(judged("[a]\nrw=randread\n"), latency);
+    assert_eq!(judged("[a]\nrw=read\ndirect=1\n"), latency);
+    assert_eq!(
+        judged("[a]\nrw=write\nsync=1\n"),
+        ["write mean", "write p99"]
+    );
+    // Several calls at a time, and streams through the page cache: throughput.
+    assert_eq!(judged(&format!("[a]\nrw=randread\n{aio}")), ["read IOPS"]);
+    assert_eq!(
+        judged(&format!("[a]\nrw=randread\nbs=64k\n{aio}")),
+        ["read bandwidth"]
+    );
+    assert_eq!(
+        judged(&format!("[a]\nrw=write\n{aio}")),
+        ["write bandwidth"]
+    );
+    assert_eq!(judged("[a]\nrw=read\n"), ["read bandwidth"]);
+    assert_eq!(judged("[a]\nrw=randwrite\n"), ["write IOPS"]);
+    // A rate of one direction says nothing of the other.
+    let mixed = judged(&format!("[a]\nrw=randrw\nrate_iops=50,\n{aio}"));
+    assert_eq!(mixed, ["read mean", "read p99", "write IOPS"]);
+    // The sync comes first.
+    let wal = judged("[a]\nrw=write\nbs=2300\nfdatasync=1\n");
+    assert_eq!(wal, ["fdatasync p99", "write bandwidth"]);
+    assert_eq!(
+        judged("[a]\nrw=write\nfsync=8\n"),
+        ["fsync p99", "write bandwidth"]
+    );
+    // Several sections are named; two of one name are told apart.
+    let two = judged(&format!(
+        "{aio}[a]\nrw=randread\n[b]\nrw=write\n[a]\nrw=randwrite\n"
+    ));
+    assert_eq!(
+        two,
+        ["a read IOPS", "b write bandwidth", "a (2) write IOPS"]
+    );
+}
+
+#[test]
+fn figures_of_a_section_are_its_own_and_come_before_those_of_all() {
+    let text = "[global]\nsize=1m\ntime_based\nruntime=2\n\
+                [slow]\nrw=randread\nrate_iops=10\n\
+                [fast]\nrw=write\nfsync=16\nbs=64k\nrate_iops=100\n";
+    let t = trial(text);
+    let all = t.world.measures().metrics();
+    let names: Vec<&str> = all.iter().map(|m| m.name.as_str()).collect();
+    let judged = [
+        "slow read mean",
+        "slow read p99",
+        "fast fsync p99",
+        "fast write mean",
+    ];
+    assert_eq!(names[..4], judged);
+    let of = |name: &str| all.iter().find(|m| m.name == name).expect(name).value;
+    assert!(
+        (9.0..=11.0).contains(&of("slow read IOPS")),
+        "{}",
+        of("slow read IOPS")
+    );
+    assert!(
+        (90.0..=110.0).contains(&of("fast write IOPS")),
+        "{}",
+        of("fast write IOPS")
+    );
+    assert!((of("IOPS") / (of("slow read IOPS") + of("fast write IOPS")) - 1.0).abs() < 0.02);
+    assert!(of("slow read p99") >= of("slow read mean"));
+    assert_eq!(names.iter().filter(|n| **n == "slow read mean").count(), 1);
+}
+
+#[test]
 fn zones_and_bells_have_their_shares() {
     let reads = |d: &str| {
         let text = format!("[m]\nrw=randread\nsize=4m\nio_size=40m\nrandom_distribution={d}\n");

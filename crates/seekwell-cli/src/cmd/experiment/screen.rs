@@ -91,13 +91,14 @@ fn rows<'a>(analysis: &'a Analysis, group: &Group) -> Vec<seeds::Judged<'a>> {
     let cells = group.cells.iter().map(|i| &analysis.cells[*i]);
     cells
         .map(|cell| {
-            let same = group
-                .cells
-                .iter()
-                .filter(|i| analysis.cells[**i].workload == cell.workload);
-            let name = match same.count() {
-                1 => cell.workload.clone(),
-                _ => cell.name.clone(),
+            let alike = |i: &&usize| {
+                let of = &analysis.cells[**i];
+                of.workload == cell.workload && of.cell != cell.cell
+            };
+            let name = match (group.cells.iter().any(|i| alike(&i)), cell.rows) {
+                (false, _) => cell.title(),
+                (true, 1) => cell.name.clone(),
+                (true, _) => format!("{}, {}", cell.name, cell.metric.name),
             };
             seeds::Judged { name, cell }
         })

@@ -3,7 +3,7 @@
 use super::{Places, at};
 use crate::experiment::design::{Design, Labels, Work};
 use crate::experiment::fault::Faults;
-use crate::experiment::{CellPlan, Pick, Primary, reference};
+use crate::experiment::{CellPlan, Deciding, Pick, Primary, reference};
 use crate::results::{Cell, Treatment};
 use seekwell::{MachineSpec, RunSpec, SpecErrors, WorkloadSpec, aligned, checked, words};
 use seekwell_workload::params::time_text;
@@ -45,10 +45,10 @@ struct Checks {
 }
 
 impl Factors {
-    fn metric(&self, w: &Work) -> Result<Primary, SpecErrors> {
+    fn metric(&self, w: &Work) -> Result<Deciding, SpecErrors> {
         match &w.metric {
-            Some(text) => Primary::parse(text, &w.spec),
-            None => Ok(Primary::usual(&w.spec)),
+            Some(text) => Primary::parse(text, &w.spec).map(Deciding::alone),
+            None => Ok(Deciding::usual(&w.spec)),
         }
     }
 
@@ -118,12 +118,12 @@ impl Factors {
         let mut checks = Checks::default();
         let mut used = BTreeSet::new();
         let mut cells = Vec::new();
-        let mut primaries = Vec::new();
+        let mut all_deciding = Vec::new();
         for (i, w) in d.workloads.iter().enumerate() {
             let place = at(&places.workloads, i);
-            let primary = faults.take(place, "workload.metric", self.metric(&w.spec));
-            let primary = primary.unwrap_or_default();
-            let time_ns = primary.paced(&w.spec.spec).map(|p| p.time_ns);
+            let deciding = faults.take(place, "workload.metric", self.metric(&w.spec));
+            let deciding = deciding.unwrap_or_default();
+            let time_ns = deciding.primary.paced(&w.spec.spec).map(|p| p.time_ns);
             if let (Some(warm), Some(time_ns)) = (d.method.warmup_s, time_ns)
                 && warm * 1e9 >= time_ns as f64
             {
@@ -135,7 +135,7 @@ impl Factors {
                 );
                 faults.push(place, "workload.seconds", what);
             }
-            primaries.push(primary);
+            all_deciding.push(deciding);
         }
         for c in self.combinations() {
             let run = self.picked(c, &mut used);
@@ -144,11 +144,11 @@ impl Factors {
             }
             let specs = self.specs(c, &run, &mut checks, places, faults);
             if specs.len() == run.len() {
-                let primary = primaries[c.workload].clone();
+                let deciding: Deciding = all_deciding[c.workload].clone();
                 let reference = self.reference(c, &run, &mut checks);
                 cells.push(CellPlan {
-                    cell: self.cell(c, &run, reference, &primary),
-                    primary,
+                    cell: self.cell(c, &run, reference, &deciding),
+                    deciding,
                     specs,
                 });
             }
@@ -371,7 +371,7 @@ impl Factors {
         run[reference::usual(&all, several)]
     }
 
-    fn cell(&self, c: Combination, run: &[usize], reference: usize, primary: &Primary) -> Cell {
+    fn cell(&self, c: Combination, run: &[usize], reference: usize, by: &Deciding) -> Cell {
         let d = &self.design;
         let (device, workload) = (&self.devices[c.device], &self.workloads[c.workload]);
         let (machine, queue) = (self.machine_name(c), &self.queues[c.queue]);
@@ -396,7 +396,9 @@ impl Factors {
             machine: machine.to_owned(),
             substrate: seekwell::Substrate::Sim.name().to_owned(),
             axes,
-            primary: primary.info(&d.workloads[c.workload].spec.spec),
+            primary: by.primary.info(&d.workloads[c.workload].spec.spec),
+            rows: by.rows_info(&d.workloads[c.workload].spec.spec),
+            checks: by.checks.clone(),
             treatments: run.to_vec(),
             reference,
             ..Cell::default()

@@ -92,7 +92,11 @@ fn runs_are_as_checked_one_by_one() {
         assert!(kb.len() == 1 && !kb.contains(&None), "{kb:?}");
     }
     assert_eq!(
-        e.cells[0].primary.info(&e.cells[0].specs[0].workload).name,
+        e.cells[0]
+            .deciding
+            .primary
+            .info(&e.cells[0].specs[0].workload)
+            .name,
         "streams"
     );
     let sqlite = e.cells.iter().find(|c| c.cell.workload == "sqlite");

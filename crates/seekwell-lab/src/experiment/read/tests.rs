@@ -394,7 +394,7 @@ fn same(a: &Experiment, b: &Experiment) {
     assert_eq!(a.treatments, b.treatments);
     assert_eq!(a.cells.len(), b.cells.len());
     for (a, b) in a.cells.iter().zip(&b.cells) {
-        assert_eq!((&a.cell, &a.primary), (&b.cell, &b.primary));
+        assert_eq!((&a.cell, &a.deciding), (&b.cell, &b.deciding));
         let hashes = |c: &crate::experiment::CellPlan| -> Vec<_> {
             c.specs
                 .iter()

@@ -1,0 +1,190 @@
+//! The figures that a job file is judged by: one reporting group is one section, and each of its
+//! directions has its own.
+//!
+//! | a section's direction | figures |
+//! |---|---|
+//! | paced by `rate`, `rate_iops` or `thinktime`, or one call at a time | mean and 99th percentile of the latency |
+//! | several calls at a time, or a stream through the page cache | throughput |
+//! | `fsync` or `fdatasync` after some writes | also the 99th percentile of that call |
+//!
+//! Throughput is IOPS for random calls below 64 KiB, else bandwidth.
+
+use super::job::{Dir, Engine, Job, JobFile};
+use seekwell_core::Nanos;
+use std::borrow::Cow;
+
+/// Random calls of this size and larger are judged by bandwidth, bytes.
+const LARGE: u32 = 64 << 10;
+
+/// What is measured of a section.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Calls per second.
+    Iops(Dir),
+    /// MiB per second.
+    Bandwidth(Dir),
+    /// Mean latency, ms.
+    Mean(Dir),
+    /// 99th percentile of the latency, ms.
+    P99(Dir),
+    /// 99th percentile of fsync, ms.
+    FsyncP99,
+    /// 99th percentile of fdatasync, ms.
+    FdatasyncP99,
+}
+
+/// A figure of one section.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Figure {
+    /// Index of the section in [`JobFile::jobs`].
+    pub section: usize,
+    /// What is measured.
+    pub kind: Kind,
+    /// Name of the metric: "reader read p99"; without the section's name where there is only one.
+    pub name: Cow<'static, str>,
+}
+
+/// The word of a direction.
+pub(super) fn word(dir: Dir) -> &'static str {
+    match dir {
+        Dir::Read => "read",
+        Dir::Write => "write",
+        Dir::Trim => "trim",
+    }
+}
+
+impl Kind {
+    /// Unit of the metric.
+    pub fn unit(self) -> &'static str {
+        match self {
+            Kind::Iops(_) => "I/Os/s",
+            Kind::Bandwidth(_) => "MiB/s",
+            _ => "ms",
+        }
+    }
+    /// Is a larger value better?
+    pub fn higher_is_better(self) -> bool {
+        matches!(self, Kind::Iops(_) | Kind::Bandwidth(_))
+    }
+    /// The kind of operation that it measures.
+    pub fn operation(self) -> &'static str {
+        match self {
+            Kind::Iops(d) | Kind::Bandwidth(d) | Kind::Mean(d) | Kind::P99(d) => word(d),
+            Kind::FsyncP99 => "fsync",
+            Kind::FdatasyncP99 => "fdatasync",
+        }
+    }
+    fn text(self) -> String {
+        let what = match self {
+            Kind::Iops(_) => "IOPS",
+            Kind::Bandwidth(_) => "bandwidth",
+            Kind::Mean(_) => "mean",
+            Kind::P99(_) | Kind::FsyncP99 | Kind::FdatasyncP99 => "p99",
+        };
+        format!("{} {what}", self.operation())
+    }
+}
+
+/// Does a call of this direction wait for the device, so that users feel its latency?
+fn waits(job: &Job, dir: Dir) -> bool {
+    let d = dir as usize;
+    if job.thinktime > Nanos::ZERO || job.rate[d].is_some() || job.rate_iops[d].is_some() {
+        return true;
+    }
+    let one_at_a_time = job.engine == Engine::Sync || job.depth <= 1;
+    // Writes go to the page cache, and read-ahead keeps a sequential reader supplied.
+    let streams = !job.direct
+        && match dir {
+            Dir::Write => !job.sync && !job.dsync,
+            _ => !job.pattern.random,
+        };
+    one_at_a_time && !streams
+}
+
+/// What a section is judged by, in the order of the table above.
+pub(super) fn of_section(job: &Job) -> Vec<Kind> {
+    let mut all = Vec::new();
+    if job.pattern.writes {
+        all.extend((job.fsync > 0).then_some(Kind::FsyncP99));
+        all.extend((job.fdatasync > 0).then_some(Kind::FdatasyncP99));
+    }
+    for dir in [Dir::Read, Dir::Write, Dir::Trim]
+        .into_iter()
+        .filter(|d| job.does(*d))
+    {
+        if dir != Dir::Trim && waits(job, dir) {
+            all.extend([Kind::Mean(dir), Kind::P99(dir)]);
+        } else if job.pattern.random && job.blocks[dir as usize].max() < LARGE {
+            all.push(Kind::Iops(dir));
+        } else {
+            all.push(Kind::Bandwidth(dir));
+        }
+    }
+    all
+}
+
+/// What every section tells of a direction, judged by it or not.
+pub(super) fn each_direction(dir: Dir) -> [Kind; 4] {
+    [
+        Kind::Iops(dir),
+        Kind::Bandwidth(dir),
+        Kind::Mean(dir),
+        Kind::P99(dir),
+    ]
+}
+
+impl JobFile {
+    /// What its runs are judged by, the sections in order. A direction that never happened in a run
+    /// gives no value.
+    pub fn figures(&self) -> Vec<Figure> {
+        let all = self.jobs.iter().enumerate();
+        let of = |(section, job): (usize, &Job)| {
+            let kinds = of_section(job).into_iter();
+            kinds.map(move |kind| (section, kind)).collect::<Vec<_>>()
+        };
+        let all = all.flat_map(of);
+        all.map(|(section, kind)| self.figure(section, kind))
+            .collect()
+    }
+
+    /// Every figure that a run can give of its sections, judged or not.
+    pub fn all_figures(&self) -> Vec<Figure> {
+        let mut all = self.figures();
+        for (section, job) in self.jobs.iter().enumerate() {
+            let dirs = [Dir::Read, Dir::Write, Dir::Trim].into_iter();
+            for kind in dirs.filter(|d| job.does(*d)).flat_map(each_direction) {
+                let figure = self.figure(section, kind);
+                if !all.contains(&figure) {
+                    all.push(figure);
+                }
+            }
+        }
+        all
+    }
+
+    /// A figure of a section, with its name.
+    pub(super) fn figure(&self, section: usize, kind: Kind) -> Figure {
+        let name = match self.jobs.len() {
+            1 => kind.text(),
+            _ => format!("{} {}", self.title_of(section), kind.text()),
+        };
+        Figure {
+            section,
+            kind,
+            name: name.into(),
+        }
+    }
+
+    /// The section's name; the second of two that are called alike gets a number.
+    fn title_of(&self, section: usize) -> String {
+        let name = &self.jobs[section].name;
+        let before = self.jobs[..section]
+            .iter()
+            .filter(|j| j.name == *name)
+            .count();
+        match before {
+            0 => name.clone(),
+            n => format!("{name} ({})", n + 1),
+        }
+    }
+}
