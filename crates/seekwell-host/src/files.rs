@@ -1,9 +1,10 @@
-//! The table of open files, and paths that cannot leave the run's directory.
+//! Open files, and paths that cannot leave the run's directory.
 
 use rustix::fs::{Mode, OFlags};
 use seekwell_core::{Errno, OpenFlags};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, OnceLock};
 
 /// An open file, directory or device.
 #[derive(Debug)]
@@ -15,9 +16,17 @@ pub struct OpenFile {
     pub append: bool,
     /// A block device or a file that stands for one.
     pub raw: bool,
-    /// write(2) for `append` where the file was not opened with O_APPEND: one at a time.
+    /// Held by `append` where the file was not opened with O_APPEND: the end must not move between
+    /// finding it and writing there. Only appends to this file take it.
     pub end: Mutex<()>,
+    /// Written since it was last synced.
+    unsynced: AtomicBool,
+    /// Its inode, found out when it is first written.
+    inode: OnceLock<Inode>,
 }
+
+/// Device and number of an inode.
+pub type Inode = (u64, u64);
 
 impl AsFd for OpenFile {
     fn as_fd(&self) -> BorrowedFd<'_> {
@@ -40,50 +49,23 @@ impl OpenFile {
             Err(Errno::EINVAL)
         }
     }
-}
-
-/// Open files by number.
-#[derive(Debug, Default)]
-pub struct Files(RwLock<Table>);
-
-#[derive(Debug, Default)]
-struct Table {
-    all: Vec<Option<Arc<OpenFile>>>,
-    free: Vec<u32>,
-}
-
-impl Files {
-    /// The file of a number.
-    pub fn get(&self, fd: u32) -> Result<Arc<OpenFile>, Errno> {
-        let t = self.0.read().unwrap_or_else(PoisonError::into_inner);
-        t.all
-            .get(fd as usize)
-            .cloned()
-            .flatten()
-            .ok_or(Errno::EBADF)
-    }
-    /// Gives a file a number.
-    pub fn insert(&self, file: OpenFile) -> u32 {
-        let mut t = self.0.write().unwrap_or_else(PoisonError::into_inner);
-        let file = Some(Arc::new(file));
-        match t.free.pop() {
-            Some(i) => {
-                t.all[i as usize] = file;
-                i
-            }
-            None => {
-                t.all.push(file);
-                (t.all.len() - 1) as u32
-            }
+    /// To be called after each write: the file has dirty pages.
+    pub fn wrote(&self) {
+        if self.inode.get().is_none()
+            && let Ok(s) = rustix::fs::fstat(self)
+        {
+            self.inode.get_or_init(|| (s.st_dev, s.st_ino));
         }
+        self.unsynced.store(true, Ordering::Relaxed);
     }
-    /// Takes the number away; the file closes when nobody uses it any more.
-    pub fn remove(&self, fd: u32) -> Result<(), Errno> {
-        let mut t = self.0.write().unwrap_or_else(PoisonError::into_inner);
-        let slot = t.all.get_mut(fd as usize).ok_or(Errno::EBADF)?;
-        slot.take().ok_or(Errno::EBADF)?;
-        t.free.push(fd);
-        Ok(())
+    /// To be called before each sync that covers the file.
+    pub fn syncing(&self) {
+        self.unsynced.store(false, Ordering::Relaxed);
+    }
+    /// Its inode if it was written since it was last synced.
+    pub fn unsynced(&self) -> Option<Inode> {
+        let inode = self.inode.get().copied();
+        inode.filter(|_| self.unsynced.load(Ordering::Relaxed))
     }
 }
 
@@ -115,7 +97,8 @@ pub fn open_raw(path: &std::path::Path, how: OpenFlags) -> Result<OpenFile, Errn
     let fd = retry(|| rustix::fs::open(path, flags, Mode::empty()).map_err(raw))?;
     if !how.contains(OpenFlags::DIRECT) {
         // Cold, as hdparm makes it (BLKFLSBUF): else the second run measures memory.
-        crate::sys::drop_pages(&fd)?;
+        rustix::fs::fdatasync(&fd).map_err(raw)?;
+        crate::sys::drop_clean(&fd)?;
     }
     wrap(fd, how, true)
 }
@@ -132,6 +115,8 @@ fn wrap(fd: OwnedFd, how: OpenFlags, raw: bool) -> Result<OpenFile, Errno> {
         append: how.contains(OpenFlags::APPEND),
         raw,
         end: Mutex::new(()),
+        unsynced: AtomicBool::new(false),
+        inode: OnceLock::new(),
     })
 }
 
@@ -201,27 +186,30 @@ mod tests {
     }
 
     #[test]
-    fn numbers_are_given_back() {
+    fn flags_are_the_kernels() {
         let t = crate::place::Scratch::new(&std::env::temp_dir(), "files").expect("made");
         let dir = rustix::fs::open(t.path(), OFlags::DIRECTORY | OFlags::RDONLY, Mode::empty())
             .expect("opened");
-        let files = Files::default();
-        let new = |name| {
-            files.insert(
-                open(dir.as_fd(), name, OpenFlags::CREATE | OpenFlags::TRUNC).expect("opened"),
-            )
-        };
-        let (a, b) = (new("a"), new("b"));
-        assert!(files.get(a).is_ok() && a != b);
-        assert_eq!(files.remove(a), Ok(()));
-        assert_eq!(files.remove(a), Err(Errno::EBADF));
-        assert_eq!(files.get(a).err(), Some(Errno::EBADF));
-        assert_eq!(new("c"), a);
-        let again = open(dir.as_fd(), "c", OpenFlags::CREATE | OpenFlags::EXCL);
-        assert_eq!(again.err(), Some(Errno::EEXIST));
-        assert_eq!(
-            open(dir.as_fd(), "d", OpenFlags::empty()).err(),
-            Some(Errno::ENOENT)
-        );
+        let try_open = |name, how| open(dir.as_fd(), name, how).err();
+        assert_eq!(try_open("c", OpenFlags::CREATE | OpenFlags::TRUNC), None);
+        let again = try_open("c", OpenFlags::CREATE | OpenFlags::EXCL);
+        assert_eq!(again, Some(Errno::EEXIST));
+        assert_eq!(try_open("d", OpenFlags::empty()), Some(Errno::ENOENT));
+    }
+
+    #[test]
+    fn a_file_is_unsynced_from_a_write_to_the_next_sync() {
+        let t = crate::place::Scratch::new(&std::env::temp_dir(), "unsynced").expect("made");
+        let dir = rustix::fs::open(t.path(), OFlags::DIRECTORY | OFlags::RDONLY, Mode::empty())
+            .expect("opened");
+        let file = open(dir.as_fd(), "a", OpenFlags::CREATE).expect("opened");
+        assert_eq!(file.unsynced(), None);
+        file.wrote();
+        let inode = rustix::fs::fstat(&file).map(|s| (s.st_dev, s.st_ino));
+        assert_eq!(file.unsynced(), inode.ok());
+        file.syncing();
+        assert_eq!(file.unsynced(), None);
+        file.wrote();
+        assert_eq!(file.unsynced(), inode.ok());
     }
 }

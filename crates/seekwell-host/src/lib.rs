@@ -27,6 +27,7 @@ pub mod stop;
 pub mod switch;
 pub mod sync;
 pub mod sys;
+pub mod table;
 pub mod tasks;
 pub mod watch;
 

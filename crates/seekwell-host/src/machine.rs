@@ -16,7 +16,7 @@ use seekwell_workload::{
     Mark, Note, Outcome, Tally,
 };
 use std::future::Future;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Notes are handed over in portions, so that tasks seldom meet at the measures.
@@ -71,8 +71,8 @@ impl HostMachine {
         let file = self.file(fd)?;
         file.aligned(at.unwrap_or(0), len)?;
         let mut rest: &[u8] = self.noise.take(len as usize);
-        // One append after the other, as the kernel's inode lock would have it.
-        let end = at.is_none().then(|| file.end.lock());
+        // With O_APPEND the kernel finds the end itself.
+        let end = (at.is_none() && !file.append).then(|| file.end.lock());
         let mut off = match at {
             Some(_) if file.append => return Err(Errno::EINVAL),
             Some(off) => off,
@@ -94,12 +94,14 @@ impl HostMachine {
             off += n as u64;
         }
         drop(end);
+        file.wrote();
         self.tally.written(self.shared.clock(), u64::from(len));
         Ok(len)
     }
     fn sync(&mut self, fd: Fd, data_only: bool) -> Result<(), Errno> {
         self.going()?;
         let file = self.file(fd)?;
+        file.syncing();
         retry(|| {
             let r = if data_only {
                 rustix::fs::fdatasync(&file)
@@ -109,7 +111,7 @@ impl HostMachine {
             r.map_err(raw)
         })
     }
-    fn ring(&self, aio: Aio) -> Result<Arc<Mutex<Ring>>, Errno> {
+    fn ring(&self, aio: Aio) -> Result<Arc<Ring>, Errno> {
         self.shared.rings.get(aio.0)
     }
     fn flush_notes(&mut self) {
@@ -223,7 +225,7 @@ impl Machine for HostMachine {
     }
     async fn syncfs(&mut self) -> Result<(), Errno> {
         self.going()?;
-        rustix::fs::syncfs(self.shared.dir()).map_err(raw)
+        self.shared.syncfs()
     }
     async fn truncate(&mut self, fd: Fd, len: u64) -> Result<(), Errno> {
         self.going()?;
@@ -321,8 +323,7 @@ impl Machine for HostMachine {
 
     async fn aio(&mut self, depth: u32) -> Result<Aio, Errno> {
         self.going()?;
-        let ring = Ring::new(depth)?;
-        Ok(Aio(self.shared.rings.insert(Mutex::new(ring))))
+        Ok(Aio(self.shared.rings.insert(Ring::new(depth)?)))
     }
     async fn aio_submit(&mut self, aio: Aio, what: &[AioRequest]) -> Result<(), Errno> {
         self.going()?;
@@ -331,7 +332,6 @@ impl Machine for HostMachine {
         for r in what {
             with.push((*r, self.file(r.fd)?));
         }
-        let mut ring = ring.lock().unwrap_or_else(PoisonError::into_inner);
         ring.submit(&with)
     }
     async fn aio_reap(
@@ -342,7 +342,6 @@ impl Machine for HostMachine {
     ) -> Result<(), Errno> {
         self.going()?;
         let ring = self.ring(aio)?;
-        let mut ring = ring.lock().unwrap_or_else(PoisonError::into_inner);
         ring.reap(min, out)?;
         self.tally.add(self.shared.clock(), ring.moved());
         Ok(())

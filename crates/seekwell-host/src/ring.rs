@@ -1,16 +1,20 @@
 //! Many operations at a time: an io_uring per [`seekwell_workload::Aio`].
 //!
+//! A ring is a handle that every task of a run may use. One task submits and another one reaps
+//! without waiting for each other: no lock that both need is held during a system call.
+//!
 //! Buffers and files of what is under way belong to the ring's slots, and a ring that is dropped
 //! waits first: the kernel never writes into memory that was given back.
 
 use crate::buffer::{Aligned, Noise};
 use crate::files::OpenFile;
-use io_uring::types::{Fd, FsyncFlags};
-use io_uring::{IoUring, opcode};
+use crate::stop::NOTICE;
+use io_uring::types::{Fd, FsyncFlags, SubmitArgs, Timespec};
+use io_uring::{IoUring, opcode, squeue};
 use seekwell_core::Errno;
 use seekwell_workload::{AioDone, AioOp, AioRequest, Moved};
 use std::os::fd::AsRawFd;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Greatest depth, as the interface says.
 pub const DEEPEST: u32 = 4096;
@@ -25,14 +29,50 @@ struct Slot {
     len: u32,
 }
 
+impl Slot {
+    /// Takes on a request and gives its entry.
+    fn fill(&mut self, r: &AioRequest, file: &Arc<OpenFile>, noise: &mut Noise) -> squeue::Entry {
+        let len = r.len as usize;
+        let fd = Fd(file.as_raw_fd());
+        self.file = Some(Arc::clone(file));
+        (self.tag, self.op, self.len) = (r.tag, Some(r.op), r.len);
+        match r.op {
+            AioOp::Read => opcode::Read::new(fd, self.buffer.room(len).as_mut_ptr(), r.len)
+                .offset(r.off)
+                .build(),
+            AioOp::Write => {
+                let room = self.buffer.room(len);
+                room.copy_from_slice(noise.take(len));
+                opcode::Write::new(fd, room.as_ptr(), r.len)
+                    .offset(r.off)
+                    .build()
+            }
+            AioOp::Fsync => {
+                file.syncing();
+                opcode::Fsync::new(fd).build()
+            }
+            AioOp::Fdatasync => {
+                file.syncing();
+                opcode::Fsync::new(fd).flags(FsyncFlags::DATASYNC).build()
+            }
+        }
+    }
+}
+
+/// What submitting and reaping tasks both look at. Held for memory only.
+struct Slots {
+    all: Vec<Slot>,
+    free: Vec<u32>,
+    outstanding: usize,
+    moved: Moved,
+}
+
 /// One ring.
 pub struct Ring {
     ring: IoUring,
-    slots: Vec<Slot>,
-    free: Vec<u32>,
-    noise: Noise,
-    outstanding: usize,
-    moved: Moved,
+    /// Held by the task that submits: the kernel takes submissions one after the other, too.
+    submitting: Mutex<Noise>,
+    slots: Mutex<Slots>,
 }
 
 impl Ring {
@@ -44,126 +84,215 @@ impl Ring {
         }
         Ok(Ring {
             ring: IoUring::new(depth).map_err(crate::errno)?,
-            slots: (0..depth).map(|_| Slot::default()).collect(),
-            free: (0..depth).rev().collect(),
-            noise: Noise::default(),
-            outstanding: 0,
-            moved: Moved::default(),
+            submitting: Mutex::default(),
+            slots: Mutex::new(Slots {
+                all: (0..depth).map(|_| Slot::default()).collect(),
+                free: (0..depth).rev().collect(),
+                outstanding: 0,
+                moved: Moved::default(),
+            }),
         })
+    }
+    fn slots(&self) -> MutexGuard<'_, Slots> {
+        self.slots.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Submits all of them in one call. EAGAIN, and none submitted, if they do not fit.
-    pub fn submit(&mut self, what: &[(AioRequest, Arc<OpenFile>)]) -> Result<(), Errno> {
-        if what.len() > self.free.len() {
+    pub fn submit(&self, what: &[(AioRequest, Arc<OpenFile>)]) -> Result<(), Errno> {
+        let writes = what.iter().filter(|(r, _)| r.op == AioOp::Write);
+        writes.for_each(|(_, file)| file.wrote());
+        let mut noise = self.submitting.lock();
+        let noise = noise.as_mut().unwrap_or_else(|e| e.get_mut());
+        #[expect(
+            unsafe_code,
+            reason = "tasks share the ring, and each half has its lock"
+        )]
+        // SAFETY: whoever holds `submitting` is the only one with the submission queue.
+        let mut queue = unsafe { self.ring.submission_shared() };
+        let mut slots = self.slots();
+        if what.len() > slots.free.len() {
             return Err(Errno::EAGAIN);
         }
         for (r, file) in what {
             // Checked above: there is a slot for each.
-            let Some(slot) = self.free.pop() else { break };
-            let s = &mut self.slots[slot as usize];
-            let len = r.len as usize;
-            let fd = Fd(file.as_raw_fd());
-            let entry = match r.op {
-                AioOp::Read => opcode::Read::new(fd, s.buffer.room(len).as_mut_ptr(), r.len)
-                    .offset(r.off)
-                    .build(),
-                AioOp::Write => {
-                    let room = s.buffer.room(len);
-                    room.copy_from_slice(self.noise.take(len));
-                    opcode::Write::new(fd, room.as_ptr(), r.len)
-                        .offset(r.off)
-                        .build()
-                }
-                AioOp::Fsync => opcode::Fsync::new(fd).build(),
-                AioOp::Fdatasync => opcode::Fsync::new(fd).flags(FsyncFlags::DATASYNC).build(),
-            };
-            s.file = Some(Arc::clone(file));
-            s.tag = r.tag;
-            (s.op, s.len) = (Some(r.op), r.len);
+            let Some(slot) = slots.free.pop() else { break };
+            let entry = slots.all[slot as usize].fill(r, file, noise);
             #[expect(unsafe_code, reason = "the kernel will use the entry's buffer")]
             // SAFETY: the buffer and the file are the slot's, which is neither used again nor
             // dropped before its completion was seen; a Vec's memory stays when the Ring moves.
-            let pushed = unsafe {
-                self.ring
-                    .submission()
-                    .push(&entry.user_data(u64::from(slot)))
-            };
+            let pushed = unsafe { queue.push(&entry.user_data(u64::from(slot))) };
             // The ring has at least as many entries as there are slots.
             if pushed.is_err() {
                 return Err(Errno::EAGAIN);
             }
-            self.outstanding += 1;
+            slots.outstanding += 1;
         }
-        while !self.ring.submission().is_empty() {
+        drop(slots);
+        loop {
+            queue.sync();
+            if queue.is_empty() {
+                return Ok(());
+            }
             self.enter(0)?;
         }
-        Ok(())
     }
-    /// Our own signals only set a flag: again after EINTR.
-    fn enter(&mut self, min: usize) -> Result<(), Errno> {
-        crate::files::retry(|| {
-            let entered = self.ring.submit_and_wait(min);
-            entered.map(|_| ()).map_err(crate::errno)
-        })
+    /// Lets the kernel take what was pushed, and waits for `min` completions, a moment at most:
+    /// another task may reap what this one waits for.
+    fn enter(&self, min: usize) -> Result<(), Errno> {
+        let submitter = self.ring.submitter();
+        let moment = Timespec::new().nsec(NOTICE.as_nanos() as u32);
+        let entered = match self.ring.params().is_feature_ext_arg() && min > 0 {
+            true => submitter.submit_with_args(min, &SubmitArgs::new().timespec(&moment)),
+            // Before Linux 5.11 nothing ends the wait but a completion.
+            false => submitter.submit_and_wait(min),
+        };
+        match entered {
+            // The moment is over, or a signal came: our own only set a flag.
+            Err(e) if matches!(e.raw_os_error(), Some(libc::ETIME | libc::EINTR)) => Ok(()),
+            r => r.map(|_| ()).map_err(crate::errno),
+        }
     }
 
     /// Waits for at least `min` completions, or all that are outstanding; appends all there are.
-    pub fn reap(&mut self, min: usize, out: &mut Vec<AioDone>) -> Result<(), Errno> {
-        let want = min.min(self.outstanding);
-        let mut got = self.take(out);
-        while got < want {
-            self.enter(want - got)?;
-            got += self.take(out);
+    pub fn reap(&self, min: usize, out: &mut Vec<AioDone>) -> Result<(), Errno> {
+        let mut got = 0;
+        loop {
+            let mut slots = self.slots();
+            let (closing, n) = self.take(&mut slots, out);
+            let outstanding = slots.outstanding;
+            // Those of them that the script has closed are closed now.
+            drop(closing);
+            got += n;
+            let want = min.saturating_sub(got).min(outstanding);
+            if want == 0 {
+                return Ok(());
+            }
+            self.enter(want)?;
         }
-        Ok(())
     }
 
     /// What completed since the last time this was asked.
-    pub fn moved(&mut self) -> Moved {
-        std::mem::take(&mut self.moved)
+    pub fn moved(&self) -> Moved {
+        std::mem::take(&mut self.slots().moved)
     }
 
-    fn take(&mut self, out: &mut Vec<AioDone>) -> usize {
-        let mut n = 0;
-        for done in self.ring.completion() {
+    /// Takes the completions that are there: the files they used, and how many there were.
+    fn take(&self, slots: &mut Slots, out: &mut Vec<AioDone>) -> (Vec<Arc<OpenFile>>, usize) {
+        #[expect(
+            unsafe_code,
+            reason = "tasks share the ring, and each half has its lock"
+        )]
+        // SAFETY: whoever holds `slots` is the only one with the completion queue.
+        let completed = unsafe { self.ring.completion_shared() };
+        let (mut files, mut n) = (Vec::new(), 0);
+        for done in completed {
             let (slot, code) = (done.user_data() as u32, done.result());
-            let s = &mut self.slots[slot as usize];
-            s.file = None;
+            let s = &mut slots.all[slot as usize];
             let result = match u32::try_from(code) {
                 Err(_) => Err(Errno(-i64::from(code))),
                 // A write is all or nothing; the usual reason for less is a full disk.
                 Ok(n) if s.op == Some(AioOp::Write) && n < s.len => Err(Errno::ENOSPC),
                 Ok(n) => Ok(n),
             };
+            let moved = &mut slots.moved;
             match (s.op, result) {
                 (Some(AioOp::Read), Ok(n)) => {
-                    self.moved.reads += 1;
-                    self.moved.read_bytes += u64::from(n);
+                    moved.reads += 1;
+                    moved.read_bytes += u64::from(n);
                 }
                 (Some(AioOp::Write), Ok(n)) => {
-                    self.moved.writes += 1;
-                    self.moved.written_bytes += u64::from(n);
+                    moved.writes += 1;
+                    moved.written_bytes += u64::from(n);
                 }
                 _ => {}
             }
+            if let Some(file) = s.file.take() {
+                files.push(file);
+            }
             out.push(AioDone { tag: s.tag, result });
-            self.free.push(slot);
-            self.outstanding -= 1;
+            slots.free.push(slot);
+            slots.outstanding -= 1;
             n += 1;
         }
-        n
+        (files, n)
     }
 }
 
 impl Drop for Ring {
     fn drop(&mut self) {
         let mut rest = Vec::new();
-        while self.outstanding > 0 {
-            if self.reap(self.outstanding, &mut rest).is_err() {
-                // The kernel still owns the buffers: better lost than given away.
-                std::mem::forget(std::mem::take(&mut self.slots));
+        let outstanding = self.slots().outstanding;
+        if self.reap(outstanding, &mut rest).is_err() {
+            // The kernel still owns the buffers: better lost than given away.
+            std::mem::forget(std::mem::take(&mut self.slots().all));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::place::Scratch;
+    use rustix::fs::{CWD, FileType, Mode, OFlags};
+    use seekwell_core::OpenFlags;
+    use seekwell_workload::Fd as Number;
+    use std::os::fd::AsFd;
+    use std::sync::mpsc;
+    use std::time::Duration;
+
+    #[test]
+    fn a_task_submits_while_another_one_waits_for_completions() {
+        let ring = match Ring::new(8) {
+            Err(Errno::EPERM | Errno(38)) => {
+                println!("skipped: no io_uring here");
                 return;
             }
-        }
+            r => Arc::new(r.expect("a ring")),
+        };
+        let t = Scratch::new(&std::env::temp_dir(), "ring").expect("a directory");
+        let fifo = t.path().join("fifo");
+        rustix::fs::mknodat(CWD, &fifo, FileType::Fifo, Mode::from(0o600), 0).expect("made");
+        let how = OFlags::DIRECTORY | OFlags::RDONLY;
+        let dir = rustix::fs::open(t.path(), how, Mode::empty()).expect("opened");
+        let open = |name, how| {
+            let file = crate::files::open(dir.as_fd(), name, how).expect("opened");
+            Arc::new(file)
+        };
+        let (never, plain) = (
+            open("fifo", OpenFlags::empty()),
+            open("x", OpenFlags::CREATE),
+        );
+        let read = |tag| AioRequest {
+            fd: Number(0),
+            op: AioOp::Read,
+            off: 0,
+            len: 1,
+            tag,
+        };
+        // A read that ends when somebody writes to the other end.
+        ring.submit(&[(read(0), Arc::clone(&never))])
+            .expect("taken");
+        let (told, heard) = mpsc::channel();
+        let reaper = std::thread::spawn({
+            let ring = Arc::clone(&ring);
+            move || {
+                let mut out = Vec::new();
+                told.send(()).expect("heard");
+                ring.reap(usize::MAX, &mut out).map(|()| out.len())
+            }
+        });
+        heard.recv().expect("it begins");
+        let free = (0..100).filter(|_| {
+            std::thread::sleep(Duration::from_millis(1));
+            ring.slots.try_lock().is_ok() && ring.submitting.try_lock().is_ok()
+        });
+        let free = free.count();
+        ring.submit(&[(read(1), Arc::clone(&plain))])
+            .expect("taken");
+        rustix::io::write(&never, b"x").expect("written");
+        let reaped = reaper.join().expect("no panic").expect("reaped");
+        assert!((1..=2).contains(&reaped), "{reaped}");
+        // The reaper takes the locks for a moment after each wait.
+        assert!(free > 50, "free at {free} of 100 looks");
     }
 }

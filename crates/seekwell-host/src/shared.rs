@@ -1,51 +1,24 @@
 //! What all tasks of a run share.
 
-use crate::files::{Files, raw};
+use crate::files::{Inode, OpenFile, raw};
 use crate::place::MARKER;
 use crate::ring::Ring;
 use crate::run::Pulse;
 use crate::stop::Stop;
 use crate::sync::Syncs;
-use crate::sys::drop_pages;
+use crate::sys::drop_clean;
+use crate::table::Table;
 use crate::tasks::Started;
 use seekwell_core::{Errno, Instant, Nanos};
 use seekwell_workload::{Clock, Facts, Measures};
+use std::collections::BTreeSet;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU8, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 pub use crate::mapping::Mapping;
-
-/// Things by number.
-#[derive(Debug)]
-pub struct Slab<T>(RwLock<Vec<Option<Arc<T>>>>);
-
-impl<T> Default for Slab<T> {
-    fn default() -> Self {
-        Slab(RwLock::new(Vec::new()))
-    }
-}
-
-impl<T> Slab<T> {
-    /// Gives it a number, never used before.
-    pub fn insert(&self, value: T) -> u32 {
-        let mut all = self.0.write().unwrap_or_else(PoisonError::into_inner);
-        all.push(Some(Arc::new(value)));
-        (all.len() - 1) as u32
-    }
-    /// By number; EBADF if there is none.
-    pub fn get(&self, i: u32) -> Result<Arc<T>, Errno> {
-        let all = self.0.read().unwrap_or_else(PoisonError::into_inner);
-        all.get(i as usize).cloned().flatten().ok_or(Errno::EBADF)
-    }
-    /// Forgets it.
-    pub fn remove(&self, i: u32) -> Result<(), Errno> {
-        let mut all = self.0.write().unwrap_or_else(PoisonError::into_inner);
-        let slot = all.get_mut(i as usize).ok_or(Errno::EBADF)?;
-        slot.take().map(drop).ok_or(Errno::EBADF)
-    }
-}
 
 /// One run.
 pub struct Shared {
@@ -58,11 +31,11 @@ pub struct Shared {
     /// Raised from outside.
     pub stop: Stop,
     /// Open files.
-    pub files: Files,
+    pub files: Table<OpenFile>,
     /// Mapped ranges.
-    pub maps: Slab<Mapping>,
+    pub maps: Table<Mapping>,
     /// Rings.
-    pub rings: Slab<Mutex<Ring>>,
+    pub rings: Table<Ring>,
     /// Locks, barriers, channels.
     pub syncs: Syncs,
     /// Who watches the run.
@@ -95,9 +68,9 @@ impl Shared {
             facts: facts(),
             device,
             stop,
-            files: Files::default(),
-            maps: Slab::default(),
-            rings: Slab::default(),
+            files: Table::default(),
+            maps: Table::default(),
+            rings: Table::default(),
             syncs: Syncs::default(),
             pulse: None,
             tasks: Mutex::default(),
@@ -151,25 +124,53 @@ impl Shared {
         let mut w = self.warnings.lock().unwrap_or_else(PoisonError::into_inner);
         std::mem::take(&mut w)
     }
-    /// Writes back and drops the pages of every file of the run.
+    /// syncfs(2) on the run's file system.
+    pub fn syncfs(&self) -> Result<(), Errno> {
+        self.files.for_each(OpenFile::syncing);
+        rustix::fs::syncfs(self.dir()).map_err(raw)
+    }
+    /// Drops the clean pages of the run's files. Nothing is written and nothing is waited for: a
+    /// file that is being written would be dirty again before its pages were on the disk. Such a
+    /// file (written since it was synced, and still open) is not even opened, because
+    /// POSIX_FADV_DONTNEED and ext4's close both begin to write dirty pages back.
     pub fn drop_caches(&self) -> Result<(), Errno> {
+        let mut unsynced: BTreeSet<Inode> = BTreeSet::new();
+        self.files.for_each(|f| unsynced.extend(f.unsynced()));
         let mut dirs = vec![self.path.clone()];
         while let Some(dir) = dirs.pop() {
-            for e in std::fs::read_dir(dir).map_err(crate::errno)? {
+            // Other tasks rename and remove files meanwhile: a name that is gone has no pages.
+            let Some(entries) = there(std::fs::read_dir(dir))? else {
+                continue;
+            };
+            for e in entries {
                 let e = e.map_err(crate::errno)?;
-                let kind = e.file_type().map_err(crate::errno)?;
-                if kind.is_dir() {
+                let Some(m) = there(e.metadata())? else {
+                    continue;
+                };
+                if m.is_dir() {
                     dirs.push(e.path());
-                } else if kind.is_file() && e.file_name() != MARKER {
-                    drop_pages(std::fs::File::open(e.path()).map_err(crate::errno)?)?;
+                } else if m.is_file()
+                    && e.file_name() != MARKER
+                    && (true || !unsynced.contains(&(m.dev(), m.ino())))
+                    && let Some(file) = there(std::fs::File::open(e.path()))?
+                {
+                    drop_clean(file)?;
                 }
             }
         }
         if let Some(d) = &self.device {
             let flags = rustix::fs::OFlags::RDONLY | rustix::fs::OFlags::CLOEXEC;
-            drop_pages(rustix::fs::open(d, flags, rustix::fs::Mode::empty()).map_err(raw)?)?;
+            drop_clean(rustix::fs::open(d, flags, rustix::fs::Mode::empty()).map_err(raw)?)?;
         }
         Ok(())
+    }
+}
+
+/// `None` where the name is gone.
+fn there<T>(r: std::io::Result<T>) -> Result<Option<T>, Errno> {
+    match r {
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        r => r.map(Some).map_err(crate::errno),
     }
 }
 

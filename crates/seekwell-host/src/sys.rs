@@ -71,9 +71,7 @@ pub fn stat(s: &rustix::fs::Stat) -> Result<Stat, Errno> {
     })
 }
 
-/// Writes a file's pages back and drops them.
-pub fn drop_pages(file: impl AsFd) -> Result<(), Errno> {
-    let file = file.as_fd();
-    rustix::fs::fdatasync(file).map_err(raw)?;
+/// Drops a file's clean pages. The kernel begins to write dirty ones back and waits for none.
+pub fn drop_clean(file: impl AsFd) -> Result<(), Errno> {
     rustix::fs::fadvise(file, 0, None, rustix::fs::Advice::DontNeed).map_err(raw)
 }

@@ -99,6 +99,45 @@ fn every_file_call_does_what_its_name_says() {
     assert_eq!((t.reads, t.read_bytes), (2, 100));
 }
 
+/// Is a file's first page in the page cache? `None` where the file system does not say.
+fn cached(file: &std::fs::File) -> Option<bool> {
+    use rustix::io::{Errno, ReadWriteFlags};
+    let mut page = [0; 4096];
+    let mut page = [std::io::IoSliceMut::new(&mut page)];
+    match rustix::io::preadv2(file, &mut page, 0, ReadWriteFlags::NOWAIT) {
+        Ok(_) => Some(true),
+        Err(Errno::AGAIN) => Some(false),
+        Err(_) => None,
+    }
+}
+
+/// A writer that goes on and on must not hold up whoever makes the other files cold.
+#[test]
+fn dropping_caches_leaves_a_file_alone_that_is_being_written() {
+    let ran = run("drop", async |mut m: HostMachine| {
+        let path = |name| m.directory().join(name);
+        let (clean, written) = (path("clean"), path("written"));
+        let f = m.open("clean", NEW).await.doing(|| "open")?;
+        let g = m.open("written", NEW).await.doing(|| "open")?;
+        let look = |p| cached(&std::fs::File::open(p).expect("there"));
+        m.write(f, 0, 1 << 20).await.doing(|| "write")?;
+        m.write(g, 0, 1 << 20).await.doing(|| "write")?;
+        m.syncfs().await.doing(|| "sync")?;
+        m.write(g, 0, 4096).await.doing(|| "write")?;
+        m.drop_caches().await.doing(|| "drop")?;
+        assert_ne!(look(&written), Some(false), "written since it was synced");
+        if look(&clean) != Some(false) {
+            println!("skipped: the file system of the temporary directory keeps its pages");
+            return Ok(());
+        }
+        m.fsync(g).await.doing(|| "fsync")?;
+        m.drop_caches().await.doing(|| "drop")?;
+        assert_eq!(look(&written), Some(false), "synced, if open");
+        Ok(())
+    });
+    assert_eq!(ran.stopped, None);
+}
+
 #[test]
 fn errors_are_the_kernels_own() {
     let ran = run("errors", async |mut m: HostMachine| {

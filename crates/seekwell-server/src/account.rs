@@ -5,6 +5,7 @@
 //! timing-accurate storage emulation (Griffin et al., FAST 2002: service times within 2 % of the
 //! model for 99 % of requests), widened in steps.
 
+use crate::asker::Owners;
 use crate::wait::Margin;
 use seekwell_core::{Instant, NSEC_PER_SEC, Nanos, result::Latency};
 use serde::Serialize;
@@ -16,6 +17,9 @@ const SCHEMA: u32 = 1;
 const GAP_MAX_NS: u64 = NSEC_PER_SEC / 10;
 /// Share of commands faster than the way itself that spoils the run.
 const UNREACHABLE_MAX: f64 = 0.01;
+
+/// Share of commands without a program behind them that a scheduler of processes does not bear.
+const HIDDEN_MAX: f64 = 0.01;
 
 /// May the run be believed?
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
@@ -88,6 +92,10 @@ pub struct Account {
     pub discards: u64,
     /// Of all, failed (out of range, no room in the store).
     pub errors: u64,
+    /// Whose they were, as far as the kernel told.
+    pub owners: Owners,
+    /// The scheduler in front tells processes apart.
+    pub per_process: bool,
     /// Most commands outstanding at a time.
     pub outstanding_max: u64,
     /// Most commands the device held at a time.
@@ -187,6 +195,19 @@ impl Account {
         self.late.percentile_ns(99.0) as f64 / p50 as f64
     }
 
+    /// Why the scheduler's decisions are not those it would make for the programs, if so.
+    pub fn hidden_owners(&self) -> Option<String> {
+        let hidden = self.owners.hidden();
+        (self.per_process && hidden > HIDDEN_MAX).then(|| {
+            format!(
+                "the scheduler tells processes apart, but {:.0} % of the commands came from kernel \
+                 workers or from nobody known: open the file itself with O_DIRECT, without a loop \
+                 device",
+                hidden * 100.0
+            )
+        })
+    }
+
     /// Judges.
     pub fn close(&mut self) -> Verdict {
         let done = self.done().max(1) as f64;
@@ -238,6 +259,7 @@ impl Account {
             ),
         );
         spoil(self.suspended, "the machine was suspended".to_owned());
+        self.reasons.extend(self.hidden_owners());
         if !self.margin.realtime {
             self.reasons
                 .push("no real-time priority: give CAP_SYS_NICE".to_owned());
@@ -301,6 +323,29 @@ mod tests {
         let mut a = run(0);
         a.suspended = true;
         assert_eq!((a.close(), a.reasons.len()), (Verdict::Invalid, 1));
+    }
+
+    #[test]
+    fn hidden_owners_are_told_where_the_scheduler_needs_them() {
+        let told = |per_process, program, kernel| {
+            let mut a = run(0);
+            a.per_process = per_process;
+            (a.owners.program, a.owners.kernel) = (program, kernel);
+            // The times are right all the same.
+            assert_eq!(a.close(), Verdict::Exact);
+            a.reasons
+        };
+        assert_eq!(
+            told(false, 0, 100),
+            [""; 0],
+            "not by a scheduler without processes"
+        );
+        assert_eq!(told(true, 100, 1), [""; 0], "an odd command changes little");
+        let reasons = told(true, 25, 75);
+        assert!(
+            reasons[0].contains("75 % of the commands came from kernel"),
+            "{reasons:?}"
+        );
     }
 
     #[test]

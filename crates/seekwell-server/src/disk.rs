@@ -69,6 +69,9 @@ pub struct DiskOptions {
     /// Write every command here, in order of arrival: a CSV that `seekwell replay` reads, with
     /// the model's completion times.
     pub log: Option<PathBuf>,
+    /// The scheduler in front tells processes apart: the account then says how well they were
+    /// known.
+    pub per_process: bool,
     /// Commands a second the model does at best; 0: not known, and then nothing is refused for it.
     pub rate: u64,
     /// Serve it even if it is too fast.
@@ -153,7 +156,7 @@ impl Disk {
         inbox.null.store(measured, Ordering::Release);
         let (told, margin) = mpsc::channel();
         let (start, floor_known) = mpsc::channel::<Nanos>();
-        let name = facts.name;
+        let (name, per_process) = (facts.name, options.per_process);
         let model = thread::Builder::new().name("model".into()).spawn(move || {
             let realtime = punctual(PRIORITY_MODEL);
             sys::io_flusher();
@@ -162,7 +165,10 @@ impl Disk {
             let waiter = Waiter::new(inbox.clock(), &margin);
             let _ = told.send(margin.clone());
             let floor = floor_known.recv().unwrap_or_default();
-            let account = Account::new(&name, margin, floor);
+            let account = Account {
+                per_process,
+                ..Account::new(&name, margin, floor)
+            };
             Model::new(served, inbox, logged, sync, account).run(waiter)
         });
         disk.model = Some(model.map_err(|source| ServeError::System {

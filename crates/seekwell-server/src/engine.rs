@@ -5,14 +5,15 @@
 //! choose among requests that had not come yet. The next operation starts at the model's end of the
 //! one before it, even if that completion is posted late.
 
-use seekwell_core::{Bio, BioDone, BioSink, Instant, Nanos};
+use seekwell_core::{Bio, BioDone, BioSink, Control, Instant, Nanos};
 use std::collections::VecDeque;
 
 /// A disk, and the bios on their way to it.
 pub struct Engine<S> {
     sink: S,
-    /// Stamped, not yet seen by the disk; in order of their stamps.
-    coming: VecDeque<(Instant, Bio)>,
+    /// Stamped, not yet seen by the disk, in order of their stamps; with what the disk has to know
+    /// first.
+    coming: VecDeque<(Instant, Option<Control>, Bio)>,
     clock: Instant,
     raised: u64,
     raised_max: Nanos,
@@ -35,12 +36,16 @@ impl<S: BioSink> Engine<S> {
     /// A bio arrives at `at`. Stamps should not decrease; one before the model's clock (the model
     /// had run ahead, see [`Engine::run_to`]) is raised to it and counted.
     pub fn arrive(&mut self, at: Instant, bio: Bio) {
+        self.arrive_told(at, None, bio);
+    }
+    /// The same, of a bio before which the disk is told something at the same instant.
+    pub fn arrive_told(&mut self, at: Instant, told: Option<Control>, bio: Bio) {
         let floor = self.coming.back().map_or(self.clock, |last| last.0);
         if at < floor {
             self.raised += 1;
             self.raised_max = self.raised_max.max(floor.since(at));
         }
-        self.coming.push_back((at.max(floor), bio));
+        self.coming.push_back((at.max(floor), told, bio));
     }
 
     /// Everything that happens up to `to` inclusive, appending completions in order of time.
@@ -61,7 +66,10 @@ impl<S: BioSink> Engine<S> {
                 }
                 (_, Some(a)) => {
                     self.clock = self.clock.max(a);
-                    if let Some((_, bio)) = self.coming.pop_front() {
+                    if let Some((_, told, bio)) = self.coming.pop_front() {
+                        if let Some(what) = told {
+                            self.sink.control(self.clock, what);
+                        }
                         self.inside += 1;
                         self.sink.submit(self.clock, bio);
                     }

@@ -9,6 +9,7 @@
 //! The protocol is the crate `fuser`'s. A reply that nobody sends (the model's thread is gone) is
 //! an input/output error to whoever waits for it.
 
+use crate::asker::Asker;
 use crate::inbox::{Inbox, Reply, Request as Arrival};
 use crate::store::Store;
 use fuser::{
@@ -58,7 +59,10 @@ impl Reply for FuseReply {
             (FuseReply::Data(r, buf, spares), None) => {
                 r.data(&buf);
                 let mut spares = spares.lock().unwrap_or_else(PoisonError::into_inner);
-                spares.push(buf);
+                // One too many is freed, with the lock.
+                if spares.len() < SPARES_MAX {
+                    spares.push(buf);
+                }
             }
             (FuseReply::Written(r, n), None) => r.written(n),
             (FuseReply::Empty(r), None) => r.ok(),
@@ -115,7 +119,6 @@ impl DiskFs {
 
     fn buffer(&self, len: usize) -> Vec<u8> {
         let mut spares = self.spares.lock().unwrap_or_else(PoisonError::into_inner);
-        spares.truncate(SPARES_MAX);
         let mut buf = spares.pop().unwrap_or_default();
         drop(spares);
         buf.resize(len, 0);
@@ -249,7 +252,7 @@ impl Filesystem for DiskFs {
             sector,
             sectors,
             durable: false,
-            pid: asked.pid(),
+            asker: Asker::of(asked.pid()),
             reply: FuseReply::Data(reply, buf, Arc::clone(&self.spares)),
         });
     }
@@ -286,7 +289,7 @@ impl Filesystem for DiskFs {
             sector,
             sectors,
             durable: flags.0 & libc::O_DSYNC != 0,
-            pid: asked.pid(),
+            asker: Asker::of(asked.pid()),
             reply: FuseReply::Written(reply, len as u32),
         });
     }
@@ -303,7 +306,7 @@ impl Filesystem for DiskFs {
             sector: Sector(0),
             sectors: Sectors(0),
             durable: false,
-            pid: asked.pid(),
+            asker: Asker::of(asked.pid()),
             reply: FuseReply::Empty(reply),
         });
     }
@@ -345,7 +348,7 @@ impl Filesystem for DiskFs {
             sector,
             sectors,
             durable: false,
-            pid: asked.pid(),
+            asker: Asker::of(asked.pid()),
             reply: FuseReply::Empty(reply),
         });
     }

@@ -3,6 +3,7 @@
 //! A request is stamped when it is seen, its data are moved, then it is handed over. Between stamp
 //! and hand-over the model may not run past the stamp: [`Inbox::drain`] says how far it may go.
 
+use crate::asker::Asker;
 use crate::syncer::Synced;
 use seekwell_core::{Instant, Nanos, Op, Sector, Sectors};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -43,8 +44,8 @@ pub struct Request<R> {
     pub sectors: Sectors,
     /// Written with O_SYNC or O_DSYNC: done when it is durable.
     pub durable: bool,
-    /// Thread that asked, as the kernel names it (a worker's under a loop device); 0 if unknown.
-    pub pid: u32,
+    /// Thread that asked; a kernel worker under a loop device.
+    pub asker: Asker,
     /// The answer.
     pub reply: R,
 }

@@ -12,9 +12,13 @@
 //! - [`Served`]: a device alone, served in order of arrival up to its depth, or behind a block layer
 //!   with a scheduler, whose decisions are then those of the simulator for the same arrivals.
 //!
-//! Left out: other ways in than FUSE, and what FUSE does not tell of a request: its I/O priority,
-//! its cgroup, whether a flusher sent it (every write counts as sync), and the process, where a loop
-//! device's workers ask for it.
+//! A request of FUSE names the thread that asks, and the scheduler is told that thread's I/O
+//! priority. Behind a loop device the thread is a kernel worker, whoever uses the loop device: the
+//! account counts such commands ([`Owners`]).
+//!
+//! Left out: other ways in than FUSE (NBD's requests name no thread at all), and what FUSE does not
+//! tell of a request: its own I/O priority where it differs from the thread's, its cgroup, and
+//! whether a flusher sent it (every write counts as sync).
 //!
 //! How precise it is depends on the device: a hard disk's milliseconds come out to a percent or
 //! so, a SATA flash disk's 100 us come out 10 to 25 % late at depth 1, and devices whose model
@@ -22,6 +26,7 @@
 //! can deliver them; those belong to the simulator.
 
 mod account;
+mod asker;
 mod direct;
 mod disk;
 mod end;
@@ -39,6 +44,7 @@ mod sys;
 mod wait;
 
 pub use account::{Account, Verdict};
+pub use asker::Owners;
 pub use direct::Direct;
 pub use disk::{Disk, DiskOptions, FILE_NAME, Floor, RATE_MAX};
 pub use end::{End, Ends};

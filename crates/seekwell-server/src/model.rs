@@ -7,9 +7,11 @@ use crate::served::Served;
 use crate::syncer::Synced;
 use crate::sys;
 use crate::wait::Waiter;
-use seekwell_core::{Bio, BioDone, BioId, BioSink, CgroupId, Flags, Instant, Nanos, Op, TaskId};
+use seekwell_core::{
+    Bio, BioDone, BioId, BioSink, CgroupId, Control, Flags, Instant, IoPrio, Nanos, Op, TaskId,
+};
 use seekwell_trace::Record;
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::Sender;
@@ -62,6 +64,8 @@ pub struct Model<R> {
     jobs: Vec<Option<Job<R>>>,
     free: Vec<u32>,
     due: VecDeque<Due>,
+    /// What the scheduler was told of a task's priority.
+    told: BTreeMap<TaskId, IoPrio>,
     floor: Nanos,
     arrived: u64,
     outstanding: u64,
@@ -90,6 +94,7 @@ impl<R: Reply> Model<R> {
             jobs: Vec::new(),
             free: Vec::new(),
             due: VecDeque::new(),
+            told: BTreeMap::new(),
             arrived: 0,
             outstanding: 0,
         }
@@ -158,6 +163,7 @@ impl<R: Reply> Model<R> {
             waiting: None,
         };
         self.arrived += u64::from(!unseen);
+        self.account.owners.count(job.request.asker.owner);
         let id = self.free.pop().unwrap_or_else(|| {
             self.jobs.push(None);
             self.jobs.len() as u32 - 1
@@ -185,10 +191,22 @@ impl<R: Reply> Model<R> {
             Op::Write => Flags::SYNC,
             _ => Flags::empty(),
         };
-        let (sector, n) = (r.sector.0, r.sectors.0);
-        let bio = Bio::new(u64::from(id), TaskId(r.pid), r.op, flags, sector, n);
-        self.engine.arrive(r.at, bio);
+        let (at, sector, n) = (r.at, r.sector.0, r.sectors.0);
+        let task = TaskId(r.asker.pid);
+        let bio = Bio::new(u64::from(id), task, r.op, flags, sector, n);
+        let changed = r.asker.ioprio.filter(|p| self.prio(task) != *p);
+        let told = changed.map(|p| {
+            self.told.insert(task, p);
+            Control::Prio(task, p)
+        });
+        self.engine.arrive_told(at, told, bio);
         self.jobs[id as usize] = Some(job);
+    }
+
+    /// The priority that the scheduler takes a task to have.
+    fn prio(&self, task: TaskId) -> IoPrio {
+        // That of a task of which nothing was said.
+        self.told.get(&task).copied().unwrap_or(IoPrio::be(4))
     }
 
     /// The model is done with a command: when is that to be posted?
@@ -220,7 +238,7 @@ impl<R: Reply> Model<R> {
         if durable && self.write_cache && !due.done.error {
             // A write through the cache is a write and a flush behind it.
             job.written = Some(due.done.at);
-            let (number, task) = (u64::from(id), TaskId(job.request.pid));
+            let (number, task) = (u64::from(id), TaskId(job.request.asker.pid));
             let flush = Bio::new(number, task, Op::Flush, Flags::empty(), 0, 0);
             self.engine.arrive(now + self.floor, flush);
             self.jobs[id as usize] = Some(job);
@@ -278,7 +296,8 @@ impl<R: Reply> Model<R> {
                 } else {
                     Flags::empty()
                 },
-                task: Some(TaskId(request.pid)),
+                task: Some(TaskId(request.asker.pid)),
+                ioprio: request.asker.ioprio,
                 cgroup: CgroupId::ROOT,
                 complete_ns: Some(due.done.at.since_start()),
                 error: u16::from(failed),

@@ -9,7 +9,9 @@ use crate::drive::{Progress, RunError, Source, Submission};
 use crate::setup::{Setup, SetupError};
 use crate::told::{Told, Watch};
 use seekwell_core::result::Record as RunRecord;
-use seekwell_core::{Bio, BioSink, Instant, NSEC_PER_SEC, Nanos, Op, Sector, TaskId};
+use seekwell_core::{
+    Bio, BioSink, Control, Instant, IoPrio, NSEC_PER_SEC, Nanos, Op, Sector, TaskId,
+};
 use seekwell_trace::{ClosedLoop, Reader, Record, ReplayMode, Step, TIME_MAX_NS, TraceError};
 use std::collections::{BTreeMap, BTreeSet};
 use thiserror::Error;
@@ -78,6 +80,8 @@ struct Placer {
     folded: u64,
     /// Did any record name its process?
     named: bool,
+    /// Priorities that the queue was told.
+    prios: BTreeMap<TaskId, IoPrio>,
 }
 
 impl Placer {
@@ -113,6 +117,17 @@ impl Placer {
         // Where a trace does not say from which CPU, each task keeps to one.
         bio.cpu = r.cpu.unwrap_or(task.0 as u16);
         Ok(bio)
+    }
+    /// What the queue has to know before it takes a bio: its task has another priority now.
+    fn told(&mut self, bio: &Bio) -> Option<Control> {
+        let prio = bio.ioprio?;
+        // That of a task of which nothing was said.
+        let known = self.prios.get(&bio.task).copied();
+        if known.unwrap_or(IoPrio::be(4)) == prio {
+            return None;
+        }
+        self.prios.insert(bio.task, prio);
+        Some(Control::Prio(bio.task, prio))
     }
     fn more(&self) -> bool {
         self.count < self.limit
@@ -181,8 +196,12 @@ impl Source for InOrder<'_> {
         Ok(self.ahead.map(|a| a.0.max(self.now)))
     }
     fn take(&mut self) -> Submission {
-        let (due, bio) = self.ahead.take().expect("next() announced it");
+        let (due, bio) = self.ahead.expect("next() announced it");
         self.now = self.now.max(due);
+        if let Some(told) = self.placer.told(&bio) {
+            return Submission::Control(told);
+        }
+        self.ahead = None;
         self.in_flight += u32::from(self.depth != u32::MAX);
         Submission::Bio(bio, 0)
     }
@@ -258,13 +277,15 @@ impl Source for Closed {
         Ok(self.ready.first().map(|r| r.0.max(self.now)))
     }
     fn take(&mut self) -> Submission {
-        let (due, index) = self.ready.pop_first().expect("next() announced it");
+        let &(due, index) = self.ready.first().expect("next() announced it");
         self.now = self.now.max(due);
+        let bio = self.bios[&index];
+        if let Some(told) = self.placer.told(&bio) {
+            return Submission::Control(told);
+        }
+        self.ready.pop_first();
+        self.bios.remove(&index);
         self.flying.insert(index);
-        let bio = self
-            .bios
-            .remove(&index)
-            .expect("a ready record has its bio");
         Submission::Bio(bio, index)
     }
     fn done(&mut self, token: u64, at: Instant) {
@@ -319,6 +340,7 @@ pub fn replay_watched(
         limit: opts.limit.unwrap_or(u64::MAX),
         folded: 0,
         named: false,
+        prios: BTreeMap::new(),
     };
     let format = reader.format().name;
     let (count, folded, named, last_ns, mut warnings, names, stopped);

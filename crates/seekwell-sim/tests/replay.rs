@@ -165,6 +165,29 @@ fn a_lone_flush_and_ids_survive() {
 }
 
 #[test]
+fn a_priority_in_the_trace_reaches_the_scheduler() {
+    // Two tasks with all their reads at the start; the idle one is first.
+    let mean = |scheduler: &str, mode_of: &str, idle: &str| {
+        let mut text = "t_us,op,sector,sectors,pid,ioprio\n".to_owned();
+        for i in 0..200u64 {
+            let (pid, ioprio) = [(100, idle), (101, "2:4")][(i % 2) as usize];
+            let sector = (i * 7_919_993) % 60_000_000 / 8 * 8;
+            text += &format!("{i},R,{sector},8,{pid},{ioprio}\n");
+        }
+        let r = run(scheduler, &mode(mode_of), text.as_bytes()).unwrap();
+        let of = |task| r.processes.iter().find(|p| p.task == task).unwrap();
+        of(100).mean_latency_ns / of(101).mean_latency_ns
+    };
+    for mode in ["timed", "scaled:1/10", "depth:200"] {
+        for scheduler in ["cfq", "bfq"] {
+            let (idle, same) = (mean(scheduler, mode, "3:0"), mean(scheduler, mode, "2:4"));
+            assert!(idle > 2.0, "{scheduler} {mode}: {idle} times the wait");
+            assert!(same < 1.5, "{scheduler} {mode}: {same} times the wait");
+        }
+    }
+}
+
+#[test]
 fn progress_is_told_and_a_refusal_keeps_what_was_measured() {
     let (bytes, setup) = (trace(6000), Setup::default());
     let opts = ReplayOptions {

@@ -218,9 +218,10 @@ pub trait Machine: Sized + 'static {
     async fn stat(&mut self, path: &str) -> Result<Stat, Errno>;
     /// fstat(2), of files and raw devices.
     async fn fstat(&mut self, fd: Fd) -> Result<Stat, Errno>;
-    /// Makes the run's own files cold. Virtual: drops all clean pages and metadata. Real: writes
-    /// back and drops the pages of every file this run opened (POSIX_FADV_DONTNEED); the rest of
-    /// the host's cache stays as it is. A script calls `syncfs` first.
+    /// Makes the run's own files cold: their clean pages go, nothing is written and nothing is
+    /// waited for, as with /proc/sys/vm/drop_caches. A script calls `syncfs` first. Virtual: drops
+    /// all clean pages and metadata. Real: POSIX_FADV_DONTNEED on every file of the run but those
+    /// that are open and were written since they were synced; the rest of the host's cache stays.
     async fn drop_caches(&mut self) -> Result<(), Errno>;
     /// Bytes of memory that the program keeps for itself until the run ends, as a database its
     /// buffers: so much less is there for the page cache. Virtual: taken from the machine's;

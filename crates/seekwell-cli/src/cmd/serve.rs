@@ -14,15 +14,16 @@ use seekwell_server::{
 };
 use seekwell_sim::Setup;
 use std::io::Write;
+use std::path::Path;
 
 fn failed(e: ServeError) -> Failure {
     Failure::input(e.to_string())
 }
 
-/// The device, behind a scheduler if one is asked for.
-fn behind(a: &Serve, device: AnyDevice) -> Result<Served, Failure> {
+/// The device, behind a scheduler if one is asked for; and whether that tells processes apart.
+fn behind(a: &Serve, device: AnyDevice) -> Result<(Served, bool), Failure> {
     let Some(scheduler) = &a.scheduler else {
-        return Ok(Served::device(device));
+        return Ok((Served::device(device), false));
     };
     let setup = Setup {
         nr_requests: a.nr_requests,
@@ -30,10 +31,9 @@ fn behind(a: &Serve, device: AnyDevice) -> Result<Served, Failure> {
     };
     let wrong = |e: seekwell_sim::SetupError| Failure::input(e.to_string());
     setup.validate().map_err(wrong)?;
-    Served::behind(device, |d| {
-        setup.build_over(d).map(|q| Box::new(q) as Box<_>)
-    })
-    .map_err(wrong)
+    let queue = |d| setup.build_over(d).map(|q| Box::new(q) as Box<_>);
+    let served = Served::behind(device, queue).map_err(wrong)?;
+    Ok((served, setup.per_process()))
 }
 
 /// Serves until a signal comes, then tells how it went.
@@ -42,7 +42,7 @@ pub fn run(a: &Serve, quiet: bool) -> Result<(), Failure> {
     let rate = rate.map_err(|e| Failure::input(e.to_string()))?;
     let device = seekwell_device::open(&a.device, a.seed);
     let device = device.map_err(|e| Failure::input(e.to_string()))?;
-    let served = behind(a, device)?;
+    let (served, per_process) = behind(a, device)?;
     let output = a.output.output.as_deref();
     let out = Out::open(output)?;
     let (backing, log) = (a.backing.as_deref(), a.log.as_deref());
@@ -63,6 +63,7 @@ pub fn run(a: &Serve, quiet: bool) -> Result<(), Failure> {
         backing: a.backing.clone(),
         floor,
         log: a.log.clone(),
+        per_process,
         rate: rate as u64,
         force: a.force,
     };
@@ -73,6 +74,9 @@ pub fn run(a: &Serve, quiet: bool) -> Result<(), Failure> {
     if !disk.margin().realtime {
         let text = "no real-time priority: completions will be late now and then (CAP_SYS_NICE)";
         note(quiet, text);
+    }
+    if per_process {
+        note(quiet, &owners_matter(&disk.file()));
     }
     // Said at once and past any buffer: whoever started this waits for the line.
     let ready = format!(
@@ -109,6 +113,15 @@ pub fn run(a: &Serve, quiet: bool) -> Result<(), Failure> {
         note(quiet, &text);
     }
     report(out, a, &account)
+}
+
+/// What a scheduler of processes needs to know, and does not learn through a loop device.
+fn owners_matter(file: &Path) -> String {
+    format!(
+        "the scheduler tells processes apart: let programs open {} with O_DIRECT. Through a loop \
+         device every request belongs to a kernel worker, whose priority says nothing",
+        file.display()
+    )
 }
 
 /// What stood at the mount point, and what is still attached to it.
@@ -180,6 +193,14 @@ fn text(a: &Account) -> String {
         a.outstanding_max,
         a.depth_max,
     );
+    if a.per_process {
+        s += &format!(
+            "asked by programs: {}, by kernel workers: {}, by nobody known: {}\n",
+            units::count(a.owners.program),
+            units::count(a.owners.kernel),
+            units::count(a.owners.unknown),
+        );
+    }
     if let Some(backed) = a.backed {
         s += &format!(
             "backing file: {} flushes and {} durable writes, {} reached its disk, by {} fdatasync\n",

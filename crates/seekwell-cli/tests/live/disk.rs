@@ -4,7 +4,7 @@ use seekwell_host::watch::LoopDevice;
 use serde_json::Value;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -252,12 +252,13 @@ impl Drop for Left {
     }
 }
 
-/// Waits for the line that says it serves.
-pub fn ready(child: &mut Child) {
+/// Waits for the line that says it serves; gives what comes after it.
+pub fn ready(child: &mut Child) -> BufReader<ChildStdout> {
     let mut line = String::new();
-    let out = child.stdout.take().expect("a pipe");
-    BufReader::new(out).read_line(&mut line).expect("a line");
+    let mut out = BufReader::new(child.stdout.take().expect("a pipe"));
+    out.read_line(&mut line).expect("a line");
     assert!(line.starts_with("serving"), "{line}");
+    out
 }
 
 /// Waits until something is true, whatever it takes; the bound is only against hanging for ever.

@@ -5,6 +5,7 @@
 //! where the machine has time (rates, lateness) is asserted only if the account says the run may be
 //! believed. One disk at a time: the tests take turns.
 
+mod alongside;
 mod backing;
 mod disk;
 mod figures;
@@ -12,6 +13,7 @@ mod host;
 mod hostile;
 mod kernel;
 mod lab;
+mod owners;
 mod programs;
 mod real;
 mod record;
@@ -22,9 +24,10 @@ mod worlds;
 mod xfs;
 
 use disk::{Served, have, turn};
-use seekwell_core::{Bio, Flags, Instant, Nanos, Op, TaskId};
+use seekwell_core::{Bio, Control, Flags, Instant, IoPrio, Nanos, Op, TaskId};
 use seekwell_server::{Engine, Served as Disk};
 use seekwell_sim::Setup;
+use std::collections::BTreeMap;
 use std::path::Path;
 
 /// The disk, under a scheduler if one is named.
@@ -59,6 +62,7 @@ fn replayed(disk: Disk, log: &Path) -> (usize, usize) {
         .map(str::parse::<u64>);
     let first = first.expect("a record").expect("a time");
     let mut engine = Engine::new(disk.into_sink());
+    let mut prios: BTreeMap<TaskId, IoPrio> = BTreeMap::new();
     for (id, r) in records.iter().enumerate() {
         let n = match r.op {
             Op::Flush => 0,
@@ -70,7 +74,13 @@ fn replayed(disk: Disk, log: &Path) -> (usize, usize) {
         };
         let task = r.task.unwrap_or(TaskId(0));
         let bio = Bio::new(id as u64, task, r.op, flags, r.sector.0, n);
-        engine.arrive(Instant::at_ns(first + r.t_ns), bio);
+        // A scheduler is told a task's priority when it changes; a new task has BE4.
+        let changed = r.ioprio.filter(|p| {
+            let known = prios.insert(task, *p).unwrap_or(IoPrio::be(4));
+            known != *p
+        });
+        let told = changed.map(|p| Control::Prio(task, p));
+        engine.arrive_told(Instant::at_ns(first + r.t_ns), told, bio);
     }
     let mut done = Vec::new();
     engine.run_to(Instant::at_ns(first) + Nanos::from_secs(3600), &mut done);

@@ -5,7 +5,7 @@ use super::group::takes_processes;
 use super::recipe::{Cache, Recipe, expand};
 use super::{ProgramError, metric};
 use crate::place::{self, Scratch};
-use crate::sys::drop_pages;
+use crate::sys::drop_clean;
 use seekwell_core::result::{BUILD, Direction, Metric, Record, SCHEMA};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -300,6 +300,10 @@ impl Running<'_> {
         if self.recipe.cache == Cache::Keep {
             return;
         }
+        // Once for all, and not for each file: a server that goes on writing must not hold it up.
+        if let Ok(dir) = File::open(self.dir) {
+            let _ = rustix::fs::syncfs(dir);
+        }
         let mut dirs = vec![self.dir.to_owned()];
         while let Some(dir) = dirs.pop() {
             for e in fs::read_dir(dir).into_iter().flatten().flatten() {
@@ -307,7 +311,7 @@ impl Running<'_> {
                     Ok(t) if t.is_dir() => dirs.push(e.path()),
                     Ok(t) if t.is_file() => {
                         // A file that just went, or a socket, has none to drop.
-                        let _ = File::open(e.path()).map(drop_pages);
+                        let _ = File::open(e.path()).map(drop_clean);
                     }
                     _ => {}
                 }

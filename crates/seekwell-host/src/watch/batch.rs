@@ -59,7 +59,7 @@ impl Batch {
     /// What the kernel said.
     pub fn submit(file: &Arc<OpenFile>, prio: IoPrio, all: &[Asked]) -> Result<Batch, Errno> {
         set_ioprio(prio)?;
-        let mut ring = Ring::new(all.len().next_power_of_two() as u32)?;
+        let ring = Ring::new(all.len().next_power_of_two() as u32)?;
         let requests: Vec<_> = all
             .iter()
             .enumerate()

@@ -1,0 +1,203 @@
+//! Scripts that mix tasks, held against programs of the same shape: fio and dd, which nobody here
+//! wrote, and a few lines of C, on ext4 over the same modelled hard disk.
+//!
+//! For `fsync-latency` it is C. A loop of dd pauses between two files while a process starts, and
+//! fsyncs that fall into the pauses take half as long.
+//!
+//! A task of a script must not wait for another task's system call. When it did (a file was closed
+//! under the lock of all open files), a read of `interactive` took 23 to 31 times as long as fio's.
+
+use crate::disk::{Served, have, turn};
+use seekwell_host::watch::Ext4;
+use serde_json::Value;
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+/// How far a mean of ours may be from theirs. Two runs of the same program differ by a third.
+const FACTOR: f64 = 2.0;
+/// A busy machine disturbs some pairs of runs, a lock of ours disturbs each.
+const PAIRS: usize = 3;
+
+/// The first number of a workload's own metrics, as the program measures it.
+fn ours(workload: &str, dir: &Path) -> f64 {
+    let o = Command::new(env!("CARGO_BIN_EXE_seekwell"))
+        .args(["run", workload, "--json", "-q", "--dir"])
+        .arg(dir)
+        .stdin(Stdio::null())
+        .output()
+        .expect("the binary runs");
+    let err = String::from_utf8_lossy(&o.stderr).into_owned();
+    assert_eq!(o.status.code(), Some(0), "{err}");
+    let doc: Value = serde_json::from_slice(&o.stdout).expect("JSON");
+    let metric = doc["records"][0]["metric"]["value"].as_f64();
+    metric.expect("a metric")
+}
+
+/// fio's report on its last job.
+fn fio(dir: &Path, args: &[&str]) -> Value {
+    let o = Command::new("fio")
+        .args(["--output-format=json", "--ioengine=psync", "--bs=4k"])
+        .args(args)
+        .current_dir(dir)
+        .stdin(Stdio::null())
+        .output()
+        .expect("fio runs");
+    let err = String::from_utf8_lossy(&o.stderr).into_owned();
+    assert!(o.status.success(), "{err}");
+    let doc: Value = serde_json::from_slice(&o.stdout).expect("JSON");
+    let jobs = doc["jobs"].as_array().expect("jobs");
+    jobs.last().expect("a job").clone()
+}
+
+/// fio reading, while dd fills two files in turn for so many seconds, as the script's writer does.
+fn fio_beside_dd(dir: &Path, seconds: u32, bulk_mib: u32) -> Value {
+    let script = format!(
+        "n=0; while :; do dd if=/dev/zero of=bulk.$n bs=256k count={} status=none; n=$((1 - n)); \
+         done",
+        bulk_mib * 4
+    );
+    let mut writer = Command::new("timeout")
+        .args([&seconds.to_string(), "sh", "-c", &script])
+        .current_dir(dir)
+        .stdin(Stdio::null())
+        .spawn()
+        .expect("timeout runs");
+    let job = fio(
+        dir,
+        &[
+            "--name=reader",
+            "--filename=data",
+            "--rw=randread",
+            "--size=64m",
+            "--norandommap",
+            "--thinktime=50ms",
+            "--time_based",
+            &format!("--runtime={seconds}"),
+        ],
+    );
+    writer.wait().expect("ours");
+    forget(dir, &["bulk.0", "bulk.1"]);
+    job
+}
+
+/// Mean of the fsyncs of a C program that does what `fsync-latency` does, ms.
+fn syncer(program: &Path, dir: &Path, seconds: u32, bulk_mib: u32) -> f64 {
+    let numbers = [seconds, bulk_mib].map(|n| n.to_string());
+    let o = Command::new(program).arg(dir).args(numbers).output();
+    let o = o.expect("it was compiled");
+    let err = String::from_utf8_lossy(&o.stderr).into_owned();
+    assert!(o.status.success(), "{err}");
+    forget(dir, &["bulk.0", "bulk.1", "log"]);
+    let text = String::from_utf8_lossy(&o.stdout).into_owned();
+    text.trim().parse().expect("a number")
+}
+
+fn forget(dir: &Path, names: &[&str]) {
+    for name in names {
+        fs::remove_file(dir.join(name)).expect("written by the test");
+    }
+}
+
+/// Measures both until a pair agrees.
+fn hold(what: &str, unit: &str, ours: impl Fn() -> f64, theirs: impl Fn() -> f64) {
+    let mut ratio = f64::INFINITY;
+    for _ in 0..PAIRS {
+        let (a, b) = (ours(), theirs());
+        ratio = a / b;
+        println!("{what}: ours {a:.1} {unit}, theirs {b:.1} {unit}, {ratio:.2} times");
+        if (1.0 / FACTOR..=FACTOR).contains(&ratio) {
+            return;
+        }
+    }
+    panic!("{what}: {ratio:.2} times theirs, in each of {PAIRS} pairs beyond {FACTOR}");
+}
+
+#[test]
+fn scripts_of_many_tasks_measure_what_other_programs_measure() {
+    let _turn = turn();
+    if let Some(why) = have(&[
+        "losetup",
+        "mkfs.ext4",
+        "debugfs",
+        "fio",
+        "dd",
+        "timeout",
+        "cc",
+    ]) {
+        println!("skipped: scripts of many tasks beside fio: {why}");
+        return;
+    }
+    let served = Served::start("hdd:hitachi-7k200", "1G", &[]);
+    let device = served.attach();
+    // As few bytes in flight as on a SATA disk of its time. With the 160 MB that a loop device takes
+    // today a read waits behind a whole file, and a lock would add little.
+    let name = device.path().file_name().expect("a name");
+    let queue = Path::new("/sys/block").join(name).join("queue");
+    fs::write(queue.join("max_sectors_kb"), "64").expect("set");
+    let ext4 = Ext4::make(device.path()).expect("mkfs");
+    let mnt = served.dir().join("mnt");
+    fs::create_dir(&mnt).expect("made");
+    let mounted = ext4.mount(&mnt).expect("mounted");
+
+    let data = mnt.join("data");
+    fs::write(&data, vec![1; 64 << 20]).expect("written");
+    fs::File::open(&data)
+        .and_then(|f| f.sync_all())
+        .expect("synced");
+    hold(
+        "a read of interactive",
+        "ms",
+        || ours("interactive:seconds=3s,size=64m,bulk=64m", &mnt),
+        || {
+            let read = &fio_beside_dd(&mnt, 3, 64)["read"];
+            read["clat_ns"]["mean"].as_f64().expect("a mean") / 1e6
+        },
+    );
+    forget(&mnt, &["data"]);
+
+    let program = served.dir().join("syncer");
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/live/syncer.c");
+    let (to, from) = (program.display().to_string(), source.display().to_string());
+    crate::disk::run("cc", &["-O1", "-pthread", "-o", &to, &from]);
+    hold(
+        "an fsync of fsync-latency",
+        "ms",
+        || ours("fsync-latency:seconds=5s,bulk=16m", &mnt),
+        || syncer(&program, &mnt, 5, 16),
+    );
+
+    let threads = [
+        "--filename_format=tio.$jobnum",
+        "--size=8m",
+        "--numjobs=4",
+        "--group_reporting",
+        "--end_fsync=1",
+    ];
+    let layout = ["--name=write", "--rw=write", "--fallocate=none"];
+    let random = [
+        "--name=random",
+        "--stonewall",
+        "--rw=randwrite",
+        "--norandommap",
+        "--io_size=800k",
+        "--overwrite=1",
+        "--invalidate=0",
+    ];
+    let job = [&layout[..], &threads, &random, &threads].concat();
+    hold(
+        "random writes of tiobench",
+        "MiB/s",
+        || ours("tiobench:size=8m,threads=4,random=200", &mnt),
+        || {
+            let write = &fio(&mnt, &job)["write"];
+            let number = |what: &str| write[what].as_f64().expect("a number");
+            number("io_bytes") / f64::from(1 << 20) / (number("runtime") / 1e3)
+        },
+    );
+
+    drop(mounted);
+    fs::remove_dir(&mnt).expect("unmounted");
+    drop(device);
+    served.stop();
+}

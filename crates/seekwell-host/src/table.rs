@@ -1,0 +1,116 @@
+//! What tasks share by number: open files, mapped ranges, rings.
+//!
+//! The lock is held while a number is looked up, never during a system call. Closing a file can
+//! take a disk's time (ext4 writes a replaced file back on close), and so can ending a ring or a
+//! mapping; what another task does meanwhile must not wait for it.
+
+use seekwell_core::Errno;
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+
+/// Things by number.
+#[derive(Debug)]
+pub struct Table<T>(RwLock<Slots<T>>);
+
+#[derive(Debug)]
+struct Slots<T> {
+    all: Vec<Option<Arc<T>>>,
+    free: Vec<u32>,
+}
+
+impl<T> Default for Table<T> {
+    fn default() -> Self {
+        Table(RwLock::new(Slots {
+            all: Vec::new(),
+            free: Vec::new(),
+        }))
+    }
+}
+
+impl<T> Table<T> {
+    fn reading(&self) -> RwLockReadGuard<'_, Slots<T>> {
+        self.0.read().unwrap_or_else(PoisonError::into_inner)
+    }
+    fn writing(&self) -> RwLockWriteGuard<'_, Slots<T>> {
+        self.0.write().unwrap_or_else(PoisonError::into_inner)
+    }
+    /// Gives a value a number, one that was given back if there is one.
+    pub fn insert(&self, value: T) -> u32 {
+        let value = Some(Arc::new(value));
+        let mut t = self.writing();
+        match t.free.pop() {
+            Some(i) => {
+                t.all[i as usize] = value;
+                i
+            }
+            None => {
+                t.all.push(value);
+                (t.all.len() - 1) as u32
+            }
+        }
+    }
+    /// The value of a number; EBADF if there is none.
+    pub fn get(&self, i: u32) -> Result<Arc<T>, Errno> {
+        let value = self.reading().all.get(i as usize).cloned().flatten();
+        value.ok_or(Errno::EBADF)
+    }
+    /// Takes the number away; EBADF if there is none. The value is dropped after the lock is free:
+    /// here, or by the task that still uses it.
+    pub fn remove(&self, i: u32) -> Result<(), Errno> {
+        let mut t = self.writing();
+        let slot = t.all.get_mut(i as usize).ok_or(Errno::EBADF)?;
+        let value = slot.take().ok_or(Errno::EBADF)?;
+        t.free.push(i);
+        drop(value);
+        drop(t);
+        Ok(())
+    }
+    /// Looks at every value under the lock: `look` makes no system call.
+    pub fn for_each(&self, look: impl FnMut(&T)) {
+        let t = self.reading();
+        t.all.iter().flatten().map(AsRef::as_ref).for_each(look);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Mutex;
+
+    /// Notes whether its table is free while it is dropped, as a file is while it closes.
+    struct Closing(Arc<Table<Closing>>, Arc<Mutex<Vec<bool>>>);
+
+    impl Drop for Closing {
+        fn drop(&mut self) {
+            let free = self.0.0.try_write().is_ok();
+            let mut seen = self.1.lock().unwrap_or_else(PoisonError::into_inner);
+            seen.push(free);
+        }
+    }
+
+    #[test]
+    fn a_value_is_dropped_while_the_table_is_free() {
+        let (table, seen) = (Arc::new(Table::default()), Arc::default());
+        let new = || Closing(Arc::clone(&table), Arc::clone(&seen));
+        let (a, b) = (table.insert(new()), table.insert(new()));
+        let in_use = table.get(b).expect("there");
+        assert_eq!((table.remove(a), table.remove(b)), (Ok(()), Ok(())));
+        let seen = || seen.lock().map(|s| s.clone()).unwrap_or_default();
+        assert_eq!(seen(), [true], "b is still in use");
+        drop(in_use);
+        assert_eq!(seen(), [true, true]);
+    }
+
+    #[test]
+    fn numbers_are_given_back() {
+        let t = Table::default();
+        let (a, b) = (t.insert("a"), t.insert("b"));
+        assert!(a != b && t.get(a).is_ok_and(|v| *v == "a"));
+        assert_eq!(t.remove(a), Ok(()));
+        assert_eq!(t.remove(a), Err(Errno::EBADF));
+        assert_eq!(t.get(a), Err(Errno::EBADF));
+        assert_eq!((t.insert("c"), t.get(99)), (a, Err(Errno::EBADF)));
+        let mut all = Vec::new();
+        t.for_each(|v| all.push(*v));
+        assert_eq!(all, ["c", "b"]);
+    }
+}
