@@ -1,6 +1,7 @@
 //! The instruction gate: callgrind counts, which do not depend on what else the machine does.
 
 use crate::scenario;
+use seekwell_core::numbers::signed;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
@@ -94,7 +95,7 @@ pub fn gate(write: bool) -> ExitCode {
         println!(
             "{name:28} {n:12.1} {:>12} {:>8}{}",
             show(old, |v| format!("{v:.1}")),
-            show(change, |v| format!("{v:+.1}%")),
+            show(change, |v| format!("{}%", signed(v, 1))),
             if bad && !write { "  FAILED" } else { "" }
         );
         failed += usize::from(bad);

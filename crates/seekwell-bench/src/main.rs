@@ -16,6 +16,7 @@ mod scenario;
 mod sched_cost;
 mod world;
 
+use seekwell_stats::{median, range};
 use std::collections::BinaryHeap;
 use std::process::ExitCode;
 use std::time::Instant;
@@ -103,7 +104,7 @@ fn wall(names: &[&str]) -> ExitCode {
         if !names.is_empty() && !names.iter().any(|n| s.name.starts_with(n)) {
             continue;
         }
-        let mut runs: Vec<(f64, f64)> = (0..10)
+        let runs: Vec<(f64, f64)> = (0..10)
             .map(|_| {
                 let heap = yardstick();
                 let start = Instant::now();
@@ -111,11 +112,10 @@ fn wall(names: &[&str]) -> ExitCode {
                 (start.elapsed().as_nanos() as f64 / s.ios as f64, heap)
             })
             .collect();
-        runs.sort_by(|a, b| a.0.total_cmp(&b.0));
-        let (best, median) = (runs[0].0, (runs[4].0 + runs[5].0) / 2.0);
-        let mut ratios: Vec<f64> = runs.iter().map(|r| r.0 / r.1).collect();
-        ratios.sort_by(f64::total_cmp);
-        let ratio = (ratios[4] + ratios[5]) / 2.0;
+        let times: Vec<f64> = runs.iter().map(|r| r.0).collect();
+        let ratios: Vec<f64> = runs.iter().map(|r| r.0 / r.1).collect();
+        let middle = |all: &[f64]| median(all).unwrap_or(f64::NAN);
+        let (best, median, ratio) = (range(&times).0, middle(&times), middle(&ratios));
         println!(
             "{:28} {best:9.1} {median:9.1} {ratio:8.2} {:10.2}",
             s.name,

@@ -2,6 +2,7 @@
 //! or programs through a simulated world, and the peak of the process is printed. It must not grow
 //! with the number of records or operations.
 
+use seekwell_core::numbers::signed;
 use seekwell_sim::{ReplayOptions, Setup, replay};
 use std::io::Read;
 use std::process::{Command, ExitCode};
@@ -128,7 +129,10 @@ fn peaks(
         };
         let base = *first.get_or_insert(peak);
         let change = (peak / base - 1.0) * 100.0;
-        println!("{n:>10} {unit}: peak {peak:>8.0} KiB ({change:+.1} %)");
+        println!(
+            "{n:>10} {unit}: peak {peak:>8.0} KiB ({} %)",
+            signed(change, 1)
+        );
         grown |= change > 10.0;
     }
     if grown {

@@ -116,7 +116,10 @@ impl fmt::Display for Val {
 
 /// A number with about six digits and no trailing zeros.
 pub fn short(x: f64) -> String {
-    if x == 0.0 || !x.is_finite() {
+    if x == 0.0 {
+        return "0".to_owned();
+    }
+    if !x.is_finite() {
         return format!("{x}");
     }
     if x == libm::trunc(x) && x.abs() < 1e15 {

@@ -1,41 +1,26 @@
-//! Small statistics: quantiles, circular means, straight lines, intervals.
+//! What fitting needs beside the common statistics: circular fractions, straight lines, the
+//! distance of two distributions.
 
-/// The median; NaN of nothing.
+use seekwell_stats::{mean, t_quantile};
+
+/// The median; NaN of nothing, which no comparison holds for.
 pub fn median(v: &[f64]) -> f64 {
-    quantile(v, 0.5)
+    seekwell_stats::median(v).unwrap_or(f64::NAN)
 }
 
-/// The quantile `q` with straight lines between the order statistics; NaN of nothing.
+/// The quantile `q`; NaN of nothing.
 pub fn quantile(v: &[f64], q: f64) -> f64 {
-    let mut s = v.to_vec();
-    s.sort_by(f64::total_cmp);
-    quantile_sorted(&s, q)
+    seekwell_stats::quantile(v, q).unwrap_or(f64::NAN)
 }
 
 /// The same of values already sorted.
 pub fn quantile_sorted(s: &[f64], q: f64) -> f64 {
-    if s.is_empty() {
-        return f64::NAN;
-    }
-    let x = q.clamp(0.0, 1.0) * (s.len() - 1) as f64;
-    let i = x as usize;
-    let j = (i + 1).min(s.len() - 1);
-    s[i] + (s[j] - s[i]) * (x - i as f64)
+    seekwell_stats::quantile_sorted(s, q).unwrap_or(f64::NAN)
 }
 
-/// Mean.
-pub fn mean(v: &[f64]) -> f64 {
-    v.iter().sum::<f64>() / v.len() as f64
-}
-
-/// Half of the 95 % interval of the mean (normal).
+/// Half of the 95 % interval of the mean, by Student's t; infinite below two values.
 pub fn half_width(v: &[f64]) -> f64 {
-    if v.len() < 2 {
-        return f64::INFINITY;
-    }
-    let m = mean(v);
-    let ss: f64 = v.iter().map(|x| (x - m) * (x - m)).sum();
-    1.96 * libm::sqrt(ss / (v.len() - 1) as f64 / v.len() as f64)
+    seekwell_stats::half_width(v).unwrap_or(f64::INFINITY)
 }
 
 /// The fraction part in [0, 1).
@@ -44,7 +29,8 @@ pub fn frac(x: f64) -> f64 {
     if f < 1.0 { f } else { 0.0 }
 }
 
-/// A straight line by least squares: intercept, slope and half the 95 % interval of each.
+/// A straight line by least squares: intercept, slope and half the 95 % interval of each, by
+/// Student's t with n - 2 degrees of freedom.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Line {
     /// Value at 0.
@@ -82,11 +68,12 @@ pub fn line(points: &[(f64, f64)]) -> Option<Line> {
         })
         .sum();
     let s2 = sse / (n - 2.0);
+    let t = t_quantile(0.975, n - 2.0);
     Some(Line {
         intercept,
         slope,
-        intercept_pm: 1.96 * libm::sqrt(s2 * (1.0 / n + mx * mx / sxx)),
-        slope_pm: 1.96 * libm::sqrt(s2 / sxx),
+        intercept_pm: t * libm::sqrt(s2 * (1.0 / n + mx * mx / sxx)),
+        slope_pm: t * libm::sqrt(s2 / sxx),
     })
 }
 
@@ -112,15 +99,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn quantiles_and_lines() {
-        let v = [4.0, 1.0, 3.0, 2.0];
-        assert_eq!(median(&v), 2.5);
-        assert_eq!(quantile(&v, 0.0), 1.0);
-        assert_eq!(quantile(&v, 1.0), 4.0);
-        assert!(median(&[]).is_nan());
+    fn lines_have_the_intervals_of_few_points() {
         let l = line(&[(0.0, 1.0), (1.0, 3.0), (2.0, 5.0)]).unwrap();
         assert!((l.intercept - 1.0).abs() < 1e-12 && (l.slope - 2.0).abs() < 1e-12);
         assert_eq!(line(&[(1.0, 1.0), (1.0, 2.0), (1.0, 3.0)]), None);
+        // scipy.stats.linregress([0, 1, 2], [0, 2, 1]) with t.ppf(0.975, 1) = 12.706.
+        let l = line(&[(0.0, 0.0), (1.0, 2.0), (2.0, 1.0)]).unwrap();
+        assert!((l.slope - 0.5).abs() < 1e-12 && (l.intercept - 0.5).abs() < 1e-12);
+        assert!((l.slope_pm - 12.706_204_736 * 0.866_025_404).abs() < 1e-6);
+        assert!((l.intercept_pm - 12.706_204_736 * 1.118_033_989).abs() < 1e-6);
+    }
+
+    #[test]
+    fn the_interval_of_two_values_is_students() {
+        assert!((half_width(&[1.0, 3.0]) - 12.706_204_736).abs() < 1e-6);
+        assert_eq!(half_width(&[1.0]), f64::INFINITY);
+        assert!(median(&[]).is_nan() && quantile(&[], 0.9).is_nan());
     }
 
     #[test]

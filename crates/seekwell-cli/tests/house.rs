@@ -84,6 +84,7 @@ fn the_lock_file_for_fuzzing_is_up_to_date() {
 /// used by nobody.
 const FLOORS: &[(&str, u32)] = &[
     ("seekwell-core", 0),
+    ("seekwell-stats", 0),
     ("seekwell-files", 5),
     ("seekwell-sched", 10),
     ("seekwell-device", 10),

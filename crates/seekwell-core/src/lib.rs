@@ -11,8 +11,10 @@ pub mod ioc;
 #[cfg(target_os = "linux")]
 pub mod large;
 pub mod list;
+pub mod numbers;
 pub mod once;
 pub mod open_list;
+pub mod prose;
 pub mod rbtree;
 pub mod request;
 pub mod result;

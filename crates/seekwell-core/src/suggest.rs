@@ -4,6 +4,7 @@
 //! known by an alias; a name that begins with what was typed; one a few slips away (a letter wrong,
 //! missing, too many, or two swapped); one that contains it. Not modelled: sounds, keyboards.
 
+use crate::prose::all_in_prose;
 use strsim::osa_distance;
 
 /// Names suggested, at most.
@@ -104,7 +105,7 @@ pub fn remedy<'a>(
     match did_you_mean(asked, known.iter().copied(), aliases) {
         Some(question) => format!("{question} {lister} lists all"),
         None if known.is_empty() => "there are none".to_owned(),
-        None => format!("there are {}", known.join(", ")),
+        None => format!("there are {}", all_in_prose(known).join(", ")),
     }
 }
 

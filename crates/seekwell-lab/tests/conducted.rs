@@ -198,7 +198,7 @@ fn intervals_of_conducted_experiments_hold_a_true_effect() {
         let cover = share(&a.cells, |c| covered(c, effect));
         let wrong = share(&a.cells, |c| {
             let c = &c.comparisons[0];
-            c.verdict_cell.claims() && c.mean < 0.0
+            c.verdict_cell.claims() && c.mean.is_some_and(|m| m < 0.0)
         });
         let early = done
             .ended

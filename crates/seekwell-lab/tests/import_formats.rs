@@ -484,7 +484,7 @@ fn values_without_logs_are_compared_as_differences() {
     let c = &a.cells[0].comparisons[0];
     assert_eq!(c.ratio, None);
     assert!(c.p.is_some_and(|p| p < 0.001), "{c:?}");
-    assert!(near(c.mean, 50.0));
+    assert!(near(c.mean.expect("a mean"), 50.0));
 }
 
 /// The list of formats is complete: each has a sample that it recognises as its own.

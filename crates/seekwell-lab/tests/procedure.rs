@@ -69,7 +69,7 @@ fn experiments(noise: Noise, k: usize, effect: f64, random: bool, rule: Stopping
             .zip(holm(&p))
             .map(|(c, p_adjusted)| {
                 let input = VerdictInput {
-                    mean: c.paired.mean,
+                    mean: c.paired.mean.expect("blocks"),
                     se: c.paired.se,
                     df: c.paired.df,
                     p_adjusted,
@@ -199,7 +199,7 @@ fn intervals_that_are_watched_after_every_block_hold_all_the_same() {
         let all = machine.blocks(2, 40, 0.0, true);
         let outside = |n: usize, multiplier: f64| {
             let p = paired(&all[1][..n], &all[0][..n], Better::Higher, false, None);
-            p.mean.abs() > multiplier * p.se.unwrap_or(0.0)
+            p.mean.expect("blocks").abs() > multiplier * p.se.unwrap_or(0.0)
         };
         let watched = |n: usize| anytime_multiplier(n, 0.05).is_some_and(|m| outside(n, m));
         ever += usize::from((3..=40).any(watched));

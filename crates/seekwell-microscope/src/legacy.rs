@@ -2,11 +2,11 @@
 //! limit, one server of fixed service time, the driver looks only when it has a free slot.
 
 use super::format::When;
-use super::{Case, CaseError, Outcome, Step, What};
+use super::{Case, CaseError, Outcome, What};
 use seekwell_block::{HostDriver, LegacyOptions, LegacyQueue};
 use seekwell_core::{
-    Action, Bio, BioDone, BioId, BioSink, CgroupId, Class, Control, Device, Instant, IoPrio, Nanos,
-    RqId, Sectors, TaskId, TickClock,
+    Bio, BioDone, BioId, BioSink, CgroupId, Class, Control, Device, Instant, IoPrio, Nanos, RqId,
+    Sectors, TaskId, TickClock,
 };
 use seekwell_device::Constant;
 use seekwell_sched::{QueueFacts, Scheduler, find};
@@ -125,28 +125,9 @@ impl Recorder {
         }
     }
     fn take<D: Device>(&mut self, q: &mut LegacyQueue<dyn Scheduler, D>) {
-        let events = std::mem::take(&mut q.cx.log.events);
-        let last = events.len().saturating_sub(1);
-        for (i, event) in events.into_iter().enumerate() {
-            let live = event.action != Action::Complete;
-            let bios: Vec<BioId> = match event.rq {
-                Some(rq) if live => q.cx.rqs.bios(rq).map(|b| b.0.id).collect(),
-                _ => event.bio.into_iter().collect(),
-            };
-            match event.action {
-                Action::Issue => self.out.dispatch.push((event.at, bios.clone())),
-                Action::Timer => self.out.timers.push(event.at),
-                _ => {}
-            }
-            if self.steps {
-                let state = (i == last).then(|| {
-                    let mut s = String::new();
-                    q.scheduler().state(&q.cx, &mut s);
-                    s
-                });
-                self.out.events.push(Step { event, bios, state });
-            }
-        }
+        let taken = q.cx.log.take();
+        let state = |s: &mut String| q.scheduler().state(&q.cx, s);
+        self.out.keep(taken, self.steps, state);
     }
 }
 
@@ -209,8 +190,7 @@ pub fn run(case: &Case, steps: bool) -> Result<Outcome, CaseError> {
     let inputs = case.inputs()?;
     let mut q = build(case)?;
     prepare(case, &mut q)?;
-    q.cx.log.listen(true);
-    q.cx.log.events.clear();
+    q.cx.log.listen_with_bios();
     let mut rec = Recorder::new(steps);
     let mut pending = Pending::new(&inputs);
     let mut done: Vec<BioDone> = Vec::new();

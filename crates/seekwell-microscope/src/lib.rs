@@ -15,7 +15,7 @@ mod streams;
 pub use agree::Agreement;
 pub use format::{Case, CaseError, CaseInput, Harness, What, read_cases};
 
-use seekwell_core::{BioId, Event, Instant};
+use seekwell_core::{Action, BioId, Event, Instant};
 
 /// When the driver took a request, and its bios in ascending sector order.
 pub type Dispatched = (Instant, Vec<BioId>);
@@ -33,15 +33,43 @@ pub struct Outcome {
     pub events: Vec<Step>,
 }
 
+impl Outcome {
+    /// Takes over what the log collected in a step; `state` tells the scheduler's state after it.
+    fn keep(&mut self, taken: Vec<(Event, Vec<BioId>)>, steps: bool, state: impl Fn(&mut String)) {
+        let last = taken.len().saturating_sub(1);
+        for (i, (event, bios)) in taken.into_iter().enumerate() {
+            match event.action {
+                Action::Issue => self.dispatch.push((event.at, bios.clone())),
+                Action::Timer => self.timers.push(event.at),
+                _ => {}
+            }
+            if steps {
+                self.events.push(Step::of(event, bios, i == last, &state));
+            }
+        }
+    }
+}
+
 /// An event, and the scheduler's state after the step it belongs to.
 #[derive(Clone, Debug)]
 pub struct Step {
     /// What happened.
     pub event: Event,
-    /// Bios of the request concerned.
+    /// Bios of the request concerned, as it was then; of an event about a bio that one.
     pub bios: Vec<BioId>,
     /// The scheduler's state, on the last event of a step.
     pub state: Option<String>,
+}
+
+impl Step {
+    fn of(event: Event, bios: Vec<BioId>, last: bool, state: impl Fn(&mut String)) -> Self {
+        let state = last.then(|| {
+            let mut s = String::new();
+            state(&mut s);
+            s
+        });
+        Step { event, bios, state }
+    }
 }
 
 /// Runs a case under its harness. `steps`: keep events and states for printing.

@@ -7,11 +7,11 @@
 //! back and switch the scheduler.
 
 use super::legacy::{Pending, bio_of, case_error, facts};
-use super::{Case, CaseError, Outcome, Step, What};
+use super::{Case, CaseError, Outcome, What};
 use seekwell_block::{MqDriver, MqQueue};
 use seekwell_core::{
-    Accept, Action, BioDone, BioId, BioSink, CgroupId, Class, Command, Control, Device,
-    DeviceFacts, Done, Instant, IoPrio, Nanos, Sector, Sectors, TaskId, TickClock,
+    Accept, BioDone, BioId, BioSink, CgroupId, Class, Command, Control, Device, DeviceFacts, Done,
+    Instant, IoPrio, Nanos, Sector, Sectors, TaskId, TickClock,
 };
 use seekwell_sched::{Scheduler, find};
 use std::collections::{BTreeSet, VecDeque};
@@ -213,29 +213,9 @@ struct Recorder {
 
 impl Recorder {
     fn take(&mut self, q: &mut Queue) {
-        let events = std::mem::take(&mut q.cx.log.events);
-        let last = events.len().saturating_sub(1);
-        for (i, event) in events.into_iter().enumerate() {
-            let bios: Vec<BioId> = match event.rq {
-                Some(rq) if event.action != Action::Complete => {
-                    q.cx.rqs.bios(rq).map(|b| b.0.id).collect()
-                }
-                _ => event.bio.into_iter().collect(),
-            };
-            match event.action {
-                Action::Issue => self.out.dispatch.push((event.at, bios.clone())),
-                Action::Timer => self.out.timers.push(event.at),
-                _ => {}
-            }
-            if self.steps {
-                let state = (i == last).then(|| {
-                    let mut s = String::new();
-                    q.scheduler().state(&q.cx, &mut s);
-                    s
-                });
-                self.out.events.push(Step { event, bios, state });
-            }
-        }
+        let taken = q.cx.log.take();
+        let state = |s: &mut String| q.scheduler().state(&q.cx, s);
+        self.out.keep(taken, self.steps, state);
     }
 }
 
@@ -243,8 +223,7 @@ impl Recorder {
 pub fn run(case: &Case, steps: bool) -> Result<Outcome, CaseError> {
     let inputs = case.inputs()?;
     let mut q = build(case)?;
-    q.cx.log.listen(true);
-    q.cx.log.events.clear();
+    q.cx.log.listen_with_bios();
     let mut rec = Recorder {
         out: Outcome::default(),
         steps,

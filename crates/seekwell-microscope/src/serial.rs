@@ -60,7 +60,7 @@ impl Bench {
                 .store(&mut b.cx, &name, &text)
                 .map_err(|e| case_error(case, e.to_string()))?;
         }
-        b.cx.log.listen(true);
+        b.cx.log.listen_with_bios();
         Ok(b)
     }
     fn ioc(&mut self, task: TaskId) -> IocId {
@@ -176,21 +176,16 @@ impl Bench {
         }
     }
     fn record(&mut self) {
-        let events = std::mem::take(&mut self.cx.log.events);
-        let last = events.len().saturating_sub(1);
-        for (i, event) in events.into_iter().enumerate() {
-            let bios: Vec<BioId> = match event.rq {
-                Some(rq) if event.action != Action::Complete => ids(&self.cx, rq),
-                _ => event.bio.into_iter().collect(),
-            };
+        let taken = self.cx.log.take();
+        let last = taken.len().saturating_sub(1);
+        for (i, (event, bios)) in taken.into_iter().enumerate() {
             if event.action == Action::Issue {
                 self.out.dispatch.push((event.at, bios.clone()));
             }
             if self.steps {
-                let mut s = String::new();
-                self.sched.state(&self.cx, &mut s);
-                let state = (i == last).then_some(s);
-                self.out.events.push(Step { event, bios, state });
+                let state = |s: &mut String| self.sched.state(&self.cx, s);
+                let step = Step::of(event, bios, i == last, state);
+                self.out.events.push(step);
             }
         }
     }

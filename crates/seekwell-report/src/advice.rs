@@ -4,6 +4,7 @@
 //! The decision is the lab's ([`Group`]); here it is told. `seekwell recommend`, the page and the
 //! Markdown say the same words.
 
+use seekwell_core::prose::in_prose;
 use seekwell_lab::analysis::{Analysis, Group, Score, Switch, percent, round, size, span};
 use seekwell_lab::results::{Results, Treatment};
 use seekwell_sched::Layer;
@@ -61,6 +62,11 @@ fn name(analysis: &Analysis, t: usize) -> &str {
     analysis.treatments.get(t).map_or("?", String::as_str)
 }
 
+/// The same in a sentence.
+fn said(analysis: &Analysis, t: usize) -> String {
+    in_prose(name(analysis, t))
+}
+
 /// "1 test", "3 tests".
 fn tests(n: usize) -> String {
     format!("{n} test{}", if n == 1 { "" } else { "s" })
@@ -74,6 +80,7 @@ fn score(s: &Score, against: &str) -> String {
     let ends = s
         .deciding
         .map(|(l, h)| if ahead { (l, h) } else { (1.0 / h, 1.0 / l) });
+    let against = in_prose(against);
     format!("{} {word} {against}{}", size(times), between(ends, times))
 }
 
@@ -156,7 +163,9 @@ fn cost(analysis: &Analysis, group: &Group, s: &Score) -> String {
             }
         };
     };
-    let best = cell.best.map_or("the best", |b| name(analysis, b));
+    let best = cell
+        .best
+        .map_or("the best".to_owned(), |b| said(analysis, b));
     let shown = cell.best.is_some_and(|b| cell.beats(b, s.treatment));
     let sure = if shown {
         ""
@@ -200,7 +209,7 @@ fn switch(analysis: &Analysis, s: &Switch) -> String {
         "If {cell} counted for {way} than {:.0} % of all (now {:.0} %), {} would be ahead.",
         100.0 * s.at,
         100.0 * s.share,
-        name(analysis, s.to)
+        said(analysis, s.to)
     )
 }
 
@@ -273,6 +282,7 @@ pub fn advice(results: &Results, analysis: &Analysis, group: &Group) -> Advice {
     let n = group.tests;
     let margin = percent(analysis.method.margin);
     let pick = group.pick.and_then(of);
+    let reference = in_prose(&a.reference);
     let set = |a: &mut Advice, s: &Score| {
         if let Some(t) = results.treatments.get(s.treatment) {
             a.tunables.clone_from(&t.tunables);
@@ -284,7 +294,7 @@ pub fn advice(results: &Results, analysis: &Analysis, group: &Group) -> Advice {
     };
     match (group.decision.as_str(), pick) {
         ("change", Some(s)) => {
-            a.headline = format!("Take {}", name(analysis, s.treatment));
+            a.headline = format!("Take {}", said(analysis, s.treatment));
             let out: Vec<usize> = group.left_out.iter().map(|o| o.0).collect();
             let rows = group.cells.len() - out.len();
             let by_test = match (rows, rows == n) {
@@ -317,15 +327,14 @@ pub fn advice(results: &Results, analysis: &Analysis, group: &Group) -> Advice {
                 )
             });
             a.evidence = format!(
-                "Over {} all are within {margin} of {}: keep what you have.{seen}",
-                tests(n),
-                a.reference
+                "Over {} all are within {margin} of {reference}: keep what you have.{seen}",
+                tests(n)
             );
             set(&mut a, s);
             a.changes.clear();
         }
         ("keep", Some(s)) => {
-            a.headline = format!("Keep {}", a.reference);
+            a.headline = format!("Keep {reference}");
             a.evidence = format!(
                 "Over {} no other is shown to be ahead of it by more than {margin}.",
                 tests(n)
@@ -342,12 +351,11 @@ pub fn advice(results: &Results, analysis: &Analysis, group: &Group) -> Advice {
                         Some(_) => "the runs scatter too much to recommend it",
                         None => "that few blocks may be of one mind by chance",
                     };
-                    let (leader, by) = (name(analysis, s.treatment), score(s, &a.reference));
+                    let (leader, by) = (said(analysis, s.treatment), score(s, &a.reference));
                     format!("{leader} leads over {}, {by}, but {why}.", tests(n))
                 }
                 None => format!(
-                    "{} leads over {}, but others may be ahead of it.",
-                    a.reference,
+                    "{reference} leads over {}, but others may be ahead of it.",
                     tests(n)
                 ),
             };
@@ -363,9 +371,8 @@ pub fn advice(results: &Results, analysis: &Analysis, group: &Group) -> Advice {
             let bound = match group.at_most() {
                 Some(most) if most > 1.0005 && leads.is_none() => {
                     format!(
-                        " None is more than {} ahead of {}.",
-                        size(most),
-                        a.reference
+                        " No scheduler is more than {} ahead of {reference}.",
+                        size(most)
                     )
                 }
                 _ => String::new(),
@@ -373,12 +380,13 @@ pub fn advice(results: &Results, analysis: &Analysis, group: &Group) -> Advice {
             a.evidence = told + &bound + &needs;
         }
         _ if analysis.treatments.len() < 2 => {
-            a.headline = a.reference.clone();
+            a.headline = reference;
             a.evidence = "One scheduler ran, so nothing is compared.".to_owned();
         }
         _ => {
             a.headline = "Not compared".to_owned();
-            a.evidence = "There are too few runs, or none of all schedulers, to decide.".to_owned();
+            a.evidence =
+                "There are too few runs, or no run of one scheduler, to decide.".to_owned();
         }
     }
     a

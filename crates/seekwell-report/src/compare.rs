@@ -13,6 +13,7 @@ use crate::style::{DIM, GOOD, HEAD, NAME, PLAIN, WARN};
 use crate::table::{Align, Cell, Table, beside, paint, painted, wrap};
 use crate::units::{bytes, count, rate, share, three, time_ns};
 use crate::verdict;
+use seekwell_core::prose::{all_in_prose, in_prose};
 use seekwell_core::result::{Direction, Record};
 use seekwell_lab::analysis::single::standing;
 use std::borrow::Cow;
@@ -132,7 +133,9 @@ fn short(group: &[usize], records: &[Record]) -> String {
 /// Which runs did exactly the same; nothing if none did.
 fn identical(groups: &[Vec<usize>], records: &[Record], width: usize) -> String {
     let same = groups.iter().filter(|g| g.len() > 1);
-    let same: Vec<String> = same.map(|g| joined(g, records)).collect();
+    let said = |i: &usize| in_prose(&records[*i].scheduler.spec);
+    let same = same.map(|g| g.iter().map(said).collect::<Vec<_>>().join(" = "));
+    let same: Vec<String> = same.collect();
     if same.is_empty() {
         return String::new();
     }
@@ -143,6 +146,14 @@ fn identical(groups: &[Vec<usize>], records: &[Record], width: usize) -> String 
 /// The name of a run: the scheduler as it was asked for.
 fn label(r: &Record) -> Cell {
     painted(r.scheduler.spec.as_str(), NAME)
+}
+
+/// A rate, where two I/Os or more make one.
+fn rated(r: &Record, rate: String) -> Cell {
+    match r.read.ios + r.write.ios {
+        0 | 1 => "-".into(),
+        _ => rate.into(),
+    }
 }
 
 fn main_table(records: &[Record], best: &[bool]) -> Table {
@@ -176,8 +187,8 @@ fn main_table(records: &[Record], best: &[bool]) -> Table {
         let merges = r.back_merges + r.front_merges + r.joins;
         let waiting = (r.outstanding_mean - r.depth_mean).max(0.0);
         row.extend([
-            rate(r.bytes_per_sec()).into(),
-            three(r.iops()).into(),
+            rated(r, rate(r.bytes_per_sec())),
+            rated(r, three(r.iops())),
             count(r.requests).into(),
             count(merges).into(),
             bytes(r.mean_seek_sectors * 512.0).into(),
@@ -313,7 +324,7 @@ fn warnings(records: &[Record], most: usize, width: usize) -> String {
         let about = if who.len() == records.len() {
             String::new()
         } else {
-            format!("{}: ", who.join(", "))
+            format!("{}: ", all_in_prose(&who).join(", "))
         };
         let text = wrap(&format!("{about}{w}"), 4, width);
         if i > 0 && out.lines().count() + text.lines().count() > most {
@@ -388,7 +399,7 @@ pub fn eras(records: &[Record], more: &str, width: usize) -> String {
                 names.push(&r.scheduler.spec);
             }
         }
-        names.join(", ")
+        all_in_prose(&names).join(", ")
     };
     let (old, new) = (of("single-queue"), of("blk-mq"));
     let mut text = String::new();

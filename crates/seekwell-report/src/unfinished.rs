@@ -3,6 +3,7 @@
 use crate::style::{HEAD, WARN};
 use crate::table::{paint, wrap};
 use crate::units::{count, time_ns};
+use seekwell_core::prose::in_prose;
 use seekwell_core::result::{Direction, Record};
 
 /// A run without its place in a table.
@@ -48,8 +49,8 @@ pub fn unfinished(all: &[Unfinished], width: usize) -> String {
         let until = u.record.as_ref().map(measured).unwrap_or_default();
         let what = format!("{}{until}", u.why);
         match lines.last_mut().filter(|l| l.1 == what) {
-            Some((labels, _)) => *labels += &format!(", {}", u.label),
-            None => lines.push((u.label.clone(), what)),
+            Some((labels, _)) => *labels += &format!(", {}", in_prose(&u.label)),
+            None => lines.push((in_prose(&u.label), what)),
         }
     }
     for (labels, what) in lines {

@@ -1,9 +1,11 @@
 //! Numbers as people read them: three significant digits, unit behind.
 
+use seekwell_core::numbers::{fixed, signed};
+
 /// A time given in nanoseconds: `850 ns`, `12.3 us`, `4.56 ms`, `1.23 s`.
 pub fn time_ns(ns: f64) -> String {
     match ns {
-        n if n < 999.5 => format!("{n:.0} ns"),
+        n if n < 999.5 => format!("{} ns", fixed(n, 0)),
         n if n < 999.5e3 => format!("{} us", three(n / 1e3)),
         n if n < 999.5e6 => format!("{} ms", three(n / 1e6)),
         n => format!("{} s", three(n / 1e9)),
@@ -22,7 +24,7 @@ pub fn rate(bytes_per_sec: f64) -> String {
 /// An amount given in bytes: `1.46 GB`.
 pub fn bytes(n: f64) -> String {
     match n {
-        b if b < 999.5 => format!("{b:.0} B"),
+        b if b < 999.5 => format!("{} B", fixed(b, 0)),
         b if b < 999.5e3 => format!("{} kB", three(b / 1e3)),
         b if b < 999.5e6 => format!("{} MB", three(b / 1e6)),
         b if b < 999.5e9 => format!("{} GB", three(b / 1e9)),
@@ -36,15 +38,25 @@ pub fn three(x: f64) -> String {
     if a == 0.0 {
         "0".to_owned()
     } else if a < 0.9995 {
-        format!("{x:.3}")
+        fixed(x, 3)
     } else if a < 9.995 {
-        format!("{x:.2}")
+        fixed(x, 2)
     } else if a < 99.95 {
-        format!("{x:.1}")
+        fixed(x, 1)
     } else {
         let sign = if x < 0.0 { "-" } else { "" };
         format!("{sign}{}", count(a.round() as u64))
     }
+}
+
+/// Per cent, with so many decimals: `12.3 %`.
+pub fn percent(per_cent: f64, decimals: usize) -> String {
+    format!("{} %", fixed(per_cent, decimals))
+}
+
+/// The same with its sign: `+12.3 %`.
+pub fn signed_percent(per_cent: f64, decimals: usize) -> String {
+    format!("{} %", signed(per_cent, decimals))
 }
 
 /// A count with a comma every three digits.
@@ -86,6 +98,11 @@ mod tests {
         assert_eq!(three(1_234_567.0), "1,234,567");
         assert_eq!(three(-2.5), "-2.50");
         assert_eq!(three(0.0), "0");
+        assert_eq!(three(-0.000_2), "0.000");
+        assert_eq!(time_ns(-0.2), "0 ns");
+        assert_eq!(percent(-0.0, 1), "0.0 %");
+        assert_eq!(signed_percent(-0.04, 1), "+0.0 %");
+        assert_eq!(signed_percent(-3.14, 1), "-3.1 %");
     }
 
     #[test]

@@ -3,8 +3,8 @@
 
 use crate::style::{BAD, HEAD, NAME, WARN};
 use crate::table::{Align, Cell, Table, paint, painted, wrap};
-use crate::units::three;
-use seekwell_lab::validation::{Group, Relation, Row};
+use crate::units::{percent, signed_percent, three};
+use seekwell_lab::validation::{Bound, Group, Relation, Row};
 
 /// A table with its measured rows.
 pub type Measurements = (&'static Group, Vec<Row>);
@@ -23,14 +23,24 @@ fn error(share: f64) -> String {
         e if e.abs() < 0.0005 => "0".to_owned(),
         // "+1234 %" says no more than "13 x".
         e if e > 9.0 => format!("{:.0} x", e + 1.0),
-        e => format!("{:+.1} %", e * 100.0),
+        e => signed_percent(e * 100.0, 1),
     }
 }
 
 fn bound(r: &Row) -> String {
-    match r.figure.allowed {
-        a if a.is_finite() => format!("{:.1} %", a * 100.0),
+    match r.figure.bound.share() {
+        a if a.is_finite() => percent(a * 100.0, 1),
         _ => "none".to_owned(),
+    }
+}
+
+/// Where the bound comes from, in a word.
+fn from(r: &Row) -> &'static str {
+    match r.figure.bound {
+        Bound::Rule(_) => "rule",
+        Bound::Range => "range",
+        Bound::After(_) => "after",
+        Bound::Any => "",
     }
 }
 
@@ -57,14 +67,25 @@ fn summary(rows: &[Row]) -> String {
         .collect();
     let bounded: Vec<&Row> = rows
         .iter()
-        .filter(|r| r.figure.allowed.is_finite())
+        .filter(|r| r.figure.bound.share().is_finite())
         .collect();
     let within = |f: &dyn Fn(&Row) -> f64| {
-        let ok = |r: &&&Row| f(r).abs() <= r.figure.allowed;
+        let ok = |r: &&&Row| f(r).abs() <= r.figure.bound.share();
         bounded.iter().filter(ok).count()
     };
+    let after = |r: &&Row| matches!(r.figure.bound, Bound::After(_));
+    let all = bounded.iter().copied();
+    let after: Vec<&Row> = all.filter(after).collect();
+    let held_out = |r: &&&Row| r.figure.relation == Relation::HeldOut;
+    let chosen = match after.len() {
+        0 => String::new(),
+        n => format!(
+            " {n} of these bounds ({} of held-out figures) were chosen after the measurement.",
+            after.iter().filter(held_out).count()
+        ),
+    };
     format!(
-        "{} figures ({}). Of {} with a bound the model is within {}, the null model within {}.",
+        "{} figures ({}). Of {} with a bound the model is within {}, the null model within {}.{chosen}",
         rows.len(),
         kinds.join(", "),
         bounded.len(),
@@ -73,11 +94,18 @@ fn summary(rows: &[Row]) -> String {
     )
 }
 
-/// Of those that were held out, the half with the smaller error is no further off.
-fn median(mut errors: Vec<f64>) -> String {
-    errors.sort_by(f64::total_cmp);
-    match errors.get(errors.len() / 2) {
-        Some(e) => format!("{:.1} %", e * 100.0),
+/// What a group's rule says, as a sentence.
+fn rule(group: &Group) -> String {
+    match group.rule {
+        "" => String::new(),
+        rule => format!("Rule for bounds: {rule}."),
+    }
+}
+
+/// The median of errors.
+fn typical(errors: &[f64]) -> String {
+    match seekwell_stats::median(errors) {
+        Some(e) => percent(e * 100.0, 1),
         None => "-".to_owned(),
     }
 }
@@ -96,15 +124,16 @@ pub fn in_brief(tables: &[Measurements], width: usize) -> String {
     ]);
     let mut misses = Vec::new();
     for (group, rows) in tables {
-        let bounded = rows.iter().filter(|r| r.figure.allowed.is_finite());
+        let bounded = rows.iter().filter(|r| r.figure.bound.share().is_finite());
         let within = |f: fn(&Row) -> f64| {
             let all = bounded.clone();
-            all.filter(|r| f(r).abs() <= r.figure.allowed).count()
+            all.filter(|r| f(r).abs() <= r.figure.bound.share()).count()
         };
         let out = rows
             .iter()
             .filter(|r| r.figure.relation == Relation::HeldOut);
-        let errors = |f: fn(&Row) -> f64| median(out.clone().map(|r| f(r).abs()).collect());
+        let errors =
+            |f: fn(&Row) -> f64| typical(&out.clone().map(|r| f(r).abs()).collect::<Vec<_>>());
         misses.extend(rows.iter().filter(|r| !r.holds()));
         t.row(vec![
             group.title.into(),
@@ -119,7 +148,7 @@ pub fn in_brief(tables: &[Measurements], width: usize) -> String {
     }
     let mut text = t.render_within(0, width);
     text += &match misses.len() {
-        0 => "None misses its bound.\n".to_owned(),
+        0 => "No figure misses its bound.\n".to_owned(),
         _ => misses
             .iter()
             .map(|r| {
@@ -132,6 +161,17 @@ pub fn in_brief(tables: &[Measurements], width: usize) -> String {
             })
             .collect(),
     };
+    let all = tables.iter().flat_map(|t| &t.1);
+    let after = all.filter(|r| matches!(r.figure.bound, Bound::After(_)));
+    text += &wrap(
+        &format!(
+            "{} bounds were chosen after the measurement, those of held-out figures among them: they \
+             show only that an error has not grown.",
+            after.count()
+        ),
+        0,
+        width,
+    );
     text + &wrap(
         "FIGURES: published ones, of which so many have a bound; KEPT: the model is within it; NULL: \
          so is a device of constant latency that knows the mean of random 4 KiB reads. HELD OUT: \
@@ -151,11 +191,14 @@ fn error_cell(r: &Row) -> Cell {
 
 /// What the columns mean.
 const LEGEND: &str = "ERROR: from the nearer end of what is published; BOUND: largest error \
-    accepted. KIND: fitted, a parameter was set to meet the figure; circular, it follows from a \
-    parameter by the maker's own formula; held out, never used for fitting, and never will be; \
-    prediction, compared with another implementation; indicative, published under conditions too \
-    vague for a bound. NULL: what a device of constant latency scores in the same measurement, \
-    knowing only the mean of the device's random 4 KiB reads.";
+    accepted; FROM: where the bound comes from. rule: one bound for all figures of a kind, whatever \
+    the error of each; range: no error beyond the published range; after: chosen after the \
+    measurement (of a held-out figure the error it had when first computed, plus 3 points), so that \
+    it can show only that the error has not grown. KIND: fitted, a parameter was set to meet the \
+    figure; circular, it follows from a parameter by the maker's own formula; held out, never used \
+    for fitting, and never will be; prediction, compared with another implementation; indicative, \
+    published under conditions too vague for a bound. NULL: what a device of constant latency scores \
+    in the same measurement, knowing only the mean of the device's random 4 KiB reads.";
 
 /// For a terminal.
 pub fn text(tables: &[Measurements], width: usize) -> String {
@@ -171,6 +214,7 @@ pub fn text(tables: &[Measurements], width: usize) -> String {
             ("UNIT", Align::Left),
             ("ERROR", Align::Right),
             ("BOUND", Align::Right),
+            ("FROM", Align::Left),
             ("KIND", Align::Left),
             ("NULL", Align::Right),
         ]);
@@ -187,12 +231,13 @@ pub fn text(tables: &[Measurements], width: usize) -> String {
                 r.figure.unit.into(),
                 error_cell(r),
                 bound(r).into(),
+                from(r).into(),
                 kind,
                 error(r.null_error()).into(),
             ]);
         }
         out += &t.render_fit(2, width, 2);
-        out += &wrap(&summary(rows), 2, width);
+        out += &wrap(&format!("{} {}", rule(group), summary(rows)), 2, width);
         out.push('\n');
     }
     out + &wrap(LEGEND, 0, width)
@@ -209,14 +254,17 @@ pub fn markdown(tables: &[Measurements]) -> String {
     for (group, rows) in tables {
         out += &format!("\n## {}\n\n", group.title);
         out += &wrap(group.note, 0, 100);
+        if !group.rule.is_empty() {
+            out += &format!("\n{}", wrap(&rule(group), 0, 100));
+        }
         out += &format!("\n{}\n", wrap(&summary(rows), 0, 100));
-        out += "| device | figure | published | model | error | bound | kind | null model | source |\n\
-                |---|---|---:|---:|---:|---:|---|---:|---|\n";
+        out += "| device | figure | published | model | error | bound | bound from | kind | null model | source |\n\
+                |---|---|---:|---:|---:|---:|---|---|---:|---|\n";
         for r in rows {
             let f = r.figure;
             let miss = if r.holds() { "" } else { " **misses**" };
             out += &format!(
-                "| `{}` | {} | {} {} | {} | {}{miss} | {} | {} | {} ({}) | {} |\n",
+                "| `{}` | {} | {} {} | {} | {}{miss} | {} | {} | {} | {} ({}) | {} |\n",
                 f.device,
                 f.figure,
                 published(r),
@@ -224,6 +272,7 @@ pub fn markdown(tables: &[Measurements]) -> String {
                 three(r.model),
                 error(r.error()),
                 bound(r),
+                f.bound.origin(),
                 f.relation.text(),
                 three(r.null),
                 error(r.null_error()),

@@ -4,7 +4,8 @@
 //! A quantile is spoken of where [`BEYOND`] operations lie beyond it under every scheduler
 //! compared. Where nobody can say, how to see it is.
 
-use crate::units::{count, three, time_ns};
+use crate::units::{count, percent, three, time_ns};
+use seekwell_core::prose::in_prose;
 use seekwell_core::result::{Latency, Record};
 use seekwell_lab::analysis::single::{
     By, FEWEST, SAME_PERCENT, Standing, by_rows, kind_of, placement,
@@ -176,7 +177,7 @@ impl Said<'_> {
 
     fn judged(&self) -> String {
         let records = self.records;
-        let name = |i: usize| records[i].scheduler.spec.as_str();
+        let name = |i: usize| in_prose(&records[i].scheduler.spec);
         let (best, worst) = (
             self.standing.order[0],
             self.standing.order[self.standing.order.len() - 1],
@@ -214,9 +215,9 @@ impl Said<'_> {
         }
         if self.standing.behind(worst.0) <= SAME_PERCENT {
             return format!(
-                "level. By {what} all lie within {:.1} % of each other, {} to {}; less than \
+                "level. By {what} all lie within {} of each other, {} to {}; less than \
                  {SAME_PERCENT:.0} % is not told apart here.",
-                self.standing.behind(worst.0),
+                percent(self.standing.behind(worst.0), 1),
                 of(best),
                 of(worst),
             );
@@ -270,9 +271,9 @@ impl Said<'_> {
             "But {} ({}) and {} ({}) are of different kernels, which place the same files \
              elsewhere: on such a device that alone has moved a figure {} times, so this may be no \
              scheduler's doing. ",
-            best.scheduler.spec,
+            in_prose(&best.scheduler.spec),
             best.scheduler.kernel,
-            next.scheduler.spec,
+            in_prose(&next.scheduler.spec),
             next.scheduler.kernel,
             placement(best)
         )
@@ -304,7 +305,7 @@ impl Said<'_> {
                 "But its slowest {word} of {what} operations takes {} or more, against {} under {}. ",
                 time_ns(own as f64),
                 time_ns(ns as f64),
-                records[i].scheduler.spec
+                in_prose(&records[i].scheduler.spec)
             ),
             _ => String::new(),
         }
@@ -351,8 +352,9 @@ pub fn cpu_note(records: &[Record]) -> Option<String> {
 }
 
 /// "a", "a and b", "a, b and c".
-pub(crate) fn list(names: &[&str]) -> String {
-    match names {
+pub(crate) fn list<S: AsRef<str>>(names: &[S]) -> String {
+    let names: Vec<&str> = names.iter().map(AsRef::as_ref).collect();
+    match &names[..] {
         [one] => (*one).to_owned(),
         [init @ .., last] => format!("{} and {last}", init.join(", ")),
         [] => String::new(),

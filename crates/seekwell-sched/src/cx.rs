@@ -7,8 +7,8 @@
 use crate::dispatch::DispatchList;
 use crate::merge::MergeIndex;
 use seekwell_core::{
-    About, Action, CgroupId, Contexts, Era, Event, EventLog, Instant, IocId, More, Nanos, Reason,
-    Requests, RqId, Rule, SchedulerWork, Sectors, State, TickClock,
+    About, Action, BioId, CgroupId, Contexts, Era, Event, EventLog, Instant, IocId, More, Nanos,
+    Reason, Requests, RqId, Rule, SchedulerWork, Sectors, State, TickClock,
 };
 use std::collections::BTreeMap;
 
@@ -342,7 +342,7 @@ impl Cx {
             more: More::Timer { slot, until },
             ..self.about(Event::new(self.now, action), about)
         };
-        self.log.push(|| e);
+        self.add(e);
     }
     /// Timers that are armed, by number: name and time.
     pub fn timers(&self) -> impl Iterator<Item = (&'static str, Instant)> + '_ {
@@ -454,7 +454,15 @@ impl Cx {
             detail: text,
             ..self.about(Event::new(self.now, Action::Why), about)
         };
+        self.add(e);
+    }
+    /// Writes an event, with the bios that its request has now.
+    fn add(&mut self, e: Event) {
+        let rq = e.rq;
         self.log.push(|| e);
+        if let Some(rq) = rq {
+            self.log.about(submitted(&self.rqs, rq));
+        }
     }
     /// An event that knows whom it is about.
     fn about(&self, mut e: Event, about: About) -> Event {
@@ -491,12 +499,10 @@ impl Cx {
     #[inline(never)]
     fn event_slow(&mut self, action: Action, rq: RqId, more: More) {
         let r = &self.rqs[rq];
-        // Flushes of the layer's own carry a bio that nobody submitted.
-        let bio = self.rqs.bios(rq).next().map(|b| b.0.id);
         let event = Event {
             rq: Some(rq),
             state: Some(r.state),
-            bio: bio.filter(|b| b.0 != u64::MAX),
+            bio: submitted(&self.rqs, rq).next(),
             task: Some(self.iocs.get(r.ioc).task),
             cgroup: Some(r.cgroup),
             op: r.op,
@@ -506,6 +512,12 @@ impl Cx {
             more,
             ..Event::new(self.now, action)
         };
-        self.log.push(|| event);
+        self.add(event);
     }
+}
+
+/// The bios of a request. Flushes of the layer's own carry a bio that nobody submitted.
+fn submitted(rqs: &Requests, rq: RqId) -> impl Iterator<Item = BioId> + '_ {
+    let all = rqs.bios(rq).map(|b| b.0.id);
+    all.filter(|b| b.0 != u64::MAX)
 }

@@ -8,6 +8,7 @@ use crate::contract::Scheduler;
 use crate::cx::Cx;
 use crate::kernels;
 use crate::tunable::Tunable;
+use seekwell_core::prose::in_prose;
 use seekwell_core::{Era, Nanos, OpenList, Rule, suggest};
 use thiserror::Error;
 
@@ -246,8 +247,12 @@ pub fn find(name: &str) -> Option<(&'static SchedulerInfo, &'static str, Era)> {
 /// One algorithm under several names, in order of time.
 const FAMILIES: &[&[&str]] = &[&["bfq-sq", "bfq"]];
 
-/// How to ask for the version of a scheduler that kernels of a year had: the newest that is not
-/// younger, else the oldest there is. `None` if NAME alone means it already.
+/// From this year on kernels have blk-mq only (5.0, March 2019).
+const ONLY_MQ_FROM: u16 = 2019;
+
+/// How to ask for the version of a scheduler that kernels of a year had: of the block layer of that
+/// year the newest that is not younger, else the oldest there is. `None` if NAME alone means it
+/// already.
 pub fn of_its_time(info: &SchedulerInfo, year: u16) -> Option<(String, Era)> {
     let family = FAMILIES.iter().find(|f| f.contains(&info.name));
     let own = [info.name];
@@ -256,6 +261,11 @@ pub fn of_its_time(info: &SchedulerInfo, year: u16) -> Option<(String, Era)> {
     for name in names {
         let of = registry().iter().find(|s| s.name == *name)?;
         all.extend(of.versions.iter().map(|v| (of.name, v.0, v.1)));
+    }
+    // A scheduler that lives in one layer only is taken from that, whatever the year.
+    let of_layer = |v: &(_, _, Era)| v.2.is_mq() == (year >= ONLY_MQ_FROM);
+    if all.iter().any(of_layer) {
+        all.retain(of_layer);
     }
     // Of equal kernels the one that its scheduler lists first.
     let then = all.iter().rev().filter(|v| v.2.year() <= year);
@@ -300,7 +310,7 @@ pub fn unknown_scheduler(name: &str) -> String {
         let known: Vec<_> = s.versions.iter().map(|v| v.0).collect();
         let mut said = format!(
             "{} has no version `{version}`; it has {}",
-            s.name,
+            in_prose(s.name),
             known.join(", ")
         );
         if let Some(also) = suggest::nearest(name, [], ALSO).first() {
@@ -322,7 +332,7 @@ pub fn unknown_scheduler(name: &str) -> String {
 pub fn unknown_tunable(name: &str, all: &[Tunable]) -> String {
     let known: Vec<_> = all.iter().map(|t| t.name).collect();
     if known.is_empty() {
-        return "it has none".to_owned();
+        return "it has no tunables".to_owned();
     }
     let has = format!("it has {}", known.join(", "));
     match suggest::did_you_mean(name, known, &[]) {
@@ -374,6 +384,13 @@ mod tests {
         };
         assert_eq!(then("bfq", 2013), "bfq-v7r8");
         assert_eq!(then("bfq", 2005), "bfq-v7r8", "the oldest there is");
+        assert_eq!(then("bfq", 2018), "bfq-v7r8", "the last year of two layers");
+        assert_eq!(
+            then("bfq", 2019),
+            "bfq-6.1",
+            "the oldest there is in blk-mq"
+        );
+        assert_eq!(then("bfq", 2021), "bfq-6.1");
         assert_eq!(then("bfq", 2025), "", "bfq is that of today");
         assert_eq!(then("cfq", 2013), "cfq-3.4");
         assert_eq!(then("cfq", 2007), "cfq-2.6.18");
@@ -390,6 +407,6 @@ mod tests {
             said.starts_with("did you mean `fifo_batch`? it has read_expire"),
             "{said}"
         );
-        assert_eq!(unknown_tunable("x", &[]), "it has none");
+        assert_eq!(unknown_tunable("x", &[]), "it has no tunables");
     }
 }

@@ -7,6 +7,7 @@
 
 use crate::asker::Owners;
 use crate::wait::Margin;
+use seekwell_core::numbers::signed;
 use seekwell_core::{Instant, NSEC_PER_SEC, Nanos, result::Latency};
 use serde::Serialize;
 use std::fmt;
@@ -223,9 +224,9 @@ impl Account {
         if !matches!(verdict, Verdict::Exact | Verdict::Idle) {
             let why = format!(
                 "99 of 100 completions are late by up to {:.1} % of the model's median latency, \
-                 the mean is {:+.1} % off",
+                 the mean is {} % off",
                 late * 100.0,
-                self.mean_error() * 100.0
+                signed(self.mean_error() * 100.0, 1)
             );
             self.reasons.push(why);
         }

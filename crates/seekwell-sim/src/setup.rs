@@ -161,7 +161,8 @@ impl Setup {
         let note = format!(
             "{} is of {year}, but {} means version {version}{today}; the version of the device's \
              time is {then} (--schedulers {then})",
-            self.device, info.name
+            self.device,
+            seekwell_core::prose::in_prose(info.name)
         );
         Some((then, note))
     }

@@ -9,6 +9,9 @@
 //! Events a little out of order of time are sorted within a window of [`Limits::reorder_max`]
 //! events first.
 //!
+//! A trace without a queue event in its first [`HEAD_MAX`] events has none for us: what was issued to
+//! the driver is taken instead, and a note says so.
+//!
 //! Memory: at most [`Limits::pending_max`] records wait, and none longer than
 //! [`Limits::pending_ns`] of trace time; the oldest is then given without a completion.
 
@@ -17,6 +20,7 @@ use crate::error::Place;
 use crate::notes::Notes;
 use crate::options::{ReadOptions, Stream};
 use crate::record::Record;
+use crate::tally::Tally;
 use seekwell_core::{Action, CgroupId, Op, Sector, Sectors, TaskId};
 use std::collections::{BTreeMap, VecDeque};
 
@@ -28,6 +32,18 @@ pub const NOTE_UNFINISHED: &str = "records without a completion";
 
 /// Counted when an event comes after a later one.
 pub const NOTE_SORTED: &str = "events out of order of time, put where they belong";
+
+/// Said when a trace has no queue events and the issue events stand for them.
+pub const NOTE_ISSUE_STREAM: &str = "no queue events (Q, block_bio_queue): records are the requests \
+     issued to the driver (D, block_rq_issue), after merging; how long they waited before that is \
+     not known";
+/// Counted when a queue event comes after that.
+pub const NOTE_LATE_QUEUE: &str =
+    "queue events passed over: the trace began without any, so issue events are the records";
+
+/// Events looked at for a queue event before issue events are taken in their place. As many bios may
+/// be in flight when a trace begins.
+const HEAD_MAX: usize = 1 << 16;
 
 /// (device, first sector, id); the value is the end of the range.
 type Key = (u32, u64, u64);
@@ -81,9 +97,24 @@ impl Sorter {
     }
 }
 
+/// The first events, until it is known which of them are records.
+#[derive(Default)]
+struct Head {
+    events: Vec<(BlkEvent, Place)>,
+    issues: bool,
+    /// A queue event was met, of a device that is wanted or not.
+    queues: bool,
+    /// Of the issue events, also those of devices that nobody asked for.
+    devices: Tally,
+}
+
 /// Turns events into records, in the order of the stream.
 pub struct Join {
     stream: Stream,
+    /// `None`: it is known whether there are queue events.
+    head: Option<Head>,
+    /// Issue events stand for queue events.
+    stands_in: bool,
     pending_max: usize,
     pending_ns: u64,
     waiting: VecDeque<Pending>,
@@ -106,6 +137,8 @@ impl Join {
         let limits = &options.limits;
         Join {
             stream: options.stream,
+            head: (options.stream == Stream::Queue).then(Head::default),
+            stands_in: false,
             kept: options.keep_events.then(Vec::new),
             pending_max: limits.pending_max.max(1),
             pending_ns: limits.pending_ns,
@@ -122,14 +155,63 @@ impl Join {
 
     /// Takes an event. Take the records that are ready with [`Join::pop`] before the next one.
     pub fn push(&mut self, e: &BlkEvent, notes: &mut Notes, place: Place) {
+        if let Some(head) = &mut self.head {
+            head.issues |= e.action == Action::Issue;
+            head.events.push((*e, place));
+            if e.action == Action::Queue || head.events.len() >= HEAD_MAX {
+                self.decide(notes);
+            }
+            return;
+        }
+        if self.stands_in && e.action == Action::Queue {
+            notes.count(NOTE_LATE_QUEUE, place);
+        }
+        self.sort(e, notes, place);
+    }
+
+    #[inline]
+    fn sort(&mut self, e: &BlkEvent, notes: &mut Notes, place: Place) {
         if let Some(e) = self.sorter.push(e, notes, place) {
             self.take(&e, notes, place);
         }
     }
 
+    /// Decides which events are records, and takes those that waited for it.
+    #[cold]
+    fn decide(&mut self, notes: &mut Notes) {
+        let Some(head) = self.head.take() else { return };
+        let queue = |e: &(BlkEvent, Place)| e.0.action == Action::Queue;
+        if head.issues && !head.events.iter().any(queue) {
+            self.stream = Stream::Issue;
+            self.stands_in = true;
+            notes.say(NOTE_ISSUE_STREAM.to_owned());
+        }
+        if self.stands_in || !head.queues {
+            notes.all_devices(&head.devices);
+        }
+        for (e, place) in &head.events {
+            self.sort(e, notes, *place);
+        }
+    }
+
+    /// Counts the device of an event that begins a record, whether that is wanted or not.
+    #[inline]
+    pub fn device(&mut self, e: &BlkEvent, notes: &mut Notes) {
+        if self.begins(e.action) {
+            notes.device(e.device);
+        }
+        if let Some(head) = &mut self.head {
+            match e.action {
+                Action::Queue => head.queues = true,
+                Action::Issue => head.devices.add(e.device),
+                _ => {}
+            }
+        }
+    }
+
     /// Does this event begin a record?
     #[inline]
-    pub fn begins(&self, action: Action) -> bool {
+    fn begins(&self, action: Action) -> bool {
         match self.stream {
             Stream::Queue => action == Action::Queue,
             Stream::Issue => action == Action::Issue,
@@ -168,6 +250,9 @@ impl Join {
 
     /// The next record in order, if it is complete or will not be.
     pub fn pop(&mut self, notes: &mut Notes, place: Place) -> Option<Record> {
+        if self.ended {
+            self.decide(notes);
+        }
         loop {
             let drained = self.ended && self.sorter.window.is_empty();
             let ready = self.waiting.front().is_some_and(|p| {

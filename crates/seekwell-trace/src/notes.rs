@@ -34,6 +34,10 @@ impl Notes {
     pub(crate) fn device(&mut self, device: u32) {
         self.devices.add(device);
     }
+    /// The same of many.
+    pub(crate) fn all_devices(&mut self, devices: &Tally) {
+        self.devices.join(devices);
+    }
     /// The devices met.
     pub(crate) fn devices(&self) -> &Tally {
         &self.devices

@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Which event of a block trace becomes a record.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Stream {
-    /// Q: bios as they were submitted, before merging. Right for replay through a scheduler.
+    /// Q: bios as they were submitted, before merging. Right for replay through a scheduler. Of a
+    /// trace without them D, and a note says so.
     #[default]
     Queue,
     /// D: requests as the recorded scheduler sent them to the driver. Shows the device's view.

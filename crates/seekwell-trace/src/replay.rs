@@ -369,8 +369,9 @@ impl<I: Iterator<Item = Result<Record, TraceError>>> ClosedLoop<I> {
         let idlers = self.tasks.values().filter(|t| idle(t));
         let mut times: Vec<u64> = idlers.map(|t| t.active_ns).collect();
         times.sort_unstable();
-        if let Some(&median) = times.get(times.len() / 2) {
-            self.tasks.retain(|_, t| !idle(t) || t.active_ns > median);
+        // At least half of them: those up to the upper of the middle ones.
+        if let Some(&until_ns) = times.get(times.len() / 2) {
+            self.tasks.retain(|_, t| !idle(t) || t.active_ns > until_ns);
         }
         // Where all have something in flight, look again when there are twice as many.
         self.forget_at = TASKS_MAX.max(self.tasks.len() * 2);

@@ -25,6 +25,19 @@ impl Tally {
             self.others += 1;
         }
     }
+    /// Adds what another has counted.
+    pub fn join(&mut self, other: &Tally) {
+        for (key, n) in &other.counts {
+            if let Some(own) = self.counts.get_mut(key) {
+                *own += n;
+            } else if self.counts.len() < KEYS_MAX {
+                self.counts.insert(*key, *n);
+            } else {
+                self.others += n;
+            }
+        }
+        self.others += other.others;
+    }
     /// Different ones met; at least so many.
     pub fn kinds(&self) -> usize {
         self.counts.len()

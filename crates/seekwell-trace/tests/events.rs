@@ -5,7 +5,9 @@ mod common;
 
 use common::{Folder, Shared, error_of, read, reader, swapped, written};
 use seekwell_core::{Action, Event, Flags, Instant, More, Op, Rule, Sector, Sectors, TaskId};
-use seekwell_trace::join::{NOTE_ORPHAN, NOTE_SORTED, NOTE_UNFINISHED};
+use seekwell_trace::join::{
+    NOTE_ISSUE_STREAM, NOTE_LATE_QUEUE, NOTE_ORPHAN, NOTE_SORTED, NOTE_UNFINISHED,
+};
 use seekwell_trace::reader::NOTE_BACKWARDS;
 use seekwell_trace::{
     BlkparseWriter, BlktraceWriter, ErrorKind, EventWriter, Limits, ReadOptions, Record, Stream,
@@ -509,4 +511,94 @@ fn a_kernels_own_text() {
     let issued = reader(text, None, &issue).expect("detected");
     let sizes: Vec<u32> = issued.map(|r| r.expect("read").sectors.0).collect();
     assert_eq!(sizes, [8, 48, 0, 8, 0, 1024, 1024, 512]);
+}
+
+/// What tracefs prints where only the request events were recorded.
+const ISSUE_ONLY: &[u8] = b"# tracer: nop
+     app-300  [002] d..1  8018.233161: block_rq_issue: 8,0 WS 8192 () 1000000 + 16 [app]
+  <idle>-0     [004] d.h1  8018.243833: block_rq_complete: 8,0 WS () 1000000 + 16 [0]
+     app-300  [002] d..1  8018.253161: block_rq_issue: 8,0 R 8192 () 1000600 + 16 [app]
+  <idle>-0     [004] d.h1  8018.254833: block_rq_complete: 8,0 R () 1000600 + 16 [0]
+";
+
+#[test]
+fn a_trace_without_queue_events_is_read_by_its_issue_events_and_says_so() {
+    let mut r = reader(ISSUE_ONLY, None, &ReadOptions::default()).expect("detected");
+    let got: Vec<_> = r.by_ref().map(|r| r.expect("read")).collect();
+    let seen: Vec<_> = got
+        .iter()
+        .map(|r| (r.t_ns, r.op, r.sector.0, r.complete_ns))
+        .collect();
+    assert_eq!(
+        seen,
+        [
+            (0, Op::Write, 1_000_000, Some(10_672_000)),
+            (20_000_000, Op::Read, 1_000_600, Some(21_672_000)),
+        ]
+    );
+    assert_eq!(r.warnings(), [NOTE_ISSUE_STREAM]);
+    // Asked for, it is no surprise.
+    let issue = ReadOptions {
+        stream: Stream::Issue,
+        ..ReadOptions::default()
+    };
+    let mut r = reader(ISSUE_ONLY, None, &issue).expect("detected");
+    let same: Vec<_> = r.by_ref().map(|r| r.expect("read")).collect();
+    assert_eq!((same, r.warnings()), (got, Vec::new()));
+}
+
+/// A trace that begins under load has issue events first; its queue events are the records.
+#[test]
+fn one_queue_event_decides() {
+    let lines = "0 D R 900 + 8 [a]\n 5 C R 900 + 8 [0]\n 7 Q R 100 + 8 [a]\n 8 D R 100 + 8 [a]\n 9 C R 100 + 8 [0]";
+    let mut r = reader(&text(lines), None, &ReadOptions::default()).expect("detected");
+    let got: Vec<_> = r.by_ref().map(|r| r.expect("read")).collect();
+    assert_eq!(got.len(), 1);
+    assert_eq!(
+        (got[0].sector.0, times(&got[0])),
+        (100, [None, Some(1), Some(2)])
+    );
+    assert_eq!((r.counted(NOTE_ORPHAN), r.counted(NOTE_LATE_QUEUE)), (1, 0));
+}
+
+/// Behind 65,536 events without one it is too late for a queue event to be a record.
+#[test]
+fn a_late_queue_event_is_counted() {
+    let mut lines: String = (0..(1 << 16))
+        .map(|i| format!("{i} D R {} + 8 [a]\n", i * 8))
+        .collect();
+    lines += "70000 Q R 8 + 8 [a]";
+    let mut r = reader(&text(&lines), None, &ReadOptions::default()).expect("detected");
+    assert_eq!(r.by_ref().map(|r| r.expect("read")).count(), 1 << 16);
+    assert_eq!(r.counted(NOTE_LATE_QUEUE), 1);
+    assert!(r.warnings().contains(&NOTE_ISSUE_STREAM.to_owned()));
+}
+
+/// Devices are counted by whatever the records come from, also those that were not asked for.
+#[test]
+fn devices_of_a_trace_without_queue_events_are_told() {
+    let two = String::from_utf8(ISSUE_ONLY.to_vec()).expect("text");
+    let two = two.replacen("8,0 R", "8,16 R", 2);
+    let mut r = reader(two.as_bytes(), None, &ReadOptions::default()).expect("detected");
+    assert_eq!(r.by_ref().count(), 2);
+    let said = r.warnings().join("\n");
+    assert!(
+        said.contains("2 devices, taken as one: 8,0 (1), 8,16 (1)"),
+        "{said}"
+    );
+    let other = ReadOptions {
+        device: Some(8 << 20 | 32),
+        ..ReadOptions::default()
+    };
+    let e = reader(two.as_bytes(), None, &other)
+        .expect("detected")
+        .next();
+    let e = e
+        .expect("an answer")
+        .expect_err("no such device")
+        .to_string();
+    assert!(
+        e.contains("no record of device 8,32") && e.contains("8,0 (1), 8,16 (1)"),
+        "{e}"
+    );
 }

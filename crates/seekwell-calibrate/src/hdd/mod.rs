@@ -16,9 +16,10 @@ mod zones;
 use crate::fit::{Curve, Demerit, Estimate, Val};
 use crate::probe::{Io, Stop};
 use crate::session::{SMALL, Session};
-use crate::stats::{demerit, line, mean, quantile};
+use crate::stats::{demerit, half_width, line, median, quantile};
 use crate::{model, preset};
 pub(crate) use period::Period;
+use seekwell_stats::mean;
 use track::{Grid, Pattern, Spindle};
 use zones::Zones;
 
@@ -354,7 +355,7 @@ fn switch_from_rates(s: &mut Session<'_>, spindle: Spindle, z: &Zones, rates: &[
         .iter()
         .map(|(lba, mb)| 512.0 * z.at(*lba) / mb / 1e3 - spindle.turn_ms)
         .collect();
-    let ms = crate::stats::median(&lost);
+    let ms = median(&lost);
     // More than half a turn is no switch: the link was slower than the platter.
     if ms > 0.0 && ms < spindle.turn_ms / 2.0 {
         for key in ["head_switch", "band_switch"] {
@@ -365,7 +366,7 @@ fn switch_from_rates(s: &mut Session<'_>, spindle: Spindle, z: &Zones, rates: &[
                     "ms",
                     "P10: time per track beyond a turn, reading on",
                 )
-                .pm(crate::stats::half_width(&lost))
+                .pm(half_width(&lost))
                 .n(lost.len()),
             );
         }

@@ -6,6 +6,7 @@
 use crate::probe::Stop;
 use crate::session::Session;
 use crate::stats::{frac, median};
+use seekwell_stats::t_quantile;
 
 /// The turn, if there is one.
 #[derive(Debug, Clone, Copy)]
@@ -124,9 +125,11 @@ pub(crate) fn measure(s: &mut Session<'_>, hit_ms: f64) -> Result<Period, Stop> 
         samples += t.len();
     }
     let se = spread / libm::sqrt(ss.max(1e-9));
+    // A mean for each place and the frequency are taken from the samples.
+    let df = samples.saturating_sub(times.len() + 1).max(1) as f64;
     Ok(Period {
         turn_ms: 1e3 / f,
-        pm_ms: 1.96 * se / f * 1e3 / f,
+        pm_ms: t_quantile(0.975, df) * se / f * 1e3 / f,
         agreement: r,
         needed,
         samples,

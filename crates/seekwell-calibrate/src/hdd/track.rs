@@ -5,7 +5,8 @@
 
 use crate::probe::{Io, Stop, Timed};
 use crate::session::{SMALL, Session};
-use crate::stats::{frac, mean, median, quantile_sorted};
+use crate::stats::{frac, median, quantile_sorted};
+use seekwell_stats::{deviation, t_quantile};
 
 /// Turns of the spindle as a clock.
 #[derive(Debug, Clone, Copy)]
@@ -61,14 +62,14 @@ pub(crate) fn length_at(
     let delta = ((guess / 10.0) as u64 / 8 * 8).max(8);
     let reach = delta * (STEPS as u64 + 1);
     let mut top = lba.clamp(PASSES * reach, s.capacity() - u64::from(SMALL)) / 8 * 8;
-    // Sectors and turns over all runs, and the variance of a step.
-    let (mut sectors, mut turns, mut var, mut runs) = (0.0, 0.0, 0.0, 0.0);
+    // Sectors and turns over all runs, the variance of a step and its degrees of freedom.
+    let (mut sectors, mut turns, mut var, mut df) = (0.0, 0.0, 0.0, 0.0);
     for _ in 0..PASSES {
         if let Some(r) = run_at(s, spindle, top, delta)? {
             sectors += r.sectors;
             turns += r.turns;
             var += r.var;
-            runs += 1.0;
+            df += r.df;
         }
         if turns > 0.0 && libm::sqrt(var) / turns < 0.0014 {
             break;
@@ -80,7 +81,7 @@ pub(crate) fn length_at(
         // Each run is off by the noise of its first and its last read, as a step is.
         TrackLength {
             sectors: length,
-            pm: length * (1.96 * libm::sqrt(var) / turns).max(0.2 / length) * 1f64.max(2.0 - runs),
+            pm: length * (t_quantile(0.975, df) * libm::sqrt(var) / turns).max(0.2 / length),
         }
     }))
 }
@@ -89,7 +90,10 @@ pub(crate) fn length_at(
 struct Run {
     sectors: f64,
     turns: f64,
+    /// Variance of a step.
     var: f64,
+    /// Degrees of freedom of it.
+    df: f64,
 }
 
 fn run_at(
@@ -126,11 +130,12 @@ fn run_at(
         .copied()
         .filter(|d| (d - usual).abs() <= SAME)
         .collect();
-    let m = mean(&good);
+    let sd = deviation(&good);
     Ok(Some(Run {
         sectors: (n as u64 * delta) as f64,
         turns,
-        var: good.iter().map(|d| (d - m) * (d - m)).sum::<f64>() / (good.len() - 1) as f64,
+        var: sd * sd,
+        df: (good.len() - 1) as f64,
     }))
 }
 

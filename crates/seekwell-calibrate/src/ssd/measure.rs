@@ -5,7 +5,8 @@
 use crate::fit::short;
 use crate::probe::{Io, Stop};
 use crate::session::{SMALL, Session};
-use crate::stats::{half_width, mean, median, quantile};
+use crate::stats::{half_width, median};
+use seekwell_stats::{mean, median_interval};
 
 /// Reads and writes of a rate: 128 KiB.
 const BLOCK: u32 = 256;
@@ -91,11 +92,10 @@ fn steady(s: &mut Session<'_>, what: &str, mut ms: Vec<f64>) -> Mean {
         us(usual),
         us(m.value)
     ));
-    let w = 0.98 / libm::sqrt(ms.len() as f64);
-    let (lo, hi) = (quantile(&ms, 0.5 - w), quantile(&ms, 0.5 + w));
+    let ends = median_interval(&ms);
     Mean {
         value: usual,
-        pm: (hi - lo) / 2.0,
+        pm: ends.map_or(f64::INFINITY, |(lo, hi)| (hi - lo) / 2.0),
         n: ms.len(),
     }
 }

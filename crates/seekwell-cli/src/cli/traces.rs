@@ -22,7 +22,8 @@ pub struct TraceInput {
     /// Only records of these processes
     #[arg(long, value_name = "PID,...", value_delimiter = ',')]
     pub pid: Vec<u32>,
-    /// blktrace, blkparse and ftrace: what was queued, or what was issued to the device
+    /// blktrace, blkparse and ftrace: what was queued (of a trace that does not tell, what was
+    /// issued), or what was issued to the device
     #[arg(long, value_name = "EVENT", default_value = "queue")]
     pub stream: Stream,
     /// Only records of this device (blktrace, blkparse, ftrace, csv: MAJOR,MINOR) or volume (msr,

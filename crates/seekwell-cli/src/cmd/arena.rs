@@ -9,12 +9,14 @@ use crate::out::{Out, columns, note, width};
 use crate::progress::Progress;
 use seekwell::Cancel;
 use seekwell::words::named;
+use seekwell_core::numbers::signed;
 use seekwell_lab::arena::{
     Arena, DEVICES, Figure, Mean, Standing, WORKLOADS, experiment, standing,
 };
 use seekwell_lab::conduct::{How, Memory, conduct};
 use seekwell_report::arena::{Facts, Ground, page};
 use seekwell_report::table::wrap;
+use seekwell_report::units;
 use seekwell_sched::registry;
 use serde_json::json;
 use std::path::Path;
@@ -140,7 +142,7 @@ pub fn run(a: &Asked, quiet: bool) -> Result<(), Failure> {
 }
 
 fn percent(factor: f64) -> String {
-    format!("{:+.1} %", (factor - 1.0) * 100.0)
+    units::signed_percent((factor - 1.0) * 100.0, 1)
 }
 
 /// "+3.1 %  (+2.0 to +4.2)".
@@ -149,7 +151,7 @@ fn figure(mean: Option<&Mean>) -> String {
         return "-".to_owned();
     };
     let span = mean.interval95.map_or(String::new(), |(low, high)| {
-        let bare = |x: f64| format!("{:+.1}", (x - 1.0) * 100.0);
+        let bare = |x: f64| signed((x - 1.0) * 100.0, 1);
         format!(" ({} to {})", bare(low), bare(high))
     });
     format!("{}{span}", percent(mean.factor))

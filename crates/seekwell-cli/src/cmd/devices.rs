@@ -36,7 +36,8 @@ fn rows_as_json(tables: &[validation::Measurements]) -> Value {
                 "table": g.title, "device": f.device, "figure": f.figure, "unit": f.unit,
                 "published": [f.published.0, f.published.1], "source": f.source,
                 "model": r.model, "error": r.error(), "holds": r.holds(),
-                "bound": Some(f.allowed).filter(|a| a.is_finite()),
+                "bound": Some(f.bound.share()).filter(|a| a.is_finite()),
+                "bound_from": f.bound.origin(),
                 "kind": f.relation.text(), "null": r.null, "null_error": r.null_error(),
             })
         })

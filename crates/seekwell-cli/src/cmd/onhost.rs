@@ -10,6 +10,7 @@ use crate::fail::Failure;
 use crate::out::{Out, note, width};
 use seekwell::Cancel;
 use seekwell_core::once::twice;
+use seekwell_core::prose::in_prose;
 use seekwell_host::stop::Signals;
 use seekwell_host::switch::Switched;
 use seekwell_host::switch::command::Held;
@@ -273,7 +274,7 @@ fn run(a: &Compare, design: &HostDesign, named: Option<&Path>, quiet: bool) -> R
             &format!(
                 "{why}, so that no scheduler is set: measured is what is in force ({}). For more: \
                  {more}",
-                on.in_force(),
+                in_prose(&on.in_force()),
             ),
         );
     }
@@ -323,7 +324,10 @@ fn run(a: &Compare, design: &HostDesign, named: Option<&Path>, quiet: bool) -> R
                     device, scheduler, ..
                 }) => note(
                     quiet,
-                    &format!("{device}: {scheduler} again, and all settings as before"),
+                    &format!(
+                        "{device}: {} again, and all settings as before",
+                        in_prose(&scheduler)
+                    ),
                 ),
                 Ok(Found::Moot { device, why }) => {
                     note(false, &format!("{device}: nothing is put back, as {why}"));

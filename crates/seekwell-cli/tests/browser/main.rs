@@ -180,6 +180,13 @@ fn the_replay_steps_plays_and_has_an_address_for_each_moment() {
     b.until(loaded);
     b.value("document.querySelector('#r-stage').focus()");
     b.key("Home");
+    // What is served before the first decision was dispatched before the excerpt, and is said to be.
+    let early = b.value(
+        "[...document.querySelectorAll('.lane')].map((l) => [l.querySelector('.lane-count').textContent, \
+         l.querySelector('.why').textContent]).filter(([count, why]) => !count.includes('served in 0 ') && \
+         why.includes('no dispatch yet') && !why.includes('dispatched before it begins'))",
+    );
+    assert_eq!(early, serde_json::json!([]));
     b.key("ArrowRight");
     let spoken = b.value("document.querySelector('#live').textContent");
     let spoken = spoken.as_str().expect("words").to_owned();

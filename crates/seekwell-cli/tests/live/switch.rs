@@ -238,7 +238,7 @@ fn what_kill_9_of_both_leaves_the_next_run_puts_back() {
                 let r = rig.run(&["switch", "--restore"]);
                 assert_eq!(r.code, Some(0), "{}", r.err);
                 assert!(
-                    r.out.contains("none and all settings are as they were"),
+                    r.out.contains("`none` and all settings are as they were"),
                     "{}",
                     r.out
                 );
@@ -248,7 +248,7 @@ fn what_kill_9_of_both_leaves_the_next_run_puts_back() {
                 let r = rig.run(&["switch", &rig.name, "kyber"]);
                 assert_eq!(r.code, Some(0), "{}", r.err);
                 assert!(
-                    r.err.contains("none and all settings are as they were"),
+                    r.err.contains("`none` and all settings are as they were"),
                     "{}",
                     r.err
                 );
@@ -320,7 +320,7 @@ fn a_device_that_goes_away_is_no_disaster() {
     std::mem::forget(rig.device.take());
     assert_eq!(r.code, Some(0), "{}", r.err);
     assert!(
-        r.err.contains("none again"),
+        r.err.contains("`none` again"),
         "its queue outlives the file: {}",
         r.err
     );

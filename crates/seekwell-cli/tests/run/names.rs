@@ -73,6 +73,7 @@ fn a_scheduler_of_another_time_than_the_device_is_told() {
     );
     assert_eq!(told.lines().count(), 1, "{told}");
     assert!(err("emmc:motog", "cfq").contains("cfq-3.4"));
+    assert!(err("hdd:hus728t8", "bfq").contains("of 2018"));
     // Said by its version, or both of them: nothing to tell. Nor of a disk and a version of a
     // kernel that may well be met with it, nor of what is newer.
     for (device, schedulers) in [
@@ -81,6 +82,11 @@ fn a_scheduler_of_another_time_than_the_device_is_told() {
         ("emmc:motog", "mq-deadline"),
         ("hdd:hitachi-7k200", "cfq,deadline"),
         ("ssd:nvme-gen4-tlc-2t", "bfq"),
+        // blk-mq is all there is since 2019.
+        ("ssd:nvme-dc-2t", "bfq"),
+        ("ssd:sata-tlc-1t", "bfq"),
+        ("hdd:exos-x18", "bfq"),
+        ("sd:samsung-evoplus32", "bfq"),
     ] {
         assert_eq!(err(device, schedulers), "", "{device} {schedulers}");
     }
@@ -94,4 +100,69 @@ fn a_scheduler_of_another_time_than_the_device_is_told() {
         page.contains("NAME-VERSION") && page.contains("bfq-v7r8"),
         "{page}"
     );
+}
+
+/// In a sentence a scheduler called none is quoted: "undefeated: none" reads as if there were none.
+#[test]
+fn a_scheduler_called_none_is_quoted_in_sentences() {
+    let device = "ssd:sata-tlc-1t";
+    let two = ["-w", "fs-mark:files=10", "-w", "fs-mark:files=20"];
+    let with = |command: &str, more: &[&str]| {
+        let head = [command, "-d", device, "-s", "none,bfq,kyber"];
+        good(&[&head, more, &["--seeds", "3", "--quiet"]].concat())
+    };
+    let single = [two[0], two[1]];
+    let said = [
+        with("compare", &two),
+        with("compare", &[&two[..], &["--details"]].concat()),
+        with("recommend", &two),
+        with("recommend", &single),
+        with("replay", &[&trace("prose.csv")]),
+    ];
+    let (mut quoted, mut scores) = (0, 0);
+    for text in &said {
+        // Lines may break anywhere.
+        let prose = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        for before in [
+            "Undefeated:",
+            "against",
+            "Keep",
+            "Take",
+            "of",
+            "behind",
+            "and",
+            "Verdict:",
+            "today):",
+        ] {
+            let bare = format!("{before} none");
+            assert!(!prose.contains(&bare), "{bare}: {text}");
+        }
+        for after in [
+            "ahead",
+            "behind",
+            "leads",
+            "is ahead",
+            "level",
+            "not decided",
+        ] {
+            let bare = format!(" none {after}");
+            assert!(!prose.contains(&bare), "{bare}: {text}");
+        }
+        quoted += prose.matches("`none`").count();
+        scores += usize::from(
+            prose.contains("Undefeated: ") || prose.contains("No scheduler is beaten."),
+        );
+    }
+    assert!(
+        quoted >= said.len() && scores > 0,
+        "{quoted} {scores}: {said:#?}"
+    );
+    let r = seekwell(&["replay", &trace("prose.csv"), "-s", "none:fifo_batch=1"]);
+    assert!(
+        r.err.contains("`none` has no tunable `fifo_batch`"),
+        "{}",
+        r.err
+    );
+    let r = seekwell(&["replay", &trace("prose.csv"), "-s", "none-9"]);
+    assert!(r.err.contains("`none` has no version `9`"), "{}", r.err);
 }

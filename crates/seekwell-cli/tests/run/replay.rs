@@ -254,3 +254,42 @@ fn options_that_do_not_work() {
         refused(&[&["replay", &file], *args].concat(), says);
     }
 }
+
+/// Only block_rq_* events were recorded: what was issued is replayed, and that is said.
+#[test]
+fn a_trace_of_issue_events_alone_is_replayed_by_them() {
+    let text = b"# tracer: nop
+     app-300  [002] d..1  8018.233161: block_rq_issue: 8,0 WS 8192 () 1000000 + 16 [app]
+  <idle>-0     [004] d.h1  8018.243833: block_rq_complete: 8,0 WS () 1000000 + 16 [0]
+     app-300  [002] d..1  8018.253161: block_rq_issue: 8,0 R 8192 () 1000600 + 16 [app]
+  <idle>-0     [004] d.h1  8018.254833: block_rq_complete: 8,0 R () 1000600 + 16 [0]
+";
+    let file = scratch("issue-only.ftrace", text);
+    let r = seekwell(&["replay", &file, "-s", "noop,cfq", "--seeds", "1"]);
+    assert_eq!(r.code, 0, "{}", r.err);
+    let said = r.out.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(
+        said.contains("no queue events (Q, block_bio_queue): records are the requests issued"),
+        "{said}"
+    );
+    let json: Value = serde_json::from_str(&good(&[
+        "replay", &file, "-s", "noop", "--seeds", "1", "--json",
+    ]))
+    .expect("JSON");
+    let record = &json["records"][0];
+    assert_eq!(
+        (
+            record["read"]["ios"].as_u64(),
+            record["write"]["ios"].as_u64()
+        ),
+        (Some(1), Some(1))
+    );
+    let r = seekwell(&["report", &file]);
+    assert!(
+        r.out
+            .contains("21.7 ms: 1 read (8.19 kB), 1 write (8.19 kB)"),
+        "{}",
+        r.out
+    );
+    assert!(r.err.contains("no queue events"), "{}", r.err);
+}

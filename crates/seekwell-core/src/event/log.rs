@@ -1,6 +1,7 @@
 //! Where events go: into a log of one's own, or with those of all members into one.
 
 use super::Event;
+use crate::bio::BioId;
 use crate::time::{Instant, Nanos};
 use serde::{Deserialize, Serialize};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -151,6 +152,9 @@ pub struct EventLog {
     tap: Option<Tap>,
     /// What came since the listener last took it; empty where it goes into a stream of members.
     pub events: Vec<Event>,
+    /// With [`EventLog::listen_with_bios`]: place in `events` of each event about a request, and the
+    /// bios that the request had then.
+    bios: Option<Vec<(usize, Vec<BioId>)>>,
 }
 
 impl EventLog {
@@ -158,6 +162,33 @@ impl EventLog {
     pub fn listen(&mut self, on: bool) {
         self.on = on;
         self.tap = None;
+        self.bios = None;
+    }
+    /// Starts listening here, and keeps all bios of the requests that events are about: a request
+    /// may be gone before [`EventLog::take`] is called.
+    pub fn listen_with_bios(&mut self) {
+        self.listen(true);
+        self.events.clear();
+        self.bios = Some(Vec::new());
+    }
+    /// The events since the last time, each with the bios it is about: those of its request, else
+    /// its own.
+    pub fn take(&mut self) -> Vec<(Event, Vec<BioId>)> {
+        let kept = self.bios.as_mut().map(std::mem::take).unwrap_or_default();
+        let mut kept = kept.into_iter().peekable();
+        let events = std::mem::take(&mut self.events).into_iter().enumerate();
+        let with = |(i, e): (usize, Event)| {
+            let all = kept.next_if(|k| k.0 == i).map(|k| k.1);
+            let bios = all.unwrap_or_else(|| e.bio.into_iter().collect());
+            (e, bios)
+        };
+        events.map(with).collect()
+    }
+    /// The event that was added last is about a request with these bios.
+    pub fn about(&mut self, bios: impl Iterator<Item = BioId>) {
+        if let (Some(kept), Some(i)) = (&mut self.bios, self.events.len().checked_sub(1)) {
+            kept.push((i, bios.collect()));
+        }
     }
     /// From now on everything goes into a stream; `None`: nobody listens any more.
     pub fn join(&mut self, tap: Option<Tap>) {

@@ -186,7 +186,7 @@ fn encryption_over_lvm_over_a_mirror_over_parts_is_told_to_its_disks() {
     let u = told(&t.machine(), "/srv");
     assert!(
         u.verdict
-            .contains("not alike: sda (mq-deadline), sdb (none)"),
+            .contains("not alike: sda (mq-deadline), sdb (`none`)"),
         "{u:?}"
     );
 }

@@ -8,6 +8,7 @@ use super::device::{Device, Scheduler};
 use super::kind::Kind;
 use super::mounts::{self, Mount, split};
 use super::{Machine, read};
+use seekwell_core::prose::{all_in_prose, in_prose};
 use seekwell_core::suggest;
 use serde::Serialize;
 use std::collections::BTreeSet;
@@ -433,7 +434,10 @@ impl Machine {
     fn verdict(&self, walk: &Walk) -> String {
         let with = |name: &String| {
             let active = self.device(name).and_then(|d| d.scheduler.active());
-            format!("{name} ({})", active.unwrap_or("none"))
+            format!(
+                "{name} ({})",
+                active.map_or("no scheduler".to_owned(), in_prose)
+            )
         };
         let list = |names: &[String]| names.iter().map(with).collect::<Vec<_>>().join(", ");
         let mut text = match walk.deciding.as_slice() {
@@ -494,7 +498,8 @@ fn words(d: &Device, bypassed: bool) -> String {
     match &d.scheduler {
         Scheduler::Choice { active, .. } if bypassed => {
             text += &format!(
-                ": scheduler {active}, but whole requests come from the device above, past its scheduler"
+                ": scheduler {}, but whole requests come from the device above, past its scheduler",
+                in_prose(active)
             );
         }
         Scheduler::Choice { active, offered } => {
@@ -503,10 +508,12 @@ fn words(d: &Device, bypassed: bool) -> String {
                 .filter(|o| *o != active)
                 .map(|o| &**o)
                 .collect();
-            text += &format!(": scheduler {active}");
+            text += &format!(": scheduler {}", in_prose(active));
             match others.is_empty() {
                 true => text += ", no other on offer",
-                false => text += &format!(", others on offer: {}", others.join(", ")),
+                false => {
+                    text += &format!(", others on offer: {}", all_in_prose(&others).join(", "))
+                }
             }
         }
         Scheduler::Fixed { word } if d.kind.stacked() => {

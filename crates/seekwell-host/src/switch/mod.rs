@@ -19,6 +19,7 @@ mod tests;
 
 use crate::block::{Device, Tree};
 use journal::{Record, Records};
+use seekwell_core::prose::in_prose;
 use seekwell_core::suggest;
 use settings::{ATTRIBUTES, Queue, Settings, differences};
 use std::io;
@@ -363,7 +364,10 @@ fn unknown(scheduler: &str, name: &str, own: &[String]) -> String {
     let meant = match suggest::did_you_mean(name, words, &[]) {
         Some(q) => format!(": {q}"),
         None if own.is_empty() => {
-            format!(", which has none; of the queue: {}", ATTRIBUTES.join(", "))
+            format!(
+                ": it has no tunables; of the queue there are {}",
+                ATTRIBUTES.join(", ")
+            )
         }
         None => format!(
             ": there are {}; of the queue {}",
@@ -376,6 +380,7 @@ fn unknown(scheduler: &str, name: &str, own: &[String]) -> String {
         true => String::new(),
         false => format!(" (it is {}'s)", owners.join("'s and ")),
     };
+    let scheduler = in_prose(scheduler);
     format!("{scheduler} has no tunable `{name}`{whose}{meant}")
 }
 

@@ -1,6 +1,7 @@
 //! Names of schedulers: what a queue that lacks one has instead, and where a module would be.
 
 use crate::block::{Device, Tree};
+use seekwell_core::prose::all_in_prose;
 use seekwell_core::suggest;
 use std::path::Path;
 
@@ -169,7 +170,7 @@ pub fn module(tree: &Tree, name: &str) -> Option<String> {
 pub fn answer(tree: &Tree, d: &Device, asked: &str) -> String {
     let offered = d.scheduler.offered();
     let has = |name: &str| offered.iter().any(|o| o == name);
-    let all = format!("{} offers {}", d.name, offered.join(", "));
+    let all = format!("{} offers {}", d.name, all_in_prose(offered).join(", "));
     if let Some(m) = module(tree, asked) {
         return format!(
             "`{asked}` is a module of this kernel that is not loaded: `sudo modprobe {m}`, then \
@@ -304,7 +305,10 @@ mod tests {
             );
         }
         let a = answered("[none]", "cfq", "");
-        assert!(a.ends_with("nor anything near it; sda offers none"), "{a}");
+        assert!(
+            a.ends_with("nor anything near it; sda offers `none`"),
+            "{a}"
+        );
     }
 
     #[test]
@@ -322,7 +326,7 @@ mod tests {
         let a = answered(today, "quantum", "");
         assert_eq!(
             a,
-            "no scheduler is called `quantum` (sda offers none, mq-deadline, kyber, bfq)"
+            "no scheduler is called `quantum` (sda offers `none`, mq-deadline, kyber, bfq)"
         );
     }
 

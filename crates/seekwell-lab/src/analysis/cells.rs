@@ -338,11 +338,10 @@ impl Make<'_> {
         let (s, t): (Vec<f64>, Vec<f64>) = both.into_iter().unzip();
         let means = stats::mean(&t);
         let means = (means > 0.0).then(|| stats::mean(&s) / means);
+        let apart = p.mean.is_some_and(|m| m.abs() > stats::EQUAL);
         let exact = match self.exact {
             true => Exact::Run,
-            false if self.simulated && p.mean.abs() > stats::EQUAL && same(x) && same(y) => {
-                Exact::Value
-            }
+            false if self.simulated && apart && same(x) && same(y) => Exact::Value,
             false => Exact::No,
         };
         Some(Comparison::paired(one, other, &p, widened, exact, means))
@@ -366,7 +365,7 @@ fn same(column: &[Option<f64>]) -> bool {
 /// An interval that was looked at after every block, and ended the cell when it had left 0, is as
 /// wide as one that may be looked at.
 fn watched(p: &mut Paired, alpha: f64) {
-    let (Some(se), Some(df)) = (p.se, p.df) else {
+    let (Some(mean), Some(se), Some(df)) = (p.mean, p.se, p.df) else {
         return;
     };
     let Some(multiplier) = anytime_multiplier(p.n, alpha) else {
@@ -376,11 +375,11 @@ fn watched(p: &mut Paired, alpha: f64) {
     let wide = se * (multiplier / t_quantile(0.975, df)).max(1.0);
     let ends = |q: f64| {
         let half = t_quantile(q, df) * wide + p.step_added;
-        (p.mean - half, p.mean + half)
+        (mean - half, mean + half)
     };
     p.se = Some(wide);
     if wide > 0.0 {
-        p.p = Some(t_tail2(p.mean / wide, df));
+        p.p = Some(t_tail2(mean / wide, df));
     }
     (p.interval95, p.interval90) = (Some(ends(0.975)), Some(ends(0.95)));
     p.ratio95 = p

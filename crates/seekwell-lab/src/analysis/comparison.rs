@@ -44,8 +44,8 @@ pub struct Comparison {
     pub n: usize,
     /// Runs that lost their partner.
     pub dropped: usize,
-    /// Mean of the logs of one / other, or of the differences.
-    pub mean: f64,
+    /// Mean of the logs of one / other, or of the differences; `None`: no block has both.
+    pub mean: Option<f64>,
     /// Their standard deviation.
     pub sd: Option<f64>,
     /// Standard error, with the stopping rule's factor where it is due.
@@ -133,7 +133,8 @@ impl Comparison {
             let narrower = stats::t_quantile(0.95, df) / stats::t_quantile(0.975, df);
             let half = ((high - low) / 2.0 - self.step_added) * narrower + self.step_added;
             let log = self.ratio.is_some() && !self.unbelieved();
-            Some(log && self.mean.abs() <= mu && self.mean.abs() + half <= 2.0 * mu)
+            let mean = self.mean?.abs();
+            Some(log && mean <= mu && mean + half <= 2.0 * mu)
         };
         self.near() || small().unwrap_or(false)
     }
@@ -159,7 +160,7 @@ impl Comparison {
     }
     /// Is `one` shown to be better, over the experiment?
     pub fn wins(&self, better: Better) -> bool {
-        self.verdict.claims() && self.mean * better.sign() > 0.0
+        self.verdict.claims() && self.mean.is_some_and(|m| m * better.sign() > 0.0)
     }
     /// Is it shown that they differ by less than the margin?
     pub fn level(&self) -> bool {
@@ -193,7 +194,7 @@ impl Comparison {
             },
             n: p.n,
             dropped: p.dropped,
-            mean: stored(p.mean),
+            mean: p.mean.map(stored),
             sd: p.sd.map(stored),
             se: p.se.map(stored),
             df: p.df,
@@ -223,7 +224,7 @@ impl Comparison {
             test: Test::Paired,
             n: 0,
             dropped: 0,
-            mean: 0.0,
+            mean: None,
             sd: None,
             se: None,
             df: None,
@@ -277,9 +278,14 @@ impl Comparison {
     /// Judges it, with the p of both families known. `level`: mean of the reference side, for
     /// what has no ratio.
     pub(super) fn judge(&mut self, of: &Judge<'_>, level: f64) {
+        let Some(mean) = self.mean else {
+            // Without a block there is nothing to judge.
+            self.words = super::words::of(self, of);
+            return;
+        };
         let mu = self.mu(of.margin, level);
         let input = |p_adjusted| VerdictInput {
-            mean: self.mean,
+            mean,
             se: self.se,
             df: self.df,
             p_adjusted,
@@ -300,7 +306,7 @@ impl Comparison {
             Some(_) => self.typical.map(libm::log),
             None => self.typical,
         };
-        let apart = log_typical.is_some_and(|t| (self.mean - t).abs() > mu / 2.0);
+        let apart = log_typical.is_some_and(|t| (mean - t).abs() > mu / 2.0);
         let disagree = match (self.p, self.p_rank) {
             (Some(t), Some(r)) => t.min(r) < 0.05 && t.max(r) > 0.2,
             _ => false,
@@ -309,7 +315,7 @@ impl Comparison {
         self.tail_decides = self.n >= 6 && (apart || disagree);
         if let (Some(sd), Some((low, high))) = (self.sd, self.interval95) {
             let half = (high - low) / 2.0;
-            if half > of.target.max(of.fraction * self.mean.abs()) && self.ratio.is_some() {
+            if half > of.target.max(of.fraction * mean.abs()) && self.ratio.is_some() {
                 self.blocks_needed = Some(stats::blocks_for_width(sd, of.target, 6, BLOCKS_MOST));
             }
         }

@@ -231,7 +231,7 @@ impl CellAnalysis {
     /// Is `one` shown to be ahead of `other`?
     pub fn beats(&self, one: usize, other: usize) -> bool {
         self.pair(one, other).is_some_and(|(p, turned)| {
-            let ahead = p.mean * self.better().sign() > 0.0;
+            let ahead = p.mean.is_some_and(|m| m * self.better().sign() > 0.0);
             p.verdict.claims() && !p.level() && ahead != turned
         })
     }

@@ -6,6 +6,7 @@ use super::words::{half_width, percent, size, span};
 use super::{Analysis, CellAnalysis, Check, Comparison};
 use crate::results::Results;
 use crate::stats::{self, Against, Combined, Decision, Part, combine, stored};
+use seekwell_core::prose::all_in_prose;
 use serde::{Deserialize, Serialize};
 
 /// Cells of one device and machine with the same treatments and reference.
@@ -133,12 +134,12 @@ fn simplicity(results: &Results, treatment: usize) -> (usize, usize) {
     (rank, treatment)
 }
 
-fn part(c: &Comparison, sign: f64) -> Part {
-    Part {
-        mean: sign * c.mean,
+fn part(c: &Comparison, sign: f64) -> Option<Part> {
+    Some(Part {
+        mean: sign * c.mean?,
         se: c.se.filter(|_| !c.unbelieved()),
         df: c.df,
-    }
+    })
 }
 
 /// Groups of the cells.
@@ -224,7 +225,7 @@ fn between(test: &Test, cells: &[CellAnalysis], one: usize, other: usize) -> Opt
     };
     if let [i] = test.rows[..] {
         let (pair, sign) = pair(i)?;
-        return Some(part(pair, sign));
+        return part(pair, sign);
     }
     let mut logs: Vec<Vec<Option<f64>>> = Vec::new();
     // What the stopping rule made of the error of a row.
@@ -467,6 +468,7 @@ fn behind(cell: &CellAnalysis, best: usize, other: usize) -> String {
 
 /// Who is ahead, who is next and how far, in a sentence without a full stop.
 pub(super) fn sentence(cell: &CellAnalysis, names: &[String]) -> String {
+    let names = &all_in_prose(names);
     let name = |t: usize| names.get(t).map_or("?", String::as_str);
     let with = cell.sides.iter().filter(|s| s.n > 0).count();
     let (Some(best), true) = (cell.best, with > 1) else {
@@ -475,6 +477,9 @@ pub(super) fn sentence(cell: &CellAnalysis, names: &[String]) -> String {
             _ => "nothing to compare".to_owned(),
         };
     };
+    if cell.pairs.iter().all(|p| p.mean.is_none()) {
+        return "no block has two of them: not compared".to_owned();
+    }
     if cell.pairs.iter().all(|p| p.n < 2 && p.se.is_none()) {
         return "one run each: not compared".to_owned();
     }

@@ -218,13 +218,38 @@ fn nothing_is_dropped_for_being_far_off() {
     let mean = other.iter().sum::<f64>() / n as f64;
     assert_eq!(cell.sides[1].mean, Some(stats::stored(mean)));
     // The one run is in the effect: its share of ln 0.2, and wide for it.
-    let effect = cell.comparisons[0].mean;
+    let effect = cell.comparisons[0].mean.expect("blocks");
     let logs = one.iter().zip(&other).map(|(a, b)| (b / a).ln());
     let expected = logs.sum::<f64>() / n as f64;
     assert!(
         (effect - expected).abs() < 1e-9 && expected < -0.1,
         "{effect} {expected}"
     );
+}
+
+#[test]
+fn treatments_without_a_common_block_have_no_mean_difference() {
+    let mut r = results(
+        &[&[100.0, 101.0, 102.0], &[100.0, 101.0, 102.0]],
+        true,
+        true,
+    );
+    let fails = |run: &Run| (run.key.block == 1) != (run.key.treatment == 1);
+    for run in r.runs.iter_mut().filter(|run| fails(run)) {
+        run.outcome = Outcome::Failed("no".into());
+        run.values.clear();
+    }
+    let cell = &analyse(&r).cells[0];
+    let c = &cell.comparisons[0];
+    assert_eq!(
+        (c.n, c.mean, c.ratio, c.verdict),
+        (0, None, None, Verdict::CannotTell)
+    );
+    assert_eq!(c.words, "no block has both: not compared");
+    assert_eq!(cell.sentence, "no block has two of them: not compared");
+    assert!(!cell.beats(0, 1) && !cell.beats(1, 0));
+    let json = serde_json::to_value(c).expect("JSON");
+    assert!(json["mean"].is_null() && json.get("mean").is_some());
 }
 
 /// A quantile is one number a run; how many operations stand behind it makes nothing surer. Taken

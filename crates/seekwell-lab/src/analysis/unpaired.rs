@@ -29,7 +29,7 @@ impl Comparison {
             let (a, b) = (summed(one, x, metric), summed(other, y, metric));
             let w = stats::welch_summary(&plain(&a), &plain(&b));
             let c = Comparison {
-                mean: stored(w.difference),
+                mean: Some(stored(w.difference)),
                 se: w.se.map(stored),
                 interval95: w.interval95.map(both),
                 step_added: 0.0,
@@ -44,7 +44,7 @@ impl Comparison {
         Some(Comparison {
             test: Test::Welch,
             n: x.len().min(y.len()),
-            mean: stored(w.mean),
+            mean: Some(stored(w.mean)),
             se: w.se.map(stored),
             // Equal numbers on both sides have no spread and no degrees of freedom.
             df: w
@@ -81,7 +81,7 @@ impl Comparison {
         Comparison {
             test: Test::WelchSummary,
             n: a.n.unwrap_or(1).min(b.n.unwrap_or(1)) as usize,
-            mean: stored(w.ratio.map_or(w.difference, libm::log)),
+            mean: Some(stored(w.ratio.map_or(w.difference, libm::log))),
             se: relative
                 .map(|(ex, ey)| stored(libm::sqrt(ex * ex + ey * ey)))
                 .or(w.se),

@@ -63,12 +63,13 @@ pub fn span(ends: Option<(f64, f64)>, times: f64) -> String {
 /// "12 % ahead (9 to 15 %)", for a claim; `one` of the comparison is the subject.
 pub fn effect(c: &Comparison, better: Better, interval: bool) -> String {
     let Some(times) = c.times_better(better) else {
-        let word = if c.mean * better.sign() > 0.0 {
+        let mean = c.mean.unwrap_or_default();
+        let word = if mean * better.sign() > 0.0 {
             "ahead"
         } else {
             "behind"
         };
-        return format!("{} {word}", digits(c.mean.abs()));
+        return format!("{} {word}", digits(mean.abs()));
     };
     let ahead = times >= 1.0;
     let turned = |t: f64| if ahead { t } else { 1.0 / t };
@@ -96,6 +97,9 @@ pub fn half_width(c: &Comparison) -> Option<f64> {
 }
 
 fn cannot_tell(c: &Comparison, of: &Judge<'_>) -> String {
+    if c.mean.is_none() {
+        return "no block has both: not compared".to_owned();
+    }
     let unpaired = matches!(c.test, Test::Welch | Test::WelchSummary);
     if unpaired && c.se.is_none() && c.ratio.is_some() {
         return format!(

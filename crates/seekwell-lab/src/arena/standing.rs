@@ -3,7 +3,7 @@
 use super::Figures;
 use crate::experiment::Experiment;
 use crate::results::RunKey;
-use crate::stats::{describe, stored};
+use crate::stats::{describe, mean, stored};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -117,10 +117,6 @@ fn distances(of: &Of, n: usize) -> Vec<Vec<f64>> {
         }
     }
     out
-}
-
-fn mean(values: &[f64]) -> f64 {
-    values.iter().sum::<f64>() / values.len() as f64
 }
 
 /// Is `one` at least as good in all, and better in one?

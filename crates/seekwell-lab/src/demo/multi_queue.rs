@@ -1,6 +1,7 @@
 //! Demos of the blk-mq schedulers.
 
 use super::{DISK, Demo, DemoError, Lab, On, Shown, bytes, ios, latency_ms, mb_s, run};
+use seekwell_core::numbers::signed;
 use seekwell_core::{Class, Instant, IoPrio, Nanos, Sector};
 use seekwell_sim::procs::{Pattern, Process};
 
@@ -239,7 +240,7 @@ fn shares(shown: &mut Shown, r: &seekwell_core::result::Record, rows: &[(u32, St
         ]);
         let off = (share / want - 1.0) * 100.0;
         shown.check(
-            format!("{name} is within 5 % of its weight ({off:+.1} %)"),
+            format!("{name} is within 5 % of its weight ({} %)", signed(off, 1)),
             off.abs() <= 5.0,
         );
     }

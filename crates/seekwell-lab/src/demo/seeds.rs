@@ -2,6 +2,7 @@
 
 use super::Shown;
 use crate::stats;
+use seekwell_core::numbers;
 
 /// Bios and operations that all seeds together do, unless their number is asked for: some seconds.
 const WORK: u64 = 1_500_000;
@@ -90,8 +91,8 @@ fn numbers(words: &[&str]) -> Option<String> {
     let decimals = parts[0].0.split_once('.').map_or(0, |p| p.1.len());
     let signed = parts.iter().any(|p| p.0.starts_with('+'));
     let text = |v: f64| match signed {
-        true => format!("{v:+.decimals$}"),
-        false => format!("{v:.decimals$}"),
+        true => numbers::signed(v, decimals),
+        false => numbers::fixed(v, decimals),
     };
     let mean = stats::mean(&values);
     let n = values.len();

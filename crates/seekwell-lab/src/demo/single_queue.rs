@@ -1,6 +1,7 @@
 //! Demos of the single-queue era.
 
 use super::{DISK, Demo, DemoError, Lab, Shown, bytes, ios, latency_ms, mb_s, run};
+use seekwell_core::numbers::signed;
 use seekwell_core::{Class, Instant, IoPrio, Nanos, Sector};
 use seekwell_sim::procs::{Pattern, Process};
 
@@ -205,7 +206,10 @@ fn cfq_ioprio(lab: &Lab<'_>) -> Result<Shown, DemoError> {
         ]);
         let off = (share / want[i] - 1.0) * 100.0;
         shown.check(
-            format!("level {level} gets its slice share within 15 % ({off:+.1} %)"),
+            format!(
+                "level {level} gets its slice share within 15 % ({} %)",
+                signed(off, 1)
+            ),
             off.abs() <= 15.0,
         );
     }
@@ -329,7 +333,10 @@ fn bfq_weights(lab: &Lab<'_>) -> Result<Shown, DemoError> {
         ]);
         let off = (share / want - 1.0) * 100.0;
         shown.check(
-            format!("level {level} is within 5 % of its weight ({off:+.1} %)"),
+            format!(
+                "level {level} is within 5 % of its weight ({} %)",
+                signed(off, 1)
+            ),
             off.abs() <= 5.0,
         );
     }
@@ -497,7 +504,10 @@ fn sio_order(lab: &Lab<'_>) -> Result<Shown, DemoError> {
     }
     let off = (seeks[1] / seeks[0] - 1.0) * 100.0;
     shown.check(
-        format!("SIO seeks as far as noop ({off:+.1} %, within 3 %)"),
+        format!(
+            "SIO seeks as far as noop ({} %, within 3 %)",
+            signed(off, 1)
+        ),
         off.abs() < 3.0,
     );
     let less = seeks[0] / seeks[2];

@@ -5,6 +5,7 @@
 
 use super::{Demo, DemoError, Lab, Shown, scheduler_spec};
 use rand::Rng;
+use seekwell_core::numbers::signed;
 use seekwell_core::{Nanos, OpenFlags};
 use seekwell_sim::setup::Setup;
 use seekwell_sim::world::{Beside, Drive, Ran, SimMachine, WorldSetup, run_beside, script_beside};
@@ -316,17 +317,17 @@ fn wal_overtakes(lab: &Lab<'_>) -> Result<Shown, DemoError> {
     let (noop, deadline, cfq) = (tps[0], tps[1], tps[2]);
     shown.check(
         format!(
-            "cfq is {:+.1} % beside noop and {:+.1} % beside deadline, ahead of both",
-            (cfq.0 / noop.0 - 1.0) * 100.0,
-            (cfq.0 / deadline.0 - 1.0) * 100.0
+            "cfq is {} % beside noop and {} % beside deadline, ahead of both",
+            signed((cfq.0 / noop.0 - 1.0) * 100.0, 1),
+            signed((cfq.0 / deadline.0 - 1.0) * 100.0, 1)
         ),
         cfq.0 > 1.01 * noop.0 && cfq.0 > 1.01 * deadline.0,
     );
     shown.check(
         format!(
-            "one client, whom nobody overtakes: {:+.1} and {:+.1} %, within 1 %",
-            (cfq.1 / noop.1 - 1.0) * 100.0,
-            (cfq.1 / deadline.1 - 1.0) * 100.0
+            "one client, whom nobody overtakes: {} and {} %, within 1 %",
+            signed((cfq.1 / noop.1 - 1.0) * 100.0, 1),
+            signed((cfq.1 / deadline.1 - 1.0) * 100.0, 1)
         ),
         [noop.1, deadline.1]
             .iter()

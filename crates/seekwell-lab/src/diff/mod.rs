@@ -19,6 +19,7 @@ pub use environment::environment;
 
 use crate::results::{Cell, MetricInfo, Results};
 use crate::stats::{self, Better, Estimate, holm, stored, t_lower, t_quantile};
+use seekwell_core::prose::all_in_prose;
 use serde::Serialize;
 use side::{absolute, by_seed, log_ratio};
 use std::collections::BTreeMap;
@@ -248,7 +249,10 @@ pub fn diff(
                 .iter()
                 .map(|t| t.label.as_str())
                 .collect();
-            return Err(DiffError::Control(control.clone(), all.join(", ")));
+            return Err(DiffError::Control(
+                control.clone(),
+                all_in_prose(&all).join(", "),
+            ));
         }
     }
     let places: BTreeMap<_, usize> = old
@@ -503,10 +507,11 @@ impl Both<'_> {
             return Some(out);
         }
         let p = stats::paired(&new, &old, self.better(), false, None);
-        let mut out = self.bare(name, Basis::Seeds, (n, n), p.mean);
+        let mean = p.mean?;
+        let mut out = self.bare(name, Basis::Seeds, (n, n), mean);
         if let (Some(se), Some(df)) = (p.se.filter(|se| *se > 0.0), p.df) {
             out.ratio95 = p.ratio95.map(|(l, h)| (stored(l), stored(h)));
-            let gain = self.better().sign() * p.mean;
+            let gain = self.better().sign() * mean;
             out.p_worse = Some(stored(t_lower(gain / se, df)));
         }
         Some(out)

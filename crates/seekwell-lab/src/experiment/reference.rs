@@ -6,6 +6,7 @@
 //! `elevator_get_default`). What distributions set by udev rules is left out.
 
 use seekwell::{DeviceSpec, SchedulerSpec, words};
+use seekwell_core::prose::all_in_prose;
 use seekwell_core::suggest;
 use seekwell_device::{describe, with_files};
 
@@ -67,7 +68,7 @@ pub(super) fn unknown(all: &[Candidate<'_>], name: &str) -> (String, Option<Stri
     let near = suggest::nearest(name, labels.iter().copied(), &[]);
     let remedy = match suggest::question(&near) {
         Some(question) => question,
-        None => format!("there are {}", labels.join(", ")),
+        None => format!("there are {}", all_in_prose(&labels).join(", ")),
     };
     let what = format!("no scheduler of the experiment is called `{name}`; {remedy}");
     (what, near.first().map(|n| (*n).to_owned()))

@@ -7,6 +7,7 @@ use crate::experiment::{CellPlan, Deciding, Experiment, Faults, Place, Primary};
 use crate::results::{About, Cell, MetricInfo, Treatment};
 use seekwell::{DeviceSpec, RunSpec, SchedulerSpec, SpecErrors, Substrate};
 use seekwell_core::once::Once;
+use seekwell_core::prose::in_prose;
 use seekwell_host::switch::{Wish, check, names};
 use std::collections::BTreeMap;
 
@@ -126,7 +127,7 @@ impl HostDesign {
                     .to_owned(),
                 false => format!(
                     "nothing could be set (not root): measured under {}, which was in force",
-                    on.in_force()
+                    in_prose(&on.in_force())
                 ),
             });
             return notes;

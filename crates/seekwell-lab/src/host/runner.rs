@@ -7,6 +7,7 @@ use super::words::{What, what};
 use crate::conduct::{Job, Measured, NoRun, Runner};
 use seekwell::result::{Metric, Record, SchedulerUsed};
 use seekwell::{Cancel, Progress, RunSpec};
+use seekwell_core::prose::in_prose;
 use seekwell_host::block::{Device, Machine, Scheduler, Tree, Under, clean};
 use seekwell_host::program::{self, Group, ProgramError, Recipe, Where};
 use seekwell_host::switch::settings::Queue;
@@ -252,9 +253,10 @@ impl Bench {
         let now = self.on.in_force();
         let other = (!self.on.devices.is_empty() && now != spec.scheduler.name).then(|| {
             format!(
-                "{}: somebody else has set {now} while it ran under {}; it does not count",
+                "{}: somebody else has set {} while it ran under {}; it does not count",
                 self.on.names(),
-                spec.scheduler.name
+                in_prose(&now),
+                in_prose(&spec.scheduler.name)
             )
         });
         (other, notes)

@@ -8,6 +8,7 @@ use crate::results::{
     About, Cell, CellEnd, Interned, Method, MetricInfo, Outcome, Results, Run, RunKey, Summary,
     Treatment,
 };
+use seekwell_core::prose::all_in_prose;
 use seekwell_core::suggest;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -328,7 +329,7 @@ fn reference(all: &[Treatment], options: &Options) -> Result<Option<usize>, Impo
         Some(found) => Ok(Some(found)),
         None => {
             let remedy = suggest::did_you_mean(asked, labels.iter().copied(), &[]);
-            let there = format!("there are {}", labels.join(", "));
+            let there = format!("there are {}", all_in_prose(&labels).join(", "));
             Err(ImportError::general(&format!(
                 "nothing is called `{asked}` to compare with; {}",
                 remedy.unwrap_or(there)

@@ -5,8 +5,9 @@
 use super::figures::{Published, PublishedSide};
 use super::guard::{Figures, Kept, Line, hash};
 use super::ours::{Cell, Ours};
-use super::score::{NEAR, median};
+use super::score::NEAR;
 use super::{Publication, Reproduction};
+use crate::stats::median;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -102,7 +103,7 @@ fn scaled(test: &str, all: &[Off]) -> Scaled {
     Scaled {
         test: test.to_owned(),
         figures: all.len(),
-        median: median(all.iter().map(|e| e.0).collect()),
+        median: median(&all.iter().map(|e| e.0).collect::<Vec<_>>()),
         largest: largest.map(|e| e.0),
         at: largest.map_or(String::new(), |e| e.1.clone()),
     }
@@ -140,7 +141,7 @@ pub fn scaling(quick: &[Cell], full: &[Cell]) -> Scaling {
     Scaling {
         runs,
         near: near as f64 / all.len().max(1) as f64,
-        pairs: median(pairs),
+        pairs: median(&pairs),
         tests: tests.iter().map(|t| scaled(&t.0, &t.1)).collect(),
         all: scaled("", &all),
     }
@@ -206,8 +207,8 @@ pub fn scatter(cells: &[Cell]) -> Vec<Scatter> {
     let one = |e: Errors| Scatter {
         figures: e.both.len(),
         runs: e.runs,
-        published: median(e.both.iter().map(|b| b.0).collect()),
-        ours: median(e.both.iter().map(|b| b.1).collect()),
+        published: median(&e.both.iter().map(|b| b.0).collect::<Vec<_>>()),
+        ours: median(&e.both.iter().map(|b| b.1).collect::<Vec<_>>()),
         same: e.both.iter().filter(|b| b.1 == 0.0).count(),
         system: e.system,
     };

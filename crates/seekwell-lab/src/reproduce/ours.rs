@@ -2,6 +2,7 @@
 
 use super::figures::{Pair, Published};
 use crate::results::{Outcome, Results, Run};
+use crate::stats::{describe, mean};
 use serde::Serialize;
 
 /// A figure of ours.
@@ -47,7 +48,7 @@ impl Cell {
 fn value(p: &Published, run: &Run) -> Option<f64> {
     let all: Option<Vec<f64>> = p.figures.iter().map(|f| run.value(f)).collect();
     let all = all.filter(|a| !a.is_empty())?;
-    Some(all.iter().sum::<f64>() / all.len() as f64 * p.times)
+    Some(mean(&all) * p.times)
 }
 
 /// Ours for what was published. A quick form may run on a machine made smaller (`SYSTEM, an eighth`).
@@ -76,10 +77,12 @@ pub(super) fn beside(p: Published, results: &Results, quick: bool) -> Cell {
             .map(|v| v * factor)
             .collect();
         let n = values.len();
-        let mean = values.iter().sum::<f64>() / n as f64;
-        let squares: f64 = values.iter().map(|v| (v - mean) * (v - mean)).sum();
-        let se = (n > 1).then(|| (squares / (n - 1) as f64 / n as f64).sqrt());
-        (n > 0).then_some(Ours { mean, se, n })
+        let d = describe(&values.into_iter().map(Some).collect::<Vec<_>>());
+        Some(Ours {
+            mean: d.mean?,
+            se: d.se,
+            n,
+        })
     };
     let ours = p.sides.iter().map(|s| of(&s.scheduler)).collect();
     Cell { published: p, ours }

@@ -4,6 +4,7 @@
 
 use super::figures::{Kind, Pair};
 use super::ours::Cell;
+use crate::stats::median;
 use rand::Rng;
 use rand_pcg::Pcg64Mcg;
 use serde::Serialize;
@@ -19,16 +20,6 @@ pub(super) const UNFITTED_CPU: &str = "processor tests, nothing fitted";
 
 fn ln(x: f64) -> f64 {
     libm::log(x)
-}
-
-pub(super) fn median(mut all: Vec<f64>) -> Option<f64> {
-    all.sort_by(f64::total_cmp);
-    let n = all.len();
-    let upper = all.get(n / 2)?;
-    Some(match n % 2 {
-        0 => (all[n / 2 - 1] + upper) / 2.0,
-        _ => *upper,
-    })
 }
 
 /// How near figures are to the published ones.
@@ -73,8 +64,8 @@ pub fn level(cells: &[Cell]) -> Vec<Level> {
             figures: ours.len(),
             near: near(&ours),
             blind_near: near(&blind),
-            median: median(ours),
-            blind_median: median(blind),
+            median: median(&ours),
+            blind_median: median(&blind),
         }
     };
     let mut all = vec![

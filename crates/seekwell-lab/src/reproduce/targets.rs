@@ -5,6 +5,8 @@ use super::Reproduction;
 use super::figures::Kind;
 use super::ours::Cell;
 use super::score::{NEAR, UNFITTED, UNFITTED_CPU, agreement, level};
+use crate::stats::{median, range};
+use seekwell_core::numbers::signed;
 use serde::Serialize;
 
 /// One of them.
@@ -82,13 +84,13 @@ fn phone(r: &Reproduction) -> Option<Target> {
                 others.push((*o)?.mean);
             }
         }
-        others.sort_by(f64::total_cmp);
-        let middle = others[others.len() / 2];
-        let bfq = 100.0 * (ours(r, metric, "bfq")? / middle - 1.0);
-        let spread = 100.0 * (others[others.len() - 1] / others[0] - 1.0);
+        let bfq = 100.0 * (ours(r, metric, "bfq")? / median(&others)? - 1.0);
+        let (least, most) = range(&others);
+        let spread = 100.0 * (most / least - 1.0);
         met &= (-20.0..=-5.0).contains(&bfq) && spread <= 5.0;
         said.push(format!(
-            "{metric}: bfq {bfq:+.1} %, the others within {spread:.1} %"
+            "{metric}: bfq {} %, the others within {spread:.1} %",
+            signed(bfq, 1)
         ));
     }
     Some(Target {
@@ -110,7 +112,12 @@ fn postgres(r: &Reproduction) -> Option<Target> {
     Some(Target {
         name: "003",
         asked: "pgbench on the S3700: cfq 4 to 13 % ahead of both, noop and deadline within 3 %",
-        ours: format!("cfq {one:+.1} % and {other:+.1} %, noop {level:+.1} % beside deadline"),
+        ours: format!(
+            "cfq {} % and {} %, noop {} % beside deadline",
+            signed(one, 1),
+            signed(other, 1),
+            signed(level, 1)
+        ),
         blind: "no difference".to_owned(),
         met: within(one) && within(other) && level.abs() <= 3.0,
         outside: Vec::new(),
@@ -134,19 +141,19 @@ fn scan(r: &Reproduction) -> Option<Target> {
 fn skilled(r: &Reproduction) -> Option<Target> {
     let all = r.skill.last()?;
     let ours = all.ours?;
-    let fixed = all
-        .fixed
-        .map_or(String::new(), |f| format!(" (a fixed ranking {f:+.2})"));
+    let fixed = all.fixed.map_or(String::new(), |f| {
+        format!(" (a fixed ranking {})", signed(f, 2))
+    });
     let mut lost = Vec::new();
     for g in r.skill.iter().filter(|g| !g.group.is_empty()) {
         lost.extend(g.ours.map(|x| (g.weight * (1.0 - x), x, g.group.as_str())));
     }
     lost.sort_by(|a, b| b.0.total_cmp(&a.0));
-    let said = |(cost, x, g): &(f64, f64, &str)| format!("{g}: {x:+.2}, costs {cost:.2}");
+    let said = |(cost, x, g): &(f64, f64, &str)| format!("{g}: {}, costs {cost:.2}", signed(*x, 2));
     Some(Target {
         name: "skill",
         asked: "skill over the scored pairs 0.40 and more",
-        ours: format!("{ours:+.2}"),
+        ours: signed(ours, 2),
         blind: format!("0{fixed}"),
         met: ours >= 0.40,
         outside: lost.iter().map(said).collect(),

@@ -245,8 +245,11 @@ pub struct Friedman {
     pub p: f64,
 }
 
-/// Rows are workloads, columns treatments. `None` unless all rows have the same two columns or
-/// more, or where every row is tied throughout.
+/// Rows are workloads, columns treatments. `None` unless all rows have the same two columns or more.
+///
+/// Where every row is tied throughout, all have the middle rank ((columns + 1) / 2), the statistic is
+/// 0 and p is 1: the table says nothing against their being equal. The tie correction is 0 there, and
+/// scipy's `friedmanchisquare` divides by it and gives nan.
 pub fn friedman(table: &[Vec<f64>], better: Better) -> Option<Friedman> {
     let k = table.first()?.len();
     if k < 2 || table.iter().any(|row| row.len() != k) {
@@ -271,14 +274,17 @@ pub fn friedman(table: &[Vec<f64>], better: Better) -> Option<Friedman> {
     let squares: f64 = sums.iter().map(|s| s * s).sum();
     let plain = 12.0 / (n * columns * (columns + 1.0)) * squares - 3.0 * n * (columns + 1.0);
     let correction = 1.0 - ties / (n * (columns * columns * columns - columns));
-    if correction <= 0.0 {
-        return None;
-    }
-    let chi2 = plain / correction;
+    let df = columns - 1.0;
+    let (chi2, p) = if correction > 0.0 {
+        let chi2 = plain / correction;
+        (chi2, super::chi2_tail(chi2, df))
+    } else {
+        (0.0, 1.0)
+    };
     Some(Friedman {
         average_ranks: sums.iter().map(|s| s / n).collect(),
         chi2,
-        df: columns - 1.0,
-        p: super::chi2_tail(chi2, columns - 1.0),
+        df,
+        p,
     })
 }

@@ -25,7 +25,6 @@
 
 mod bootstrap;
 mod describe;
-mod dist;
 mod flags;
 mod histogram;
 mod many;
@@ -40,9 +39,6 @@ mod welch;
 
 pub use bootstrap::{Bca, Statistic, bca_from, bootstrap, complete};
 pub use describe::{DeltaMedian, Described, delta_median, describe};
-pub use dist::{
-    chi2_quantile, chi2_tail, f_tail, normal_cdf, normal_quantile, t_lower, t_quantile, t_tail2,
-};
 pub use flags::{
     Carry, Followed, ModesSplit, Outliers, Trend, carry_over, outliers, sd_cutoff, trend, two_modes,
 };
@@ -54,6 +50,11 @@ pub use many::{
 pub use paired::{Paired, Scale, holm, holm_steps, paired};
 pub use plan::{Plan, blocks_for, blocks_for_width, detectable, plan, sd_upper};
 pub use ranks::{HodgesLehmann, SignedRank, hodges_lehmann, mann_kendall, signed_rank, theil_sen};
+pub use seekwell_stats::{
+    EQUAL, chi2_quantile, chi2_tail, f_tail, normal_cdf, normal_quantile, t_lower, t_quantile,
+    t_tail2,
+};
+pub(crate) use seekwell_stats::{deviation, mean, median, midranks, quantile_sorted, range};
 pub use series::{
     Moving, SeriesInterval, WarmUp, frozen_warm_up, moving, series_interval, warm_up,
 };
@@ -67,9 +68,6 @@ pub use welch::{Summary, WelchLog, WelchSummary, welch_log, welch_summary};
 pub const MARGIN: f64 = 0.02;
 /// Two-sided error of intervals and tests.
 pub const ALPHA: f64 = 0.05;
-/// Below this range differences count as equal: the last bits of logarithms differ between
-/// equal ratios.
-pub const EQUAL: f64 = 1e-12;
 
 /// Which direction of a metric is good.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -98,68 +96,4 @@ pub fn stored(x: f64) -> f64 {
         return x;
     }
     format!("{x:.11e}").parse().unwrap_or(x)
-}
-
-/// Mean; 0 of nothing.
-pub(crate) fn mean(values: &[f64]) -> f64 {
-    if values.is_empty() {
-        return 0.0;
-    }
-    values.iter().sum::<f64>() / values.len() as f64
-}
-
-/// Sample standard deviation (n - 1); 0 for fewer than two, and for a range below [`EQUAL`]
-/// relative to the largest value: equal numbers have no spread, whatever their last bits.
-pub(crate) fn deviation(values: &[f64]) -> f64 {
-    if values.len() < 2 {
-        return 0.0;
-    }
-    let (low, high) = range(values);
-    if high - low <= EQUAL * high.abs().max(low.abs()).max(1.0) {
-        return 0.0;
-    }
-    let m = mean(values);
-    let squares: f64 = values.iter().map(|v| (v - m) * (v - m)).sum();
-    libm::sqrt(squares / (values.len() - 1) as f64)
-}
-
-/// Least and largest; zeros of nothing.
-pub(crate) fn range(values: &[f64]) -> (f64, f64) {
-    let mut all = values.iter().copied();
-    let Some(first) = all.next() else {
-        return (0.0, 0.0);
-    };
-    all.fold((first, first), |(l, h), v| (l.min(v), h.max(v)))
-}
-
-/// Middle value, mean of the two middle ones for an even number; `None` of nothing.
-pub(crate) fn median(values: &[f64]) -> Option<f64> {
-    let mut v = values.to_vec();
-    v.sort_by(f64::total_cmp);
-    let n = v.len();
-    match (n, n % 2) {
-        (0, _) => None,
-        (_, 1) => Some(v[n / 2]),
-        _ => Some((v[n / 2 - 1] + v[n / 2]) / 2.0),
-    }
-}
-
-/// Ranks from 1, ties share the mean of theirs; in the order given.
-pub(crate) fn midranks(values: &[f64]) -> Vec<f64> {
-    let mut order: Vec<usize> = (0..values.len()).collect();
-    order.sort_by(|&a, &b| values[a].total_cmp(&values[b]));
-    let mut ranks = vec![0.0; values.len()];
-    let mut i = 0;
-    while i < order.len() {
-        let mut j = i;
-        while j + 1 < order.len() && values[order[j + 1]] == values[order[i]] {
-            j += 1;
-        }
-        let shared = (i + j) as f64 / 2.0 + 1.0;
-        for &k in &order[i..=j] {
-            ranks[k] = shared;
-        }
-        i = j + 1;
-    }
-    ranks
 }

@@ -20,8 +20,8 @@ pub struct Paired {
     pub dropped: usize,
     /// Of what the differences are.
     pub scale: Scale,
-    /// Mean of them.
-    pub mean: f64,
+    /// Mean of them; `None`: no block has both.
+    pub mean: Option<f64>,
     /// Their standard deviation; `None` below two blocks.
     pub sd: Option<f64>,
     /// Standard error, with the stopping rule's factor where it was due.
@@ -120,7 +120,7 @@ pub fn paired(
         n,
         dropped,
         scale,
-        mean: m,
+        mean: (n > 0).then_some(m),
         sd,
         se,
         df,

@@ -1,6 +1,6 @@
 //! From an estimate with its interval to a word.
 
-use super::dist::t_cdf;
+use super::t_lower;
 use super::{Better, EQUAL, t_quantile};
 use serde::{Deserialize, Serialize};
 
@@ -127,7 +127,7 @@ pub fn verdict(of: &VerdictInput) -> Judged {
     let edge = mu - of.extra;
     let tost = |t: f64| {
         if se > 0.0 {
-            t_cdf(t / se, df)
+            t_lower(t / se, df)
         } else {
             f64::from(t >= 0.0)
         }

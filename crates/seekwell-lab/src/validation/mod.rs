@@ -13,7 +13,7 @@ pub mod clook;
 pub mod emmc;
 pub mod raid;
 
-pub use figure::{ANY, Bench, Figure, Group, Measured, Opened, Relation, Row, SEED, row};
+pub use figure::{Bench, Bound, Figure, Group, Measured, Opened, Relation, Row, SEED, row};
 
 use seekwell_sim::drive::Progress;
 

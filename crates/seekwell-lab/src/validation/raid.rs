@@ -1,7 +1,7 @@
 //! Arrays: closed forms of their laws, and the table of what sorting gains above a stripe.
 
 use super::backlog::{Cell, Policy, run};
-use super::figure::{Bench, Figure, Group, Measured, Relation, SEED, row};
+use super::figure::{Bench, Bound, Figure, Group, Measured, Relation, SEED, row};
 use seekwell_core::result::Record;
 use seekwell_core::{BioSink, Instant, Nanos, Op, Sector};
 use seekwell_device::open;
@@ -42,7 +42,7 @@ macro_rules! cell {
             ($gain, $gain),
             "another implementation of the same description",
             Relation::Prediction,
-            0.05,
+            Bound::Rule(0.05),
             |b| {
                 gain(
                     b,
@@ -127,24 +127,24 @@ const FORMULA: &str = "closed form: t_o + seek + T/2";
 #[rustfmt::skip]
 static FIGURES: &[Figure] = &[
     row(of!("raid5", 8, ""), "small write, one at a time", "ms", (22.63, 22.63),
-        "closed form: t_o + seek + 2T/3, and a turn", Relation::Circular, 0.10, |b| latency(b, Op::Write)),
+        "closed form: t_o + seek + 2T/3, and a turn", Relation::Circular, Bound::Rule(0.10), |b| latency(b, Op::Write)),
     row(of!("raid5", 8, ""), "small writes, 64 outstanding", "1/s",
         (155.0, 188.0),
         "closed forms: n/4 of the disks' rate, and one turn between read and write",
-        Relation::Circular, 0.10, |b| Ok(array(b, Op::Write, 64, Nanos::ZERO)?.iops())),
+        Relation::Circular, Bound::Rule(0.10), |b| Ok(array(b, Op::Write, 64, Nanos::ZERO)?.iops())),
     row(of!("raid6", 8, ""), "small writes, 64 outstanding", "1/s",
         (103.0, 126.0),
         "closed forms: n/6 of the disks' rate, and one turn between read and write",
-        Relation::Circular, 0.10, |b| Ok(array(b, Op::Write, 64, Nanos::ZERO)?.iops())),
+        Relation::Circular, Bound::Rule(0.10), |b| Ok(array(b, Op::Write, 64, Nanos::ZERO)?.iops())),
     row(of!("raid1", 2, ""), "write, one at a time", "ms",
         (15.0, 15.0),
-        "closed form: t_o + seek + settling + 2T/3", Relation::Circular, 0.05,
+        "closed form: t_o + seek + settling + 2T/3", Relation::Circular, Bound::After(0.05),
         |b| latency(b, Op::Write)),
     row(of!("raid1", 2, ",read_policy=first"), "read, one at a time", "ms",
-        (12.91, 12.91), FORMULA, Relation::Circular, 0.03,
+        (12.91, 12.91), FORMULA, Relation::Circular, Bound::After(0.03),
         |b| latency(b, Op::Read)),
     row(of!("raid0", 4, ""), "random reads of four disks, 4 outstanding", "IOPS", (200.0, 200.0),
-        "another implementation of the same description", Relation::Prediction, 0.05,
+        "another implementation of the same description", Relation::Prediction, Bound::Rule(0.05),
         |b| Ok(array(b, Op::Read, 4, Nanos::ZERO)?.iops())),
     cell!(1, 32, 1, 1, 1.74),
     cell!(1, 32, 31, 31, 1.00),
@@ -171,5 +171,6 @@ pub static GROUP: Group = Group {
            ideal one-way elevator over noop above a RAID 0 that takes only so many commands: with \
            room below for everything outstanding there is nothing to gain. The null model's disks \
            take one time for everything.",
+    rule: "closed forms 10 %, another implementation 5 %",
     figures: FIGURES,
 };

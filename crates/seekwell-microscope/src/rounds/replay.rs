@@ -121,7 +121,9 @@ pub fn replay<S: Scheduler + ?Sized>(
         pulled: 0,
         out: Replay::default(),
     };
-    q.cx.log.listen(steps);
+    if steps {
+        q.cx.log.listen_with_bios();
+    }
     for i in 0..round.events.len() {
         q.timers_before(i);
         q.take_steps();
@@ -424,22 +426,11 @@ impl<S: Scheduler + ?Sized> Queue<'_, S> {
     }
     /// Keeps what the log collected, and the state after it.
     fn take_steps(&mut self) {
-        let events = std::mem::take(&mut self.cx.log.events);
-        let last = events.len().saturating_sub(1);
-        for (i, event) in events.into_iter().enumerate() {
-            // After its completion a request's bios are gone.
-            let bios = match event.rq {
-                Some(rq) if event.action != Action::Complete => {
-                    self.cx.rqs.bios(rq).map(|b| b.0.id).collect()
-                }
-                _ => event.bio.into_iter().collect(),
-            };
-            let state = (i == last).then(|| {
-                let mut s = String::new();
-                self.sched.state(&self.cx, &mut s);
-                s
-            });
-            self.out.steps.push(Step { event, bios, state });
+        let taken = self.cx.log.take();
+        let last = taken.len().saturating_sub(1);
+        for (i, (event, bios)) in taken.into_iter().enumerate() {
+            let state = |s: &mut String| self.sched.state(&self.cx, s);
+            self.out.steps.push(Step::of(event, bios, i == last, state));
         }
     }
 

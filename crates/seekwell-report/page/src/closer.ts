@@ -6,7 +6,7 @@ import { course, many } from './course';
 import { processColors } from './lane';
 import { lines } from './lines';
 import { color, mark, markPath, shown } from './look';
-import { bytes, three, time } from './text';
+import { bytes, inProse, three, time } from './text';
 
 const nameOf = (x: Kept) => D.schedulers[x.s]!.name;
 const cut = (name: string, n: number) => (name.length > n ? `${name.slice(0, n - 1)}…` : name);
@@ -85,7 +85,7 @@ function traded(sides: Kept[], kind: string): HTMLElement | null {
     });
     box.replaceChildren(g);
   });
-  return h('figure', { class: 'panel' }, h('figcaption', {}, h('b', {}, 'What is traded'), ` bytes a second against the tail; top left is best; on the front: ${front.map((p) => nameOf(p.x)).join(', ')}`), box);
+  return h('figure', { class: 'panel' }, h('figcaption', {}, h('b', {}, 'What is traded'), ` bytes a second against the tail; top left is best; on the front: ${front.map((p) => inProse(nameOf(p.x))).join(', ')}`), box);
 }
 
 /** A 100 % bar a scheduler, a piece a process; nothing where one process moved nearly all. */

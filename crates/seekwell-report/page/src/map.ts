@@ -3,7 +3,7 @@ import { D, level, side, undecided, versus, type Row, type Versus } from './data
 import { $, $$, h, onChange, say, set, state } from './dom';
 import { look as closer } from './closer';
 import { color, mark, shown, shownDevice, toggle } from './look';
-import { amount, FACTOR, lag, size, valueOf } from './text';
+import { amount, FACTOR, inProse, lag, size, valueOf } from './text';
 
 /** Shade: 1 below 20 %, 2 below twice, 3 from twice on. */
 const shade = (times: number | null) => {
@@ -60,8 +60,8 @@ function cellOf(r: Row, s: number, base: number | null): HTMLElement {
   const plain = s === against || l.cls === 'win' || l.cls === 'level' || !v || v.times === null;
   const words = l.cls === 'win' ? 'the best, or level with it'
     : s === against ? (base === null ? 'the largest mean, not shown to be the best' : 'what the others are held against')
-    : spoken[l.cls] ? `${spoken[l.cls]} ${D.schedulers[against]!.name}`
-    : `${v?.times ? lag(v.times) : 'differs'}, against ${D.schedulers[against]!.name}`;
+    : spoken[l.cls] ? `${spoken[l.cls]} ${inProse(D.schedulers[against]!.name)}`
+    : `${v?.times ? lag(v.times) : 'differs'}, against ${inProse(D.schedulers[against]!.name)}`;
   return h('td', { role: 'cell', class: l.cls, 'data-s': s, title: `${name}: ${amount(own.mean, r.unit)}, ${words}` },
     h('button', { tabindex: -1, onclick: () => (r.part ? closer(r) : go(r)) },
       h('span', { class: 'sign', 'aria-hidden': 'true' }, own.failed ? `${l.sign}½` : l.sign),
@@ -111,7 +111,7 @@ function sweep(n: number, base: number | null, opened: Set<number>): HTMLElement
     const of = rows.filter((r) => r.kind === 'win').length;
     const text = of ? `${best} of ${of}` : '=';
     tr.append(h('td', { role: 'cell', class: 'sum', 'data-s': i },
-      h('span', { title: of ? `${S.name} is best, or level with the best, in ${best} of the ${of} points that differ` : 'no point differs' }, of ? '★ ' : '', text)));
+      h('span', { title: of ? `${inProse(S.name)} is best, or level with the best, in ${best} of the ${of} points that differ` : 'no point differs' }, of ? '★ ' : '', text)));
   }
   return [tr, ...rows.map((r) => line(r, base, { kid: true, open }))];
 }
@@ -140,7 +140,7 @@ export function map() {
     const order = ORDERS[state.get('order') ?? 'file'] ?? ORDERS.file!;
     const all = D.schedulers.map((_, i) => i).filter(shown);
     root.style.setProperty('--n', String(all.length));
-    root.replaceChildren(h('caption', { class: 'sr' }, `Each cell: the scheduler held against ${base === null ? 'the best of the row' : D.schedulers[base]!.name}.`),
+    root.replaceChildren(h('caption', { class: 'sr' }, `Each cell: the scheduler held against ${base === null ? 'the best of the row' : inProse(D.schedulers[base]!.name)}.`),
       h('thead', { role: 'rowgroup' }, h('tr', { role: 'row' }, h('th', { scope: 'col', role: 'columnheader' }, 'Test'),
         ...all.map((i) => h('th', { scope: 'col', role: 'columnheader', css: { '--c': color(i) } }, mark(i), D.schedulers[i]!.name, h('small', {}, D.schedulers[i]!.layer))))));
     D.devices.forEach((name, d) => {

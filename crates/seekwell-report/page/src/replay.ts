@@ -248,8 +248,14 @@ class View {
     const k = before(this.l.decisions, t, (d) => d.t);
     if (k === this.told) return;
     this.told = k;
-    this.why.replaceChildren(...(k < 0 ? ['nothing was let go yet'] : this.tell(k)));
+    this.why.replaceChildren(...(k < 0 ? [this.undecided()] : this.tell(k)));
     this.log.replaceChildren(...[1, 2, 3].filter((n) => k - n >= 0).map((n) => h('li', {}, ...this.tell(k - n))));
+  }
+
+  /** Before the first decision: what is served by then was dispatched before the excerpt begins. */
+  private undecided(): string {
+    const n = this.l.reqs.filter((r) => r.tE <= 0).length;
+    return n ? `no dispatch yet in this excerpt; ${n} ${n === 1 ? 'request was' : 'requests were'} dispatched before it begins` : 'no dispatch yet';
   }
 
   private tell(k: number): (Node | string)[] {

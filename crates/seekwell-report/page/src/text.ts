@@ -10,6 +10,9 @@ export function three(v: number): string {
   return a < 1e-4 ? v.toExponential(2) : text;
 }
 
+/** A scheduler's name in a sentence: one called none reads as "nothing" there, so it is quoted. */
+export const inProse = (name: string) => (/^none(?![\p{L}\p{N}])/iu.test(name) ? `\`${name}\`` : name);
+
 const two = (v: number) => (v >= 9.95 ? Math.round(v).toLocaleString('en') : v.toFixed(1));
 
 /** A value with its unit; times over a second in seconds, under a millisecond in microseconds. */

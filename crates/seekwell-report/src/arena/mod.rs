@@ -8,8 +8,11 @@ mod picture;
 mod tests;
 
 use crate::names;
+use crate::units::signed_percent;
+use crate::verdict::list;
 use minijinja::value::Serde;
 use minijinja::{Environment, context};
+use seekwell_core::prose::in_prose;
 use seekwell_lab::arena::{Behind, Figure, Mean, Place, Standing};
 
 const STYLE: &str = include_str!("../../page/dist/page.css");
@@ -59,10 +62,9 @@ fn percent(factor: f64) -> f64 {
 
 /// "+3.1 %", and "0.0 %" without a sign.
 fn signed(factor: f64) -> String {
-    let text = format!("{:+.1} %", percent(factor));
-    match text.as_str() {
-        "+0.0 %" | "-0.0 %" => "0.0 %".to_owned(),
-        _ => text.replace('-', "\u{2212}"),
+    match signed_percent(percent(factor), 1).as_str() {
+        "+0.0 %" => "0.0 %".to_owned(),
+        text => text.replace('-', "\u{2212}"),
     }
 }
 
@@ -74,7 +76,7 @@ fn interval(mean: &Mean) -> String {
 }
 
 /// Who is at least as good in all three figures, and better in one.
-fn above<'a>(places: &'a [Place], own: &Place) -> Vec<&'a str> {
+fn above(places: &[Place], own: &Place) -> Vec<String> {
     let better = |other: &&Place| {
         let pairs = || {
             let both = other.means.iter().zip(&own.means);
@@ -85,17 +87,8 @@ fn above<'a>(places: &'a [Place], own: &Place) -> Vec<&'a str> {
     places
         .iter()
         .filter(better)
-        .map(|p| p.scheduler.as_str())
+        .map(|p| in_prose(&p.scheduler))
         .collect()
-}
-
-/// Names as a list of words: "a, b and c".
-fn listed(names: &[&str]) -> String {
-    match names {
-        [] => String::new(),
-        [one] => (*one).to_owned(),
-        [before @ .., last] => format!("{} and {last}", before.join(", ")),
-    }
 }
 
 /// What it says, a sentence a line.
@@ -107,32 +100,32 @@ fn sentences(s: &Standing) -> Vec<String> {
         true => format!(
             "{} is on the front: no rival is at least as good in throughput, 99th percentile and \
              fairness and better in one of them.",
-            own.scheduler
+            in_prose(&own.scheduler)
         ),
         false => format!(
             "{} is not on the front: {} at least as good in throughput, 99th percentile and \
              fairness, and better in one of them.",
-            own.scheduler,
+            in_prose(&own.scheduler),
             match above(&s.places, own).as_slice() {
                 [] => "somebody is".to_owned(),
                 [one] => format!("{one} is"),
-                more => format!("{} are", listed(more)),
+                more => format!("{} are", list(more)),
             }
         ),
     }];
-    let others: Vec<&str> = s
+    let others: Vec<String> = s
         .places
         .iter()
         .skip(1)
         .filter(|p| p.front)
-        .map(|p| p.scheduler.as_str())
+        .map(|p| in_prose(&p.scheduler))
         .collect();
     if !others.is_empty() {
         let (is, also) = (
             if others.len() == 1 { "is" } else { "are" },
             if own.front { " too" } else { "" },
         );
-        out.push(format!("On it {is} {}{also}.", listed(&others)));
+        out.push(format!("On it {is} {}{also}.", list(&others)));
     }
     out.push(match s.behind.first() {
         None => "In no cell it is surely behind anybody.".to_owned(),
@@ -141,7 +134,7 @@ fn sentences(s: &Standing) -> Vec<String> {
             name(worst.figure),
             worst.cell,
             signed(worst.mean.factor),
-            worst.rival
+            in_prose(&worst.rival)
         ),
     });
     out

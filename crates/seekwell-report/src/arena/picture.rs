@@ -3,6 +3,7 @@
 use super::{name, percent, signed};
 use crate::chart::ticks;
 use crate::names;
+use seekwell_core::numbers;
 use seekwell_lab::arena::{Figure, Mean, Standing};
 use std::fmt::Write;
 
@@ -55,7 +56,7 @@ fn tick(value: f64, step: f64) -> String {
     let digits = usize::from(step < 1.0);
     let text = match value.abs() < step / 1e6 {
         true => "0".to_owned(),
-        false => format!("{value:+.digits$}"),
+        false => numbers::signed(value, digits),
     };
     text.replace('-', "\u{2212}") + " %"
 }

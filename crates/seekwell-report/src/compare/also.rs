@@ -2,12 +2,14 @@
 
 use crate::table::wrap;
 use crate::verdict::list;
+use seekwell_core::prose::all_in_prose;
 use seekwell_lab::analysis::CellAnalysis;
 
 /// Other metrics in which a difference is shown, after correction over all of them: those who did
 /// the same together, and metrics in which the same was seen. In `most` lines at most; what is left
 /// out is counted.
 pub(super) fn seen(cell: &CellAnalysis, labels: &[String], most: usize, width: usize) -> String {
+    let labels = all_in_prose(labels);
     let name = |t: usize| labels.get(t).map_or("?", String::as_str);
     let mut said: Vec<(String, Vec<&str>)> = Vec::new();
     for s in &cell.secondary {

@@ -1,7 +1,7 @@
 //! The first screen of runs of one program or trace: the answer in the lines a terminal has. All
 //! tables are behind `--details`.
 
-use super::{PROSE, alike, covered, folded, hang, identical, label, warnings};
+use super::{PROSE, alike, covered, folded, hang, identical, label, rated, warnings};
 use crate::style::{GOOD, HEAD, PLAIN, WARN};
 use crate::table::{Align, Cell, Table, paint, painted, wrap};
 use crate::units::{rate, share, three, time_ns};
@@ -41,7 +41,7 @@ fn table(records: &[Record], best: &[bool], width: usize) -> Table {
             let style = if best[i] { GOOD } else { PLAIN };
             row.push(painted(value.unwrap_or_else(|| "-".to_owned()), style));
         }
-        row.push(rate(r.bytes_per_sec()).into());
+        row.push(rated(r, rate(r.bytes_per_sec())));
         for (way, _) in ways.iter().filter(|(way, _)| used(*way)) {
             let d = way(r);
             if d.ios == 0 {

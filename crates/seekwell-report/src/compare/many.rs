@@ -6,6 +6,7 @@ use super::{PROSE, hang};
 use crate::style::{HEAD, WARN};
 use crate::table::{Align, Cell, Table, paint, wrap};
 use crate::verdict::{cpu_note, list};
+use seekwell_core::prose::all_in_prose;
 use seekwell_core::result::Record;
 use seekwell_lab::analysis::{Ahead, CellAnalysis};
 
@@ -16,6 +17,7 @@ const NAMED: usize = 3;
 
 /// "bfq and kyber ahead", "level".
 fn words(who: &Ahead, labels: &[String]) -> String {
+    let labels = all_in_prose(labels);
     let name = |t: &usize| labels.get(*t).map_or("?", String::as_str);
     match who {
         Ahead::Who(who) => format!("{} ahead", list(&who.iter().map(name).collect::<Vec<_>>())),

@@ -7,6 +7,7 @@ use crate::style::{GOOD, HEAD, PLAIN, WARN};
 use crate::table::{Align, Cell, Table, paint, painted, wrap};
 use crate::units::{bytes, count, three};
 use crate::verdict;
+use seekwell_core::prose::all_in_prose;
 use seekwell_core::result::Record;
 use seekwell_lab::analysis::single::on_files;
 use seekwell_lab::analysis::{
@@ -239,6 +240,7 @@ fn key_over(what: &str, of: &str, n: usize, margin: f64, width: usize) -> String
 /// Signs of noise in words: all of them, or those that the first screen may not keep back. Spread
 /// over seeds is what blocks are for, and is not among them.
 pub(super) fn flags(cell: &CellAnalysis, labels: &[String], all: bool) -> Vec<String> {
+    let labels = all_in_prose(labels);
     let name = |t: &usize| labels.get(*t).map_or("?", String::as_str);
     let mut said: Vec<(String, Vec<&str>)> = Vec::new();
     let first = |f: &Flag| {
@@ -461,6 +463,7 @@ pub fn kernels(records: &[Record]) -> &'static str {
 
 /// A score over all workloads of a device, a sentence a group.
 pub fn scores(group: &Group, labels: &[String], width: usize) -> String {
+    let labels = all_in_prose(labels);
     let name = |t: usize| labels.get(t).map_or("?", String::as_str);
     if group.tests < 2 || group.scores.len() < 2 {
         return String::new();
@@ -487,8 +490,8 @@ pub fn scores(group: &Group, labels: &[String], width: usize) -> String {
     let beaten: Vec<&str> = group.not_beaten.iter().map(|t| name(*t)).collect();
     let kept = match beaten.len() {
         0 => String::new(),
-        n if n == group.scores.len() => " None is beaten.".to_owned(),
-        _ => format!(" Not beaten: {}.", beaten.join(", ")),
+        n if n == group.scores.len() => " No scheduler is beaten.".to_owned(),
+        _ => format!(" Undefeated: {}.", beaten.join(", ")),
     };
     let used = group.tests;
     let text = format!(

@@ -3,6 +3,7 @@
 use super::index::Index;
 use crate::advice::Advice;
 use crate::compare::seeds;
+use seekwell_core::prose::in_prose;
 use seekwell_lab::analysis::{Analysis, CellAnalysis, Group, percent};
 use seekwell_lab::results::{CellEnd, Order, Outcome, Results, StopRule};
 use serde::Serialize;
@@ -31,7 +32,7 @@ pub(super) fn of(index: &Index, analysis: &Analysis, group: &Group, advice: Advi
     let mark = taken.and_then(|n| analysis.treatments.iter().position(|t| t == n));
     let square = |i: &usize| {
         let row = &index.rows[*i];
-        let who = mark.map_or("it", |m| analysis.treatments[m].as_str());
+        let who = mark.map_or("it".to_owned(), |m| in_prose(&analysis.treatments[m]));
         let own = mark.and_then(|m| row.sides.iter().find(|s| s.s == m));
         let (class, what) = match (row.kind, mark) {
             ("failed", _) => ("f", "gave no value".to_owned()),
@@ -193,7 +194,7 @@ pub(super) fn missing(results: &Results) -> Vec<String> {
     }
     let line = |((cell, treatment, why), n): ((usize, usize, &str), u32)| {
         let name = results.cells.get(cell).map_or("?", |c| &c.name);
-        let by = results.treatments.get(treatment).map_or("?", |t| &t.label);
+        let by = in_prose(results.treatments.get(treatment).map_or("?", |t| &t.label));
         format!("{name} under {by}: {}: {why}", plural(n as usize, "run"))
     };
     found.into_iter().map(line).collect()

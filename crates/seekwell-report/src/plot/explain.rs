@@ -81,13 +81,7 @@ fn ways(steps: &[Step]) -> Vec<Way> {
             }
             // The driver took it back: it waits again.
             Action::Requeue => each(&mut |w| w.dispatched = None),
-            Action::Complete => {
-                let mut done = 0;
-                each(&mut |w| done = done.max(w.order));
-                // With a request all its bios are done, also where only the first is named.
-                let same = all.iter_mut().filter(|w| w.order == done && done > 0);
-                same.for_each(|w| w.completed = w.completed.or(Some(e.at)));
-            }
+            Action::Complete => each(&mut |w| w.completed = w.completed.or(Some(e.at))),
             _ => {}
         }
     }

@@ -10,7 +10,7 @@ pub use page::page;
 use crate::names;
 use crate::style::{DIM, HEAD};
 use crate::table::{Align, Table, paint, wrap};
-use crate::units::{bytes, count, share, three, time_ns};
+use crate::units::{bytes, count, percent, share, three, time_ns};
 use seekwell_core::units::SECTOR_BYTES;
 use seekwell_trace::survey::{SEEK_CLASSES, Seeks, Spread, Survey};
 
@@ -89,10 +89,7 @@ fn phases(s: &Survey) -> Grid {
         ];
         let mut cells = vec![p.name.to_owned(), p.about.to_owned(), count(of.n)];
         cells.extend(times.map(time_ns));
-        cells.push(
-            p.share
-                .map_or_else(String::new, |x| format!("{:.1} %", 100.0 * x)),
-        );
+        cells.push(p.share.map_or_else(String::new, |x| percent(100.0 * x, 1)));
         cells
     };
     let mut heads = right(&[
@@ -125,7 +122,10 @@ fn seeks(s: &Survey) -> Grid {
             format!("{} ({})", sectors(d.mode as f64), share(d.mode_n, d.n)),
         ]
     };
-    let mut rows = vec![row("as asked for", &s.seeks_queued)];
+    let mut rows = Vec::new();
+    if s.queued {
+        rows.push(row("as asked for", &s.seeks_queued));
+    }
     if let Some(d) = &s.seeks_issued {
         rows.push(row("as sent", d));
     }
@@ -152,7 +152,8 @@ fn classes(s: &Survey) -> Grid {
     };
     let row = |i: usize| {
         let of = |d: &Seeks| share(d.classes[i], d.n);
-        let mut cells = vec![name(i), of(&s.seeks_queued)];
+        let asked = Some(&s.seeks_queued).filter(|_| s.queued);
+        let mut cells = vec![name(i), asked.map_or_else(|| "-".to_owned(), of)];
         cells.push(s.seeks_issued.as_ref().map_or_else(|| "-".to_owned(), of));
         cells
     };
@@ -341,7 +342,8 @@ fn head(s: &Survey, width: usize) -> String {
 /// The first screen: what it is, in sentences, and the tables that matter.
 pub fn screen(s: &Survey, width: usize) -> String {
     let mut out = head(s, width);
-    for grid in [kinds(s), phases(s), seeks(s)] {
+    let grids = [kinds(s), phases(s), seeks(s)].into_iter();
+    for grid in grids.filter(|g| !g.rows.is_empty()) {
         let text = grid.text(width);
         // On a narrow terminal sentences take more lines: the last table gives way.
         if out.lines().count() + text.lines().count() < SCREEN {
@@ -402,11 +404,6 @@ fn anstream_free(text: &str) -> String {
         rest = rest[i..].find('m').map_or("", |e| &rest[i + e + 1..]);
     }
     out + rest
-}
-
-/// "1.23 MB/s", "12.3 a second", of a number over the whole trace.
-pub(crate) fn over(n: f64, span_ns: u64) -> f64 {
-    n * 1e9 / span_ns.max(1) as f64
 }
 
 /// A number of operations a second.

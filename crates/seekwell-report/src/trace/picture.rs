@@ -1,6 +1,6 @@
 //! Place and time: the grid and the course, in characters and as SVG.
 
-use super::words::long;
+use super::words::{has_rate, long};
 use crate::units::{bytes, rate, three, time_ns};
 use seekwell_core::units::SECTOR_BYTES;
 use seekwell_trace::survey::{Heat, Survey};
@@ -68,18 +68,19 @@ fn strips(s: &Survey) -> Vec<Strip> {
             .map(|(a, b)| (a + b) as f64 * second)
             .collect()
     };
-    let mut all = vec![
-        Strip {
+    let mut all = Vec::new();
+    if has_rate(s) {
+        all.push(Strip {
             name: "a second",
             values: sum(&c.reads, &c.writes),
             most: three,
-        },
-        Strip {
+        });
+        all.push(Strip {
             name: "bytes",
             values: sum(&c.read_bytes, &c.write_bytes),
             most: rate,
-        },
-    ];
+        });
+    }
     if c.max_ns.iter().any(|n| *n > 0) {
         all.push(Strip {
             name: "mean time",

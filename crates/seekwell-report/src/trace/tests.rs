@@ -141,3 +141,59 @@ fn a_trace_without_completions_says_so() {
     );
     page(&s).expect("a page");
 }
+
+/// Issue and completion only: how long anything waited before is not known, and not called little.
+#[test]
+fn a_trace_without_queue_events_tells_what_it_knows() {
+    let s = of(
+        "  8,0 2 1 8018.233161000 300 D WS 1000000 + 16 [app]\n  8,0 4 2 8018.243833000 0 C WS 1000000 + 16 [0]\n\
+         \x20 8,0 2 3 8018.253161000 300 D R 1000600 + 16 [app]\n  8,0 4 4 8018.254833000 0 C R 1000600 + 16 [0]\n"
+            .to_owned(),
+    );
+    let text = super::words::sentences(&s).join("\n");
+    assert!(
+        text.starts_with(
+            "21.7 ms: 1 read (8.19 kB), 1 write (8.19 kB); 92.3 a second and 756 kB/s in the mean."
+        ),
+        "{text}"
+    );
+    assert!(
+        text.contains("It does not tell when anything was asked for"),
+        "{text}"
+    );
+    let all = details(&s, 100);
+    for wrong in [
+        "-0.0",
+        "nothing to order",
+        "were merged",
+        "Q2C",
+        "as asked for",
+    ] {
+        assert!(!all.contains(wrong), "{wrong}: {all}");
+    }
+    assert!(all.contains("D2C") && all.contains("as sent"), "{all}");
+}
+
+#[test]
+fn one_record_makes_no_rate() {
+    for csv in [
+        "t_ns,op,sector,sectors\n0,R,0,8\n",
+        "t_ns,op,sector,sectors,t_complete\n0,R,0,8,100000\n",
+        // Two at one instant are none either.
+        "t_ns,op,sector,sectors\n5,R,0,8\n5,R,80,8\n",
+    ] {
+        let s = of(csv.to_owned());
+        let text = details(&s, 100);
+        assert!(text.contains("too few for a rate"), "{text}");
+        assert!(
+            !text.contains("a second") && !text.contains("B/s"),
+            "{text}"
+        );
+    }
+    let two = of("t_ns,op,sector,sectors\n0,R,0,8\n500000000,R,80,8\n".to_owned());
+    let text = details(&two, 100);
+    assert!(
+        text.contains("500 ms: 2 reads (8.19 kB); 4.00 a second"),
+        "{text}"
+    );
+}

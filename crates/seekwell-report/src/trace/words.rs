@@ -1,7 +1,7 @@
 //! The few sentences that a trace comes to.
 
-use super::{iops, over};
-use crate::units::{bytes, count, rate, share, time_ns};
+use super::iops;
+use crate::units::{bytes, count, percent, rate, share, time_ns};
 use seekwell_core::units::SECTOR_BYTES;
 use seekwell_trace::survey::Survey;
 
@@ -17,32 +17,59 @@ pub(super) fn long(ns: u64) -> String {
     }
 }
 
+fn plural(n: u64, ending: &'static str) -> &'static str {
+    if n == 1 { "" } else { ending }
+}
+
+/// A rate takes two records at least, and time between them.
+pub(super) fn has_rate(s: &Survey) -> bool {
+    s.kinds.iter().map(|k| k.n).sum::<u64>() > 1 && s.span_ns > 0
+}
+
 fn volume(s: &Survey) -> String {
     let each: Vec<String> = s
         .kinds
         .iter()
         .map(|k| match k.bytes {
-            0 => format!("{} {}es", count(k.n), k.kind),
-            b => format!("{} {}s ({})", count(k.n), k.kind, bytes(b as f64)),
+            0 => format!("{} {}{}", count(k.n), k.kind, plural(k.n, "es")),
+            b => format!(
+                "{} {}{} ({})",
+                count(k.n),
+                k.kind,
+                plural(k.n, "s"),
+                bytes(b as f64)
+            ),
         })
         .collect();
     let all: u64 = s.kinds.iter().map(|k| k.n).sum();
     let moved: u64 = s.kinds.iter().map(|k| k.bytes).sum();
+    let volume = format!("{}: {}", long(s.span_ns), each.join(", "));
+    if !has_rate(s) {
+        return format!("{volume}; too few for a rate.");
+    }
+    let over = |n: u64| n as f64 * 1e9 / s.span_ns as f64;
+    format!(
+        "{volume}; {} a second and {} in the mean{}.",
+        iops(over(all)),
+        rate(over(moved)),
+        busiest(s)
+    )
+}
+
+/// ", in the busiest second 12.3 a second"; nothing where no step holds two, or where there is but one.
+fn busiest(s: &Survey) -> String {
     let c = &s.course;
     let most = (0..c.reads.len()).map(|i| c.reads[i] + c.writes[i]).max();
-    // The busiest step says nothing where it is shorter than a second and the trace is not.
-    let most = most.unwrap_or(0) as f64 * 1e9 / c.step_ns.max(1) as f64;
+    let Some(most) = most.filter(|n| *n > 1 && c.step_ns < s.span_ns) else {
+        return String::new();
+    };
     let step = match c.step_ns {
         1_000_000_000 => "second".to_owned(),
         step => time_ns(step as f64),
     };
     format!(
-        "{}: {}; {} a second and {} in the mean, in the busiest {step} {} a second.",
-        long(s.span_ns),
-        each.join(", "),
-        iops(over(all as f64, s.span_ns)),
-        rate(over(moved as f64, s.span_ns)),
-        iops(most)
+        ", in the busiest {step} {} a second",
+        iops(most as f64 * 1e9 / c.step_ns as f64)
     )
 }
 
@@ -63,7 +90,7 @@ fn places(s: &Survey) -> String {
             share(own, d.n)
         );
     }
-    if s.events && s.merges.issued > 0 {
+    if s.events && s.queued && s.merges.issued > 0 {
         let m = &s.merges;
         text += &format!(
             " {} of {} were merged: {:.2} go to the driver as one.",
@@ -80,10 +107,10 @@ fn waiting(s: &Survey) -> String {
         let own = s.phases.iter().filter(|p| names.contains(&p.name));
         own.filter_map(|p| p.share).sum()
     };
-    if !s.phases.iter().any(|p| p.name == "Q2C") {
+    if !told_completions(s) {
         return "It tells no completions: how long anything took is not known.".to_owned();
     }
-    let per_cent = |x: f64| format!("{:.1} %", 100.0 * x);
+    let per_cent = |x: f64| percent(100.0 * x, 1);
     let d = &s.depth;
     let Some(in_device) = d.in_device else {
         return format!(
@@ -93,6 +120,15 @@ fn waiting(s: &Survey) -> String {
             count(d.waiting_max)
         );
     };
+    if !s.queued {
+        return format!(
+            "It does not tell when anything was asked for: requests sent to the driver stand for \
+             that, and how long they waited before is not known. {} are in the device in the mean, \
+             at most {}.",
+            crate::units::three(in_device),
+            count(d.in_device_max)
+        );
+    }
     let device = part(&["D2C"]);
     let queue = part(&["Q2G", "G2I", "Q2I", "Q2M", "I2D", "M2D", "G2D", "Q2D"]);
     let judged = match queue {
@@ -111,10 +147,15 @@ fn waiting(s: &Survey) -> String {
     )
 }
 
+fn told_completions(s: &Survey) -> bool {
+    let last = if s.queued { "Q2C" } else { "D2C" };
+    s.phases.iter().any(|p| p.name == last)
+}
+
 /// What it is, where it goes, where the time goes; what is missing.
 pub(super) fn sentences(s: &Survey) -> Vec<String> {
     let mut all = vec![volume(s), places(s), waiting(s)];
-    if s.unfinished + s.orphans > 0 && s.phases.iter().any(|p| p.name == "Q2C") {
+    if s.unfinished + s.orphans > 0 && told_completions(s) {
         all.push(format!(
             "{} never ended in it, {} completions belong to nothing asked for in it.",
             count(s.unfinished),

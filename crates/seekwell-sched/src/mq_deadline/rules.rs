@@ -13,8 +13,8 @@ seekwell_core::rules! {
     FIFO_HEAD: "fifo-head", "deadline_fifo_request",
         "A batch begins with the oldest request if none lies behind the last one.";
     AT_HEAD: "at-head", "__dd_dispatch_request",
-        "A request that was inserted at the head goes before all others of its class (up to 6.1: \
-         of all classes).";
+        "A request inserted at the head goes before all requests of every class (6.1: of its own \
+         class only).";
     BATCH_CONTINUES: "batch-continues", "__dd_dispatch_request",
         "The next request of the sweep goes as long as the batch has had fewer than fifo_batch.";
     WRITES_STARVED: "writes-starved", "__dd_dispatch_request",

@@ -335,3 +335,34 @@ fn tunables_are_taken_as_sysfs_does() {
     assert_eq!(set("fifo_batch", "many"), (false, "16".into()), "EINVAL");
     assert_eq!(set("slice_idle", "8"), (false, String::new()));
 }
+
+/// What the rule says of each version is what the version does with a request at the head and one of a
+/// higher class.
+#[test]
+fn the_rule_for_requests_at_the_head_says_what_is_done() {
+    let mut own_class_only = Vec::new();
+    for (version, _) in INFO.versions {
+        let mut b = Bench::new(version, &[]);
+        if b.s.generation.classes {
+            // Real time waits in sector order, best effort at the head.
+            b.insert(0, false, 80, false);
+            b.insert(1, false, 8, true);
+            b.dispatch(false);
+            match b.in_flight[0].1 {
+                0 => own_class_only.push(*version),
+                _ => assert_eq!(b.in_flight[0].1, 1, "{version}"),
+            }
+        }
+        // Within its class it is the first everywhere.
+        let mut b = Bench::new(version, &[]);
+        b.insert(1, false, 8, false);
+        b.insert(1, false, 80, true);
+        b.dispatch(true);
+        assert_eq!(b.cx.rqs[b.in_flight[0].0].sector, Sector(80), "{version}");
+    }
+    let said = format!(
+        "A request inserted at the head goes before all requests of every class ({}: of its own class only).",
+        own_class_only.join(", ")
+    );
+    assert_eq!(rules::AT_HEAD.says, said);
+}

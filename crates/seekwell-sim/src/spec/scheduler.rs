@@ -3,6 +3,7 @@
 
 use super::{SchedulerSpec, SpecErrors};
 use seekwell_core::once::{Once, twice};
+use seekwell_core::prose::in_prose;
 use seekwell_core::{Era, suggest};
 use seekwell_sched::{
     Kind, Layer, SchedulerInfo, Tunable, WBT_LAT_USEC, find, registry, unknown_scheduler,
@@ -78,7 +79,7 @@ pub fn tunable(of: &Found, name: &str, text: &str) -> Result<String, SpecErrors>
     match of.settings().find(|t| t.name == name) {
         Some(t) => value(of, t, text),
         None => {
-            let (who, remedy) = (of.info.name, unknown_tunable(name, all));
+            let (who, remedy) = (in_prose(of.info.name), unknown_tunable(name, all));
             let what = format!("{who} has no tunable `{name}`; {remedy}");
             Err(SpecErrors::one("", what))
         }

@@ -21,7 +21,7 @@ pub const INFO: FormatInfo = FormatInfo {
     help: "What tracefs prints for the events of the block group (trace-cmd report prints much \
            the same). Needs no tool to record: an instance under /sys/kernel/tracing/instances, \
            events/block/*/enable, and `cat trace_pipe`. Records are the block_bio_queue events \
-           (or block_rq_issue, if asked for). A write that ends with a cache flush of its own \
+           (or block_rq_issue, if asked for, or if there are no others). A write that ends with a cache flush of its own \
            (FUA on a device without it) counts as done when its data are. Priorities are read \
            past. Events the kernel lost are a warning.",
     carries: Carries {

@@ -125,9 +125,7 @@ impl LineReader {
                 return Ok(true);
             }
             Ok(Line::Event(e, name)) => {
-                if self.join.begins(e.action) {
-                    notes.device(e.device);
-                }
+                self.join.device(&e, notes);
                 if self.device.is_some_and(|d| d != e.device) {
                     return Ok(true);
                 }

@@ -17,6 +17,9 @@ pub struct Survey {
     pub format: String,
     /// It tells of events, not only of records: merges and allocation are known.
     pub events: bool,
+    /// It tells when each was asked for; false: only when requests went to the driver, which stand
+    /// for what was asked for.
+    pub queued: bool,
     /// From the first to the last event, ns.
     pub span_ns: u64,
     /// Devices with what was asked of each, the busiest first.

@@ -167,6 +167,7 @@ impl Follow {
     pub fn done(mut self, reader: &Reader) -> Survey {
         self.step(u64::MAX);
         self.trips.end(&mut self.sums);
+        let queued = !self.by_events || self.trips.saw_queue();
         let sums = self.sums;
         let (seeks_queued, seeks_issued) = sums.seeks();
         let devices = sums.devices().into_iter().take(DEVICES);
@@ -180,10 +181,11 @@ impl Follow {
             ),
             format: reader.format().name.to_owned(),
             events: self.by_events,
+            queued,
             span_ns: sums.last_ns(),
             devices,
             kinds: sums.kinds(),
-            phases: sums.phases(),
+            phases: sums.phases(queued),
             merges: sums.merges(),
             sizes: sums.sizes(),
             seeks_queued,

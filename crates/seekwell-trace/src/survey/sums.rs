@@ -298,12 +298,16 @@ impl Sums {
             .completed((task != u32::MAX).then_some(task), took);
     }
 
-    /// Phases that were met, in the order of a bio's way.
-    pub fn phases(&self) -> Vec<Phase> {
+    /// Phases that were met, in the order of a bio's way. Not `queued`: all begins at the driver.
+    pub fn phases(&self, queued: bool) -> Vec<Phase> {
         let p = &self.phases;
         let whole = p.q2c.mean_ns() * p.q2c.count() as f64;
+        let next = match queued {
+            true => ("Q2Q", "from one asked for to the next", &p.q2q, false),
+            false => ("D2D", "from one sent to the next", &p.q2q, false),
+        };
         let all = [
-            ("Q2Q", "from one asked for to the next", &p.q2q, false),
+            next,
             ("Q2G", "until a request is allocated", &p.q2g, true),
             ("G2I", "until it is in the scheduler", &p.g2i, true),
             ("Q2I", "until it is in the scheduler", &p.q2i, true),
@@ -312,10 +316,12 @@ impl Sums {
             ("M2D", "in the scheduler, merged", &p.m2d, true),
             ("G2D", "past the scheduler, to the driver", &p.g2d, true),
             ("Q2D", "until it goes to the driver", &p.q2d, true),
-            ("D2C", "in driver and device", &p.d2c, true),
+            ("D2C", "in driver and device", &p.d2c, queued),
             ("Q2C", "all of it", &p.q2c, false),
         ];
-        let met = all.into_iter().filter(|a| a.2.count() > 0);
+        let met = all
+            .into_iter()
+            .filter(|a| a.2.count() > 0 && (queued || a.0 != "Q2C"));
         met.map(|(name, about, latency, part)| Phase {
             name,
             about,

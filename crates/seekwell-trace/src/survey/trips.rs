@@ -107,6 +107,11 @@ impl Trips {
         }
     }
 
+    /// Does the trace tell when bios were asked for?
+    pub fn saw_queue(&self) -> bool {
+        self.saw_queue
+    }
+
     fn begin(&mut self, e: &BlkEvent, sums: &mut Sums) {
         let sectors = u64::from(e.sectors);
         let Some(end) = e.sector.checked_add(sectors).filter(|_| sectors > 0) else {
@@ -265,6 +270,7 @@ impl Trips {
     fn flush(&mut self, e: &BlkEvent, counts: bool, sums: &mut Sums) {
         match e.action {
             Action::Queue if counts => {
+                self.saw_queue = true;
                 sums.flush(e);
                 if self.flushes.len() >= self.pending_max {
                     self.flushes.pop_front();

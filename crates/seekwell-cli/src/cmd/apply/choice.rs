@@ -4,6 +4,7 @@ use super::is_path;
 use crate::cli::Apply;
 use crate::cmd::switch::tunables;
 use crate::fail::Failure;
+use seekwell_core::prose::in_prose;
 use seekwell_host::block::Device;
 use seekwell_lab::analysis::{Group, analyse};
 use seekwell_lab::results::{Results, read};
@@ -42,8 +43,8 @@ impl Choice {
             group(a, &analysis.groups).map_err(|why| Failure::input(format!("{name}: {why}")))?;
         let label = |t: usize| analysis.treatments.get(t).map_or("?", String::as_str);
         let Some(pick) = group.pick else {
-            let least = group.not_beaten.iter().map(|t| label(*t));
-            let least: Vec<&str> = least.collect();
+            let least = group.not_beaten.iter().map(|t| in_prose(label(*t)));
+            let least: Vec<String> = least.collect();
             return Err(Failure::input(format!(
                 "{name}: does not tell which is best ({} are not shown to be behind any): name one \
                  of them, or repeat more",
@@ -55,7 +56,9 @@ impl Choice {
         };
         let mut says = vec![format!(
             "{name}: {} on {} ({})",
-            treatment.label, group.device, group.decision
+            in_prose(&treatment.label),
+            group.device,
+            group.decision
         )];
         says.extend(warned(&results, group, device));
         Ok(Choice {

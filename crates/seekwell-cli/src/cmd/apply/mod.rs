@@ -8,6 +8,7 @@ use crate::cli::{Apply, Way};
 use crate::fail::Failure;
 use crate::out::{Out, note};
 use choice::Choice;
+use seekwell_core::prose::in_prose;
 use seekwell_host::block::{Device, Machine, Scheduler, Tree};
 use seekwell_host::keep::files::{self, FilesError};
 use seekwell_host::keep::{KeepError, Kept, Wanted, boot, nixos, tuned, udev};
@@ -113,8 +114,9 @@ pub fn run(a: &Apply, quiet: bool) -> Result<(), Failure> {
             (true, Some(_)) => "",
         };
         out.line(&format!(
-            "{name} would be set from {now} to {}{keeps}. Nothing was written: --dry-run.",
-            choice.scheduler
+            "{name} would be set from {} to {}{keeps}. Nothing was written: --dry-run.",
+            in_prose(&now),
+            in_prose(&choice.scheduler)
         ))?;
         return out.done();
     }
@@ -279,7 +281,7 @@ fn undo(a: &Apply, tree: &Tree, m: &Machine, name: &str, quiet: bool) -> Result<
         Queue::new(tree.queue(&d.name)).restore(before)?;
         out.line(&format!(
             "{name}: {} again, and all settings as before",
-            before.scheduler
+            in_prose(&before.scheduler)
         ))?;
     } else {
         note(

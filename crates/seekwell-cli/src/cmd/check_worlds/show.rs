@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 fn percent(x: f64) -> String {
     if x.is_finite() {
-        format!("{:+.1} %", x * 100.0)
+        units::signed_percent(x * 100.0, 1)
     } else {
         "all".to_owned()
     }

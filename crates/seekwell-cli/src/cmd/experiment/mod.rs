@@ -14,6 +14,7 @@ use crate::out::{Out, note, width};
 use crate::progress::Progress;
 use crate::setups;
 use seekwell::Cancel;
+use seekwell_core::prose::in_prose;
 use seekwell_host::block::Tree;
 use seekwell_host::left::{About, Note, Notes};
 use seekwell_host::stop::signal;
@@ -123,9 +124,9 @@ fn references(e: &Experiment) -> String {
             None => all.push((c.cell.reference, vec![device])),
         }
     }
-    let label = |t: usize| e.treatments.get(t).map_or("?", |t| t.label.as_str());
+    let label = |t: usize| in_prose(e.treatments.get(t).map_or("?", |t| t.label.as_str()));
     let each: Vec<String> = match &all[..] {
-        [(one, _)] => vec![label(*one).to_owned()],
+        [(one, _)] => vec![label(*one)],
         several => several
             .iter()
             .map(|(t, on)| format!("{} on {}", label(*t), on.join(", ")))

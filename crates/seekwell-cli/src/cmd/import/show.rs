@@ -1,5 +1,6 @@
 //! Imported results as tables: who is ahead by how much, and how sure that is.
 
+use seekwell_core::numbers::signed;
 use seekwell_lab::analysis::{Analysis, CellAnalysis, Comparison, column_order};
 use seekwell_lab::results::Results;
 use seekwell_lab::stats::{Better, Verdict};
@@ -58,20 +59,13 @@ fn brief(c: &Comparison, better: Better) -> Cell {
     let Some(gain) = gain(c, better) else {
         return format!("- {mark}").into();
     };
-    let size = match gain.abs() {
-        x if x < 9.95 => format!("{x:.1}"),
-        x => format!("{x:.0}"),
-    };
-    let sign = match gain {
-        g if g < 0.0 => "-",
-        _ => "+",
-    };
+    let size = signed(gain, usize::from(gain.abs() < 9.95));
     let style = match (mark, gain > 0.0) {
         ("!", true) => GOOD,
         ("!", false) => BAD,
         _ => PLAIN,
     };
-    painted(format!("{sign}{size} {mark}"), style)
+    painted(format!("{size} {mark}"), style)
 }
 
 /// A p value: "0.012", "2e-5".

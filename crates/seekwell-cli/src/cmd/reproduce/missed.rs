@@ -4,6 +4,7 @@
 
 use super::Shown;
 use super::show::signed;
+use seekwell_core::numbers;
 use seekwell_lab::reproduce::full::carried;
 use seekwell_lab::reproduce::{Cell, Evidence, Ours, Pair, Second, Target};
 
@@ -135,7 +136,11 @@ fn skill(all: &[Shown]) -> Vec<String> {
         ))
     });
     let deadline = deadline.map_or("-".to_owned(), |(o, p)| {
-        format!("{o:+.0} % beside noop where {p:+.0} % were published")
+        format!(
+            "{} % beside noop where {} % were published",
+            numbers::signed(o, 0),
+            numbers::signed(p, 0)
+        )
     });
     let blogs: Vec<String> = cells(all, DISK, "blogbench")
         .flat_map(|c| {
@@ -160,7 +165,7 @@ fn skill(all: &[Shown]) -> Vec<String> {
              constants says how much of that is owed to the fit.",
             weight(&["A", "F", "G", "H"]),
             weight(&["A"]),
-            ours("A").map_or("-".to_owned(), |x| format!("{x:+.2}")),
+            ours("A").map_or("-".to_owned(), |x| numbers::signed(x, 2)),
         ),
         format!(
             "B, C and E, {:.0} % of the weight, are predicted as none, because no cause is known in \
@@ -401,10 +406,10 @@ fn phone(cells: &[Cell]) -> String {
 }
 
 /// Operations a second in the median of the slowest tenth of a run's seconds.
-fn slowest(seconds: &[Second]) -> Option<u64> {
-    let mut ops: Vec<u64> = seconds.iter().map(|s| s.ops).collect();
-    ops.sort_unstable();
-    ops.get(ops.len().div_ceil(10) / 2).copied()
+fn slowest(seconds: &[Second]) -> Option<f64> {
+    let mut ops: Vec<f64> = seconds.iter().map(|s| s.ops as f64).collect();
+    ops.sort_by(f64::total_cmp);
+    seekwell_stats::median(&ops[..ops.len().div_ceil(10)])
 }
 
 /// J3 and J4 of scripts/effects.sh.
@@ -420,7 +425,7 @@ fn postgres(all: &[Shown]) -> Vec<String> {
     let bursts: Vec<String> = s
         .seconds
         .iter()
-        .filter_map(|x| Some(format!("{} {}", x.scheduler, slowest(&x.seconds)?)))
+        .filter_map(|x| Some(format!("{} {:.0}", x.scheduler, slowest(&x.seconds)?)))
         .collect();
     let mut why = vec![format!(
         "In bursts of writeback all commit less: transactions a second in the slowest tenth of the \

@@ -3,6 +3,7 @@
 
 use super::Shown;
 use super::show::like;
+use seekwell_core::numbers::signed;
 use seekwell_lab::reproduce::full::{Scaled, Scatter};
 use seekwell_lab::reproduce::{Cell, Reproduction, Second, systems};
 use seekwell_lab::stats::{Better, delta_median, sd_cutoff};
@@ -36,7 +37,7 @@ pub fn from_median(c: &Cell, of: impl Fn(usize) -> Option<f64>) -> Vec<String> {
     let delta = values.filter(|_| n > 4);
     let delta = delta.and_then(|v| delta_median(&v, better));
     // No sign before what rounds to nothing.
-    let said = |d: &f64| format!(", {:+.1} %{OF_MEDIAN}", (d * 10.0).round() / 10.0 + 0.0);
+    let said = |d: &f64| format!(", {} %{OF_MEDIAN}", signed(*d, 1));
     delta.map_or(vec![String::new(); n], |d| {
         d.delta.iter().map(said).collect()
     })

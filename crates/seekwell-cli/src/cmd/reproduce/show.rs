@@ -4,6 +4,7 @@ use super::own::{OF_MEDIAN, cut_off, forms, from_median, noisy};
 use super::{Shown, asked_in_full, missed};
 use crate::fail::Failure;
 use crate::out::{Out, columns, width};
+use seekwell_core::numbers;
 use seekwell_lab::reproduce::full::Scatter;
 use seekwell_lab::reproduce::{
     Cell, Doing, GROUPS, Judgement, Level, Ours, Pair, PublishedSide, Reproduction, Skill, Target,
@@ -12,7 +13,7 @@ use seekwell_report::table::{Align, Table, wrap};
 
 /// `+0.45`, or a dash.
 pub fn signed(x: Option<f64>) -> String {
-    x.map_or("-".to_owned(), |x| format!("{x:+.2}"))
+    x.map_or("-".to_owned(), |x| numbers::signed(x, 2))
 }
 
 /// Per cent of a share.
@@ -174,9 +175,7 @@ pub fn scaled(s: &Shown) -> Option<String> {
 /// What runs scatter by, beside the published ones.
 pub fn scattered(s: &Shown) -> Option<String> {
     let middle = |of: &dyn Fn(&Scatter) -> Option<f64>| {
-        let mut all: Vec<f64> = s.scatter.iter().filter_map(of).collect();
-        all.sort_by(f64::total_cmp);
-        all.get(all.len() / 2).copied()
+        seekwell_stats::median(&s.scatter.iter().filter_map(of).collect::<Vec<_>>())
     };
     let (published, ours) = middle(&|x| x.published).zip(middle(&|x| x.ours))?;
     let runs = s.scatter.iter().map(|x| x.runs).max()?;

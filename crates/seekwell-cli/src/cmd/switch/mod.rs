@@ -7,6 +7,7 @@ use crate::cli::Switch;
 use crate::fail::Failure;
 use crate::out::{Out, note};
 use seekwell_core::once::Once;
+use seekwell_core::prose::in_prose;
 use seekwell_host::block::{Device, Machine, Scheduler, Tree, Under};
 use seekwell_host::switch::command::{Held, code};
 use seekwell_host::switch::journal::{Found, Records};
@@ -377,7 +378,10 @@ fn during(
             }) => {
                 note(
                     quiet,
-                    &format!("{device}: {scheduler} again, and all settings as before"),
+                    &format!(
+                        "{device}: {} again, and all settings as before",
+                        in_prose(&scheduler)
+                    ),
                 );
             }
             Ok(Found::Moot { device, why }) => {

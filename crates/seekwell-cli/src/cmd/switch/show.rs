@@ -1,5 +1,6 @@
 //! What was done, and the way back, in words and as lines to type.
 
+use seekwell_core::prose::in_prose;
 use seekwell_host::block::Tree;
 use seekwell_host::switch::journal::Found;
 use seekwell_host::switch::{Change, names};
@@ -155,8 +156,9 @@ pub fn found(f: &Found) -> String {
             scheduler,
             words,
         } => format!(
-            "{device}: a killed run ({words}) had left it switched; {scheduler} and all settings are \
-             as they were before it"
+            "{device}: a killed run ({words}) had left it switched; {} and all settings are as they \
+             were before it",
+            in_prose(scheduler)
         ),
         Found::Moot { device, why } => {
             format!("{device}: a killed run had left it switched; nothing is put back, as {why}")

@@ -14,6 +14,7 @@ use super::{Bench, Figures, GuardError, Kept, Line, Score, hash, made, over};
 use crate::experiment::{CellPlan, Experiment};
 use crate::reproduce::{Publication, Published};
 use crate::results::Cell;
+use crate::stats::quantile_sorted;
 use rand::Rng;
 use rand_pcg::Pcg64Mcg;
 use seekwell::{RunSpec, WorkloadSpec, checked};
@@ -280,19 +281,14 @@ impl Spread {
     pub fn of(values: &[f64]) -> Option<Spread> {
         let mut all = values.to_vec();
         all.sort_by(f64::total_cmp);
-        let at = |share: f64| {
-            let place = share * (all.len() - 1) as f64;
-            let low = libm::floor(place) as usize;
-            let high = (low + 1).min(all.len() - 1);
-            all[low] + (all[high] - all[low]) * (place - low as f64)
-        };
-        (!all.is_empty()).then(|| Spread {
+        let at = |share: f64| quantile_sorted(&all, share);
+        Some(Spread {
             draws: all.len(),
-            min: at(0.0),
-            p10: at(0.1),
-            median: at(0.5),
-            p90: at(0.9),
-            max: at(1.0),
+            min: at(0.0)?,
+            p10: at(0.1)?,
+            median: at(0.5)?,
+            p90: at(0.9)?,
+            max: at(1.0)?,
         })
     }
 }

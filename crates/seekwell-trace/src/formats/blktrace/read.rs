@@ -357,9 +357,7 @@ impl Source for BlktraceReader {
             }
             match self.said()? {
                 Some(Said::Event(e)) => {
-                    if self.join.begins(e.action) {
-                        notes.device(e.device);
-                    }
+                    self.join.device(&e, notes);
                     if self.device.is_none_or(|d| d == e.device) {
                         let place = self.streams[self.at].place();
                         self.join.push(&e, notes, place);

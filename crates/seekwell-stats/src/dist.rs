@@ -34,8 +34,8 @@ pub fn t_quantile(p: f64, df: f64) -> f64 {
     StudentsT::new(0.0, 1.0, df).map_or(f64::NAN, |t| t.inverse_cdf(clamped(p)))
 }
 
-/// P(T <= t).
-pub(crate) fn t_cdf(t: f64, df: f64) -> f64 {
+/// P(T <= t): the one-sided p of a negative t.
+pub fn t_lower(t: f64, df: f64) -> f64 {
     if t.is_infinite() {
         return if t > 0.0 { 1.0 } else { 0.0 };
     }
@@ -45,14 +45,9 @@ pub(crate) fn t_cdf(t: f64, df: f64) -> f64 {
     StudentsT::new(0.0, 1.0, df).map_or(f64::NAN, |d| d.cdf(t))
 }
 
-/// P(T <= t): the one-sided p of a negative t.
-pub fn t_lower(t: f64, df: f64) -> f64 {
-    t_cdf(t, df)
-}
-
 /// Two-sided p of a t value: from the tail, so that small p keep their digits.
 pub fn t_tail2(t: f64, df: f64) -> f64 {
-    (2.0 * t_cdf(-t.abs(), df)).min(1.0)
+    (2.0 * t_lower(-t.abs(), df)).min(1.0)
 }
 
 /// P(F > f).

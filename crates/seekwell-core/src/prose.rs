@@ -1,0 +1,40 @@
+//! Names of schedulers in sentences. A scheduler called none reads as "nothing" there, so it is
+//! quoted: "undefeated: `none`". Tables and data have the bare name.
+
+/// A scheduler's name or label as it stands in a sentence: in backticks if it begins with the word
+/// none (`none`, `none:wbt_lat_usec=0`, `none-6.1`), else as it is.
+pub fn in_prose(label: &str) -> String {
+    let word = label.split(|c: char| !c.is_alphanumeric()).next();
+    match word.is_some_and(|w| w.eq_ignore_ascii_case("none")) {
+        true => format!("`{label}`"),
+        false => label.to_owned(),
+    }
+}
+
+/// [`in_prose`] of each.
+pub fn all_in_prose<S: AsRef<str>>(labels: &[S]) -> Vec<String> {
+    labels.iter().map(|l| in_prose(l.as_ref())).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_scheduler_called_none_is_quoted() {
+        for (label, said) in [
+            ("none", "`none`"),
+            ("None", "`None`"),
+            ("none:wbt_lat_usec=0", "`none:wbt_lat_usec=0`"),
+            ("none-6.1", "`none-6.1`"),
+            ("none, ext4", "`none, ext4`"),
+            ("noop", "noop"),
+            ("mq-deadline", "mq-deadline"),
+            ("nonesuch", "nonesuch"),
+            ("", ""),
+        ] {
+            assert_eq!(in_prose(label), said);
+        }
+        assert_eq!(all_in_prose(&["none", "bfq"]), ["`none`", "bfq"]);
+    }
+}

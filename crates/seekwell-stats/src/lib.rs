@@ -1,0 +1,191 @@
+//! Basic statistics, one function for each: what every crate means by a mean, a median, a quantile
+//! and a 95 % interval. Tests and designs that build on them are in `seekwell_lab::stats`.
+//!
+//! Conventions: variances divide by n - 1; "interval" is 95 % two-sided; an even number of values
+//! has the mean of the two middle ones as its median; quantiles lie on straight lines between the
+//! order statistics (type 7 of Hyndman and Fan, the default of R and numpy). What is undefined is
+//! `None`, unless a function says otherwise.
+
+mod dist;
+
+pub use dist::{
+    chi2_quantile, chi2_tail, f_tail, normal_cdf, normal_quantile, t_lower, t_quantile, t_tail2,
+};
+
+use statrs::distribution::{Binomial, DiscreteCDF};
+
+/// Below this range values count as equal: the last bits of logarithms differ between equal ratios.
+pub const EQUAL: f64 = 1e-12;
+
+/// Arithmetic mean; 0 of nothing, for sums that are known to have a part.
+pub fn mean(values: &[f64]) -> f64 {
+    if values.is_empty() {
+        return 0.0;
+    }
+    values.iter().sum::<f64>() / values.len() as f64
+}
+
+/// Sample standard deviation (n - 1); 0 for fewer than two, and for a range below [`EQUAL`]
+/// relative to the largest value: equal numbers have no spread, whatever their last bits.
+pub fn deviation(values: &[f64]) -> f64 {
+    if values.len() < 2 {
+        return 0.0;
+    }
+    let (low, high) = range(values);
+    if high - low <= EQUAL * high.abs().max(low.abs()).max(1.0) {
+        return 0.0;
+    }
+    let m = mean(values);
+    let squares: f64 = values.iter().map(|v| (v - m) * (v - m)).sum();
+    libm::sqrt(squares / (values.len() - 1) as f64)
+}
+
+/// Least and largest; zeros of nothing.
+pub fn range(values: &[f64]) -> (f64, f64) {
+    let mut all = values.iter().copied();
+    let Some(first) = all.next() else {
+        return (0.0, 0.0);
+    };
+    all.fold((first, first), |(l, h), v| (l.min(v), h.max(v)))
+}
+
+fn sorted(values: &[f64]) -> Vec<f64> {
+    let mut v = values.to_vec();
+    v.sort_by(f64::total_cmp);
+    v
+}
+
+/// Middle value, mean of the two middle ones for an even number; `None` of nothing.
+pub fn median(values: &[f64]) -> Option<f64> {
+    let v = sorted(values);
+    let n = v.len();
+    match (n, n % 2) {
+        (0, _) => None,
+        (_, 1) => Some(v[n / 2]),
+        _ => Some((v[n / 2 - 1] + v[n / 2]) / 2.0),
+    }
+}
+
+/// The quantile `q` (0 to 1); `None` of nothing.
+pub fn quantile(values: &[f64], q: f64) -> Option<f64> {
+    quantile_sorted(&sorted(values), q)
+}
+
+/// The same of values in ascending order.
+pub fn quantile_sorted(ascending: &[f64], q: f64) -> Option<f64> {
+    let last = ascending.len().checked_sub(1)?;
+    let place = q.clamp(0.0, 1.0) * last as f64;
+    let low = place as usize;
+    let high = (low + 1).min(last);
+    Some(ascending[low] + (ascending[high] - ascending[low]) * (place - low as f64))
+}
+
+/// Half the 95 % interval of the mean, by Student's t with n - 1 degrees of freedom; `None` of
+/// fewer than two values. At n = 2 it is 12.7 standard errors, not 1.96.
+pub fn half_width(values: &[f64]) -> Option<f64> {
+    let n = values.len();
+    (n > 1).then(|| t_quantile(0.975, (n - 1) as f64) * deviation(values) / libm::sqrt(n as f64))
+}
+
+/// 95 % interval of the median: the narrowest pair of order statistics, the same number from each
+/// end, that covers it with at least that probability whatever the distribution is. `None` of fewer
+/// than six values, of which no pair does.
+pub fn median_interval(values: &[f64]) -> Option<(f64, f64)> {
+    let v = sorted(values);
+    let n = v.len();
+    let below = Binomial::new(0.5, n as u64).ok()?;
+    // So many of each end may be left out: all below (or above) the median by chance at most so often.
+    let (mut from_end, mut too_many) = (0, n / 2 + 1);
+    while from_end + 1 < too_many {
+        let k = (from_end + too_many) / 2;
+        match below.cdf(k as u64 - 1) <= 0.025 {
+            true => from_end = k,
+            false => too_many = k,
+        }
+    }
+    let low = *v.get(from_end.checked_sub(1)?)?;
+    Some((low, v[n - from_end]))
+}
+
+/// Ranks from 1, ties share the mean of theirs; in the order given.
+pub fn midranks(values: &[f64]) -> Vec<f64> {
+    let mut order: Vec<usize> = (0..values.len()).collect();
+    order.sort_by(|&a, &b| values[a].total_cmp(&values[b]));
+    let mut ranks = vec![0.0; values.len()];
+    let mut i = 0;
+    while i < order.len() {
+        let mut j = i;
+        while j + 1 < order.len() && values[order[j + 1]] == values[order[i]] {
+            j += 1;
+        }
+        let shared = (i + j) as f64 / 2.0 + 1.0;
+        for &k in &order[i..=j] {
+            ranks[k] = shared;
+        }
+        i = j + 1;
+    }
+    ranks
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn near(a: Option<f64>, b: f64) {
+        let a = a.expect("a value");
+        assert!((a - b).abs() <= 1e-9 * b.abs().max(1.0), "{a} is not {b}");
+    }
+
+    #[test]
+    fn a_median_of_an_even_number_lies_between_the_middle_two() {
+        assert_eq!(median(&[]), None);
+        assert_eq!(median(&[3.0]), Some(3.0));
+        assert_eq!(median(&[9.0, 1.0]), Some(5.0));
+        assert_eq!(median(&[4.0, 1.0, 3.0, 2.0]), Some(2.5));
+        assert_eq!(median(&[4.0, 1.0, 9.0]), Some(4.0));
+    }
+
+    #[test]
+    fn quantiles_are_those_of_r_and_numpy() {
+        let v = [4.0, 1.0, 3.0, 2.0];
+        assert_eq!(quantile(&v, 0.0), Some(1.0));
+        assert_eq!(quantile(&v, 1.0), Some(4.0));
+        near(quantile(&v, 0.1), 1.3);
+        near(quantile(&v, 0.9), 3.7);
+        assert_eq!(quantile(&[], 0.5), None);
+        assert_eq!(quantile(&[7.0], 0.3), Some(7.0));
+    }
+
+    /// scipy.stats.t.interval(0.95, n - 1, scale=scipy.stats.sem(v)).
+    #[test]
+    fn intervals_of_few_values_are_students() {
+        assert_eq!(half_width(&[1.0]), None);
+        near(half_width(&[1.0, 3.0]), 12.706_204_736_174_698);
+        near(half_width(&[1.0, 2.0, 3.0]), 2.484_137_711_719_545_4);
+        near(half_width(&[1.0, 2.0, 3.0, 4.0]), 2.054_260_217_480_747_7);
+        assert_eq!(half_width(&[5.0, 5.0, 5.0]), Some(0.0));
+    }
+
+    /// The order statistics of the tables of the sign test: from 6 values on the least and largest,
+    /// from 9 the second of each end, of 20 the sixth, of 100 the 40th.
+    #[test]
+    fn the_interval_of_a_median_is_exact() {
+        let of = |n: u32| {
+            let v: Vec<f64> = (1..=n).map(f64::from).collect();
+            median_interval(&v)
+        };
+        assert_eq!(of(0), None);
+        assert_eq!(of(5), None);
+        assert_eq!(of(6), Some((1.0, 6.0)));
+        assert_eq!(of(8), Some((1.0, 8.0)));
+        assert_eq!(of(9), Some((2.0, 8.0)));
+        assert_eq!(of(20), Some((6.0, 15.0)));
+        assert_eq!(of(100), Some((40.0, 61.0)));
+    }
+
+    #[test]
+    fn ties_share_their_ranks() {
+        assert_eq!(midranks(&[5.0, 5.0]), [1.5, 1.5]);
+        assert_eq!(midranks(&[3.0, 1.0, 3.0, 9.0]), [2.5, 1.0, 2.5, 4.0]);
+    }
+}
