@@ -196,7 +196,7 @@ fn every_period_and_nearly_every_pass_is_the_kernels() {
     let (same, all, reports) = replay(&case, Less::Nothing);
     assert_eq!(periods(&case, &reports), (155, 155));
     // The wake-up timer has a slack of 1 % of the period, and fires with others of the machine.
-    assert!(same >= 7953 && all == 8000, "{same} of {all}");
+    assert!(same >= 7964 && all == 8000, "{same} of {all}");
 }
 
 #[test]
@@ -204,8 +204,8 @@ fn models_that_know_less_are_worse() {
     let case = case();
     for (less, passes, known) in [
         (Less::Control, 5299, 0),
-        (Less::Weights, 4243, 13),
-        (Less::Goals, 5322, 12),
+        (Less::Weights, 4217, 13),
+        (Less::Goals, 5332, 12),
     ] {
         let (same, _, reports) = replay(&case, less);
         let same_periods = periods(&case, &reports).0;

@@ -48,6 +48,18 @@ fn queue<S: Scheduler>(
     MqQueue::new(facts, clock, driver, true, dev, |cx| Box::new(make(cx)))
 }
 
+/// A SATA drive without a scheduler, which takes nothing beside a flush.
+fn sata(depth: u32) -> MqQueue<NoScheduler, Witness> {
+    let dev = Constant::serial(depth, Nanos::from_ms(1));
+    let mut f = dev.facts().clone();
+    (f.write_cache, f.flush_queueable) = (true, false);
+    let dev = Witness(dev.with_facts(f), Vec::new());
+    let facts = QueueFacts::example(Era::Mq);
+    let driver = MqDriver::Scsi { depth };
+    let make = |cx: &seekwell_sched::Cx| Box::new(NoScheduler::new(cx));
+    MqQueue::new(facts, TickClock::new(1000), driver, true, dev, make)
+}
+
 fn deadline(era: Era, cache: bool, fua: bool, depth: u32) -> MqQueue<MqDeadline, Witness> {
     let facts = |f: &mut DeviceFacts| (f.write_cache, f.fua) = (cache, fua);
     let generation = Generation::named(if era == Era::Mq6_1 { "6.1" } else { "6.12" });
@@ -155,6 +167,39 @@ fn rule_25_a_device_that_cannot_queue_flushes_gets_nothing_beside_one() {
     q.submit(Instant::at_us(20), bio(3, Op::Read, Flags::empty(), 200));
     let done = finish(&mut q);
     assert_eq!(done, [(1, 1_000), (2, 2_000), (3, 3_000)]);
+}
+
+/// Two readers that always have a request in the drive, and a flush. Their reads go straight to the
+/// drive; while the flush is deferred none may, or it would wait for ever.
+#[test]
+fn direct_issue_does_not_pass_a_flush_that_sata_deferred() {
+    let mut q = sata(4);
+    let read = |id: u64| bio(id, Op::Read, Flags::empty(), 1000 * id);
+    q.submit(Instant::START, read(1));
+    q.submit(Instant::START, read(2));
+    let (mut next, mut flushed_us, mut done) = (3, None, Vec::new());
+    while flushed_us.is_none() && next < 200 {
+        let t = q.next_event().expect("readers never rest");
+        q.advance(t, &mut done);
+        q.check();
+        if next == 10 {
+            q.submit(t, bio(1000, Op::Flush, Flags::PREFLUSH, 0));
+        }
+        for d in done.drain(..) {
+            if d.id.0 == 1000 {
+                flushed_us = Some(t.since_start() / 1000);
+                continue;
+            }
+            q.submit(t, read(next));
+            next += 1;
+        }
+    }
+    // It came at 8 ms with one read in the drive, and took a millisecond as that did.
+    assert_eq!(flushed_us, Some(10_000));
+    // The reads that waited go behind it.
+    finish(&mut q);
+    let behind = q.device().1.iter().skip_while(|c| c.0 != Op::Flush).count();
+    assert_eq!(behind, 3);
 }
 
 #[test]

@@ -218,6 +218,26 @@ impl Cells {
 
     /// What the runs make of the command, once what they gave is written.
     pub fn outcome(&self) -> Result<(), Failure> {
+        self.broken()?;
+        self.early(Record::censored)
+    }
+
+    /// The first run that ended early, of those that `is` picks.
+    fn early(&self, is: impl Fn(&Record) -> bool) -> Result<(), Failure> {
+        let early = |(c, j): (&Cell, &Job)| match c {
+            Cell::Ran(r, Some(why)) if is(r) => {
+                Some(format!("{} under {}: {why}", r.workload, j.label))
+            }
+            _ => None,
+        };
+        match self.cells.iter().zip(&self.jobs).find_map(early) {
+            Some(why) => Err(Failure::Early(why)),
+            None => Ok(()),
+        }
+    }
+
+    /// The same for a command that can answer where runs reached their limit: these are no fault.
+    pub fn broken(&self) -> Result<(), Failure> {
         let ran = |c: &&Cell| matches!(c, Cell::Ran(..));
         let whole = self.cells.iter().filter(ran).count() + self.later.ended;
         let all = self.cells.len() + self.later.of;
@@ -236,14 +256,7 @@ impl Cells {
                 "{n} of {all} runs failed, the others are given: {first}"
             )));
         }
-        let early = |(c, j): (&Cell, &Job)| match c {
-            Cell::Ran(r, Some(why)) => Some(format!("{} under {}: {why}", r.workload, j.label)),
-            _ => None,
-        };
-        match self.cells.iter().zip(&self.jobs).find_map(early) {
-            Some(why) => Err(Failure::Early(why)),
-            None => Ok(()),
-        }
+        self.early(|r| !r.censored())
     }
 }
 

@@ -366,8 +366,9 @@ pub struct Run {
     /// is given
     #[arg(long, requires = "dir")]
     pub clean_up: bool,
-    /// With --dir: stop after so many seconds
-    #[arg(long, value_name = "SECONDS", requires = "dir", value_parser = clap::value_parser!(u64).range(1..=31_536_000))]
+    /// Stop after so many seconds of the run's own time [default: docs/run.md, "Limits"; with --dir
+    /// none]
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=31_536_000))]
     pub limit: Option<u64>,
     /// What happened, in full
     #[command(flatten)]

@@ -476,7 +476,7 @@ impl Told for Collect<'_> {
         all.tasks.remove(&job.key);
         let why = match &run.outcome {
             Outcome::Failed(why) => Err(why.clone()),
-            Outcome::Early(why) => Ok(Some(why.clone())),
+            Outcome::Early(why) | Outcome::Censored(why) => Ok(Some(why.clone())),
             Outcome::Done => Ok(None),
         };
         let Some(place) = place else {

@@ -69,6 +69,7 @@ fn a_record_of_today_keeps_its_specification() {
         early: Some(Early {
             why: "stopped by signal 2".into(),
             at_ns: 7,
+            limit: true,
         }),
         host: Some(Host {
             kernel: "6.18".into(),

@@ -10,7 +10,9 @@ use crate::tasks;
 use rustix::fs::{AtFlags, FallocateFlags, Mode};
 use rustix::time::{ClockId, clock_gettime};
 use seekwell_core::rng::{Pcg64Mcg, stream};
-use seekwell_core::{Access, Advice, CgroupId, Errno, Instant, Nanos, OpenFlags, Stat, SyncRange};
+use seekwell_core::{
+    Access, Advice, CgroupId, Errno, Instant, IoPrio, Nanos, OpenFlags, Stat, SyncRange,
+};
 use seekwell_workload::{
     Aio, AioDone, AioRequest, Barrier, Channel, Entry, Facts, Fd, How, Join, Lock, Machine, Map,
     Mark, Note, Outcome, Tally,
@@ -50,6 +52,11 @@ impl HostMachine {
             notes: Vec::new(),
             tally: Tally::default(),
         }
+    }
+    /// An I/O priority was asked for.
+    pub(crate) fn set_priority(&self, ioprio: IoPrio) {
+        let mut all = self.shared.measures();
+        all.set_priority(self.task, ioprio.to_string());
     }
     /// Where the run's files are, for a library that opens its own.
     pub(crate) fn directory(&self) -> &std::path::Path {

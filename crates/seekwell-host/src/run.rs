@@ -5,9 +5,11 @@ use crate::machine::HostMachine;
 use crate::place::{self, PlaceError, Scratch};
 use crate::shared::Shared;
 use crate::sqlite;
-use crate::stop::{Signals, Stop};
+use crate::stop::{AT_LIMIT, Signals, Stop};
 use crate::tasks;
-use seekwell_core::result::{BUILD, DeviceInfo, Early, Record, SCHEMA, SchedulerUsed};
+use seekwell_core::result::{
+    BUILD, DeviceInfo, Early, Record, SCHEMA, SchedulerUsed, Starved, starved,
+};
 use seekwell_workload::{Fail, Mark, Needs, Note, Outcome, Plan};
 use std::future::Future;
 use std::os::unix::fs::FileTypeExt;
@@ -260,9 +262,13 @@ where
     describe(&mut record, o, &force);
     std::mem::take(&mut *shared.measures()).fill(&mut record);
     record.warnings = shared.warnings();
+    record.starved = starved(&record);
+    let warnings: Vec<String> = record.starved.iter().map(Starved::words).collect();
+    record.warnings.extend(warnings);
     let why = shared.stop.why().filter(|w| w != ENDED);
     let stopped = why.or_else(|| failure(outcome));
     record.early = stopped.clone().map(|why| Early {
+        limit: why == AT_LIMIT && !measured_before(o.limit, &record),
         why,
         at_ns: duration_ns,
     });
@@ -281,6 +287,12 @@ where
         stopped,
         signal,
     })
+}
+
+/// Had the workload's clock stopped when the limit was reached?
+fn measured_before(limit: Option<Duration>, r: &Record) -> bool {
+    let limit_ns = limit.map_or(u128::MAX, |l| l.as_nanos());
+    r.clock_stop_ns.is_some_and(|at| u128::from(at) < limit_ns)
 }
 
 /// Said by nobody: the script came to its end.

@@ -26,6 +26,9 @@ pub struct Stop {
     why: Mutex<Option<Why>>,
 }
 
+/// Why a run ended that reached its limit.
+pub const AT_LIMIT: &str = "stopped at the time limit";
+
 /// What stopped a run: in words, and the signal if it was one.
 type Why = (String, Option<i32>);
 
@@ -77,7 +80,7 @@ impl Stop {
             return true;
         }
         if self.deadline.is_some_and(|d| Instant::now() >= d) {
-            self.raise("stopped at the time limit");
+            self.raise(AT_LIMIT);
             return true;
         }
         false

@@ -71,6 +71,9 @@ where
     let thread = std::thread::Builder::new().name(name).spawn(move || {
         be(&shared, &path, &how);
         let machine = HostMachine::new(shared, path);
+        if how.ioprio.class != Class::None {
+            machine.set_priority(how.ioprio);
+        }
         run(machine, script)
     });
     let thread = thread.map_err(crate::errno)?;

@@ -631,3 +631,77 @@ fn cpu_s() -> f64 {
     };
     (ticks(11) + ticks(12)) / 100.0
 }
+
+/// The first treatment ends after some 25 s, the second reaches its limit of 600 s in every run.
+struct Starves;
+
+impl Runner for Starves {
+    fn run(&self, job: &Job, _: &Cancel, _: &mut dyn FnMut(Progress)) -> Result<Measured, NoRun> {
+        let censored = job.treatment > 0;
+        let noise = f64::from(job.key.block * 7 % 5) / 20.0;
+        let time_s = if censored { 600.0 } else { 25.0 + noise };
+        let duration = MetricInfo {
+            name: seekwell_lab::conduct::DURATION.into(),
+            unit: "s".into(),
+            ..MetricInfo::default()
+        };
+        // What the censored run did until its limit looks quick.
+        let mut m = measured(if censored { 900.0 } else { 100.0 });
+        m.values.push(Value {
+            metric: duration.into(),
+            value: time_s,
+            n: 100,
+        });
+        m.duration_ns = (time_s * 1e9) as u64;
+        m.early = censored.then(|| "stopped at the time limit of 600 s".into());
+        m.censored = censored;
+        Ok(m)
+    }
+}
+
+#[test]
+fn a_treatment_at_its_limit_is_judged_and_ends_its_cell_as_any_other() {
+    let e = experiment(1, 2, host());
+    let mut store = Memory::default();
+    let done = conduct(&e, &Starves, &mut store, &one_thread()).expect("memory");
+    assert_eq!(done.ended, [CellEnd::Met(6)]);
+    assert_eq!(done.failed, 0);
+    let a = analyse(&done.results(&e, store.runs));
+    let cell = &a.cells[0];
+    assert_eq!(cell.winner, Some(0));
+    let c = &cell.comparisons[0];
+    assert_eq!(c.verdict, Verdict::Worse);
+    assert!(
+        c.words.starts_with("at least 24 times behind"),
+        "{}",
+        c.words
+    );
+    let group = &a.groups[0];
+    assert_eq!((group.decision.as_str(), group.pick), ("keep", Some(0)));
+    assert!(group.scores.iter().any(|s| s.treatment == 1 && s.at_least));
+    // Where all reach it, three blocks say so; the time is all that is known.
+    let mut both = experiment(1, 2, host());
+    both.cells[0].cell.primary = MetricInfo::default();
+    struct All;
+    impl Runner for All {
+        fn run(
+            &self,
+            job: &Job,
+            c: &Cancel,
+            p: &mut dyn FnMut(Progress),
+        ) -> Result<Measured, NoRun> {
+            let job = Job {
+                treatment: 1,
+                ..job.clone()
+            };
+            Starves.run(&job, c, p)
+        }
+    }
+    let mut store = Memory::default();
+    let done = conduct(&both, &All, &mut store, &one_thread()).expect("memory");
+    assert_eq!(done.ended, [CellEnd::Met(3)]);
+    assert_eq!(done.primary[0].name, seekwell_lab::conduct::DURATION);
+    let a = analyse(&done.results(&both, store.runs));
+    assert_eq!(a.cells[0].comparisons[0].verdict, Verdict::CannotTell);
+    assert_eq!(a.cells[0].winner, None);
+}

@@ -81,6 +81,9 @@ fn score(s: &Score, against: &str) -> String {
         .deciding
         .map(|(l, h)| if ahead { (l, h) } else { (1.0 / h, 1.0 / l) });
     let against = in_prose(against);
+    if s.at_least {
+        return format!("at least {} {word} {against}", size(times));
+    }
     format!("{} {word} {against}{}", size(times), between(ends, times))
 }
 

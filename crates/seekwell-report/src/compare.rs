@@ -14,7 +14,7 @@ use crate::table::{Align, Cell, Table, beside, paint, painted, wrap};
 use crate::units::{bytes, count, rate, share, three, time_ns};
 use crate::verdict;
 use seekwell_core::prose::{all_in_prose, in_prose};
-use seekwell_core::result::{Direction, Record};
+use seekwell_core::result::{Direction, Record, Starved};
 use seekwell_lab::analysis::single::standing;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -182,7 +182,10 @@ fn main_table(records: &[Record], best: &[bool]) -> Table {
         if metric.is_some() {
             let style = if best[i] { GOOD } else { PLAIN };
             let value = r.metric.as_ref().map(|m| three(m.value));
-            row.push(painted(value.unwrap_or_else(|| "-".to_owned()), style));
+            row.push(match verdict::at_limit(r) {
+                Some(longer) => painted(longer, WARN),
+                None => painted(value.unwrap_or_else(|| "-".to_owned()), style),
+            });
         }
         let merges = r.back_merges + r.front_merges + r.joins;
         let waiting = (r.outstanding_mean - r.depth_mean).max(0.0);
@@ -307,11 +310,21 @@ fn covered(records: &[Record], width: usize) -> String {
 }
 
 /// Warnings, each said once, with the schedulers it is about unless that is all of them; of more
-/// lines than `most` the rest is counted.
-fn warnings(records: &[Record], most: usize, width: usize) -> String {
-    let mut said: Vec<(&str, Vec<&str>)> = Vec::new();
+/// lines than `most` the rest is counted. `judged`: what several seeds say stands above, and with it
+/// who was starved.
+fn warnings(records: &[Record], judged: bool, most: usize, width: usize) -> String {
+    let starved = match judged {
+        true => Vec::new(),
+        false => verdict::starvation(records),
+    };
+    // Who was starved comes first, always with its name.
+    let named = starved.len();
+    let mut said: Vec<(&str, Vec<&str>)> = (starved.iter())
+        .map(|(text, who)| (text.as_str(), who.clone()))
+        .collect();
     for r in records {
-        for w in &r.warnings {
+        let known: Vec<String> = r.starved.iter().map(Starved::words).collect();
+        for w in r.warnings.iter().filter(|w| !known.contains(w)) {
             match said.iter_mut().find(|s| s.0 == w) {
                 Some(s) => s.1.push(&r.scheduler.spec),
                 None => said.push((w, vec![&r.scheduler.spec])),
@@ -321,7 +334,7 @@ fn warnings(records: &[Record], most: usize, width: usize) -> String {
     let mut out = String::new();
     let all = said.len();
     for (i, (w, who)) in said.into_iter().enumerate() {
-        let about = if who.len() == records.len() {
+        let about = if who.len() == records.len() && i >= named {
             String::new()
         } else {
             format!("{}: ", all_in_prose(&who).join(", "))
@@ -367,7 +380,7 @@ pub fn comparison(title: &str, records: &[Record], judged: Option<&str>, width: 
     let right = latency_table(&all, |r| &r.read, "READ", width)
         + &latency_table(&all, |r| &r.write, "WRITE", width);
     out += &beside(&left, &right, width);
-    out += &warnings(records, usize::MAX, prose);
+    out += &warnings(records, judged.is_some(), usize::MAX, prose);
     if let Some(note) = verdict::cpu_note(records) {
         paint(&mut out, "  ! ", WARN);
         out += wrap(&note, 4, prose).trim_start();

@@ -6,7 +6,7 @@
 
 use crate::units::{count, percent, three, time_ns};
 use seekwell_core::prose::in_prose;
-use seekwell_core::result::{Latency, Record};
+use seekwell_core::result::{Latency, Record, Starved};
 use seekwell_lab::analysis::single::{
     By, FEWEST, SAME_PERCENT, Standing, by_rows, kind_of, placement,
 };
@@ -59,6 +59,48 @@ pub struct Place {
     pub behind_percent: Option<f64>,
 }
 
+/// ">600 s", of a run that reached its limit.
+pub(crate) fn at_limit(r: &Record) -> Option<String> {
+    (r.censored()).then(|| format!(">{} s", three(r.span_ns() as f64 / 1e9)))
+}
+
+/// What became of a run that reached its limit: it says so on the first screen.
+pub(crate) fn limit(r: &Record) -> Option<String> {
+    let early = r.early.as_ref().filter(|e| e.limit)?;
+    let s = three(r.span_ns() as f64 / 1e9);
+    Some(format!(
+        "not finished after {s} s (starved?): {}; its figures are of that time",
+        early.why
+    ))
+}
+
+/// Who was starved in runs of the same work, and which reached their limit: what is to be said, and
+/// under which schedulers.
+pub(crate) fn starvation(records: &[Record]) -> Vec<(String, Vec<&str>)> {
+    let mut said: Vec<(String, Vec<&str>)> = Vec::new();
+    let mut starved: Vec<(Starved, Vec<&str>)> = Vec::new();
+    for r in records {
+        let name = r.scheduler.spec.as_str();
+        if let Some(text) = limit(r) {
+            match said.iter_mut().find(|s| s.0 == text) {
+                Some(s) => s.1.push(name),
+                None => said.push((text, vec![name])),
+            }
+        }
+        for one in &r.starved {
+            match starved
+                .iter_mut()
+                .find_map(|s| s.0.merge(one).then_some(&mut s.1))
+            {
+                Some(who) => who.push(name),
+                None => starved.push((one.clone(), vec![name])),
+            }
+        }
+    }
+    said.extend(starved.into_iter().map(|(s, who)| (s.words(), who)));
+    said
+}
+
 /// How runs stand, to be said.
 pub struct Said<'a> {
     standing: Standing,
@@ -94,6 +136,9 @@ pub fn told(records: &[Record]) -> Option<Told> {
 
 impl Said<'_> {
     fn value(&self, v: f64, r: &Record) -> String {
+        if let Some(longer) = at_limit(r) {
+            return longer;
+        }
         match (&self.standing.by, &r.metric) {
             (By::Metric, None) => "nothing".to_owned(),
             (By::Metric, Some(m)) => format!("{} {}", three(v), m.unit),
@@ -210,6 +255,10 @@ impl Said<'_> {
                 of(worst),
             );
         }
+        if first.censored() {
+            let s = three(first.span_ns() as f64 / 1e9);
+            return format!("not decided: none finished within its limit ({s} s).");
+        }
         if worst.0 == best.0 {
             return format!("no difference: {what} is {} under all.", of(best));
         }
@@ -241,14 +290,14 @@ impl Said<'_> {
                 "; next is {} with {}, {}",
                 name(next.1),
                 of(*next),
-                self.distance(next.0)
+                self.distance(*next)
             );
         }
         text += &format!(
             "; last is {} with {}, {}. ",
             name(worst.1),
             of(worst),
-            self.distance(worst.0)
+            self.distance(worst)
         );
         text += &self.placement_words(records);
         text += &self.tail(records, best.1);
@@ -312,7 +361,15 @@ impl Said<'_> {
     }
 
     /// Behind by what the best is ahead: the measure of the page and of several seeds.
-    fn distance(&self, value: f64) -> String {
+    fn distance(&self, (value, run): (f64, usize)) -> String {
+        let (best, own) = (&self.records[self.standing.order[0].1], &self.records[run]);
+        if own.censored() {
+            let times = own.span_ns() as f64 / best.span_ns().max(1) as f64;
+            return match times > 1.05 {
+                true => format!("at least {times:.1} times longer for the same work"),
+                false => "not finished".to_owned(),
+            };
+        }
         let behind = self.standing.behind(value);
         let word = match (&self.standing.by, self.standing.higher_is_better) {
             (By::Metric, true) => "behind",

@@ -5,7 +5,7 @@
 
 use crate::meter::{Meter, Out};
 use seekwell_core::result::Record;
-use seekwell_core::{Bio, BioDone, BioSink, Control, Instant};
+use seekwell_core::{Bio, BioDone, BioSink, Control, Instant, Nanos};
 use thiserror::Error;
 
 /// What a source gives.
@@ -101,6 +101,9 @@ pub enum RunError {
     /// The caller's progress function asked to stop; the record holds what was measured until then.
     #[error("stopped after {0} completions")]
     Stopped(u64),
+    /// The run reached its limit in simulated time; the record holds what was measured until then.
+    #[error("stopped at the time limit of {} s", .0.as_secs_f64())]
+    AtLimit(Nanos),
 }
 
 /// Called now and then during a run: how much is done, and of how much, or 0 if that is not known
@@ -119,11 +122,23 @@ pub fn drive<B: BioSink, S: Source>(
     record: &mut Record,
     progress: Progress<'_>,
 ) -> Result<(), RunError> {
+    drive_until(sink, source, record, None, progress)
+}
+
+/// The same, until `limit` after the start at most.
+pub fn drive_until<B: BioSink, S: Source>(
+    sink: &mut B,
+    source: &mut S,
+    record: &mut Record,
+    limit: Option<Nanos>,
+    progress: Progress<'_>,
+) -> Result<(), RunError> {
+    let end = limit.map_or(Instant::FAR, |l| Instant::START + l);
     let mut meter = Meter::default();
     let mut done: Vec<BioDone> = Vec::new();
     let mut completed = 0u64;
     let (mut first, mut last) = (None, Instant::START);
-    let mut stopped = false;
+    let (mut stopped, mut at_limit) = (false, false);
     let mut tell = |completed: u64, source: &S| {
         let (done, total) = source.far().unwrap_or((completed, 0));
         progress(done, total)
@@ -131,6 +146,10 @@ pub fn drive<B: BioSink, S: Source>(
     while !stopped {
         let own = sink.next_event();
         let next = source.next()?;
+        if limit.is_some() && own.into_iter().chain(next).min() > Some(end) {
+            (at_limit, last) = (true, end);
+            break;
+        }
         match (own, next) {
             (None, None) => break,
             (Some(t), n) if n.is_none_or(|n| t <= n) => {
@@ -163,7 +182,7 @@ pub fn drive<B: BioSink, S: Source>(
             }
         }
     }
-    if meter.outstanding > 0 && !stopped {
+    if meter.outstanding > 0 && !stopped && !at_limit {
         let scheduler = record.scheduler.spec.clone();
         return Err(RunError::Stuck {
             scheduler,
@@ -180,5 +199,8 @@ pub fn drive<B: BioSink, S: Source>(
     if stopped {
         return Err(RunError::Stopped(completed));
     }
-    Ok(())
+    match limit.filter(|_| at_limit) {
+        Some(limit) => Err(RunError::AtLimit(limit)),
+        None => Ok(()),
+    }
 }

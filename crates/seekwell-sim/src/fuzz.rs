@@ -80,6 +80,7 @@ pub fn fuzz_one(bytes: &[u8]) {
             Fit::Wrap
         },
         limit: None,
+        time_limit: None,
     };
     match replay(&setup, reader, &options, &mut |_, _| true) {
         Ok(r) => {

@@ -35,6 +35,8 @@ pub struct ReplayOptions {
     pub fit: Fit,
     /// Stop after so many records.
     pub limit: Option<u64>,
+    /// Stop after so much simulated time. A replay has no usual limit: it ends with its trace.
+    pub time_limit: Option<Nanos>,
 }
 
 impl Default for ReplayOptions {
@@ -43,6 +45,7 @@ impl Default for ReplayOptions {
             mode: ReplayMode::AsTimed,
             fit: Fit::Strict,
             limit: None,
+            time_limit: None,
         }
     }
 }
@@ -62,6 +65,9 @@ pub enum ReplayError {
     /// The caller's progress function stopped it: what was measured until then.
     #[error("stopped after {:.3} s of the replay", .0.duration_ns as f64 / 1e9)]
     Stopped(Box<RunRecord>),
+    /// It reached its limit in simulated time: what was measured until then.
+    #[error("stopped at the time limit of {} s", .1.as_secs_f64())]
+    AtLimit(Box<RunRecord>, Nanos),
 }
 
 /// Sectors of a bio, at most: its length is 32 bits of bytes.
@@ -356,7 +362,7 @@ pub fn replay_watched(
             now: Instant::START,
             over: false,
         };
-        stopped = halted(queue.drive(&mut source, &mut r, progress))?;
+        stopped = halted(queue.drive(&mut source, &mut r, opts.time_limit, progress))?;
         let inner = source.steps.inner();
         (warnings, names) = (inner.warnings(), inner.tasks().cloned());
         let p = &source.placer;
@@ -377,7 +383,7 @@ pub fn replay_watched(
             last_ns: 0,
             over: false,
         };
-        stopped = halted(queue.drive(&mut source, &mut r, progress))?;
+        stopped = halted(queue.drive(&mut source, &mut r, opts.time_limit, progress))?;
         let timed = depth == u32::MAX;
         let p = &source.placer;
         (count, folded, named) = (p.count, p.folded, p.named);
@@ -392,7 +398,7 @@ pub fn replay_watched(
     queue.queue.fill(&mut r);
     let named_task = |t: seekwell_core::TaskId| names.as_ref()?.get(&t.0).cloned();
     queue.over(Instant::START + Nanos(r.duration_ns), &named_task);
-    if let Some(last_ns) = last_ns.filter(|_| !stopped) {
+    if let Some(last_ns) = last_ns.filter(|_| stopped == Halted::No) {
         overload_warning(&mut r, opts.mode, last_ns);
     }
     if folded > 0 {
@@ -413,17 +419,29 @@ pub fn replay_watched(
             p.name = n.clone();
         }
     }
-    if stopped {
-        return Err(ReplayError::Stopped(Box::new(r)));
+    match stopped {
+        Halted::No => Ok(r),
+        Halted::Told => Err(ReplayError::Stopped(Box::new(r))),
+        Halted::AtLimit(limit) => Err(ReplayError::AtLimit(Box::new(r), limit)),
     }
-    Ok(r)
 }
 
-/// Whether a run was stopped by the one who is told its progress.
-fn halted(ran: Result<(), RunError>) -> Result<bool, RunError> {
+/// How a run ended that has a record.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Halted {
+    /// By itself.
+    No,
+    /// Whoever is told its progress stopped it.
+    Told,
+    /// At its limit.
+    AtLimit(Nanos),
+}
+
+fn halted(ran: Result<(), RunError>) -> Result<Halted, RunError> {
     match ran {
-        Ok(()) => Ok(false),
-        Err(RunError::Stopped(_)) => Ok(true),
+        Ok(()) => Ok(Halted::No),
+        Err(RunError::Stopped(_)) => Ok(Halted::Told),
+        Err(RunError::AtLimit(limit)) => Ok(Halted::AtLimit(limit)),
         Err(e) => Err(e),
     }
 }

@@ -1,11 +1,12 @@
 //! Who listens to a run, and a queue that tells him.
 
-use crate::drive::{Progress, RunError, Source, drive};
+use crate::drive::{Progress, RunError, Source, drive_until};
 use crate::setup::Queue;
 use seekwell_core::event::Member;
 use seekwell_core::result::Record;
 use seekwell_core::{
-    Bio, BioDone, BioSink, Control, Event, Instant, SchedulerWork, Sector, Snapshot, Tap, TaskId,
+    Bio, BioDone, BioSink, Control, Event, Instant, Nanos, SchedulerWork, Sector, Snapshot, Tap,
+    TaskId,
 };
 
 /// Listens to a run. A function of an event does, too: it hears nothing else.
@@ -96,16 +97,17 @@ impl Told {
         let ear = Ear::of(&mut queue, watch);
         Told { queue, ear }
     }
-    /// Drives `source` against the queue.
+    /// Drives `source` against the queue, until `limit` at most.
     pub(crate) fn drive<S: Source>(
         &mut self,
         source: &mut S,
         record: &mut Record,
+        limit: Option<Nanos>,
         progress: Progress<'_>,
     ) -> Result<(), RunError> {
         match self.ear {
-            None => drive(&mut self.queue, source, record, progress),
-            Some(_) => drive(self, source, record, progress),
+            None => drive_until(&mut self.queue, source, record, limit, progress),
+            Some(_) => drive_until(self, source, record, limit, progress),
         }
     }
     /// The run is over.

@@ -129,6 +129,10 @@ impl Measures {
         });
         self.tasks.len() - 1
     }
+    /// Its I/O priority and cgroup, in words; empty: neither was set.
+    pub fn set_priority(&mut self, task: usize, priority: String) {
+        self.tasks[task].priority = priority;
+    }
     /// It ends, having moved so much.
     pub fn end(&mut self, task: usize, at: Instant, moved: Moved) {
         let t = &mut self.tasks[task];

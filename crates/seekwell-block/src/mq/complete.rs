@@ -25,6 +25,7 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
         let r = &self.cx.rqs[rq];
         self.in_flight -= 1;
         self.budget_used -= 1;
+        self.deferred = false;
         self.hctx[r.hctx as usize].in_flight -= 1;
         if r.op == Op::Flush {
             self.flushing = false;

@@ -182,8 +182,12 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
         any
     }
 
+    /// A deferred command keeps all others away until something completes, so that the drive
+    /// drains for it. Without this, direct issue without a scheduler would pass a flush that waits
+    /// on SATA, for ever under a steady load.
     fn budget_left(&self, more: u32) -> bool {
-        !self.driver.has_budget() || self.budget_used + more < self.driver.depth().max(1)
+        let free = || self.budget_used + more < self.driver.depth().max(1);
+        !self.driver.has_budget() || (!self.deferred && free())
     }
 
     pub(super) fn take_driver_tag(&mut self, rq: RqId) -> bool {
@@ -268,6 +272,7 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
         let now = self.cx.now();
         let collides = alone && (self.flushing || (flush && self.in_flight > 0));
         if collides || self.dev.accept(now, command) == Accept::Busy {
+            self.deferred |= collides;
             return Issue::Busy;
         }
         let r = &mut self.cx.rqs[rq];

@@ -171,6 +171,8 @@ pub struct MqQueue<S: Scheduler + ?Sized, D: Device> {
     requeued: VecDeque<(RqId, Insert)>,
     in_flight: u32,
     flushing: bool,
+    /// SCSI: the drive deferred a command, and nothing has completed since.
+    deferred: bool,
     /// Pieces of split bios not completed yet, and whether one failed.
     splits: BTreeMap<BioId, (u32, bool)>,
     acts: VecDeque<Act>,
@@ -229,6 +231,7 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
             requeued: VecDeque::new(),
             in_flight: 0,
             flushing: false,
+            deferred: false,
             splits: BTreeMap::new(),
             acts: VecDeque::new(),
             switching: None,

@@ -17,7 +17,7 @@ use seekwell_host::switch::command::Held;
 use seekwell_host::switch::journal::{Found, Records};
 use seekwell_host::switch::names;
 use seekwell_lab::analysis::Analysis;
-use seekwell_lab::conduct::{Job, NoRun, Runner};
+use seekwell_lab::conduct::{Job, NoRun, Runner, Trial};
 use seekwell_lab::experiment::Experiment;
 use seekwell_lab::host::{Bench, DeviceOf, HostDesign, file, words};
 use seekwell_lab::results::{Method, RunKey, StopRule};
@@ -286,7 +286,7 @@ fn run(a: &Compare, design: &HostDesign, named: Option<&Path>, quiet: bool) -> R
     }
     if a.dry_run {
         let mut out = Out::open(output)?;
-        for line in super::experiment::planned(&e, None, 1) {
+        for line in super::experiment::planned(&e, Trial::default(), 1) {
             out.text(&wrap(&line, 2, width()))?;
         }
         return out.done();
@@ -379,7 +379,11 @@ fn measured(
         });
     }
     if !quiet {
-        let lines = super::experiment::planned(e, Some(block_s), 1);
+        let block = Trial {
+            about_s: Some(block_s),
+            most_s: None,
+        };
+        let lines = super::experiment::planned(e, block, 1);
         lines.iter().for_each(|l| note(quiet, l));
     }
     let noted = bench.sets().then(|| bench.on().path());

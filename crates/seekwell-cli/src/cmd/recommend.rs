@@ -136,7 +136,7 @@ fn simulated(a: &Recommend, quiet: bool) -> Result<(Results, Analysis), Failure>
     let runs = setups::of(&b, &TODAY, &a.machine, &specs, &[])?;
     let place = Place::new(&b, false)?;
     let lab = lab::carried_out(quiet, &b, &place, &runs, &names, &Simulator::default())?;
-    lab.cells.outcome()?;
+    lab.cells.broken()?;
     let analysis = analyse_weighted(&lab.results, &weights(&list));
     if lab.seeds < 2 {
         note(

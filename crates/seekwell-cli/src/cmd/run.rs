@@ -31,8 +31,8 @@ pub fn job_file(name: &str) -> Option<&Path> {
 pub fn run(a: &Run, quiet: bool) -> Result<(), Failure> {
     // What cannot work is said before anything runs: also where the result goes.
     // (The parser forgets this rule where another option rules --dir out.)
-    if a.dir.is_none() && (a.clean_up || a.raw.is_some() || a.limit.is_some()) {
-        let what = "--clean-up, --raw and --limit are for runs for real: add --dir DIR";
+    if a.dir.is_none() && (a.clean_up || a.raw.is_some()) {
+        let what = "--clean-up and --raw are for runs for real: add --dir DIR";
         return Err(Failure::input(what));
     }
     let output = a.output.output.as_deref();
@@ -84,7 +84,10 @@ fn simulated(a: &Run, asked: &Asked, events: Events, quiet: bool) -> Result<(), 
     let (b, plan) = (&a.bench, &asked.plan);
     setups::memory(b, &setups::USUAL, quiet)?;
     let workloads = std::slice::from_ref(&asked.spec);
-    let machine = setups::with_cgroups(&a.machine, &a.cgroup);
+    let mut machine = setups::with_cgroups(&a.machine, &a.cgroup);
+    if let Some(s) = a.limit {
+        machine += &format!(",limit={s}");
+    }
     let runs = setups::of(b, &setups::USUAL, &machine, workloads, &a.beside)?;
     let names = [plan.label().to_owned()];
     let simulator = Simulator {

@@ -1,7 +1,7 @@
 //! `--json`: what its page says, what it holds, how large it is.
 
 use crate::{good, project, scratch};
-use seekwell_core::result::{Early, Host};
+use seekwell_core::result::{Early, Host, Starved};
 use seekwell_core::spec::RunSpec;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
@@ -46,6 +46,7 @@ fn the_page_names_every_field_and_no_other() {
     let cell = &doc["analysis"]["cells"][0];
     // Of these there is none in a simulated run that comes to its end.
     let early = &serde_json::to_value(Early::default()).expect("JSON");
+    let starved = &serde_json::to_value(Starved::default()).expect("JSON");
     let host = &serde_json::to_value(Host::default()).expect("JSON");
     let spec: RunSpec = serde_json::from_value(json!({
         "device": {"spec": "hdd"}, "scheduler": {"name": "noop"},
@@ -77,10 +78,11 @@ fn the_page_names_every_field_and_no_other() {
         "Process" => &record["processes"][0],
         "Mark" => &record["marks"][0],
         "Task" => &record["tasks"][0],
+        "Starved" => starved,
         other => panic!("the page has a section {other} of nothing"),
     };
     let page = documented();
-    assert_eq!(page.len(), 23);
+    assert_eq!(page.len(), 24);
     for (section, fields) in page {
         let there = keys(of(&section));
         let known: BTreeSet<String> = fields.keys().cloned().collect();

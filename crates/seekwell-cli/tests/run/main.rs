@@ -19,6 +19,7 @@ mod install;
 mod json;
 mod kept;
 mod kills;
+mod limits;
 mod names;
 mod new;
 mod plot;

@@ -4,8 +4,10 @@
 //! threads is in it, so that equal runs give equal bytes.
 
 mod latency;
+mod starved;
 
 pub use latency::Latency;
+pub use starved::{Starved, starved};
 
 pub use crate::seconds::{SECONDS_MAX, Second};
 use crate::spec::RunSpec;
@@ -209,6 +211,9 @@ pub struct TaskPart {
     pub writes: u64,
     /// Bytes they wrote.
     pub written_bytes: u64,
+    /// I/O priority and cgroup, where they were set: "BE7", "IDLE, cgroup 2". Empty: neither.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub priority: String,
 }
 
 /// Of what device.
@@ -250,6 +255,10 @@ pub struct Early {
     pub why: String,
     /// When, since the run began, ns.
     pub at_ns: u64,
+    /// The run reached its limit before the workload's clock stopped. Its work would have taken
+    /// longer, and its values are those of an unfinished run: it is censored.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub limit: bool,
 }
 
 /// The machine that a run for real took place on. Of simulated runs there is none: they depend on
@@ -409,6 +418,9 @@ pub struct Record {
     /// What the programs beside it did meanwhile, in the order of the specification.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub beside: Vec<BesidePart>,
+    /// Kinds of tasks of which some were starved by others of their kind.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub starved: Vec<Starved>,
     /// What to keep in mind when reading it.
     pub warnings: Vec<String>,
 }
@@ -436,6 +448,10 @@ impl Record {
             ),
             None => (0, self.duration_ns),
         }
+    }
+    /// The run reached its limit: its work takes longer than [`Record::span_ns`].
+    pub fn censored(&self) -> bool {
+        self.early.as_ref().is_some_and(|e| e.limit)
     }
     /// Length of what the figures cover, ns.
     pub fn span_ns(&self) -> u64 {

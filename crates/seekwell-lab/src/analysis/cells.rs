@@ -1,10 +1,12 @@
 //! The comparisons of a cell.
 
-use super::comparison::{Comparison, Exact, Judge};
-use super::{CellAnalysis, Check, Secondary, Side, better};
+use super::comparison::{AtLimit, Comparison, Exact, Judge};
+use super::{CellAnalysis, Check, Longer, Secondary, Side, better};
 use crate::conduct::{fingerprint, stopping};
 use crate::results::{Cell, CellEnd, Method, MetricInfo, Outcome, Results, Run, StopRule, Summary};
-use crate::stats::{self, Better, Paired, anytime_multiplier, paired, stored, t_quantile, t_tail2};
+use crate::stats::{
+    self, Better, Paired, Until, anytime_multiplier, paired, stored, t_quantile, t_tail2,
+};
 use std::collections::BTreeMap;
 
 /// Runs of a cell by treatment (in its order) and block.
@@ -34,6 +36,12 @@ impl<'a> Table<'a> {
         let all = self.runs[treatment].iter();
         all.map(|r| r.and_then(|r| r.value(metric)).filter(|v| v.is_finite()))
             .collect()
+    }
+    /// How long runs took, or took at least.
+    fn untils(&self) -> Vec<Vec<Option<Until>>> {
+        let of = |r: &Option<&Run>| r.and_then(Run::until);
+        let column = |c: &Vec<Option<&Run>>| c.iter().map(of).collect();
+        self.runs.iter().map(column).collect()
     }
     /// Every treatment gave the same in all blocks, to the last bit, and there are enough.
     fn exact(&self) -> bool {
@@ -100,7 +108,15 @@ fn one(results: &Results, index: usize, metric: &MetricInfo, table: &Table<'_>) 
         .filter(|s| s.cell == index && s.metric.name == metric.name)
         .collect();
     let exact = results.about.paired && table.exact();
+    let untils = table.untils();
+    let cut = |t: usize| untils[t].iter().flatten().any(|u| u.censored);
+    let times = match (0..treatments.len()).any(cut) {
+        true => stats::restricted(&untils, better(metric)),
+        false => Vec::new(),
+    };
     let make = Make {
+        untils: &untils,
+        times: &times,
         treatments,
         method: &results.about.method,
         paired: results.about.paired,
@@ -179,15 +195,30 @@ fn side(
     summary: Option<&Summary>,
 ) -> Side {
     let d = stats::describe(values);
+    let finished = d.n;
     let failed = |r: &&Option<&Run>| r.is_some_and(|r| matches!(r.outcome, Outcome::Failed(_)));
-    let counted = runs.iter().flatten().flat_map(|r| &r.values);
+    let cut = runs.iter().flatten().filter(|r| r.censored());
+    let censored = cut.clone().filter_map(|r| r.until()).map(|u| u.time_s);
+    let censored = censored.reduce(f64::min).map(|than_s| Longer {
+        runs: cut.count(),
+        of: runs.iter().flatten().count(),
+        than_s: stored(than_s),
+    });
+    // What the finished runs gave is no picture of all of them.
+    let d = match censored {
+        Some(_) => stats::describe(&[]),
+        None => d,
+    };
+    let done = runs.iter().flatten().filter(|r| !r.censored());
+    let counted = done.flat_map(|r| &r.values);
     let counted = counted
         .filter(|v| v.metric.name == metric && v.n > 0)
         .map(|v| v.n);
     Side {
         treatment,
-        n: summary.map_or(d.n, |s| s.n.unwrap_or(1) as usize),
+        n: summary.map_or(finished, |s| s.n.unwrap_or(1) as usize),
         failed: runs.iter().filter(failed).count(),
+        censored,
         mean: summary.map(|s| s.mean).or(d.mean).map(stored),
         geometric_mean: d.geometric_mean.map(stored),
         median: d.median.map(stored),
@@ -201,6 +232,10 @@ fn side(
 
 /// Makes the comparisons of a cell.
 struct Make<'a> {
+    /// How long runs took, or took at least, by treatment and block.
+    untils: &'a [Vec<Option<Until>>],
+    /// The times that count where a run reached its limit; empty: none did.
+    times: &'a [Vec<Option<f64>>],
     treatments: &'a [usize],
     method: &'a Method,
     paired: bool,
@@ -243,6 +278,12 @@ impl Make<'_> {
     ) -> (Vec<Comparison>, Vec<Comparison>) {
         let bound = self.bound(columns, reference, better(metric));
         let compare = |a: usize, b: usize| {
+            if let Some(at_limit) = self.at_limit(a, b) {
+                let (x, y) = (&self.times[a], &self.times[b]);
+                let mut c = self.compare(x, y, (a, b), metric, false)?;
+                c.at_limit = Some(at_limit);
+                return Some(c);
+            }
             // Of a pair without the reference either may have bound the stop.
             let widened = bound[a] || bound[b];
             self.compare(&columns[a], &columns[b], (a, b), metric, widened)
@@ -254,6 +295,25 @@ impl Make<'_> {
             fitting(with.filter_map(|t| compare(t, reference))),
             fitting(pairs.filter_map(|(a, b)| compare(a, b))),
         )
+    }
+
+    /// Blocks in which runs of two treatments reached their limit; `None`: in none.
+    fn at_limit(&self, a: usize, b: usize) -> Option<AtLimit> {
+        let mut found = AtLimit::default();
+        if !self.times.is_empty() {
+            for (one, other) in self.untils[a].iter().zip(&self.untils[b]) {
+                let (Some(one), Some(other)) = (one, other) else {
+                    continue;
+                };
+                match (one.censored, other.censored) {
+                    (true, true) => found.both += 1,
+                    (true, false) => found.one += 1,
+                    (false, true) => found.other += 1,
+                    (false, false) => {}
+                }
+            }
+        }
+        Some(found).filter(|f| *f != AtLimit::default())
     }
 
     fn secondary(

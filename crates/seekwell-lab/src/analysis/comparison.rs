@@ -19,6 +19,17 @@ pub enum Test {
     WelchSummary,
 }
 
+/// Blocks of a comparison in which runs reached their limit.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AtLimit {
+    /// Of the one treatment alone.
+    pub one: usize,
+    /// Of the other alone.
+    pub other: usize,
+    /// Of both.
+    pub both: usize,
+}
+
 /// Why a difference without any spread may be believed after three blocks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Exact {
@@ -99,6 +110,10 @@ pub struct Comparison {
     pub typical: Option<f64>,
     /// Its 95 % interval.
     pub typical95: Option<(f64, f64)>,
+    /// Runs that reached their limit; then the ratio is of the time for the same work, which
+    /// counts as the limit at most.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at_limit: Option<AtLimit>,
     /// Mean and typical run disagree: a few runs decide.
     pub tail_decides: bool,
     /// Blocks that an interval of the wanted width needs, where this one is wider.
@@ -162,6 +177,11 @@ impl Comparison {
     pub fn wins(&self, better: Better) -> bool {
         self.verdict.claims() && self.mean.is_some_and(|m| m * better.sign() > 0.0)
     }
+    /// Only one of the two reached limits: it is behind by at least the ratio.
+    pub fn at_least(&self) -> bool {
+        self.at_limit
+            .is_some_and(|l| l.both == 0 && (l.one == 0) != (l.other == 0))
+    }
     /// Is it shown that they differ by less than the margin?
     pub fn level(&self) -> bool {
         use Verdict::{Identical, NoDifference, RealButSmall};
@@ -171,6 +191,19 @@ impl Comparison {
     /// The same, or equal in every block so far, which is not shown to stay so.
     pub fn near(&self) -> bool {
         self.level() || (self.n > 1 && self.equal == self.n)
+    }
+
+    /// A verdict on times of which some are lower bounds: it claims no equality.
+    fn of_bounds(&self, v: Verdict, better: bool) -> Verdict {
+        match v {
+            Verdict::RealButSmall if self.at_least() && better => Verdict::BetterMaybeSmall,
+            Verdict::RealButSmall if self.at_least() => Verdict::WorseMaybeSmall,
+            Verdict::Identical
+            | Verdict::IdenticalSoFar
+            | Verdict::NoDifference
+            | Verdict::RealButSmall => Verdict::CannotTell,
+            v => v,
+        }
     }
 
     /// Of paired runs.
@@ -249,6 +282,7 @@ impl Comparison {
             p_rank: None,
             typical: None,
             typical95: None,
+            at_limit: None,
             tail_decides: false,
             blocks_needed: None,
             words: String::new(),
@@ -302,6 +336,11 @@ impl Comparison {
         self.verdict_cell = stats::verdict(&input(self.p_cell)).verdict;
         (self.verdict, self.p_margin) = (judged.verdict, judged.p_tost.map(stored));
         self.deciding95 = self.widened(of.alpha);
+        if self.at_limit.is_some() {
+            let better = self.mean.is_some_and(|m| m * of.better.sign() > 0.0);
+            let least = |v| self.of_bounds(v, better);
+            (self.verdict, self.verdict_cell) = (least(self.verdict), least(self.verdict_cell));
+        }
         let log_typical = match self.ratio {
             Some(_) => self.typical.map(libm::log),
             None => self.typical,

@@ -3,6 +3,7 @@
 use super::CellAnalysis;
 use crate::results::{Results, Run};
 use crate::stats::{self, Followed};
+use seekwell_core::result::Starved;
 use serde::{Deserialize, Serialize};
 use statrs::distribution::{Binomial, DiscreteCDF};
 
@@ -92,6 +93,26 @@ pub enum Flag {
         /// In a run.
         n: u64,
     },
+    /// Runs reached their limit before their work was done.
+    AtLimit {
+        /// Whose.
+        treatment: usize,
+        /// How many.
+        runs: usize,
+        /// Of so many.
+        of: usize,
+        /// Their work takes longer than this, s.
+        than_s: f64,
+    },
+    /// Tasks got next to nothing while others of their kind went on.
+    Starved {
+        /// Under whom.
+        treatment: usize,
+        /// In how many runs.
+        runs: usize,
+        /// Of the first of them.
+        first: Starved,
+    },
     /// It fails more often than the reference, or in more than a tenth of the blocks.
     Fails {
         /// Who.
@@ -111,7 +132,8 @@ pub const FEWEST: u64 = 10;
 /// Finds those of a judged cell.
 pub(super) fn find(cell: &mut CellAnalysis, results: &Results) {
     let margin = results.about.method.margin;
-    let mut flags = Vec::new();
+    // The first ones are always shown.
+    let mut flags = starvation(cell, results);
     let columns: Vec<Vec<Option<f64>>> = cell.sides.iter().map(|s| s.values.clone()).collect();
     let outliers = stats::outliers(&columns, margin);
     for (side, blocks) in cell.sides.iter().zip(outliers.flagged) {
@@ -140,7 +162,7 @@ pub(super) fn find(cell: &mut CellAnalysis, results: &Results) {
             flags.push(Flag::FewOperations { treatment, n });
         }
     }
-    for c in &cell.comparisons {
+    for c in cell.comparisons.iter().filter(|c| c.at_limit.is_none()) {
         let treatment = c.one;
         if c.tail_decides {
             flags.push(Flag::TailDecides { treatment });
@@ -188,6 +210,37 @@ pub(super) fn find(cell: &mut CellAnalysis, results: &Results) {
         in_time(cell, results, index.unwrap_or(0), &mut flags);
     }
     cell.flags = flags;
+}
+
+fn starvation(cell: &CellAnalysis, results: &Results) -> Vec<Flag> {
+    let mut flags = Vec::new();
+    let index = results.cells.iter().position(|c| c.name == cell.name);
+    for side in &cell.sides {
+        let treatment = side.treatment;
+        if let Some(c) = side.censored {
+            flags.push(Flag::AtLimit {
+                treatment,
+                runs: c.runs,
+                of: c.of,
+                than_s: c.than_s,
+            });
+        }
+        let own = |r: &&Run| Some(r.key.cell) == index && r.key.treatment == treatment;
+        let own = results.runs.iter().filter(own);
+        let mut kinds: Vec<(Starved, usize)> = Vec::new();
+        for s in own.flat_map(|r| &r.starved) {
+            match kinds.iter_mut().find(|k| k.0.tasks == s.tasks) {
+                Some(k) => k.1 += 1,
+                None => kinds.push((s.clone(), 1)),
+            }
+        }
+        flags.extend(kinds.into_iter().map(|(first, runs)| Flag::Starved {
+            treatment,
+            runs,
+            first,
+        }));
+    }
+    flags
 }
 
 fn failures(cell: &CellAnalysis, results: &Results, flags: &mut Vec<Flag>) {

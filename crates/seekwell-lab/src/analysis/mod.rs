@@ -16,7 +16,7 @@ mod unpaired;
 mod weights;
 mod words;
 
-pub use comparison::{Comparison, Test};
+pub use comparison::{AtLimit, Comparison, Test};
 pub use flags::Flag;
 pub use order::{ColumnOrder, column_order};
 pub use overview::{Group, Score};
@@ -148,6 +148,9 @@ pub struct Side {
     pub n: usize,
     /// Runs that failed.
     pub failed: usize,
+    /// Runs that reached their limit; such a side has no mean and no spread.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub censored: Option<Longer>,
     /// Arithmetic mean.
     pub mean: Option<f64>,
     /// Geometric mean, where all values are positive.
@@ -164,6 +167,17 @@ pub struct Side {
     pub operations: Option<u64>,
     /// Value of each block.
     pub values: Vec<Option<f64>>,
+}
+
+/// Runs of a side that reached their limit.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Longer {
+    /// How many.
+    pub runs: usize,
+    /// Of so many.
+    pub of: usize,
+    /// Their work takes longer than this, s: the shortest time until a limit.
+    pub than_s: f64,
 }
 
 /// Another metric of a cell.
@@ -219,7 +233,8 @@ impl CellAnalysis {
             return Ahead::Open;
         };
         let level = |t: usize| t == best || self.pair(best, t).is_some_and(|(p, _)| p.near());
-        let there = self.sides.iter().filter(|s| s.n > 0);
+        let there = self.sides.iter();
+        let there = there.filter(|s| s.n > 0 || s.censored.is_some());
         let (near, others): (Vec<usize>, Vec<usize>) =
             there.map(|s| s.treatment).partition(|t| level(*t));
         match others.iter().any(|t| self.beats(best, *t)) {

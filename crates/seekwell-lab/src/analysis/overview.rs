@@ -3,7 +3,7 @@
 
 use super::weights::{self, Switch, Weights};
 use super::words::{half_width, percent, size, span};
-use super::{Analysis, CellAnalysis, Check, Comparison};
+use super::{Analysis, CellAnalysis, Check, Comparison, Side};
 use crate::results::Results;
 use crate::stats::{self, Against, Combined, Decision, Part, combine, stored};
 use seekwell_core::prose::all_in_prose;
@@ -94,6 +94,9 @@ pub struct Score {
     pub deciding: Option<(f64, f64)>,
     /// Two-sided p.
     pub p: Option<f64>,
+    /// Runs reached their limit on one side: the distance is at least this.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub at_least: bool,
     /// Rows on which it is shown to be ahead of the reference.
     pub won: usize,
     /// And behind it.
@@ -223,9 +226,10 @@ fn between(test: &Test, cells: &[CellAnalysis], one: usize, other: usize) -> Opt
         let turn = if turned { -1.0 } else { 1.0 };
         Some((pair, turn * cells[i].better().sign()))
     };
-    if let [i] = test.rows[..] {
-        let (pair, sign) = pair(i)?;
-        return part(pair, sign);
+    let (first, sign) = pair(*test.rows.first()?)?;
+    // Where a run reached its limit, every row compares the same times.
+    if test.rows.len() == 1 || first.at_limit.is_some() {
+        return part(first, sign);
     }
     let mut logs: Vec<Vec<Option<f64>>> = Vec::new();
     // What the stopping rule made of the error of a row.
@@ -418,6 +422,10 @@ fn score(
         times95: c.and_then(|c| c.interval95).map(both),
         deciding: c.and_then(deciding).map(both),
         p: c.and_then(|c| c.p).map(stored),
+        at_least: rows.iter().any(|i| {
+            let pair = cells[*i].pair(treatment, cells[*i].reference);
+            pair.is_some_and(|(p, _)| p.at_limit.is_some())
+        }),
         won: count(true),
         lost: count(false),
         regret: worst.map_or(1.0, |w| stored(w.0.max(1.0))),
@@ -460,7 +468,9 @@ fn list(names: &[&str]) -> String {
 
 /// "8 % behind (6 to 10 %)", of `other` behind `best`.
 fn behind(cell: &CellAnalysis, best: usize, other: usize) -> String {
+    let least = cell.pair(best, other).is_some_and(|(p, _)| p.at_least());
     match cell.times(best, other) {
+        Some((times, _)) if least => format!("at least {} behind", size(times)),
         Some((times, ends)) => format!("{} behind{}", size(times), span(ends, times)),
         None => "behind".to_owned(),
     }
@@ -470,7 +480,16 @@ fn behind(cell: &CellAnalysis, best: usize, other: usize) -> String {
 pub(super) fn sentence(cell: &CellAnalysis, names: &[String]) -> String {
     let names = &all_in_prose(names);
     let name = |t: usize| names.get(t).map_or("?", String::as_str);
-    let with = cell.sides.iter().filter(|s| s.n > 0).count();
+    let there = |s: &&Side| s.n > 0 || s.censored.is_some();
+    let with = cell.sides.iter().filter(there).count();
+    let cut = cell.sides.iter().filter_map(|s| s.censored);
+    let all_cut = with > 0 && cut.clone().count() == with;
+    if let Some(longest) = cut.map(|c| c.than_s).reduce(f64::max).filter(|_| all_cut) {
+        return format!(
+            "not decided: none finished every run within its limit ({} s)",
+            (longest * 10.0).round() / 10.0
+        );
+    }
     let (Some(best), true) = (cell.best, with > 1) else {
         return match with {
             0 => "no run gave a value".to_owned(),

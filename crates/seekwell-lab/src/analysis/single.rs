@@ -95,7 +95,13 @@ pub fn standing(records: &[Record]) -> Option<Standing> {
     };
     let higher_is_better = metric.is_some_and(|m| m.higher_is_better);
     // Each value with the number of operations behind it.
+    let worst = match higher_is_better {
+        true => 0.0,
+        false => f64::INFINITY,
+    };
     let value = |r: &Record| match &by {
+        // A run that reached its limit is behind all that finished.
+        _ if r.censored() => (worst, None),
         By::Metric => match &r.metric {
             Some(m) => (m.value, Some(m.n).filter(|_| !m.operation.is_empty())),
             None if higher_is_better => (0.0, Some(0)),

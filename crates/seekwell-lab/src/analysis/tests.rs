@@ -441,3 +441,142 @@ fn results_can_be_judged_by_another_metric() {
         ("p98", &["m".to_owned(), "p99".to_owned()][..])
     );
 }
+/// A run that took so long; none: it reached its limit of 600 s.
+fn timed(treatment: usize, block: u32, value: f64, time_s: Option<f64>) -> Run {
+    let duration = MetricInfo {
+        name: crate::conduct::DURATION.into(),
+        unit: "s".into(),
+        ..MetricInfo::default()
+    };
+    let one = |metric: MetricInfo, value| Value {
+        metric: metric.into(),
+        value,
+        n: 100,
+    };
+    Run {
+        key: RunKey {
+            cell: 0,
+            block,
+            treatment,
+        },
+        outcome: match time_s {
+            Some(_) => Outcome::Done,
+            None => Outcome::Censored("stopped at the time limit of 600 s".into()),
+        },
+        values: vec![
+            one(metric(false), value),
+            one(duration, time_s.unwrap_or(600.0)),
+        ],
+        duration_ns: u64::from(block),
+        ..Run::default()
+    }
+}
+
+/// By treatment: time of each block; none: the limit was reached. A censored run's metric is the
+/// best of all, as that of an app whose one start that ended was quick.
+fn with_limits(columns: &[&[Option<f64>]]) -> CellAnalysis {
+    let mut all = results(&vec![&[][..]; columns.len()], false, true);
+    for (t, column) in columns.iter().enumerate() {
+        for (b, time) in column.iter().enumerate() {
+            let value = time.map_or(0.1, |s| s / 5.0);
+            all.runs.push(timed(t, b as u32, value, *time));
+        }
+    }
+    analyse(&all).cells.remove(0)
+}
+
+#[test]
+fn a_run_at_its_limit_loses_against_every_run_that_finished() {
+    let done = [Some(25.0), Some(26.0), Some(24.5)];
+    let slower = [Some(38.0), Some(40.0), Some(36.0)];
+    let cell = with_limits(&[&[None; 3], &done, &slower]);
+    // 600 s against 25.2 s.
+    assert_eq!((cell.best, cell.winner), (Some(1), Some(1)));
+    let (pair, _) = cell.pair(0, 1).expect("a pair");
+    assert_eq!(pair.verdict, Verdict::Worse);
+    assert!(pair.at_least());
+    assert!((pair.ratio.expect("a ratio") - 23.849).abs() < 0.001);
+    assert_eq!(
+        pair.words,
+        "at least 24 times behind in time for the same work; limit reached in 3 of 3 blocks"
+    );
+    assert!(cell.beats(1, 0) && cell.beats(2, 0) && cell.beats(1, 2));
+    let side = &cell.sides[0];
+    let longer = side.censored.expect("it has some");
+    assert_eq!((longer.runs, longer.of, longer.than_s), (3, 3, 600.0));
+    assert_eq!((side.mean, side.n, side.failed), (None, 0, 0));
+    assert!(
+        cell.flags.iter().any(|f| matches!(
+            f,
+            Flag::AtLimit {
+                treatment: 0,
+                runs: 3,
+                ..
+            }
+        )),
+        "{:?}",
+        cell.flags
+    );
+    // What finished is compared by its own metric, as ever.
+    let (pair, _) = cell.pair(1, 2).expect("a pair");
+    assert_eq!(pair.at_limit, None);
+    // The sentence names who is next, and a bound for what is censored.
+    let cell = with_limits(&[&done, &[None; 3]]);
+    assert_eq!(cell.sentence, "s0 ahead, s1 at least 24 times behind");
+}
+
+#[test]
+fn several_sides_at_their_limits_are_not_told_apart() {
+    let cell = with_limits(&[&[None; 3], &[None; 3]]);
+    assert_eq!((cell.best, cell.winner, cell.level), (None, None, false));
+    let (pair, _) = cell.pair(0, 1).expect("a pair");
+    assert_eq!(pair.verdict, Verdict::CannotTell);
+    assert_eq!(
+        pair.words,
+        "cannot tell; limit reached in 3 of 3 blocks, by both in 3"
+    );
+    assert_eq!(
+        cell.sentence,
+        "not decided: none finished every run within its limit (600 s)"
+    );
+}
+
+#[test]
+fn one_run_of_ten_at_its_limit_takes_the_mean_away_and_claims_no_equality() {
+    let close = |s: f64| -> Vec<Option<f64>> { (0..10).map(|b| Some(s + f64::from(b))).collect() };
+    let mut cut = close(100.0);
+    cut[3] = None;
+    let cell = with_limits(&[&close(100.0), &cut]);
+    assert_eq!(
+        cell.sides[1].mean, None,
+        "nine quick runs are no picture of it"
+    );
+    assert_eq!(cell.best, Some(0));
+    assert_eq!(cell.comparisons[0].verdict, Verdict::CannotTell);
+    assert_eq!(
+        cell.comparisons[0].words,
+        "cannot tell; limit reached in 1 of 10 blocks"
+    );
+}
+
+#[test]
+fn starved_tasks_are_flagged_with_their_runs() {
+    let mut all = results(&[&[10.0, 11.0, 12.0], &[10.0, 11.0, 12.0]], false, true);
+    let starved = seekwell_core::result::Starved {
+        tasks: "reader".into(),
+        starved: 5,
+        of: 8,
+        did: (6, 7),
+        others_did: (1136, 1139),
+    };
+    for r in all.runs.iter_mut().filter(|r| r.key.treatment == 1).skip(1) {
+        r.starved.push(starved.clone());
+    }
+    let cell = analyse(&all).cells.remove(0);
+    let flag = Flag::Starved {
+        treatment: 1,
+        runs: 2,
+        first: starved,
+    };
+    assert_eq!(cell.flags[0], flag);
+}

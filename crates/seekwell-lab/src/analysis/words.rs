@@ -3,7 +3,7 @@
 //! "Ahead" and "behind" are times: a is 25 % ahead of b where b is 25 % behind a. From 1.95 on
 //! they are given as a factor.
 
-use super::comparison::{BLOCKS_MOST, Comparison, Exact, Judge, Test};
+use super::comparison::{AtLimit, BLOCKS_MOST, Comparison, Exact, Judge, Test};
 use crate::stats::{Better, IDENTICAL_BLOCKS, Verdict};
 
 /// "12", "3.4", "0.6": two digits, and of little the first.
@@ -78,6 +78,9 @@ pub fn effect(c: &Comparison, better: Better, interval: bool) -> String {
     let ends = c.better_deciding(better);
     let ends = ends.map(|(l, h)| (turned(l), turned(h)));
     let ends = ends.map(|(a, b)| (a.min(b), a.max(b)));
+    if c.at_least() {
+        return format!("at least {} {word} in time for the same work", size(times));
+    }
     format!(
         "{} {word}{}",
         size(times),
@@ -165,8 +168,26 @@ pub(super) fn of(c: &Comparison, judge: &Judge<'_>) -> String {
     }
 }
 
+/// "limit reached in 3 of 3 blocks", of a comparison with runs that reached their limit.
+fn limits(c: &Comparison, l: AtLimit) -> String {
+    let n = l.one + l.other + l.both;
+    let both = match l.both {
+        0 => String::new(),
+        b => format!(", by both in {b}"),
+    };
+    format!("limit reached in {n} of {} blocks{both}", c.n)
+}
+
 fn verdict(c: &Comparison, judge: &Judge<'_>) -> String {
     let better = judge.better;
+    if let Some(l) = c.at_limit {
+        let reached = limits(c, l);
+        return match c.verdict {
+            v if v.claims() => format!("{}; {reached}", effect(c, better, true)),
+            Verdict::Hint => format!("a hint; {reached}"),
+            _ => format!("cannot tell; {reached}"),
+        };
+    }
     match c.verdict {
         Verdict::Identical if c.exact == Exact::Run => {
             "identical (exact: uses no randomness)".to_owned()

@@ -7,7 +7,8 @@
 //! them. Who is beaten by nobody in all three at once is on the front; that is said of means, and
 //! says nothing of sureness: the intervals do.
 //!
-//! Left out: settings of tunables (that is tuning), machines other than the usual one.
+//! Left out: settings of tunables (that is tuning), machines other than the usual one. A run that
+//! reaches its limit stands with the figures it had until then.
 
 mod standing;
 #[cfg(test)]

@@ -3,9 +3,9 @@
 //! A look is a function of the runs of whole blocks only, so that the runs made are the same for
 //! any number of threads and however often the experiment is interrupted.
 
-use super::measured::fingerprint;
+use super::measured::{DURATION, fingerprint};
 use crate::results::{CellEnd, Method, MetricInfo, Outcome, Pace, Run, StopRule, WarmUp};
-use crate::stats::{self, Better, Stopping, anytime_multiplier};
+use crate::stats::{self, Better, Stopping, Until, anytime_multiplier};
 
 /// Blocks that say a cell uses no randomness, if every run repeats to the last bit.
 pub const EXACT_BLOCKS: u32 = 3;
@@ -15,6 +15,8 @@ pub const EXACT_BLOCKS: u32 = 3;
 struct Slim {
     /// Its primary value; `None`: it failed, or has none.
     value: Option<f64>,
+    /// How long it took, or took at least.
+    until: Option<Until>,
     failed: bool,
     print: u64,
 }
@@ -80,6 +82,7 @@ impl State {
         }
         column[block] = Some(Slim {
             value,
+            until: run.until(),
             failed: matches!(run.outcome, Outcome::Failed(_)),
             print: fingerprint(run),
         });
@@ -127,14 +130,20 @@ impl State {
             self.warm_up = WarmUp::of(self.asked_s, &first).drop();
         }
         let asked = self.primary.name.clone();
-        let mut first = pending
-            .iter()
-            .map(|p| &p.1)
-            .filter(|r| r.key.block == 0 && !matches!(r.outcome, Outcome::Failed(_)));
-        let found = first.find_map(|r| match asked.as_str() {
-            "" => r.values.first(),
-            name => r.values.iter().find(|v| v.metric.name == name),
+        let first = pending.iter().map(|p| &p.1);
+        let first = first.filter(|r| r.key.block == 0 && !matches!(r.outcome, Outcome::Failed(_)));
+        let (cut, whole): (Vec<&Run>, Vec<&Run>) = first.partition(|r| r.censored());
+        let named = |r: &Run, name: &str| {
+            let found = r.values.iter().find(|v| v.metric.name == name);
+            found.cloned()
+        };
+        let found = whole.iter().find_map(|r| match asked.as_str() {
+            "" => r.values.first().cloned(),
+            name => named(r, name),
         });
+        // Of runs that all reached their limit only the time is known.
+        let time = || cut.iter().find_map(|r| named(r, DURATION));
+        let found = found.or_else(|| time().filter(|_| asked.is_empty()));
         if let Some(found) = found {
             let step = self.primary.step.or(found.metric.step);
             self.primary = MetricInfo {
@@ -173,9 +182,22 @@ impl State {
             true => Better::Higher,
             false => Better::Lower,
         };
+        let until = self.untils(n);
+        let cut = |t: usize| until[t].iter().flatten().any(|u| u.censored);
+        let times = stats::restricted(&until, better);
         let others = (0..self.runs.len()).filter(|t| *t != self.reference);
-        let of = |t: usize| stats::paired(&self.column(t, n), &reference, better, false, None);
+        let of = |t: usize| match cut(t) || cut(self.reference) {
+            true => stats::paired(&times[t], &times[self.reference], better, false, None),
+            false => stats::paired(&self.column(t, n), &reference, better, false, None),
+        };
         others.map(|t| of(t).differences).collect()
+    }
+
+    /// How long the runs of the first `n` blocks took, or took at least, by treatment.
+    fn untils(&self, n: u32) -> Vec<Vec<Option<Until>>> {
+        let until = |r: &Option<Slim>| r.as_ref().and_then(|r| r.until);
+        let column = |c: &Vec<Option<Slim>>| c.iter().take(n as usize).map(until).collect();
+        self.runs.iter().map(column).collect()
     }
 
     /// What comes after the whole blocks so far.

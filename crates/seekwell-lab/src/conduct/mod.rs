@@ -22,7 +22,7 @@ mod store;
 
 pub use cell::{EXACT_BLOCKS, stopping};
 pub use measured::{DURATION, fingerprint, kind_of, values, work_is_given};
-pub use plan::{Plan, PlannedWarmUp, plan, trial};
+pub use plan::{Plan, PlannedWarmUp, Trial, plan, trial};
 pub use runner::{Measured, NoRun, Runner, Simulated, ended};
 pub use store::{Memory, Store, StoreError};
 

@@ -5,8 +5,9 @@ use super::{Job, NoRun, Runner};
 use crate::experiment::{Experiment, Primary};
 use crate::results::{Method, Order, Paced, RunKey, SECONDS_MIN, StopRule};
 use crate::stats;
-use seekwell::{Cancel, Progress};
+use seekwell::{Cancel, Progress, RunSpec};
 use seekwell_core::NSEC_PER_SEC;
+use seekwell_sim::world::bound::usual;
 use std::time::{Duration, Instant};
 
 /// What is known before the first run.
@@ -117,12 +118,29 @@ const TRIED: usize = 6;
 /// How long each.
 const TRIAL: Duration = Duration::from_millis(800);
 
-/// Seconds that a block of all cells takes on one core, from short trials of some cells; `None`
-/// if none of them says how far it is. Nothing of it is kept.
-pub fn trial(experiment: &Experiment, runner: &dyn Runner) -> Option<f64> {
+/// What short trials say of the time that a block of all cells takes on one core.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Trial {
+    /// Seconds, as far as runs say how far they are; `None`: none does.
+    pub about_s: Option<f64>,
+    /// Seconds if every run goes on until its limit, as a starved one does; `None`: not known.
+    pub most_s: Option<f64>,
+}
+
+/// How long a run may go on in simulated time, ns.
+fn limit_ns(spec: &RunSpec) -> Option<f64> {
+    if let Some(s) = spec.limit_s {
+        return Some(s as f64 * NSEC_PER_SEC as f64);
+    }
+    let plan = seekwell::plan(&spec.workload).ok()??;
+    Some(usual(plan.span()).0 as f64)
+}
+
+/// Short trials of some cells. Nothing of them is kept.
+pub fn trial(experiment: &Experiment, runner: &dyn Runner) -> Trial {
     let cells = &experiment.cells;
     let step = cells.len().div_ceil(TRIED).max(1);
-    let mut seconds = Vec::new();
+    let (mut seconds, mut most) = (Vec::new(), Vec::new());
     for (i, plan) in cells.iter().enumerate().step_by(step) {
         let Some(spec) = plan.specs.first() else {
             continue;
@@ -145,6 +163,15 @@ pub fn trial(experiment: &Experiment, runner: &dyn Runner) -> Option<f64> {
             }
         });
         let took = began.elapsed().as_secs_f64();
+        // Of simulated time the run has got so far.
+        let simulated_ns = match &ran {
+            Ok(m) => m.duration_ns,
+            Err(NoRun::Cut(_, Some(record))) => record.duration_ns,
+            Err(_) => 0,
+        };
+        if let Some(limit_ns) = limit_ns(spec).filter(|_| simulated_ns > 0) {
+            most.push(took * (limit_ns / simulated_ns as f64).max(1.0));
+        }
         match ran {
             Ok(_) => seconds.push(took),
             Err(NoRun::Cut(..)) if far.of > 0 && far.done > 0 => {
@@ -154,5 +181,9 @@ pub fn trial(experiment: &Experiment, runner: &dyn Runner) -> Option<f64> {
         }
     }
     let runs: usize = cells.iter().map(|c| c.specs.len()).sum();
-    (!seconds.is_empty()).then(|| stats::mean(&seconds) * runs as f64)
+    let all = |each: &[f64]| (!each.is_empty()).then(|| stats::mean(each) * runs as f64);
+    Trial {
+        about_s: all(&seconds),
+        most_s: all(&most),
+    }
 }

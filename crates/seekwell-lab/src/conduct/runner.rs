@@ -4,6 +4,7 @@ use super::{Job, values};
 use crate::experiment::Experiment;
 use crate::results::{Outcome, Pace, Run, Value};
 use seekwell::{Cancel, Error, Hooks, Progress, Record, RunSpec};
+use seekwell_core::result::Starved;
 
 /// Makes runs, several at a time.
 pub trait Runner: Sync {
@@ -37,6 +38,10 @@ pub struct Measured {
     pub duration_ns: u64,
     /// It ended early, and counts nevertheless: why.
     pub early: Option<String>,
+    /// It ended at its limit: its values are those of an unfinished run.
+    pub censored: bool,
+    /// Kinds of tasks of which some were starved.
+    pub starved: Vec<Starved>,
     /// When it began on the wall clock, ns since 1970; `None` in simulation.
     pub began_unix_ns: Option<u64>,
     /// Share of the processors' time that others took, 0 to 1; `None`: not known, or nothing that
@@ -55,6 +60,8 @@ impl Measured {
             values: values(&record),
             duration_ns: record.duration_ns,
             early: record.early.as_ref().map(|e| e.why.clone()),
+            censored: record.censored(),
+            starved: record.starved.clone(),
             began_unix_ns: None,
             others: None,
             pace: None,
@@ -89,8 +96,13 @@ impl Measured {
             spec_hash: hash
                 .filter(|h| !h.is_empty())
                 .unwrap_or_else(|| job.spec.hash()),
-            outcome: self.early.map_or(Outcome::Done, Outcome::Early),
+            outcome: match self.early {
+                None => Outcome::Done,
+                Some(why) if self.censored => Outcome::Censored(why),
+                Some(why) => Outcome::Early(why),
+            },
             values: self.values,
+            starved: self.starved,
             began_unix_ns: self.began_unix_ns,
             duration_ns: self.duration_ns,
             others: self.others,

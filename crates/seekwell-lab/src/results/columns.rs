@@ -52,6 +52,8 @@ pub struct Column {
     pub unit: &'static str,
     /// Values may be missing.
     pub nullable: bool,
+    /// Older results do not have it.
+    pub added: bool,
     /// What it is.
     pub help: &'static str,
 }
@@ -73,6 +75,7 @@ const fn column(name: &'static str, kind: Kind, unit: &'static str, help: &'stat
         kind,
         unit,
         nullable: false,
+        added: false,
         help,
     }
 }
@@ -83,6 +86,7 @@ const fn maybe(name: &'static str, kind: Kind, unit: &'static str, help: &'stati
         kind,
         unit,
         nullable: true,
+        added: false,
         help,
     }
 }
@@ -181,9 +185,18 @@ pub const RUNS: Table = Table {
             "outcome",
             Text,
             "",
-            "done, early (its values count nevertheless) or failed",
+            "done, early (its values count nevertheless), censored (it reached its limit: its work takes longer than its `duration`) or failed",
         ),
         maybe("why", Text, "", "why it ended early or failed"),
+        Column {
+            added: true,
+            ..maybe(
+                "starved",
+                Text,
+                "",
+                "kinds of tasks of which some were starved by others of their kind: a JSON array",
+            )
+        },
         maybe(
             "began_unix_ns",
             Int,

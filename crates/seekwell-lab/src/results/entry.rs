@@ -5,7 +5,7 @@ use super::hlog;
 use super::{Ended, Interned, Run, Value};
 use seekwell_core::result::{
     DeviceInfo, Direction, Early, Host, Latency, MarkAt, Metric, Operation, ProcessShare, Record,
-    SchedulerUsed, TaskPart,
+    SchedulerUsed, Starved, TaskPart,
 };
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -337,6 +337,10 @@ fn of_operation(o: &Operation, buckets: &[(u64, u64)]) -> OperationRow {
     }
 }
 
+fn no_starved(all: &&[Starved]) -> bool {
+    all.is_empty()
+}
+
 /// What of a record is in no other file of the folder.
 #[derive(Serialize)]
 struct Rest<'a> {
@@ -370,6 +374,8 @@ struct Rest<'a> {
     marks: &'a [MarkAt],
     more_metrics: &'a [Metric],
     tasks: &'a [TaskPart],
+    #[serde(skip_serializing_if = "no_starved")]
+    starved: &'a [Starved],
     warnings: &'a [String],
 }
 
@@ -403,6 +409,7 @@ impl<'a> Rest<'a> {
             marks: &r.marks,
             more_metrics: &r.more_metrics,
             tasks: &r.tasks,
+            starved: &r.starved,
             warnings: &r.warnings,
         }
     }
@@ -427,6 +434,7 @@ mod tests {
             early: Some(Early::default()),
             host: Some(Host::default()),
             scheduler_charged: true,
+            starved: vec![Starved::default()],
             ..Record::default()
         };
         let whole = keys(&serde_json::to_value(&r).expect("JSON"));

@@ -37,7 +37,9 @@ pub use listing::{Listed, State, is_folder, list, look};
 pub use pace::{Busy, Moving, Pace, PaceOf, Paced, SECONDS_MIN, WarmUp, settle};
 pub use reading::{batches, operations, records, series};
 
-use seekwell_core::result::{Metric, Record};
+use crate::conduct::DURATION;
+use crate::stats::Until;
+use seekwell_core::result::{Metric, Record, Starved};
 use seekwell_core::spec::{RunSpec, Substrate};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -264,6 +266,9 @@ pub enum Outcome {
     Done,
     /// Ended early in a way that its values count nevertheless (a limit): why.
     Early(String),
+    /// Reached its limit before its work was done: why. Its metric is not known, only that the work
+    /// takes longer ([`Run::until`]).
+    Censored(String),
     /// Gave nothing: why.
     Failed(String),
 }
@@ -284,8 +289,11 @@ pub struct Run {
     /// How it ended.
     #[serde(default)]
     pub outcome: Outcome,
-    /// What it measured: the primary metric first.
+    /// What it measured: the primary metric first. Of a censored run: what it had until its limit.
     pub values: Vec<Value>,
+    /// Kinds of tasks of which some were starved.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub starved: Vec<Starved>,
     /// When it began on the wall clock, ns since 1970; `None` in simulation, where it says nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub began_unix_ns: Option<u64>,
@@ -345,11 +353,27 @@ impl Results {
 impl Run {
     /// A metric's value, if the run counts.
     pub fn value(&self, metric: &str) -> Option<f64> {
-        if matches!(self.outcome, Outcome::Failed(_)) {
-            return None;
+        match self.outcome {
+            Outcome::Failed(_) | Outcome::Censored(_) => None,
+            _ => self.find(metric),
         }
+    }
+    fn find(&self, metric: &str) -> Option<f64> {
         let mut all = self.values.iter();
         all.find(|v| v.metric.name == metric).map(|v| v.value)
+    }
+    /// Did it reach its limit?
+    pub fn censored(&self) -> bool {
+        matches!(self.outcome, Outcome::Censored(_))
+    }
+    /// How long its work took, or takes at least; `None`: it failed, or the time is not known.
+    pub fn until(&self) -> Option<Until> {
+        let known = !matches!(self.outcome, Outcome::Failed(_));
+        let time_s = self.find(DURATION).filter(|t| known && *t > 0.0)?;
+        Some(Until {
+            time_s,
+            censored: self.censored(),
+        })
     }
 }
 

@@ -225,7 +225,7 @@ pub(crate) fn cut(run: &mut Run, drop: usize) {
     };
     match (pace.value(drop), run.values.first_mut()) {
         (Some((value, n)), Some(first)) => (first.value, first.n) = (value, n),
-        _ if matches!(run.outcome, Outcome::Failed(_)) => {}
+        _ if matches!(run.outcome, Outcome::Failed(_) | Outcome::Censored(_)) => {}
         _ => {
             run.outcome = Outcome::Failed(format!("nothing is left behind a warm-up of {drop} s"));
             run.values.clear();

@@ -288,6 +288,7 @@ fn opened(
                 let what = format!("column `{name}` is {is}, not {}", c.kind.name());
                 return Err(told(&what));
             }
+            None if c.added => {}
             None => return Err(told(&format!("no column `{}`", c.name))),
         }
     }
@@ -385,6 +386,8 @@ fn take_runs(
     );
     let (block, place, seed) = (c.int("block")?, c.int("place")?, c.unsigned("seed")?);
     let (hash, outcome, why) = (c.text("spec_hash")?, c.text("outcome")?, c.text("why")?);
+    // Older results do not have it.
+    let starved = c.text("starved").ok();
     let (began, duration) = (c.int("began_unix_ns")?, c.int("duration_ns")?);
     let (metric, unit, better) = (
         c.text("metric")?,
@@ -408,10 +411,15 @@ fn take_runs(
                 outcome: match outcome.value(row) {
                     "done" => Outcome::Done,
                     "early" => Outcome::Early(text(why, row)),
+                    "censored" => Outcome::Censored(text(why, row)),
                     "failed" => Outcome::Failed(text(why, row)),
                     other => return Err(format!("the outcome `{other}`")),
                 },
                 values: Vec::new(),
+                starved: match starved.map_or("", |c| word(c, row)) {
+                    "" => Vec::new(),
+                    all => serde_json::from_str(all).map_err(|e| format!("`starved`: {e}"))?,
+                },
                 began_unix_ns: match began.is_null(row) {
                     true => None,
                     false => Some(number(began, row)?),

@@ -55,8 +55,11 @@ pub(super) fn of_run<E>(
     let (outcome, why) = match &run.outcome {
         Outcome::Done => ("done", Item::Null),
         Outcome::Early(why) => ("early", Item::Text(why)),
+        Outcome::Censored(why) => ("censored", Item::Text(why)),
         Outcome::Failed(why) => ("failed", Item::Text(why)),
     };
+    // Names and numbers: nothing that JSON cannot hold.
+    let starved = serde_json::to_string(&run.starved).unwrap_or_default();
     let mut row = of.columns();
     row.extend([
         Item::Text(&of.about.name),
@@ -72,6 +75,10 @@ pub(super) fn of_run<E>(
         Item::Text(&run.spec_hash),
         Item::Text(outcome),
         why,
+        match run.starved.is_empty() {
+            true => Item::Null,
+            false => Item::Text(&starved),
+        },
         Item::int(run.began_unix_ns),
         Item::Int(run.duration_ns),
     ]);

@@ -9,6 +9,7 @@
 //! | many comparisons | [`holm`] |
 //! | how big is big | [`verdict`], with two one-sided tests at the margin |
 //! | runs without blocks (imports) | [`welch_log`], [`welch_summary`] |
+//! | runs that reached their limit | [`restricted`]: the time for the same work, at most the limit |
 //! | several workloads | [`combine`], [`recommend`], [`dominated`], [`switch_weight`] |
 //! | two sittings | [`diff_sittings`] |
 //! | series inside one run | [`warm_up`], [`moving`], [`series_interval`] |
@@ -24,6 +25,7 @@
 //! procedure is simulated in `tests/procedure.rs`.
 
 mod bootstrap;
+mod censored;
 mod describe;
 mod flags;
 mod histogram;
@@ -38,6 +40,7 @@ mod verdict;
 mod welch;
 
 pub use bootstrap::{Bca, Statistic, bca_from, bootstrap, complete};
+pub use censored::{Until, restricted};
 pub use describe::{DeltaMedian, Described, delta_median, describe};
 pub use flags::{
     Carry, Followed, ModesSplit, Outliers, Trend, carry_over, outliers, sd_cutoff, trend, two_modes,

@@ -9,7 +9,7 @@ mod whole;
 
 use seekwell::RunSpec;
 use seekwell_core::Instant;
-use seekwell_core::result::{MarkAt, Metric, OpSecond, Operation, Record};
+use seekwell_core::result::{MarkAt, Metric, OpSecond, Operation, Record, Starved};
 use seekwell_lab::experiment::{CellPlan, Experiment};
 use seekwell_lab::results::{
     About, Cell, Ended, Folder, MetricInfo, Outcome, Results, Run, RunKey, Treatment, Value,
@@ -90,7 +90,8 @@ fn run(key: RunKey) -> Run {
         spec_hash: "ab".repeat(32),
         outcome: match (failed, key.block % 3) {
             (true, _) => Outcome::Failed("out of \"space\"\n".to_owned()),
-            (false, 2) => Outcome::Early("limit".to_owned()),
+            (false, 2) if key.treatment == 1 => Outcome::Censored("limit".to_owned()),
+            (false, 2) => Outcome::Early("disk full".to_owned()),
             _ => Outcome::Done,
         },
         values: if failed {
@@ -100,6 +101,16 @@ fn run(key: RunKey) -> Run {
                 value("rate", true, 100.0 / odd as f64),
                 value("p99, <x>", false, odd as f64 / 7.0),
             ]
+        },
+        starved: match key.block {
+            1 => vec![Starved {
+                tasks: "reader".to_owned(),
+                starved: 5,
+                of: 8,
+                did: (6, 7),
+                others_did: (1136, u64::MAX),
+            }],
+            _ => Vec::new(),
         },
         began_unix_ns: None,
         duration_ns: 1_000_000 * odd,

@@ -39,7 +39,10 @@ fn table(records: &[Record], best: &[bool], width: usize) -> Table {
         if metric.is_some() {
             let value = r.metric.as_ref().map(|m| three(m.value));
             let style = if best[i] { GOOD } else { PLAIN };
-            row.push(painted(value.unwrap_or_else(|| "-".to_owned()), style));
+            row.push(match verdict::at_limit(r) {
+                Some(longer) => painted(longer, WARN),
+                None => painted(value.unwrap_or_else(|| "-".to_owned()), style),
+            });
         }
         row.push(rated(r, rate(r.bytes_per_sec())));
         for (way, _) in ways.iter().filter(|(way, _)| used(*way)) {
@@ -73,7 +76,7 @@ pub fn screen(
     if records.is_empty() {
         return out;
     }
-    let mut warned = warnings(records, WARNINGS, prose);
+    let mut warned = warnings(records, judged.is_some(), WARNINGS, prose);
     if let Some(note) = verdict::cpu_note(records) {
         paint(&mut warned, "  ! ", WARN);
         warned += wrap(&note, 4, prose).trim_start();

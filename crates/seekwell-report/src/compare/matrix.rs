@@ -73,6 +73,13 @@ pub fn matrix(rows: &[Row], width: usize) -> String {
         paint(&mut out, "  Verdict: ", HEAD);
         out += crate::table::wrap(&words, 11, width.min(super::PROSE)).trim_start();
     }
+    for row in rows {
+        for (text, who) in verdict::starvation(row.records) {
+            paint(&mut out, "  ! ", WARN);
+            let text = format!("{}: {}: {text}", row.name, who.join(", "));
+            out += crate::table::wrap(&text, 4, width.min(super::PROSE)).trim_start();
+        }
+    }
     let all = rows.iter().flat_map(|r| r.records).cloned();
     if let Some(note) = verdict::cpu_note(&all.collect::<Vec<_>>()) {
         paint(&mut out, "  ! ", WARN);
@@ -89,6 +96,9 @@ fn head(row: &Row) -> String {
 
 /// "24.6  2.2x", "11.2 *".
 fn cell(r: &Record, run: usize, verdict: Option<&Standing>) -> Cell {
+    if let Some(longer) = verdict::at_limit(r) {
+        return painted(longer, WARN);
+    }
     let value = r.metric.as_ref().map(|m| three(m.value));
     let value = value.unwrap_or_else(|| "-".to_owned());
     let Some(v) = verdict else {

@@ -8,10 +8,10 @@ use crate::table::{Align, Cell, Table, paint, painted, wrap};
 use crate::units::{bytes, count, three};
 use crate::verdict;
 use seekwell_core::prose::all_in_prose;
-use seekwell_core::result::Record;
+use seekwell_core::result::{Record, Starved};
 use seekwell_lab::analysis::single::on_files;
 use seekwell_lab::analysis::{
-    Ahead, CellAnalysis, Flag, Group, half_width, may_still_happen, percent, size,
+    Ahead, CellAnalysis, Flag, Group, Longer, half_width, may_still_happen, percent, size,
 };
 
 /// A workload on a device, under all schedulers, over several seeds.
@@ -53,7 +53,12 @@ pub fn heading(r: &Record, seeds: &str) -> String {
 pub(super) fn alike(rows: &[Judged]) -> Vec<Vec<usize>> {
     let sides = rows.first().map_or(0, |r| r.cell.sides.len());
     super::groups((0..sides).map(|s| {
-        let of = |r: &Judged| r.cell.sides.get(s).map(|s| (s.values.clone(), s.failed));
+        // Runs that reached their limit may differ in what they would have given.
+        let of = |r: &Judged| {
+            let s = r.cell.sides.get(s)?;
+            let own = s.censored.map(|_| s.treatment);
+            Some((s.values.clone(), s.failed, own))
+        };
         rows.iter().map(of).collect::<Vec<_>>()
     }))
 }
@@ -163,6 +168,9 @@ pub(super) fn sure(cell: &CellAnalysis) -> String {
 /// "24.6  2.2x", "11.2     *", of a side.
 pub(super) fn cell(cell: &CellAnalysis, side: usize) -> Cell {
     let side = &cell.sides[side];
+    if let Some(longer) = side.censored {
+        return painted(at_limit(&longer), WARN);
+    }
     let Some(mean) = side.mean else {
         return "-".into();
     };
@@ -182,6 +190,15 @@ pub(super) fn cell(cell: &CellAnalysis, side: usize) -> Cell {
     let times = cell.times(best, own).map_or(f64::INFINITY, |t| t.0);
     let mark = if cell.beats(best, own) { "x" } else { "?" };
     format!("{value} {}", self::times(times, mark)).into()
+}
+
+/// ">600 s", or "2 of 10 >600 s" where others finished.
+fn at_limit(l: &Longer) -> String {
+    let than = three(l.than_s);
+    match l.runs == l.of {
+        true => format!(">{than} s"),
+        false => format!("{} of {} >{than} s", l.runs, l.of),
+    }
 }
 
 /// "1.04x", " 2.2x", "  59x": five columns; a question mark where it is not shown.
@@ -243,11 +260,16 @@ pub(super) fn flags(cell: &CellAnalysis, labels: &[String], all: bool) -> Vec<St
     let labels = all_in_prose(labels);
     let name = |t: &usize| labels.get(*t).map_or("?", String::as_str);
     let mut said: Vec<(String, Vec<&str>)> = Vec::new();
+    let mut starved: Vec<(Starved, usize, Vec<&str>)> = Vec::new();
     let first = |f: &Flag| {
-        use Flag::{Fails, FewOperations, HostBusy, Moving, NotReached, TailDecides};
+        use Flag::{
+            AtLimit, Fails, FewOperations, HostBusy, Moving, NotReached, Starved, TailDecides,
+        };
         matches!(
             f,
-            Fails { .. }
+            AtLimit { .. }
+                | Starved { .. }
+                | Fails { .. }
                 | FewOperations { .. }
                 | TailDecides { .. }
                 | HostBusy { .. }
@@ -283,6 +305,33 @@ pub(super) fn flags(cell: &CellAnalysis, labels: &[String], all: bool) -> Vec<St
             ),
             Flag::FewOperations { treatment, n } => {
                 (format!("only {} operations in a run", count(*n)), treatment)
+            }
+            Flag::AtLimit {
+                treatment,
+                runs,
+                of,
+                than_s,
+            } => (
+                format!(
+                    "{runs} of {of} runs not finished after {} s (starved?)",
+                    three(*than_s)
+                ),
+                treatment,
+            ),
+            Flag::Starved {
+                treatment,
+                runs,
+                first,
+            } => {
+                let same = starved.iter_mut();
+                match same.into_iter().find_map(|s| s.0.merge(first).then_some(s)) {
+                    Some((_, most, who)) => {
+                        *most = (*most).max(*runs);
+                        who.push(name(treatment));
+                    }
+                    None => starved.push((first.clone(), *runs, vec![name(treatment)])),
+                }
+                continue;
             }
             Flag::Fails {
                 treatment,
@@ -332,11 +381,20 @@ pub(super) fn flags(cell: &CellAnalysis, labels: &[String], all: bool) -> Vec<St
             None => said.push((words, vec![name(who)])),
         }
     }
+    let starved = starved.into_iter().map(|(s, runs, who)| {
+        let words = match cell.blocks {
+            1 => s.words(),
+            n if who.len() == 1 => format!("{} (in {runs} of {n} runs)", s.words()),
+            n => format!("{} (in up to {runs} of {n} runs)", s.words()),
+        };
+        (words, who)
+    });
+    let said = starved.chain(said);
     let text = |(words, who): (String, Vec<&str>)| match who.is_empty() {
         true => words,
         false => format!("{}: {words}", who.join(", ")),
     };
-    said.into_iter().map(text).collect()
+    said.map(text).collect()
 }
 
 /// The verdict on one cell: its sentence, then each comparison with the reference. `details`: all that
@@ -393,7 +451,10 @@ pub fn judged(
         t.row(vec![
             painted(name(side.treatment), crate::style::NAME),
             side.n.to_string().into(),
-            painted(side.mean.map_or("-".to_owned(), three), style),
+            match &side.censored {
+                Some(longer) => painted(at_limit(longer), WARN),
+                None => painted(side.mean.map_or("-".to_owned(), three), style),
+            },
             side.sd.map_or("-".to_owned(), three).into(),
             c.map_or(String::new(), |c| format!("{} of {}", c.ahead, c.n))
                 .into(),

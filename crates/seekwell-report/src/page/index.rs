@@ -1,5 +1,6 @@
 //! What the script reads: results and analysis in the form the page shows them in.
 
+use crate::units::three;
 use seekwell_lab::analysis::{Analysis, CellAnalysis, Flag, percent};
 use seekwell_lab::results::{Outcome, Results};
 use seekwell_lab::stats::Verdict;
@@ -272,7 +273,7 @@ fn row(
             .iter()
             .filter(|r| r.key.cell == cell.cell && r.key.treatment == s.treatment)
         {
-            if let Outcome::Failed(w) | Outcome::Early(w) = &r.outcome
+            if let Outcome::Failed(w) | Outcome::Early(w) | Outcome::Censored(w) = &r.outcome
                 && !why.contains(w)
             {
                 why.push(w.clone());
@@ -392,6 +393,21 @@ fn flag(f: &Flag, analysis: &Analysis) -> String {
                 of(treatment)
             )
         }
+        Flag::AtLimit {
+            treatment,
+            runs,
+            of: all,
+            than_s,
+        } => format!(
+            "{}: {runs} of {all} runs reached their limit, longer than {} s",
+            of(treatment),
+            three(*than_s)
+        ),
+        Flag::Starved {
+            treatment,
+            runs,
+            first,
+        } => format!("{}: {} ({runs} runs)", of(treatment), first.words()),
         Flag::Fails {
             treatment,
             failed,

@@ -51,6 +51,7 @@ pub struct Bench {
     tunables: Vec<(&'static str, &'static str)>,
     prios: BTreeMap<u32, IoPrio>,
     exits: Vec<(u64, u32)>,
+    writes: Vec<(u64, &'static str, &'static str)>,
 }
 
 impl Bench {
@@ -67,6 +68,7 @@ impl Bench {
             tunables: Vec::new(),
             prios: BTreeMap::new(),
             exits: Vec::new(),
+            writes: Vec::new(),
         }
     }
     /// Everything is asked for at once at `at_us`, and nothing completes meanwhile.
@@ -116,6 +118,11 @@ impl Bench {
     }
     pub fn exit(mut self, at_us: u64, task: u32) -> Self {
         self.exits.push((at_us, task));
+        self
+    }
+    /// A tunable is written while the example runs.
+    pub fn write(mut self, at_us: u64, name: &'static str, value: &'static str) -> Self {
+        self.writes.push((at_us, name, value));
         self
     }
 
@@ -227,6 +234,7 @@ struct Run<'a> {
     iocs: BTreeMap<u32, IocId>,
     coming: Vec<Row>,
     exits: Vec<(u64, u32)>,
+    writes: Vec<(u64, &'static str, &'static str)>,
     /// In the device: when it is done, which.
     device: VecDeque<(u64, RqId)>,
     completed: BTreeMap<u64, u64>,
@@ -270,6 +278,9 @@ impl<'a> Run<'a> {
             iocs: BTreeMap::new(),
             coming: lessons.into_iter().chain(rows.map(later)).collect(),
             exits: with.exits.clone(),
+            writes: (with.writes.iter())
+                .map(|w| (w.0 + with.begins_us, w.1, w.2))
+                .collect(),
             device: VecDeque::new(),
             completed: BTreeMap::new(),
             rerun_us: None,
@@ -303,6 +314,7 @@ impl<'a> Run<'a> {
                 .chain(timer)
                 .chain(self.rerun_us)
                 .chain(self.exits.iter().map(|e| e.0))
+                .chain(self.writes.iter().map(|w| w.0))
                 .chain(self.with.hold_us.filter(|_| self.held))
                 .min();
             let Some(next) = next else {
@@ -356,6 +368,12 @@ impl<'a> Run<'a> {
             self.sched.ioc_event(&mut self.cx, ioc, IocEvent::Exit);
             self.after_callback();
             self.settle();
+        }
+        while let Some(i) = self.writes.iter().position(|w| w.0 <= now) {
+            let (_, name, value) = self.writes.remove(i);
+            self.sched
+                .store(&mut self.cx, name, value)
+                .expect("a tunable");
         }
         if self.held && self.with.hold_us == Some(now) {
             self.held = false;

@@ -142,6 +142,28 @@ fn a_newcomer_is_raised_and_preempts() {
         "{got}"
     );
 }
+/// Writing 0 to `low_latency` ends the raising of a queue that waits (it idles 8 ms). The queue in
+/// service keeps its raising and its longer idle time: 20 ms, in v7 three times 8 ms.
+#[test]
+fn low_latency_off_spares_the_queue_in_service() {
+    let rows = "0 1 1 R 1000000; 100 3 3 R 90000000; 500 2 2 R 50000000";
+    let off = |elevator| {
+        let b = Bench::serial(elevator, 2000).taught(10_000_000);
+        let b = b.prio(3, IoPrio::be(5));
+        b.write(1000, "low_latency", "0").times(rows)
+    };
+    assert_eq!(off("bfq"), "1@0 T@22 2@22 T@32 3@32 T@42");
+    assert_eq!(off("bfq-v7r8"), "1@0 T@26 2@26 T@36 3@36 T@46");
+}
+/// An idle queue that was forgotten is on no list either. It keeps its raising, as on Linux 6.18:
+/// a process that read one block before the write had 929 reads against 2 of its rival after it.
+#[test]
+fn low_latency_off_spares_a_forgotten_queue() {
+    let rows = "0 1 1 R 1000000; 40000 2 1 R 1000008";
+    let off = |elevator| Bench::serial(elevator, 2000).write(30_000, "low_latency", "0");
+    assert_eq!(off("bfq").times(rows), "1@0 T@22 2@40 T@62");
+    assert_eq!(off("bfq-v7r8").times(rows), "1@0 T@26 2@40 T@66");
+}
 #[test]
 fn a_real_time_queue_preempts() {
     let rows = many(0, 1, 4, 1, "R", 1_000_000, 512).replace(';', "+512;") + "1500 9 2 R 90000000";

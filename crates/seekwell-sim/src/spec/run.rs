@@ -127,10 +127,11 @@ pub(super) fn run_checked(
 }
 
 /// A run that did not come to its end was over when its record is.
-fn early(why: String, record: &Record) -> Early {
+fn early(why: String, record: &Record, limit: bool) -> Early {
     Early {
         why,
         at_ns: record.duration_ns,
+        limit,
     }
 }
 
@@ -158,7 +159,7 @@ fn programmed(
         progress: hooks.progress,
     };
     let ran = run_beside(&plan, &world, drive, beside)?;
-    let early = ran.stopped.map(|why| early(why, &ran.record));
+    let early = (ran.stopped).map(|why| early(why, &ran.record, ran.limited));
     Ok((ran.record, early))
 }
 
@@ -194,6 +195,7 @@ fn replayed(spec: &RunSpec, hooks: Hooks<'_>) -> Result<Ended, RunFailure> {
             Fit::Wrap => crate::Fit::Wrap,
         },
         limit: *limit,
+        time_limit: spec.limit_s.map(Nanos::from_secs),
     };
     let mut unheard = |_, _| true;
     let progress: Progress<'_> = match hooks.progress {
@@ -205,7 +207,11 @@ fn replayed(spec: &RunSpec, hooks: Hooks<'_>) -> Result<Ended, RunFailure> {
     match ran {
         Ok(record) => Ok((record, None)),
         Err(ReplayError::Stopped(record)) => {
-            let early = early(why.unwrap_or_default(), &record);
+            let early = early(why.unwrap_or_default(), &record, false);
+            Ok((*record, Some(early)))
+        }
+        Err(ReplayError::AtLimit(record, _)) => {
+            let early = early(why.unwrap_or_default(), &record, true);
             Ok((*record, Some(early)))
         }
         Err(e) => Err(e.into()),

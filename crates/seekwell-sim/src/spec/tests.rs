@@ -215,12 +215,76 @@ fn a_limit_ends_a_run_early_and_the_record_says_when_and_why() {
     let mut spec = words::run("fs-mark:files=1000", "hdd:hitachi-7k200", "noop").expect("good");
     spec.limit_s = Some(1);
     let record = run(&spec, Hooks::default()).expect("it runs");
+    assert!(record.censored());
     let early = record.early.expect("it ended early");
     assert_eq!(early.why, "stopped at the time limit of 1 s");
-    assert!(
-        (1_000_000_000..1_100_000_000).contains(&early.at_ns),
-        "{early:?}"
-    );
+    assert_eq!(early.at_ns, 1_000_000_000);
+}
+
+/// Setups that starve somebody under one scheduler or another: every run ends, at its end or at its
+/// limit.
+#[test]
+fn every_run_ends_within_its_limit_under_every_scheduler() {
+    let setups = [
+        (
+            "random-read:tasks=8,size=32m,seconds=2s",
+            "hdd:hitachi-7k200,depth=1",
+        ),
+        (
+            "app-start:starts=2,libraries=10,small=20,bulk=16m,pause=100ms",
+            "hdd:hitachi-7k200",
+        ),
+        (
+            "app-start:starts=2,libraries=10,small=20,bulk=16m,pause=100ms",
+            "ssd:sata-tlc-1t",
+        ),
+        (
+            "fsync-latency:seconds=2s,writers=2,bulk=64m",
+            "ssd:sata-tlc-1t",
+        ),
+    ];
+    let schedulers = registry().iter().map(|s| s.name);
+    let (mut whole, mut cut) = (0, 0);
+    for scheduler in schedulers {
+        for (workload, device) in setups {
+            let mut spec = words::run(workload, device, scheduler).expect("good");
+            spec.limit_s = Some(4);
+            let record = run(&spec, Hooks::default());
+            let record = record.unwrap_or_else(|e| panic!("{workload} {device} {scheduler}: {e}"));
+            assert!(
+                record.duration_ns <= 4_000_000_000,
+                "{workload} {device} {scheduler}: {}",
+                record.duration_ns
+            );
+            assert_eq!(record.early.is_some(), record.censored());
+            match record.censored() {
+                true => cut += 1,
+                false => whole += 1,
+            }
+        }
+    }
+    assert!(whole > 0 && cut > 0, "{whole} {cut}");
+}
+
+#[test]
+fn a_replay_ends_at_its_limit() {
+    let dir = std::env::temp_dir().join(format!("seekwell-limit-{}", std::process::id()));
+    std::fs::create_dir_all(&dir).expect("a directory");
+    let file = dir.join("slow.csv");
+    let rows = (0..100u64).map(|i| format!("{},R,{},8,1\n", i * 100_000_000, i * 9000));
+    let text = "t_ns,op,sector,sectors,pid\n".to_owned() + &rows.collect::<String>();
+    std::fs::write(&file, text).expect("written");
+    let workload = workload::trace(&file).expect("a trace");
+    let mut spec = words::run("hdparm", "hdd:hitachi-7k200", "noop").expect("good");
+    (spec.workload, spec.machine) = (workload, None);
+    let whole = run(&spec, Hooks::default()).expect("it runs");
+    assert_eq!((whole.read.ios, whole.early.as_ref()), (100, None));
+    spec.limit_s = Some(3);
+    let cut = run(&spec, Hooks::default()).expect("it runs");
+    std::fs::remove_dir_all(&dir).expect("removed");
+    assert!(cut.censored());
+    assert_eq!(cut.duration_ns, 3_000_000_000);
+    assert!((29..=31).contains(&cut.read.ios), "{}", cut.read.ios);
 }
 
 #[test]

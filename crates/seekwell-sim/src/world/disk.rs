@@ -329,6 +329,11 @@ impl Handle {
             m.meter.counting = false;
         }
     }
+    /// Block I/Os that completed since the clock started, or since the run did.
+    pub(super) fn ios(&self) -> u64 {
+        let m = self.0.borrow();
+        m.record.read.ios + m.record.write.ios
+    }
     /// Puts what was counted into a record that knows what it covers; `names` of tasks.
     pub(super) fn fill(&self, r: &mut Record, names: impl Fn(TaskId) -> String) {
         let mut m = self.0.borrow_mut();

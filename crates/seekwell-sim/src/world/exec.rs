@@ -4,6 +4,7 @@
 //! A task is polled only when what it waits for has happened, so no waker is needed.
 
 use super::WorldError;
+use super::bound::Bound;
 use super::cgroups::Placed;
 use super::disk::Handle;
 use super::machine::SimMachine;
@@ -15,10 +16,10 @@ use super::sync::{Answer, Syncs, Task};
 use super::tell::{TELL_EACH, Tell};
 use super::whole::Whole;
 use seekwell_core::result::MarkAt;
-use seekwell_core::{CgroupId, Errno, Instant, Nanos, OpenFlags, Sector, TaskId};
+use seekwell_core::{CgroupId, Errno, Instant, IoPrio, Nanos, OpenFlags, Sector, TaskId};
 use seekwell_stack::{Call, Fd, Kernel, Ret, Stats, TaskConfig};
 use seekwell_workload::{
-    AioDone, Facts, Fail, How, IoContextOf, Mark, Measures, Moved, Note, Outcome,
+    AioDone, Clock, Facts, Fail, How, IoContextOf, Mark, Measures, Moved, Note, Outcome,
 };
 use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
@@ -80,6 +81,10 @@ pub(super) struct World {
     in_kernel: u32,
     /// Why the run was stopped; empty: the script came to its end.
     pub(super) stop: Option<String>,
+    /// A limit ended it: every call fails at once, and time stands still.
+    pub(super) over: bool,
+    /// It did so before the measured program's clock stopped.
+    limited: bool,
     /// When the workload's own clock started.
     pub(super) clock_start: Option<Instant>,
     cgroups: u32,
@@ -145,6 +150,7 @@ pub(super) struct Ended {
     pub(super) duration: Nanos,
     pub(super) error: Option<WorldError>,
     pub(super) stopped: Option<String>,
+    pub(super) limited: bool,
     /// Names of tasks by their number in the kernel.
     pub(super) names: Vec<(TaskId, String)>,
     pub(super) beside: Vec<Beside>,
@@ -183,6 +189,8 @@ where
         spawned: Vec::new(),
         in_kernel: 0,
         stop: None,
+        over: false,
+        limited: false,
         clock_start: None,
         cgroups: 0,
         placed: Vec::new(),
@@ -224,6 +232,7 @@ where
         duration: w.now.since(Instant::START),
         error: error.err(),
         stopped: w.stop.take().filter(|s| !s.is_empty()),
+        limited: w.limited,
         names: w.tasks.iter().map(|t| (t.tid, t.path.clone())).collect(),
         beside: std::mem::take(&mut w.beside),
         warnings: w.nobody_there(&paths),
@@ -241,7 +250,7 @@ fn drive(
     let mut cx = Context::from_waker(Waker::noop());
     let mut scripts: Vec<Option<Script>> = Vec::new();
     let mut ended: Vec<(TaskId, Ret)> = Vec::new();
-    let mut limit = setup.limit.map_or(Instant::FAR, |l| Instant::START + l);
+    let mut bound = Bound::new(setup.limit, tell.span);
     loop {
         loop {
             let mut w = world.borrow_mut();
@@ -281,7 +290,7 @@ fn drive(
             }
         }
         let w = &mut *world.borrow_mut();
-        if w.measured == 0 {
+        if w.measured == 0 || w.over {
             return Ok(());
         }
         if w.in_kernel == 0 {
@@ -290,9 +299,10 @@ fn drive(
                 waits: w.waits(),
             });
         }
+        bound.clock(w.clock_start);
         let patience = w.now + PATIENCE;
-        w.kernel.advance(limit.min(patience), &mut ended);
-        if ended.is_empty() && patience < limit {
+        w.kernel.advance(bound.at.min(patience), &mut ended);
+        if ended.is_empty() && patience < bound.at {
             return Err(WorldError::Stuck {
                 scheduler: setup.setup.scheduler.clone(),
                 waits: w.waits(),
@@ -300,13 +310,16 @@ fn drive(
         }
         w.now = w.kernel.now();
         if ended.is_empty() {
-            let s = limit.since(Instant::START).as_secs_f64();
-            w.halt(format!("stopped at the time limit of {s} s"));
-            limit = Instant::FAR;
+            w.reached(bound.time_is_up());
+            continue;
         }
         calls += ended.len() as u64;
         if calls >= tell_at {
             tell_at = calls + TELL_EACH;
+            if let Some(why) = bound.too_much(calls + w.meter.ios()) {
+                w.reached(why);
+                continue;
+            }
             if !tell.told(w, calls) {
                 let s = w.now.since(Instant::START).as_secs_f64();
                 w.stop = Some(format!("stopped after {s:.3} s of simulated time"));
@@ -321,6 +334,13 @@ fn drive(
             w.ready.push_back(t);
         }
     }
+}
+
+/// What sets a task apart from others of its name: "BE7", "BE7, cgroup 2".
+fn priority(ioprio: IoPrio, cgroup: CgroupId) -> String {
+    let own = (ioprio != IoPrio::NONE).then(|| ioprio.to_string());
+    let group = (cgroup != CgroupId::ROOT).then(|| format!("cgroup {}", cgroup.0));
+    own.into_iter().chain(group).collect::<Vec<_>>().join(", ")
 }
 
 /// A task that waits longer waits for ever: the longest sleep that a workload offers is a day.
@@ -382,9 +402,12 @@ impl World {
             ..TaskConfig::default()
         };
         let (name, program) = (how.name, p.program);
+        let priority = priority(how.ioprio, cgroup);
         let t = self.start(path, TaskConfig { name, ..config }, program);
         self.tasks[t as usize].first = false;
         self.begun(t);
+        let part = self.part(t);
+        self.measures_of(program).set_priority(part, priority);
         t
     }
     /// Its script.
@@ -431,7 +454,9 @@ impl World {
         s.alive = false;
         let (tid, program) = (s.tid, s.program);
         self.measured -= u32::from(program == 0);
-        self.kernel.task_exit(self.now, tid);
+        if !self.over {
+            self.kernel.task_exit(self.now, tid);
+        }
         match &outcome {
             Err(f) if !f.stopped() || self.stop.is_none() => {
                 let why = format!("{}: {f}", self.tasks[t as usize].path);
@@ -461,6 +486,33 @@ impl World {
             self.wake();
             self.release();
         }
+    }
+    /// The run reached a limit. A task that waits in the kernel could wait for ever, so all calls
+    /// under way fail now, and scripts tell what they have.
+    #[cold]
+    fn reached(&mut self, why: String) {
+        if self.stop.is_none() {
+            self.stop = Some(why);
+            self.limited = self.measures.clock() != Clock::Stopped;
+        }
+        (self.over, self.holding) = (true, true);
+        self.syncs.cancel();
+        self.wake();
+        for (t, s) in self.tasks.iter_mut().enumerate() {
+            if s.alive && s.wait == Wait::Kernel {
+                (s.ret, s.wait) = (Some(Err(Errno::ECANCELED)), Wait::Nothing);
+                self.ready.push_back(t as Task);
+            }
+        }
+        self.in_kernel = 0;
+    }
+    /// A call of a run that is over.
+    #[cold]
+    pub(super) fn refuse(&mut self, t: Task) {
+        let s = &mut self.tasks[t as usize];
+        (s.ret, s.wait) = (Some(Err(Errno::ECANCELED)), Wait::Nothing);
+        self.in_kernel -= 1;
+        self.ready.push_back(t);
     }
     /// ECANCELED once the run is stopped.
     pub(super) fn going(&self) -> Result<(), Errno> {

@@ -10,6 +10,7 @@
 //! from run to run, on a clock of its own that never goes back. Everything above it is booted
 //! afresh for each run: no page cache, an empty file system.
 
+pub mod bound;
 mod cgroups;
 mod disk;
 mod exec;
@@ -33,7 +34,7 @@ use crate::drive::Progress;
 use crate::setup::{Setup, SetupError};
 use disk::Handle;
 use seekwell_core::Nanos;
-use seekwell_core::result::Record;
+use seekwell_core::result::{Record, Starved, starved};
 use seekwell_stack::{Kernel, Stats, kernel_thread_name};
 use seekwell_workload::{Outcome, Plan};
 use std::future::Future;
@@ -82,6 +83,8 @@ pub struct Ran {
     pub stats: Stats,
     /// How it ended early, if it did.
     pub stopped: Option<String>,
+    /// It ended at a limit, before its clock stopped.
+    pub limited: bool,
 }
 
 /// Runs a workload on a new drive.
@@ -201,6 +204,9 @@ where
             |n| n.1.clone(),
         )
     });
+    record.starved = starved(&record);
+    let warnings = record.starved.iter().map(Starved::words);
+    record.warnings.extend(warnings.collect::<Vec<_>>());
     drive.settle(ended.duration);
     match ended.error {
         Some(e) => Err(e),
@@ -208,6 +214,7 @@ where
             record,
             stats: ended.stats,
             stopped: ended.stopped,
+            limited: ended.limited,
         }),
     }
 }

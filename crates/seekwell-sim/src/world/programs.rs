@@ -110,14 +110,20 @@ impl World {
             Some(i) => self.beside[i].time(self.now),
         }
     }
-    /// Does the program wait for the others?
+    /// Does the program wait for the others, or is the run over?
     pub(super) fn is_held(&self, p: Program) -> bool {
+        if self.over {
+            return true;
+        }
         let b = usize::from(p).checked_sub(1).map(|i| &self.beside[i]);
         b.is_some_and(|b| b.held.is_some())
     }
-    /// Keeps a call of a program that is held.
+    /// Keeps a call of a program that is held; fails one of a run that is over.
     #[cold]
     pub(super) fn hold(&mut self, p: Program, t: Task, call: Call) {
+        if self.over {
+            return self.refuse(t);
+        }
         if let Some(b) = self.beside(p) {
             b.waiting.push((t, call));
         }

@@ -5,7 +5,7 @@ use crate::compare::run_all;
 use crate::setup::Setup;
 use rand::RngCore;
 use seekwell_core::rng::stream;
-use seekwell_core::{Class, Errno, IoPrio, Nanos, OpenFlags};
+use seekwell_core::{Class, Errno, Instant, IoPrio, Nanos, OpenFlags};
 use seekwell_workload::{AioOp, AioRequest, Context, How, IoContextOf, Machine, Mark};
 
 fn world(device: &str, scheduler: &str) -> WorldSetup {
@@ -199,6 +199,74 @@ fn a_limit_and_the_end_of_the_first_task_stop_the_rest() {
         m.sleep(Nanos::from_ms(10)).await.doing(|| "sleep")
     });
     assert_eq!(ran.stopped, None);
+}
+
+/// Starts its clock after a second, then reads what lies in the cache for ever.
+async fn endless(mut m: SimMachine) -> Outcome {
+    m.sleep(Nanos::from_secs(1)).await.doing(|| "sleep")?;
+    m.mark(Mark::ClockStart);
+    loop {
+        m.sleep(Nanos::from_secs(60)).await.doing(|| "sleep")?;
+    }
+}
+
+#[test]
+fn a_run_that_would_not_end_has_a_limit_on_the_clock_of_its_workload() {
+    let setup = world(FAST, "noop");
+    let ran = run(&setup, endless);
+    assert_eq!(
+        ran.stopped.as_deref(),
+        Some("stopped at the usual limit of 3600 s (--machine limit=SECONDS sets another)")
+    );
+    assert!(ran.limited);
+    assert_eq!(ran.record.duration_ns, 3_601_000_000_000);
+    assert_eq!(ran.record.span_ns(), 3_600_000_000_000);
+    assert_eq!(ran.record.tasks[0].ended_ns, 3_601_000_000_000);
+    // A given duration has a limit in proportion, at least 10 min.
+    let spans = [(10, 600), (200, 600), (3600, 10_800)];
+    for (span, limit) in spans.map(|(s, l)| (Nanos::from_secs(s), Nanos::from_secs(l))) {
+        assert_eq!(bound::usual(Some(span)), limit);
+    }
+}
+
+#[test]
+fn laying_out_has_a_limit_of_its_own_and_what_was_measured_counts() {
+    let setup = world(FAST, "noop");
+    let ran = run(&setup, async |mut m: SimMachine| {
+        m.sleep(Nanos::from_secs(86_400)).await.doing(|| "sleep")
+    });
+    assert!(ran.limited);
+    assert_eq!(ran.record.duration_ns, 3_600_000_000_000);
+    // The clock had stopped: the run is whole, and only its clearing up was cut.
+    let mut setup = world(FAST, "noop");
+    setup.apply("limit=5").expect("good");
+    let ran = run(&setup, async |mut m: SimMachine| {
+        m.mark(Mark::ClockStart);
+        m.sleep(Nanos::from_secs(1)).await.doing(|| "sleep")?;
+        m.mark(Mark::ClockStop);
+        m.sleep(Nanos::from_secs(60)).await.doing(|| "sleep")
+    });
+    assert!(!ran.limited && ran.stopped.is_some());
+}
+
+#[test]
+fn too_much_work_ends_a_run_too() {
+    let mut bound = bound::Bound::new(None, None);
+    assert_eq!(bound.too_much(bound::WORK - 1), None);
+    let why = bound.too_much(bound::WORK).expect("a reason");
+    assert!(
+        why.starts_with("stopped at the usual limit of 200 million"),
+        "{why}"
+    );
+    bound.clock(Some(Instant::START + Nanos::from_secs(2)));
+    assert_eq!(bound.at, Instant::START + Nanos::from_secs(3602));
+    // Neither a given limit nor a given duration has one.
+    for free in [
+        bound::Bound::new(Some(Nanos::from_secs(1)), None),
+        bound::Bound::new(None, Some(Nanos::from_secs(1))),
+    ] {
+        assert_eq!(free.too_much(u64::MAX - 1), None);
+    }
 }
 
 #[test]

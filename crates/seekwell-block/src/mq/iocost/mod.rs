@@ -318,7 +318,8 @@ impl IoCost {
             let cost = self.cost(at, absolute);
             let short = self.groups[at].paid + cost - vnow;
             if short > 0 {
-                let wait_us = (short as u64).div_ceil(self.clock.rate.max(1));
+                // At the rate without what makes up for unused time.
+                let wait_us = (short as u64).div_ceil(self.clock.base.max(1));
                 let slack_us = self.params.period_us * TIMER_PCT / 100;
                 self.groups[at].wakes_us = Some(us + wait_us + slack_us);
                 return;

@@ -20,7 +20,7 @@ use seekwell_host::left::{About, Note, Notes};
 use seekwell_host::stop::signal;
 use seekwell_lab::analysis::{Analysis, CellAnalysis, analyse, percent};
 use seekwell_lab::conduct::{
-    Conducted, How, PlannedWarmUp, Runner, Simulated, conduct, plan, trial,
+    Conducted, How, PlannedWarmUp, Runner, Simulated, Trial, conduct, plan, trial,
 };
 use seekwell_lab::experiment::Experiment;
 use seekwell_lab::results::{EXPERIMENT_TEXT, Folder, Outcome, Run};
@@ -138,9 +138,16 @@ fn references(e: &Experiment) -> String {
     )
 }
 
-/// The plan in words, a line a statement; with the seconds of a block of all cells, as far as
-/// they are known.
-pub fn planned(e: &Experiment, block_s: Option<f64>, threads: usize) -> Vec<String> {
+/// "40 s", or "40 s to 2 min".
+fn range(least_s: f64, most_s: f64) -> String {
+    match (duration(least_s), duration(most_s)) {
+        (least, most) if least == most => most,
+        (least, most) => format!("{least} to {most}"),
+    }
+}
+
+/// The plan in words, one statement per line, with what is known of the time of a block.
+pub fn planned(e: &Experiment, block: Trial, threads: usize) -> Vec<String> {
     let p = plan(e);
     let (least, most) = (p.blocks_min, p.blocks_max);
     let name = match e.about.name.as_str() {
@@ -166,12 +173,9 @@ pub fn planned(e: &Experiment, block_s: Option<f64>, threads: usize) -> Vec<Stri
         many(e.treatments.len(), "scheduler"),
         many(p.runs_a_block, "run"),
     )];
-    if let Some(block_s) = block_s {
-        let of = |blocks: u32| duration(block_s * f64::from(blocks) / threads as f64);
-        let took = match of(least) == of(most) {
-            true => of(most),
-            false => format!("{} to {}", of(least), of(most)),
-        };
+    let of = |block_s: f64, blocks: u32| block_s * f64::from(blocks) / threads as f64;
+    if let Some(block_s) = block.about_s {
+        let took = range(of(block_s, least), of(block_s, most));
         let budget = e.about.method.budget_s;
         let budget = budget.map_or(String::new(), |b| {
             format!(", and no new block after {}", duration(b as f64))
@@ -181,6 +185,20 @@ pub fn planned(e: &Experiment, block_s: Option<f64>, threads: usize) -> Vec<Stri
             n => format!("on {n} threads"),
         };
         lines.push(format!("about {took} {threads}, by short trials{budget}"));
+    }
+    if let Some(block_s) = block.most_s {
+        let at_most = of(block_s, most);
+        // Where runs end by themselves soon after their time, there is nothing to add.
+        if block
+            .about_s
+            .is_none_or(|about| at_most > 2.0 * of(about, most))
+        {
+            lines.push(format!(
+                "up to {} if schedulers starve the workload: a starved run goes on to its limit in \
+                 simulated time",
+                duration(at_most)
+            ));
+        }
     }
     if p.comparisons > 0 {
         lines.push(references(e));

@@ -128,7 +128,7 @@ fn tests(results: &Results) -> Vec<Test<'_>> {
             }
         };
         let runs = results.runs.iter().filter(|r| r.key.cell == place);
-        let counts = |r: &&Run| !matches!(r.outcome, Outcome::Failed(_));
+        let counts = |r: &&Run| !matches!(r.outcome, Outcome::Failed(_) | Outcome::Censored(_));
         let mut values: Vec<(usize, usize, &Value)> = Vec::new();
         for run in runs.filter(counts) {
             let finite = run

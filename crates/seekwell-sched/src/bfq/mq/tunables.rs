@@ -166,11 +166,11 @@ impl Bfq {
         }
         Ok(())
     }
-    /// `bfq_end_wr`: writing 0 to `low_latency` ends all raising.
+    /// `bfq_end_wr`: writing 0 to `low_latency` ends the raising of the queues on the two lists.
     fn store_low_latency(&mut self, cx: &mut Cx, on: bool) {
         if !on && self.core.low_latency {
             for q in 0..self.core.queues.len() as u32 {
-                if self.queue(q).live && self.core.raised(q) {
+                if self.core.on_a_list(q) && self.core.raised(q) {
                     self.end_wr(cx, q);
                 }
             }

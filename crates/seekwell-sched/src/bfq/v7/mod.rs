@@ -5,7 +5,7 @@
 //! budget, device idling goes by a think time per process and a mean seek distance.
 //!
 //! Two oddities of the original are kept. The test for "slow" is the wrong way round, so fast
-//! queues count as slow. Writing 0 to `low_latency` takes every busy queue off the
+//! queues count as slow. Writing 0 to `low_latency` takes every busy queue that waits off the
 //! count of raised ones, raised or not.
 
 mod insert;

@@ -258,11 +258,12 @@ impl BfqSq {
         Ok(())
     }
 
-    /// Writing 0 to `low_latency`, with its oddity: every busy queue leaves the count of raised ones.
+    /// Writing 0 to `low_latency` ends the raising of the queues on the two lists. The original
+    /// also takes every busy one of them off the count of raised queues, raised or not.
     fn store_low_latency(&mut self, on: bool) {
         if !on && self.core.low_latency {
             for q in 0..self.core.queues.len() as u32 {
-                if self.queue(q).live {
+                if self.core.on_a_list(q) {
                     self.end_wr(q);
                 }
             }

@@ -1,0 +1,205 @@
+//! Starvation inside a run: tasks of one kind that should get equal shares, and did not.
+//!
+//! Tasks are of one kind if their names differ only in the number at the end ("main/reader0",
+//! "main/reader1") and they have the same I/O priority and cgroup. A task is starved if it did less
+//! than a tenth of its kind's mean. The mean, not the median, because the starved can be the
+//! majority. Two conditions keep chance and design out: a task counts only if it was there for nine
+//! tenths of the measured time, and the mean is at least [`MEAN_LEAST`], so that a fair share of 0
+//! to 2 operations is out of the question.
+
+use super::{Record, TaskPart};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// Share of the mean below which a task is starved.
+const STARVED: f64 = 0.1;
+/// Share of the measured time that a task has to be there.
+const THERE: f64 = 0.9;
+/// Operations that the tasks of a kind did on average, at least.
+const MEAN_LEAST: f64 = 30.0;
+
+/// Tasks of one kind, some of which were starved by the others.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Starved {
+    /// Their name without its number ("reader").
+    pub tasks: String,
+    /// How many were starved.
+    pub starved: u64,
+    /// Of so many.
+    pub of: u64,
+    /// Least and most operations of a starved task.
+    pub did: (u64, u64),
+    /// Least and most operations of the others.
+    pub others_did: (u64, u64),
+}
+
+/// "6", "6 to 7".
+fn span((least, most): (u64, u64)) -> String {
+    match least == most {
+        true => least.to_string(),
+        false => format!("{least} to {most}"),
+    }
+}
+
+impl Starved {
+    /// Takes in what happened to the same tasks elsewhere; false: it is another thing.
+    pub fn merge(&mut self, o: &Starved) -> bool {
+        let same = self.tasks == o.tasks && (self.starved, self.of) == (o.starved, o.of);
+        if same {
+            let wider = |a: (u64, u64), b: (u64, u64)| (a.0.min(b.0), a.1.max(b.1));
+            self.did = wider(self.did, o.did);
+            self.others_did = wider(self.others_did, o.others_did);
+        }
+        same
+    }
+    /// "5 of 8 readers starved: 6 to 7 operations each while others did 1136 to 1139".
+    pub fn words(&self) -> String {
+        let (n, of, tasks) = (self.starved, self.of, &self.tasks);
+        // "job.0s" is no word.
+        let plural = match tasks.ends_with(|c: char| c.is_alphabetic()) {
+            true => format!("{tasks}s"),
+            false => format!("tasks {tasks}"),
+        };
+        format!(
+            "{n} of {of} {plural} starved: {} operations each while others did {}",
+            span(self.did),
+            span(self.others_did)
+        )
+    }
+}
+
+/// What a task did: its operations, or the calls of one whose script counts none.
+fn done(t: &TaskPart, by_operations: bool) -> u64 {
+    match by_operations {
+        true => t.ops,
+        false => t.reads + t.writes,
+    }
+}
+
+/// Kinds of tasks of which some were starved.
+pub fn starved(r: &Record) -> Vec<Starved> {
+    let (from, to) = r.window_ns();
+    let least = (to - from) as f64 * THERE;
+    let there = |t: &&TaskPart| {
+        let (began, ended) = (t.began_ns.max(from), t.ended_ns.min(to));
+        ended.saturating_sub(began) as f64 >= least
+    };
+    let mut kinds: BTreeMap<(&str, &str), Vec<&TaskPart>> = BTreeMap::new();
+    let beside = r.beside.iter().flat_map(|b| &b.tasks);
+    for t in r.tasks.iter().chain(beside).filter(there) {
+        let kind = t.path.trim_end_matches(|c: char| c.is_ascii_digit());
+        kinds.entry((kind, &t.priority)).or_default().push(t);
+    }
+    let one = |((kind, _), tasks): (&(&str, &str), &Vec<&TaskPart>)| {
+        let by_operations = tasks.iter().any(|t| t.ops > 0);
+        let did: Vec<u64> = tasks.iter().map(|t| done(t, by_operations)).collect();
+        let mean = did.iter().sum::<u64>() as f64 / did.len() as f64;
+        if mean < MEAN_LEAST {
+            return None;
+        }
+        let (few, rest): (Vec<u64>, Vec<u64>) =
+            did.iter().partition(|n| (**n as f64) < mean * STARVED);
+        let ends = |all: &[u64]| Some((*all.iter().min()?, *all.iter().max()?));
+        Some(Starved {
+            tasks: kind.rsplit('/').next().unwrap_or(kind).to_owned(),
+            starved: few.len() as u64,
+            of: did.len() as u64,
+            did: ends(&few)?,
+            others_did: ends(&rest)?,
+        })
+    };
+    kinds.iter().filter_map(one).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn record(tasks: &[(&str, u64)]) -> Record {
+        let task = |(path, ops): &(&str, u64)| TaskPart {
+            path: (*path).to_owned(),
+            ended_ns: 10_000_000_000,
+            ops: *ops,
+            ..TaskPart::default()
+        };
+        Record {
+            duration_ns: 10_000_000_000,
+            tasks: tasks.iter().map(task).collect(),
+            ..Record::default()
+        }
+    }
+
+    #[test]
+    fn the_starved_may_be_the_majority() {
+        let readers = [
+            ("main/reader0", 1139),
+            ("main/reader1", 6),
+            ("main/reader2", 7),
+            ("main/reader3", 1136),
+            ("main/reader4", 6),
+            ("main/reader5", 6),
+            ("main/reader6", 1139),
+            ("main/reader7", 6),
+            ("main/writer0", 1),
+        ];
+        let found = starved(&record(&readers));
+        assert_eq!(found.len(), 1);
+        assert_eq!(
+            found[0].words(),
+            "5 of 8 readers starved: 6 to 7 operations each while others did 1136 to 1139"
+        );
+    }
+
+    #[test]
+    fn the_same_under_two_schedulers_is_one_remark() {
+        let mut one = Starved {
+            tasks: "stream".to_owned(),
+            starved: 1,
+            of: 4,
+            did: (7, 7),
+            others_did: (525, 687),
+        };
+        let other = Starved {
+            did: (13, 13),
+            others_did: (517, 600),
+            ..one.clone()
+        };
+        assert!(one.merge(&other));
+        assert_eq!(
+            one.words(),
+            "1 of 4 streams starved: 7 to 13 operations each while others did 517 to 687"
+        );
+        assert!(!one.merge(&Starved {
+            starved: 2,
+            ..other
+        }));
+    }
+
+    #[test]
+    fn fair_shares_few_operations_and_other_kinds_raise_no_alarm() {
+        let none = |tasks: &[(&str, u64)]| assert_eq!(starved(&record(tasks)), [], "{tasks:?}");
+        // Just a tenth of the mean, 100, is a share.
+        none(&[("main/r0", 10), ("main/r1", 190)]);
+        assert_eq!(
+            starved(&record(&[("main/r0", 9), ("main/r1", 191)])).len(),
+            1
+        );
+        // 29.5 on average: too few to tell starvation from chance.
+        none(&[("main/r0", 1), ("main/r1", 58)]);
+        none(&[("main/reader", 1), ("main/writer", 5000)]);
+        none(&[("main/copy0", 1), ("main/scan0", 5000)]);
+        none(&[("main/r0", 0), ("main/r1", 0)]);
+        none(&[]);
+    }
+
+    #[test]
+    fn a_task_that_was_there_for_a_part_or_has_another_priority_is_no_peer() {
+        let mut r = record(&[("main/app0", 5000), ("main/app1", 0)]);
+        assert_eq!(starved(&r).len(), 1);
+        r.tasks[1].began_ns = 1_100_000_000;
+        assert_eq!(starved(&r), []);
+        r.tasks[1].began_ns = 0;
+        r.tasks[1].priority = "BE7".to_owned();
+        assert_eq!(starved(&r), []);
+    }
+}

@@ -1,0 +1,70 @@
+//! Runs that reached their limit: their work takes longer, how much longer is not known.
+//!
+//! Where one of two treatments has such a run, both are compared by the time for the same work, in
+//! all blocks. A run that reached its limit counts with the time until the limit. This restricted
+//! time is known for every run, so the paired t applies as it is. If the censored runs are all of
+//! one treatment, the ratio is a lower bound: the true one can only be larger.
+
+use super::Better;
+
+/// How long a run took, or took at least.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Until {
+    /// Until its end or its limit, s.
+    pub time_s: f64,
+    /// It reached its limit.
+    pub censored: bool,
+}
+
+/// The restricted times of a cell, by treatment and block, in the direction of its metric: the time
+/// where lower is better, else its inverse (so much of the work a second). A censored run counts
+/// with at least the time of the slowest run of its block that finished, so it never wins.
+pub fn restricted(runs: &[Vec<Option<Until>>], better: Better) -> Vec<Vec<Option<f64>>> {
+    let slowest = |block: usize| {
+        let all = runs.iter().filter_map(|column| *column.get(block)?);
+        let finished = all.filter(|u| !u.censored).map(|u| u.time_s);
+        finished.fold(0.0, f64::max)
+    };
+    let value = |(block, u): (usize, &Option<Until>)| {
+        let u = (*u)?;
+        let time_s = match u.censored {
+            true => u.time_s.max(slowest(block)),
+            false => u.time_s,
+        };
+        Some(match better {
+            Better::Lower => time_s,
+            Better::Higher => 1.0 / time_s,
+        })
+    };
+    let column = |c: &Vec<Option<Until>>| c.iter().enumerate().map(value).collect();
+    runs.iter().map(column).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn done(time_s: f64) -> Option<Until> {
+        let censored = false;
+        Some(Until { time_s, censored })
+    }
+    fn cut(time_s: f64) -> Option<Until> {
+        let censored = true;
+        Some(Until { time_s, censored })
+    }
+
+    #[test]
+    fn a_censored_run_never_wins_against_one_that_finished() {
+        let runs = [
+            vec![done(2.0), done(8.0), cut(600.0), None],
+            // Ended by its work after 3 s, while another took 8 s.
+            vec![cut(600.0), cut(3.0), cut(600.0), done(1.0)],
+        ];
+        let times = restricted(&runs, Better::Lower);
+        assert_eq!(times[0], [Some(2.0), Some(8.0), Some(600.0), None]);
+        assert_eq!(times[1], [Some(600.0), Some(8.0), Some(600.0), Some(1.0)]);
+        let rates = restricted(&runs, Better::Higher);
+        assert_eq!(rates[0][0], Some(0.5));
+        assert_eq!(rates[1][0], Some(1.0 / 600.0));
+    }
+}
