@@ -5,7 +5,7 @@ use crate::{fault, json, work};
 use pyo3::prelude::*;
 use seekwell::{Cancel, Progress};
 use seekwell_lab::analysis::{Analysis, analyse};
-use seekwell_lab::arena::{Arena, DEVICES, WORKLOADS, experiment as field, standing};
+use seekwell_lab::arena::{Arena, DEVICES, Met, WORKLOADS, experiment as field, standing};
 use seekwell_lab::conduct::{How, Job, Measured, Memory, NoRun, Runner, Simulated, Told, conduct};
 use seekwell_lab::experiment::Experiment;
 use seekwell_lab::results::columns::{OPERATIONS, RECORDS, RUNS, SERIES, Table as Columns};
@@ -404,8 +404,14 @@ pub fn arena<'py>(
     let (devices, workloads, traces) = ground;
     let (devices, workloads) = (or(devices, DEVICES), or(workloads, WORKLOADS));
     let (d, w) = (words(&devices), words(&workloads));
-    let experiment = field(&schedulers, &d, &w, &traces, seeds, seed)
-        .map_err(|faults| fault::experiment(None, &faults))?;
+    let on = Met {
+        devices: &d,
+        workloads: &w,
+        traces: &traces,
+        kernel: None,
+    };
+    let experiment =
+        field(&schedulers, &on, seeds, seed).map_err(|faults| fault::experiment(None, &faults))?;
     let cancel = Cancel::new();
     let ends = cancel.clone();
     let (done, standing) = work::interruptible(py, &cancel, move || {

@@ -236,6 +236,9 @@ pub enum Command {
     /// For each device the scheduler to have in force with the evidence, what it costs on the test
     /// where it is worst, when it would be another, and the line that sets it; or that it does not
     /// matter there, or that more runs are needed.
+    ///
+    /// A simulation runs each scheduler with writeback throttling off and on, and the answer says
+    /// whether the scheduler or the throttle makes the difference.
     Recommend(Recommend),
     /// List the trace formats, or tell all about one
     Formats(Formats),
@@ -355,7 +358,7 @@ pub struct Run {
     pub cgroup: Vec<String>,
     /// Run for real, in this directory
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath,
-        conflicts_with_all = ["device", "schedulers", "tunable", "hz", "seeds", "nr_requests", "depth",
+        conflicts_with_all = ["device", "schedulers", "kernel", "tunable", "hz", "seeds", "nr_requests", "depth",
             "max_sectors_kb", "nomerges", "threads", "results",
             "events", "report"])]
     pub dir: Option<PathBuf>,

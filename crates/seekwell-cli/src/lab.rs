@@ -17,6 +17,9 @@ use seekwell_lab::results::{
     About, Cell as LabCell, Ended, Folder, Method, MetricInfo, Results, Run, RunKey, StopRule,
     Treatment,
 };
+use seekwell_report::compare::PROSE;
+use seekwell_report::table::wrap;
+use seekwell_report::throttle;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -41,6 +44,8 @@ pub struct Lab {
     pub seeds: usize,
     /// The first.
     pub seed: u64,
+    /// What was made of the kernels that were named, a sentence each.
+    pub kernels: Vec<String>,
 }
 
 impl Lab {
@@ -68,10 +73,23 @@ impl Lab {
             width,
         ))
     }
+    /// What the answer depends on beside the schedulers' rules: the kernel, and writeback throttling;
+    /// a sentence each.
+    fn notes(&self) -> Vec<String> {
+        let throttle = throttle::line(&self.results);
+        let throttle = Some(throttle).filter(|t| !t.is_empty());
+        self.kernels.iter().cloned().chain(throttle).collect()
+    }
+    /// The same in lines of a screen.
+    pub fn depends(&self, width: usize) -> String {
+        let notes = self.notes();
+        notes.iter().map(|n| wrap(n, 0, width.min(PROSE))).collect()
+    }
     /// The whole as one JSON document; so many cells stand side by side.
     pub fn document(&self, command: &str, side_by_side: usize, series: bool) -> Value {
         let mut doc = self.cells.document(command, side_by_side, series);
         doc["seeds"] = json!(self.seeds);
+        doc["notes"] = json!(self.notes());
         doc["analysis"] = serde_json::to_value(&self.analysis).unwrap_or_default();
         doc
     }
@@ -387,6 +405,7 @@ pub fn carried_out(
         cells,
         seeds: analysis.cells.iter().map(|c| c.blocks).max().unwrap_or(0),
         seed: b.seed,
+        kernels: runs.kernels.clone(),
         results,
         analysis,
     })

@@ -12,6 +12,7 @@ mod out;
 mod progress;
 mod runs;
 mod setups;
+mod throttles;
 mod traces;
 
 use clap::Parser;

@@ -3,7 +3,7 @@
 use crate::cells::Job;
 use crate::cli::Bench;
 use crate::fail::Failure;
-use seekwell::words::{self, TypedScheduler};
+use seekwell::words::{self, Kernel, TypedScheduler};
 use seekwell::{BesideSpec, QueueSpec, RunSpec, WorkloadSpec, aligned, checked};
 use seekwell_sched::find;
 use seekwell_sim::Setup;
@@ -31,6 +31,12 @@ fn more(list: &str) -> (bool, &str) {
     (rest.is_some(), rest.map_or(list, str::trim))
 }
 
+/// The kernel asked for.
+fn kernel(b: &Bench) -> Result<Option<Kernel>, Failure> {
+    let read = b.kernel.as_deref().map(words::kernel).transpose();
+    read.map_err(|e| Failure::words("--kernel: ", &e))
+}
+
 impl Usual {
     /// Devices asked for, or these.
     pub fn devices(&self, b: &Bench) -> Vec<String> {
@@ -40,18 +46,23 @@ impl Usual {
             b.device.clone()
         }
     }
-    /// Schedulers asked for, or these, or these and more.
+    /// Schedulers asked for, or these (of a kernel that is asked for, those it ships), or these and
+    /// more.
     pub fn schedulers<'a>(&'a self, b: &'a Bench) -> Cow<'a, str> {
+        let usual = || match kernel(b) {
+            Ok(Some(k)) => words::shipped(k.release).into(),
+            _ => Cow::Borrowed(self.schedulers),
+        };
         match b.schedulers.as_deref().map(more) {
-            None => self.schedulers.into(),
+            None | Some((true, "")) => usual(),
             Some((false, list)) => list.into(),
-            Some((true, "")) => self.schedulers.into(),
-            Some((true, list)) => format!("{},{list}", self.schedulers).into(),
+            Some((true, list)) => format!("{},{list}", usual()).into(),
         }
     }
     /// The same, taken apart, with what --tunable sets.
-    fn typed(&self, b: &Bench) -> Result<Vec<TypedScheduler>, Failure> {
-        let typed = words::schedulers(&self.schedulers(b));
+    pub fn typed(&self, b: &Bench) -> Result<Vec<TypedScheduler>, Failure> {
+        let kernel = kernel(b)?;
+        let typed = words::schedulers_in(&self.schedulers(b), kernel.as_ref());
         let mut typed = typed.map_err(|e| Failure::words("", &e))?;
         for t in &b.tunable {
             let prefix = format!("--tunable {t}: ");
@@ -71,6 +82,8 @@ pub struct Runs {
     pub workloads: usize,
     /// Schedulers.
     pub schedulers: usize,
+    /// What was made of the kernels that were named, a sentence each.
+    pub kernels: Vec<String>,
 }
 
 impl Runs {
@@ -121,7 +134,12 @@ pub fn of(
     let neighbours = beside(neighbours)?;
     let typed = usual.typed(b)?;
     let machine = words::machine(machine);
-    let machine = machine.map_err(|e| Failure::input(format!("--machine: {e}")))?;
+    let bad = |e| Failure::input(format!("--machine: {e}"));
+    let machine = machine.map_err(bad)?;
+    let kernel = kernel(b)?;
+    if let Some(k) = &kernel {
+        words::of_kernel(&machine.spec, k).map_err(bad)?;
+    }
     let devices = usual.devices(b);
     let mut specs = Vec::new();
     for device in &devices {
@@ -154,13 +172,15 @@ pub fn of(
         devices: devices.len(),
         workloads: workloads.len(),
         schedulers: typed.len(),
+        kernels: words::kernel_said(&typed, kernel.as_ref()),
     })
 }
 
 /// What to know where a scheduler that was named without its version is of another time than the
 /// device it was put on. Nothing where either was not chosen, or both versions run.
 pub fn time_notes(b: &Bench, runs: &Runs) -> Vec<String> {
-    let typed = b.schedulers.as_deref().filter(|_| !b.device.is_empty());
+    let typed = b.schedulers.as_deref();
+    let typed = typed.filter(|_| !b.device.is_empty() && b.kernel.is_none());
     let Some((_, typed)) = typed.map(more) else {
         return Vec::new();
     };

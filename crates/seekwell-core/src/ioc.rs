@@ -15,23 +15,29 @@ pub enum Era {
     K4_0,
     /// blk-mq, 6.1 form.
     Mq6_1,
-    /// blk-mq, 6.12 to 6.18.
+    /// blk-mq, 6.12 form: the kernel of a scheduler that is named without a version.
     Mq,
+    /// The same, and ext4 keeps its cache in large folios.
+    Mq6_16,
+    /// The same, and requests may be 4 MiB long: 6.17 and later.
+    Mq6_18,
 }
 
 impl Era {
     /// All of them, the oldest first.
-    pub const ALL: [Era; 6] = [
+    pub const ALL: [Era; 8] = [
         Era::K2_6_18,
         Era::K2_6_24,
         Era::K3_4,
         Era::K4_0,
         Era::Mq6_1,
         Era::Mq,
+        Era::Mq6_16,
+        Era::Mq6_18,
     ];
     /// Multi-queue layer?
     pub const fn is_mq(self) -> bool {
-        matches!(self, Era::Mq | Era::Mq6_1)
+        matches!(self, Era::Mq6_1 | Era::Mq | Era::Mq6_16 | Era::Mq6_18)
     }
     /// Year in which the first kernel of it was released.
     pub const fn year(self) -> u16 {
@@ -42,6 +48,7 @@ impl Era {
             Era::K4_0 => 2015,
             Era::Mq6_1 => 2022,
             Era::Mq => 2024,
+            Era::Mq6_16 | Era::Mq6_18 => 2025,
         }
     }
     /// The kernel's name for messages.
@@ -53,6 +60,8 @@ impl Era {
             Era::K4_0 => "4.0",
             Era::Mq6_1 => "6.1",
             Era::Mq => "6.12",
+            Era::Mq6_16 => "6.16",
+            Era::Mq6_18 => "6.18",
         }
     }
 }

@@ -260,7 +260,7 @@ fn seconds_of_every_timed_workload_make_its_metric() {
         ("innodb", "seconds=6s,size=16m,threads=4"),
     ] {
         let text = format!("{words}:{params}");
-        let spec = seekwell::spec(&text, "ssd:sata3-256-2011", "none").expect("a run");
+        let spec = seekwell::spec(&text, "ssd:sata3-256-2011", "none-6.18").expect("a run");
         let spec = seekwell::checked(&spec).expect("checked");
         let record = seekwell::run(&spec, Hooks::default()).expect("it runs");
         let timed = declared(words).and_then(|d| d.timed).expect("timed");

@@ -7,7 +7,7 @@
 use seekwell_core::prose::in_prose;
 use seekwell_lab::analysis::{Analysis, Group, Score, Switch, percent, round, size, span};
 use seekwell_lab::results::{Results, Treatment};
-use seekwell_sched::Layer;
+use seekwell_sched::{Layer, WBT_LAT_USEC};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -34,6 +34,9 @@ pub struct Advice {
     pub evidence: String,
     /// What it costs elsewhere, in a sentence.
     pub cost: String,
+    /// Whether the lead is the scheduler's or writeback throttling's, in a sentence; empty: there is
+    /// nothing to tell it by.
+    pub throttling: String,
     /// Most that it costs on one test against the best there, times; `None`: nothing is
     /// recommended.
     pub regret: Option<f64>,
@@ -238,10 +241,13 @@ fn apply(t: &Treatment) -> Option<Apply> {
     );
     for (key, value) in all {
         command += &format!(" --tunable {key}={value}");
-        sysfs.push(format!(
-            "echo {value} > /sys/block/DEVICE/queue/iosched/{key}"
-        ));
-        udev += &format!(", ATTR{{queue/iosched/{key}}}=\"{value}\"");
+        // Throttling is the queue's, not the scheduler's.
+        let file = match key == WBT_LAT_USEC.name {
+            true => key.clone(),
+            false => format!("iosched/{key}"),
+        };
+        sysfs.push(format!("echo {value} > /sys/block/DEVICE/queue/{file}"));
+        udev += &format!(", ATTR{{queue/{file}}}=\"{value}\"");
     }
     Some(Apply {
         command,
@@ -270,6 +276,7 @@ fn empty(analysis: &Analysis, group: &Group) -> Advice {
         headline: String::new(),
         evidence: String::new(),
         cost: String::new(),
+        throttling: String::new(),
         regret: None,
         changes: Vec::new(),
         blocks_needed: None,
@@ -392,7 +399,7 @@ pub fn advice(results: &Results, analysis: &Analysis, group: &Group) -> Advice {
                 "There are too few runs, or no run of one scheduler, to decide.".to_owned();
         }
     }
-    a
+    crate::throttle::told(results, analysis, group, a)
 }
 
 /// What to do with each group of cells.

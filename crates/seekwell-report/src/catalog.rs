@@ -23,23 +23,28 @@ fn versions(s: &SchedulerInfo) -> String {
     names.join(", ")
 }
 
-/// The kernel releases that versions hold for besides their own: "5.10 is also 5.0 to 5.13".
+/// The kernel releases that a version stands for: "5.10 for 5.0 to 5.13"; "near" where the rules of
+/// those releases are others, or were not looked at.
 fn releases(scheduler: &str) -> Vec<String> {
-    let all = stands_for(scheduler);
-    all.map(|s| format!("{} holds for {}", s.version, s.kernels))
-        .collect()
+    let all = stands_for(scheduler).into_iter();
+    all.map(|(version, span, same)| match same {
+        true => format!("{version} for {span}"),
+        false => format!("{version}, the nearest, for {span}"),
+    })
+    .collect()
 }
 
 /// The same of all schedulers, a paragraph.
 pub fn all_releases(all: &[SchedulerInfo]) -> String {
     let of = |s: &SchedulerInfo| match releases(s.name) {
         none if none.is_empty() => None,
-        some => Some(format!("{} {}", s.name, some.join(", "))),
+        some => Some(format!("{}: {}", s.name, some.join("; "))),
     };
     let known: Vec<_> = all.iter().filter_map(of).collect();
     format!(
-        "The name of a kernel release finds the version that holds for it: {}.",
-        known.join("; ")
+        "The name of a kernel release finds the version that stands for it (bfq-5.15, or --kernel \
+         5.15 for all). {}.",
+        known.join(". ")
     )
 }
 

@@ -4,6 +4,7 @@ mod also;
 pub mod first;
 pub mod many;
 mod matrix;
+mod queue;
 pub mod rows;
 pub mod seeds;
 
@@ -20,7 +21,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 /// Columns of prose at most; tables may be wider.
-const PROSE: usize = 100;
+pub const PROSE: usize = 100;
 
 /// Processes listed at most; the rest is summed.
 const PROCESSES_MAX: usize = 8;
@@ -369,6 +370,7 @@ pub fn comparison(title: &str, records: &[Record], judged: Option<&str>, width: 
         out += wrap(said, 11, prose).trim_start();
     }
     out += &covered(records, width);
+    out += &queue::limits(records, width);
     // One seed of several names no leaders.
     let standing = standing(records).filter(|_| judged.is_none());
     let leaders = standing.map(|s| s.leaders()).unwrap_or_default();

@@ -20,6 +20,7 @@ pub mod plot;
 pub mod story;
 pub mod style;
 pub mod table;
+pub mod throttle;
 pub mod trace;
 pub mod unfinished;
 pub mod units;

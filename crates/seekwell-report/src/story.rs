@@ -78,7 +78,9 @@ fn title(results: &Results) -> &str {
 
 /// The sentences of an answer.
 pub fn sentences(a: &Advice) -> Vec<String> {
-    let told = [&a.evidence, &a.cost].into_iter().chain(&a.changes);
+    let told = [&a.evidence, &a.cost, &a.throttling]
+        .into_iter()
+        .chain(&a.changes);
     let mut out: Vec<String> = told.filter(|t| !t.is_empty()).cloned().collect();
     out.extend(a.left_out.iter().map(|l| format!("Left out: {l}.")));
     out

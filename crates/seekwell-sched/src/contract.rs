@@ -102,7 +102,8 @@ pub trait Scheduler: Send {
     fn per_hctx(&self) -> bool {
         self.bypass()
     }
-    /// blk-mq: may the queue throttle writeback by default (`wbt_disable_default` if not)?
+    /// blk-mq: may the queue throttle writeback by default (`wbt_disable_default` if not)? Of the
+    /// schedulers here [`crate::wbt`] says it.
     fn wants_wbt(&self) -> bool {
         true
     }

@@ -15,6 +15,7 @@ pub mod merge;
 pub mod registry;
 pub mod shallow;
 pub mod tunable;
+pub mod wbt;
 
 pub mod adios;
 pub mod anticipatory;
@@ -35,7 +36,7 @@ pub mod zen;
 pub use contract::{BioMerge, CgroupEvent, Insert, IocEvent, MayQueue, MergeKind, Scheduler};
 pub use cx::{Cx, Emit, QueueFacts, Slot};
 pub use registry::{
-    Layer, Make, RegisterError, SchedulerInfo, Waiting, find, of_its_time, register, registry,
-    unknown_scheduler, unknown_tunable,
+    Layer, Make, Named, RegisterError, SchedulerInfo, Waiting, find, named, of_its_time, register,
+    registry, unknown_scheduler, unknown_tunable,
 };
 pub use tunable::{Kind, StoreError, Tunable, WBT_LAT_USEC};

@@ -19,7 +19,11 @@ use seekwell_core::{About, Bio, Era, IocId, Links, List, RqId};
 pub const INFO: SchedulerInfo = SchedulerInfo {
     name: "none",
     layer: Layer::Mq,
-    versions: &[("6.12", Era::Mq), ("6.18", Era::Mq), ("6.1", Era::Mq6_1)],
+    versions: &[
+        ("6.12", Era::Mq),
+        ("6.18", Era::Mq6_18),
+        ("6.1", Era::Mq6_1),
+    ],
     summary: "no scheduler: requests go to the device as they come",
     history: "blk-mq without an elevator, since 3.13 (selectable by name since 4.11), by Jens \
               Axboe; the default of devices with several hardware queues. From 5.16 until about \

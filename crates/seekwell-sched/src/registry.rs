@@ -6,7 +6,7 @@
 
 use crate::contract::Scheduler;
 use crate::cx::Cx;
-use crate::kernels;
+use crate::kernels::{self, Release};
 use crate::tunable::Tunable;
 use seekwell_core::prose::in_prose;
 use seekwell_core::{Era, Nanos, OpenList, Rule, suggest};
@@ -216,32 +216,74 @@ pub fn register(info: SchedulerInfo) -> Result<(), RegisterError> {
 /// Names people know a version by, where they do not begin with the entry's own.
 const ALIASES: &[(&str, &str)] = &[("bfq-v7r8", "bfq-sq-v7r8"), ("bfq-v7r5", "bfq-sq-v7r5")];
 
+/// A scheduler that was named.
+#[derive(Clone, Copy)]
+pub struct Named {
+    /// Its line in the registry.
+    pub info: &'static SchedulerInfo,
+    /// One of its versions.
+    pub version: &'static str,
+    /// The block layer around it.
+    pub era: Era,
+    /// The kernel release that was named in place of a version.
+    pub release: Option<Release>,
+}
+
+impl Named {
+    /// What a specification says of its version: the version, or the release where that means
+    /// another block layer than the version's own.
+    pub fn stated(&self) -> String {
+        match (self.release, self.info.version(self.version)) {
+            (Some(r), Some((_, own))) if own != self.era => r.to_string(),
+            _ => self.version.to_owned(),
+        }
+    }
+}
+
 /// Finds `NAME` or `NAME-VERSION` ("cfq-3.4", "mq-deadline", "zen-v1"), an alias of one, or the
-/// version that holds for a kernel release ("mq-deadline-5.4", see [`kernels`]).
-pub fn find(name: &str) -> Option<(&'static SchedulerInfo, &'static str, Era)> {
+/// version that stands for it in a kernel release ("mq-deadline-5.4", see [`kernels`]).
+pub fn named(name: &str) -> Option<Named> {
     let name = ALIASES.iter().find(|a| a.0 == name).map_or(name, |a| a.1);
-    for s in registry() {
-        if name == s.name {
-            let (v, era) = s.version("")?;
-            return Some((s, v, era));
+    let rest = |s: &SchedulerInfo| name.strip_prefix(s.name);
+    for info in registry() {
+        let version = match rest(info) {
+            Some("") => "",
+            Some(rest) => rest
+                .strip_prefix('-')
+                .filter(|v| !v.is_empty())
+                .unwrap_or("?"),
+            None => "?",
+        };
+        if let Some((version, era)) = info.version(version) {
+            return Some(Named {
+                info,
+                version,
+                era,
+                release: None,
+            });
         }
     }
-    for s in registry() {
-        if let Some(v) = name.strip_prefix(s.name).and_then(|r| r.strip_prefix('-'))
-            && let Some((v, era)) = s.version(v)
-        {
-            return Some((s, v, era));
-        }
-    }
-    for s in registry() {
-        if let Some(release) = name.strip_prefix(s.name).and_then(|r| r.strip_prefix('-'))
-            && let Some(v) = kernels::version_for(s, release)
-        {
-            let (v, era) = s.version(v)?;
-            return Some((s, v, era));
-        }
-    }
-    None
+    let (info, release) = of_release(name)?;
+    let m = kernels::modelled(info, release).ok()?;
+    Some(Named {
+        info,
+        version: m.version,
+        era: m.era,
+        release: Some(release),
+    })
+}
+
+/// The scheduler and the release of `NAME-RELEASE`.
+fn of_release(name: &str) -> Option<(&'static SchedulerInfo, Release)> {
+    registry().iter().find_map(|info| {
+        let text = name.strip_prefix(info.name)?.strip_prefix('-')?;
+        Some((info, Release::parse(text)?))
+    })
+}
+
+/// The same in fewer words: its line, version and block layer.
+pub fn find(name: &str) -> Option<(&'static SchedulerInfo, &'static str, Era)> {
+    named(name).map(|n| (n.info, n.version, n.era))
 }
 
 /// One algorithm under several names, in order of time.
@@ -267,8 +309,11 @@ pub fn of_its_time(info: &SchedulerInfo, year: u16) -> Option<(String, Era)> {
     if all.iter().any(of_layer) {
         all.retain(of_layer);
     }
-    // Of equal kernels the one that its scheduler lists first.
-    let then = all.iter().rev().filter(|v| v.2.year() <= year);
+    // Of equal kernels the one that its scheduler lists first; none that is newer than what the name
+    // alone means.
+    let today = info.versions.first()?.1;
+    let then = all.iter().rev();
+    let then = then.filter(|v| v.2.year() <= year && (v.2 <= today || v.2.is_mq() != today.is_mq()));
     let oldest = || all.iter().min_by_key(|v| v.2.year());
     let &(name, version, era) = then.max_by_key(|v| v.2.year()).or_else(oldest)?;
     if (name, version) == (info.name, info.versions.first()?.0) {
@@ -307,18 +352,24 @@ pub fn unknown_scheduler(name: &str) -> String {
     if let Some(s) = family.max_by_key(|s| s.name.len())
         && let Some(version) = name[s.name.len()..].strip_prefix('-')
     {
+        // Three numbers behind a scheduler from outside the kernel's tree are its own version.
+        if let Some((info, release)) = of_release(name)
+            && (kernels::in_tree(info.name)
+                || version.starts_with("2.6.")
+                || version.matches('.').count() == 1)
+            && let Err(why) = kernels::modelled(info, release)
+        {
+            return why;
+        }
         let known: Vec<_> = s.versions.iter().map(|v| v.0).collect();
         let mut said = format!(
             "{} has no version `{version}`; it has {}",
             in_prose(s.name),
             known.join(", ")
         );
-        if let Some(also) = suggest::nearest(name, [], ALSO).first() {
+        let meant = suggest::nearest(name, [], ALSO);
+        if let Some(also) = meant.first() {
             said += &format!("; did you mean `{also}`?");
-        } else if let Some(nearest) = kernels::nearest(s, version) {
-            let what = kernels::unspecified(s.name, version);
-            said += &what.map_or(String::new(), |w| format!("; {w}"));
-            said += &format!("; the nearest is `{}-{nearest}`", s.name);
         } else if let Some(near) = suggest::did_you_mean(version, known, &[]) {
             said += &format!("; {near}");
         }

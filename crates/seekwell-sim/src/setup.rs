@@ -1,12 +1,12 @@
 //! What to run on: device, scheduler, tunables, kernel tick, seed; checked before anything runs.
 
-use crate::limits::{largest_request, list_entries};
+use crate::limits::{largest_request, list_entries, max_sectors_kb, segments};
 use crate::spec::{QueueSpec, SchedulerSpec, SpecErrors, check, scheduler};
 use crate::tree::{self, Top};
 use seekwell_block::host::MqDriver;
 use seekwell_block::mq::MqQueue;
 use seekwell_block::{HostDriver, LegacyOptions, LegacyQueue, QueueStats};
-use seekwell_core::result::{BUILD, DeviceInfo, Record, SCHEMA, SchedulerUsed};
+use seekwell_core::result::{BUILD, DeviceInfo, QueueUsed, Record, SCHEMA, SchedulerUsed};
 use seekwell_core::{
     Bio, BioDone, BioSink, Control, Device, DeviceFacts, DeviceStats, Era, Instant, MemberKind,
     Nanos, SchedulerWork, Sector, Sectors, Snapshot, Tap, TickClock,
@@ -377,6 +377,44 @@ impl Queue {
             Kind::Array(a) => a.node.first()?.wbt_lat_usec(),
         }
     }
+    /// Its limits; of an array, its first member's.
+    fn used(&mut self) -> Option<QueueUsed> {
+        let (q, f) = match &mut self.0 {
+            Kind::Array(a) => return a.node.first()?.used(),
+            Kind::Legacy(q) => (&q.cx.queue, q.device().facts()),
+            Kind::Mq(q) => (&q.cx.queue, q.device().facts()),
+        };
+        let usual = q.max_sectors == largest_request(q.era, f);
+        let counted = q.max_segments < u32::MAX;
+        Some(QueueUsed {
+            max_sectors_kb: match usual {
+                true => max_sectors_kb(q.era, f),
+                false => q.max_sectors.0 / 2,
+            },
+            max_segments: match counted {
+                true => Some(q.max_segments),
+                false => segments(f),
+            },
+            largest_kb: (!counted).then_some(q.max_sectors.0 / 2),
+            nr_requests: q.nr_requests,
+            read_ahead_kb: None,
+            depth: q.depth,
+            hw_queues: q.hctxs.into(),
+        })
+    }
+    /// What to say of a target of writeback throttling that was written and changed nothing.
+    fn ignored(&mut self) -> Option<String> {
+        let usec = match &mut self.0 {
+            Kind::Legacy(_) => None,
+            Kind::Mq(q) => q.wbt()?.ignored_usec(),
+            Kind::Array(a) => return a.node.first()?.ignored(),
+        }?;
+        Some(format!(
+            "wbt_lat_usec {usec} changed nothing: the scheduler keeps throttling off, and the kernel \
+             takes the value that it remembers for no change; write {}",
+            usec + 1
+        ))
+    }
     /// Fills the parts of a record that only the queue knows. After the run.
     pub fn fill(&mut self, r: &mut Record) {
         let (stats, busy) = (self.stats(), self.device_stats().busy);
@@ -410,6 +448,8 @@ impl Queue {
                 f_name, r.scheduler.spec
             ));
         }
+        r.queue = self.used();
+        r.warnings.extend(self.ignored());
         let wbt = self.wbt_lat_usec();
         let (sched, cx) = self.parts();
         let show =

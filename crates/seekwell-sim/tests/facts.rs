@@ -255,7 +255,7 @@ async fn sync_directory(m: &mut SimMachine) -> Outcome {
 fn simulate(name: &'static str, seconds: f64) -> Seen {
     let setup = Setup {
         device: DISK.to_owned(),
-        scheduler: "none".to_owned(),
+        scheduler: "none-6.18".to_owned(),
         max_sectors_kb: Some(1280),
         max_segments: Some(128),
         ..Setup::default()

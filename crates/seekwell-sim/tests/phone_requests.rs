@@ -24,7 +24,7 @@ type Asked = [f64; 3];
 fn asked(workload: &str, service_us: u32) -> Asked {
     let setup = Setup {
         device: format!("{DISK},service_us={service_us}"),
-        scheduler: "none".to_owned(),
+        scheduler: "none-6.18".to_owned(),
         max_sectors_kb: Some(1280),
         ..Setup::default()
     };

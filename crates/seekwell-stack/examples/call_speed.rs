@@ -57,7 +57,7 @@ fn measure(name: &str, n: u64, mut op: impl FnMut(u64)) {
 }
 
 fn main() {
-    for era in [Era::K3_4, Era::Mq] {
+    for era in [Era::K3_4, Era::Mq6_18] {
         println!("{}", era.name());
         let mut k = Kernel::new(Config::new(era), Box::<Constant>::default());
         let t = k.task_new(k.now(), TaskConfig::default());

@@ -232,9 +232,10 @@ impl Constants {
             Era::K2_6_18 | Era::K2_6_24 => 0,
             Era::K3_4 => 1,
             Era::K4_0 => 2,
-            Era::Mq6_1 | Era::Mq => 3,
+            Era::Mq6_1 | Era::Mq | Era::Mq6_16 | Era::Mq6_18 => 3,
         });
-        if era == Era::Mq6_1 {
+        // Large folios came to ext4 in 6.16.
+        if era.is_mq() && era < Era::Mq6_16 {
             (c.folio_pages, c.readahead_joined, c.readahead_resumed) = (1, 1, 1);
         }
         if era == Era::K2_6_18 {
@@ -377,10 +378,11 @@ mod tests {
         assert_eq!(of(Era::K2_6_24).dirty_limit_percent, 10);
         assert_eq!(of(Era::K3_4).stable_pages, 1);
         assert_eq!(of(Era::K4_0).stable_pages, 0);
-        // Between the two of today folios grew, and windows came apart.
-        let mut before = of(Era::Mq);
+        // In 6.16 folios grew, and windows came apart.
+        let mut before = of(Era::Mq6_18);
         (before.folio_pages, before.readahead_joined) = (1, 1);
         before.readahead_resumed = 1;
-        assert_eq!(of(Era::Mq6_1), before);
+        assert_eq!([of(Era::Mq6_1), of(Era::Mq)], [before.clone(), before]);
+        assert_eq!(of(Era::Mq6_16), of(Era::Mq6_18));
     }
 }

@@ -57,13 +57,16 @@ pub use seekwell_workload::register as register_script;
 /// Reads the notations of the command line, part by part.
 pub mod words {
     pub use seekwell_sim::spec::cgroup::SETTINGS as CGROUP_SETTINGS;
+    pub use seekwell_sim::spec::kernel::{
+        Kernel, kernel, said as kernel_said, shipped, version_here,
+    };
     pub use seekwell_sim::spec::machine::{
         Machine, Sourced, Typed as TypedMachine, WORDS as MACHINE_WORDS, Word, machines,
-        named as named_machine, typed as machine,
+        named as named_machine, of_kernel, typed as machine,
     };
     pub use seekwell_sim::spec::scheduler::{
-        Found, Typed as TypedScheduler, assignment, list as schedulers, named, spread,
-        typed as scheduler,
+        Found, Typed as TypedScheduler, assignment, list as schedulers, list_in as schedulers_in,
+        named, spread, typed as scheduler,
     };
     pub use seekwell_sim::spec::words::device;
     pub use seekwell_sim::spec::workload::{

@@ -7,8 +7,10 @@
 //! | as machines are set up | 15.9 | 15.9 | 15.9 | 6.3 |
 //! | `wbt_lat_usec=0` | 4.0 | 2.6 | 3.1 | 6.3 |
 //!
-//! Without it bfq serves the reader best, as machines are set up worst. Ours gives bfq 3.8 where
-//! the kernel gave 6.3; why is not known.
+//! Without it bfq serves the reader best, as machines are set up worst. Ours gives bfq 13 where the
+//! kernel gave 6.3. The figure depends on the size of the requests that laid the files out, from which
+//! bfq learns the rate of a disk that takes 8 ms for any of them: with 4 MiB it is 3.6, with 512 KiB
+//! 33.
 
 use seekwell::{Hooks, run, spec};
 
@@ -27,6 +29,8 @@ fn reads_a_second(scheduler: &str) -> f64 {
     let mut spec = spec(&file, DISK, scheduler).expect("good words");
     let machine = spec.machine.get_or_insert_default();
     machine.memory_bytes = Some(4 << 30);
+    // As a disk of 6.12 showed it there, with a scatter list that allows it.
+    spec.queue.max_sectors_kb = Some(1280);
     let record = run(&spec, Hooks::default()).expect("it runs");
     let reads = record.more_metrics.iter().chain(record.metric.as_ref());
     let mut named = reads.filter(|m| m.name.contains("reader read IOPS"));
@@ -54,8 +58,9 @@ fn it_protects_a_reader_from_a_flood_and_turns_the_verdict() {
     // bfq has none: what is written as default changes nothing.
     let bfq = reads_a_second("bfq");
     assert_eq!(bfq, reads_a_second("bfq:wbt_lat_usec=-1"));
-    assert!(bfq < 8.0 && bfq > without[1], "{bfq} {without:?}");
+    let best = without.iter().copied().fold(0.0, f64::max);
+    assert!(bfq < 15.0 && bfq > best, "{bfq} {without:?}");
     // Turned on by hand it works there as well.
     let forced = reads_a_second("bfq:wbt_lat_usec=74999");
-    assert!(forced > 2.0 * bfq, "{forced} {bfq}");
+    assert!(forced > 1.3 * bfq, "{forced} {bfq}");
 }

@@ -67,7 +67,7 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
     pub(super) fn plug_clock(&mut self, task: TaskId) -> Instant {
         let now = self.cx.now();
         match self.plug_of(task) {
-            Some(i) if self.cx.queue.era == Era::Mq => *self.plugs[i].clock.get_or_insert(now),
+            Some(i) if self.cx.queue.era >= Era::Mq => *self.plugs[i].clock.get_or_insert(now),
             _ => now,
         }
     }

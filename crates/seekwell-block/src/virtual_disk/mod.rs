@@ -78,6 +78,8 @@ pub struct VirtualDisk<B> {
     throttled: Vec<u32>,
     flushing: Vec<u32>,
     write_backs: u32,
+    /// Of the next bio that writes back.
+    next_write_back: u32,
     crowd: Crowd,
     buf: Vec<BioDone>,
     stats: DeviceStats,
@@ -121,6 +123,7 @@ impl<B: BioSink> VirtualDisk<B> {
             throttled: Vec::new(),
             flushing: Vec::new(),
             write_backs: 0,
+            next_write_back: 0,
             crowd,
             buf: Vec::new(),
             stats: DeviceStats::default(),
@@ -291,7 +294,9 @@ impl<B: BioSink> VirtualDisk<B> {
             pages = pages.saturating_sub(n as usize);
             let end = ((page + n) * PAGE).min(self.facts.capacity.0);
             self.write_backs += n as u32;
-            let id = WRITE_BACK + (n << 16);
+            // No two under way have one number: the host may split them, and counts their pieces.
+            let id = WRITE_BACK + (n << 33) + u64::from(self.next_write_back);
+            self.next_write_back = self.next_write_back.wrapping_add(1);
             let sync = !self.flushing.is_empty();
             let flags = if sync { Flags::SYNC } else { Flags::empty() };
             let sectors = (end - page * PAGE) as u32;
@@ -312,7 +317,7 @@ impl<B: BioSink> VirtualDisk<B> {
         match d.id.0 {
             id if id >= CROWD => self.crowd.done(self.now, (id - CROWD) as usize),
             id if id >= WRITE_BACK => {
-                self.write_backs -= ((id - WRITE_BACK) >> 16) as u32;
+                self.write_backs -= ((id - WRITE_BACK) >> 33) as u32;
                 if !self.flushing.is_empty() {
                     self.write_back(usize::MAX);
                 }

@@ -21,6 +21,12 @@ pub struct Bench {
     /// [default: noop,deadline,cfq,none,mq-deadline,kyber,bfq; compare: cfq,deadline,noop,bfq]
     #[arg(long, short, visible_alias = "scheduler", value_name = "LIST")]
     pub schedulers: Option<String>,
+    /// The kernel: a release from 2.6.18 to 7.0 (6.8, 5.15.0-91-generic), or `here` for the running
+    /// one. Versions of schedulers, limits of the queue and the machine follow from it; the nearest
+    /// that is modelled stands for it, which is said [default: 6.12, or what the schedulers' versions
+    /// say]
+    #[arg(long, value_name = "RELEASE")]
+    pub kernel: Option<String>,
     /// Set a tunable of every scheduler that has it, or of one (deadline.fifo_batch=1)
     #[arg(long, short, value_name = "[SCHEDULER.]NAME=VALUE")]
     pub tunable: Vec<String>,
@@ -40,8 +46,8 @@ pub struct Bench {
     /// device/queue_depth [default: what the device takes]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=65_536))]
     pub depth: Option<u32>,
-    /// queue/max_sectors_kb [default: the kernel generation's; the smallest of them where several
-    /// generations are compared]
+    /// queue/max_sectors_kb [default: the kernel's; the smallest of them where several kernels are
+    /// compared]
     #[arg(long, value_name = "KIB", value_parser = clap::value_parser!(u32).range(4..=32_767))]
     pub max_sectors_kb: Option<u32>,
     /// queue/nomerges: 0 merge, 1 simple merges only, 2 none
@@ -88,7 +94,7 @@ pub struct EventArgs {
 pub struct Compare {
     /// Experiment file (TOML): devices, schedulers, workloads and machines, how often and how long
     #[arg(value_name = "FILE.toml", value_hint = ValueHint::FilePath, group = "experiment",
-        conflicts_with_all = ["device", "schedulers", "tunable", "hz", "seed", "seeds", "nr_requests",
+        conflicts_with_all = ["device", "schedulers", "kernel", "tunable", "hz", "seed", "seeds", "nr_requests",
             "depth", "max_sectors_kb", "nomerges", "metric", "workload", "machine", "cgroup", "plot", "series"])]
     pub file: Option<PathBuf>,
     /// For real, in this directory, with this kernel's schedulers set one after the other and put
@@ -96,7 +102,7 @@ pub struct Compare {
     /// workloads`, fio job files, any command line (cmd:make -j4). Without root under what is in
     /// force
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, group = "experiment",
-        conflicts_with_all = ["device", "hz", "nr_requests", "depth", "max_sectors_kb", "nomerges",
+        conflicts_with_all = ["device", "kernel", "hz", "nr_requests", "depth", "max_sectors_kb", "nomerges",
             "threads", "machine", "cgroup", "plot", "series", "events"])]
     pub host: Option<PathBuf>,
     /// With --host, or a file with [host]: do not ask; the name of the device that is meant

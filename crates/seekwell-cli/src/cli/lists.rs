@@ -64,6 +64,10 @@ pub struct Arena {
     /// A trace that it is met on, too; may be repeated
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub trace: Vec<PathBuf>,
+    /// The kernel, as for `seekwell compare`: rivals are those it has [default: 6.12, or 4.0 in the
+    /// single-queue layer]
+    #[arg(long, value_name = "RELEASE")]
+    pub kernel: Option<String>,
     /// Seeds: every scheduler runs once with each
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(2..=1000))]
     pub seeds: u32,

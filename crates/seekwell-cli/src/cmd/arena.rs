@@ -8,15 +8,16 @@ use crate::lab::Collect;
 use crate::out::{Out, columns, note, width};
 use crate::progress::Progress;
 use seekwell::Cancel;
-use seekwell::words::named;
+use seekwell::words::{self, Kernel, named};
 use seekwell_core::numbers::signed;
 use seekwell_lab::arena::{
-    Arena, DEVICES, Figure, Mean, Standing, WORKLOADS, experiment, standing,
+    Arena, DEVICES, Figure, Mean, Met, Standing, WORKLOADS, experiment, standing,
 };
 use seekwell_lab::conduct::{How, Memory, conduct};
 use seekwell_report::arena::{Facts, Ground, page};
 use seekwell_report::table::wrap;
-use seekwell_report::units;
+use seekwell_report::{throttle, units};
+use seekwell_sched::kernels::modelled;
 use seekwell_sched::registry;
 use serde_json::json;
 use std::path::Path;
@@ -34,12 +35,13 @@ fn bad(e: impl std::fmt::Display) -> Failure {
     Failure::input(e.to_string())
 }
 
-/// Whom it is about, and everybody else of the layer.
-fn met(name: &str) -> Result<Vec<String>, Failure> {
+/// Whom it is about, and everybody else of the layer; of a kernel, whom it has.
+fn met(name: &str, kernel: Option<&Kernel>) -> Result<Vec<String>, Failure> {
     let plain = name.split(':').next().unwrap_or(name);
     let own = named(plain).map_err(|e| Failure::words("", &e))?;
     let mut all = vec![name.to_owned()];
     let rivals = registry().iter().filter(|s| s.layer == own.info.layer);
+    let rivals = rivals.filter(|s| kernel.is_none_or(|k| modelled(s, k.release).is_ok()));
     all.extend(rivals.map(|s| s.name.to_owned()).filter(|s| s != plain));
     Ok(all)
 }
@@ -60,6 +62,9 @@ fn page_of(a: &Asked, s: &Standing, ground: Ground<'_>, failed: u64) -> Result<S
     if a.seed != 1 {
         again += &format!(" --seed {}", a.seed);
     }
+    if let Some(k) = &a.kernel {
+        again += &format!(" --kernel {}", quoted(k));
+    }
     for (option, word) in words.chain(ground.traces.iter().map(|t| ("--trace", t.as_str()))) {
         again += &format!(" {option} {}", quoted(word));
     }
@@ -77,11 +82,19 @@ pub fn run(a: &Asked, quiet: bool) -> Result<(), Failure> {
     let output = a.output.output.as_deref();
     Out::check(output)?;
     Out::apart(output, a.trace.iter().map(|t| &**t))?;
-    let met = met(&a.name)?;
+    let kernel = a.kernel.as_deref().map(words::kernel).transpose();
+    let kernel = kernel.map_err(|e| Failure::words("--kernel: ", &e))?;
+    let met = met(&a.name, kernel.as_ref())?;
     let text = |p: &std::path::PathBuf| p.to_string_lossy().into_owned();
     let traces: Vec<String> = a.trace.iter().map(text).collect();
     let (devices, workloads) = (or(&a.device, DEVICES), or(&a.workload, WORKLOADS));
-    let e = experiment(&met, &devices, &workloads, &traces, a.seeds, a.seed).map_err(|faults| {
+    let asked = Met {
+        devices: &devices,
+        workloads: &workloads,
+        traces: &traces,
+        kernel: a.kernel.as_deref(),
+    };
+    let e = experiment(&met, &asked, a.seeds, a.seed).map_err(|faults| {
         let each = faults.0.iter().map(|f| f.what.clone()).collect::<Vec<_>>();
         Failure::input(each.join("\n"))
     })?;
@@ -95,7 +108,7 @@ pub fn run(a: &Asked, quiet: bool) -> Result<(), Failure> {
         ),
     );
     let arena = Arena::default();
-    let done = {
+    let (done, depends) = {
         let progress = Progress::new(quiet, "runs", 0, e.cells.len());
         let told = Collect::new(&progress, 1, 0);
         let cancel = Cancel::new();
@@ -105,14 +118,18 @@ pub fn run(a: &Asked, quiet: bool) -> Result<(), Failure> {
             cancel: cancel.clone(),
             told: &told,
         };
-        cancelling(&cancel, || conduct(&e, &arena, &mut store, &how))?.map_err(bad)?
+        let done = cancelling(&cancel, || conduct(&e, &arena, &mut store, &how))?.map_err(bad)?;
+        let results = done.results(&e, store.runs);
+        let throttle = Some(throttle::line(&results)).filter(|t| !t.is_empty());
+        let notes: Vec<String> = e.about.notes.iter().cloned().chain(throttle).collect();
+        (done, notes)
     };
     let s = standing(&e, &arena.figures());
     let mut out = Out::open(output)?;
     if a.json {
         out.json(&json!({
             "schema": 1, "command": "arena", "scheduler": a.name, "seed": a.seed,
-            "finished": done.finished(), "failed": done.failed, "standing": s,
+            "finished": done.finished(), "failed": done.failed, "standing": s, "notes": depends,
         }))?;
     } else if output.is_some_and(is_page) {
         let ground = Ground {
@@ -123,6 +140,9 @@ pub fn run(a: &Asked, quiet: bool) -> Result<(), Failure> {
         out.bytes(page_of(a, &s, ground, done.failed)?.as_bytes())?;
     } else {
         print(&mut out, a, &s)?;
+        for text in &depends {
+            out.text(&wrap(text, 0, width()))?;
+        }
     }
     out.done()?;
     if done.failed > 0 {

@@ -142,6 +142,7 @@ pub fn run(a: &Compare, quiet: bool) -> Result<(), Failure> {
         true => report::seeds::kernels(&records),
         false => "",
     };
+    foot += &lab.depends(width());
     foot += &report::eras(&records, more, width());
     // Two lines come behind it.
     let room = (report::first::LINES - 2).saturating_sub(foot.lines().count());
@@ -161,9 +162,13 @@ pub fn run(a: &Compare, quiet: bool) -> Result<(), Failure> {
     };
     out.line(&format!("{all}A trace of your own:"))?;
     out.line(&format!(
-        "  seekwell replay FILE --device {} --schedulers {}",
+        "  seekwell replay FILE --device {} --schedulers {}{}",
         USUAL.devices(&a.bench)[0],
-        USUAL.schedulers(&a.bench)
+        USUAL.schedulers(&a.bench),
+        match &a.bench.kernel {
+            Some(k) => format!(" --kernel {k}"),
+            None => String::new(),
+        }
     ))?;
     out.done()?;
     written?;

@@ -7,11 +7,13 @@ use crate::lab::{self, Place};
 use crate::out::{Out, note, width};
 use crate::runs::{Simulator, asked};
 use crate::setups::{self, Usual};
+use crate::throttles::with_the_other;
 use seekwell_core::once::Once;
 use seekwell_lab::analysis::{Analysis, Weights, analyse_weighted};
 use seekwell_lab::results::Results;
 use seekwell_report::advice::{Advice, all};
 use seekwell_report::story::answers;
+use seekwell_report::throttle;
 use serde_json::json;
 use std::path::Path;
 
@@ -112,10 +114,11 @@ fn several_queues(device: &str) -> bool {
     preset.is_ok_and(|p| p.num_opt("hw_queues").is_some_and(|n| n > 1.0))
 }
 
-/// From a simulation.
-fn simulated(a: &Recommend, quiet: bool) -> Result<(Results, Analysis), Failure> {
+/// From a simulation: what was measured, what it means, and what it depends on. Each scheduler runs
+/// with writeback throttling off and on.
+fn simulated(a: &Recommend, quiet: bool) -> Result<(Results, Analysis, String), Failure> {
     let mut b = a.bench.clone();
-    if b.schedulers.is_none() {
+    if b.schedulers.is_none() && b.kernel.is_none() {
         let none_first = b.device.iter().all(|d| several_queues(d));
         let today = match none_first {
             true => "none,mq-deadline,kyber,bfq",
@@ -133,6 +136,7 @@ fn simulated(a: &Recommend, quiet: bool) -> Result<(Results, Analysis), Failure>
         list.push((label, weight));
     }
     setups::memory(&b, &TODAY, quiet)?;
+    b.schedulers = Some(with_the_other(&b, &TODAY)?);
     let runs = setups::of(&b, &TODAY, &a.machine, &specs, &[])?;
     let place = Place::new(&b, false)?;
     let lab = lab::carried_out(quiet, &b, &place, &runs, &names, &Simulator::default())?;
@@ -144,24 +148,33 @@ fn simulated(a: &Recommend, quiet: bool) -> Result<(Results, Analysis), Failure>
             "one seed compares nothing: leave --seeds out, or give more",
         );
     }
-    Ok((lab.results, analysis))
+    let depends = lab.depends(width());
+    Ok((lab.results, analysis, depends))
 }
 
 /// Tells what to set.
 pub fn run(a: &Recommend, quiet: bool) -> Result<(), Failure> {
     let output = a.output.output.as_deref();
     Out::check(output)?;
-    let (results, analysis) = match &a.results {
-        Some(path) => found(a, path)?,
+    let (results, analysis, depends) = match &a.results {
+        Some(path) => {
+            let (results, analysis) = found(a, path)?;
+            let depends = throttle::lines(&results, width());
+            (results, analysis, depends)
+        }
         None => simulated(a, quiet)?,
     };
     let told: Vec<Advice> = all(&results, &analysis);
     let mut out = Out::open(output)?;
     if a.json {
-        out.json(&json!({ "schema": 1, "command": "recommend", "recommendations": told }))?;
+        out.json(&json!({
+            "schema": 1, "command": "recommend", "recommendations": told,
+            "notes": depends.split_whitespace().collect::<Vec<_>>().join(" "),
+        }))?;
         return out.done();
     }
     out.text(&answers(&told, width()))?;
+    out.text(&depends)?;
     if results.cells.iter().all(|c| c.substrate == "sim") {
         let said = "Simulated: of modelled disks; the intervals speak of other seeds of the same \
                     model, not of its own error.";

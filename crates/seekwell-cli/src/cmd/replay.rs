@@ -117,6 +117,7 @@ pub fn run(a: &Replay, quiet: bool) -> Result<(), Failure> {
     if a.details && !quiet {
         out.text(&report::legend(width()))?;
     }
+    out.text(&lab.depends(width()))?;
     out.text(&report::eras(&records, "", width()))?;
     if !a.details && !quiet {
         out.line(REST)?;

@@ -68,7 +68,7 @@ pub fn run(a: &Run, quiet: bool) -> Result<(), Failure> {
 
 /// Lines of a screen for what is said of one device: without the disk, the kernels, and what else
 /// there is.
-pub const ROOM: usize = compare::first::LINES - 6;
+pub const ROOM: usize = compare::first::LINES - 7;
 /// Where the rest is.
 pub const REST: &str = "Requests, latencies, operations and shares: --details; all of it: --json.";
 
@@ -151,6 +151,7 @@ fn simulated(a: &Run, asked: &Asked, events: Events, quiet: bool) -> Result<(), 
         true => compare::seeds::kernels(&records),
         false => "",
     };
+    out.text(&lab.depends(width()))?;
     out.text(&compare::eras(&records, more, width()))?;
     if !a.details && !quiet {
         out.line(REST)?;

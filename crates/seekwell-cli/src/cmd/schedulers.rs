@@ -28,7 +28,10 @@ fn as_json(c: &Found) -> Value {
         "versions": s.versions.iter().map(|v| v.0).collect::<Vec<_>>(),
         "version": c.version,
         "stands_for": stands_for(s.name)
-            .map(|k| json!({ "version": k.version, "kernels": k.kernels }))
+            .into_iter()
+            .map(|(version, kernels, same)| {
+                json!({ "version": version, "kernels": kernels, "same_rules": same })
+            })
             .collect::<Vec<_>>(),
         "summary": s.summary,
         "history": s.history,

@@ -47,7 +47,8 @@ fn experiment(e: &Experiment, device: &str) -> Result<(Experiment, Vec<usize>), 
     for t in &e.treatments {
         let spec = seekwell::SchedulerSpec {
             name: t.scheduler.clone(),
-            version: None,
+            // The kernel that is measured.
+            version: words::version_here(&t.scheduler),
             tunables: t.tunables.clone(),
         };
         design.schedulers.push(Level {

@@ -19,6 +19,7 @@ mod real;
 mod record;
 mod rig;
 mod switch;
+mod throttle;
 mod twin;
 mod worlds;
 mod xfs;

@@ -18,6 +18,7 @@ mod host;
 mod install;
 mod json;
 mod kept;
+mod kernels;
 mod kills;
 mod limits;
 mod names;

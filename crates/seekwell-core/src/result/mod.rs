@@ -248,6 +248,30 @@ pub struct SchedulerUsed {
     pub tunables: BTreeMap<String, String>,
 }
 
+/// The queue between scheduler and device, with the limits that the run had.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct QueueUsed {
+    /// queue/max_sectors_kb, KiB.
+    pub max_sectors_kb: u32,
+    /// queue/max_segments, entries of the driver's scatter list; `None`: as long as the largest
+    /// request.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_segments: Option<u32>,
+    /// The largest request that both allow, KiB, where memory lies in single pages; `None`: it
+    /// depends on how memory lies.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub largest_kb: Option<u32>,
+    /// queue/nr_requests.
+    pub nr_requests: u32,
+    /// queue/read_ahead_kb, KiB; `None`: nothing reads ahead (a replay).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub read_ahead_kb: Option<u32>,
+    /// Commands that the driver takes at once; of several hardware queues each.
+    pub depth: u32,
+    /// Hardware queues in use.
+    pub hw_queues: u32,
+}
+
 /// A run did not come to its own end.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Early {
@@ -352,6 +376,9 @@ pub struct Record {
     pub device: DeviceInfo,
     /// Under what.
     pub scheduler: SchedulerUsed,
+    /// Through what queue; of an array, of its first member. `None`: not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub queue: Option<QueueUsed>,
     /// Ticks a second.
     pub hz: u32,
     /// Seed of every random stream.

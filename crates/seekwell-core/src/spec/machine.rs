@@ -26,7 +26,7 @@ pub const MIN_CACHE_BYTES: u64 = 1 << 20;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MachineSpec {
-    /// Kernel generation (2.6.18 ... 6.12); absent: the one the scheduler's version is of.
+    /// Kernel (2.6.18 ... 7.0, stated as the one that is modelled); absent: the one the scheduler's version is of.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kernel: Option<String>,
     /// Cores, 1 to 1024.

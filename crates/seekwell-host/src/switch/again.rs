@@ -2,6 +2,7 @@
 
 use super::journal::Records;
 use super::settings::{ATTRIBUTES, Queue};
+use super::throttle::{Throttles, WBT};
 use super::{Change, SwitchError, Switched, Wish, apply};
 use crate::block::{Device, Tree};
 
@@ -21,6 +22,7 @@ impl Switched {
             tree: tree.clone(),
             records: Vec::new(),
             changes: Vec::new(),
+            throttles: Throttles::default(),
         };
         for d in devices {
             let (record, before) = records.begin(tree, d, words)?;
@@ -38,7 +40,8 @@ impl Switched {
 
     /// Sets each device that is held to what is wished for it now. The scheduler is left and
     /// entered again even if it is in force: only that brings its tunables to their defaults and
-    /// forgets what it has learnt. What an earlier call set, and this one does not, is as before.
+    /// forgets what it has learnt. What an earlier call set, and this one does not, is as before;
+    /// writeback throttling is as the kernel has it under that scheduler.
     ///
     /// # Errors
     /// What the kernel refuses, or makes something else of.
@@ -48,6 +51,11 @@ impl Switched {
                 continue;
             };
             let queue = Queue::new(self.tree.queue(&c.device));
+            let throttle = w.tunables.iter().any(|t| t.0 == WBT);
+            if throttle {
+                let offered = w.device.scheduler.offered();
+                self.throttles.before_write(&c.device, &queue, offered)?;
+            }
             if queue.scheduler()? == w.scheduler {
                 let mut others = w.device.scheduler.offered().iter();
                 if let Some(other) = others.find(|o| *o != w.scheduler) {
@@ -58,12 +66,16 @@ impl Switched {
             for name in &c.asked {
                 let wished = w.tunables.iter().any(|t| t.0 == *name);
                 // The number of requests came back with the scheduler.
-                let own = ATTRIBUTES.contains(&name.as_str()) && name != "nr_requests";
+                let own =
+                    ATTRIBUTES.contains(&name.as_str()) && name != "nr_requests" && name != WBT;
                 if let Some(value) = c.before.attributes.get(name).filter(|_| own && !wished)
                     && queue.value(name)? != *value
                 {
                     queue.put(name, value)?;
                 }
+            }
+            if !throttle {
+                self.throttles.as_usual(&c.device, &queue, w.scheduler)?;
             }
             // What reads so already is not written: some values mean something else once they
             // were set by hand.

@@ -13,6 +13,7 @@ pub mod command;
 pub mod journal;
 pub mod names;
 pub mod settings;
+mod throttle;
 
 #[cfg(test)]
 mod tests;
@@ -25,6 +26,7 @@ use settings::{ATTRIBUTES, Queue, Settings, differences};
 use std::io;
 use std::path::PathBuf;
 use thiserror::Error;
+use throttle::{Throttles, WBT};
 
 /// Why a device is not switched, or not put back.
 #[derive(Debug, Error)]
@@ -204,6 +206,7 @@ pub struct Switched {
     tree: Tree,
     records: Vec<Record>,
     changes: Vec<Change>,
+    throttles: Throttles,
 }
 
 impl Switched {
@@ -219,6 +222,7 @@ impl Switched {
             tree: tree.clone(),
             records: Vec::new(),
             changes: Vec::new(),
+            throttles: Throttles::default(),
         };
         // Every lock and record before any change.
         for w in wishes {
@@ -332,6 +336,10 @@ fn apply(queue: &Queue, w: &Wish<'_>) -> Result<Vec<String>, SwitchError> {
         if reads == *value {
             continue;
         }
+        if name == WBT && reads == "0" {
+            notes.push(no_change(w.scheduler, value));
+            continue;
+        }
         if !rounded(name, value, &reads) {
             return Err(SwitchError::Otherwise {
                 name: name.clone(),
@@ -339,9 +347,23 @@ fn apply(queue: &Queue, w: &Wish<'_>) -> Result<Vec<String>, SwitchError> {
                 reads,
             });
         }
-        notes.push(format!("{name}: the kernel made {reads} of {value}"));
+        notes.push(format!(
+            "{name}: the kernel made {reads} of {value} (ticks or pages)"
+        ));
     }
     Ok(notes)
+}
+
+/// A target of throttling that a scheduler which switches it off keeps off: the kernel remembers the
+/// same value, and takes the write for no change.
+fn no_change(scheduler: &str, value: &str) -> String {
+    let next = value.parse::<u64>().map_or(String::new(), |v| {
+        format!("; to switch it on write {}", v + 1)
+    });
+    format!(
+        "{WBT}: {value} changed nothing, it is off: {scheduler} switches it off, and the kernel takes \
+         the value that it remembers for no change{next}"
+    )
 }
 
 /// Times are counted in ticks of up to 10 ms, read-ahead in pages of up to 64 KiB.

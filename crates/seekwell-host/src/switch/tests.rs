@@ -388,3 +388,53 @@ fn a_copy_of_a_tree_shows_what_was_set_as_a_kernel_would() {
     assert!(s.restore().iter().all(Result::is_ok));
     assert_eq!((text("scheduler"), text("nr_requests")), before);
 }
+
+#[test]
+fn a_run_that_asks_for_no_throttle_gets_what_the_kernel_makes_of_it() {
+    let (t, records) = disk("throttle");
+    let m = t.machine();
+    let d = m.device("sda").expect("sda");
+    let mut held = Switched::hold(m.tree(), &records, &[d], "a test").expect("held");
+    let wbt = || {
+        let queue = Queue::new(m.tree().queue("sda"));
+        queue.value("wbt_lat_usec").expect("it has it")
+    };
+    let mut set = |scheduler: &str, tunables: &[(&str, &str)]| {
+        let tunables: Vec<(String, String)> = tunables
+            .iter()
+            .map(|(k, v)| ((*k).to_owned(), (*v).to_owned()))
+            .collect();
+        let wish = Wish {
+            device: d,
+            scheduler,
+            tunables: &tunables,
+        };
+        held.again(&[wish]).expect("set");
+    };
+    set("bfq", &[]);
+    assert_eq!(wbt(), "75000", "a copy has no kernel to switch it off");
+    set("none", &[("wbt_lat_usec", "0")]);
+    assert_eq!(wbt(), "0");
+    // Not what another run asked for.
+    set("bfq", &[]);
+    assert_eq!(wbt(), "75000");
+    set("bfq", &[("wbt_lat_usec", "2001")]);
+    set("none", &[]);
+    assert_eq!(wbt(), "75000");
+    let all = held.restore();
+    assert!(all.iter().all(Result::is_ok), "{all:?}");
+    assert_eq!(
+        (wbt(), scheduler(&t)),
+        ("75000".to_owned(), "mq-deadline".to_owned())
+    );
+}
+
+/// bfq has it off, and a write of the remembered value changes nothing: noted, and no error.
+#[test]
+fn a_target_that_changes_nothing_is_noted() {
+    assert_eq!(
+        no_change("bfq", "2000"),
+        "wbt_lat_usec: 2000 changed nothing, it is off: bfq switches it off, and the kernel takes the \
+         value that it remembers for no change; to switch it on write 2001"
+    );
+}

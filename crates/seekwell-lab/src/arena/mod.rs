@@ -39,15 +39,26 @@ pub const WORKLOADS: &[&str] = &[
     "fs-mark:files=10,workers=4",
 ];
 
+/// On what schedulers meet.
+#[derive(Clone, Copy, Debug)]
+pub struct Met<'a> {
+    /// Devices.
+    pub devices: &'a [&'a str],
+    /// Workloads.
+    pub workloads: &'a [&'a str],
+    /// Traces, by path.
+    pub traces: &'a [String],
+    /// Kernel of all of them; `None`: that of their versions.
+    pub kernel: Option<&'a str>,
+}
+
 /// The experiment of an arena: whoever is met, before all rivals.
 ///
 /// # Errors
 /// A name that is none, a trace that cannot be read.
 pub fn experiment(
     schedulers: &[String],
-    devices: &[&str],
-    workloads: &[&str],
-    traces: &[String],
+    on: &Met<'_>,
     seeds: u32,
     seed: u64,
 ) -> Result<Experiment, Faults> {
@@ -58,12 +69,15 @@ pub fn experiment(
     let mut text = format!(
         "devices = [{}]\nschedulers = [{}]\nworkloads = [{}]\n[experiment]\nname = \"arena\"\nrepeats = {seeds}\nseed = \
          {seed}\nwarmup = \"0s\"\nreference = {}\n",
-        list(&mut devices.iter().copied()),
+        list(&mut on.devices.iter().copied()),
         list(&mut schedulers.iter().map(String::as_str)),
-        list(&mut workloads.iter().copied()),
+        list(&mut on.workloads.iter().copied()),
         list(&mut schedulers.iter().take(1).map(String::as_str)),
     );
-    for trace in traces {
+    if let Some(kernel) = on.kernel {
+        text += &format!("kernel = {}\n", list(&mut [kernel].into_iter()));
+    }
+    for trace in on.traces {
         let trace = list(&mut [trace.as_str()].into_iter());
         text += &format!("[[workload]]\ntrace = {trace}\nfit = \"wrap\"\n");
     }

@@ -5,7 +5,13 @@ use super::*;
 fn of(schedulers: &[&str], devices: &[&str]) -> Experiment {
     let schedulers: Vec<String> = schedulers.iter().map(|s| (*s).to_owned()).collect();
     let work = ["fs-mark:files=2"];
-    experiment(&schedulers, devices, &work, &[], 3, 1).expect("it is one")
+    let on = Met {
+        devices,
+        workloads: &work,
+        traces: &[],
+        kernel: None,
+    };
+    experiment(&schedulers, &on, 3, 1).expect("it is one")
 }
 
 fn key(cell: usize, block: u32, treatment: usize) -> RunKey {

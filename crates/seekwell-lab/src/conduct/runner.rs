@@ -2,7 +2,7 @@
 
 use super::{Job, values};
 use crate::experiment::Experiment;
-use crate::results::{Outcome, Pace, Run, Value};
+use crate::results::{Outcome, Pace, Run, Value, throttled_usec};
 use seekwell::{Cancel, Error, Hooks, Progress, Record, RunSpec};
 use seekwell_core::result::Starved;
 
@@ -106,6 +106,7 @@ impl Measured {
             began_unix_ns: self.began_unix_ns,
             duration_ns: self.duration_ns,
             others: self.others,
+            wbt_lat_usec: self.record.as_deref().and_then(throttled_usec),
             pace: self.pace,
         };
         (run, self.record)

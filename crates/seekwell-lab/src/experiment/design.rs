@@ -31,6 +31,8 @@ pub struct Design {
     pub only: Vec<Pick>,
     /// What one of these picks is left out.
     pub exclude: Vec<Pick>,
+    /// What was made of the kernels that were named.
+    pub notes: Vec<String>,
 }
 
 /// A level of a factor.

@@ -102,7 +102,7 @@ pub(super) fn expand(design: Design, places: &Places, text: &str) -> Result<Expe
         method: design.method.clone(),
         source: "experiment".to_owned(),
         paired: true,
-        notes: Vec::new(),
+        notes: design.notes.clone(),
     };
     Ok(Experiment {
         about,

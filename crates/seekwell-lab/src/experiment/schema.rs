@@ -11,7 +11,6 @@ use super::expand::REPEATS_MAX;
 use super::primary::BELOW;
 use super::read::{FIO, FITS, NAME_MAX, ORDERS, PICKS, QUEUE, SETTINGS, STATES, STOPS, STREAMS};
 use super::read::{TRACE, WORK};
-use seekwell_core::Era;
 use seekwell_sched::registry;
 use seekwell_sim::spec::machine::WORDS;
 use seekwell_workload::workloads;
@@ -150,6 +149,7 @@ fn experiment() -> Map<String, Value> {
         "order" => words(ORDERS.iter().map(|s| s.0)),
         "state" => words(STATES.iter().map(|s| s.0)),
         "budget" => time.clone(),
+        "kernel" => kernel(),
         "warmup" => json!({ "anyOf": [{ "const": "auto" }, time] }),
         "carried" => json!({ "type": "boolean" }),
         _ => json!({ "type": "string" }),
@@ -380,11 +380,10 @@ fn workload() -> Value {
 
 fn machine() -> Value {
     let mut keys = common("What tables call it; with a grid, its values are added.");
-    let kernels: Vec<&str> = Era::ALL.iter().map(|e| e.name()).collect();
     let also = ("barriers", "the same as barrier");
     for (name, help) in WORDS.iter().map(|w| (w.name, w.help)).chain([also]) {
         let value = match name {
-            "kernel" => words(kernels.iter().copied()),
+            "kernel" => kernel(),
             "fs" => words(["ext3", "ext4"].into_iter()),
             "cores" => of_kind(&seekwell_workload::Kind::Count(1, 1024)),
             "data" => words(["ordered", "writeback"].into_iter()),
@@ -398,6 +397,14 @@ fn machine() -> Value {
     let about = "Options of --machine in one text: \"memory=4G,cores=2\".";
     keys.insert("use".to_owned(), told(grid(text.clone()), about));
     json!({ "anyOf": [text, closed(keys)] })
+}
+
+/// A word for a kernel.
+fn kernel() -> Value {
+    json!({ "anyOf": [
+        { "const": "here" },
+        { "type": "string", "pattern": "^v?[2-7]\\.[0-9]+" },
+    ] })
 }
 
 fn queue() -> Value {

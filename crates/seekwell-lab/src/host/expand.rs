@@ -8,7 +8,9 @@ use crate::results::{About, Cell, MetricInfo, Treatment};
 use seekwell::{DeviceSpec, RunSpec, SchedulerSpec, SpecErrors, Substrate};
 use seekwell_core::once::Once;
 use seekwell_core::prose::in_prose;
+use seekwell_host::block::Device;
 use seekwell_host::switch::{Wish, check, names};
+use seekwell_sched::{WBT_LAT_USEC, wbt};
 use std::collections::BTreeMap;
 
 impl HostDesign {
@@ -144,6 +146,14 @@ impl HostDesign {
             }
             false => format!("the same for all: {}", equal.join(", ")),
         });
+        notes.extend(on.devices().iter().filter_map(unusual_throttle));
+        if wanted.iter().any(|w| w.own.contains_key(WBT_LAT_USEC.name)) {
+            notes.push(
+                "wbt_lat_usec is written for some of them: it is put back at the end, but until the \
+                 next boot the kernel no longer switches it off for bfq and on for the others"
+                    .to_owned(),
+            );
+        }
         let depth = self.equal.iter().any(|e| e.0 == "nr_requests");
         if depth && wanted.iter().any(|w| w.name == "none") {
             notes.push("nr_requests is not set under none, which has the device's tags".to_owned());
@@ -205,6 +215,21 @@ impl HostDesign {
         let is = |w: &Wanted| w.label == named || w.name == named;
         wanted.iter().position(is).unwrap_or(0)
     }
+}
+
+/// A queue whose writeback throttling is not what the kernel begins with.
+fn unusual_throttle(d: &Device) -> Option<String> {
+    let reads = u64::try_from(d.wbt_lat_usec?).ok()?;
+    let scheduler = d.scheduler.active()?;
+    let usual = wbt::default_usec(scheduler, d.rotational?);
+    (reads != usual).then(|| {
+        format!(
+            "{}: wbt_lat_usec is {reads} under {scheduler}, and a kernel begins with {usual} there: \
+             somebody set it, or the kernel is built otherwise; each scheduler has what the kernel \
+             makes of it",
+            d.name
+        )
+    })
 }
 
 struct Wanted {

@@ -5,7 +5,7 @@ use super::load::Load;
 use super::numbers;
 use super::words::{What, what};
 use crate::conduct::{Job, Measured, NoRun, Runner};
-use seekwell::result::{Metric, Record, SchedulerUsed};
+use seekwell::result::{Metric, QueueUsed, Record, SchedulerUsed};
 use seekwell::{Cancel, Progress, RunSpec};
 use seekwell_core::prose::in_prose;
 use seekwell_host::block::{Device, Machine, Scheduler, Tree, Under, clean};
@@ -272,6 +272,24 @@ impl Bench {
         all
     }
 
+    /// Limits of the first device's queue, as read.
+    fn limits(&self) -> Option<QueueUsed> {
+        let name = &self.on.devices.first()?.name;
+        let d = self.on.tree.device(name)?;
+        let number = |n: Option<u64>| n.and_then(|n| u32::try_from(n).ok());
+        let file = self.on.tree.queue(name).join("max_segments");
+        let entries = std::fs::read_to_string(file).ok();
+        Some(QueueUsed {
+            max_sectors_kb: number(d.max_sectors_kb)?,
+            max_segments: entries.and_then(|t| t.trim().parse().ok()),
+            largest_kb: None,
+            nr_requests: d.nr_requests?,
+            read_ahead_kb: number(d.read_ahead_kb),
+            depth: d.depth.unwrap_or(0),
+            hw_queues: d.hw_queues.unwrap_or(1),
+        })
+    }
+
     fn pause(&self, cancel: &Cancel) {
         let end = Instant::now() + self.settle;
         while Instant::now() < end && !cancel.is_set() {
@@ -524,6 +542,7 @@ impl Runner for Bench {
             layer: "host".to_owned(),
             ..record.scheduler
         };
+        record.queue = self.limits();
         record.spec_hash = job.spec.hash();
         record.spec = Some(job.spec.clone());
         let mut measured = Measured::of(record);

@@ -4,8 +4,8 @@
 use super::hlog;
 use super::{Ended, Interned, Run, Value};
 use seekwell_core::result::{
-    DeviceInfo, Direction, Early, Host, Latency, MarkAt, Metric, Operation, ProcessShare, Record,
-    SchedulerUsed, Starved, TaskPart,
+    DeviceInfo, Direction, Early, Host, Latency, MarkAt, Metric, Operation, ProcessShare,
+    QueueUsed, Record, SchedulerUsed, Starved, TaskPart,
 };
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -354,6 +354,8 @@ struct Rest<'a> {
     params: &'a BTreeMap<String, String>,
     device: &'a DeviceInfo,
     scheduler: &'a SchedulerUsed,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    queue: &'a Option<QueueUsed>,
     hz: u32,
     clock_start_ns: Option<u64>,
     clock_stop_ns: Option<u64>,
@@ -390,6 +392,7 @@ impl<'a> Rest<'a> {
             params: &r.params,
             device: &r.device,
             scheduler: &r.scheduler,
+            queue: &r.queue,
             hz: r.hz,
             clock_start_ns: r.clock_start_ns,
             clock_stop_ns: r.clock_stop_ns,
@@ -433,6 +436,7 @@ mod tests {
             spec_hash: "x".to_owned(),
             early: Some(Early::default()),
             host: Some(Host::default()),
+            queue: Some(QueueUsed::default()),
             scheduler_charged: true,
             starved: vec![Starved::default()],
             ..Record::default()

@@ -22,6 +22,7 @@ mod plan;
 mod reading;
 mod rows;
 mod tables;
+mod throttled;
 
 pub use entry::{Layer, OperationRow, QUANTILES, Series, SeriesRow};
 pub use environment::{Environment, Sitting};
@@ -36,6 +37,8 @@ pub use join::{Joined, join};
 pub use listing::{Listed, State, is_folder, list, look};
 pub use pace::{Busy, Moving, Pace, PaceOf, Paced, SECONDS_MIN, WarmUp, settle};
 pub use reading::{batches, operations, records, series};
+pub use throttled::Throttled;
+pub(crate) use throttled::usec as throttled_usec;
 
 use crate::conduct::DURATION;
 use crate::stats::Until;
@@ -197,6 +200,10 @@ pub struct Cell {
     /// Treatments of whose runs the host was busy with something else.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub busy: Vec<Busy>,
+    /// Writeback throttling as the runs of its treatments had it; empty: not known, or of a layer
+    /// without.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub throttled: Vec<Throttled>,
 }
 
 /// How a cell ended.
@@ -304,6 +311,9 @@ pub struct Run {
     /// it; `None`: not known, or simulated.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub others: Option<f64>,
+    /// What `queue/wbt_lat_usec` read, us, until its cell says it; `None`: not known, or none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wbt_lat_usec: Option<u64>,
     /// Seconds of its primary value, until the warm-up of its cell is known and left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pace: Option<Pace>,

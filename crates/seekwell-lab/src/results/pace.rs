@@ -9,6 +9,7 @@
 //! programs that print their own figure (hdparm, seeker, Blogbench) keep it as they print it;
 //! percentiles have no seconds; figures beside the primary one are of the whole run.
 
+use super::throttled::throttled;
 use super::{Cell, Outcome, Results, Run, RunKey};
 use crate::stats;
 use seekwell_core::NSEC_PER_SEC;
@@ -267,7 +268,10 @@ pub fn settle(results: &mut Results) {
         if own.iter().any(|r| r.others.is_some()) {
             cell.busy = busy(cell, own);
         }
+        if own.iter().any(|r| r.wbt_lat_usec.is_some()) {
+            cell.throttled = throttled(cell, own);
+        }
         own.iter_mut()
-            .for_each(|r| (r.pace, r.others) = (None, None));
+            .for_each(|r| (r.pace, r.others, r.wbt_lat_usec) = (None, None, None));
     }
 }

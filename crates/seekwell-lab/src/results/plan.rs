@@ -63,6 +63,7 @@ impl Plan {
             // What the runs are judged by changes no run.
             c.rows.clear();
             c.checks.clear();
+            c.throttled.clear();
         }
         let hashes: Vec<Vec<String>> = self
             .specs

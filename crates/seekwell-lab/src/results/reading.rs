@@ -426,6 +426,7 @@ fn take_runs(
                 },
                 duration_ns: number(duration, row)?,
                 others: None,
+                wbt_lat_usec: None,
                 pace: None,
             });
         }

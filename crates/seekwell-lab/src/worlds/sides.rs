@@ -237,6 +237,12 @@ pub fn world(a: &Options, host: &Host, device: &str) -> Result<WorldSetup, World
         "" => a.scheduler.clone().unwrap_or_else(|| "none".to_owned()),
         name => name.to_owned(),
     };
+    let none = scheduler == "none";
+    // The kernel that is compared with.
+    let scheduler = match seekwell_sim::spec::kernel::version_here(&scheduler) {
+        Some(version) => format!("{scheduler}-{version}"),
+        None => scheduler,
+    };
     // The single-queue layer has none.
     let has_wbt = seekwell_sched::find(&scheduler).is_some_and(|(.., era)| era.is_mq());
     let wbt = host.wbt_lat_usec.filter(|_| has_wbt);
@@ -244,7 +250,7 @@ pub fn world(a: &Options, host: &Host, device: &str) -> Result<WorldSetup, World
     let setup = Setup {
         device: device.to_owned(),
         seed: a.seed,
-        nr_requests: host.nr_requests.filter(|_| scheduler != "none"),
+        nr_requests: host.nr_requests.filter(|_| !none),
         max_sectors_kb: host.max_sectors_kb,
         max_segments: host.max_segments,
         tunables: wbt.into_iter().collect(),

@@ -115,6 +115,7 @@ fn run(key: RunKey) -> Run {
         began_unix_ns: None,
         duration_ns: 1_000_000 * odd,
         others: None,
+        wbt_lat_usec: None,
         pace: None,
     }
 }

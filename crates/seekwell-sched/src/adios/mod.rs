@@ -364,7 +364,7 @@ impl Scheduler for Adios {
     /// The value was meant for each word of the tag map; where it counts for the whole
     /// map, one word's worth is what is left.
     fn limit_depth(&mut self, cx: &mut Cx, bio: &Bio, _: IocId) -> Option<u32> {
-        if bio.op == Op::Read || cx.queue.era != Era::Mq {
+        if bio.op == Op::Read || cx.queue.era < Era::Mq {
             return None;
         }
         Some(1 << word_shift(cx.queue.nr_requests))

@@ -183,7 +183,11 @@ pub const INFO_SQ: SchedulerInfo = SchedulerInfo {
 pub const INFO: SchedulerInfo = SchedulerInfo {
     name: "bfq",
     layer: Layer::Mq,
-    versions: &[("6.18", Era::Mq), ("6.12", Era::Mq), ("6.1", Era::Mq6_1)],
+    versions: &[
+        ("6.12", Era::Mq),
+        ("6.18", Era::Mq6_18),
+        ("6.1", Era::Mq6_1),
+    ],
     summary: "budgets in sectors by weights, idling, raised weights for interactive queues, injection",
     history: "Since 4.12 (2017), by Paolo Valente; distributions choose it for slow and rotational \
               devices and for desktops. 5.12 and 5.13 brought injection for wakers and stable \

@@ -28,7 +28,11 @@ use seekwell_core::{Bio, Era, IocId, Links, List, NSEC_PER_MSEC, NSEC_PER_SEC, O
 pub const INFO: SchedulerInfo = SchedulerInfo {
     name: "kyber",
     layer: Layer::Mq,
-    versions: &[("6.12", Era::Mq), ("6.18", Era::Mq), ("6.1", Era::Mq6_1)],
+    versions: &[
+        ("6.12", Era::Mq),
+        ("6.18", Era::Mq6_18),
+        ("6.1", Era::Mq6_1),
+    ],
     summary: "token pools for reads, writes and discards, resized to meet latency targets",
     history: "Since 4.12, by Omar Sandoval, for fast multi-queue devices; the latency heuristic \
               modelled here dates from 4.20.",

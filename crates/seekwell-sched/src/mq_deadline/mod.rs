@@ -39,7 +39,7 @@ pub const INFO: SchedulerInfo = SchedulerInfo {
     layer: Layer::Mq,
     versions: &[
         ("6.12", Era::Mq),
-        ("6.18", Era::Mq),
+        ("6.18", Era::Mq6_18),
         ("6.1", Era::Mq6_1),
         ("5.10", Era::Mq6_1),
     ],

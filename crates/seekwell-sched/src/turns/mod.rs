@@ -371,7 +371,7 @@ impl Scheduler for Turns {
 
     /// The window does what writeback throttling is for, and puts nobody to sleep for his own reads.
     fn wants_wbt(&self) -> bool {
-        false
+        crate::wbt::wanted(INFO.name)
     }
     /// Readers find a tag, however many writes there are.
     fn limit_depth(&mut self, cx: &mut Cx, bio: &Bio, _: IocId) -> Option<u32> {

@@ -9,6 +9,7 @@ mod carried;
 pub mod cgroup;
 pub mod check;
 pub mod fuzz;
+pub mod kernel;
 pub mod machine;
 mod read_ahead;
 mod run;

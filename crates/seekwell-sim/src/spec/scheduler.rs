@@ -1,35 +1,27 @@
 //! Schedulers and tunables: `NAME[-VERSION][:TUNABLE=VALUE]...`, lists of them, and
 //! `[SCHEDULER.]TUNABLE=VALUE` for all that have it.
 
+use super::kernel::{HERE, Kernel, kernel};
 use super::{SchedulerSpec, SpecErrors};
 use seekwell_core::once::{Once, twice};
 use seekwell_core::prose::in_prose;
-use seekwell_core::{Era, suggest};
+use seekwell_core::suggest;
+use seekwell_sched::kernels::{self, Release};
 use seekwell_sched::{
-    Kind, Layer, SchedulerInfo, Tunable, WBT_LAT_USEC, find, registry, unknown_scheduler,
-    unknown_tunable,
+    Kind, Layer, Tunable, WBT_LAT_USEC, registry, unknown_scheduler, unknown_tunable,
 };
 
 /// A scheduler of the registry, in one of its versions.
-#[derive(Clone, Copy)]
-pub struct Found {
-    /// Its line in the registry.
-    pub info: &'static SchedulerInfo,
-    /// One of its versions.
-    pub version: &'static str,
-    /// Kernel generation of it.
-    pub era: Era,
+pub use seekwell_sched::Named as Found;
+
+fn tunables(of: &Found) -> &'static [Tunable] {
+    (of.info.tunables)(of.version)
 }
 
-impl Found {
-    fn tunables(&self) -> &'static [Tunable] {
-        (self.info.tunables)(self.version)
-    }
-    /// Its own tunables, and what the queue around it has that is compared like one of them.
-    fn settings(&self) -> impl Iterator<Item = &'static Tunable> + use<> {
-        let queue = self.era.is_mq().then_some(&WBT_LAT_USEC);
-        self.tunables().iter().chain(queue)
-    }
+/// Its own tunables, and what the queue around it has that is compared like one of them.
+fn settings(of: &Found) -> impl Iterator<Item = &'static Tunable> + use<> {
+    let queue = of.era.is_mq().then_some(&WBT_LAT_USEC);
+    tunables(of).iter().chain(queue)
 }
 
 /// A scheduler of a list, with what was typed for it.
@@ -39,15 +31,21 @@ pub struct Typed {
     pub text: String,
     /// What was meant.
     pub spec: SchedulerSpec,
+    /// The kernel release that was named in place of a version.
+    pub release: Option<Release>,
 }
 
-/// Finds `NAME` or `NAME-VERSION`.
+/// Finds `NAME`, `NAME-VERSION` or `NAME-RELEASE`, of the running kernel `NAME-here`.
 ///
 /// # Errors
 /// A known name with an unknown version gets the versions, anything else the names.
 pub fn named(name: &str) -> Result<Found, SpecErrors> {
-    if let Some((info, version, era)) = find(name) {
-        return Ok(Found { info, version, era });
+    let here = name.strip_suffix(HERE).filter(|n| n.ends_with('-'));
+    if let Some(n) = here {
+        return named(&format!("{n}{}", kernel(HERE)?.release));
+    }
+    if let Some(found) = seekwell_sched::named(name) {
+        return Ok(found);
     }
     let remedy = unknown_scheduler(name);
     let what = format!("no scheduler is called `{name}`; {remedy}");
@@ -75,8 +73,8 @@ fn value(of: &Found, t: &Tunable, text: &str) -> Result<String, SpecErrors> {
 /// # Errors
 /// No such tunable, or a value out of its range.
 pub fn tunable(of: &Found, name: &str, text: &str) -> Result<String, SpecErrors> {
-    let all = of.tunables();
-    match of.settings().find(|t| t.name == name) {
+    let all = tunables(of);
+    match settings(of).find(|t| t.name == name) {
         Some(t) => value(of, t, text),
         None => {
             let (who, remedy) = (in_prose(of.info.name), unknown_tunable(name, all));
@@ -97,7 +95,7 @@ pub fn checked(spec: &SchedulerSpec) -> Result<(Found, SchedulerSpec), SpecError
     };
     let mut whole = SchedulerSpec {
         name: found.info.name.to_owned(),
-        version: Some(found.version.to_owned()),
+        version: Some(found.stated()),
         ..SchedulerSpec::default()
     };
     for (name, text) in &spec.tunables {
@@ -144,7 +142,7 @@ pub fn typed(text: &str) -> Result<Typed, SpecErrors> {
     let (mut errors, mut once) = (SpecErrors::default(), Once::default());
     let mut spec = SchedulerSpec {
         name: found.info.name.to_owned(),
-        version: Some(found.version.to_owned()),
+        version: Some(found.stated()),
         ..SchedulerSpec::default()
     };
     for part in parts {
@@ -158,7 +156,34 @@ pub fn typed(text: &str) -> Result<Typed, SpecErrors> {
     errors.or(Typed {
         text: text.trim().to_owned(),
         spec,
+        release: found.release,
     })
+}
+
+/// Gives a scheduler the version of a kernel.
+fn put_in(t: &mut Typed, k: &Kernel) -> Result<(), SpecErrors> {
+    let bad = |what: String| SpecErrors::one("", what);
+    let (word, found) = (
+        t.text.split(':').next().unwrap_or_default(),
+        named(&t.spec.versioned())?,
+    );
+    let m = kernels::modelled(found.info, k.release).map_err(bad)?;
+    if word != found.info.name {
+        // A version was named: one of that kernel, or one that means no kernel, in its layer.
+        let own = kernels::in_tree(found.info.name);
+        let same = found.era == m.era && (found.version == m.version || !own);
+        return match same {
+            true => Ok(()),
+            false => Err(bad(format!(
+                "{word} is of kernel {}, and the kernel asked for is {}: leave one of them out",
+                found.era.name(),
+                k.asked
+            ))),
+        };
+    }
+    let whole = named(&format!("{}-{}", found.info.name, k.release))?;
+    (t.spec.version, t.release) = (Some(whole.stated()), whole.release);
+    Ok(())
 }
 
 /// Reads a list with commas: `all`, `single-queue`, `blk-mq`, or schedulers as [`typed`] reads
@@ -167,6 +192,14 @@ pub fn typed(text: &str) -> Result<Typed, SpecErrors> {
 /// # Errors
 /// All that is wrong with all of them.
 pub fn list(text: &str) -> Result<Vec<Typed>, SpecErrors> {
+    list_in(text, None)
+}
+
+/// The same, in the versions of a kernel, if one is asked for.
+///
+/// # Errors
+/// All that is wrong with all of them; a scheduler that the kernel does not have.
+pub fn list_in(text: &str, kernel: Option<&Kernel>) -> Result<Vec<Typed>, SpecErrors> {
     let mut errors = SpecErrors::default();
     let mut out: Vec<Typed> = Vec::new();
     let mut any = false;
@@ -175,7 +208,8 @@ pub fn list(text: &str) -> Result<Vec<Typed>, SpecErrors> {
         let of = |layer: Option<Layer>| {
             let all = registry()
                 .iter()
-                .filter(|s| layer.is_none_or(|l| s.layer == l));
+                .filter(|s| layer.is_none_or(|l| s.layer == l))
+                .filter(|s| kernel.is_none_or(|k| kernels::modelled(s, k.release).is_ok()));
             all.map(|s| s.name).collect()
         };
         let names: Vec<&str> = match part {
@@ -184,9 +218,16 @@ pub fn list(text: &str) -> Result<Vec<Typed>, SpecErrors> {
             "blk-mq" => of(Some(Layer::Mq)),
             one => vec![one],
         };
+        if let Some(k) = kernel.filter(|_| names.is_empty()) {
+            errors.push("", format!("{part}: kernel {} has none of them", k.asked));
+        }
         for name in names {
             if out.iter().all(|t| t.text != name) {
-                out.extend(errors.take("", typed(name)));
+                let one = typed(name).and_then(|mut t| {
+                    kernel.map_or(Ok(()), |k| put_in(&mut t, k))?;
+                    Ok(t)
+                });
+                out.extend(errors.take("", one));
             }
         }
     }
@@ -216,7 +257,7 @@ pub fn spread(text: &str, all: &mut [Typed]) -> Result<(), SpecErrors> {
         let as_typed = t.text.split(':').next().unwrap_or_default();
         let meant = match whose {
             Some(s) => s == as_typed || s == found.info.name || s == t.spec.versioned(),
-            None => found.settings().any(|x| x.name == name),
+            None => settings(&found).any(|x| x.name == name),
         };
         if meant {
             let (name, value) = assignment(&found, &bare)?;
@@ -239,7 +280,7 @@ pub fn spread(text: &str, all: &mut [Typed]) -> Result<(), SpecErrors> {
             let known: Vec<&str> = all
                 .iter()
                 .filter_map(|t| named(&t.spec.versioned()).ok())
-                .flat_map(|f| f.settings().map(|t| t.name))
+                .flat_map(|f| settings(&f).map(|t| t.name))
                 .collect();
             let question = suggest::did_you_mean(name, known, &[]);
             let question = question.map_or(String::new(), |q| format!("{q} "));

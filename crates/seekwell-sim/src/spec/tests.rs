@@ -420,3 +420,40 @@ fn kernels_and_versions_go_together() {
         );
     }
 }
+
+/// The same table decides for real runs (`seekwell-cli`, tests/live/throttle.rs).
+#[test]
+fn queues_throttle_writeback_as_the_kernel_does_for_their_scheduler() {
+    use crate::Setup;
+    use seekwell_sched::{Layer, registry, wbt};
+    let read = |device: &str, scheduler: &str, written: Option<u64>| {
+        let written = written.map(|v| ("wbt_lat_usec".to_owned(), v.to_string()));
+        let setup = Setup {
+            device: device.to_owned(),
+            scheduler: scheduler.to_owned(),
+            tunables: written.into_iter().collect(),
+            ..Setup::default()
+        };
+        setup.build().expect("it is built").wbt_lat_usec()
+    };
+    for (device, rotating) in [("hdd:hitachi-7k200", true), ("ssd:x25m-g2-160", false)] {
+        for s in registry() {
+            let usual = read(device, s.name, None);
+            let (is, other) = match s.layer {
+                Layer::Legacy => {
+                    assert_eq!(usual, None, "{}", s.name);
+                    continue;
+                }
+                Layer::Mq => (
+                    wbt::default_usec(s.name, rotating),
+                    wbt::opposite_usec(s.name, rotating),
+                ),
+            };
+            assert_eq!(usual, Some(is), "{} on {device}", s.name);
+            assert_eq!(read(device, s.name, Some(other)), Some(other), "{}", s.name);
+        }
+        // What is remembered is taken for no change, and said.
+        let target = wbt::target_usec(rotating);
+        assert_eq!(read(device, "bfq", Some(target)), Some(0));
+    }
+}

@@ -207,6 +207,11 @@ where
     record.starved = starved(&record);
     let warnings = record.starved.iter().map(Starved::words);
     record.warnings.extend(warnings.collect::<Vec<_>>());
+    if let Some(q) = &mut record.queue {
+        let pages = setup.config.constants.readahead_pages;
+        let reads = !setup.config.ablations.no_readahead;
+        q.read_ahead_kb = Some(if reads { pages as u32 * 4 } else { 0 });
+    }
     drive.settle(ended.duration);
     match ended.error {
         Some(e) => Err(e),

@@ -130,7 +130,8 @@ mod tests {
             ("limit=0", "a number of seconds"),
             ("without=stable-page", "did you mean `stable-pages`?"),
             ("read_ahead_kb=3", "a multiple of 4"),
-            ("kernel=2.4", "no modelled kernel is called `2.4`"),
+            ("kernel=2.4", "kernel 2.4.0 is older than 2.6.18"),
+            ("kernel=new", "`new` is no kernel release"),
         ] {
             let e = world().apply(text).expect_err(text).to_string();
             assert!(e.contains(words), "{text}: {e}");

@@ -100,7 +100,7 @@ mod tests {
     use seekwell_core::Era;
 
     fn orders(off: u64, len: u64) -> Vec<u8> {
-        let mut f = Fill::of_write(&Constants::of(Era::Mq), off, len);
+        let mut f = Fill::of_write(&Constants::of(Era::Mq6_18), off, len);
         let pages = off / 4096..(off + len).div_ceil(4096);
         pages.map(|i| f.order(i as u32)).collect()
     }
@@ -127,7 +127,7 @@ mod tests {
     #[test]
     fn windows_begin_with_single_pages_and_take_four_times_as_much_each() {
         let orders = |round, from: u32, end| {
-            let mut f = Fill::of_window(&Constants::of(Era::Mq), round, end);
+            let mut f = Fill::of_window(&Constants::of(Era::Mq6_18), round, end);
             let mut o: Vec<u8> = (from..end).map(|i| f.order(i)).collect();
             o.dedup();
             o

@@ -18,7 +18,7 @@ fn write(m: &mut Machine, t: TaskId, fd: Fd, off: u64, len: u64) {
 #[test]
 fn a_commit_has_data_to_wait_for_until_blocks_may_be_unwritten() {
     let mut waits = Vec::new();
-    for era in [Era::K2_6_24, Era::K3_4, Era::K4_0, Era::Mq] {
+    for era in [Era::K2_6_24, Era::K3_4, Era::K4_0, Era::Mq6_18] {
         let mut m = Machine::new(free_cpu(era), Disk::hdd());
         let t = m.task("bulk");
         let fd = open(&mut m, t, "/big");
@@ -43,7 +43,7 @@ fn a_commit_has_data_to_wait_for_until_blocks_may_be_unwritten() {
 
 #[test]
 fn freed_blocks_are_nobodys_before_the_commit() {
-    for era in [Era::K2_6_24, Era::K3_4, Era::Mq] {
+    for era in [Era::K2_6_24, Era::K3_4, Era::Mq6_18] {
         let mut m = Machine::new(free_cpu(era), Disk::ssd());
         let t = m.task("program");
         let place = |m: &mut Machine, name: &str| {
@@ -72,7 +72,7 @@ fn freed_blocks_are_nobodys_before_the_commit() {
 
 #[test]
 fn preallocated_blocks_read_as_nothing_and_are_converted_once() {
-    for era in [Era::K2_6_24, Era::K3_4, Era::K4_0, Era::Mq] {
+    for era in [Era::K2_6_24, Era::K3_4, Era::K4_0, Era::Mq6_18] {
         let mut m = Machine::new(free_cpu(era), Disk::ssd());
         let t = m.task("program");
         let fd = open(&mut m, t, "/f");
@@ -144,7 +144,7 @@ fn preallocated_blocks_read_as_nothing_and_are_converted_once() {
 
 #[test]
 fn one_plug_covers_a_batch_of_files_from_4_3_on() {
-    for (era, plugs) in [(Era::K3_4, 3), (Era::K4_0, 3), (Era::Mq, 1)] {
+    for (era, plugs) in [(Era::K3_4, 3), (Era::K4_0, 3), (Era::Mq6_18, 1)] {
         let mut m = Machine::new(free_cpu(era), Disk::ssd());
         let t = m.task("program");
         for i in 0..3 {

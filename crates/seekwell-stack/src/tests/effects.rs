@@ -101,7 +101,7 @@ fn buffered(era: Era, mib: u64, throttled: bool) -> (u64, u64, f64) {
 
 #[test]
 fn throttling_bounds_dirty_pages() {
-    for era in [Era::K2_6_24, Era::K3_4, Era::K4_0, Era::Mq] {
+    for era in [Era::K2_6_24, Era::K3_4, Era::K4_0, Era::Mq6_18] {
         let (most, limit, secs) = buffered(era, 600, true);
         let (free, _, without) = buffered(era, 600, false);
         println!(
@@ -337,7 +337,7 @@ fn a_logged_block_holds_who_wants_to_change_it_until_the_kernel_of_its_time_lets
 
 #[test]
 fn one_stream_of_direct_reads_waits_once_each() {
-    let mut m = Machine::new(free_cpu(Era::Mq), Disk::ssd());
+    let mut m = Machine::new(free_cpu(Era::Mq6_18), Disk::ssd());
     let t = m.task("reader");
     for i in 0..100u64 {
         let off = (i * 7919 % 10_000) * 4096;
@@ -363,7 +363,7 @@ fn one_stream_of_direct_reads_waits_once_each() {
 /// A file of 128 MiB, read twice over in a cache of 256 MiB of which a program holds `held`: bytes
 /// that the second reading takes from the disk.
 fn read_again(held: u64) -> u64 {
-    let mut c = free_cpu(Era::Mq);
+    let mut c = free_cpu(Era::Mq6_18);
     c.cache_bytes = Some(256 << 20);
     let mut m = Machine::new(c, Disk::ssd());
     let t = m.task("reader");
@@ -399,7 +399,7 @@ fn what_a_program_holds_the_cache_has_not() {
     let most = read_again(160 << 20);
     println!("96 MiB left for 128: {} MiB read again", most >> 20);
     assert!(most > 64 << 20, "{most}");
-    let mut m = Machine::new(free_cpu(Era::Mq), Disk::ssd());
+    let mut m = Machine::new(free_cpu(Era::Mq6_18), Disk::ssd());
     let t = m.task("greedy");
     let all = m.kernel.world().cfg.memory_bytes;
     let got = m.call(t, Call::Hold { bytes: all });
@@ -458,7 +458,7 @@ fn misses(era: Era) -> (f64, f64) {
 /// would be half a request and 4 KiB.
 #[test]
 fn a_file_half_in_memory_is_read_at_random_as_the_running_kernel_does() {
-    let (requests, kib) = misses(Era::Mq);
+    let (requests, kib) = misses(Era::Mq6_18);
     println!("6.18: {requests:.3} requests and {kib:.2} KiB a read, counted 0.617 and 6.25");
     assert!((requests / 0.617 - 1.0).abs() < 0.05, "{requests}");
     assert!((kib / 6.25 - 1.0).abs() < 0.05, "{kib}");
@@ -502,7 +502,7 @@ fn reads_that_leave_something_out_are_read_ahead_as_by_the_running_kernel() {
         (1 << 20, 16 << 10, 20 << 10, 0, 8_188),
     ];
     for (from, each, every, requests, kib) in counted {
-        let got = taken(Era::Mq, (0..400).map(|i| (from + i * every, each)));
+        let got = taken(Era::Mq6_18, (0..400).map(|i| (from + i * every, each)));
         println!("{from} {each} of {every}: {got:?}, counted {requests} and {kib}");
         let near = |a: u64, b: u64| (a as f64 / b as f64 - 1.0).abs() < 0.05;
         assert!(near(got.1, kib), "{got:?} {kib}");
@@ -511,12 +511,15 @@ fn reads_that_leave_something_out_are_read_ahead_as_by_the_running_kernel() {
     let page = |n: u64| n * 4096;
     let half = |era| taken(era, [(page(1000), 2048), (page(1002), 4096)].into_iter());
     assert_eq!(
-        half(Era::Mq),
+        half(Era::Mq6_18),
         (2, 8),
         "a page left out after half a page: not the next"
     );
     let next = |era, n| taken(era, [(page(1000), 4096), (page(n), 4096)].into_iter()).1;
-    assert_eq!([1001, 1002, 1003].map(|n| next(Era::Mq, n)), [20, 20, 8]);
+    assert_eq!(
+        [1001, 1002, 1003].map(|n| next(Era::Mq6_18, n)),
+        [20, 20, 8]
+    );
     assert_eq!([1001, 1002, 1003].map(|n| next(Era::K4_0, n)), [20, 8, 8]);
 }
 
@@ -524,7 +527,7 @@ fn reads_that_leave_something_out_are_read_ahead_as_by_the_running_kernel() {
 /// counted on 6.18.44, a page, three, and three.
 #[test]
 fn the_pages_of_one_read_do_not_follow_each_other() {
-    for era in [Era::K2_6_24, Era::K4_0, Era::Mq] {
+    for era in [Era::K2_6_24, Era::K4_0, Era::Mq6_18] {
         let got = [(1000, 2), (1000, 4), (1001, 4)].map(|(there, pages)| {
             let (mut m, t, fd) = cold(free_cpu(era), 64 << 20);
             let other = open(&mut m, t, "/file");
@@ -571,7 +574,7 @@ fn touched(era: Era, touches: u64) -> f64 {
 /// it was read counts as a hit (since 3.15 those mapped around it do), so that no file counts as random.
 #[test]
 fn a_mapped_file_is_read_around_each_fault_as_by_the_running_kernel() {
-    let (few, many) = (touched(Era::Mq, 200), touched(Era::Mq, 1_000));
+    let (few, many) = (touched(Era::Mq6_18, 200), touched(Era::Mq6_18, 1_000));
     println!("6.18: {few:.1} KiB each of 200, {many:.1} each of 1,000, counted 126.9 and 112.6");
     assert!((few / 126.9 - 1.0).abs() < 0.03 && (many / 112.6 - 1.0).abs() < 0.03);
 }

@@ -251,7 +251,7 @@ fn elementary_operations_ask_for_what_a_6_18_kernel_asks_for() {
         let name = f["name"].as_str().expect("a name");
         let mut disk = Disk::ssd();
         disk.capacity = 4 << 21;
-        let mut m = Machine::new(free_cpu(Era::Mq), disk);
+        let mut m = Machine::new(free_cpu(Era::Mq6_18), disk);
         let t = m.task("program");
         m.call(t, Call::Mkdir { path: "/d".into() }).expect("makes");
         for (file, len) in [("small", 4096), ("old", 4 << 20), ("big", 64 << 20)] {

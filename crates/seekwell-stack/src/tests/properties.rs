@@ -266,7 +266,15 @@ fn run(
 }
 
 fn era(n: u8) -> Era {
-    [Era::K2_6_18, Era::K2_6_24, Era::K3_4, Era::K4_0, Era::Mq][n as usize % 5]
+    let all = [
+        Era::K2_6_18,
+        Era::K2_6_24,
+        Era::K3_4,
+        Era::K4_0,
+        Era::Mq,
+        Era::Mq6_18,
+    ];
+    all[n as usize % all.len()]
 }
 
 proptest! {

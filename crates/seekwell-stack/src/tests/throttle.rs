@@ -8,7 +8,7 @@ use seekwell_core::Era;
 /// than half of its share.
 #[test]
 fn a_device_far_below_its_share_is_fed_twice_as_fast() {
-    for era in [Era::K3_4, Era::K4_0, Era::Mq] {
+    for era in [Era::K3_4, Era::K4_0, Era::Mq6_18] {
         let m = Machine::new(free_cpu(era), Disk::hdd());
         let w = m.kernel.world();
         let (free, setpoint, limit) = w.control_line();

@@ -18,12 +18,15 @@ mod window;
 pub use super::jiffies::Moment;
 use depth::Limits;
 use seekwell_core::{Flags, Op};
+use seekwell_sched::wbt::target_usec;
 use seekwell_sched::{StoreError, WBT_LAT_USEC};
 use std::collections::VecDeque;
 use window::Window;
 
-/// Target where the device does not rotate, and where it does, ns.
-const TARGETS_NS: [u64; 2] = [2_000_000, 75_000_000];
+/// Target of a disk that nobody has written one for, ns.
+const fn target_ns(facts: Facts) -> u64 {
+    target_usec(facts.rotational) * 1000
+}
 /// Windows without a verdict after which the step goes back towards 0.
 const UNKNOWN: u32 = 5;
 
@@ -131,6 +134,8 @@ pub struct Wbt {
     state: Enabled,
     /// `min_lat_nsec`; remembered while off by default.
     target_ns: u64,
+    /// A target that was written while it was off by default, and changed nothing.
+    ignored_usec: Option<u64>,
     limits: Limits,
     unknown: u32,
     used: [u32; 3],
@@ -154,7 +159,8 @@ impl Wbt {
         Wbt {
             facts,
             state,
-            target_ns: TARGETS_NS[usize::from(facts.rotational)],
+            target_ns: target_ns(facts),
+            ignored_usec: None,
             limits: Limits::new(facts.depth),
             unknown: 0,
             used: [0; 3],
@@ -200,6 +206,11 @@ impl Wbt {
             true => self.target_ns / 1000,
             false => 0,
         }
+    }
+    /// A target that was written while the scheduler had switched it off, and that the kernel took
+    /// for no change, because it remembers the same; us.
+    pub fn ignored_usec(&self) -> Option<u64> {
+        self.ignored_usec
     }
     /// Step, limits (at most, normal, background), windows without a verdict.
     pub fn depths(&self) -> (i32, [u32; 3], u32) {
@@ -386,12 +397,15 @@ impl Wbt {
         WBT_LAT_USEC.validate(text)?;
         let value: i64 = text.trim().parse().unwrap_or(-1);
         let target_ns = match value {
-            -1 => TARGETS_NS[usize::from(self.facts.rotational)],
+            -1 => target_ns(self.facts),
             _ => value.unsigned_abs().saturating_mul(1000),
         };
         if target_ns == self.target_ns {
+            let off = self.state == Enabled::OffByDefault;
+            self.ignored_usec = off.then_some(target_ns / 1000);
             return Ok(());
         }
+        self.ignored_usec = None;
         self.target_ns = target_ns;
         self.state = match target_ns {
             0 => Enabled::OffByHand,

@@ -26,6 +26,7 @@ use seekwell_lab::experiment::Experiment;
 use seekwell_lab::results::{EXPERIMENT_TEXT, Folder, Outcome, Run};
 use seekwell_report::page::Facts;
 use seekwell_report::table::wrap;
+use seekwell_report::throttle;
 use serde_json::json;
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
@@ -362,14 +363,21 @@ pub fn conducted(
         let mut doc = json!({
             "schema": 1, "command": "compare", "experiment": results.about.name,
             "finished": done.finished(), "failed": done.failed, "notes": results.about.notes,
-            "analysis": analysis,
+            "throttling": throttle::line(&results), "analysis": analysis,
         });
         if let Some(twin) = &twin {
             doc["simulation"] = twin.json();
         }
         out.json(&doc)?;
     } else {
-        screen::text(&mut out, a, &analysis, &done, steps.real)?;
+        let kernels = results
+            .about
+            .notes
+            .iter()
+            .filter(|n| n.starts_with("Kernel "));
+        let kernels: String = kernels.map(|n| wrap(n, 0, width())).collect();
+        let depends = kernels + &throttle::lines(&results, width());
+        screen::text(&mut out, a, &analysis, &done, (steps.real, &depends))?;
         if let Some(twin) = &twin {
             out.line("")?;
             out.text(&twin.text(width()))?;

@@ -14,7 +14,7 @@ pub fn text(
     a: &Compare,
     analysis: &Analysis,
     done: &Conducted,
-    real: bool,
+    (real, depends): (bool, &str),
 ) -> Result<(), Failure> {
     let labels = &analysis.treatments;
     let mut head = String::new();
@@ -30,7 +30,7 @@ pub fn text(
         true => seeds::key_for_real(most, margin, width()),
         false => seeds::key(most, margin, width()),
     };
-    let foot = seeds::warm_up(analysis.cells.iter(), width()) + &key;
+    let foot = seeds::warm_up(analysis.cells.iter(), width()) + &key + depends;
     // The line that tells the folder comes behind it.
     let room = (first::LINES - 1).saturating_sub(foot.lines().count());
     if !a.details && head.lines().count() > room {

@@ -93,7 +93,7 @@ pub fn told(c: &Change) -> Vec<String> {
     if !set.is_empty() {
         lines.push(format!("  set: {}", set.join(", ")));
     }
-    lines.extend(c.notes.iter().map(|n| format!("  {n} (ticks or pages)")));
+    lines.extend(c.notes.iter().map(|n| format!("  {n}")));
     let beside: Vec<String> = c
         .beside()
         .iter()

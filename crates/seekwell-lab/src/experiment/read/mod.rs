@@ -20,6 +20,7 @@ use super::Experiment;
 use super::design::Design;
 use super::expand::{Places, expand};
 use super::fault::{Faults, Place};
+use seekwell::words::{Kernel, TypedScheduler};
 use std::path::{Path, PathBuf};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
@@ -86,6 +87,10 @@ struct Reader<'t> {
     places: Places,
     /// A state for devices that have one and do not say which.
     state: Option<String>,
+    /// The kernel that schedulers and machines are of, where it is said for all.
+    kernel: Option<Kernel>,
+    /// Schedulers as they were typed.
+    typed: Vec<TypedScheduler>,
     faults: Faults,
 }
 
@@ -110,6 +115,8 @@ impl<'t> Reader<'t> {
                 ..Places::default()
             },
             state: None,
+            kernel: None,
+            typed: Vec::new(),
             faults: Faults::default(),
         }
     }
@@ -147,6 +154,12 @@ impl<'t> Reader<'t> {
     }
 
     fn file(&mut self, table: &DeTable<'_>) {
+        // Before the schedulers, wherever it stands: their versions follow from it.
+        if let Some(DeValue::Table(t)) = table.get("experiment").map(Spanned::get_ref)
+            && let Some(v) = t.get("kernel")
+        {
+            self.kernel(v);
+        }
         for e in self.entries(table) {
             match e.key {
                 "experiment" => match e.value.get_ref() {

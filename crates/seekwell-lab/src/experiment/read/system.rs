@@ -225,10 +225,10 @@ impl Reader<'_> {
 
     /// Puts schedulers in, as typed.
     fn typed_schedulers(&mut self, field: &str, at: Place, text: &str) -> Vec<SchedulerSpec> {
-        let typed = words::schedulers(text);
-        let typed = self.faults.take(at, field, typed);
-        let typed = typed.unwrap_or_default().into_iter();
-        typed.map(|t| t.spec).collect()
+        let typed = words::schedulers_in(text, self.kernel.as_ref());
+        let typed = self.faults.take(at, field, typed).unwrap_or_default();
+        self.typed.extend(typed.iter().cloned());
+        typed.into_iter().map(|t| t.spec).collect()
     }
 
     pub(super) fn scheduler(&mut self, field: &str, at: Place, v: &Spanned<DeValue<'_>>) {

@@ -6,6 +6,7 @@ use crate::experiment::design::Pick;
 use crate::experiment::expand::REPEATS_MAX;
 use crate::experiment::fault::Place;
 use crate::results::{Order, StopRule};
+use seekwell::words;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
@@ -53,6 +54,11 @@ pub(in crate::experiment) const SETTINGS: &[(&str, &str)] = &[
         "The drive goes on from run to run as the last one left it.",
     ),
     ("reference", "The scheduler the others are compared with."),
+    (
+        "kernel",
+        "Kernel of all of it: \"6.8\", or \"here\" for the running one; schedulers' versions, the \
+         queue's limits and the machine follow from it.",
+    ),
 ];
 
 /// States of a drive.
@@ -159,6 +165,8 @@ impl Reader<'_> {
                     self.places.reference = self.at(v);
                     self.design.reference = self.text(f, v);
                 }
+                // Read before everything else.
+                "kernel" => {}
                 _ if self.factor(e, "experiment.") => {}
                 key => {
                     let known: Vec<&str> = SETTINGS.iter().map(|s| s.0).collect();
@@ -329,7 +337,24 @@ impl Reader<'_> {
     }
 
     /// What needs the whole file.
+    /// The kernel of all of it.
+    pub(super) fn kernel(&mut self, v: &Spanned<DeValue<'_>>) {
+        const FIELD: &str = "experiment.kernel";
+        if let Some(text) = self.text(FIELD, v) {
+            let read = words::kernel(&text);
+            self.kernel = self.faults.take(self.at(v), FIELD, read);
+        }
+    }
+
     pub(super) fn finish(&mut self) {
+        if let Some(k) = &self.kernel {
+            for (i, level) in self.design.machines.iter().enumerate() {
+                let at = self.places.machines.get(i).copied().unwrap_or_default();
+                let good = words::of_kernel(&level.spec.spec, k);
+                self.faults.take(at, "machine", good);
+            }
+        }
+        self.design.notes = words::kernel_said(&self.typed, self.kernel.as_ref());
         if let Some(state) = self.state.take() {
             let mut refused = Vec::new();
             for (i, level) in self.design.devices.iter_mut().enumerate() {

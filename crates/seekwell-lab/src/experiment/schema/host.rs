@@ -49,7 +49,7 @@ pub(super) fn host() -> Value {
         (
             "equal",
             "Attributes of the queue that are the same in all runs, or \"kernel\": what each \
-             scheduler comes with. Unless said, wbt_lat_usec = 0 and iostats = 1.",
+             scheduler comes with. Unless said, iostats = 1.",
         ),
         (
             "settle",

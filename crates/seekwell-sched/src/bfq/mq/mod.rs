@@ -28,6 +28,7 @@ use super::entity::IDLE;
 use crate::contract::{BioMerge, CgroupEvent, Insert, IocEvent, MergeKind, Scheduler};
 use crate::cx::{Cx, Slot};
 use crate::tunable::{StoreError, Tunable};
+use crate::wbt;
 use queues::payer;
 use seekwell_core::{Bio, CgroupId, Era, Instant, IocId, Links, List, Nanos, RqId, Sector, Side};
 
@@ -346,7 +347,7 @@ impl Bfq {
 
 impl Scheduler for Bfq {
     fn wants_wbt(&self) -> bool {
-        false
+        wbt::wanted("bfq")
     }
     fn inserting(&mut self, cx: &mut Cx, rq: RqId) {
         self.init_request(cx, rq);

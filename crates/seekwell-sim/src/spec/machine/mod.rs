@@ -56,13 +56,27 @@ const NEVER_CENTISECS: u64 = 100 * 365 * 86_400 * 100;
 const PAGE_KB: u32 = 4;
 
 fn era(name: &str) -> Result<Era, SpecErrors> {
-    let all = Era::ALL.iter();
-    match all.clone().find(|e| e.name() == name) {
-        Some(e) => Ok(*e),
-        None => {
-            let what = format!("no modelled kernel is called `{name}`");
-            Err(unknown_word(&what, name, all.map(|e| e.name())))
-        }
+    let k = super::kernel::kernel(name)?;
+    let era = seekwell_sched::kernels::machine(k.release);
+    era.ok_or_else(|| SpecErrors::one("", format!("kernel {name} is not modelled")))
+}
+
+/// A machine with a kernel of its own, where another one is asked for all.
+///
+/// # Errors
+/// The two are modelled differently.
+pub fn of_kernel(m: &MachineSpec, k: &super::kernel::Kernel) -> Result<(), SpecErrors> {
+    let Some(name) = &m.kernel else { return Ok(()) };
+    let asked = seekwell_sched::kernels::machine(k.release);
+    match asked.is_some_and(|e| Ok(e) == era(name)) {
+        true => Ok(()),
+        false => Err(SpecErrors::one(
+            "kernel",
+            format!(
+                "the machine has kernel {name}, and the kernel asked for is {}: leave one of them out",
+                k.asked
+            ),
+        )),
     }
 }
 

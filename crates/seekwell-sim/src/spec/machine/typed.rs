@@ -29,8 +29,8 @@ const fn word(name: &'static str, values: &'static str, help: &'static str) -> W
 pub const WORDS: &[Word] = &[
     word(
         "kernel",
-        "2.6.18, 2.6.24, 3.4, 4.0, 6.1 or 6.12",
-        "generation above the queue [that of the scheduler]",
+        "2.6.18 to 7.0, or here",
+        "kernel above the queue; here: the running one [that of the scheduler]",
     ),
     word("memory", "16M to 4096G", "memory of the machine [4G]"),
     word(

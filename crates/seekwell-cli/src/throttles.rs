@@ -1,0 +1,51 @@
+//! Schedulers with writeback throttling as they come, and with it the other way: whether a lead is
+//! the scheduler's or the throttle's.
+
+use crate::cli::Bench;
+use crate::fail::Failure;
+use crate::setups::Usual;
+use seekwell_sched::{WBT_LAT_USEC, wbt};
+use seekwell_sim::Setup;
+use std::collections::BTreeSet;
+
+/// Does the disk of a device rotate, as its queue's throttle sees it?
+fn rotating(device: &str) -> Result<bool, Failure> {
+    let setup = Setup {
+        device: device.to_owned(),
+        scheduler: "none".to_owned(),
+        ..Setup::default()
+    };
+    let queue = setup.build();
+    let mut queue = queue.map_err(|e| Failure::input(e.to_string()))?;
+    Ok(queue.wbt_lat_usec() == Some(wbt::ROTATING_USEC))
+}
+
+/// The schedulers asked for, and behind them those of blk-mq that say nothing of throttling with it
+/// the other way: off, and under bfq on.
+pub fn with_the_other(b: &Bench, usual: &Usual) -> Result<String, Failure> {
+    let all = usual.typed(b)?;
+    let mut texts: Vec<String> = all.iter().map(|t| t.text.clone()).collect();
+    // Said for all of them.
+    if b.tunable.iter().any(|t| t.contains(WBT_LAT_USEC.name)) {
+        return Ok(texts.join(","));
+    }
+    let devices = usual.devices(b);
+    let kinds: Result<BTreeSet<bool>, Failure> = devices.iter().map(|d| rotating(d)).collect();
+    let kinds = kinds?;
+    let name = WBT_LAT_USEC.name;
+    for t in &all {
+        let found = seekwell::words::named(&t.spec.versioned());
+        let throttled = found.is_ok_and(|f| f.era.is_mq()) && !t.spec.tunables.contains_key(name);
+        let values: BTreeSet<u64> = kinds
+            .iter()
+            .map(|k| wbt::opposite_usec(&t.spec.name, *k))
+            .collect();
+        for usec in values.into_iter().filter(|_| throttled) {
+            let text = format!("{}:{name}={usec}", t.text);
+            if !texts.contains(&text) {
+                texts.push(text);
+            }
+        }
+    }
+    Ok(texts.join(","))
+}

@@ -1,0 +1,240 @@
+//! Writeback throttling in answers: what each scheduler had in force, and whether a lead is the
+//! scheduler's or the throttle's.
+
+use crate::advice::Advice;
+use crate::compare::PROSE;
+use crate::table::wrap;
+use seekwell_lab::analysis::{Analysis, Group, percent, size};
+use seekwell_lab::results::{Results, Treatment};
+use seekwell_sched::WBT_LAT_USEC;
+
+/// "a", "a and b", "a, b and c".
+fn list(names: &[&str]) -> String {
+    match names {
+        [all @ .., last] if !all.is_empty() => format!("{} and {last}", all.join(", ")),
+        names => names.concat(),
+    }
+}
+
+fn value(usec: u64) -> String {
+    match usec {
+        0 => "off".to_owned(),
+        usec => usec.to_string(),
+    }
+}
+
+/// What each treatment had on each device: device and value, in the order of the cells.
+fn in_force(results: &Results, treatment: usize) -> Vec<(&str, u64)> {
+    let mut all: Vec<(&str, u64)> = Vec::new();
+    for cell in &results.cells {
+        let own = cell.throttled.iter().find(|t| t.treatment == treatment);
+        let Some(own) = own else { continue };
+        let entry = (cell.device.as_str(), own.wbt_lat_usec);
+        if !all.contains(&entry) {
+            all.push(entry);
+        }
+    }
+    all
+}
+
+/// "2000", "75000 on sda and 2000 on sdb".
+fn said(devices: &[(&str, u64)]) -> String {
+    let mut values: Vec<(u64, Vec<&str>)> = Vec::new();
+    for (device, usec) in devices {
+        match values.iter_mut().find(|v| v.0 == *usec) {
+            Some(v) => v.1.push(device),
+            None => values.push((*usec, vec![device])),
+        }
+    }
+    if let [(usec, _)] = values[..] {
+        return value(usec);
+    }
+    let each = values.iter();
+    let each: Vec<String> = each
+        .map(|(usec, on)| format!("{} on {}", value(*usec), list(on)))
+        .collect();
+    each.join(", ")
+}
+
+/// Was a target written that changed nothing?
+fn ignored(t: &Treatment, devices: &[(&str, u64)]) -> Option<u64> {
+    let written: u64 = t.tunables.get(WBT_LAT_USEC.name)?.parse().ok()?;
+    (written > 0 && devices.iter().any(|d| d.1 == 0)).then_some(written)
+}
+
+/// "Writeback throttling (wbt_lat_usec): none, kyber 2000; bfq off." Empty where no scheduler's layer
+/// has it, or nothing is known of it.
+pub fn line(results: &Results) -> String {
+    let mut alike: Vec<(String, Vec<&str>)> = Vec::new();
+    let mut notes = String::new();
+    for (i, t) in results.treatments.iter().enumerate() {
+        let devices = in_force(results, i);
+        if devices.is_empty() {
+            continue;
+        }
+        let text = said(&devices);
+        match alike.iter_mut().find(|a| a.0 == text) {
+            Some(a) => a.1.push(&t.label),
+            None => alike.push((text, vec![&t.label])),
+        }
+        if let Some(usec) = ignored(t, &devices) {
+            notes += &format!(
+                " {} changed nothing: {} keeps throttling off, and the kernel takes the value that \
+                 it remembers for no change; write {}.",
+                t.label,
+                t.scheduler,
+                usec + 1
+            );
+        }
+    }
+    if alike.is_empty() {
+        return String::new();
+    }
+    let each = alike.iter();
+    let each: Vec<String> = each
+        .map(|(text, names)| format!("{} {text}", names.join(", ")))
+        .collect();
+    format!(
+        "Writeback throttling (wbt_lat_usec): {}.{notes}",
+        each.join("; ")
+    )
+}
+
+/// The same in lines of a screen; nothing where nothing is known.
+pub fn lines(results: &Results, width: usize) -> String {
+    match line(results) {
+        none if none.is_empty() => none,
+        text => wrap(&text, 0, width.min(PROSE)),
+    }
+}
+
+/// A treatment of a group with its throttle.
+struct Variant<'a> {
+    treatment: &'a Treatment,
+    usec: u64,
+    /// Times better than the reference.
+    times: f64,
+    at: usize,
+}
+
+impl Variant<'_> {
+    /// The same scheduler with the same tunables, but for the throttle?
+    fn same(&self, other: &Self) -> bool {
+        let rest = |t: &Treatment| {
+            let all = t.tunables.iter().filter(|k| k.0 != WBT_LAT_USEC.name);
+            all.map(|(k, v)| (k.clone(), v.clone())).collect::<Vec<_>>()
+        };
+        let (a, b) = (self.treatment, other.treatment);
+        (&a.scheduler, &a.version, rest(a)) == (&b.scheduler, &b.version, rest(b))
+    }
+    fn on(&self) -> bool {
+        self.usec > 0
+    }
+}
+
+/// Treatments of a group whose throttle is known.
+fn variants<'a>(results: &'a Results, group: &Group) -> Vec<Variant<'a>> {
+    let usec = |t: usize| {
+        let cells = group.cells.iter().filter_map(|i| results.cells.get(*i));
+        let mut all = cells.flat_map(|c| &c.throttled);
+        all.find(|x| x.treatment == t).map(|x| x.wbt_lat_usec)
+    };
+    let one = |s: &seekwell_lab::analysis::Score| {
+        Some(Variant {
+            treatment: results.treatments.get(s.treatment)?,
+            usec: usec(s.treatment)?,
+            times: s.times,
+            at: s.treatment,
+        })
+    };
+    group.scores.iter().filter_map(one).collect()
+}
+
+/// "2.2 times ahead of", "12 % behind", "within 2 % of".
+fn against(times: f64, margin: f64) -> String {
+    match times {
+        t if t > 1.0 + margin => format!("{} ahead of", size(t)),
+        t if t < 1.0 / (1.0 + margin) => format!("{} behind", size(1.0 / t)),
+        _ => format!("within {} of", percent(margin)),
+    }
+}
+
+/// Whose the lead is.
+struct Share {
+    /// In a sentence.
+    text: String,
+    /// It is the throttle's alone.
+    throttle: bool,
+}
+
+/// Compares the treatment that leads with itself under the other throttle, and with the best other
+/// scheduler under the same.
+fn share(results: &Results, analysis: &Analysis, group: &Group) -> Option<Share> {
+    let margin = analysis.method.margin;
+    let all = variants(results, group);
+    let lead = match group.decision.as_str() {
+        "cannot_tell" => group.best?,
+        _ => group.pick.or(group.best)?,
+    };
+    let lead = all.iter().find(|v| v.at == lead)?;
+    let other = all.iter().find(|v| v.same(lead) && v.on() != lead.on())?;
+    let rivals = all.iter().filter(|v| !v.same(lead) && v.on() == lead.on());
+    let rival = rivals.reduce(|a, b| if b.times > a.times { b } else { a })?;
+    let (by_throttle, by_scheduler) = (lead.times / other.times, lead.times / rival.times);
+    let matters = |times: f64| times > 1.0 + margin;
+    let what = match (matters(by_throttle), matters(by_scheduler)) {
+        (true, false) => "The throttle makes the difference, not the scheduler",
+        (false, true) => "The scheduler makes the difference, not the throttle",
+        (true, true) => "Throttle and scheduler both make a difference",
+        (false, false) => "Neither the throttle nor the scheduler makes a difference here",
+    };
+    let with = |usec: u64| match usec {
+        0 => "throttling off".to_owned(),
+        usec => format!("wbt_lat_usec {usec}"),
+    };
+    let text = format!(
+        "{what}: with {} {} is {} itself with {}, and {} {} with the same throttle.",
+        with(lead.usec),
+        lead.treatment.scheduler,
+        against(by_throttle, margin),
+        with(other.usec),
+        against(by_scheduler, margin),
+        rival.treatment.scheduler,
+    );
+    Some(Share {
+        text,
+        throttle: matters(by_throttle) && !matters(by_scheduler),
+    })
+}
+
+/// A label as a setting: "bfq with wbt_lat_usec=75001".
+fn setting(label: &str) -> String {
+    match label.split_once(':') {
+        Some((name, set)) if set.contains(WBT_LAT_USEC.name) => {
+            format!("{name} with {}", set.replace(':', ", "))
+        }
+        _ => label.to_owned(),
+    }
+}
+
+/// An answer with what the throttle has to do with it.
+pub(crate) fn told(
+    results: &Results,
+    analysis: &Analysis,
+    group: &Group,
+    mut advice: Advice,
+) -> Advice {
+    if let Some(picked) = &advice.scheduler {
+        advice.headline = advice.headline.replace(picked.as_str(), &setting(picked));
+    }
+    if let Some(share) = share(results, analysis, group) {
+        if share.throttle && advice.decision == "keep" && !group.level {
+            advice.headline += "; its lead is the throttle";
+        }
+        advice.throttling = share.text;
+    }
+    advice
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,166 @@
+//! Kernel releases: what is modelled for each of them, from 2.6.18 to 7.0. The one place that every
+//! word for a kernel goes through: `--kernel 6.8`, `none-6.8`, `--machine kernel=6.8`.
+//!
+//! A *version* of a scheduler is called after the kernel its rules were read in; an [`Era`] is a
+//! block layer with its page cache and queue limits. A release means an era, and of each scheduler
+//! that it ships a version: the nearest that is modelled ([`table`]). A scheduler from outside the
+//! kernel's tree is taken as it is, in the era of the release.
+
+mod release;
+mod table;
+
+pub use release::Release;
+
+use crate::registry::{Layer, SchedulerInfo};
+use seekwell_core::Era;
+pub use table::UNREAD;
+use table::{IN_TREE, LAYERS, NEWEST, OLDEST, STANDS, Stands};
+
+/// What stands for a scheduler in a kernel release.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Modelled {
+    /// Its version.
+    pub version: &'static str,
+    /// The block layer around it.
+    pub era: Era,
+    /// What is known of the difference to that release; empty: none.
+    pub why: &'static str,
+}
+
+/// Is the release one that anything is known of?
+///
+/// # Errors
+/// Why not, in words.
+pub fn known(release: Release) -> Result<(), String> {
+    match release {
+        r if r < OLDEST => Err(format!(
+            "kernel {r} is older than {OLDEST}, the oldest that is modelled"
+        )),
+        r if r > NEWEST => Err(format!(
+            "kernel {r} is newer than {NEWEST}, the newest known here: write {NEWEST} for the nearest"
+        )),
+        _ => Ok(()),
+    }
+}
+
+/// The newest release that is known here.
+pub const fn newest() -> Release {
+    NEWEST
+}
+
+/// The block layer of a release; `None`: it has no such layer, or is not known.
+pub fn era(release: Release, layer: Layer) -> Option<Era> {
+    let row = LAYERS.iter().rfind(|l| l.from <= release)?;
+    match layer {
+        Layer::Legacy => row.legacy,
+        Layer::Mq => row.mq,
+    }
+}
+
+/// The page cache and file systems of a release: where it has two block layers, those of the
+/// single-queue one, which most disks used then.
+pub fn machine(release: Release) -> Option<Era> {
+    era(release, Layer::Legacy).or_else(|| era(release, Layer::Mq))
+}
+
+/// Was it ever in the kernel's own tree?
+pub fn in_tree(scheduler: &str) -> bool {
+    IN_TREE.iter().any(|t| t.scheduler == scheduler)
+}
+
+/// Schedulers that a release ships, in the order people list them.
+pub fn shipped(release: Release) -> Vec<&'static str> {
+    let has = |t: &&table::InTree| t.since <= release && t.gone.is_none_or(|g| release < g);
+    IN_TREE.iter().filter(has).map(|t| t.scheduler).collect()
+}
+
+fn row(scheduler: &str, release: Release) -> Option<&'static Stands> {
+    let mut own = STANDS.iter().filter(|s| s.scheduler == scheduler);
+    own.rfind(|s| s.from <= release)
+}
+
+/// What stands for a scheduler in a release.
+///
+/// # Errors
+/// Why there is none, in words: the release has no such scheduler, or is not known.
+pub fn modelled(info: &SchedulerInfo, release: Release) -> Result<Modelled, String> {
+    known(release)?;
+    let name = info.name;
+    let has = || {
+        let all = shipped(release).join(", ");
+        format!("kernel {release} has {all}")
+    };
+    let in_tree = IN_TREE.iter().find(|t| t.scheduler == name);
+    if let Some(t) = in_tree {
+        if release < t.since {
+            return Err(format!("{name} came with {}: {}", t.since, has()));
+        }
+        if let Some(gone) = t.gone.filter(|g| release >= *g) {
+            return Err(format!("{name} was removed in {gone}: {}", has()));
+        }
+    }
+    let layer = match info.layer {
+        Layer::Legacy => "the single-queue layer, which was removed in 5.0",
+        Layer::Mq => "blk-mq, which came with 3.13",
+    };
+    let era = era(release, info.layer).ok_or_else(|| format!("{name} needs {layer}: {}", has()))?;
+    let row = row(name, release);
+    if let Some(s) = row {
+        return Ok(Modelled {
+            version: s.version,
+            era,
+            why: s.why,
+        });
+    }
+    // From outside the tree: taken as it is. One of the single-queue layer is a patch for kernels of
+    // its time.
+    let own = info.versions.iter().find(|v| v.1 == era);
+    let any = info.versions.first().filter(|_| info.layer == Layer::Mq);
+    match own.or(any) {
+        Some((version, _)) => Ok(Modelled {
+            version,
+            era,
+            why: "",
+        }),
+        None => {
+            let eras: Vec<&str> = info.versions.iter().map(|v| v.1.name()).collect();
+            let of = eras.first().copied().unwrap_or_default();
+            Err(format!(
+                "{name} is a patch for kernels like {of}; {}",
+                has()
+            ))
+        }
+    }
+}
+
+/// For lists: versions of a scheduler with the releases they stand for, and whether their rules are
+/// those of the releases: `("6.1", "5.14 to 6.1", true)`.
+pub fn stands_for(scheduler: &str) -> Vec<(&'static str, String, bool)> {
+    let all: Vec<&Stands> = STANDS.iter().filter(|s| s.scheduler == scheduler).collect();
+    let end = IN_TREE.iter().find(|t| t.scheduler == scheduler);
+    let end = end.and_then(|t| t.gone);
+    let mut out = Vec::new();
+    let mut i = 0;
+    while i < all.len() {
+        let first = all[i];
+        let same =
+            |s: &&&Stands| s.version == first.version && s.why.is_empty() == first.why.is_empty();
+        let n = all[i..].iter().take_while(same).count();
+        i += n;
+        let next = all.get(i).map(|s| s.from).or(end);
+        out.push((first.version, span(first.from, next), first.why.is_empty()));
+    }
+    out
+}
+
+/// "5.0 to 5.13", "4.1", "since 6.17"; `next` is the first release behind it.
+fn span(from: Release, next: Option<Release>) -> String {
+    match next.map(Release::before) {
+        None => format!("since {from}"),
+        Some(last) if last == from => from.to_string(),
+        Some(last) => format!("{from} to {last}"),
+    }
+}
+
+#[cfg(test)]
+mod tests;

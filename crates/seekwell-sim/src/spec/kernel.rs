@@ -1,0 +1,273 @@
+//! Words for a kernel: `6.8`, `5.15.0-91-generic`, or `here` for the running one. What stands for a
+//! release is in one table ([`seekwell_sched::kernels`]); here its words are read, and what was made
+//! of them is said.
+
+use super::SpecErrors;
+use super::scheduler::Typed;
+use seekwell_sched::kernels::{self, Release};
+use seekwell_sched::{Layer, find};
+
+/// The word for the running kernel.
+pub const HERE: &str = "here";
+
+/// A kernel that was asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Kernel {
+    /// As it was asked for; the running kernel's own name in place of `here`.
+    pub asked: String,
+    /// Which release.
+    pub release: Release,
+}
+
+/// The running kernel; a release that is newer than all known ones counts as the newest.
+///
+/// # Errors
+/// The release cannot be read, or is older than all that is modelled.
+fn running() -> Result<Kernel, SpecErrors> {
+    const FILE: &str = "/proc/sys/kernel/osrelease";
+    let bad = |what: String| SpecErrors::one("", what);
+    let text = std::fs::read_to_string(FILE).unwrap_or_default();
+    let text = text.trim();
+    let release = Release::parse(text).ok_or_else(|| {
+        bad(format!(
+            "the running kernel cannot be told: {FILE} says `{text}`"
+        ))
+    })?;
+    let release = release.min(kernels::newest());
+    kernels::known(release).map_err(bad)?;
+    Ok(Kernel {
+        asked: text.to_owned(),
+        release,
+    })
+}
+
+/// Reads a word for a kernel.
+///
+/// # Errors
+/// It is none, or names a kernel that nothing is known of.
+pub fn kernel(text: &str) -> Result<Kernel, SpecErrors> {
+    let text = text.trim();
+    if text == HERE {
+        return running();
+    }
+    let bad = |what: String| SpecErrors::one("", what);
+    let release = Release::parse(text).ok_or_else(|| {
+        bad(format!(
+            "`{text}` is no kernel release: write 6.8, 5.15 or 2.6.32, or {HERE} for the running \
+             kernel"
+        ))
+    })?;
+    kernels::known(release).map_err(bad)?;
+    Ok(Kernel {
+        asked: text.to_owned(),
+        release,
+    })
+}
+
+/// The version that stands for a scheduler in the running kernel, as a specification states it.
+pub fn version_here(scheduler: &str) -> Option<String> {
+    let release = running().ok()?.release;
+    let found = seekwell_sched::named(&format!("{scheduler}-{release}"))?;
+    Some(found.stated())
+}
+
+/// "a", "a and b", "a, b and c".
+fn list(names: &[&str]) -> String {
+    match names {
+        [all @ .., last] if !all.is_empty() => format!("{} and {last}", all.join(", ")),
+        names => names.concat(),
+    }
+}
+
+/// What stands for a kernel, in a sentence: "Kernel 6.8: modelled as 6.12." with what is known of the
+/// difference; `None` where the kernel is modelled as it is.
+fn sentence(asked: &str, release: Release, schedulers: &[&str]) -> Option<String> {
+    let mut eras: Vec<(&str, Vec<&str>)> = Vec::new();
+    let (mut others, mut unread, mut why) = (Vec::new(), Vec::new(), Vec::new());
+    for name in schedulers {
+        let Some((info, ..)) = find(name) else {
+            continue;
+        };
+        let Ok(m) = kernels::modelled(info, release) else {
+            continue;
+        };
+        let era = m.era.name();
+        match eras.iter_mut().find(|e| e.0 == era) {
+            Some(e) if e.1.contains(name) => continue,
+            Some(e) => e.1.push(name),
+            None => eras.push((era, vec![name])),
+        }
+        // It has a version of that kernel, and another one is nearer.
+        if m.version != era && info.version(era).is_some() {
+            others.push(format!("{name} as {}", m.version));
+        }
+        match m.why {
+            "" => {}
+            kernels::UNREAD if unread.contains(name) => {}
+            kernels::UNREAD => unread.push(*name),
+            text if !why.contains(&text) => why.push(text),
+            _ => {}
+        }
+    }
+    let exact = asked == eras.first()?.0 && eras.len() == 1;
+    if exact && others.is_empty() {
+        return None;
+    }
+    let of = |(era, names): &(&str, Vec<&str>)| match eras.len() {
+        1 => (*era).to_owned(),
+        _ => format!("{era} ({})", names.join(", ")),
+    };
+    let told: Vec<String> = eras.iter().map(of).collect();
+    let told: Vec<&str> = told.iter().map(String::as_str).collect();
+    let mut text = format!("Kernel {asked}: modelled as {}", list(&told));
+    for part in &others {
+        text += &format!(", {part}");
+    }
+    if !unread.is_empty() {
+        let were = if unread.len() == 1 { "was" } else { "were" };
+        text += &format!(
+            "; {} of {release} {were} not compared with {}",
+            list(&unread),
+            if eras.len() == 1 { "it" } else { "them" }
+        );
+    }
+    for part in why {
+        text += &format!("; {part}");
+    }
+    Some(text + ".")
+}
+
+/// What was made of the kernels that schedulers were named with (`none-6.8`), or of the one for all.
+pub fn said(all: &[Typed], kernel: Option<&Kernel>) -> Vec<String> {
+    if let Some(k) = kernel {
+        let names: Vec<&str> = all.iter().map(|t| t.spec.name.as_str()).collect();
+        return sentence(&k.asked, k.release, &names).into_iter().collect();
+    }
+    let mut releases: Vec<(Release, Vec<&str>)> = Vec::new();
+    for t in all {
+        let Some(r) = t.release else { continue };
+        match releases.iter_mut().find(|e| e.0 == r) {
+            Some(e) => e.1.push(&t.spec.name),
+            None => releases.push((r, vec![&t.spec.name])),
+        }
+    }
+    let one = |(r, names): &(Release, Vec<&str>)| sentence(&r.to_string(), *r, names);
+    releases.iter().filter_map(one).collect()
+}
+
+/// The schedulers that a kernel ships, its usual one for most disks first.
+pub fn shipped(release: Release) -> String {
+    let legacy = kernels::era(release, Layer::Legacy).is_some();
+    let first = if legacy { "cfq" } else { "mq-deadline" };
+    let mut all = kernels::shipped(release);
+    all.sort_by_key(|name| *name != first);
+    all.join(",")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::scheduler::list_in;
+    use super::*;
+
+    fn told(schedulers: &str, of: Option<&str>) -> Vec<String> {
+        let k = of.map(|k| kernel(k).expect(k));
+        let all = list_in(schedulers, k.as_ref()).expect(schedulers);
+        said(&all, k.as_ref())
+    }
+
+    #[test]
+    fn what_stands_for_a_kernel_is_said() {
+        let all = "none,mq-deadline,kyber,bfq";
+        for (of, says) in [
+            (
+                "6.8",
+                "Kernel 6.8: modelled as 6.12; none and kyber of 6.8 were not compared with it; what",
+            ),
+            ("6.17", "Kernel 6.17: modelled as 6.18."),
+            (
+                "6.3",
+                "Kernel 6.3: modelled as 6.1; none, mq-deadline and kyber of 6.3 were not",
+            ),
+            ("5.4", "Kernel 5.4: modelled as 6.1, mq-deadline as 5.10; "),
+            ("5.15", "bfq changed with most releases until 6.1"),
+        ] {
+            let told = told(all, Some(of));
+            assert!(told.len() == 1 && told[0].contains(says), "{of}: {told:?}");
+        }
+        for exact in ["6.12", "6.16", "6.18", "6.1"] {
+            assert_eq!(told(all, Some(exact)), [""; 0]);
+        }
+        assert_eq!(told(all, None), [""; 0]);
+        assert_eq!(
+            told("cfq,none", Some("4.19"))[0].split(';').next(),
+            Some("Kernel 4.19: modelled as 4.0 (cfq) and 6.1 (none), cfq as 4.4")
+        );
+        // Named with each.
+        let told = told("none-6.8,none-6.1,bfq-6.8,cfq-3.4", None);
+        assert_eq!(told.len(), 1, "{told:?}");
+        assert!(
+            told[0].starts_with("Kernel 6.8: modelled as 6.12"),
+            "{told:?}"
+        );
+    }
+
+    #[test]
+    fn a_wrong_word_is_answered_with_the_right_form() {
+        for (text, says) in [
+            ("6", "`6` is no kernel release: write 6.8"),
+            ("new", "or here for the running kernel"),
+            ("2.4.20", "older than 2.6.18"),
+            ("61.8", "newer than 7.0"),
+            ("", "`` is no kernel release"),
+        ] {
+            let e = kernel(text).expect_err(text).to_string();
+            assert!(e.contains(says), "{text}: {e}");
+        }
+        let here = kernel(HERE).expect("Linux");
+        assert!(here.release <= kernels::newest() && !here.asked.is_empty());
+        assert_eq!(shipped(Release::new(6, 8, 0)), "mq-deadline,none,kyber,bfq");
+        assert_eq!(
+            shipped(Release::new(2, 6, 24)),
+            "cfq,noop,deadline,anticipatory"
+        );
+    }
+
+    #[test]
+    fn a_kernel_gives_each_scheduler_its_version_and_contradictions_are_refused() {
+        let k = kernel("6.8").expect("known");
+        let versions = |text: &str| {
+            let all = list_in(text, Some(&k)).expect(text);
+            let version = |t: Typed| t.spec.versioned();
+            all.into_iter().map(version).collect::<Vec<_>>().join(" ")
+        };
+        assert_eq!(versions("none,bfq"), "none-6.12 bfq-6.12");
+        assert_eq!(versions("bfq-6.8,none-6.12"), "bfq-6.12 none-6.12");
+        assert_eq!(
+            versions("blk-mq"),
+            "none-6.12 mq-deadline-6.12 kyber-6.12 adios-3.1.9 bfq-6.12 turns-1"
+        );
+        for (text, says) in [
+            (
+                "cfq",
+                "cfq was removed in 5.0: kernel 6.8 has none, mq-deadline, kyber, bfq",
+            ),
+            (
+                "none-6.1",
+                "none-6.1 is of kernel 6.1, and the kernel asked for is 6.8",
+            ),
+            ("bfq-v7r8", "bfq-sq needs the single-queue layer"),
+            ("single-queue", "kernel 6.8 has none of them"),
+        ] {
+            let e = list_in(text, Some(&k)).expect_err(text).to_string();
+            assert!(e.contains(says), "{text}: {e}");
+        }
+        let k = kernel("6.18").expect("known");
+        let e = list_in("adios-3.0.1", Some(&k)).expect_err("another layer");
+        assert!(
+            e.to_string().contains("adios-3.0.1 is of kernel 6.12"),
+            "{e}"
+        );
+        let all = list_in("turns,none", Some(&k)).expect("good");
+        assert_eq!(all[0].spec.versioned(), "turns-6.18");
+    }
+}
