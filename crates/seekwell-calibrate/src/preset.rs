@@ -53,7 +53,7 @@ fn quoted(text: &str) -> String {
                 out.push('\\');
                 out.push(c);
             }
-            c if c.is_control() => out.push(' '),
+            c if seekwell_core::foreign::acts(c) => out.push(' '),
             c => out.push(c),
         }
     }

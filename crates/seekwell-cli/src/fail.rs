@@ -117,11 +117,17 @@ impl From<CaseError> for Failure {
 
 fn say(message: &str) {
     // If stderr is gone too there is nobody left to tell.
+    let message = crate::out::harmless(message);
     let _ = writeln!(anstream::stderr(), "{BAD}error:{BAD:#} {message}");
 }
 
 /// What clap found: help and version go to stdout with 0, the rest to stderr with 2.
 pub fn usage(e: &clap::Error) -> ExitCode {
-    let _ = e.print();
+    let text = e.render().ansi().to_string();
+    let text = crate::out::harmless(&text);
+    let _ = match e.use_stderr() {
+        true => write!(anstream::stderr(), "{text}"),
+        false => write!(anstream::stdout(), "{text}"),
+    };
     ExitCode::from(if e.use_stderr() { 2 } else { 0 })
 }

@@ -1,5 +1,6 @@
 //! JSON for people and programs: one document, a field a line, lists of numbers in one line each.
 
+use seekwell_core::foreign;
 use seekwell_core::result::Record;
 use seekwell_report::verdict;
 use serde_json::{Value, json};
@@ -11,6 +12,23 @@ const LINE: usize = 100;
 pub fn text(value: &Value) -> String {
     let mut out = String::new();
     put(&mut out, value, 0);
+    escaped(out)
+}
+
+/// A text of JSON in which nothing acts on a terminal: in it such characters are in strings only,
+/// where they may be written as numbers.
+fn escaped(json: String) -> String {
+    let acts = |c: char| !c.is_ascii() && foreign::acts(c);
+    if !json.contains(acts) {
+        return json;
+    }
+    let mut out = String::with_capacity(json.len());
+    for c in json.chars() {
+        match acts(c) {
+            true => out += &format!("\\u{:04x}", u32::from(c)),
+            false => out.push(c),
+        }
+    }
     out
 }
 
@@ -108,5 +126,13 @@ mod tests {
             "{text}"
         );
         assert!(text.lines().count() < 20, "{text}");
+        let names = json!({ "a\u{202e}": "\u{9b}31m\u{7f}\x1b\n", "\u{2028}": 1 });
+        let text = super::text(&names);
+        assert_eq!(serde_json::from_str::<Value>(&text).expect("JSON"), names);
+        assert!(
+            text.contains("\\u009b31m") && text.contains("a\\u202e"),
+            "{text}"
+        );
+        assert!(!text.chars().any(|c| !c.is_ascii()), "{text}");
     }
 }

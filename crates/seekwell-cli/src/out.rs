@@ -2,8 +2,10 @@
 
 use crate::fail::Failure;
 use anstream::adapter::strip_str;
+use seekwell_core::foreign;
 use seekwell_files::Sink;
-use std::io::{self, BufWriter, StdoutLock, Write};
+use std::borrow::Cow;
+use std::io::{self, BufRead, BufWriter, StdoutLock, Write};
 use std::path::{Path, PathBuf};
 
 /// A result under way.
@@ -130,16 +132,11 @@ impl Out {
         }
     }
 
-    /// Adds text.
+    /// Adds text. Names of strangers in it do nothing to a terminal.
     pub fn text(&mut self, text: &str) -> Result<(), Failure> {
-        let stripped;
-        let bytes = if self.plain {
-            stripped = strip_str(text).to_string();
-            stripped.as_bytes()
-        } else {
-            text.as_bytes()
-        };
-        let written = self.to.write(bytes);
+        let stripped = self.plain.then(|| strip_str(text).to_string());
+        let text = harmless(stripped.as_deref().unwrap_or(text));
+        let written = self.to.write(text.as_bytes());
         written.map_err(|e| self.failed(e))
     }
     /// Adds bytes as they are.
@@ -176,6 +173,42 @@ impl Out {
     }
 }
 
+/// A text with nothing in it that acts on a terminal, besides ends of lines, tabs and our own colours.
+/// Everything that a command prints comes through here.
+pub fn harmless(text: &str) -> Cow<'_, str> {
+    let kept = |c: char| matches!(c, '\n' | '\t');
+    if !text.chars().any(|c| foreign::acts(c) && !kept(c)) {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(c) = rest.chars().next() {
+        let len = match colour(rest) {
+            Some(len) => {
+                out.push_str(&rest[..len]);
+                len
+            }
+            None => {
+                out.push(if foreign::acts(c) && !kept(c) {
+                    foreign::MARK
+                } else {
+                    c
+                });
+                c.len_utf8()
+            }
+        };
+        rest = &rest[len..];
+    }
+    Cow::Owned(out)
+}
+
+/// How long the sequence is that sets a colour or weight, if the text begins with one: `ESC [ 1 m`.
+fn colour(text: &str) -> Option<usize> {
+    let inside = text.strip_prefix("\x1b[")?;
+    let end = inside.find(|c: char| !c.is_ascii_digit() && c != ';')?;
+    inside[end..].starts_with('m').then_some(end + 3)
+}
+
 /// A path that is one: `-` is standard output.
 fn named(path: Option<&Path>) -> Option<&Path> {
     path.filter(|p| *p != Path::new("-"))
@@ -201,6 +234,34 @@ pub fn columns() -> usize {
 pub fn note(quiet: bool, text: &str) {
     if !quiet {
         let w = seekwell_report::style::WARN;
+        let text = harmless(text);
         let _ = writeln!(anstream::stderr(), "{w}note:{w:#} {text}");
+    }
+}
+
+/// A question on the terminal; the answer, without its end of line.
+pub fn ask(question: &str) -> String {
+    let mut err = anstream::stderr();
+    let _ = write!(err, "{}", harmless(question));
+    let _ = err.flush();
+    let mut line = String::new();
+    let _ = io::stdin().lock().read_line(&mut line);
+    line.trim().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn colours_pass_and_nothing_else_that_acts() {
+        let good = "\x1b[1;31mbest\x1b[0m\ta\n\x1b[m";
+        assert_eq!(harmless(good), good);
+        let bad = "a\x1b]0;title\x07b\x1b[2Jc\r\u{9b}31md\u{202e}e\u{2028}\x1b[1";
+        let mark = foreign::MARK;
+        assert_eq!(
+            harmless(bad),
+            format!("a{mark}]0;title{mark}b{mark}[2Jc{mark}{mark}31md{mark}e{mark}{mark}[1")
+        );
     }
 }

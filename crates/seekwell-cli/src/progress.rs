@@ -4,7 +4,7 @@
 //! fails. Without a bar everything here only asks whether a signal came.
 
 use indicatif::{ProgressBar, ProgressState, ProgressStyle};
-use seekwell_core::Nanos;
+use seekwell_core::{Nanos, foreign};
 use seekwell_host::Pulse;
 use seekwell_host::stop::signal;
 use seekwell_trace::Reader;
@@ -126,12 +126,12 @@ impl Progress {
         self.done.store(done, Ordering::Relaxed);
         self.bar.set_length((all * WHOLE).max(1));
         self.bar.set_position(done * WHOLE);
-        self.bar.set_message(name.to_owned());
+        self.bar.set_message(foreign::plain(name));
         self.show();
     }
     /// One run of a kind begins. It is done when what is given here is dropped.
     pub fn task(&self, kind: usize, name: &str) -> Task<'_> {
-        self.bar.set_message(name.to_owned());
+        self.bar.set_message(foreign::plain(name));
         Task {
             of: self,
             kind: kind.min(self.counted.len() - 1),

@@ -7,6 +7,7 @@ pub mod bio;
 pub mod cgroup;
 pub mod device;
 pub mod event;
+pub mod foreign;
 pub mod ioc;
 #[cfg(target_os = "linux")]
 pub mod large;

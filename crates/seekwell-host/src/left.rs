@@ -7,10 +7,11 @@
 //! cut short and how it is gone on with. Left out: who cut it short.
 
 use crate::block::Tree;
+use crate::place::{self, ours};
 use serde::{Deserialize, Serialize};
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -27,10 +28,13 @@ pub struct About {
     pub experiment: String,
     /// The directory its programs write in.
     pub dir: PathBuf,
-    /// The folder its results are in.
+    /// The folder its results are in; empty: there is none before the first run that counts.
     pub results: PathBuf,
     /// The command that goes on with it.
     pub again: String,
+    /// Where the file system of that directory is mounted; empty: it is not known.
+    #[serde(default)]
+    pub mount: PathBuf,
 }
 
 /// What is written.
@@ -53,6 +57,8 @@ pub struct Notes {
 #[derive(Debug)]
 pub struct Note {
     path: PathBuf,
+    /// The directory its programs write in.
+    dir: PathBuf,
     _file: File,
 }
 
@@ -78,32 +84,58 @@ impl Notes {
         }
     }
 
-    /// Notes an experiment down. What an earlier run of the same left is replaced by it.
+    /// Notes an experiment down, before it makes anything. An earlier run of the same gives way.
     ///
     /// # Errors
     /// The directory cannot be made or written.
     pub fn begin(&self, tree: &Tree, about: &About) -> io::Result<Note> {
         static NEXT: AtomicU32 = AtomicU32::new(0);
-        for old in self.dead(tree) {
-            match old.about.results == about.results {
-                true => old.forget(),
-                // Another's: it waits to be told.
-                false => old.leave(),
-            }
-        }
+        self.replace_old(tree, about);
         let mut how = DirBuilder::new();
         how.mode(0o755).recursive(true).create(&self.dir)?;
         if !ours(&fs::symlink_metadata(&self.dir)?) {
             return Err(io::Error::other("others could write there"));
         }
-        let pid = std::process::id();
         let n = NEXT.fetch_add(1, Ordering::Relaxed);
-        let path = self.dir.join(format!("{pid}-{n}.json"));
+        let path = self.dir.join(format!("{}-{n}.json", std::process::id()));
+        Ok(Note {
+            _file: self.write(tree, &path, about)?,
+            dir: about.dir.clone(),
+            path,
+        })
+    }
+
+    /// Notes down what is known of it by now.
+    ///
+    /// # Errors
+    /// The note cannot be written; then the earlier one stays.
+    pub fn change(&self, tree: &Tree, note: &mut Note, about: &About) -> io::Result<()> {
+        self.replace_old(tree, about);
+        note._file = self.write(tree, &note.path, about)?;
+        note.dir.clone_from(&about.dir);
+        Ok(())
+    }
+
+    /// What an earlier run with the same results left goes, and its note with it.
+    fn replace_old(&self, tree: &Tree, about: &About) {
+        for old in self.dead(tree) {
+            let same = old.about.results == about.results && about.results != Path::new("");
+            let gone = same
+                && place::remove_leftovers(&old.about.dir).is_ok_and(|(_, left)| left.is_empty());
+            match gone {
+                true => old.forget(),
+                // Another's: it waits to be told.
+                false => old.leave(),
+            }
+        }
+    }
+
+    fn write(&self, tree: &Tree, path: &Path, about: &About) -> io::Result<File> {
         let early = path.with_extension("new");
         let entry = Entry {
             schema: 1,
             boot_id: boot(tree),
-            pid,
+            pid: std::process::id(),
             about: about.clone(),
         };
         let mut how = OpenOptions::new();
@@ -113,9 +145,9 @@ impl Notes {
         file.try_lock().map_err(io::Error::from)?;
         file.write_all(serde_json::to_string(&entry)?.as_bytes())?;
         file.sync_all()?;
-        fs::rename(&early, &path)?;
+        fs::rename(&early, path)?;
         File::open(&self.dir)?.sync_all()?;
-        Ok(Note { path, _file: file })
+        Ok(file)
     }
 
     /// Experiments that were cut short, by the names of their notes. Half a note is removed.
@@ -144,6 +176,7 @@ fn one(tree: &Tree, path: &Path) -> Option<Dead> {
     }
     let note = Note {
         path: path.to_owned(),
+        dir: PathBuf::new(),
         _file: file,
     };
     if path.extension().is_some_and(|x| x == "new") {
@@ -167,6 +200,17 @@ fn one(tree: &Tree, path: &Path) -> Option<Dead> {
 }
 
 impl Note {
+    /// The end of its experiment. Directories that could not be removed are given, and the note stays
+    /// for `host restore`.
+    pub fn end(self) -> Vec<PathBuf> {
+        let left = place::of_process(&self.dir, std::process::id());
+        // One that cannot even be read may hold some.
+        let left = left.unwrap_or_else(|_| vec![self.dir.clone()]);
+        if !left.is_empty() {
+            self.leave();
+        }
+        left
+    }
     /// Lets go of it and leaves it there.
     fn leave(mut self) {
         self.path = PathBuf::new();
@@ -197,11 +241,6 @@ impl Dead {
 fn boot(tree: &Tree) -> String {
     let id = fs::read_to_string(tree.at("/proc/sys/kernel/random/boot_id"));
     id.unwrap_or_default().trim().to_owned()
-}
-
-/// Nobody but this user can have written it.
-fn ours(meta: &fs::Metadata) -> bool {
-    meta.uid() == rustix::process::geteuid().as_raw() && meta.mode() & 0o022 == 0
 }
 
 /// The process that a name of ours has in it, if that is no more: `seekwell-PID-N`.
@@ -250,6 +289,7 @@ mod tests {
             dir: "/srv".into(),
             results: results.into(),
             again: "seekwell compare".to_owned(),
+            mount: PathBuf::new(),
         }
     }
 
@@ -302,6 +342,55 @@ mod tests {
         let dead = notes.dead(&tree);
         assert_eq!(dead.len(), 1);
         assert!(dead[0].booted);
+    }
+
+    /// Before the first run that counts there are no results: such notes are no earlier runs of one
+    /// another.
+    #[test]
+    fn a_note_is_changed_once_there_are_results() {
+        let t = Scratch::new(&std::env::temp_dir(), "notes").expect("made");
+        let tree = Tree::below(t.path());
+        let notes = Notes::of(&tree);
+        notes.begin(&tree, &about("")).expect("written").leave();
+        let mut note = notes.begin(&tree, &about("")).expect("written");
+        assert_eq!(notes.dead(&tree).len(), 1, "the first one waits to be told");
+        notes
+            .change(&tree, &mut note, &about("a"))
+            .expect("written");
+        assert!(notes.dead(&tree).is_empty(), "told above; this one lives");
+        note.leave();
+        let dead = notes.dead(&tree);
+        let results: Vec<&Path> = dead.iter().map(|d| d.about.results.as_path()).collect();
+        assert_eq!(results, [Path::new("a")]);
+    }
+
+    #[test]
+    fn directories_that_stay_keep_the_note() {
+        let t = Scratch::new(&std::env::temp_dir(), "notes").expect("made");
+        let tree = Tree::below(t.path());
+        let notes = Notes::of(&tree);
+        let work = t.path().join("work");
+        fs::create_dir(&work).expect("made");
+        let about = About {
+            dir: work.clone(),
+            ..about("a")
+        };
+        let own = work.join(format!("seekwell-cmd-{}-7", std::process::id()));
+        fs::create_dir(&own).expect("made");
+        assert_eq!(
+            notes.begin(&tree, &about).expect("written").end(),
+            [own.clone()]
+        );
+        assert_eq!(notes.dead(&tree).len(), 1);
+        fs::remove_dir(&own).expect("ours");
+        assert!(
+            notes
+                .begin(&tree, &about)
+                .expect("written")
+                .end()
+                .is_empty()
+        );
+        assert!(!notes.dir.exists());
     }
 
     #[test]

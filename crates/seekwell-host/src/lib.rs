@@ -33,7 +33,7 @@ pub mod watch;
 
 pub use inforce::{InForce, in_force};
 pub use machine::HostMachine;
-pub use place::{Leftover, PlaceError, leftovers};
+pub use place::{Leftover, PlaceError, leftovers, remove_leftovers};
 pub use run::{HostError, Options, Pulse, Ran, check, run_real, run_script};
 
 #[cfg(test)]

@@ -10,6 +10,11 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use thiserror::Error;
 
+/// Nobody but this user can have written it.
+pub(crate) fn ours(meta: &fs::Metadata) -> bool {
+    meta.uid() == rustix::process::geteuid().as_raw() && meta.mode() & 0o022 == 0
+}
+
 /// Why there is no place to work in.
 #[derive(Error, Debug)]
 pub enum PlaceError {
@@ -192,13 +197,60 @@ pub fn leftovers(dir: &Path) -> Vec<Leftover> {
     found
 }
 
+/// Removes what killed runs left in a directory: the paths, and what could not be removed. A directory
+/// that is not there has nothing.
+///
+/// # Errors
+/// The directory cannot be read.
+pub fn remove_leftovers(dir: &Path) -> io::Result<(Vec<PathBuf>, Vec<PlaceError>)> {
+    match fs::read_dir(dir) {
+        Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(e),
+        _ => {}
+    }
+    let (mut gone, mut left) = (Vec::new(), Vec::new());
+    for l in leftovers(dir) {
+        let path = l.path.clone();
+        match l.remove() {
+            Ok(()) => gone.push(path),
+            Err(e) => left.push(e),
+        }
+    }
+    Ok((gone, left))
+}
+
+/// Directories that a process made.
+///
+/// # Errors
+/// The directory that they are in cannot be read.
+pub(crate) fn of_process(dir: &Path, pid: u32) -> io::Result<Vec<PathBuf>> {
+    let entries = match fs::read_dir(dir) {
+        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        entries => entries?.collect::<io::Result<Vec<_>>>()?,
+    };
+    let own = |e: &fs::DirEntry| process_of(&e.file_name().to_string_lossy()) == Some(pid);
+    let mut all: Vec<PathBuf> = entries
+        .iter()
+        .filter(|e| own(e))
+        .map(fs::DirEntry::path)
+        .collect();
+    all.sort();
+    Ok(all)
+}
+
 /// A marker that nobody holds, held.
 fn held_by_none(path: &Path) -> io::Result<File> {
     // Open for writing, which locks over a network need; through no link, waiting for no pipe.
-    let marker = OpenOptions::new()
-        .write(true)
-        .custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK)
-        .open(path)?;
+    let open = |write: bool| {
+        let mut how = OpenOptions::new();
+        how.read(!write).write(write);
+        how.custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK)
+            .open(path)
+    };
+    let marker = match open(true) {
+        // What is left there is known, if it cannot be removed, either.
+        Err(e) if e.kind() == io::ErrorKind::ReadOnlyFilesystem => open(false)?,
+        opened => opened?,
+    };
     if !marker.metadata()?.is_file() {
         return Err(io::ErrorKind::InvalidData.into());
     }
@@ -206,14 +258,17 @@ fn held_by_none(path: &Path) -> io::Result<File> {
     Ok(marker)
 }
 
-/// Whether a name is `seekwell-NAME-PID-N`, of a process that is no more.
-fn of_a_dead_one(name: &str) -> bool {
-    let mut parts = name.rsplit('-');
+/// The process of a name `seekwell-NAME-PID-N`.
+fn process_of(name: &str) -> Option<u32> {
+    let mut parts = name.strip_prefix(PREFIX)?.rsplit('-');
     let mut number = || parts.next().and_then(|p| p.parse::<u32>().ok());
-    match (number(), number()) {
-        (Some(_), Some(pid)) => !Path::new("/proc").join(pid.to_string()).exists(),
-        _ => false,
-    }
+    number()?;
+    number()
+}
+
+/// Whether a name has the number of a process that is no more.
+fn of_a_dead_one(name: &str) -> bool {
+    process_of(name).is_some_and(|pid| !Path::new("/proc").join(pid.to_string()).exists())
 }
 
 /// A directory that its process had not marked yet, or whose marker it had removed: with nothing in

@@ -2,6 +2,7 @@
 //! limit, one server of fixed service time, the driver looks only when it has a free slot.
 
 use super::format::When;
+use super::steps::Keeper;
 use super::{Case, CaseError, Outcome, What};
 use seekwell_block::{HostDriver, LegacyOptions, LegacyQueue};
 use seekwell_core::{
@@ -115,6 +116,7 @@ fn prepare(case: &Case, q: &mut Queue) -> Result<(), CaseError> {
 pub(super) struct Recorder {
     pub(super) out: Outcome,
     steps: bool,
+    keeper: Keeper,
 }
 
 impl Recorder {
@@ -122,12 +124,14 @@ impl Recorder {
         Recorder {
             out: Outcome::default(),
             steps,
+            keeper: Keeper::default(),
         }
     }
     fn take<D: Device>(&mut self, q: &mut LegacyQueue<dyn Scheduler, D>) {
         let taken = q.cx.log.take();
         let state = |s: &mut String| q.scheduler().state(&q.cx, s);
-        self.out.keep(taken, self.steps, state);
+        let keeper = self.steps.then_some(&mut self.keeper);
+        self.out.keep(taken, keeper, state);
     }
 }
 

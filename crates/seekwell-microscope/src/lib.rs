@@ -10,10 +10,12 @@ pub mod mq;
 mod read;
 pub mod rounds;
 pub mod serial;
+mod steps;
 mod streams;
 
 pub use agree::Agreement;
 pub use format::{Case, CaseError, CaseInput, Harness, What, read_cases};
+pub use steps::Again;
 
 use seekwell_core::{Action, BioId, Event, Instant};
 
@@ -34,18 +36,23 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// Takes over what the log collected in a step; `state` tells the scheduler's state after it.
-    fn keep(&mut self, taken: Vec<(Event, Vec<BioId>)>, steps: bool, state: impl Fn(&mut String)) {
-        let last = taken.len().saturating_sub(1);
-        for (i, (event, bios)) in taken.into_iter().enumerate() {
+    /// Takes over what the log collected in a step. `keeper`: the steps are wanted; `state` tells the
+    /// scheduler's state after it.
+    fn keep(
+        &mut self,
+        taken: Vec<(Event, Vec<BioId>)>,
+        keeper: Option<&mut steps::Keeper>,
+        state: impl Fn(&mut String),
+    ) {
+        for (event, bios) in &taken {
             match event.action {
                 Action::Issue => self.dispatch.push((event.at, bios.clone())),
                 Action::Timer => self.timers.push(event.at),
                 _ => {}
             }
-            if steps {
-                self.events.push(Step::of(event, bios, i == last, &state));
-            }
+        }
+        if let Some(keeper) = keeper {
+            keeper.take(&mut self.events, taken, state);
         }
     }
 }
@@ -59,6 +66,8 @@ pub struct Step {
     pub bios: Vec<BioId>,
     /// The scheduler's state, on the last event of a step.
     pub state: Option<String>,
+    /// The same step came again, on its last event.
+    pub again: Option<Again>,
 }
 
 impl Step {
@@ -68,7 +77,12 @@ impl Step {
             state(&mut s);
             s
         });
-        Step { event, bios, state }
+        Step {
+            event,
+            bios,
+            state,
+            again: None,
+        }
     }
 }
 

@@ -7,6 +7,7 @@
 //! back and switch the scheduler.
 
 use super::legacy::{Pending, bio_of, case_error, facts};
+use super::steps::Keeper;
 use super::{Case, CaseError, Outcome, What};
 use seekwell_block::{MqDriver, MqQueue};
 use seekwell_core::{
@@ -209,13 +210,15 @@ fn feed(case: &Case, q: &mut Queue, t: Instant, what: &What) -> Result<(), CaseE
 struct Recorder {
     out: Outcome,
     steps: bool,
+    keeper: Keeper,
 }
 
 impl Recorder {
     fn take(&mut self, q: &mut Queue) {
         let taken = q.cx.log.take();
         let state = |s: &mut String| q.scheduler().state(&q.cx, s);
-        self.out.keep(taken, self.steps, state);
+        let keeper = self.steps.then_some(&mut self.keeper);
+        self.out.keep(taken, keeper, state);
     }
 }
 
@@ -227,6 +230,7 @@ pub fn run(case: &Case, steps: bool) -> Result<Outcome, CaseError> {
     let mut rec = Recorder {
         out: Outcome::default(),
         steps,
+        keeper: Keeper::default(),
     };
     let mut pending = Pending::new(&inputs);
     let mut done: Vec<BioDone> = Vec::new();

@@ -5,7 +5,8 @@
 //! from then on dispatch again and again, each request completing before the next call.
 
 use super::legacy::{Pending, bio_of, facts, ids};
-use super::{Case, CaseError, Outcome, Step, What};
+use super::steps::Keeper;
+use super::{Case, CaseError, Outcome, What};
 use seekwell_block::merge::{self, Account};
 use seekwell_core::{
     Action, BioId, Class, Instant, IoPrio, IocId, Nanos, RqId, Side, State, TaskId, TickClock,
@@ -22,6 +23,7 @@ struct Bench {
     attached: Side<bool>,
     out: Outcome,
     steps: bool,
+    keeper: Keeper,
 }
 
 fn case_error(case: &Case, why: impl Into<String>) -> CaseError {
@@ -47,6 +49,7 @@ impl Bench {
             attached: Side::new(),
             out: Outcome::default(),
             steps,
+            keeper: Keeper::default(),
         };
         for [pid, class, level] in &case.contexts {
             let p = IoPrio::from_numbers(*class, *level)
@@ -177,16 +180,12 @@ impl Bench {
     }
     fn record(&mut self) {
         let taken = self.cx.log.take();
-        let last = taken.len().saturating_sub(1);
-        for (i, (event, bios)) in taken.into_iter().enumerate() {
-            if event.action == Action::Issue {
-                self.out.dispatch.push((event.at, bios.clone()));
-            }
-            if self.steps {
-                let state = |s: &mut String| self.sched.state(&self.cx, s);
-                let step = Step::of(event, bios, i == last, state);
-                self.out.events.push(step);
-            }
+        let issued = taken.iter().filter(|t| t.0.action == Action::Issue);
+        let issued = issued.map(|(event, bios)| (event.at, bios.clone()));
+        self.out.dispatch.extend(issued);
+        if self.steps {
+            let state = |s: &mut String| self.sched.state(&self.cx, s);
+            self.keeper.take(&mut self.out.events, taken, state);
         }
     }
 }

@@ -110,7 +110,13 @@ impl std::error::Error for TraceError {}
 pub(crate) fn shown(bytes: &[u8]) -> String {
     let text: String = String::from_utf8_lossy(&bytes[..bytes.len().min(240)])
         .chars()
-        .map(|c| if c.is_control() { '?' } else { c })
+        .map(|c| {
+            if seekwell_core::foreign::acts(c) {
+                '?'
+            } else {
+                c
+            }
+        })
         .collect();
     match text.char_indices().nth(60) {
         Some((i, _)) => format!("\"{}...\"", &text[..i]),

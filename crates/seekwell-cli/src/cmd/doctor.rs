@@ -1,10 +1,12 @@
 //! `seekwell doctor`: what of this machine can be used, and what to do about the rest.
 
+use super::host::boot_time;
 use super::python;
 use crate::cli::Doctor;
 use crate::fail::Failure;
 use crate::out::{Out, width};
 use seekwell_host::abilities::{Ability, Here, abilities};
+use seekwell_host::block::{Machine, Tree};
 use seekwell_report::style::{GOOD, PLAIN};
 use seekwell_report::table::{Align, Table, painted};
 use serde_json::json;
@@ -32,9 +34,14 @@ pub fn run(a: &Doctor) -> Result<(), Failure> {
     let mut all = abilities(&Here);
     all.push(package());
     let mut out = Out::open(output)?;
+    let m = Machine::read(&Tree::default());
+    let at_boot = boot_time::setters(&m, |d| !d.idle());
     if a.json {
         let list: Vec<_> = all.iter().map(as_json).collect();
-        out.json(&json!({ "schema": 1, "command": "doctor", "abilities": list }))?;
+        out.json(
+            &json!({ "schema": 1, "command": "doctor", "abilities": list,
+            "at_boot": boot_time::json(&at_boot) }),
+        )?;
         return out.done();
     }
     let usable = all.iter().filter(|a| a.usable()).count();
@@ -56,5 +63,6 @@ pub fn run(a: &Doctor) -> Result<(), Failure> {
         t.row(vec![painted(word, style), a.name.into(), told.into()]);
     }
     out.text(&t.render_within(2, width()))?;
+    out.text(&boot_time::text(&at_boot, width()))?;
     out.done()
 }

@@ -1,16 +1,17 @@
 //! `seekwell compare --host DIR`, and experiment files with a table `[host]`: the kernel's own
 //! schedulers under real programs, switched, measured and put back.
 
-use super::experiment::{Steps, conducted};
+use super::experiment::{Noted, Steps, conducted};
 use super::switch::{guard::Guard, show};
 use super::withsim;
 use crate::cells::cancelling;
 use crate::cli::Compare;
 use crate::fail::Failure;
-use crate::out::{Out, note, width};
+use crate::out::{Out, ask, note, width};
 use seekwell::Cancel;
 use seekwell_core::once::twice;
 use seekwell_core::prose::in_prose;
+use seekwell_host::left::{About, Notes};
 use seekwell_host::stop::Signals;
 use seekwell_host::switch::Switched;
 use seekwell_host::switch::command::Held;
@@ -25,7 +26,7 @@ use seekwell_report::table::wrap;
 use std::borrow::Cow;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
-use std::io::{self, BufRead, IsTerminal, Write};
+use std::io::{self, IsTerminal};
 use std::path::Path;
 use std::time::Instant;
 
@@ -172,6 +173,44 @@ pub fn from_file(a: &Compare, text: &str, path: &Path, quiet: bool) -> Result<()
     run(a, &design, Some(path), quiet)
 }
 
+/// The commands that would run, script by script, and as whom.
+fn commands(design: &HostDesign) -> Vec<String> {
+    let root = rustix::process::geteuid().is_root();
+    let mut all = Vec::new();
+    for c in design.work.iter().flat_map(words::HostWork::commands) {
+        // What runs beside one runs beside all.
+        if !all.contains(&c) {
+            all.push(c);
+        }
+    }
+    let mut lines = Vec::new();
+    for c in all {
+        let who = match (&c.user, root) {
+            (Some(user), true) => user,
+            (None, true) => "root",
+            (_, false) => "you",
+        };
+        let with: Vec<String> = c
+            .params
+            .iter()
+            .map(|(k, v)| format!("{k}={}", show::quoted(v)))
+            .collect();
+        let with = match with.is_empty() {
+            true => String::new(),
+            false => format!(", with {}", with.join(" ")),
+        };
+        lines.push(format!("{} would run as {who}{with}:", c.name));
+        for (phase, script) in &c.scripts {
+            let mut word = *phase;
+            for line in script.lines() {
+                lines.push(format!("  {word:<8}  {line}"));
+                word = "";
+            }
+        }
+    }
+    lines
+}
+
 /// Files are written there, and its scheduler is changed meanwhile: once, it is asked for.
 fn confirmed(design: &HostDesign, on: &DeviceOf) -> Result<(), Failure> {
     let names = on.names();
@@ -193,7 +232,7 @@ fn confirmed(design: &HostDesign, on: &DeviceOf) -> Result<(), Failure> {
     if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
         return Err(bad(format!(
             "{}: programs will write there (files of their own, removed again){}: add {line} if it \
-             is meant",
+             is meant. --dry-run shows the commands that would run",
             on.path().display(),
             match on.may_set() {
                 true => format!(", and the scheduler of {what} be switched meanwhile"),
@@ -201,11 +240,13 @@ fn confirmed(design: &HostDesign, on: &DeviceOf) -> Result<(), Failure> {
             }
         )));
     }
-    let mut err = io::stderr();
-    let _ = write!(
-        err,
-        "Programs will write to files of their own in {}, and remove them.{}{} Type {what} to go \
-         on: ",
+    let mut question = String::new();
+    for line in commands(design) {
+        question += &line;
+        question.push('\n');
+    }
+    question += &format!(
+        "Programs will write to files of their own in {}, and remove them.{}{} Type {what} to go on: ",
         on.path().display(),
         match on.may_set() {
             true => format!(" The scheduler of {what} is switched meanwhile and put back."),
@@ -216,10 +257,7 @@ fn confirmed(design: &HostDesign, on: &DeviceOf) -> Result<(), Failure> {
             false => "",
         }
     );
-    let _ = err.flush();
-    let mut line = String::new();
-    let _ = io::stdin().lock().read_line(&mut line);
-    match line.trim() == what {
+    match ask(&question) == what {
         true => Ok(()),
         false => Err(bad(format!("{what}: nothing was changed"))),
     }
@@ -289,6 +327,9 @@ fn run(a: &Compare, design: &HostDesign, named: Option<&Path>, quiet: bool) -> R
         for line in super::experiment::planned(&e, Trial::default(), 1) {
             out.text(&wrap(&line, 2, width()))?;
         }
+        for line in commands(design) {
+            out.line(&line)?;
+        }
         return out.done();
     }
     confirmed(design, &on)?;
@@ -312,6 +353,21 @@ fn run(a: &Compare, design: &HostDesign, named: Option<&Path>, quiet: bool) -> R
             (Some(switched), guard)
         }
     };
+    // Before the first directory is made: whatever ends this program, `host restore` finds it.
+    let about = About {
+        experiment: e.about.name.clone(),
+        dir: on.path().to_owned(),
+        mount: on.mount_point().to_owned(),
+        ..About::default()
+    };
+    let root = rustix::process::geteuid().is_root();
+    let noted = (root || switched.is_some())
+        .then(|| Notes::of(&tree).begin(&tree, &about))
+        .transpose()
+        .inspect_err(|e| note(quiet, &format!("no note for after a power cut: {e}")))
+        .ok()
+        .flatten()
+        .map(RefCell::new);
     let mark = std::process::id().to_string();
     let bench = Bench::new(on.clone(), switched, design.settle_s, &mark);
     let left = RefCell::new(Vec::new());
@@ -336,9 +392,24 @@ fn run(a: &Compare, design: &HostDesign, named: Option<&Path>, quiet: bool) -> R
             }
         }
     };
-    let done = measured(a, &e, &bench, named, &put_back, quiet);
+    let shared = noted.as_ref().map(|note| Noted {
+        about: &about,
+        note,
+    });
+    let done = measured(a, &e, &bench, (named, shared.as_ref()), &put_back, quiet);
     let over = bench.over();
     put_back();
+    for path in noted.map(|n| n.into_inner().end()).unwrap_or_default() {
+        note(
+            false,
+            &format!(
+                "{}: is left, as it could not be removed. Once its file system can be written: sudo {} \
+                 host restore",
+                path.display(),
+                show::program()
+            ),
+        );
+    }
     let left = left.take();
     drop(guard);
     drop(caught);
@@ -362,7 +433,7 @@ fn measured(
     a: &Compare,
     e: &Experiment,
     bench: &Bench,
-    named: Option<&Path>,
+    (named, noted): (Option<&Path>, Option<&Noted<'_>>),
     put_back: &dyn Fn(),
     quiet: bool,
 ) -> Result<(), Failure> {
@@ -386,7 +457,6 @@ fn measured(
         let lines = super::experiment::planned(e, block, 1);
         lines.iter().for_each(|l| note(quiet, l));
     }
-    let noted = bench.sets().then(|| bench.on().path());
     let twin = |real: &Analysis| {
         put_back();
         let device = a.with_sim.as_deref();

@@ -3,6 +3,7 @@
 use crate::cli::Results;
 use crate::fail::Failure;
 use crate::out::Out;
+use seekwell_core::foreign::plain;
 use seekwell_lab::results::{Listed, State, StoreError, list};
 use seekwell_report::style::{BAD, DIM, GOOD, WARN};
 use seekwell_report::table::{Align, Cell, Table, painted};
@@ -18,12 +19,6 @@ pub fn failure(e: StoreError) -> Failure {
         },
         other => Failure::Input(other.to_string()),
     }
-}
-
-/// A name on one line: names are other people's.
-fn plain(name: &str) -> String {
-    let shown = |c: char| if c.is_control() { ' ' } else { c };
-    name.chars().map(shown).collect()
 }
 
 fn state(of: &Listed) -> Cell {

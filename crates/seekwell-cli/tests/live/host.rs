@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 /// A rig with a file system on its device.
 pub struct Mount {
     mounted: Option<Mounted>,
+    fs: Ext4,
     pub rig: Rig,
 }
 
@@ -37,6 +38,7 @@ impl Mount {
         fs::create_dir(at.join("work")).expect("made");
         Some(Mount {
             mounted: Some(mounted),
+            fs,
             rig,
         })
     }
@@ -75,6 +77,14 @@ impl Mount {
         let args = self.args(file);
         let args: Vec<&str> = args.iter().map(String::as_str).collect();
         self.rig.command(&args).spawn().expect("the binary runs")
+    }
+    /// Takes the file system away, whatever became of it.
+    pub fn unmount(&mut self) {
+        drop(self.mounted.take());
+    }
+    /// Mounts it again, as a boot would.
+    pub fn mount(&mut self) {
+        self.mounted = Some(self.fs.mount(&self.rig.dir.join("mnt")).expect("mounted"));
     }
     /// Settings, records and the directory as before.
     pub fn is_as_before(&self) {
@@ -191,6 +201,61 @@ fn it_is_meant_and_said_what_is_missing() {
             .run(&[&["compare", "--host", &dir], &args[..]].concat());
         assert_eq!(r.code, Some(2), "{args:?}: {}", r.err);
         assert!(r.err.contains(says), "{args:?}: {}", r.err);
+        m.is_as_before();
+    }
+    // What would run as root is shown beforehand.
+    let recipe = m.rig.dir.join("shown.toml");
+    let text =
+        "name = \"shown\"\nprepare = \"echo a\\necho b\"\nrun = \"./x $n\"\n[params]\nn = 3\n";
+    fs::write(&recipe, text).expect("written");
+    let recipe = recipe.display().to_string();
+    let r = m.rig.run(&[
+        "compare",
+        "--host",
+        &dir,
+        "--dry-run",
+        "--workload",
+        "cmd:make -j4",
+        "--workload",
+        &recipe,
+        "--beside",
+        "cmd:dd if=/dev/zero of=x",
+    ]);
+    assert_eq!(r.code, Some(0), "{}", r.err);
+    let shown = "cmd would run as root:\n  run       make -j4\n\
+                 cmd would run as root:\n  run       dd if=/dev/zero of=x\n\
+                 shown would run as root, with n=3:\n  prepare   echo a\n            echo b\n\
+                 \x20 run       ./x $n\n";
+    assert!(r.out.ends_with(shown), "{}", r.out);
+    m.is_as_before();
+    // And where it is asked about, on a terminal.
+    if let Some(why) = crate::disk::have(&["script"]) {
+        println!("skipped: the question on a terminal: {why}");
+    } else {
+        let exe = env!("CARGO_BIN_EXE_seekwell");
+        let line = format!("{exe} compare --host {dir} --workload 'cmd:make -j4' </dev/tty");
+        let mut c = std::process::Command::new("script");
+        c.args(["-qec", &line, "/dev/null"])
+            .env("SEEKWELL_RUN_DIR", m.rig.records())
+            .env("SEEKWELL_STATE_DIR", m.rig.dir.join("state"));
+        let mut child = c
+            .stdin(std::process::Stdio::piped())
+            .stdout(std::process::Stdio::piped())
+            .spawn()
+            .expect("script runs");
+        let mut to = child.stdin.take().expect("a pipe");
+        std::io::Write::write_all(&mut to, b"no\n").expect("typed");
+        let o = child.wait_with_output().expect("it ends");
+        drop(to);
+        let said = String::from_utf8_lossy(&o.stdout).replace('\r', "");
+        let asked = said.find(&format!("Type {}", m.rig.name)).expect(&said);
+        let shown = said
+            .find("cmd would run as root:\n  run       make -j4\n")
+            .expect(&said);
+        assert!(
+            shown < asked && said.contains("nothing was changed"),
+            "{said}"
+        );
         m.is_as_before();
     }
     // A recipe of the user's whose program is not here: the package is named.

@@ -13,6 +13,7 @@ mod host;
 mod hostile;
 mod kernel;
 mod lab;
+mod left;
 mod owners;
 mod programs;
 mod real;

@@ -117,3 +117,142 @@ fn a_phone_is_switched_and_kept_by_its_own_means() {
     assert!(r.err.contains("`seekwell host --root "), "{}", r.err);
     acts_below(&c, &r.err);
 }
+
+/// A rule that would come after ours, and the active profile of tuned, are named by file and line, with
+/// what wins.
+#[test]
+fn what_has_the_last_word_at_boot_is_named() {
+    let c = disk("apply-later");
+    c.put(
+        "etc/udev/rules.d/90-io-schedulers.rules",
+        "# comment\nACTION==\"add|change\", SUBSYSTEM==\"block\", KERNEL==\"sd[a-z]\", \
+         ATTR{queue/scheduler}=\"kyber\"\n",
+    );
+    let before = c.all();
+    let run = |more: &[&str]| {
+        let base = ["apply", "--device", "sda", "--root", c.root()];
+        let r = seekwell(&[&base, more].concat());
+        assert_eq!(r.code, 0, "{more:?}: {}", r.err);
+        r.out.split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    let rule = "/etc/udev/rules.d/90-io-schedulers.rules:2 sets kyber";
+    // Nothing is kept: the file has its way at the next boot.
+    let out = run(&["none", "--dry-run"]);
+    assert!(
+        out.contains(&format!("At boot {rule}. The choice lasts until then")),
+        "{out}"
+    );
+    // A rule of ours takes a name that comes later, and says why.
+    let out = run(&["none", "--persist", "--dry-run"]);
+    let name = "91-seekwell-WDCWD40EFRXWCC4E0001.rules";
+    assert!(out.contains(rule) && out.contains(name), "{out}");
+    assert!(!out.contains("At boot"), "nothing comes after it: {out}");
+    // The same scheduler is no rival.
+    let out = run(&["kyber", "--persist", "--dry-run"]);
+    assert!(out.contains("62-seekwell-") && !out.contains(rule), "{out}");
+    assert_eq!(c.all(), before);
+    // Written, it is found again, and no second one is made.
+    let out = run(&["none", "--persist", "--yes"]);
+    assert!(
+        out.contains(&format!("written: {}/etc/udev/rules.d/{name}", c.root())),
+        "{out}"
+    );
+    let out = run(&["bfq", "--persist", "--yes"]);
+    assert!(out.contains(&format!("/{name}:")), "{out}");
+    let rules = fs::read_dir(c.0.join("etc/udev/rules.d")).expect("there");
+    assert_eq!(rules.count(), 2);
+    // tuned comes after all rules: a rule is no use against it, a profile is.
+    c.put("etc/tuned/active_profile", "mine\n");
+    c.put("etc/tuned/mine/tuned.conf", "[disk]\nelevator=bfq\n");
+    let tuned =
+        "/etc/tuned/mine/tuned.conf:2 (tuned profile mine) may set bfq (if tuned runs at boot)";
+    let out = run(&["none", "--persist", "--dry-run"]);
+    assert!(
+        out.contains(tuned) && out.contains("--persist=tuned"),
+        "{out}"
+    );
+    let out = run(&["none", "--persist=tuned", "--dry-run"]);
+    assert!(
+        out.contains("elevator=none") && !out.contains("At boot"),
+        "{out}"
+    );
+    let host = crate::good(&["host", "--root", c.root()]);
+    let host = host.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(host.contains(&format!("sda: {tuned}")), "{host}");
+    let doc = crate::good(&["host", "--json", "--root", c.root()]);
+    let doc: serde_json::Value = serde_json::from_str(&doc).expect("JSON");
+    let last = &doc["at_boot"]
+        .as_array()
+        .expect("a list")
+        .last()
+        .expect("tuned")["setter"];
+    assert_eq!(
+        (last["line"].as_u64(), last["sets"].as_str()),
+        (Some(2), Some("bfq"))
+    );
+    run(&["--undo"]);
+}
+
+/// As `kill -9` between a file's first name and its last leaves it.
+#[test]
+fn half_written_files_of_a_killed_apply_go() {
+    let half = |c: &Copy| {
+        c.put("etc/udev/rules.d/.62-seekwell-X.rules.seekwell", "half");
+        c.put("var/lib/seekwell/applied/.X.json.seekwell", "half");
+    };
+    let words = ["half written by a killed run; removed"; 2];
+    let said = |text: &str| text.matches(words[0]).count();
+    let c = disk("apply-half");
+    half(&c);
+    let apply = ["apply", "bfq", "-d", "sda", "--root", c.root()];
+    let r = seekwell(&apply);
+    assert_eq!((r.code, said(&r.err)), (0, words.len()), "{}", r.err);
+    assert!(
+        !c.0.join("etc/udev/rules.d/.62-seekwell-X.rules.seekwell")
+            .exists()
+    );
+    half(&c);
+    let undo = ["apply", "--undo", "-d", "sda", "--root", c.root()];
+    let r = seekwell(&undo);
+    assert_eq!(
+        (r.code, said(&r.out)),
+        (0, words.len()),
+        "{}{}",
+        r.out,
+        r.err
+    );
+    // Nothing else is there: to have removed them is what was to do.
+    half(&c);
+    let r = seekwell(&undo);
+    assert_eq!(
+        (r.code, said(&r.out)),
+        (0, words.len()),
+        "{}{}",
+        r.out,
+        r.err
+    );
+    assert_eq!(seekwell(&undo).code, 2, "nothing is left");
+    half(&c);
+    let restore = ["host", "restore", "--root", c.root()];
+    let out = crate::good(&restore);
+    assert_eq!(said(&out), words.len(), "{out}");
+    assert_eq!(crate::good(&restore), "Nothing is left of killed runs.\n");
+    assert!(!c.0.join("var/lib/seekwell").exists());
+}
+
+/// A note that others may write is refused in words, by `host restore` too.
+#[test]
+fn a_note_that_others_may_write_is_refused() {
+    use std::os::unix::fs::PermissionsExt;
+    let c = disk("apply-untrusted");
+    let base = ["apply", "-d", "sda", "--root", c.root()];
+    let r = seekwell(&[&base[..], &["bfq", "--persist", "--yes"]].concat());
+    assert_eq!(r.code, 0, "{}", r.err);
+    let dir = c.0.join("var/lib/seekwell/applied");
+    fs::set_permissions(&dir, fs::Permissions::from_mode(0o777)).expect("ours");
+    let r = seekwell(&[&base[..], &["--undo"]].concat());
+    let why = "belongs to another user, or others may write to it";
+    assert!(r.code == 2 && r.err.contains(why), "{}", r.err);
+    let r = seekwell(&["host", "restore", "--root", c.root()]);
+    assert!(r.code == 4 && r.err.contains(why), "{}{}", r.out, r.err);
+}

@@ -270,3 +270,35 @@ fn controls_are_told_in_their_place() {
     assert!(at("process 7 exits") < at("fifo_batch = 1"));
     assert!(at("fifo_batch = 1") < at("arrives    3"));
 }
+
+/// bfq is asked again every 3 ms while it waits: what repeats itself is counted.
+#[test]
+fn a_long_wait_is_told_in_few_lines() {
+    // While the write of process 2 waits bfq idles for a third request of process 1.
+    let rows = b"t_us,id,pid,op,sector,n\n0,1,1,R,1000,8\n0,2,2,W,5000,8\n100,3,1,R,1008,8\n";
+    let file = scratch("wait.csv", rows);
+    let args = [
+        "explain",
+        &file,
+        "-s",
+        "bfq",
+        "-t",
+        "slice_idle_us=4294967295",
+    ];
+    let text = good(&args);
+    assert!(text.lines().count() < 60, "{} lines", text.lines().count());
+    let again = text
+        .lines()
+        .find(|l| l.contains(" times more: this is the last time"));
+    let again = again.expect(&text);
+    // 4295 s of 3 ms each.
+    assert!(again.contains("the same 1,43"), "{again}");
+    let doc: Value = serde_json::from_str(&good(&[&args[..], &["--json"]].concat())).expect("JSON");
+    let steps = doc["cases"][0]["steps"].as_array().expect("steps");
+    assert!(steps.len() < 60, "{}", steps.len());
+    let times: Vec<u64> = steps
+        .iter()
+        .filter_map(|s| s["again"]["times"].as_u64())
+        .collect();
+    assert!(matches!(times[..], [n] if n > 1_400_000), "{times:?}");
+}

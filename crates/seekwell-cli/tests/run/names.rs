@@ -166,3 +166,100 @@ fn a_scheduler_called_none_is_quoted_in_sentences() {
     let r = seekwell(&["replay", &trace("prose.csv"), "-s", "none-9"]);
     assert!(r.err.contains("`none` has no version `9`"), "{}", r.err);
 }
+
+/// A character that acts on a terminal instead of being shown.
+fn acts(c: char) -> bool {
+    c != '\n' && c != '\t' && seekwell_core::foreign::acts(c)
+}
+
+/// Names with controls of the terminal and turned text, of everything that strangers name.
+#[test]
+fn names_of_strangers_do_nothing_to_the_terminal() {
+    const EVIL: &str = "x\u{9b}31m\u{202e}\u{2066}\u{1b}[2J\u{7}y\u{2028}\u{200f}";
+    // A trace with such names of processes, in a file of such a name.
+    let one = |t: u64, sector: u64| {
+        let head = format!("{:>16}-42      [000] ..... ", EVIL);
+        format!(
+            "{head}{t}.000100: block_rq_issue: 8,0 R 4096 () {sector} + 8 none,0,0 [{EVIL}]\n\
+             {head}{t}.004100: block_rq_complete: 8,0 R () {sector} + 8 none,0,0 [0]\n"
+        )
+    };
+    let trace: String = (1..40).map(|i| one(i, i * 800)).collect();
+    let trace = scratch(&format!("{EVIL}.ftrace"), trace.as_bytes());
+    let csv = scratch(
+        &format!("{EVIL}.csv"),
+        format!("t_us,id,pid,op,sector,n\n0,1,1,R,1000,8\n0,2,1,{EVIL},1008,8\n").as_bytes(),
+    );
+    let case = format!(
+        "{{\"case\":\"{EVIL}\",\"note\":\"{EVIL}\",\"elevator\":\"noop\",\"input\":[[0,1,1,\"R\",1000,8]]}}\n"
+    );
+    let case = case
+        .replace('\u{1b}', "\\u001b")
+        .replace('\u{7}', "\\u0007");
+    let case = scratch("evil.jsonl", case.as_bytes());
+    let host = super::host::phone("names-evil");
+    host.put("sys/block/mmcblk0/device/name", EVIL);
+    host.put(
+        &format!("etc/udev/rules.d/90-{EVIL}.rules"),
+        &format!("ATTR{{queue/scheduler}}=\"{EVIL}\"\n"),
+    );
+    let root = host.root();
+    let word = format!("fs-mark:{EVIL}=1");
+    let toml = scratch(
+        "evil.toml",
+        format!("[experiment]\nname = \"{}\"\n", "x\u{9b}\u{202e}").as_bytes(),
+    );
+    let rows: &[&[&str]] = &[
+        &["report", &trace],
+        &["report", &trace, "--json"],
+        &["report", &trace, "--markdown"],
+        &["replay", &trace, "-s", "noop", "-d", "hdd:hitachi-7k200"],
+        &["replay", &trace, "-s", "noop", "--details"],
+        &["replay", &trace, "-s", "noop", "--json"],
+        &["explain", &case],
+        &["explain", &case, "--json"],
+        &["explain", &case, "--case", EVIL, "--all"],
+        &["host", "--root", root],
+        &["host", "--root", root, "--json"],
+        &["host", "--root", root, "/dev/mmcblk0"],
+        &[
+            "apply",
+            "deadline",
+            "-d",
+            "mmcblk0",
+            "--root",
+            root,
+            "--dry-run",
+        ],
+        // What was typed, or read, and is wrong.
+        &["explain", &csv],
+        &["run", EVIL],
+        &["run", &word],
+        &["compare", "-d", EVIL],
+        &["compare", "-s", EVIL],
+        &["schedulers", EVIL],
+        &["report", EVIL],
+        &["host", EVIL],
+        &["apply", EVIL, "-d", "mmcblk0", "--root", root],
+        &["switch", EVIL, EVIL, "--root", root],
+        &["compare", &toml],
+        &[EVIL],
+        &["run", &format!("--{EVIL}")],
+        &["run", "fs-mark", "--seed", EVIL],
+        &["results", EVIL],
+    ];
+    let mut shown = 0;
+    for args in rows {
+        let r = seekwell(args);
+        for text in [&r.out, &r.err] {
+            let bad = text.lines().find(|l| l.contains(acts));
+            assert!(bad.is_none(), "{args:?}: {bad:?}");
+        }
+        shown += usize::from(format!("{}{}", r.out, r.err).contains('\u{fffd}'));
+    }
+    assert!(
+        shown * 2 > rows.len(),
+        "only {shown} of {} name it at all",
+        rows.len()
+    );
+}

@@ -19,7 +19,7 @@ mod tests;
 pub use device::{Device, Partition, Scheduler, numbers};
 pub use kind::Kind;
 pub use mounts::Mount;
-pub use read::clean;
+pub use read::{clean, lossy, names};
 pub use under::{Acts, Role, Step, Under, UnderError};
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -73,10 +73,27 @@ impl Tree {
         dir.is_dir()
             .then(|| Device::read(name, &dir, &self.at("/run/udev/data")))
     }
+    /// Release of the kernel: `6.18.44-generic`; empty where it is not known.
+    pub fn release(&self) -> String {
+        read::lossy(&self.at("/proc/sys/kernel/osrelease"))
+            .trim()
+            .to_owned()
+    }
+    /// Is the order of writes to a zone kept under every scheduler? Linux 6.10 introduced zone write
+    /// plugging; before it only mq-deadline kept the order. False where the release is not known.
+    pub fn plugs_zone_writes(&self) -> bool {
+        release(&self.release()).is_some_and(|r| r >= (6, 10))
+    }
     /// The directory of a device's queue.
     pub fn queue(&self, device: &str) -> PathBuf {
         self.at("/sys/block").join(device).join("queue")
     }
+}
+
+/// Major and minor number of a release: `6.18.44-generic`.
+pub fn release(text: &str) -> Option<(u32, u32)> {
+    let mut numbers = text.split(|c: char| !c.is_ascii_digit());
+    Some((numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?))
 }
 
 /// All block devices, and what is mounted.

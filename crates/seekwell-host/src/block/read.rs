@@ -1,6 +1,7 @@
 //! Small files of the kernel's, read so that nothing they hold, and nothing in their place, does
 //! harm: a pipe, a directory, a loop of links, megabytes, bytes that are no text.
 
+use seekwell_core::foreign;
 use std::fs::OpenOptions;
 use std::io::Read;
 use std::os::unix::fs::OpenOptionsExt;
@@ -59,17 +60,14 @@ pub fn lossy(path: &Path) -> String {
     String::from_utf8_lossy(&all).into_owned()
 }
 
-/// As it may be shown: one line, no control characters, not too long.
+/// As it may be shown: one line, nothing that acts on a terminal, not too long.
 pub fn clean(text: &str) -> String {
     let mut words = String::new();
     for word in text.split_whitespace() {
         if !words.is_empty() {
             words.push(' ');
         }
-        words.extend(word.chars().map(|c| match c {
-            c if c.is_control() => '\u{fffd}',
-            c => c,
-        }));
+        words.push_str(&foreign::plain(word));
     }
     if words.chars().count() > SHOWN {
         words = words.chars().take(SHOWN).collect();
@@ -189,8 +187,8 @@ mod tests {
     #[test]
     fn words_are_shown_in_one_line_without_control_characters() {
         assert_eq!(
-            clean(" WDC  WD40\n\x1b[31mX\0 "),
-            "WDC WD40 \u{fffd}[31mX\u{fffd}"
+            clean(" WDC  WD40\n\x1b[31mX\0 \u{9b}31m\u{202e}x"),
+            "WDC WD40 \u{fffd}[31mX\u{fffd} \u{fffd}31m\u{fffd}x"
         );
         assert!(clean(&"x".repeat(10_000)).len() < 200);
     }

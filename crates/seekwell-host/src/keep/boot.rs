@@ -1,7 +1,7 @@
 //! `elevator=` on the kernel's command line: heeded before 5.0 for all devices, ignored since.
 
 use super::{KeepError, word};
-use crate::block::Tree;
+use crate::block::{Tree, release};
 use std::path::PathBuf;
 
 /// Files that hold a kernel's command line for the next boot.
@@ -13,18 +13,6 @@ const FILES: &[&str] = &[
 ];
 /// Directories of entries of systemd-boot.
 const ENTRIES: &[&str] = &["/boot/loader/entries", "/efi/loader/entries"];
-
-/// Major and minor number of `6.18.44-generic`.
-fn release(text: &str) -> Option<(u32, u32)> {
-    let mut numbers = text.split(|c: char| !c.is_ascii_digit());
-    Some((numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?))
-}
-
-/// The running kernel's release.
-pub fn running(tree: &Tree) -> String {
-    let text = std::fs::read_to_string(tree.at("/proc/sys/kernel/osrelease"));
-    text.unwrap_or_default().trim().to_owned()
-}
 
 /// The parameter for the command line of a kernel of this release: `elevator=deadline`, for all
 /// devices.

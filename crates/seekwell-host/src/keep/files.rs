@@ -5,17 +5,17 @@
 //! only files that still hold what was written: what somebody has changed since is his.
 
 use super::Kept;
+pub use super::early::sweep;
+use super::early::{NOTES, is_of_ours, put};
 use crate::block::{Device, Tree};
+use crate::place::ours;
 use crate::switch::settings::Settings;
 use serde::{Deserialize, Serialize};
-use std::fs::{self, File};
-use std::io::{self, Write};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::fs::{self, DirBuilder, OpenOptions};
+use std::io::{self, Read};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use thiserror::Error;
-
-/// Where notes are kept.
-const NOTES: &str = "/var/lib/seekwell/applied";
 
 /// Why nothing was written, or taken away.
 #[derive(Debug, Error)]
@@ -43,6 +43,12 @@ pub enum FilesError {
          want of it, or put back what was written and try again", .0.display()
     )]
     Changed(PathBuf),
+    /// Another user's, or others could have written it.
+    #[error(
+        "{}: belongs to another user, or others may write to it, so nothing is done by its word: look \
+         at it, and remove it or make it its owner's alone (chown, chmod go-w)", .0.display()
+    )]
+    Untrusted(PathBuf),
     /// Nothing to take away.
     #[error("nothing that seekwell wrote for {0} is there")]
     Nothing(String),
@@ -94,6 +100,13 @@ fn yes() -> bool {
     true
 }
 
+impl Note {
+    /// Files that were written.
+    pub fn paths(&self) -> impl Iterator<Item = &Path> {
+        self.files.iter().map(|f| f.path.as_path())
+    }
+}
+
 /// What became of an undo.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Undone {
@@ -121,22 +134,38 @@ fn note_name(d: &Device) -> String {
     format!("{}.json", &all[skip..])
 }
 
+/// Is the directory of notes, and the one above it, this user's alone? Absent ones are.
+fn trusted(tree: &Tree) -> Result<(), FilesError> {
+    for dir in Path::new(NOTES).ancestors().take(2).map(|d| tree.at(d)) {
+        match fs::symlink_metadata(&dir) {
+            Err(e) if e.kind() == io::ErrorKind::NotFound => {}
+            Err(e) => return Err(failed(&dir)(e)),
+            Ok(m) if m.is_dir() && ours(&m) => {}
+            Ok(_) => return Err(FilesError::Untrusted(dir)),
+        }
+    }
+    Ok(())
+}
+
+/// All notes, by name: each as it is, or why it is not believed.
+fn notes(tree: &Tree) -> Result<Vec<(PathBuf, Result<Note, FilesError>)>, FilesError> {
+    trusted(tree)?;
+    let all = crate::block::names(&tree.at(NOTES)).into_iter();
+    let all = all.filter(|n| n.ends_with(".json") && !n.starts_with('.'));
+    let all = all.map(|n| tree.at(NOTES).join(n));
+    Ok(all
+        .filter_map(|path| Some((path.clone(), load(&path).transpose()?)))
+        .collect())
+}
+
 /// The note about a device: by what it is; if it is not there, by the name it had.
 fn find(
     tree: &Tree,
     name: &str,
     now: Option<&Device>,
 ) -> Result<Option<(PathBuf, Note)>, FilesError> {
-    let mut all: Vec<PathBuf> = fs::read_dir(tree.at(NOTES))
-        .into_iter()
-        .flatten()
-        .flatten()
-        .map(|e| e.path())
-        .filter(|p| p.extension().is_some_and(|x| x == "json"))
-        .collect();
-    all.sort();
-    for path in all {
-        let Some(note) = load(&path)? else { continue };
+    for (path, note) in notes(tree)? {
+        let note = note?;
         let about = match now {
             Some(d) if note.identity.is_empty() && d.identity.is_empty() => note.device == d.name,
             Some(d) => d.identity.iter().any(|i| note.identity.contains(i)),
@@ -174,48 +203,82 @@ fn plain(path: &Path) -> Result<Option<(String, u32)>, FilesError> {
         Ok(m) if !m.is_file() => Err(FilesError::NotPlain(path.to_owned())),
         Ok(m) => {
             let text = fs::read_to_string(path).map_err(failed(path))?;
-            Ok(Some((text, m.mode() & 0o7777)))
+            Ok(Some((text, m.mode() & 0o777)))
         }
     }
 }
 
-/// Whole, on the medium, then under its name.
-fn put(path: &Path, text: &str, mode: u32) -> Result<(), FilesError> {
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    // udev and tuned look at neither of such names.
-    let early = path.with_file_name(format!(".{name}.seekwell"));
-    let write = || {
-        let mut how = fs::OpenOptions::new();
-        how.write(true).create(true).truncate(true).mode(mode);
-        let mut file = how.custom_flags(libc::O_NOFOLLOW).open(&early)?;
-        file.set_permissions(fs::Permissions::from_mode(mode))?;
-        file.write_all(text.as_bytes())?;
-        file.sync_all()?;
-        fs::rename(&early, path)?;
-        let dir = path.parent().unwrap_or(Path::new("/"));
-        File::open(dir)?.sync_all()
-    };
-    write().map_err(|e| {
-        let _ = fs::remove_file(&early);
-        failed(path)(e)
-    })
-}
-
+/// A note; `None`: it is not there any more. One that others could have written is not believed, and
+/// neither is one about files that are not of our kind.
 fn load(path: &Path) -> Result<Option<Note>, FilesError> {
-    let Some((text, _)) = plain(path)? else {
-        return Ok(None);
+    let mut how = OpenOptions::new();
+    how.read(true)
+        .custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK);
+    let mut file = match how.open(path) {
+        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(e) if e.raw_os_error() == Some(libc::ELOOP) => {
+            return Err(FilesError::NotPlain(path.to_owned()));
+        }
+        opened => opened.map_err(failed(path))?,
     };
+    let meta = file.metadata().map_err(failed(path))?;
+    if !meta.is_file() {
+        return Err(FilesError::NotPlain(path.to_owned()));
+    }
+    if !ours(&meta) {
+        return Err(FilesError::Untrusted(path.to_owned()));
+    }
+    let mut text = String::new();
+    file.read_to_string(&mut text).map_err(failed(path))?;
     let note: Option<Note> = serde_json::from_str(&text).ok();
     let safe = |n: &Note| {
         let inside = |p: &Path| {
             let dots = p.components().any(|c| c.as_os_str() == "..");
             p.is_absolute() && !dots
         };
-        n.schema == 1 && n.files.iter().all(|f| inside(&f.path)) && n.made.iter().all(|p| inside(p))
+        let file = |f: &Written| inside(&f.path) && is_of_ours(&f.path);
+        n.schema == 1 && n.files.iter().all(file) && n.made.iter().all(|p| inside(p))
     };
     match note {
         Some(n) if safe(&n) => Ok(Some(n)),
         _ => Err(FilesError::Note(path.to_owned())),
+    }
+}
+
+/// Writes a note.
+fn keep(path: &Path, note: &Note) -> Result<(), FilesError> {
+    let text = serde_json::to_string_pretty(note).unwrap_or_default();
+    put(path, &format!("{text}\n"), 0o600).map_err(failed(path))
+}
+
+/// Makes directories, for their owner to write.
+fn make(tree: &Tree, dir: &Path) -> Result<(), FilesError> {
+    let at = tree.at(dir);
+    let mut how = DirBuilder::new();
+    let made = how.mode(0o755).recursive(true).create(&at);
+    made.map_err(failed(&at))
+}
+
+/// A file as it was before: gone, or with its old content.
+fn take_away(tree: &Tree, f: &Written) -> Result<(), FilesError> {
+    let at = tree.at(&f.path);
+    match &f.before {
+        Some(text) => put(&at, text, f.mode.unwrap_or(0o644)).map_err(failed(&at)),
+        None => match fs::remove_file(&at) {
+            Err(e) if e.kind() != io::ErrorKind::NotFound => Err(failed(&at)(e)),
+            _ => Ok(()),
+        },
+    }
+}
+
+/// Has somebody changed a file since it was written? It may be gone, or as it was before: a kill came
+/// in between.
+fn unchanged(tree: &Tree, f: &Written) -> Result<(), FilesError> {
+    match plain(&tree.at(&f.path))? {
+        Some((text, _)) if text != f.text && f.before.as_ref() != Some(&text) => {
+            Err(FilesError::Changed(f.path.clone()))
+        }
+        _ => Ok(()),
     }
 }
 
@@ -281,7 +344,18 @@ pub fn write(
         (note.files, note.made) = (old.files, old.made);
         note.after_undo = old.after_undo;
     }
-    let mut dirs = missing(tree, &Path::new(NOTES).join("x"));
+    // A file of the same kind under an earlier name gives way to the new one.
+    let same_kind = |f: &Written, k: &Kept| f.path.parent() == k.path.parent();
+    let stale: Vec<Written> = note
+        .files
+        .iter()
+        .filter(|f| files.iter().any(|k| same_kind(f, k)))
+        .filter(|f| files.iter().all(|k| k.path != f.path))
+        .cloned()
+        .collect();
+    stale.iter().try_for_each(|f| unchanged(tree, f))?;
+    let own = missing(tree, &Path::new(NOTES).join("x"));
+    let mut dirs = own.clone();
     for k in files {
         for dir in missing(tree, &k.path) {
             if !dirs.contains(&dir) {
@@ -308,13 +382,21 @@ pub fn write(
         if !note.made.contains(dir) {
             note.made.push(dir.clone());
         }
-        let at = tree.at(dir);
-        fs::create_dir_all(&at).map_err(failed(&at))?;
     }
-    let text = serde_json::to_string_pretty(&note).unwrap_or_default();
-    put(&path, &format!("{text}\n"), 0o600)?;
+    // The note comes before everything that it tells of.
+    make(tree, Path::new(NOTES))?;
+    keep(&path, &note)?;
+    for dir in &dirs[own.len()..] {
+        make(tree, dir)?;
+    }
     for k in files {
-        put(&tree.at(&k.path), &k.text, 0o644)?;
+        let at = tree.at(&k.path);
+        put(&at, &k.text, 0o644).map_err(failed(&at))?;
+    }
+    if !stale.is_empty() {
+        stale.iter().try_for_each(|f| take_away(tree, f))?;
+        note.files.retain(|f| !stale.contains(f));
+        keep(&path, &note)?;
     }
     Ok(())
 }
@@ -327,18 +409,27 @@ pub fn confirm(tree: &Tree, d: &Device) -> Result<(), FilesError> {
     let found = find(tree, &d.name, Some(d))?;
     let (path, mut note) = found.ok_or_else(|| FilesError::Nothing(d.name.clone()))?;
     note.done = true;
-    let text = serde_json::to_string_pretty(&note).unwrap_or_default();
-    put(&path, &format!("{text}\n"), 0o600)
+    keep(&path, &note)
 }
 
 /// Devices, as they were called, for which a kill or a power cut came between the first file and
-/// the last: to be undone.
-pub fn cut_short(tree: &Tree) -> Vec<String> {
-    let all = fs::read_dir(tree.at(NOTES)).into_iter().flatten().flatten();
-    let notes = all.filter_map(|e| load(&e.path()).ok().flatten());
-    let mut all: Vec<String> = notes.filter(|n| !n.done).map(|n| n.device).collect();
-    all.sort();
-    all
+/// the last: to be undone. And what stands in the way of knowing.
+pub fn cut_short(tree: &Tree) -> (Vec<String>, Vec<FilesError>) {
+    let (mut devices, mut errors) = (Vec::new(), Vec::new());
+    match notes(tree) {
+        Err(e) => errors.push(e),
+        Ok(all) => {
+            for (_, note) in all {
+                match note {
+                    Ok(n) if n.done => {}
+                    Ok(n) => devices.push(n.device),
+                    Err(e) => errors.push(e),
+                }
+            }
+        }
+    }
+    devices.sort();
+    (devices, errors)
 }
 
 /// Takes away what was written for a device. With a file that somebody has changed since, nothing
@@ -349,29 +440,13 @@ pub fn cut_short(tree: &Tree) -> Vec<String> {
 pub fn undo(tree: &Tree, device: &str, now: Option<&Device>) -> Result<Undone, FilesError> {
     let found = find(tree, device, now)?;
     let (path, note) = found.ok_or_else(|| FilesError::Nothing(device.to_owned()))?;
-    for f in &note.files {
-        let at = tree.at(&f.path);
-        match plain(&at)? {
-            // A file may be gone already, or as it was: it was killed in between.
-            Some((text, _)) if text != f.text && f.before.as_ref() != Some(&text) => {
-                return Err(FilesError::Changed(f.path.clone()));
-            }
-            _ => {}
-        }
-    }
+    note.files.iter().try_for_each(|f| unchanged(tree, f))?;
     let mut undone = Undone {
         after: note.after_undo.clone(),
         ..Undone::default()
     };
     for f in &note.files {
-        let at = tree.at(&f.path);
-        match &f.before {
-            Some(text) => put(&at, text, f.mode.unwrap_or(0o644))?,
-            None => match fs::remove_file(&at) {
-                Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(failed(&at)(e)),
-                _ => {}
-            },
-        }
+        take_away(tree, f)?;
         undone.files.push(f.path.clone());
     }
     let same = now.is_some_and(|d| d.diskseq == note.diskseq && d.identity == note.identity);

@@ -6,7 +6,9 @@
 //! byte for byte. Left out: what other services (TLP, a distribution's own rules) set later; a
 //! rule stands behind those of a distribution by its number, not behind a service.
 
+pub mod at_boot;
 pub mod boot;
+mod early;
 pub mod files;
 pub mod nixos;
 pub mod tuned;
@@ -43,6 +45,9 @@ pub struct Wanted<'a> {
     pub scheduler: &'a str,
     /// Tunables of the scheduler, and attributes of the queue.
     pub tunables: &'a [(String, String)],
+    /// Is the order of writes to a zone kept under every scheduler
+    /// ([`crate::block::Tree::plugs_zone_writes`])?
+    pub zones_keep_order: bool,
 }
 
 /// Why there is no such text.
@@ -58,7 +63,10 @@ pub enum KeepError {
     )]
     Nameless(String),
     /// Order within zones.
-    #[error("{0} is zoned: no rule is written for it, as a wrong one can cost writes their order")]
+    #[error(
+        "{0} is zoned: nothing is kept for it before Linux 6.10, where another scheduler than \
+         mq-deadline can cost writes their order"
+    )]
     Zoned(String),
     /// A word that a rule cannot hold.
     #[error("`{0}` cannot stand in a rule: letters, digits, `-`, `_` and `.` only")]
@@ -107,7 +115,7 @@ impl Wanted<'_> {
         if !matches!(d.scheduler, Scheduler::Choice { .. }) {
             return Err(KeepError::NoScheduler(d.name.clone()));
         }
-        match d.is_zoned() {
+        match d.is_zoned() && !self.zones_keep_order {
             true => Err(KeepError::Zoned(d.name.clone())),
             false => Ok(()),
         }

@@ -9,7 +9,7 @@ use super::{KeepError, Wanted, udev};
 /// # Errors
 /// As for a rule.
 pub fn option(w: &Wanted<'_>) -> Result<String, KeepError> {
-    let rule = udev::rule(w)?;
+    let rule = udev::rule(w, "")?;
     let mut text = "services.udev.extraRules = ''\n".to_owned();
     for line in rule.text.lines() {
         // Two apostrophes end the text, `${` begins an expression.

@@ -22,6 +22,13 @@ fn escaped(text: &str) -> String {
 /// As for a rule; and tuned matches by udev's properties only.
 pub fn profile(w: &Wanted<'_>, base: Option<&str>) -> Result<Kept, KeepError> {
     w.fit()?;
+    if w.device.is_zoned() {
+        return Err(KeepError::Unfit(format!(
+            "{} is zoned, and a profile of tuned cannot tell which kernel is booted: keep it by udev \
+             (--persist=udev)",
+            w.device.name
+        )));
+    }
     let (key, _, raw) = w.identity()?;
     let property = key.strip_prefix("ENV{").and_then(|k| k.strip_suffix('}'));
     let Some(property) = property else {

@@ -8,6 +8,7 @@
 use super::settings::{Queue, Settings};
 use super::{SwitchError, said};
 use crate::block::{Device, Tree};
+use crate::place::ours;
 use serde::{Deserialize, Serialize};
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Write};
@@ -340,11 +341,6 @@ impl Records {
         };
         record.settle(tree).map(Some)
     }
-}
-
-/// Nobody but its owner, who is this user, can have written it.
-fn ours(meta: &fs::Metadata) -> bool {
-    meta.uid() == rustix::process::geteuid().as_raw() && meta.mode() & 0o022 == 0
 }
 
 fn boot(tree: &Tree) -> String {

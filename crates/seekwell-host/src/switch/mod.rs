@@ -289,7 +289,7 @@ impl Switched {
 impl Drop for Switched {
     fn drop(&mut self) {
         for e in self.settle().into_iter().filter_map(Result::err) {
-            eprintln!("{e}");
+            eprintln!("{}", seekwell_core::foreign::plain(&e.to_string()));
         }
     }
 }
@@ -412,10 +412,14 @@ pub fn check(tree: &Tree, w: &Wish<'_>) -> Result<(), String> {
     if !d.scheduler.offered().iter().any(|o| o == w.scheduler) {
         return Err(names::answer(tree, d, w.scheduler));
     }
-    if d.is_zoned() && w.scheduler != "mq-deadline" {
+    if d.is_zoned() && w.scheduler != "mq-deadline" && !tree.plugs_zone_writes() {
+        let release = match tree.release() {
+            none if none.is_empty() => "this kernel, whose release is not known,".to_owned(),
+            release => format!("Linux {release}"),
+        };
         return Err(format!(
-            "{} is zoned ({}): writes to a zone must keep their order, which kernels before 6.10 \
-             grant under mq-deadline only",
+            "{} is zoned ({}): {release} keeps the order of writes to a zone only under mq-deadline. \
+             Use mq-deadline, or Linux 6.10 or later",
             d.name,
             d.zoned.as_deref().unwrap_or_default()
         ));

@@ -317,8 +317,6 @@ fn the_way_back_names_what_would_not_come_by_itself() {
 #[test]
 fn wishes_are_checked_before_anything_is_touched() {
     let (t, _) = disk("check");
-    t.disk("sdz", "ata2", "none [mq-deadline] bfq")
-        .queue("sdz", "zoned", "host-managed");
     let m = t.machine();
     let said = |device: &str, scheduler: &str, name: &str, value: &str| {
         let set = [(name.to_owned(), value.to_owned())];
@@ -344,8 +342,43 @@ fn wishes_are_checked_before_anything_is_touched() {
     assert!(no(said("sda", "none", "nr_requests", "64")).contains("fewer tags"));
     assert!(no(said("sda", "bfq", "low_latency", "0 1")).contains("is no value"));
     assert!(no(said("sda", "cfq", "", "")).contains("`bfq`"));
-    assert!(no(said("sdz", "bfq", "", "")).contains("zoned"));
-    assert_eq!(said("sdz", "mq-deadline", "", ""), Ok(()));
+}
+
+/// Zone write plugging came with Linux 6.10.
+#[test]
+fn a_zoned_disk_takes_any_scheduler_since_6_10() {
+    let (t, _) = disk("zoned");
+    t.disk("sdz", "ata2", "none [mq-deadline] bfq")
+        .queue("sdz", "zoned", "host-managed");
+    let m = t.machine();
+    let said = |scheduler: &str| {
+        let wish = Wish {
+            device: m.device("sdz").expect("there"),
+            scheduler,
+            tunables: &[],
+        };
+        check(m.tree(), &wish)
+    };
+    for (release, allowed) in [
+        ("", false),
+        ("5.15.0-91-generic", false),
+        ("6.1.55", false),
+        ("6.9.12", false),
+        ("6.10.0", true),
+        ("6.12.9", true),
+        ("7.0.1", true),
+    ] {
+        t.put("proc/sys/kernel/osrelease", format!("{release}\n"));
+        assert_eq!(said("mq-deadline"), Ok(()), "{release}");
+        match (allowed, said("bfq")) {
+            (true, said) => assert_eq!(said, Ok(()), "{release}"),
+            (false, said) => {
+                let e = said.expect_err("refused");
+                let why = "keeps the order of writes to a zone only under mq-deadline";
+                assert!(e.contains(why) && e.contains(release), "{e}");
+            }
+        }
+    }
 }
 
 #[test]

@@ -47,7 +47,13 @@ fn flat(name: &str, value: &Value, out: &mut BTreeMap<String, String>) {
             .iter()
             .for_each(|(k, v)| flat(&format!("{name} {k}"), v, out)),
         Value::String(text) => {
-            let shown = |c: char| if c.is_control() { ' ' } else { c };
+            let shown = |c: char| {
+                if seekwell_core::foreign::acts(c) {
+                    ' '
+                } else {
+                    c
+                }
+            };
             out.insert(name.to_owned(), text.chars().map(shown).collect());
         }
         other => {

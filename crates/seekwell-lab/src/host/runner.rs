@@ -64,6 +64,10 @@ impl DeviceOf {
     pub fn path(&self) -> &Path {
         &self.path
     }
+    /// Where its file system is mounted; empty where that is not known.
+    pub fn mount_point(&self) -> &Path {
+        self.under.mount_point.as_deref().unwrap_or(Path::new(""))
+    }
     /// Where the kernel's files are.
     pub fn tree(&self) -> &Tree {
         &self.tree
@@ -393,7 +397,7 @@ pub(super) fn once(workload: &seekwell::WorkloadSpec, doing: &Doing<'_>) -> Resu
 }
 
 /// fio itself on a job file.
-fn fio() -> Recipe {
+pub(super) fn fio() -> Recipe {
     let mut r = Recipe::command("fio --output-format=json+ job.fio", None);
     r.name = "fio".to_owned();
     r.prepare = "printf '%s' \"$job\" >job.fio".to_owned();

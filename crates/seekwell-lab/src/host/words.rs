@@ -68,6 +68,18 @@ impl HostWork {
         }
     }
 
+    /// The commands of its programs, and of those beside it. Scripts of ours are none.
+    pub fn commands(&self) -> Vec<Commands> {
+        let beside = self.beside.iter().map(|b| &b.workload);
+        let all = std::iter::once(&self.spec).chain(beside);
+        all.filter_map(|spec| match what(spec).ok()?.0 {
+            What::Program(recipe, params) => Some(Commands::of(&recipe, params)),
+            What::Fio(_, _) => Some(Commands::of(&super::runner::fio(), BTreeMap::new())),
+            What::Script(_) => None,
+        })
+        .collect()
+    }
+
     /// Adds what runs beside it, as [`beside`] reads it.
     ///
     /// # Errors
@@ -76,6 +88,39 @@ impl HostWork {
         self.beside.push(beside(text)?);
         self.asked.1.push(text.to_owned());
         Ok(self)
+    }
+}
+
+/// What a program's recipe has the shell do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Commands {
+    /// The recipe's name.
+    pub name: String,
+    /// Who runs it, when root asks; none: root.
+    pub user: Option<String>,
+    /// Variables of the scripts.
+    pub params: BTreeMap<String, String>,
+    /// Each script with its phase, in order.
+    pub scripts: Vec<(&'static str, String)>,
+}
+
+impl Commands {
+    fn of(recipe: &Recipe, params: BTreeMap<String, String>) -> Self {
+        let all = [
+            ("version", &recipe.version),
+            ("prepare", &recipe.prepare),
+            ("run", &recipe.run),
+            ("clean up", &recipe.clean_up),
+        ];
+        let scripts = all
+            .into_iter()
+            .map(|(phase, s)| (phase, s.trim().to_owned()));
+        Commands {
+            name: recipe.name.clone(),
+            user: recipe.user.clone(),
+            params,
+            scripts: scripts.filter(|s| !s.1.is_empty()).collect(),
+        }
     }
 }
 

@@ -243,7 +243,13 @@ pub fn number(text: &str) -> Result<Number, String> {
 
 /// A name that can be printed: no control characters, not without end.
 pub fn short(name: &str) -> String {
-    let printable = |c: char| if c.is_control() { ' ' } else { c };
+    let printable = |c: char| {
+        if seekwell_core::foreign::acts(c) {
+            ' '
+        } else {
+            c
+        }
+    };
     let name: String = name.chars().map(printable).collect();
     let name = name.split_whitespace().collect::<Vec<_>>().join(" ");
     match name.char_indices().nth(NAME_CHARS_MAX) {

@@ -2,6 +2,7 @@
 //! record.
 
 use super::{Event, Incoming, Issued, PoolChange, Round, What};
+use crate::steps::Keeper;
 use crate::{CaseError, Dispatched, Step};
 use seekwell_block::merge::{self, Account};
 use seekwell_core::{
@@ -57,6 +58,7 @@ struct Queue<'a, S: ?Sized> {
     attached: Side<bool>,
     pulled: usize,
     out: Replay,
+    keeper: Keeper,
 }
 
 /// The tick phase that fits the recorded jiffies best.
@@ -120,6 +122,7 @@ pub fn replay<S: Scheduler + ?Sized>(
         attached: Side::new(),
         pulled: 0,
         out: Replay::default(),
+        keeper: Keeper::default(),
     };
     if steps {
         q.cx.log.listen_with_bios();
@@ -427,11 +430,8 @@ impl<S: Scheduler + ?Sized> Queue<'_, S> {
     /// Keeps what the log collected, and the state after it.
     fn take_steps(&mut self) {
         let taken = self.cx.log.take();
-        let last = taken.len().saturating_sub(1);
-        for (i, (event, bios)) in taken.into_iter().enumerate() {
-            let state = |s: &mut String| self.sched.state(&self.cx, s);
-            self.out.steps.push(Step::of(event, bios, i == last, state));
-        }
+        let state = |s: &mut String| self.sched.state(&self.cx, s);
+        self.keeper.take(&mut self.out.steps, taken, state);
     }
 
     fn complete(&mut self, k: usize, latency_us: Option<(u64, u64)>) {

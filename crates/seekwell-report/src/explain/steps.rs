@@ -297,6 +297,11 @@ pub fn steps(
         }
         i += used;
         w.state(e.at, events[i - 1].state.as_ref());
+        if let Some(again) = events[i - 1].again {
+            let times = crate::units::count(again.times);
+            let text = format!("the same {times} times more: this is the last time");
+            w.line(again.until, "again", DIM, &text);
+        }
     }
     while let Some((t, text)) = controls.before(None) {
         w.plain(t, "control", &text);

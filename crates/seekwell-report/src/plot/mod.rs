@@ -48,7 +48,7 @@ fn escaped(text: &str) -> String {
             '>' => out += "&gt;",
             '"' => out += "&quot;",
             '\n' | '\t' => out.push(' '),
-            c if c.is_control() || matches!(c, '\u{fffe}' | '\u{ffff}') => {}
+            c if seekwell_core::foreign::acts(c) || matches!(c, '\u{fffe}' | '\u{ffff}') => {}
             c => out.push(c),
         }
     }

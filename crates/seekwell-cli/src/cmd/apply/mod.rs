@@ -1,22 +1,23 @@
 //! `seekwell apply RESULTS|SCHEDULER --device D`: a choice set now, kept for the next boots, and
 //! taken away again.
 
+mod boot_time;
 mod choice;
 
-use super::switch::show::{again, quoted, root, there, told, typed};
+use super::switch::show::{again, half_written, quoted, root, there, told, typed};
 use crate::cli::{Apply, Way};
 use crate::fail::Failure;
-use crate::out::{Out, note};
+use crate::out::{Out, ask, note};
 use choice::Choice;
 use seekwell_core::prose::in_prose;
 use seekwell_host::block::{Device, Machine, Scheduler, Tree};
 use seekwell_host::keep::files::{self, FilesError};
-use seekwell_host::keep::{KeepError, Kept, Wanted, boot, nixos, tuned, udev};
+use seekwell_host::keep::{KeepError, Kept, Wanted, boot, nixos};
 use seekwell_host::switch::command::Held;
 use seekwell_host::switch::journal::Records;
 use seekwell_host::switch::settings::Queue;
 use seekwell_host::switch::{Switched, Wish, check};
-use std::io::{self, BufRead, IsTerminal, Write};
+use std::io::{self, IsTerminal};
 use std::path::Path;
 
 impl From<FilesError> for Failure {
@@ -71,7 +72,7 @@ pub fn run(a: &Apply, quiet: bool) -> Result<(), Failure> {
         tunables: &choice.tunables,
     };
     check(&tree, &wish).map_err(|e| Failure::input(format!("{name}: {e}")))?;
-    let kept = kept(a, &tree, &wish)?;
+    let (kept, boot_time) = boot_time::kept(a, &m, &wish)?;
     files::check(&tree, device, &kept)?;
     let mut out = Out::open(a.output.output.as_deref())?;
     for k in &kept {
@@ -81,20 +82,23 @@ pub fn run(a: &Apply, quiet: bool) -> Result<(), Failure> {
             .try_for_each(|l| out.line(&format!("  {l}")))?;
     }
     if let Some(Way::Nixos) = a.persist {
-        let wanted = wanted(&wish);
+        let wanted = wanted(&tree, &wish);
         out.line("For the NixOS configuration (/etc/nixos/configuration.nix):")?;
         for l in nixos::option(&wanted)?.lines() {
             out.line(&format!("  {l}"))?;
         }
     }
     if let Some(Way::Boot) = a.persist {
-        let word = boot::parameter(&boot::running(&tree), &choice.scheduler)?;
+        let word = boot::parameter(&tree.release(), &choice.scheduler)?;
         out.line(&format!(
             "For the kernel's command line, for all devices: {word}"
         ))?;
     }
+    for line in boot_time {
+        out.prose(&line)?;
+    }
     for (path, value) in boot::existing(&tree) {
-        let release = boot::running(&tree);
+        let release = tree.release();
         if boot::parameter(&release, "noop").is_err() {
             note(
                 quiet,
@@ -156,28 +160,13 @@ fn target<'a>(m: &'a Machine, name: &str) -> Result<&'a Device, Failure> {
     }
 }
 
-fn wanted<'a>(w: &'a Wish<'a>) -> Wanted<'a> {
+fn wanted<'a>(tree: &Tree, w: &'a Wish<'a>) -> Wanted<'a> {
     Wanted {
         device: w.device,
         scheduler: w.scheduler,
         tunables: w.tunables,
+        zones_keep_order: tree.plugs_zone_writes(),
     }
-}
-
-/// Files for the way that was asked for.
-fn kept(a: &Apply, tree: &Tree, wish: &Wish<'_>) -> Result<Vec<Kept>, Failure> {
-    let wanted = wanted(wish);
-    Ok(match a.persist {
-        Some(Way::Udev) => vec![udev::rule(&wanted)?],
-        Some(Way::Tuned) => {
-            let text = std::fs::read_to_string(tree.at("/etc/tuned/active_profile"));
-            let text = text.unwrap_or_default();
-            // One of ours in force is replaced, not included.
-            let base = Some(text.trim()).filter(|b| !b.is_empty() && !b.starts_with("seekwell-"));
-            vec![tuned::profile(&wanted, base)?]
-        }
-        _ => Vec::new(),
-    })
 }
 
 /// Refuses where the kernel would, with the line to type.
@@ -208,12 +197,7 @@ fn asked(a: &Apply, out: Out, d: &Device, kept: &[Kept]) -> Result<Out, Failure>
     if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
         return refuse("add --yes if these files are to be written");
     }
-    let mut err = io::stderr();
-    let _ = write!(err, "Type {} to write them: ", d.name);
-    let _ = err.flush();
-    let mut line = String::new();
-    let _ = io::stdin().lock().read_line(&mut line);
-    match line.trim() == d.name {
+    match ask(&format!("Type {} to write them: ", d.name)) == d.name {
         true => Out::open(a.output.output.as_deref()),
         false => refuse("nothing was written"),
     }
@@ -232,6 +216,9 @@ fn carry_out(
         true => Records::default(),
         false => Records::at(tree.at("/run/seekwell")),
     };
+    for path in files::sweep(tree) {
+        note(quiet, &half_written(tree, &path));
+    }
     for found in records.restore(tree, Some(&wish.device.name)) {
         note(quiet, &super::switch::show::found(&found?));
     }
@@ -272,8 +259,16 @@ fn undo(a: &Apply, tree: &Tree, m: &Machine, name: &str, quiet: bool) -> Result<
             again()
         )));
     }
+    let swept = files::sweep(tree);
     let mut out = Out::open(a.output.output.as_deref())?;
-    let undone = files::undo(tree, name, now)?;
+    for path in &swept {
+        out.line(&half_written(tree, path))?;
+    }
+    let undone = match files::undo(tree, name, now) {
+        // That was all that a killed run had left.
+        Err(FilesError::Nothing(_)) if !swept.is_empty() => return out.done(),
+        undone => undone?,
+    };
     for path in &undone.files {
         out.line(&format!("{}: as before", tree.at(path).display()))?;
     }

@@ -29,6 +29,7 @@ use seekwell_report::table::wrap;
 use seekwell_report::throttle;
 use serde_json::json;
 use std::borrow::Cow;
+use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 
 fn bad(e: impl std::fmt::Display) -> Failure {
@@ -258,11 +259,18 @@ pub struct Steps<'a> {
     pub threads: usize,
     /// For real, not on modelled disks.
     pub real: bool,
-    /// The directory that programs write in, if schedulers are set meanwhile: noted down on the
-    /// medium, so that a power cut's next boot knows of it.
-    pub noted: Option<&'a Path>,
+    /// The note on the medium, by which a power cut's next boot knows of it.
+    pub noted: Option<&'a Noted<'a>>,
     /// Called with what was found, before it is told: the same in simulation.
     pub twin: Option<&'a Beside<'a>>,
+}
+
+/// A note of an experiment whose programs write on this machine.
+pub struct Noted<'a> {
+    /// What it says.
+    pub about: &'a About,
+    /// Itself.
+    pub note: &'a RefCell<Note>,
 }
 
 /// Gives the same in simulation, if that is asked for.
@@ -329,7 +337,9 @@ pub fn conducted(
     folder.notes().iter().for_each(|n| note(quiet, n));
     let stored = dir.join(EXPERIMENT_TEXT);
     let file = steps.file.unwrap_or(&stored);
-    let _noted = steps.noted.and_then(|at| noted(&e, at, file, &dir, quiet));
+    if let Some(n) = steps.noted {
+        noted(&e, n, file, &dir, quiet);
+    }
     let (done, runs) = carried_out(a, &e, &mut folder, runner, steps.threads, quiet)?;
     let results = done.results(&e, runs);
     drop(e);
@@ -389,21 +399,22 @@ pub fn conducted(
     empty(&analysis, &results.runs)
 }
 
-/// A note of it, which lies there as long as it is under way.
-fn noted(e: &Experiment, at: &Path, file: &Path, results: &Path, quiet: bool) -> Option<Note> {
+/// Its note says from now on where its results are.
+fn noted(e: &Experiment, note: &Noted<'_>, file: &Path, results: &Path, quiet: bool) {
     let whole = |p: &Path| std::path::absolute(p).unwrap_or_else(|_| p.to_owned());
     let (file, results) = (whole(file), whole(results));
     let word = |p: &Path| quoted(&p.display().to_string());
     let about = About {
         experiment: e.about.name.clone(),
-        dir: at.to_owned(),
         again: format!("compare {} --results {}", word(&file), word(&results)),
         results,
+        ..note.about.clone()
     };
     let tree = Tree::default();
-    let made = Notes::of(&tree).begin(&tree, &about);
-    made.inspect_err(|e| note(quiet, &format!("no note for after a power cut: {e}")))
-        .ok()
+    let changed = Notes::of(&tree).change(&tree, &mut note.note.borrow_mut(), &about);
+    if let Err(e) = changed {
+        self::note(quiet, &format!("no note for after a power cut: {e}"));
+    }
 }
 
 /// Runs what is missing.

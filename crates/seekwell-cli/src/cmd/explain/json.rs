@@ -39,6 +39,9 @@ fn steps(all: &[Step]) -> Value {
         if let Some(state) = &s.state {
             v["scheduler"] = state.trim_end().into();
         }
+        if let Some(again) = s.again {
+            v["again"] = json!({ "times": again.times, "until_ns": again.until.since_start() });
+        }
         v
     };
     all.iter().map(one).collect()

@@ -1,5 +1,6 @@
 //! `seekwell host [PATH]`: the block devices of this machine, and what schedules under a path.
 
+pub mod boot_time;
 mod restore;
 mod show;
 
@@ -60,18 +61,32 @@ pub fn run(a: &Host, quiet: bool) -> Result<(), Failure> {
         .map_err(|e| Failure::input(e.to_string()))?;
     notes(&m, quiet);
     let mut out = Out::open(a.output.output.as_deref())?;
+    let at_boot = match &under {
+        Some(u) => boot_time::setters(&m, |d| u.deciding.contains(&d.name)),
+        None => boot_time::setters(&m, |d| a.all || !d.idle()),
+    };
+    let boot_json = boot_time::json(&at_boot);
     match under {
         Some(u) if a.json => {
             let names: Vec<&str> = u.steps.iter().map(|s| &*s.name).collect();
             let below = |d: &&Device| names.contains(&&*d.name);
             let devices: Vec<&Device> = m.devices.iter().filter(below).collect();
-            out.json(&json!({ "schema": 1, "command": "host", "under": u, "devices": devices }))?;
+            out.json(
+                &json!({ "schema": 1, "command": "host", "under": u, "devices": devices,
+                "at_boot": boot_json }),
+            )?;
         }
         Some(u) => out.text(&show::under(&m, &u, width()))?,
         None if a.json => {
-            out.json(&json!({ "schema": 1, "command": "host", "devices": m.devices }))?;
+            out.json(
+                &json!({ "schema": 1, "command": "host", "devices": m.devices,
+                "at_boot": boot_json }),
+            )?;
         }
         None => out.text(&show::table(&m, a.all, columns()))?,
+    }
+    if !a.json {
+        out.text(&boot_time::text(&at_boot, columns()))?;
     }
     out.done()
 }

@@ -2,16 +2,17 @@
 //! unit of systemd at every boot.
 
 use crate::cli::Restore;
-use crate::cmd::switch::show::{again, found, program, there, typed};
+use crate::cmd::switch::show::{again, found, half_written, program, there, typed};
 use crate::fail::Failure;
 use crate::out::{Out, note};
 use seekwell_host::block::{Machine, Tree};
 use seekwell_host::keep::{files, unit};
-use seekwell_host::left::{Dead, Notes, debris};
+use seekwell_host::left::{About, Dead, Notes, debris};
 use seekwell_host::switch::command::Held;
 use seekwell_host::switch::journal::Records;
 use seekwell_host::switch::settings::Queue;
 use serde_json::{Value, json};
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// What was done, a line each, and what could not be.
@@ -71,8 +72,9 @@ pub fn run(a: &Restore, quiet: bool) -> Result<(), Failure> {
     }
     settings(&tree, &mut told);
     applied(&tree, &mut told);
+    let m = Machine::read(&tree);
     for d in dead {
-        experiment(&tree, d, &mut told);
+        experiment(&m, d, &mut told);
     }
     notes.tidy();
     if tree.is_live() {
@@ -103,7 +105,13 @@ fn settings(tree: &Tree, told: &mut Told) {
 fn applied(tree: &Tree, told: &mut Told) {
     let m = Machine::read(tree);
     let records = records(tree);
-    for device in files::cut_short(tree) {
+    // Half-written files first: a directory with one in it would stay.
+    for path in files::sweep(tree) {
+        told.add("applied", half_written(tree, &path));
+    }
+    let (devices, errors) = files::cut_short(tree);
+    told.left.extend(errors.iter().map(ToString::to_string));
+    for device in devices {
         if records.is_held(&device) {
             continue;
         }
@@ -133,8 +141,8 @@ fn applied(tree: &Tree, told: &mut Told) {
 }
 
 /// Where it stands, and what it had in its directory.
-fn experiment(tree: &Tree, d: Dead, told: &mut Told) {
-    let about = &d.about;
+fn experiment(m: &Machine, d: Dead, told: &mut Told) {
+    let (tree, about) = (m.tree(), &d.about);
     let by = match d.booted {
         true => "the machine's end (a power cut, a reset)",
         false => "kill -9",
@@ -149,21 +157,46 @@ fn experiment(tree: &Tree, d: Dead, told: &mut Told) {
             about.again
         );
     }
+    if about.results == Path::new("") {
+        line += " before its first run that counts";
+    }
     told.add("experiment", line);
-    let mut all = true;
-    for l in seekwell_host::leftovers(&about.dir) {
-        let path = l.path.display().to_string();
-        match l.remove() {
-            Ok(()) => told.add("directory", format!("{path}: left by it; removed")),
-            Err(e) => {
-                all = false;
-                told.left.push(e.to_string());
+    match directories(m, about) {
+        Ok(gone) => {
+            for path in gone {
+                told.add(
+                    "directory",
+                    format!("{}: left by it; removed", path.display()),
+                );
             }
+            d.forget();
+        }
+        Err(left) => {
+            told.left.push(left);
+            d.leave();
         }
     }
-    match all {
-        true => d.forget(),
-        false => d.leave(),
+}
+
+/// Removes its directories. Where that cannot be done the note stays, so that it is tried again.
+fn directories(m: &Machine, about: &About) -> Result<Vec<PathBuf>, String> {
+    let dir = about.dir.display();
+    let mount = &about.mount;
+    let mounted = mount == Path::new("") || m.mounts.iter().any(|at| at.point == *mount);
+    if !mounted {
+        return Err(format!(
+            "{dir}: nothing is mounted at {} now, where its file system was: mount it, and try again",
+            mount.display()
+        ));
+    }
+    let (gone, left) = seekwell_host::remove_leftovers(&about.dir)
+        .map_err(|e| format!("{dir}: {e}: what is left there cannot be seen; try again later"))?;
+    match left.is_empty() {
+        true => Ok(gone),
+        false => {
+            let all: Vec<String> = left.iter().map(ToString::to_string).collect();
+            Err(all.join("; "))
+        }
     }
 }
 

@@ -8,7 +8,7 @@
 use crate::fail::Failure;
 use seekwell_host::block::Tree;
 use seekwell_host::switch::journal::Records;
-use std::io::{self, Read, Write};
+use std::io::{self, Read};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
@@ -48,8 +48,7 @@ pub fn stand(tree: &Tree, records: &Records, pid: u32) -> Result<(), Failure> {
     seekwell_host::program::end_of(&pid.to_string());
     for done in records.restore_of(tree, pid, PATIENCE) {
         match done {
-            // If nobody reads it any more there is nobody left to tell.
-            Ok(f) => drop(writeln!(io::stderr(), "note: {}", super::show::found(&f))),
+            Ok(f) => crate::out::note(false, &super::show::found(&f)),
             Err(e) => left.push(e.to_string()),
         }
     }

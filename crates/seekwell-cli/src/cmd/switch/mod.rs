@@ -5,7 +5,7 @@ pub mod show;
 
 use crate::cli::Switch;
 use crate::fail::Failure;
-use crate::out::{Out, note};
+use crate::out::{Out, ask, note};
 use seekwell_core::once::Once;
 use seekwell_core::prose::in_prose;
 use seekwell_host::block::{Device, Machine, Scheduler, Tree, Under};
@@ -15,7 +15,7 @@ use seekwell_host::switch::settings::Queue;
 use seekwell_host::switch::{SwitchError, Switched, Wish, check, names};
 use show::{again, found, program, quoted, told, typed, undo};
 use std::ffi::OsString;
-use std::io::{self, BufRead, IsTerminal, Write};
+use std::io::{self, IsTerminal};
 use std::path::Path;
 
 impl From<SwitchError> for Failure {
@@ -117,7 +117,12 @@ fn allowed(tree: &Tree, devices: &[&Device]) -> Result<(), Failure> {
 }
 
 /// The device under / is switched by those who mean it.
-fn confirmed(a: &Switch, m: &Machine, devices: &[&Device]) -> Result<(), Failure> {
+fn confirmed(
+    a: &Switch,
+    m: &Machine,
+    devices: &[&Device],
+    command: Option<&[OsString]>,
+) -> Result<(), Failure> {
     let carries = |d: &&&Device| m.carries_root(&d.name);
     let Some(d) = devices.iter().find(carries).filter(|_| !a.yes) else {
         return Ok(());
@@ -126,17 +131,15 @@ fn confirmed(a: &Switch, m: &Machine, devices: &[&Device]) -> Result<(), Failure
     if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
         return refuse("add --yes if it is to be switched");
     }
-    let mut err = io::stderr();
-    let _ = write!(
-        err,
-        "{} carries the root file system. Its scheduler can be changed while it works. Type {} to \
+    let runs = command.map_or(String::new(), |c| {
+        format!(" Meanwhile this runs as root: {}.", words(c))
+    });
+    let question = format!(
+        "{} carries the root file system. Its scheduler can be changed while it works.{runs} Type {} to \
          go on: ",
         d.name, d.name
     );
-    let _ = err.flush();
-    let mut line = String::new();
-    let _ = io::stdin().lock().read_line(&mut line);
-    match line.trim() == d.name {
+    match ask(&question) == d.name {
         true => Ok(()),
         false => refuse("nothing was changed"),
     }
@@ -220,7 +223,7 @@ pub fn run(a: &Switch, quiet: bool) -> Result<(), Failure> {
         check(&tree, w).map_err(|e| refused(&tree, e, w, &u))?;
     }
     allowed(&tree, &devices)?;
-    confirmed(a, &m, &devices)?;
+    confirmed(a, &m, &devices, command.as_deref())?;
     // From here on nothing but kill -9 ends this program in the middle.
     let held = Held::new().map_err(|e| Failure::input(format!("signals cannot be held: {e}")))?;
     for line in restore(&tree, &records, None)? {

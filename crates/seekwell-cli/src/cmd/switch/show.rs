@@ -165,3 +165,11 @@ pub fn found(f: &Found) -> String {
         }
     }
 }
+
+/// A file that a killed `apply` had begun to write is gone.
+pub fn half_written(tree: &Tree, path: &Path) -> String {
+    format!(
+        "{}: half written by a killed run; removed",
+        tree.at(path).display()
+    )
+}

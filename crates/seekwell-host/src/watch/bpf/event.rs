@@ -96,7 +96,13 @@ fn word(bytes: &[u8]) -> String {
     let end = bytes.iter().position(|b| *b == 0).unwrap_or(bytes.len());
     let text = String::from_utf8_lossy(&bytes[..end]);
     text.chars()
-        .map(|c| if c.is_control() { '?' } else { c })
+        .map(|c| {
+            if seekwell_core::foreign::acts(c) {
+                '?'
+            } else {
+                c
+            }
+        })
         .collect()
 }
 

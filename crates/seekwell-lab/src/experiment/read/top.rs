@@ -7,6 +7,7 @@ use crate::experiment::expand::REPEATS_MAX;
 use crate::experiment::fault::Place;
 use crate::results::{Order, StopRule};
 use seekwell::words;
+use seekwell_core::foreign;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
@@ -183,7 +184,7 @@ impl Reader<'_> {
 
     fn name(&mut self, field: &str, at: Place, name: &str) {
         let long = name.chars().count() > NAME_MAX;
-        if long || name.trim().is_empty() || name.chars().any(|c| c.is_control() || c == '/') {
+        if long || name.trim().is_empty() || name.chars().any(|c| foreign::acts(c) || c == '/') {
             let what = format!("a name has 1 to {NAME_MAX} letters, and no `/` among them");
             self.bad(at, field, &what);
         }

@@ -34,12 +34,8 @@ fn escaped(name: &str) -> String {
 
 /// Controls, and marks that turn the direction of the text around them.
 fn invisible(c: char) -> bool {
-    let marks = [
-        '\u{200b}'..='\u{200f}',
-        '\u{2028}'..='\u{202e}',
-        '\u{2060}'..='\u{206f}',
-    ];
-    c.is_control() || c == '\u{feff}' || c == '\u{61c}' || marks.iter().any(|r| r.contains(&c))
+    let marks = ['\u{200b}'..='\u{200f}', '\u{2060}'..='\u{206f}'];
+    seekwell_core::foreign::acts(c) || c == '\u{feff}' || marks.iter().any(|r| r.contains(&c))
 }
 
 /// Four digits, as far as a number has them; all of those before the point.

@@ -1,0 +1,146 @@
+//! What an experiment leaves that is killed in its first run, before any that counts, or whose file
+//! system is shut down: `host restore` finds all of it.
+
+use crate::host::{Mount, until, until_left};
+use crate::rig::{PATIENCE, guardian, pid};
+use rustix::process::{Signal, kill_process};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+/// Directories of runs.
+fn directories(at: &Path) -> Vec<PathBuf> {
+    let all = fs::read_dir(at).expect("there").flatten();
+    let mut all: Vec<PathBuf> = all.map(|e| e.path()).collect();
+    all.sort();
+    all
+}
+
+const WORKLOADS: &str = "[[workload]]\nname = \"w\"\n\
+                         command = 'for i in 1 2 3; do echo $i >f$i; done; sleep 30'\n";
+
+#[test]
+fn kills_in_the_first_run_leave_nothing_that_is_not_found() {
+    let Some(m) = Mount::new("kills in the first run") else {
+        return;
+    };
+    let file = m.file(1, "none,mq-deadline", WORKLOADS);
+    let state = m.rig.dir.join("state/runs");
+    let mut with_directory = 0;
+    for i in 0..16_u64 {
+        let mut child = m.start(&file);
+        let end = Instant::now() + PATIENCE;
+        // Half of them as soon as the first directory is there, the others a little later.
+        while directories(&m.at()).is_empty() && child.try_wait().expect("ours").is_none() {
+            assert!(Instant::now() < end, "{i}: no directory");
+        }
+        std::thread::sleep(Duration::from_millis(i / 2 * 3));
+        if i % 4 == 3
+            && let Some(guardian) = guardian(&child)
+        {
+            let _ = kill_process(guardian, Signal::KILL);
+        }
+        kill_process(pid(&child), Signal::KILL).expect("it runs");
+        child.wait().expect("ours");
+        assert!(!m.results().exists(), "{i}: no run counts yet");
+        let left = directories(&m.at());
+        with_directory += usize::from(!left.is_empty());
+        // A guardian that lives puts settings back meanwhile.
+        until(&format!("{i}: restored"), || {
+            let r = m.rig.run(&["host", "restore"]);
+            r.code == Some(0) && !state.exists() && m.rig.settings() == m.rig.before
+        });
+        until_left(&m.at());
+        assert!(directories(&m.at()).is_empty(), "{i}: {left:?}");
+    }
+    assert!(with_directory > 8, "{with_directory} kills of 16 left one");
+    let r = m.rig.run(&["host", "restore"]);
+    assert_eq!(r.out, "Nothing is left of killed runs.\n");
+    m.is_as_before();
+}
+
+/// Its end tells what is left, and so does `host restore`, until it can be removed.
+#[test]
+fn a_file_system_that_is_shut_down_keeps_the_note() {
+    let Some(mut m) = Mount::new("a file system that is shut down") else {
+        return;
+    };
+    let file = m.file(1, "none,mq-deadline", WORKLOADS);
+    let mount = m.rig.dir.join("mnt");
+    let child = m.start(&file);
+    let made = || {
+        directories(&m.at())
+            .first()
+            .is_some_and(|d| d.join("f3").exists())
+    };
+    until("the first run is at work", made);
+    let left = directories(&m.at());
+    let synced = Command::new("sync").arg("-f").arg(&mount).status();
+    assert!(synced.expect("sync").success());
+    let aborted = Command::new("mount")
+        .args(["-o", "remount,abort"])
+        .arg(&mount)
+        .status();
+    if !aborted.expect("mount").success() {
+        println!("skipped: a file system that is shut down: mount -o remount,abort");
+        return;
+    }
+    kill_process(pid(&child), Signal::TERM).expect("it runs");
+    let r = crate::rig::ended(child);
+    assert!(
+        r.err.contains("is left, as it could not be removed"),
+        "{}",
+        r.err
+    );
+    assert!(r.err.contains("host restore"), "{}", r.err);
+    let r = m.rig.run(&["host", "restore"]);
+    assert_eq!(r.code, Some(4), "{}{}", r.out, r.err);
+    assert!(r.err.contains(left[0].to_str().expect("text")), "{}", r.err);
+    // Not mounted: it waits.
+    m.unmount();
+    let r = m.rig.run(&["host", "restore"]);
+    assert!(
+        r.code == Some(4) && r.err.contains("mount it, and try again"),
+        "{}",
+        r.err
+    );
+    m.mount();
+    let r = m.rig.run(&["host", "restore"]);
+    assert_eq!(r.code, Some(0), "{}{}", r.out, r.err);
+    assert!(r.out.contains("left by it; removed"), "{}", r.out);
+    assert!(directories(&m.at()).is_empty());
+    assert!(!m.rig.dir.join("state/runs").exists());
+}
+
+/// The rule of another comes last at every boot: `host` and `doctor` of this machine name it.
+#[test]
+fn host_and_doctor_name_what_sets_a_scheduler_at_boot() {
+    let Some(m) = Mount::new("what sets a scheduler at boot") else {
+        return;
+    };
+    let rule = format!(
+        "KERNEL==\"{}\", ATTR{{queue/scheduler}}=\"bfq\"",
+        m.rig.name
+    );
+    let wanted = format!("{}: /run/udev/rules.d/90-x.rules:1 sets bfq", m.rig.name);
+    for command in ["host", "doctor"] {
+        // In a /run of its own.
+        let script = format!(
+            "mount -t tmpfs none /run && mkdir -p /run/udev/rules.d && \
+             printf '%s\\n' '{rule}' >/run/udev/rules.d/90-x.rules && exec \"$0\" {command}"
+        );
+        let o = Command::new("unshare")
+            .args(["-m", "sh", "-c", &script, env!("CARGO_BIN_EXE_seekwell")])
+            .env("COLUMNS", "200")
+            .output()
+            .expect("unshare");
+        let out = String::from_utf8_lossy(&o.stdout).into_owned();
+        let err = String::from_utf8_lossy(&o.stderr);
+        if err.contains("unshare failed") || err.contains("permission denied") {
+            println!("skipped: {command}: {err}");
+            continue;
+        }
+        assert!(out.contains(&wanted), "{command}: {out}{err}");
+    }
+}

@@ -1,0 +1,75 @@
+//! Files of a machine with those that are about to be written.
+
+use crate::block::{Tree, lossy, names};
+use crate::keep::Kept;
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// A tree as it will be.
+pub struct Files<'a> {
+    tree: &'a Tree,
+    planned: &'a [Kept],
+}
+
+impl<'a> Files<'a> {
+    /// That tree, with these files in it.
+    pub fn new(tree: &'a Tree, planned: &'a [Kept]) -> Self {
+        Files { tree, planned }
+    }
+    /// Files about to be written.
+    pub fn planned(&self) -> &[Kept] {
+        self.planned
+    }
+    /// Where a file really is: a link of a copied tree leads on within the tree.
+    fn at(&self, path: &Path) -> PathBuf {
+        let at = self.tree.at(path);
+        match fs::read_link(&at) {
+            Ok(to) if to.is_absolute() => self.tree.at(to),
+            _ => at,
+        }
+    }
+    /// The text of a file; empty where there is none.
+    pub fn text(&self, path: &Path) -> String {
+        match self.planned.iter().find(|k| k.path == path) {
+            Some(k) => k.text.clone(),
+            None => lossy(&self.at(path)),
+        }
+    }
+    /// Is there such a file, or will there be?
+    pub fn is_there(&self, path: &Path) -> bool {
+        self.planned.iter().any(|k| k.path == path) || self.at(path).is_file()
+    }
+    /// Length of a plain file.
+    pub fn len(&self, path: &Path) -> Option<u64> {
+        let meta = fs::metadata(self.at(path)).ok()?;
+        meta.is_file().then(|| meta.len())
+    }
+    /// Names in a directory.
+    pub fn names(&self, dir: &str) -> Vec<String> {
+        names(&self.tree.at(dir))
+    }
+    /// Files by name, of those with one name the one in the first directory: each hides the others,
+    /// and a link to `/dev/null` is nothing itself.
+    pub fn overriding(&self, dirs: &[&str], suffix: &str) -> BTreeMap<String, PathBuf> {
+        let mut all = BTreeMap::new();
+        for dir in dirs {
+            let planned = self
+                .planned
+                .iter()
+                .filter(|k| k.path.parent() == Some(Path::new(dir)));
+            let planned = planned.filter_map(|k| Some(k.path.file_name()?.to_str()?.to_owned()));
+            for name in planned
+                .chain(self.names(dir))
+                .filter(|n| n.ends_with(suffix))
+            {
+                let path = Path::new(dir).join(&name);
+                all.entry(name).or_insert(path);
+            }
+        }
+        all.retain(|_, path| {
+            !fs::read_link(self.tree.at(&*path)).is_ok_and(|to| to == Path::new("/dev/null"))
+        });
+        all
+    }
+}
