@@ -331,8 +331,8 @@ def arena(
     Args:
         scheduler: Whom it is about.
         rivals: Whom it meets; None: every scheduler of its layer.
-        devices: Where; none named: a device of each class.
-        workloads: Under what; none named: four that load devices differently.
+        devices: Where; none named: those that `seekwell compare` takes for the scheduler's era.
+        workloads: Under what; none named: those of `seekwell compare`.
         traces: And under these.
         seeds: So many, at least 2 for intervals.
         seed: The first.

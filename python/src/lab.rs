@@ -5,7 +5,7 @@ use crate::{fault, json, work};
 use pyo3::prelude::*;
 use seekwell::{Cancel, Progress};
 use seekwell_lab::analysis::{Analysis, analyse};
-use seekwell_lab::arena::{Arena, DEVICES, Met, WORKLOADS, experiment as field, standing};
+use seekwell_lab::arena::{Arena, Met, experiment as field, standing, usual};
 use seekwell_lab::conduct::{How, Job, Measured, Memory, NoRun, Runner, Simulated, Told, conduct};
 use seekwell_lab::experiment::Experiment;
 use seekwell_lab::results::columns::{OPERATIONS, RECORDS, RUNS, SERIES, Table as Columns};
@@ -402,7 +402,8 @@ pub fn arena<'py>(
         false => given,
     };
     let (devices, workloads, traces) = ground;
-    let (devices, workloads) = (or(devices, DEVICES), or(workloads, WORKLOADS));
+    let usual = usual(&schedulers);
+    let (devices, workloads) = (or(devices, usual.devices), or(workloads, usual.workloads));
     let (d, w) = (words(&devices), words(&workloads));
     let on = Met {
         devices: &d,

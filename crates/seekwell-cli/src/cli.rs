@@ -31,12 +31,21 @@ pub use traces::*;
 #[derive(Parser, Debug)]
 #[command(name = "seekwell", version, after_help = EXIT_CODES, max_term_width = 100)]
 pub struct Cli {
-    /// Colours: on a terminal (unless NO_COLOR is set), always, or never
-    #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
-    pub color: Color,
     /// No notes and no progress; results and errors only
-    #[arg(long, short, global = true)]
+    #[arg(long, short, global = true, help_heading = "General")]
     pub quiet: bool,
+    /// Colours: auto, always or never
+    ///
+    /// auto: on a terminal, unless NO_COLOR is set.
+    #[arg(
+        long,
+        global = true,
+        value_name = "WHEN",
+        default_value = "auto",
+        hide_possible_values = true,
+        help_heading = "General"
+    )]
+    pub color: Color,
     /// What to do
     #[command(subcommand)]
     pub command: Command,
@@ -69,9 +78,10 @@ impl Color {
 pub enum Command {
     /// Compare schedulers under programs on modelled disks (no root, seconds)
     ///
-    /// Without arguments: four sequential readers, a thinking reader against a bulk writer, and
-    /// files created with fsync, on a laptop disk and a SATA SSD, through the modelled page cache,
-    /// file system and block layer. --workload takes others from `seekwell workloads`, with
+    /// Without arguments: a thinking reader against a bulk writer, a program that starts while a file is
+    /// copied, and files created with fsync, under none, mq-deadline, kyber and bfq, on an NVMe drive, a
+    /// SATA SSD and a hard disk, through the modelled page cache, file system and block layer. --era 2012
+    /// takes schedulers and drives of that time. --workload takes others from `seekwell workloads`, with
     /// parameters, and fio job files; hdparm and seeker are one reader each, where no scheduler
     /// should make a difference.
     ///
@@ -121,7 +131,7 @@ pub enum Command {
     /// seekwell-lab, to which all arguments are handed: `seekwell sweep --help` is its own.
     #[command(disable_help_flag = true)]
     Sweep(Handed),
-    /// Run a program on a modelled machine under several schedulers, or for real in a directory
+    /// Run a program under several schedulers on a modelled machine, or for real
     ///
     /// WORKLOAD is a name from `seekwell workloads`, with parameters behind a colon or by --param
     /// (fs-mark:files=100,workers=4), or the path of a fio job file (NAME.fio).
@@ -319,72 +329,96 @@ pub enum Command {
     Man(Man),
 }
 
+/// Headings of options.
+const RESULTS: &str = "Results and pages";
+const REAL: &str = "For real";
+const MODELLED: &str = "Modelled machine";
+const TRACE: &str = "Trace";
+
+const RUN_EXAMPLES: &str = "\
+Examples:
+  seekwell run pgbench -p clients=16 -d ssd:sata-tlc-1t
+  seekwell run job.fio -s mq-deadline,bfq
+All options: seekwell run --help";
+const REPLAY_EXAMPLES: &str = "\
+Examples:
+  seekwell replay trace.blkparse -d ssd:sata-tlc-1t -s mq-deadline,bfq
+  seekwell replay trace.csv --mode closed --report page.html
+All options: seekwell replay --help";
+
 /// Where the result goes.
 #[derive(Args, Debug)]
 pub struct Output {
-    /// Write the result to FILE, which appears whole or not at all and keeps its owner and mode;
-    /// to a pipe, a terminal or /dev/stdout as it stands; - is standard output
+    /// Write the result to FILE
+    ///
+    /// It appears whole or not at all and keeps its owner and mode; a pipe, a terminal or /dev/stdout is
+    /// written to as it stands; - is standard output.
     #[arg(long, short, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub output: Option<PathBuf>,
 }
 
 /// Arguments of `run`.
 #[derive(Args, Debug)]
+#[command(after_help = RUN_EXAMPLES)]
 pub struct Run {
-    /// Name from `seekwell workloads`, or the path of a fio job file; all: --help
+    /// Name from `seekwell workloads`, or the path of a fio job file
     #[arg(required_unless_present = "clean_up", long_help = workloads())]
     pub workload: Option<String>,
-    /// Set a parameter of the workload; may be repeated
-    #[arg(long, short, value_name = "NAME=VALUE")]
-    pub param: Vec<String>,
-    /// All tables: requests, latencies, operations, shares (without it the answer on a screen)
-    #[arg(long, conflicts_with = "json")]
-    pub details: bool,
     /// What runs on what
     #[command(flatten)]
     pub bench: Bench,
-    /// A workload that runs beside the measured one on the same machine, begun and ended with it
-    /// (streams:kind=write,seconds=60s, or a fio job file); loop:WORKLOAD begins it again whenever
-    /// it ends; may be repeated
-    #[arg(long, value_name = "WORKLOAD", conflicts_with = "dir")]
-    pub beside: Vec<String>,
-    /// The modelled machine: a name from `seekwell machines`, or words that say what it is, or both
-    /// (laptop,memory=8G,cpu=0.6,data=writeback,limit=30); all words: --help
-    #[arg(long, value_name = "LIST", default_value = "", long_help = machine(), conflicts_with = "dir")]
+    /// Set a parameter of the workload; may be repeated
+    #[arg(long, short, value_name = "NAME=VALUE", display_order = 2)]
+    pub param: Vec<String>,
+    /// All tables, not only the answer on a screen
+    #[arg(long, conflicts_with = "json")]
+    pub details: bool,
+    /// Where to
+    #[command(flatten)]
+    pub output: Output,
+    /// Machine; see `seekwell machines`
+    #[arg(long, value_name = "LIST", default_value = "", hide_default_value = true, long_help = machine(),
+        conflicts_with = "dir", help_heading = MODELLED)]
     pub machine: String,
-    /// A cgroup, the tasks in it and its limits (bulk:tasks=writer:wbps=2M:riops=100); may be
-    /// repeated; all settings: --help
-    #[arg(long, value_name = "NAME:SETTING=VALUE...", long_help = cgroup(), conflicts_with = "dir")]
+    /// A workload that runs beside the measured one; may be repeated
+    ///
+    /// On the same machine, begun and ended with it (streams:kind=write,seconds=60s, or a fio job
+    /// file); loop:WORKLOAD begins it again whenever it ends.
+    #[arg(long, value_name = "WORK", conflicts_with = "dir", help_heading = MODELLED)]
+    pub beside: Vec<String>,
+    /// A cgroup: bulk:tasks=writer:wbps=2M
+    #[arg(long, value_name = "CGROUP", long_help = cgroup(), conflicts_with = "dir",
+        help_heading = MODELLED)]
     pub cgroup: Vec<String>,
-    /// Run for real, in this directory
-    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath,
-        conflicts_with_all = ["device", "schedulers", "kernel", "tunable", "hz", "seeds", "nr_requests", "depth",
-            "max_sectors_kb", "nomerges", "threads", "results",
-            "events", "report"])]
-    pub dir: Option<PathBuf>,
-    /// With --dir: the device or file that workloads on a raw device read
-    #[arg(long, value_name = "PATH", requires = "dir", value_hint = ValueHint::AnyPath)]
-    pub raw: Option<PathBuf>,
-    /// With --dir: remove what killed runs left there, and nothing else; then run WORKLOAD, if one
-    /// is given
-    #[arg(long, requires = "dir")]
-    pub clean_up: bool,
-    /// Stop after so many seconds of the run's own time [default: docs/run.md, "Limits"; with --dir
-    /// none]
-    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=31_536_000))]
-    pub limit: Option<u64>,
     /// What happened, in full
     #[command(flatten)]
     pub events: EventArgs,
     /// Print one JSON document
-    #[arg(long)]
+    #[arg(long, help_heading = RESULTS)]
     pub json: bool,
     /// With --json: every second of every run, too
-    #[arg(long, requires = "json")]
+    #[arg(long, requires = "json", help_heading = RESULTS, hide_short_help = true)]
     pub series: bool,
-    /// Where to
-    #[command(flatten)]
-    pub output: Output,
+    /// Run for real, in this directory
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, help_heading = REAL,
+        conflicts_with_all = ["device", "schedulers", "era", "kernel", "tunable", "hz", "seeds", "nr_requests", "depth",
+            "max_sectors_kb", "nomerges", "threads", "results",
+            "events", "report"])]
+    pub dir: Option<PathBuf>,
+    /// With --dir: the device or file that raw workloads read
+    #[arg(long, value_name = "PATH", requires = "dir", value_hint = ValueHint::AnyPath, help_heading = REAL)]
+    pub raw: Option<PathBuf>,
+    /// With --dir: remove what killed runs left there
+    ///
+    /// Nothing else is removed; then WORKLOAD runs, if one is given.
+    #[arg(long, requires = "dir", help_heading = REAL)]
+    pub clean_up: bool,
+    /// Stop after so many seconds of the run's own time
+    ///
+    /// [default: docs/run.md, "Limits"; with --dir none]
+    #[arg(long, value_name = "SECONDS", hide_short_help = true,
+        value_parser = clap::value_parser!(u64).range(1..=31_536_000))]
+    pub limit: Option<u64>,
 }
 
 /// Arguments of `workloads`.
@@ -405,21 +439,28 @@ pub struct Workloads {
 
 /// Arguments of `replay`.
 #[derive(Args, Debug)]
+#[command(after_help = REPLAY_EXAMPLES)]
 pub struct Replay {
     /// Trace, `-` for standard input; zstd and gzip are read as they are
     #[arg(value_hint = ValueHint::FilePath)]
     pub file: PathBuf,
-    /// All tables: requests, latencies, operations, shares (without it the answer on a screen)
-    #[arg(long, conflicts_with = "json")]
-    pub details: bool,
     /// What runs on what
     #[command(flatten)]
     pub bench: Bench,
-    /// Timing of the replay: timed, scaled:FACTOR, depth:N or closed
-    #[arg(long, short, value_name = "MODE", default_value = "timed", long_help = modes())]
+    /// Timing: [timed], scaled:FACTOR, depth:N or closed
+    #[arg(long, short, value_name = "MODE", default_value = "timed", hide_default_value = true, long_help = modes(), display_order = 2)]
     pub mode: String,
-    /// Records behind the end of the device: an error, or folded (sector modulo size)
-    #[arg(long, value_name = "HOW", default_value = "strict")]
+    /// All tables, not only the answer on a screen
+    #[arg(long, conflicts_with = "json")]
+    pub details: bool,
+    /// Where to
+    #[command(flatten)]
+    pub output: Output,
+    /// Records behind the end of the device: [strict] or wrap
+    ///
+    /// strict: an error; wrap: folded, sector modulo size.
+    #[arg(long, value_name = "HOW", default_value = "strict", hide_possible_values = true,
+        hide_default_value = true, help_heading = TRACE)]
     pub fit: Fit,
     /// What of the trace
     #[command(flatten)]
@@ -428,14 +469,11 @@ pub struct Replay {
     #[command(flatten)]
     pub events: EventArgs,
     /// Print one JSON document
-    #[arg(long)]
+    #[arg(long, help_heading = RESULTS)]
     pub json: bool,
     /// With --json: every second of every run, too
-    #[arg(long, requires = "json")]
+    #[arg(long, requires = "json", help_heading = RESULTS, hide_short_help = true)]
     pub series: bool,
-    /// Where to
-    #[command(flatten)]
-    pub output: Output,
 }
 
 /// What to do with addresses behind the end of the device.

@@ -12,7 +12,9 @@ use seekwell_lab::analysis::{Analysis, CellAnalysis, analyse};
 use seekwell_lab::conduct::{
     Conducted, How, Job, Memory, Runner, Store, StoreError, Told, conduct,
 };
-use seekwell_lab::experiment::{CellPlan, Deciding, Design, Experiment, Level, Primary, Work};
+use seekwell_lab::experiment::{
+    CellPlan, Deciding, Design, Experiment, Level, Primary, Work, kernels_choice,
+};
 use seekwell_lab::results::{
     About, Cell as LabCell, Ended, Folder, Method, MetricInfo, Results, Run, RunKey, StopRule,
     Treatment,
@@ -158,6 +160,10 @@ fn experiment(b: &Bench, runs: &Runs, workloads: &[String]) -> Result<Experiment
                 workload: workload.clone(),
                 substrate: "sim".to_owned(),
                 treatments: (0..k).collect(),
+                reference: match setups::usual_schedulers(b) {
+                    true => kernels_choice(specs),
+                    false => 0,
+                },
                 ..LabCell::default()
             },
             deciding,

@@ -19,11 +19,23 @@ pub struct Usual {
     pub schedulers: &'static str,
 }
 
-/// For `run` and `replay`: one disk, the schedulers people argue about.
-pub const USUAL: Usual = Usual {
-    devices: &["hdd:hitachi-7k200"],
-    schedulers: "noop,deadline,cfq,none,mq-deadline,kyber,bfq",
-};
+impl Usual {
+    /// Of commands that compare on several devices.
+    pub fn several(b: &Bench) -> Self {
+        let usual = b.era.usual();
+        Usual {
+            devices: usual.devices,
+            schedulers: usual.schedulers,
+        }
+    }
+    /// Of `run` and `replay`, whose answer is about one device.
+    pub fn one(b: &Bench) -> Self {
+        Usual {
+            devices: std::slice::from_ref(&b.era.usual().device),
+            ..Usual::several(b)
+        }
+    }
+}
 
 /// A list of schedulers, and whether it comes to the usual ones: `+sweep`.
 fn more(list: &str) -> (bool, &str) {
@@ -70,6 +82,22 @@ impl Usual {
         }
         Ok(typed)
     }
+}
+
+/// The same with the number of seeds that the usual workloads run with, if those are what runs and
+/// none was asked for.
+pub fn with_seeds(b: &Bench, usual_workloads: bool) -> Bench {
+    let mut b = b.clone();
+    if usual_workloads {
+        b.seeds = b.seeds.or(b.era.usual().seeds);
+    }
+    b
+}
+
+/// Was the list of schedulers left to this program? Then the one that kernels choose for a device is
+/// what the others are compared with, else the first of the list.
+pub fn usual_schedulers(b: &Bench) -> bool {
+    b.schedulers.as_deref().is_none_or(|list| more(list).0)
 }
 
 /// What a command runs: each device with each workload under each scheduler, in this order.

@@ -160,6 +160,7 @@ impl Ring {
             let mut slots = self.slots();
             let (closing, n) = self.take(&mut slots, out);
             let outstanding = slots.outstanding;
+            drop(slots);
             // Those of them that the script has closed are closed now.
             drop(closing);
             got += n;

@@ -151,7 +151,7 @@ impl Shared {
                     dirs.push(e.path());
                 } else if m.is_file()
                     && e.file_name() != MARKER
-                    && (true || !unsynced.contains(&(m.dev(), m.ino())))
+                    && !unsynced.contains(&(m.dev(), m.ino()))
                     && let Some(file) = there(std::fs::File::open(e.path()))?
                 {
                     drop_clean(file)?;

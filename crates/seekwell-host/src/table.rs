@@ -60,8 +60,8 @@ impl<T> Table<T> {
         let slot = t.all.get_mut(i as usize).ok_or(Errno::EBADF)?;
         let value = slot.take().ok_or(Errno::EBADF)?;
         t.free.push(i);
-        drop(value);
         drop(t);
+        drop(value);
         Ok(())
     }
     /// Looks at every value under the lock: `look` makes no system call.

@@ -9,7 +9,7 @@
 //! [`diff`] compares two results; [`detail`] gathers what a report shows of a cell when somebody
 //! looks closer, [`scenes`] the windows of events for a replay.
 //!
-//! [`arena`] meets a scheduler with all its rivals;
+//! [`usual`] lists what is run when nothing is asked for. [`arena`] meets a scheduler with all its rivals;
 //! [`demo`] shows the behaviours that made schedulers famous, each claim a check on numbers;
 //! [`reproduce`] runs published comparisons again;
 //! [`validation`] holds the models against published figures, [`curves`] measures what a picture of
@@ -31,5 +31,6 @@ pub mod reproduce;
 pub mod results;
 pub mod scenes;
 pub mod stats;
+pub mod usual;
 pub mod validation;
 pub mod worlds;

@@ -4,6 +4,8 @@
 //! The decision is the lab's ([`Group`]); here it is told. `seekwell recommend`, the page and the
 //! Markdown say the same words.
 
+mod figures;
+
 use seekwell_core::prose::in_prose;
 use seekwell_lab::analysis::{Analysis, Group, Score, Switch, percent, round, size, span};
 use seekwell_lab::results::{Results, Treatment};
@@ -30,6 +32,9 @@ pub struct Advice {
     pub reference: String,
     /// The answer in a few words.
     pub headline: String,
+    /// What the choice and the scheduler it is held against reach, the largest difference first, a
+    /// line a test.
+    pub figures: Vec<String>,
     /// The evidence, in a sentence.
     pub evidence: String,
     /// What it costs elsewhere, in a sentence.
@@ -274,6 +279,7 @@ fn empty(analysis: &Analysis, group: &Group) -> Advice {
         tunables: BTreeMap::new(),
         reference: name(analysis, group.reference).to_owned(),
         headline: String::new(),
+        figures: figures::figures(analysis, group),
         evidence: String::new(),
         cost: String::new(),
         throttling: String::new(),

@@ -1,14 +1,19 @@
 //! Several runs of the same work side by side: what came through, how long it took, who got what.
 
 mod also;
+mod answer;
 pub mod first;
-pub mod many;
+mod grid;
 mod matrix;
 mod queue;
 pub mod rows;
 pub mod seeds;
+#[cfg(test)]
+pub(crate) mod tests;
+mod words;
 
-pub use matrix::{Row, key, matrix};
+pub use answer::answer;
+pub use matrix::{Row, matrix};
 
 use crate::style::{DIM, GOOD, HEAD, NAME, PLAIN, WARN};
 use crate::table::{Align, Cell, Table, beside, paint, painted, wrap};
@@ -16,7 +21,7 @@ use crate::units::{bytes, count, rate, share, three, time_ns};
 use crate::verdict;
 use seekwell_core::prose::{all_in_prose, in_prose};
 use seekwell_core::result::{Direction, Record, Starved};
-use seekwell_lab::analysis::single::standing;
+use seekwell_lab::analysis::single::{on_files, standing};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
@@ -405,25 +410,37 @@ pub fn legend(width: usize) -> String {
     out
 }
 
-/// Which of the schedulers are of which era; `more` is added to it.
-pub fn eras(records: &[Record], more: &str, width: usize) -> String {
-    let of = |layer: &str| {
-        let mut names: Vec<&str> = Vec::new();
-        for r in records.iter().filter(|r| r.scheduler.layer == layer) {
-            if !names.contains(&&*r.scheduler.spec) {
-                names.push(&r.scheduler.spec);
-            }
+/// "cfq and noop are in no kernel since 5.0, and run over page cache and file system of their time",
+/// of those that are; else empty.
+fn retired(records: &[Record]) -> String {
+    let mut names: Vec<&str> = Vec::new();
+    for r in records
+        .iter()
+        .filter(|r| r.scheduler.layer == "single-queue")
+    {
+        if !names.contains(&&*r.scheduler.spec) {
+            names.push(&r.scheduler.spec);
         }
-        all_in_prose(&names).join(", ")
+    }
+    let (are, run, their) = match names.len() {
+        0 => return String::new(),
+        1 => ("is", "runs", "its"),
+        _ => ("are", "run", "their"),
     };
-    let (old, new) = (of("single-queue"), of("blk-mq"));
-    let mut text = String::new();
-    if !old.is_empty() {
-        text += &format!("Single-queue era (2.6 to 4.20, in no kernel of today): {old}. ");
+    let files = match records.iter().any(on_files) {
+        true => format!(", and {run} over page cache and file system of {their} time"),
+        false => String::new(),
+    };
+    format!(
+        "{} {are} in no kernel since 5.0{files}",
+        verdict::list(&names)
+    )
+}
+
+/// The same as a sentence.
+pub fn eras(records: &[Record], width: usize) -> String {
+    match retired(records).as_str() {
+        "" => String::new(),
+        text => wrap(&format!("{text}."), 0, width.min(PROSE)),
     }
-    if !new.is_empty() {
-        text += &format!("blk-mq (kernels of today): {new}.");
-    }
-    text += more;
-    wrap(&text, 0, width.min(PROSE))
 }

@@ -238,7 +238,7 @@ pub fn text(results: &Results, analysis: &Analysis, width: usize) -> String {
 /// The recommendations in words, with the line that sets each; devices of which the same is said
 /// together.
 pub fn answers(all: &[Advice], width: usize) -> String {
-    let mut alike: Vec<(&Advice, Vec<String>)> = Vec::new();
+    let mut alike: Vec<(&Advice, Vec<String>, Vec<&Advice>)> = Vec::new();
     for a in all {
         let same = |b: &Advice| {
             let told = |a: &Advice| (a.headline.clone(), sentences(a), a.apply.clone());
@@ -246,12 +246,17 @@ pub fn answers(all: &[Advice], width: usize) -> String {
         };
         let where_ = plain(&place(&a.device, &a.machine));
         match alike.iter_mut().find(|g| same(g.0)) {
-            Some(g) => g.1.push(where_),
-            None => alike.push((a, vec![where_])),
+            Some(g) => {
+                g.1.push(where_);
+                g.2.push(a);
+            }
+            None => alike.push((a, vec![where_], vec![a])),
         }
     }
+    // Of several devices two each: their answers share a screen.
+    let figures = if alike.len() > 1 { 2 } else { 3 };
     let mut out = String::new();
-    for (i, (a, places)) in alike.into_iter().enumerate() {
+    for (i, (a, places, of)) in alike.into_iter().enumerate() {
         if i > 0 {
             out.push('\n');
         }
@@ -267,6 +272,19 @@ pub fn answers(all: &[Advice], width: usize) -> String {
         );
         paint(&mut out, told.trim_end(), HEAD);
         out.push('\n');
+        let told: Vec<String> = match &of[..] {
+            [one] => one.figures.iter().take(figures).cloned().collect(),
+            // The first of each device.
+            all => {
+                let first = all.iter().zip(&places);
+                let first = first.filter_map(|(a, p)| Some(format!("{p}: {}", a.figures.first()?)));
+                first.take(figures).collect()
+            }
+        };
+        for text in told {
+            let text = wrap(&plain(&text), 4, width);
+            out += &format!("  {}", text.trim_start());
+        }
         for text in sentences(a) {
             out += &wrap(&plain(&text), 2, width);
         }

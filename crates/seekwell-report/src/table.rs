@@ -40,11 +40,29 @@ pub fn painted(text: impl Into<String>, style: Style) -> Cell {
 /// Columns that a wrapped column of words should have.
 const WORDS: usize = 24;
 
+/// A line of a table.
+#[derive(Clone, Debug)]
+enum Row {
+    /// A cell for each column.
+    Cells(Vec<Cell>),
+    /// A heading of the rows below it, across all columns.
+    Heading(Cell),
+}
+
+impl Row {
+    fn cells(&self) -> &[Cell] {
+        match self {
+            Row::Cells(cells) => cells,
+            Row::Heading(_) => &[],
+        }
+    }
+}
+
 /// A table: column heads, then rows of as many cells.
 #[derive(Clone, Debug, Default)]
 pub struct Table {
     columns: Vec<(String, Align)>,
-    rows: Vec<Vec<Cell>>,
+    rows: Vec<Row>,
 }
 
 impl Table {
@@ -58,7 +76,11 @@ impl Table {
     /// Adds a row; missing cells are empty, surplus cells are a bug of the caller.
     pub fn row(&mut self, cells: Vec<Cell>) {
         debug_assert!(cells.len() <= self.columns.len(), "more cells than columns");
-        self.rows.push(cells);
+        self.rows.push(Row::Cells(cells));
+    }
+    /// Adds a heading of the rows that follow. No column grows for it.
+    pub fn heading(&mut self, text: impl Into<Cell>) {
+        self.rows.push(Row::Heading(text.into()));
     }
     /// No rows yet?
     pub fn is_empty(&self) -> bool {
@@ -83,6 +105,10 @@ impl Table {
             rows: Vec::new(),
         };
         for row in &self.rows {
+            let Row::Cells(row) = row else {
+                t.rows.push(row.clone());
+                continue;
+            };
             let cells = row.iter().zip(&caps);
             let cells = cells.map(|(cell, cap)| match cell.text.chars().count() > *cap {
                 true => wrap(&cell.text, 0, *cap),
@@ -94,7 +120,7 @@ impl Table {
                 let part = cells.iter().zip(row);
                 let part =
                     part.map(|(c, cell)| painted(c.lines().nth(n).unwrap_or(""), cell.style));
-                t.rows.push(part.collect());
+                t.rows.push(Row::Cells(part.collect()));
             }
         }
         t.render(indent)
@@ -124,8 +150,7 @@ impl Table {
     }
     /// Whether it is no wider than that.
     pub fn fits(&self, indent: usize, width: usize) -> bool {
-        let used: usize = self.widths().iter().map(|w| w + 2).sum();
-        indent + used <= width + 2
+        self.wide(indent) <= width
     }
     /// Leaves out columns of these heads, one after the other, until the rest fits.
     pub fn without(self, heads: &[&str], indent: usize, width: usize) -> Table {
@@ -143,20 +168,29 @@ impl Table {
     }
     /// With one more column of words behind the others: a cell for each row.
     pub fn with(mut self, head: &str, cells: Vec<Cell>) -> Table {
-        debug_assert_eq!(cells.len(), self.rows.len(), "a cell for each row");
         let others = self.columns.len();
         self.columns.push((head.to_owned(), Align::Left));
-        for (row, cell) in self.rows.iter_mut().zip(cells) {
+        let rows = self.rows.iter_mut().filter_map(|row| match row {
+            Row::Cells(cells) => Some(cells),
+            Row::Heading(_) => None,
+        });
+        for (row, cell) in rows.zip(cells) {
             row.resize(others, "".into());
             row.push(cell);
         }
         self
     }
+    /// Columns that all of it takes.
+    pub fn wide(&self, indent: usize) -> usize {
+        let used: usize = self.widths().iter().map(|w| w + 2).sum();
+        (indent + used).saturating_sub(2)
+    }
     /// Some of the columns.
     fn only(&self, columns: &[usize]) -> Table {
-        let row = |r: &Vec<Cell>| {
+        let row = |r: &Row| {
+            let Row::Cells(r) = r else { return r.clone() };
             let cell = |i: &usize| r.get(*i).cloned().unwrap_or_else(|| "".into());
-            columns.iter().map(cell).collect()
+            Row::Cells(columns.iter().map(cell).collect())
         };
         Table {
             columns: columns.iter().map(|i| self.columns[*i].clone()).collect(),
@@ -166,7 +200,7 @@ impl Table {
     fn widths(&self) -> Vec<usize> {
         let mut widths: Vec<usize> = self.columns.iter().map(|c| c.0.chars().count()).collect();
         for row in &self.rows {
-            for (w, cell) in widths.iter_mut().zip(row) {
+            for (w, cell) in widths.iter_mut().zip(row.cells()) {
                 *w = (*w).max(cell.text.chars().count());
             }
         }
@@ -181,7 +215,14 @@ impl Table {
             self.line(&mut out, &heads, &widths, indent);
         }
         for row in &self.rows {
-            self.line(&mut out, row, &widths, indent);
+            match row {
+                Row::Cells(cells) => self.line(&mut out, cells, &widths, indent),
+                Row::Heading(cell) => {
+                    out.extend(std::iter::repeat_n(' ', indent));
+                    paint(&mut out, &cell.text, cell.style);
+                    out.push('\n');
+                }
+            }
         }
         out
     }
@@ -201,11 +242,15 @@ impl Table {
             if right {
                 out.extend(std::iter::repeat_n(' ', pad));
             }
-            paint(out, &cell.text, cell.style);
+            // Blanks are not painted, so that none is left at the end of a line.
+            let text = cell.text.trim_end_matches(' ');
+            paint(out, text, cell.style);
+            out.push_str(&cell.text[text.len()..]);
             if !right && i < last {
                 out.extend(std::iter::repeat_n(' ', pad));
             }
         }
+        out.truncate(out.trim_end_matches(' ').len());
         out.push('\n');
     }
 }
@@ -299,6 +344,29 @@ mod tests {
             .replace("\u{1b}[1m", "")
             .replace("\u{1b}[0m", "");
         assert_eq!(plain, " name      n\n a         1  x\n long  1,000\n");
+    }
+
+    #[test]
+    fn headings_take_no_column_and_stay_with_their_rows() {
+        let mut t = Table::new(&[("A", Align::Left), ("B", Align::Right), ("C", Align::Right)]);
+        t.heading("a heading that is longer than all of it");
+        t.row(vec!["x".into(), "1".into(), "22".into()]);
+        assert_eq!(t.wide(2), 2 + 1 + 2 + 1 + 2 + 2);
+        let heading = "  a heading that is longer than all of it\n";
+        let plain = |text: String| anstyle_free(&text);
+        assert_eq!(
+            plain(t.render(2)),
+            format!("  A  B   C\n{heading}  x  1  22\n")
+        );
+        assert_eq!(
+            plain(t.render_fit(2, 9, 1)),
+            format!("  A  B\n{heading}  x  1\n  A   C\n{heading}  x  22\n")
+        );
+        let t = t.with("W", vec!["words".into()]);
+        assert_eq!(
+            plain(t.render_within(2, 80)),
+            format!("  A  B   C  W\n{heading}  x  1  22  words\n")
+        );
     }
 
     #[test]

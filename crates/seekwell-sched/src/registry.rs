@@ -313,7 +313,8 @@ pub fn of_its_time(info: &SchedulerInfo, year: u16) -> Option<(String, Era)> {
     // alone means.
     let today = info.versions.first()?.1;
     let then = all.iter().rev();
-    let then = then.filter(|v| v.2.year() <= year && (v.2 <= today || v.2.is_mq() != today.is_mq()));
+    let then =
+        then.filter(|v| v.2.year() <= year && (v.2 <= today || v.2.is_mq() != today.is_mq()));
     let oldest = || all.iter().min_by_key(|v| v.2.year());
     let &(name, version, era) = then.max_by_key(|v| v.2.year()).or_else(oldest)?;
     if (name, version) == (info.name, info.versions.first()?.0) {

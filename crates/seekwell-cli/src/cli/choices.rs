@@ -1,4 +1,6 @@
-//! What may stand behind an option, from the registries: the long help of options.
+//! What may stand behind an option, from the registries: the help of options.
+
+use seekwell_lab::usual::{IN_2012, TODAY};
 
 /// Names of devices are in presets, and reading all of them takes milliseconds that no run has to
 /// spare: only who asks for help, or makes pages of it, is told.
@@ -8,13 +10,19 @@ fn asked() -> bool {
     std::env::args_os().any(|a| a.to_str().is_some_and(|a| told.contains(&a)))
 }
 
-/// All about `--device`.
-pub(super) fn devices() -> String {
-    let mut text =
-        "Modelled device, with changes behind commas (hdd:hitachi-7k200,write_cache=no), \
-                    or the path of a preset file; may be repeated [default: hdd:hitachi-7k200; \
-                    compare: that and ssd:sata3-256-2011]."
-            .to_owned();
+/// `--device`; `long`: all about it.
+pub(super) fn devices(long: bool) -> String {
+    let mut text = "Modelled device; may be repeated".to_owned();
+    if !long {
+        return text;
+    }
+    text += &format!(
+        ". With changes behind commas (hdd:hitachi-7k200,write_cache=no), or the path of a preset file \
+         [default: {}; of run and replay {}; of 2012 {}].",
+        TODAY.devices.join(", "),
+        TODAY.device,
+        IN_2012.devices.join(", ")
+    );
     if !asked() {
         return text;
     }
@@ -26,6 +34,24 @@ pub(super) fn devices() -> String {
     for k in seekwell_device::kinds() {
         let keys: Vec<&str> = k.defs.iter().map(|d| d.key).collect();
         text += &format!("\n  {}: {}", k.name, keys.join(", "));
+    }
+    text
+}
+
+/// `--schedulers`; `long`: all about it.
+pub(super) fn schedulers(long: bool) -> String {
+    let mut text = "Schedulers: mq-deadline,bfq-v7r8, or all".to_owned();
+    if long {
+        text = format!(
+            "Schedulers by name, with version and tunables where wanted (bfq-v7r8, \
+             deadline:fifo_batch=1:read_expire=50), or all, single-queue, blk-mq [default: {}; of 2012 \
+             {}].",
+            TODAY.schedulers, IN_2012.schedulers
+        );
+        text += "\n\nNAME alone is the first version that `seekwell schedulers` lists, NAME-VERSION \
+                 another (bfq is that of today, bfq-v7r8 that of 3.x kernels and phones). +LIST: the \
+                 default's and these. --scheduler means the same. The first of LIST is what the others are compared with; without \
+                 LIST it is the one that kernels choose for the device.";
     }
     text
 }
@@ -50,6 +76,17 @@ pub(super) fn workloads() -> String {
         "Workload, with parameters behind a colon (fs-mark:files=100,workers=4), or the path of a fio \
          job file (NAME.fio).",
     )
+}
+
+/// All about the workloads of `compare`.
+pub(super) fn compared() -> String {
+    listed(&format!(
+        "Workload, with parameters behind a colon (fs-mark:files=100,workers=4), or the path of a fio \
+         job file (NAME.fio); may be repeated. Names alone may stand in one list (--workloads \
+         hdparm,seeker) [default: {}; of 2012 {}].",
+        TODAY.workloads.join(" "),
+        IN_2012.workloads.join(" ")
+    ))
 }
 
 /// The same of one with its weight.

@@ -54,11 +54,12 @@ pub enum Begin {
 pub struct Arena {
     /// The scheduler, with version and tunables where wanted
     pub name: String,
-    /// Device it is met on; may be repeated [default: one of each class]
+    /// Device it is met on; may be repeated [default: those of `seekwell compare`, for the scheduler's
+    /// era]
     #[arg(long, value_name = "DEVICE")]
     pub device: Vec<String>,
-    /// Workload it is met on, with parameters behind a colon; may be repeated [default: four that load
-    /// a device differently]
+    /// Workload it is met on, with parameters behind a colon; may be repeated [default: those of
+    /// `seekwell compare`]
     #[arg(long, value_name = "WORKLOAD")]
     pub workload: Vec<String>,
     /// A trace that it is met on, too; may be repeated
@@ -93,10 +94,10 @@ pub struct New {
     #[command(subcommand)]
     pub begin: Option<Begin>,
     /// Device it begins with, from `seekwell devices`, or the path of a preset file as seen from the
-    /// new file; may be repeated [default: hdd:hitachi-7k200 and ssd:sata3-256-2011]
+    /// new file; may be repeated [default: a SATA SSD and a hard disk of today]
     #[arg(long, short, value_name = "DEVICE", conflicts_with = "schema")]
     pub device: Vec<String>,
-    /// Schedulers it begins with [default: mq-deadline,bfq,kyber,none]
+    /// Schedulers it begins with [default: those of `seekwell compare`]
     #[arg(
         long,
         short,
@@ -106,7 +107,7 @@ pub struct New {
     )]
     pub schedulers: Option<String>,
     /// Workload it begins with, from `seekwell workloads`, with parameters behind a colon, or a fio
-    /// job file; may be repeated [default: a short fs-mark and a short interactive]
+    /// job file; may be repeated [default: those of `seekwell compare`]
     #[arg(long, short, value_name = "WORKLOAD", conflicts_with = "schema")]
     pub workload: Vec<String>,
     /// Print the JSON Schema of experiment files instead

@@ -49,16 +49,14 @@ pub struct Report {
 #[derive(Args, Debug)]
 pub struct Recommend {
     /// A results folder, or a file that `seekwell import` reads; without it --device and --workload
-    /// say what to simulate
-    #[arg(id = "asked", value_name = "RESULTS", required_unless_present_all = ["device", "workload"],
-        value_hint = ValueHint::AnyPath)]
+    /// say what to simulate [default: what `seekwell compare` takes]
+    #[arg(id = "asked", value_name = "RESULTS", value_hint = ValueHint::AnyPath)]
     pub results: Option<PathBuf>,
     /// Workload with its weight [1] (pgbench=3, fs-mark:files=100=0.5); may be repeated. Of results
     /// only those named count
     #[arg(long, short, value_name = "WORKLOAD[=WEIGHT]", long_help = weighted())]
     pub workload: Vec<String>,
-    /// What runs on what; of results, --device picks those of one device [default schedulers:
-    /// mq-deadline,none,kyber,bfq, what kernels of today have]
+    /// What runs on what; of results, --device picks those of one device
     #[command(flatten)]
     pub bench: Bench,
     /// The modelled machine, as for `seekwell compare`

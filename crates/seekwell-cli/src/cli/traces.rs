@@ -1,41 +1,49 @@
 //! Options of the commands that read traces.
 
+use super::TRACE;
 use clap::{Args, ValueEnum, ValueHint};
 use std::path::PathBuf;
 
-/// How a trace is read, and what of it; shared by `replay` and `convert`.
+/// How a trace is read, and what of it; shared by `replay`, `report` and `convert`.
 #[derive(Args, Clone, Debug)]
 pub struct TraceInput {
-    /// Format, from `seekwell formats` [default: what the first bytes show]
-    #[arg(long, short, value_name = "FORMAT")]
+    /// Format, from `seekwell formats` [default: by its bytes]
+    #[arg(long, short, value_name = "FORMAT", help_heading = TRACE)]
     pub format: Option<String>,
     /// Stop after so many records
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", help_heading = TRACE)]
     pub limit: Option<u64>,
-    /// Only records submitted so many seconds after the first one, or later; times then count from
-    /// here
-    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    /// Only records so many seconds after the first, or later
+    ///
+    /// By when they were submitted; times then count from here.
+    #[arg(long, value_name = "SECONDS", value_parser = seconds, help_heading = TRACE)]
     pub from: Option<u64>,
-    /// Only records submitted before so many seconds after the first one
-    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    /// Only records before so many seconds after the first
+    #[arg(long, value_name = "SECONDS", value_parser = seconds, help_heading = TRACE)]
     pub until: Option<u64>,
     /// Only records of these processes
-    #[arg(long, value_name = "PID,...", value_delimiter = ',')]
+    #[arg(long, value_name = "PID,...", value_delimiter = ',', help_heading = TRACE)]
     pub pid: Vec<u32>,
-    /// blktrace, blkparse and ftrace: what was queued (of a trace that does not tell, what was
-    /// issued), or what was issued to the device
-    #[arg(long, value_name = "EVENT", default_value = "queue")]
+    /// What was queued, or what was issued to the device
+    ///
+    /// Of blktrace, blkparse and ftrace. A trace that does not tell what was queued gives what was issued.
+    #[arg(long, value_name = "EVENT", default_value = "queue", help_heading = TRACE, hide_short_help = true)]
     pub stream: Stream,
-    /// Only records of this device (blktrace, blkparse, ftrace, csv: MAJOR,MINOR) or volume (msr,
-    /// systor, alibaba, tencent: as the trace calls it)
-    #[arg(long, value_name = "DEVICE")]
+    /// Only records of this device or volume
+    ///
+    /// Of blktrace, blkparse, ftrace and csv a device (MAJOR,MINOR); of msr, systor, alibaba and tencent a
+    /// volume, as the trace calls it.
+    #[arg(long, value_name = "DEVICE", help_heading = TRACE, hide_short_help = true)]
     pub trace_device: Option<String>,
-    /// A trace that was cut off in the middle ends with a warning, not an error
-    #[arg(long)]
+    /// A trace that was cut off ends with a warning
+    ///
+    /// In the middle of a record: otherwise an error.
+    #[arg(long, help_heading = TRACE, hide_short_help = true)]
     pub allow_truncated: bool,
-    /// vscsi version 2: unit of its response times, which no public text tells; without it they
-    /// are not used
-    #[arg(long, value_name = "UNIT")]
+    /// Unit of the response times of vscsi version 2
+    ///
+    /// No public text tells it; without it they are not used.
+    #[arg(long, value_name = "UNIT", help_heading = TRACE, hide_short_help = true)]
     pub response_unit: Option<Unit>,
 }
 

@@ -10,9 +10,7 @@ use crate::progress::Progress;
 use seekwell::Cancel;
 use seekwell::words::{self, Kernel, named};
 use seekwell_core::numbers::signed;
-use seekwell_lab::arena::{
-    Arena, DEVICES, Figure, Mean, Met, Standing, WORKLOADS, experiment, standing,
-};
+use seekwell_lab::arena::{Arena, Figure, Mean, Met, Standing, experiment, standing, usual};
 use seekwell_lab::conduct::{How, Memory, conduct};
 use seekwell_report::arena::{Facts, Ground, page};
 use seekwell_report::table::wrap;
@@ -87,7 +85,9 @@ pub fn run(a: &Asked, quiet: bool) -> Result<(), Failure> {
     let met = met(&a.name, kernel.as_ref())?;
     let text = |p: &std::path::PathBuf| p.to_string_lossy().into_owned();
     let traces: Vec<String> = a.trace.iter().map(text).collect();
-    let (devices, workloads) = (or(&a.device, DEVICES), or(&a.workload, WORKLOADS));
+    let usual = usual(&met);
+    let devices = or(&a.device, usual.devices);
+    let workloads = or(&a.workload, usual.workloads);
     let asked = Met {
         devices: &devices,
         workloads: &workloads,

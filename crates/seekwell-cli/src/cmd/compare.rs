@@ -16,21 +16,10 @@ use seekwell_report::{compare as report, plot, workload};
 use seekwell_workload::Plan;
 use std::path::Path;
 
-/// What is compared when nothing is said: where schedulers differ, and short.
-const USUAL: Usual = Usual {
-    devices: &["hdd:hitachi-7k200", "ssd:sata3-256-2011"],
-    schedulers: "cfq,deadline,noop,bfq",
-};
-const WORKLOADS: &[&str] = &[
-    "streams:size=256m,seconds=2s",
-    "interactive:size=256m,bulk=512m,seconds=10s",
-    "fs-mark:files=60",
-];
-
 fn workloads(a: &Compare) -> Result<Vec<Asked>, Failure> {
     let mut out = Vec::new();
     if a.workload.is_empty() {
-        for w in WORKLOADS {
+        for w in a.bench.era.usual().workloads {
             out.push(asked(w, &[])?);
         }
         return Ok(out);
@@ -52,7 +41,7 @@ fn workloads(a: &Compare) -> Result<Vec<Asked>, Failure> {
 }
 
 /// Names of workloads, each with its parameters where the name alone is not enough.
-fn names(plans: &[Plan]) -> Vec<String> {
+pub fn names(plans: &[Plan]) -> Vec<String> {
     let named = |p: &Plan| plans.iter().filter(|q| q.label() == p.label()).count();
     let name = |p: &Plan| match named(p) {
         1 => p.label().to_owned(),
@@ -84,24 +73,26 @@ pub fn run(a: &Compare, quiet: bool) -> Result<(), Failure> {
         note(quiet, w);
     }
     Out::check(a.plot.as_deref())?;
-    setups::memory(&a.bench, &USUAL, quiet)?;
+    let bench = &setups::with_seeds(&a.bench, a.workload.is_empty());
+    let usual = Usual::several(bench);
+    setups::memory(bench, &usual, quiet)?;
     // Every device x program x scheduler, in the order of the report.
     let machine = setups::with_cgroups(&a.machine, &a.cgroup);
-    let runs = setups::of(&a.bench, &USUAL, &machine, &specs, &a.beside)?;
+    let runs = setups::of(bench, &usual, &machine, &specs, &a.beside)?;
     let names = names(&plans);
     let simulator = Simulator {
         trace: None,
         events: Some((&events, runs.schedulers)),
     };
-    let place = Place::new(&a.bench, a.events.report.is_some())?;
-    let lab = lab::carried_out(quiet, &a.bench, &place, &runs, &names, &simulator)?;
+    let place = Place::new(bench, a.events.report.is_some())?;
+    let lab = lab::carried_out(quiet, bench, &place, &runs, &names, &simulator)?;
     let cells = &lab.cells;
     let written = events.write(quiet);
-    super::report::page_of(&a.events, &a.bench, &lab, &place, quiet)?;
+    super::report::page_of(&a.events, bench, &lab, &place, quiet)?;
     if let Some(file) = &a.plot {
         draw(file, cells, &plans, &runs)?;
     }
-    for n in setups::time_notes(&a.bench, &runs) {
+    for n in setups::time_notes(bench, &runs) {
         note(quiet, &n);
     }
     let mut out = Out::open(a.output.output.as_deref())?;
@@ -111,7 +102,6 @@ pub fn run(a: &Compare, quiet: bool) -> Result<(), Failure> {
         written?;
         return cells.outcome();
     }
-    let mut records = Vec::new();
     let mut devices = Vec::new();
     for d in 0..runs.devices {
         let first = d * plans.len();
@@ -125,51 +115,29 @@ pub fn run(a: &Compare, quiet: bool) -> Result<(), Failure> {
             first,
             lab: &lab,
         };
-        records.extend(rows.iter().flat_map(|g| g.records.iter().cloned()));
         devices.push((of, rows));
     }
-    let mut foot = String::new();
-    if lab.several() {
-        let margin = lab.analysis.method.margin;
-        foot += &report::seeds::key(lab.seeds, margin, width());
-    } else if !a.details {
-        foot += &report::key(width());
+    let records: Vec<Record> = devices
+        .iter()
+        .flat_map(|d| &d.1)
+        .flat_map(|g| g.records.iter().cloned())
+        .collect();
+    let rests_on = report::seeds::simulated(&lab.said(), &records);
+    let depends = lab.depends(width());
+    let foot = report::seeds::foot(&rests_on, a.details, width());
+    if !a.details && lab.several() {
+        let room =
+            report::first::LINES.saturating_sub(foot.lines().count() + depends.lines().count());
+        out.text(&screen(&lab, &devices, &records, room))?;
+    }
+    for (of, rows) in &devices {
+        of.tables(&mut out, a, rows)?;
     }
     if a.details && !quiet {
-        foot += &report::legend(width());
+        out.text(&report::legend(width()))?;
     }
-    let more = match lab.several() {
-        true => report::seeds::kernels(&records),
-        false => "",
-    };
-    foot += &lab.depends(width());
-    foot += &report::eras(&records, more, width());
-    // Two lines come behind it.
-    let room = (report::first::LINES - 2).saturating_sub(foot.lines().count());
-    match on_a_screen(a, &lab, &devices, room) {
-        Some(short) => out.text(&short)?,
-        None => {
-            for (of, rows) in &devices {
-                of.tables(&mut out, a, rows)?;
-            }
-        }
-    }
+    out.text(&depends)?;
     out.text(&foot)?;
-    let all = if a.details {
-        ""
-    } else {
-        "All tables: --details. "
-    };
-    out.line(&format!("{all}A trace of your own:"))?;
-    out.line(&format!(
-        "  seekwell replay FILE --device {} --schedulers {}{}",
-        USUAL.devices(&a.bench)[0],
-        USUAL.schedulers(&a.bench),
-        match &a.bench.kernel {
-            Some(k) => format!(" --kernel {k}"),
-            None => String::new(),
-        }
-    ))?;
     out.done()?;
     written?;
     cells.outcome()
@@ -187,7 +155,7 @@ struct Device<'a> {
 
 impl Device<'_> {
     fn tables(&self, out: &mut Out, a: &Compare, rows: &[Group]) -> Result<(), Failure> {
-        if !a.details {
+        if !a.details && !self.lab.several() {
             out.text(&self.matrix(rows))?;
         }
         let own = |g: &&Group| a.details || !g.rest.is_empty();
@@ -224,115 +192,59 @@ impl Device<'_> {
         out.line("")
     }
 
-    /// The answer on a screen: of workloads whose runs came to their ends.
+    /// The answer of one run each: of workloads whose runs came to their ends.
     fn matrix(&self, rows: &[Group]) -> String {
-        let lab = self.lab;
-        let whole = rows.iter().zip(self.names).enumerate();
-        let whole = whole.filter(|(_, (group, _))| group.rest.is_empty());
-        if !lab.several() {
-            // A row for each figure that decides.
-            let views: Vec<(String, Vec<Vec<Record>>)> = whole
-                .map(|(_, (group, name))| (name.clone(), by_rows(&group.records)))
-                .collect();
-            let rows = views.iter().flat_map(|(name, views)| {
-                views.iter().map(|view| report::Row {
-                    name: row_name(name, view, views.len()),
-                    records: view,
-                })
-            });
-            return report::matrix(&rows.collect::<Vec<_>>(), columns());
-        }
-        let mut records = Vec::new();
-        let whole: Vec<_> = whole
-            .flat_map(|(i, (group, name))| {
-                records.extend(group.records.iter().cloned());
-                judged(lab, self.first + i, name)
-            })
+        // A row for each figure that decides.
+        let whole = rows.iter().zip(self.names);
+        let whole = whole.filter(|(group, _)| group.rest.is_empty());
+        let views: Vec<(&String, Vec<Vec<Record>>)> = whole
+            .map(|(group, name)| (name, by_rows(&group.records)))
             .collect();
-        let Some(first) = records.first() else {
-            return String::new();
-        };
-        let heading = report::seeds::heading(first, &lab.said());
-        let labels = &lab.analysis.treatments;
-        report::seeds::matrix(&whole, labels, &heading, &records, columns())
+        let rows = views.iter().flat_map(|(name, views)| {
+            let several = views.len() > 1;
+            views.iter().map(move |view| {
+                let metric = view.iter().find_map(|r| r.metric.as_ref());
+                report::Row {
+                    name: (*name).clone(),
+                    row: metric.filter(|_| several).map(|m| m.name.clone()),
+                    records: view,
+                }
+            })
+        });
+        report::matrix(&rows.collect::<Vec<_>>(), columns())
     }
 }
-
-/// All tests of all devices in so many lines, where a matrix a device takes more; of several seeds,
-/// and if all runs came to their ends.
-fn on_a_screen(
-    a: &Compare,
-    lab: &Lab,
-    devices: &[(Device, Vec<Group>)],
-    room: usize,
-) -> Option<String> {
-    let broken = devices
-        .iter()
-        .flat_map(|d| &d.1)
-        .any(|g| !g.rest.is_empty());
-    if a.details || broken || !lab.several() {
-        return None;
-    }
-    let whole: String = devices.iter().map(|(of, rows)| of.matrix(rows)).collect();
-    if whole.lines().count() <= room {
-        return None;
-    }
+/// The answer of several seeds in so many lines, of all devices: of workloads whose runs came to
+/// their ends.
+fn screen(lab: &Lab, devices: &[(Device, Vec<Group>)], records: &[Record], room: usize) -> String {
+    let place = |group: &Group| match (devices, group.records.first()) {
+        ([_], _) | (_, None) => String::new(),
+        (_, Some(r)) => report::seeds::place(r),
+    };
     let rows: Vec<report::seeds::Judged> = devices
         .iter()
-        .flat_map(|(of, rows)| {
-            (0..rows.len()).flat_map(move |i| {
-                let name = match devices.len() {
-                    1 => of.names[i].clone(),
-                    _ => format!("{}: {}", of.device, of.names[i]),
-                };
-                judged(lab, of.first + i, &name)
+        .flat_map(|(of, rows)| rows.iter().enumerate().map(move |(i, g)| (of, i, g)))
+        .filter(|(_, _, group)| group.rest.is_empty())
+        .flat_map(|(of, i, group)| {
+            let place = place(group);
+            let rows = lab.analysis.rows(of.first + i);
+            rows.map(move |cell| report::seeds::Judged {
+                place: place.clone(),
+                ..report::seeds::Judged::new(of.names[i].clone(), cell)
             })
         })
         .collect();
-    let heading = match devices {
-        [(_, rows)] => report::seeds::heading(rows.iter().find_map(Group::any)?, &lab.said()),
-        all => format!(
+    let heading = match (devices, records.first()) {
+        ([_], Some(first)) => report::seeds::heading(first, &lab.said()),
+        (all, _) => format!(
             "On {} modelled disks, none of yours ({})",
             all.len(),
             lab.said()
         ),
     };
+    let legend = report::seeds::legend(lab.analysis.method.margin, width());
     let labels = &lab.analysis.treatments;
-    let records: Vec<Record> = devices
-        .iter()
-        .flat_map(|d| &d.1)
-        .flat_map(|g| g.records.iter().cloned())
-        .collect();
-    Some(report::many::tests(
-        &rows,
-        labels,
-        &heading,
-        &records,
-        room,
-        columns(),
-    ))
-}
-
-/// The rows of a cell.
-fn judged<'a>(lab: &'a Lab, cell: usize, name: &str) -> Vec<report::seeds::Judged<'a>> {
-    let rows = lab.analysis.rows(cell);
-    rows.map(|cell| report::seeds::Judged {
-        name: match cell.rows {
-            0 | 1 => name.to_owned(),
-            _ => format!("{name}, {}", cell.metric.name),
-        },
-        cell,
-    })
-    .collect()
-}
-
-/// The name of a row of one seed.
-fn row_name(workload: &str, view: &[Record], rows: usize) -> String {
-    let metric = view.iter().find_map(|r| r.metric.as_ref());
-    match (rows, metric) {
-        (0 | 1, _) | (_, None) => workload.to_owned(),
-        (_, Some(m)) => format!("{workload}, {}", m.name),
-    }
+    report::answer(&rows, labels, (&heading, &legend), records, room, columns())
 }
 
 /// The same as a picture.

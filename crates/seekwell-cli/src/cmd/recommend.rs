@@ -1,5 +1,6 @@
 //! `seekwell recommend`: what to set, from results or from a simulation made for it.
 
+use super::compare::names;
 use super::report::{results_of, something};
 use crate::cli::Recommend;
 use crate::fail::Failure;
@@ -16,12 +17,6 @@ use seekwell_report::story::answers;
 use seekwell_report::throttle;
 use serde_json::json;
 use std::path::Path;
-
-/// What kernels of today have, their usual one first.
-const TODAY: Usual = Usual {
-    devices: &[],
-    schedulers: "mq-deadline,none,kyber,bfq",
-};
 
 /// A workload and its weight: what stands behind a last `=` that belongs to no parameter.
 fn weighted(text: &str) -> Result<(String, f64), Failure> {
@@ -108,36 +103,28 @@ fn found(a: &Recommend, path: &Path) -> Result<(Results, Analysis), Failure> {
     Ok((results, analysis))
 }
 
-/// Has the device several hardware queues? Then kernels take none by themselves.
-fn several_queues(device: &str) -> bool {
-    let preset = seekwell_device::describe(device);
-    preset.is_ok_and(|p| p.num_opt("hw_queues").is_some_and(|n| n > 1.0))
-}
-
 /// From a simulation: what was measured, what it means, and what it depends on. Each scheduler runs
 /// with writeback throttling off and on.
 fn simulated(a: &Recommend, quiet: bool) -> Result<(Results, Analysis, String), Failure> {
-    let mut b = a.bench.clone();
-    if b.schedulers.is_none() && b.kernel.is_none() {
-        let none_first = b.device.iter().all(|d| several_queues(d));
-        let today = match none_first {
-            true => "none,mq-deadline,kyber,bfq",
-            false => TODAY.schedulers,
-        };
-        b.schedulers = Some(today.to_owned());
+    let mut b = setups::with_seeds(&a.bench, a.workload.is_empty());
+    let usual = Usual::several(&b);
+    let mut given = all_weighted(&a.workload)?;
+    if given.is_empty() {
+        let all = b.era.usual().workloads.iter();
+        given = all.map(|w| ((*w).to_owned(), 1.0)).collect();
     }
-    let (mut specs, mut names, mut list) = (Vec::new(), Vec::new(), Vec::new());
-    for (name, weight) in all_weighted(&a.workload)? {
+    let (mut specs, mut plans, mut own) = (Vec::new(), Vec::new(), Vec::new());
+    for (name, weight) in given {
         let asked = asked(&name, &[])?;
-        let label = asked.plan.job_file().map(|file| file.name.clone());
-        let label = label.filter(|l| !names.contains(l)).unwrap_or(name);
         specs.push(asked.spec);
-        names.push(label.clone());
-        list.push((label, weight));
+        plans.push(asked.plan);
+        own.push(weight);
     }
-    setups::memory(&b, &TODAY, quiet)?;
-    b.schedulers = Some(with_the_other(&b, &TODAY)?);
-    let runs = setups::of(&b, &TODAY, &a.machine, &specs, &[])?;
+    let names = names(&plans);
+    let list: Vec<(String, f64)> = names.iter().cloned().zip(own).collect();
+    setups::memory(&b, &usual, quiet)?;
+    b.schedulers = Some(with_the_other(&b, &usual)?);
+    let runs = setups::of(&b, &usual, &a.machine, &specs, &[])?;
     let place = Place::new(&b, false)?;
     let lab = lab::carried_out(quiet, &b, &place, &runs, &names, &Simulator::default())?;
     lab.cells.broken()?;
@@ -176,9 +163,7 @@ pub fn run(a: &Recommend, quiet: bool) -> Result<(), Failure> {
     out.text(&answers(&told, width()))?;
     out.text(&depends)?;
     if results.cells.iter().all(|c| c.substrate == "sim") {
-        let said = "Simulated: of modelled disks; the intervals speak of other seeds of the same \
-                    model, not of its own error.";
-        out.prose(said)?;
+        out.prose("Simulated. How far to trust it: docs/reading.md.")?;
     }
     out.done()
 }

@@ -7,7 +7,7 @@ use crate::fail::Failure;
 use crate::lab::{self, Place};
 use crate::out::{Out, columns, note, width};
 use crate::runs::Simulator;
-use crate::setups;
+use crate::setups::{self, Usual};
 use crate::traces::{CHOOSE, failed, reading};
 use seekwell::{WorkloadSpec, words};
 use seekwell_report::compare as report;
@@ -53,14 +53,15 @@ pub fn run(a: &Replay, quiet: bool) -> Result<(), Failure> {
     let mode: ReplayMode = a.mode.parse().map_err(failed)?;
     let (format, read) = reading(&a.input)?;
     let trace = Intake::new(&a.file, &read).map_err(failed)?;
-    setups::memory(&a.bench, &setups::USUAL, quiet)?;
+    let usual = Usual::one(&a.bench);
+    setups::memory(&a.bench, &usual, quiet)?;
     // What is wrong with the file is told once, before any run.
     trace.one_volume(format, &read, CHOOSE).map_err(failed)?;
     let reader = trace.open(format, &read).map_err(failed)?;
     let check = mode.check(reader.format(), reader.name());
     check.map_err(|e| Failure::input(e.to_string()))?;
     let workloads = [workload(a, &trace)?];
-    let runs = setups::of(&a.bench, &setups::USUAL, "", &workloads, &[])?;
+    let runs = setups::of(&a.bench, &usual, "", &workloads, &[])?;
     let title = format!(
         "{}, a {} trace, replayed {}",
         trace.name(),
@@ -118,7 +119,7 @@ pub fn run(a: &Replay, quiet: bool) -> Result<(), Failure> {
         out.text(&report::legend(width()))?;
     }
     out.text(&lab.depends(width()))?;
-    out.text(&report::eras(&records, "", width()))?;
+    out.text(&report::eras(&records, width()))?;
     if !a.details && !quiet {
         out.line(REST)?;
     }

@@ -8,7 +8,7 @@ use crate::lab::{self, Place};
 use crate::out::{Out, columns, note, width};
 use crate::progress::Watched;
 use crate::runs::{Asked, Simulator, asked};
-use crate::setups;
+use crate::setups::{self, Usual};
 use seekwell::{DeviceSpec, RunSpec, SchedulerSpec, Substrate};
 use seekwell_core::result::Record;
 use seekwell_host::{InForce, Leftover, Pulse};
@@ -82,13 +82,14 @@ fn early(stopped: &[String]) -> Result<(), Failure> {
 
 fn simulated(a: &Run, asked: &Asked, events: Events, quiet: bool) -> Result<(), Failure> {
     let (b, plan) = (&a.bench, &asked.plan);
-    setups::memory(b, &setups::USUAL, quiet)?;
+    let usual = Usual::one(b);
+    setups::memory(b, &usual, quiet)?;
     let workloads = std::slice::from_ref(&asked.spec);
     let mut machine = setups::with_cgroups(&a.machine, &a.cgroup);
     if let Some(s) = a.limit {
         machine += &format!(",limit={s}");
     }
-    let runs = setups::of(b, &setups::USUAL, &machine, workloads, &a.beside)?;
+    let runs = setups::of(b, &usual, &machine, workloads, &a.beside)?;
     let names = [plan.label().to_owned()];
     let simulator = Simulator {
         trace: None,
@@ -147,12 +148,8 @@ fn simulated(a: &Run, asked: &Asked, events: Events, quiet: bool) -> Result<(), 
     if a.details && !quiet {
         out.text(&compare::legend(width()))?;
     }
-    let more = match lab.several() {
-        true => compare::seeds::kernels(&records),
-        false => "",
-    };
     out.text(&lab.depends(width()))?;
-    out.text(&compare::eras(&records, more, width()))?;
+    out.text(&compare::eras(&records, width()))?;
     if !a.details && !quiet {
         out.line(REST)?;
     }

@@ -82,12 +82,12 @@ fn a_file_system_that_is_shut_down_keeps_the_note() {
         .args(["-o", "remount,abort"])
         .arg(&mount)
         .status();
+    kill_process(pid(&child), Signal::TERM).expect("it runs");
+    let r = crate::rig::ended(child);
     if !aborted.expect("mount").success() {
         println!("skipped: a file system that is shut down: mount -o remount,abort");
         return;
     }
-    kill_process(pid(&child), Signal::TERM).expect("it runs");
-    let r = crate::rig::ended(child);
     assert!(
         r.err.contains("is left, as it could not be removed"),
         "{}",

@@ -20,7 +20,7 @@ const SHORT: &[&str] = &[
 ];
 
 #[test]
-fn the_first_line_says_modelled_and_the_last_gives_the_command_for_a_file() {
+fn the_first_line_says_modelled_and_the_last_where_it_is_told_how_far_to_trust_it() {
     let text = good(&[&["compare", "--schedulers", "noop,mq-deadline"], SHORT].concat());
     let lines: Vec<&str> = text.lines().collect();
     assert!(
@@ -29,11 +29,96 @@ fn the_first_line_says_modelled_and_the_last_gives_the_command_for_a_file() {
         lines[0]
     );
     let last = lines[lines.len() - 1];
-    assert!(
-        last.contains("seekwell replay FILE --device hdd:hitachi-7k200"),
-        "{last}"
+    assert!(last.contains("docs/reading.md"), "{last}");
+    assert!(std::path::Path::new(&crate::project("docs/reading.md")).is_file());
+}
+
+/// Values of a field of all records, each once, in their order.
+fn once(doc: &Value, of: &str) -> Vec<String> {
+    let mut all: Vec<String> = Vec::new();
+    for r in doc["records"].as_array().expect("records") {
+        let value = r.pointer(of).and_then(Value::as_str).expect(of).to_owned();
+        if !all.contains(&value) {
+            all.push(value);
+        }
+    }
+    all
+}
+
+#[test]
+fn the_default_is_of_today_and_each_device_has_the_kernels_reference() {
+    let doc = json(&["compare", "--json"]);
+    assert_eq!(
+        once(&doc, "/device/spec"),
+        ["ssd:nvme-gen4-tlc-2t", "ssd:sata-tlc-1t", "hdd:st2000dm006"]
     );
-    assert!(last.contains("--schedulers noop,mq-deadline"), "{last}");
+    let today = ["none", "mq-deadline", "kyber", "bfq"];
+    assert_eq!(once(&doc, "/scheduler/spec"), today);
+    assert_eq!(
+        once(&doc, "/workload"),
+        ["interactive", "app-start", "fs-mark"]
+    );
+    let cells = doc["analysis"]["cells"].as_array().expect("cells");
+    let reference = |c: &Value| c["reference"].as_u64().expect("a place") as usize;
+    let references: Vec<&str> = cells.iter().map(|c| today[reference(c)]).collect();
+    let mq = ["mq-deadline"; 3];
+    assert_eq!(references, [&["none"; 3][..], &mq, &mq].concat());
+    // Of a list that was typed the first one is.
+    let args = [
+        "compare",
+        "--json",
+        "-w",
+        "fs-mark:files=3",
+        "-s",
+        "kyber,mq-deadline",
+    ];
+    let doc = json(&args);
+    assert_eq!(doc["analysis"]["cells"][1]["reference"], 0);
+}
+
+/// Devices, schedulers, workloads and every byte of what was the default once.
+#[test]
+fn the_default_of_2012_is_what_its_words_give() {
+    let words = [
+        "-d",
+        "hdd:hitachi-7k200",
+        "-d",
+        "ssd:sata3-256-2011",
+        "-s",
+        "cfq,deadline,noop,bfq",
+        "-w",
+        "streams:size=256m,seconds=2s",
+        "-w",
+        "interactive:size=256m,bulk=512m,seconds=10s",
+        "-w",
+        "fs-mark:files=60",
+    ];
+    let run = |args: &[&str]| good(&[&["compare", "--json", "--quiet"], args].concat());
+    assert!(run(&["--era", "2012"]) == run(&words), "the same bytes");
+}
+
+#[test]
+fn recommend_alone_takes_the_same_defaults() {
+    let doc: Value =
+        serde_json::from_str(&good(&["recommend", "--json", "--seeds", "2"])).expect("JSON");
+    let all = doc["recommendations"].as_array().expect("a list");
+    let of = |field: &str| -> Vec<&str> {
+        let each = all.iter().map(|r| r[field].as_str().expect("a word"));
+        each.collect()
+    };
+    assert_eq!(
+        of("device"),
+        ["ssd:nvme-gen4-tlc-2t", "ssd:sata-tlc-1t", "hdd:st2000dm006"]
+    );
+    assert_eq!(of("reference"), ["none", "mq-deadline", "mq-deadline"]);
+    for r in all {
+        let figures = r["figures"].as_array().expect("figures");
+        assert!((2..=3).contains(&figures.len()), "{r:#}");
+        for f in figures {
+            let f = f.as_str().expect("a text");
+            assert!(f.contains(" under "), "{f}");
+        }
+    }
 }
 
 /// With one reader no scheduler has a choice: a difference would be a false positive.
@@ -67,23 +152,19 @@ fn one_reader_shows_no_difference_and_the_disk_as_published() {
 }
 
 #[test]
-fn all_names_every_scheduler_and_its_era() {
+fn all_names_every_scheduler_and_tells_which_are_retired() {
     let text = good(&[&["compare", "--schedulers", "all"], SHORT].concat());
     let flat = text.replace('\n', " ");
-    let (old, new) = flat
-        .split_once("Single-queue era")
-        .unwrap()
-        .1
-        .split_once("blk-mq")
-        .unwrap();
+    let retired = flat.split_once("Simulated with").expect("the last line").1;
+    let retired = retired.split_once("are in no kernel since 5.0");
+    let names: Vec<&str> = retired
+        .expect("some are")
+        .0
+        .split([' ', ',', ';'])
+        .collect();
     for s in registry() {
-        let era = if s.layer == Layer::Legacy { old } else { new };
-        let names = era.split([' ', ',', '.', ':']);
-        assert!(
-            names.into_iter().any(|n| n == s.name),
-            "{} in {era}",
-            s.name
-        );
+        let told = names.contains(&s.name);
+        assert_eq!(told, s.layer == Layer::Legacy, "{} in {names:?}", s.name);
     }
     for (group, layer) in [("single-queue", Layer::Legacy), ("blk-mq", Layer::Mq)] {
         let doc = json(&[&["compare", "-s", group, "--json"], SHORT].concat());

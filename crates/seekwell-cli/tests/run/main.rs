@@ -14,6 +14,7 @@ mod foreign;
 mod full;
 mod golden;
 mod guided;
+mod help;
 mod host;
 mod install;
 mod json;

@@ -147,8 +147,11 @@ fn trusted(tree: &Tree) -> Result<(), FilesError> {
     Ok(())
 }
 
-/// All notes, by name: each as it is, or why it is not believed.
-fn notes(tree: &Tree) -> Result<Vec<(PathBuf, Result<Note, FilesError>)>, FilesError> {
+/// A note as it is, or why it is not believed, and its file.
+type Found = (PathBuf, Result<Note, FilesError>);
+
+/// All notes, by name.
+fn notes(tree: &Tree) -> Result<Vec<Found>, FilesError> {
     trusted(tree)?;
     let all = crate::block::names(&tree.at(NOTES)).into_iter();
     let all = all.filter(|n| n.ends_with(".json") && !n.starts_with('.'));

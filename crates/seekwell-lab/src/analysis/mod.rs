@@ -23,7 +23,7 @@ pub use overview::{Group, Score};
 pub use weights::{Switch, Weights};
 pub use words::{effect, half_width, may_still_happen, percent, round, size, span};
 
-use crate::results::{CellEnd, Method, MetricInfo, Results, WarmUp};
+use crate::results::{Cell, CellEnd, Method, MetricInfo, Results, WarmUp};
 use crate::stats::{self, Better};
 use serde::{Deserialize, Serialize};
 
@@ -193,6 +193,16 @@ impl Analysis {
     /// The rows of a cell of the results.
     pub fn rows(&self, cell: usize) -> impl Iterator<Item = &CellAnalysis> {
         self.cells.iter().filter(move |c| c.cell == cell)
+    }
+    /// The cells of the results that a group's rows were measured in; a cell of several rows comes
+    /// several times.
+    pub fn measured<'a>(
+        &self,
+        results: &'a Results,
+        group: &Group,
+    ) -> impl Iterator<Item = &'a Cell> {
+        let rows = group.cells.iter().filter_map(|i| self.cells.get(*i));
+        rows.filter_map(|row| results.cells.get(row.cell))
     }
 }
 

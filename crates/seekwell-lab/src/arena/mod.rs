@@ -1,8 +1,8 @@
 //! A scheduler meets all rivals of its layer: where it stands between throughput, the 99th percentile
 //! of latency and fairness, and where it is furthest behind somebody.
 //!
-//! A device of each class, workloads that load them differently, the same seeds for everybody. A
-//! figure is compared inside its cell only: with the geometric mean of all schedulers there, so that
+//! Unless others are asked for, the devices and workloads are the usual ones of the layer's era
+//! ([`crate::usual`]), with the same seeds for everybody. A figure is compared inside its cell only: with the geometric mean of all schedulers there, so that
 //! no device counts for more because it is faster. Seeds are what is repeated; intervals are over
 //! them. Who is beaten by nobody in all three at once is on the front; that is said of means, and
 //! says nothing of sureness: the intervals do.
@@ -19,25 +19,17 @@ pub use standing::{Behind, Figure, Mean, Place, Standing, standing};
 use crate::conduct::{Job, Measured, NoRun, Runner, Simulated, kind_of};
 use crate::experiment::{Experiment, Faults};
 use crate::results::RunKey;
-use seekwell::{Cancel, Progress, Record};
+use crate::usual::{TODAY, Usual};
+use seekwell::{Cancel, Progress, Record, words};
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
-/// A device of each class.
-pub const DEVICES: &[&str] = &[
-    "hdd:hitachi-7k200",
-    "ssd:sata3-256-2011",
-    "ssd:nvme-gen4-tlc-2t",
-    "emmc:motog-sandisk8",
-];
-
-/// What loads them: many readers, a reader against bulk writes, files with fsync, a database.
-pub const WORKLOADS: &[&str] = &[
-    "streams:size=64m,seconds=2s",
-    "interactive:size=64m,bulk=256m,seconds=5s",
-    "fs-mark:files=30",
-    "fs-mark:files=10,workers=4",
-];
+/// The usual devices and workloads of the era of these schedulers, which share a layer.
+pub fn usual(schedulers: &[String]) -> &'static Usual {
+    let first = schedulers.first().map_or("", String::as_str);
+    let found = words::named(first.split(':').next().unwrap_or(first));
+    found.map_or(&TODAY, |f| Usual::of(f.info.layer))
+}
 
 /// On what schedulers meet.
 #[derive(Clone, Copy, Debug)]

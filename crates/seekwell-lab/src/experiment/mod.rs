@@ -25,6 +25,7 @@ pub use fault::{Fault, Faults, Place};
 pub use fuzz::fuzz_one;
 pub use primary::{Bios, Deciding, Primary, Statistic};
 pub use read::TEXT_MAX;
+pub use reference::kernels_choice;
 pub use schema::schema;
 pub use template::{Start, template};
 

@@ -5,7 +5,7 @@
 //! device has one hardware queue, and none where it has several (block/elevator.c,
 //! `elevator_get_default`). What distributions set by udev rules is left out.
 
-use seekwell::{DeviceSpec, SchedulerSpec, words};
+use seekwell::{DeviceSpec, RunSpec, SchedulerSpec, words};
 use seekwell_core::prose::all_in_prose;
 use seekwell_core::suggest;
 use seekwell_device::{describe, with_files};
@@ -43,6 +43,13 @@ pub(super) fn usual(all: &[Candidate<'_>], several_queues: bool) -> usize {
         }
     }
     0
+}
+
+/// The scheduler that a kernel chooses for the device of these runs, else the first: by place.
+pub fn kernels_choice(specs: &[RunSpec]) -> usize {
+    let Some(first) = specs.first() else { return 0 };
+    let all: Vec<Candidate<'_>> = specs.iter().map(|s| ("", &s.scheduler)).collect();
+    usual(&all, several_queues(&first.device))
 }
 
 /// The one that was named: by its label, else by its scheduler's name if that means one only.
@@ -120,6 +127,23 @@ mod tests {
         assert_eq!(named(&own, "kyber"), None);
         let (said, near) = unknown(&own, "cfg");
         assert_eq!(near.as_deref(), Some("cfq"), "{said}");
+    }
+
+    #[test]
+    fn the_kernels_choice_depends_on_the_device() {
+        let of = |device: &str, list: &str| {
+            let device = words::device(device).expect("a device");
+            let work = words::workload("fs-mark", &[]).expect("a workload");
+            let typed = words::schedulers(list).expect("schedulers");
+            let spec = |t: &words::TypedScheduler| {
+                RunSpec::new(device.clone(), t.spec.clone(), work.clone())
+            };
+            kernels_choice(&typed.iter().map(spec).collect::<Vec<_>>())
+        };
+        let today = "none,mq-deadline,kyber,bfq";
+        assert_eq!(of("ssd:nvme-gen4-tlc-2t", today), 0);
+        assert_eq!(of("ssd:sata-tlc-1t", today), 1);
+        assert_eq!(of("hdd:st2000dm006", "kyber,bfq"), 0, "the first");
     }
 
     #[test]

@@ -2,6 +2,7 @@
 //! true, those that are commented out included.
 
 use super::read::is_job;
+use crate::usual::TODAY;
 use seekwell::words;
 use seekwell_workload::{Kind, workload};
 use std::fmt::Write as _;
@@ -21,17 +22,15 @@ pub struct Start {
 }
 
 impl Default for Start {
-    /// Two disks, the schedulers of a kernel of today, two short workloads.
+    /// The usual schedulers and workloads of today, on the usual devices but the NVMe drive, which
+    /// takes longest to simulate.
     fn default() -> Self {
         let own = |all: &[&str]| all.iter().map(|s| (*s).to_owned()).collect();
         Start {
             name: "my-experiment".to_owned(),
-            devices: own(&["hdd:hitachi-7k200", "ssd:sata3-256-2011"]),
-            schedulers: own(&["mq-deadline", "bfq", "kyber", "none"]),
-            workloads: own(&[
-                "fs-mark:files=20",
-                "interactive:seconds=2s,size=256m,bulk=512m",
-            ]),
+            devices: own(&TODAY.devices[1..]),
+            schedulers: own(&TODAY.schedulers.split(',').collect::<Vec<_>>()),
+            workloads: own(TODAY.workloads),
         }
     }
 }

@@ -1,9 +1,11 @@
-//! The answer on one screen: workloads by schedulers, who is ahead, and how far the others are
-//! behind.
+//! The first screen of one run each: legend, table, verdict. Nothing is known of spread, and the words
+//! claim no more than one run can carry.
 
-use super::{figures, groups, hang, identical, short};
-use crate::style::{GOOD, HEAD, PLAIN, WARN};
-use crate::table::{Align, Cell, Table, paint, painted};
+use super::grid::{Line, grid};
+use super::words::of_runs;
+use super::{PROSE, figures, groups, hang, identical, short};
+use crate::style::{DIM, HEAD, WARN};
+use crate::table::{paint, wrap};
 use crate::units::{bytes, three};
 use crate::verdict;
 use seekwell_core::result::Record;
@@ -13,12 +15,11 @@ use seekwell_lab::analysis::single::{SAME_PERCENT, Standing, standing};
 pub struct Row<'a> {
     /// What ran, as short as tells it from the others.
     pub name: String,
+    /// Which of its figures, where it has several rows, which follow each other.
+    pub row: Option<String>,
     /// A run under each scheduler, in the same order in every row.
     pub records: &'a [Record],
 }
-
-/// Schedulers in columns at most; more stand in rows.
-const ACROSS: usize = 6;
 
 /// Workloads by schedulers on one device, with a verdict in a sentence.
 pub fn matrix(rows: &[Row], width: usize) -> String {
@@ -32,27 +33,27 @@ pub fn matrix(rows: &[Row], width: usize) -> String {
         all.map(figures).collect::<Vec<_>>()
     }));
     let names: Vec<String> = alike.iter().map(|g| short(g, schedulers)).collect();
-    let heads: Vec<String> = rows.iter().map(head).collect();
-    let cell = |w: usize, s: usize| match rows[w].records.get(s) {
-        Some(r) => cell(r, s, verdicts[w].as_ref()),
-        None => "-".into(),
+    let line = |(row, standing): (&Row, &Option<Standing>)| {
+        let marks = of_runs(standing.as_ref(), row.records);
+        let value = |i: usize| {
+            let r = row.records.get(i)?;
+            verdict::at_limit(r).or_else(|| Some(three(r.metric.as_ref()?.value)))
+        };
+        let metric = row.records.iter().find_map(|r| r.metric.as_ref());
+        Line {
+            place: String::new(),
+            workload: row.name.clone(),
+            row: row.row.clone(),
+            unit: metric.map_or(String::new(), |m| m.unit.clone()),
+            values: alike.iter().map(|g| value(g[0])).collect(),
+            marks: alike
+                .iter()
+                .filter_map(|g| marks.get(g[0]).copied())
+                .collect(),
+            sure: String::new(),
+        }
     };
-    let across = names.len() <= ACROSS;
-    let (corner, columns, lines) = match across {
-        true => ("WORKLOAD", &names, &heads),
-        false => ("SCHEDULER", &heads, &names),
-    };
-    let mut of = vec![(corner, Align::Left)];
-    of.extend(columns.iter().map(|c| (c.as_str(), Align::Right)));
-    let mut t = Table::new(&of);
-    for (i, line) in lines.iter().enumerate() {
-        let mut row: Vec<Cell> = vec![line.as_str().into()];
-        row.extend((0..columns.len()).map(|j| match across {
-            true => cell(i, alike[j][0]),
-            false => cell(j, alike[i][0]),
-        }));
-        t.row(row);
-    }
+    let lines: Vec<Line> = rows.iter().zip(&verdicts).map(line).collect();
     let d = &first.device;
     let mut out = hang(
         &format!(
@@ -64,73 +65,29 @@ pub fn matrix(rows: &[Row], width: usize) -> String {
         2,
         width,
     );
-    out += &t.render_fit(2, width, 1);
+    out += &legend(width);
+    out += &grid(&lines, &names, usize::MAX, width);
     if names.iter().any(|n| n.ends_with(" more")) {
         out += &identical(&alike, schedulers, width);
     }
     let words = summary(rows, &verdicts);
     if !words.is_empty() {
         paint(&mut out, "  Verdict: ", HEAD);
-        out += crate::table::wrap(&words, 11, width.min(super::PROSE)).trim_start();
+        out += wrap(&words, 11, width.min(PROSE)).trim_start();
     }
     for row in rows {
         for (text, who) in verdict::starvation(row.records) {
             paint(&mut out, "  ! ", WARN);
             let text = format!("{}: {}: {text}", row.name, who.join(", "));
-            out += crate::table::wrap(&text, 4, width.min(super::PROSE)).trim_start();
+            out += wrap(&text, 4, width.min(PROSE)).trim_start();
         }
     }
     let all = rows.iter().flat_map(|r| r.records).cloned();
     if let Some(note) = verdict::cpu_note(&all.collect::<Vec<_>>()) {
         paint(&mut out, "  ! ", WARN);
-        out += crate::table::wrap(&note, 4, width.min(super::PROSE)).trim_start();
+        out += wrap(&note, 4, width.min(PROSE)).trim_start();
     }
     out
-}
-
-/// "interactive, ms".
-fn head(row: &Row) -> String {
-    let metric = row.records.iter().find_map(|r| r.metric.as_ref());
-    metric.map_or_else(|| row.name.clone(), |m| format!("{}, {}", row.name, m.unit))
-}
-
-/// "24.6  2.2x", "11.2 *".
-fn cell(r: &Record, run: usize, verdict: Option<&Standing>) -> Cell {
-    if let Some(longer) = verdict::at_limit(r) {
-        return painted(longer, WARN);
-    }
-    let value = r.metric.as_ref().map(|m| three(m.value));
-    let value = value.unwrap_or_else(|| "-".to_owned());
-    let Some(v) = verdict else {
-        return value.into();
-    };
-    if !v.enough() {
-        return format!("{value}     ?").into();
-    }
-    let leaders = v.leaders();
-    if leaders.is_empty() {
-        return format!("{value}     =").into();
-    }
-    if leaders.contains(&run) {
-        let (mark, style) = match v.only_placement() {
-            true => ("~", PLAIN),
-            false => ("*", GOOD),
-        };
-        return painted(format!("{value}     {mark}"), style);
-    }
-    format!("{value} {}", times(v.times(run))).into()
-}
-
-/// "1.04x", " 2.2x", "  59x": five columns.
-fn times(x: f64) -> String {
-    let text = match x {
-        x if !x.is_finite() => "inf".to_owned(),
-        x if x < 1.995 => format!("{x:.2}x"),
-        x if x < 9.95 => format!("{x:.1}x"),
-        x if x < 999.5 => format!("{x:.0}x"),
-        _ => ">999".to_owned(),
-    };
-    format!("{text:>5}")
 }
 
 /// Who is ahead where, in one sentence; workloads that say the same together.
@@ -183,15 +140,13 @@ fn verdict_of(records: &[Record], v: &Standing) -> String {
     }
 }
 
-/// What the marks of the matrix mean.
-pub fn key(width: usize) -> String {
+/// What the words of the table mean.
+fn legend(width: usize) -> String {
     let text = format!(
-        "* ahead, with all within {SAME_PERCENT:.0} % of it; 2.2x: 2.2 times worse; = all level; \
-         ~ ahead, but perhaps by placement of files only; ? too few operations. One run each: other \
-         seeds (--seed N) tell how far to trust it."
+        "One run each. best, 1.04x slower: by the metric; same: within {SAME_PERCENT:.0} % of the best; \
+         unclear: too few operations, or no more than the places of files may do."
     );
     let mut out = String::new();
-    let lines = crate::table::wrap(&text, 0, width.min(super::PROSE));
-    paint(&mut out, &lines, crate::style::DIM);
+    paint(&mut out, &wrap(&text, 2, width.min(PROSE)), DIM);
     out
 }

@@ -1,9 +1,11 @@
 //! The verdict on a cell that is judged by several figures: a sentence for each, and one table.
 
 use super::PROSE;
-use super::seeds::{cell, flags, judged as judged_alone, sure};
+use super::answer::line;
+use super::grid::{Line, grid};
+use super::seeds::{Judged, flags, judged as judged_alone};
 use crate::style::{HEAD, WARN};
-use crate::table::{Align, Cell, Table, paint, wrap};
+use crate::table::{paint, wrap};
 use seekwell_lab::analysis::CellAnalysis;
 
 /// Remarks at most, where the screen has no room for all.
@@ -34,19 +36,20 @@ pub fn judged(
     let text = format!("{}. Over {seeds}.", each.join("; "));
     out += wrap(&text, 11, prose).trim_start();
     let sides = rows.first().map(|r| &r.sides[..]).unwrap_or_default();
-    let name = |t: usize| labels.get(t).map_or("?", String::as_str);
-    let mut heads = vec![("FIGURE", Align::Left)];
-    heads.extend(sides.iter().map(|s| (name(s.treatment), Align::Right)));
-    heads.push(("+-", Align::Right));
-    let mut t = Table::new(&heads);
-    for row in rows {
-        let unit = &row.metric.unit;
-        let mut line: Vec<Cell> = vec![format!("{}, {unit}", row.metric.name).into()];
-        line.extend((0..row.sides.len()).map(|side| cell(row, side)));
-        line.push(sure(row).into());
-        t.row(line);
-    }
-    out += &t.render_fit(2, width, 1);
+    let groups: Vec<Vec<usize>> = sides.iter().map(|s| vec![s.treatment]).collect();
+    let name = |g: &Vec<usize>| labels.get(g[0]).cloned().unwrap_or_default();
+    let names: Vec<String> = groups.iter().map(name).collect();
+    let lines: Vec<Line> = rows
+        .iter()
+        .map(|cell| {
+            let judged = Judged {
+                row: None,
+                ..Judged::new(cell.metric.name.to_string(), cell)
+            };
+            line(&judged, &groups)
+        })
+        .collect();
+    out += &grid(&lines, &names, usize::MAX, width);
     let mut told: Vec<String> = Vec::new();
     for row in rows {
         for text in flags(row, labels, false) {

@@ -1,34 +1,57 @@
-//! What several seeds say: a matrix with effect and certainty, verdicts in words, signs of noise.
+//! What several seeds say: legend and last line of the table, verdicts in words, signs of noise.
 //!
 //! The lab makes every number and sentence; here they are set.
 
-use super::{PROSE, also, hang};
+use super::{PROSE, also};
 use crate::style::{GOOD, HEAD, PLAIN, WARN};
-use crate::table::{Align, Cell, Table, paint, painted, wrap};
+use crate::table::{Align, Table, paint, painted, wrap};
 use crate::units::{bytes, count, three};
 use crate::verdict;
 use seekwell_core::prose::all_in_prose;
 use seekwell_core::result::{Record, Starved};
-use seekwell_lab::analysis::single::on_files;
-use seekwell_lab::analysis::{
-    Ahead, CellAnalysis, Flag, Group, Longer, half_width, may_still_happen, percent, size,
-};
+use seekwell_lab::analysis::single::FEWEST;
+use seekwell_lab::analysis::{CellAnalysis, Flag, Group, Longer, half_width, percent, size};
 
-/// A workload on a device, under all schedulers, over several seeds.
+/// A row of the table: a workload on a device under all schedulers, over several seeds, by one of its
+/// figures.
+#[derive(Clone)]
 pub struct Judged<'a> {
+    /// Device, where rows of several are shown together; else empty.
+    pub place: String,
     /// What ran, as short as tells it from the others.
     pub name: String,
+    /// Which of its figures, where it has several rows, which follow each other.
+    pub row: Option<String>,
     /// What may be said of it.
     pub cell: &'a CellAnalysis,
 }
 
-/// Schedulers in columns at most; more stand in rows.
-pub(super) const ACROSS: usize = 5;
+impl<'a> Judged<'a> {
+    /// A row of a workload, alone on its device.
+    pub fn new(name: String, cell: &'a CellAnalysis) -> Self {
+        Judged {
+            place: String::new(),
+            name,
+            row: (cell.rows > 1).then(|| cell.metric.name.to_string()),
+            cell,
+        }
+    }
+    /// "hdd:hitachi-7k200: interactive", "mail.fio reader p99".
+    pub fn called(&self) -> String {
+        let own = match &self.row {
+            Some(row) => format!("{} {row}", self.name),
+            None => self.name.clone(),
+        };
+        match self.place.as_str() {
+            "" => own,
+            place => format!("{place}: {own}"),
+        }
+    }
+}
+
 /// Lines at most, on a first screen, for what is seen in other metrics, and for remarks.
 const ALSO: usize = 2;
 const FLAGS: usize = 3;
-/// Columns of a label at most, where it names several.
-const LABEL: usize = 28;
 
 /// "5 seeds", "5 seeds from 7", "seed 1".
 pub fn seeds(first: u64, n: usize) -> String {
@@ -49,101 +72,9 @@ pub fn heading(r: &Record, seeds: &str) -> String {
     )
 }
 
-/// Treatments that gave the same in every run of every cell, in order of their first.
-pub(super) fn alike(rows: &[Judged]) -> Vec<Vec<usize>> {
-    let sides = rows.first().map_or(0, |r| r.cell.sides.len());
-    super::groups((0..sides).map(|s| {
-        // Runs that reached their limit may differ in what they would have given.
-        let of = |r: &Judged| {
-            let s = r.cell.sides.get(s)?;
-            let own = s.censored.map(|_| s.treatment);
-            Some((s.values.clone(), s.failed, own))
-        };
-        rows.iter().map(of).collect::<Vec<_>>()
-    }))
-}
-
-pub(super) fn label(group: &[usize], rows: &[Judged], labels: &[String]) -> String {
-    let name = |s: &usize| {
-        let treatment = rows[0].cell.sides[*s].treatment;
-        labels.get(treatment).map_or("?", String::as_str)
-    };
-    let all = group.iter().map(name).collect::<Vec<_>>().join(" = ");
-    match all.chars().count() {
-        n if group.len() < 2 || n <= LABEL => all,
-        _ => format!("{} and {} more", name(&group[0]), group.len() - 1),
-    }
-}
-
-/// Workloads by schedulers on one device, with a verdict in a sentence each. `records`: of one
-/// seed, for what they tell of speed; none will do.
-pub fn matrix(
-    rows: &[Judged],
-    labels: &[String],
-    heading: &str,
-    records: &[Record],
-    width: usize,
-) -> String {
-    let Some(first) = rows.first() else {
-        return String::new();
-    };
-    let groups = alike(rows);
-    let names: Vec<String> = groups.iter().map(|g| label(g, rows, labels)).collect();
-    let heads: Vec<String> = rows.iter().map(head).collect();
-    let across = names.len() <= ACROSS && !first.cell.sides.is_empty();
-    let mut out = hang(heading, 2, width);
-    let sure: Vec<String> = rows.iter().map(|r| sure(r.cell)).collect();
-    let (corner, columns) = match across {
-        true => ("WORKLOAD", &names),
-        false => ("SCHEDULER", &heads),
-    };
-    let mut of = vec![(corner, Align::Left)];
-    of.extend(columns.iter().map(|c| (c.as_str(), Align::Right)));
-    if across {
-        of.push(("+-", Align::Right));
-    }
-    let mut t = Table::new(&of);
-    if across {
-        for (row, (head, sure)) in rows.iter().zip(heads.iter().zip(&sure)) {
-            let mut line: Vec<Cell> = vec![head.as_str().into()];
-            line.extend(groups.iter().map(|g| cell(row.cell, g[0])));
-            line.push(sure.as_str().into());
-            t.row(line);
-        }
-    } else {
-        for (name, g) in names.iter().zip(&groups) {
-            let mut line: Vec<Cell> = vec![name.as_str().into()];
-            line.extend(rows.iter().map(|r| cell(r.cell, g[0])));
-            t.row(line);
-        }
-        let mut line: Vec<Cell> = vec!["+-".into()];
-        line.extend(sure.iter().map(|s| s.as_str().into()));
-        t.row(line);
-    }
-    out += &t.render_fit(2, width, 1);
-    let words = summary(rows);
-    paint(&mut out, "  Verdict: ", HEAD);
-    out += wrap(&words, 11, width.min(PROSE)).trim_start();
-    for row in rows {
-        for text in flags(row.cell, labels, false) {
-            paint(&mut out, "  ! ", WARN);
-            let text = format!("{}: {text}", row.name);
-            out += wrap(&text, 4, width.min(PROSE)).trim_start();
-        }
-    }
-    if let Some(note) = verdict::cpu_note(records) {
-        paint(&mut out, "  ! ", WARN);
-        out += wrap(&note, 4, width.min(PROSE)).trim_start();
-    }
-    out
-}
-
-/// "interactive, ms".
-pub(super) fn head(row: &Judged) -> String {
-    match row.cell.metric.unit.as_str() {
-        "" => row.name.clone(),
-        unit => format!("{}, {unit}", row.name),
-    }
+/// One device among several: "hdd:st2000dm006".
+pub fn place(r: &Record) -> String {
+    r.device.spec.clone()
 }
 
 /// Half the widest interval of a cell's pairs with the best.
@@ -159,41 +90,14 @@ pub(super) fn sure(cell: &CellAnalysis) -> String {
     let widest = with_best.filter_map(half_width).reduce(f64::max);
     match widest {
         None => "-".to_owned(),
-        Some(h) if h < 0.000_05 => "same".to_owned(),
+        Some(h) if h < 0.000_05 => "0 %".to_owned(),
         Some(h) if h > 9.995 => "wide".to_owned(),
         Some(h) => percent(h),
     }
 }
 
-/// "24.6  2.2x", "11.2     *", of a side.
-pub(super) fn cell(cell: &CellAnalysis, side: usize) -> Cell {
-    let side = &cell.sides[side];
-    if let Some(longer) = side.censored {
-        return painted(at_limit(&longer), WARN);
-    }
-    let Some(mean) = side.mean else {
-        return "-".into();
-    };
-    let value = three(mean);
-    let Some(best) = cell.best else {
-        return value.into();
-    };
-    let own = side.treatment;
-    match cell.ahead() {
-        Ahead::Level => return format!("{value}     =").into(),
-        Ahead::Who(who) if who.contains(&own) => {
-            return painted(format!("{value}     *"), GOOD);
-        }
-        _ if own == best => return painted(format!("{value} lead?"), PLAIN),
-        _ => {}
-    }
-    let times = cell.times(best, own).map_or(f64::INFINITY, |t| t.0);
-    let mark = if cell.beats(best, own) { "x" } else { "?" };
-    format!("{value} {}", self::times(times, mark)).into()
-}
-
 /// ">600 s", or "2 of 10 >600 s" where others finished.
-fn at_limit(l: &Longer) -> String {
+pub(super) fn at_limit(l: &Longer) -> String {
     let than = three(l.than_s);
     match l.runs == l.of {
         true => format!(">{than} s"),
@@ -201,57 +105,37 @@ fn at_limit(l: &Longer) -> String {
     }
 }
 
-/// "1.04x", " 2.2x", "  59x": five columns; a question mark where it is not shown.
-fn times(x: f64, mark: &str) -> String {
-    let text = match x {
-        x if !x.is_finite() => "inf".to_owned(),
-        x if x < 1.995 => format!("{x:.2}{mark}"),
-        x if x < 9.95 => format!("{x:.1}{mark}"),
-        x if x < 999.5 => format!("{x:.0}{mark}"),
-        _ => ">999".to_owned(),
-    };
-    format!("{text:>5}")
-}
-
-/// The sentences of all cells; those that say the same together.
-fn summary(rows: &[Judged]) -> String {
-    let mut said: Vec<(&str, Vec<&str>)> = Vec::new();
-    for row in rows {
-        let words = row.cell.sentence.as_str();
-        match said.iter_mut().find(|s| s.0 == words) {
-            Some(s) => s.1.push(&row.name),
-            None => said.push((words, vec![&row.name])),
-        }
-    }
-    let told: Vec<String> = said
-        .into_iter()
-        .map(|(words, names)| format!("{}: {words}", names.join(", ")))
-        .collect();
-    format!("{}.", told.join("; "))
-}
-
-/// What the marks mean, and what so many runs cannot say.
-pub fn key(n: usize, margin: f64, width: usize) -> String {
-    key_over("seed", ", and of the model", n, margin, width)
-}
-
-/// The same of runs for real.
-pub fn key_for_real(n: usize, margin: f64, width: usize) -> String {
-    key_over("block", ", here and now", n, margin, width)
-}
-
-fn key_over(what: &str, of: &str, n: usize, margin: f64, width: usize) -> String {
-    let plural = if n == 1 { "" } else { "s" };
+/// What the figures and the words of the table are.
+pub fn legend(margin: f64, width: usize) -> String {
     let text = format!(
-        "*: ahead, or level with it; 2.2x: 2.2 times worse; =: no difference within {}; ?: not \
-         decided; +-: half the widest 95 % interval. Over {n} {what}{plural}{of}: {}.",
-        percent(margin),
-        may_still_happen(n)
+        "Means. best, 1.04x slower (than the best): sure to 95 %; same: within {}; unclear: not shown \
+         yet. +-: half of the widest 95 % interval.",
+        percent(margin)
     );
     let mut out = String::new();
-    let lines = wrap(&text, 0, width.min(PROSE));
-    paint(&mut out, &lines, crate::style::DIM);
+    paint(
+        &mut out,
+        &wrap(&text, 2, width.min(PROSE)),
+        crate::style::DIM,
+    );
     out
+}
+
+/// The last line: on what the answer rests, and where it is told how far to trust it. `details`: all
+/// tables are shown.
+pub fn foot(rests_on: &str, details: bool, width: usize) -> String {
+    let more = if details { "" } else { " More: --details." };
+    let text = format!("{rests_on} How far to trust it: docs/reading.md.{more}");
+    wrap(&text, 0, width.min(PROSE))
+}
+
+/// "Simulated with 6 seeds." and which of the schedulers no kernel of today has.
+pub fn simulated(seeds: &str, records: &[Record]) -> String {
+    let retired = super::retired(records);
+    match retired.is_empty() {
+        true => format!("Simulated with {seeds}."),
+        false => format!("Simulated with {seeds}; {retired}."),
+    }
 }
 
 /// Signs of noise in words: all of them, or those that the first screen may not keep back. Spread
@@ -267,10 +151,13 @@ pub(super) fn flags(cell: &CellAnalysis, labels: &[String], all: bool) -> Vec<St
         };
         matches!(
             f,
+            // All seeds together have enough of them: the interval tells how sure that is.
+            FewOperations { n, .. } if n.saturating_mul(cell.blocks as u64) < FEWEST
+        ) || matches!(
+            f,
             AtLimit { .. }
                 | Starved { .. }
                 | Fails { .. }
-                | FewOperations { .. }
                 | TailDecides { .. }
                 | HostBusy { .. }
                 | Moving { .. }
@@ -296,7 +183,7 @@ pub(super) fn flags(cell: &CellAnalysis, labels: &[String], all: bool) -> Vec<St
                 treatment,
             ),
             Flag::TailDecides { treatment } => (
-                "a few runs decide (the typical run says something else)".to_owned(),
+                "outliers drive the mean: mean and median disagree".to_owned(),
                 treatment,
             ),
             Flag::MeansDiffer { treatment, ratio } => (
@@ -512,18 +399,13 @@ pub fn warm_up<'a>(cells: impl Iterator<Item = &'a CellAnalysis>, width: usize) 
     wrap(&text, 0, width.min(PROSE))
 }
 
-/// What to know where schedulers stand on different kernels, and programs use files.
-pub fn kernels(records: &[Record]) -> &'static str {
-    let mut files = records.iter().filter(|r| on_files(r));
-    let first = files.next().map(|r| &r.scheduler.kernel);
-    match files.any(|r| Some(&r.scheduler.kernel) != first) {
-        true => " Page cache and file system are those of their kernels, too.",
-        false => "",
-    }
-}
-
 /// A score over all workloads of a device, a sentence a group.
 pub fn scores(group: &Group, labels: &[String], width: usize) -> String {
+    scores_at("", group, labels, width)
+}
+
+/// The same where there are several devices.
+pub fn scores_at(place: &str, group: &Group, labels: &[String], width: usize) -> String {
     let labels = all_in_prose(labels);
     let name = |t: usize| labels.get(t).map_or("?", String::as_str);
     if group.tests < 2 || group.scores.len() < 2 {
@@ -556,7 +438,11 @@ pub fn scores(group: &Group, labels: &[String], width: usize) -> String {
     };
     let used = group.tests;
     let text = format!(
-        "Over all {used} workloads, against {}: {}.{kept}",
+        "{}ver all {used} workloads, against {}: {}.{kept}",
+        match place {
+            "" => "O".to_owned(),
+            place => format!("{place}: o"),
+        },
         name(group.reference),
         each.join(", ")
     );

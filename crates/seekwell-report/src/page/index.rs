@@ -354,7 +354,7 @@ fn flag(f: &Flag, analysis: &Analysis) -> String {
         Flag::CarryOver { .. } => "a run depends on the one before it".to_owned(),
         Flag::TailDecides { treatment } => {
             format!(
-                "{}: a few runs decide, the typical run says otherwise",
+                "{}: outliers drive the mean, mean and median disagree",
                 of(treatment)
             )
         }

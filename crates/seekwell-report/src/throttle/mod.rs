@@ -133,10 +133,9 @@ impl Variant<'_> {
 }
 
 /// Treatments of a group whose throttle is known.
-fn variants<'a>(results: &'a Results, group: &Group) -> Vec<Variant<'a>> {
+fn variants<'a>(results: &'a Results, analysis: &Analysis, group: &Group) -> Vec<Variant<'a>> {
     let usec = |t: usize| {
-        let cells = group.cells.iter().filter_map(|i| results.cells.get(*i));
-        let mut all = cells.flat_map(|c| &c.throttled);
+        let mut all = analysis.measured(results, group).flat_map(|c| &c.throttled);
         all.find(|x| x.treatment == t).map(|x| x.wbt_lat_usec)
     };
     let one = |s: &seekwell_lab::analysis::Score| {
@@ -171,7 +170,7 @@ struct Share {
 /// scheduler under the same.
 fn share(results: &Results, analysis: &Analysis, group: &Group) -> Option<Share> {
     let margin = analysis.method.margin;
-    let all = variants(results, group);
+    let all = variants(results, analysis, group);
     let lead = match group.decision.as_str() {
         "cannot_tell" => group.best?,
         _ => group.pick.or(group.best)?,

@@ -6,7 +6,7 @@ use crate::cmd::switch::tunables;
 use crate::fail::Failure;
 use seekwell_core::prose::in_prose;
 use seekwell_host::block::Device;
-use seekwell_lab::analysis::{Group, analyse};
+use seekwell_lab::analysis::{Analysis, Group, analyse};
 use seekwell_lab::results::{Results, read};
 use std::path::Path;
 
@@ -60,7 +60,7 @@ impl Choice {
             group.device,
             group.decision
         )];
-        says.extend(warned(&results, group, device));
+        says.extend(warned(&results, &analysis, group, device));
         Ok(Choice {
             scheduler: treatment.scheduler.clone(),
             tunables: treatment.tunables.clone().into_iter().collect(),
@@ -89,14 +89,12 @@ fn group<'a>(a: &Apply, groups: &'a [Group]) -> Result<&'a Group, String> {
 }
 
 /// What was measured may not be what it is applied to.
-fn warned(results: &Results, group: &Group, device: &Device) -> Vec<String> {
-    let cells = group.cells.iter().filter_map(|i| results.cells.get(*i));
+fn warned(results: &Results, analysis: &Analysis, group: &Group, device: &Device) -> Vec<String> {
     let mut says = Vec::new();
-    let mut simulated = false;
-    for c in cells {
-        simulated |= c.substrate == "sim";
-    }
-    if simulated {
+    if analysis
+        .measured(results, group)
+        .any(|c| c.substrate == "sim")
+    {
         says.push(format!(
             "these are results of a modelled disk ({}), not of {}: `seekwell compare --host` measures \
              the real one",

@@ -5,10 +5,10 @@ use crate::fail::Failure;
 use crate::out::{Out, columns, width};
 use seekwell_lab::analysis::{Analysis, Group};
 use seekwell_lab::conduct::Conducted;
-use seekwell_report::compare::{first, many, seeds};
+use seekwell_report::compare::{answer, first, seeds};
 use seekwell_report::table::wrap;
 
-/// The first screen: a matrix a device; with --details every cell.
+/// The first screen; with --details every cell, too.
 pub fn text(
     out: &mut Out,
     a: &Compare,
@@ -17,27 +17,17 @@ pub fn text(
     (real, depends): (bool, &str),
 ) -> Result<(), Failure> {
     let labels = &analysis.treatments;
-    let mut head = String::new();
-    let mut scores = Vec::new();
-    for group in &analysis.groups {
-        scores.push(seeds::scores(group, labels, width()));
-        head += &matrix(analysis, group, real);
-        head += scores.last().map_or("", String::as_str);
-    }
     let most = analysis.cells.iter().map(|c| c.blocks).max().unwrap_or(0);
-    let margin = analysis.method.margin;
-    let key = match real {
-        true => seeds::key_for_real(most, margin, width()),
-        false => seeds::key(most, margin, width()),
+    let rests_on = match (real, most) {
+        (true, n) => format!("For real, {n} block{}.", if n == 1 { "" } else { "s" }),
+        (false, n) => seeds::simulated(&seeds::seeds(analysis.method.seed, n), &[]),
     };
-    let foot = seeds::warm_up(analysis.cells.iter(), width()) + &key + depends;
+    let foot = seeds::warm_up(analysis.cells.iter(), width())
+        + depends
+        + &seeds::foot(&rests_on, a.details, width());
     // The line that tells the folder comes behind it.
     let room = (first::LINES - 1).saturating_sub(foot.lines().count());
-    if !a.details && head.lines().count() > room {
-        head = on_a_screen(analysis, &scores, room, real);
-    }
-    out.text(&head)?;
-    out.text(&foot)?;
+    out.text(&screen(analysis, room, real))?;
     if a.details {
         for cell in &analysis.cells {
             out.line("")?;
@@ -45,27 +35,29 @@ pub fn text(
             out.text(&seeds::judged(cell, labels, "", true, columns()))?;
         }
     }
+    out.text(&foot)?;
     if done.out_of_budget {
         out.line("The budget has ended: cells have the whole blocks that were made until then.")?;
     }
     Ok(())
 }
 
-/// All tests in so many lines, where a matrix a device takes more than a screen.
-fn on_a_screen(analysis: &Analysis, scores: &[String], room: usize, real: bool) -> String {
+/// All tests in so many lines, with a score over them for each device.
+fn screen(analysis: &Analysis, room: usize, real: bool) -> String {
     let one = analysis.groups.len() == 1;
     let rows: Vec<seeds::Judged> = analysis
         .groups
         .iter()
         .flat_map(|group| {
-            let place = place(group);
-            rows(analysis, group).into_iter().map(move |row| match one {
-                true => row,
-                false => seeds::Judged {
-                    name: format!("{place}: {}", row.name),
-                    ..row
-                },
-            })
+            let place = match one {
+                true => String::new(),
+                false => place(group),
+            };
+            let of = move |row| seeds::Judged {
+                place: place.clone(),
+                ..row
+            };
+            rows(analysis, group).into_iter().map(of)
         })
         .collect();
     let on = match (&analysis.groups[..], real) {
@@ -74,16 +66,22 @@ fn on_a_screen(analysis: &Analysis, scores: &[String], room: usize, real: bool) 
         (all, true) => format!("For real, in {} places", all.len()),
         (all, false) => format!("On {} modelled disks, none of yours", all.len()),
     };
-    let heading = format!("{on}: {}", blocks(&rows));
+    let heading = format!("{on} ({})", blocks(&rows));
+    let legend = seeds::legend(analysis.method.margin, width());
     // A sentence for each device is worth more than some of its tests, but not than all of them.
-    let scores = scores.concat();
+    let labels = &analysis.treatments;
+    let each = analysis.groups.iter().map(|g| match one {
+        true => seeds::scores(g, labels, width()),
+        false => seeds::scores_at(&place(g), g, labels, width()),
+    });
+    let scores: String = each.collect();
     let least = 12;
     let scores = match room.checked_sub(scores.lines().count()) {
         Some(left) if left >= least => scores,
         _ => String::new(),
     };
     let room = room - scores.lines().count().min(room);
-    many::tests(&rows, &analysis.treatments, &heading, &[], room, columns()) + &scores
+    answer(&rows, labels, (&heading, &legend), &[], room, columns()) + &scores
 }
 
 /// The tests of a device, by the shortest names that tell them apart.
@@ -95,12 +93,11 @@ fn rows<'a>(analysis: &'a Analysis, group: &Group) -> Vec<seeds::Judged<'a>> {
                 let of = &analysis.cells[**i];
                 of.workload == cell.workload && of.cell != cell.cell
             };
-            let name = match (group.cells.iter().any(|i| alike(&i)), cell.rows) {
-                (false, _) => cell.title(),
-                (true, 1) => cell.name.clone(),
-                (true, _) => format!("{}, {}", cell.name, cell.metric.name),
+            let name = match group.cells.iter().any(|i| alike(&i)) {
+                false => cell.workload.clone(),
+                true => cell.name.clone(),
             };
-            seeds::Judged { name, cell }
+            seeds::Judged::new(name, cell)
         })
         .collect()
 }
@@ -121,14 +118,4 @@ fn place(group: &Group) -> String {
         "" => group.device.clone(),
         m => format!("{}, {m}", group.device),
     }
-}
-
-fn matrix(analysis: &Analysis, group: &Group, real: bool) -> String {
-    let rows = rows(analysis, group);
-    let on = match real {
-        true => "For real, in ",
-        false => "On a modelled disk, not one of yours: ",
-    };
-    let heading = format!("{on}{} ({})", place(group), blocks(&rows));
-    seeds::matrix(&rows, &analysis.treatments, &heading, &[], columns())
 }

@@ -43,7 +43,7 @@ impl<'a> Files<'a> {
     /// Length of a plain file.
     pub fn len(&self, path: &Path) -> Option<u64> {
         let meta = fs::metadata(self.at(path)).ok()?;
-        meta.is_file().then(|| meta.len())
+        meta.is_file().then_some(meta.len())
     }
     /// Names in a directory.
     pub fn names(&self, dir: &str) -> Vec<String> {

@@ -1,0 +1,182 @@
+//! The first screen of several tests over several seeds: legend, table, verdict, remarks. Every
+//! comparison and every remark is behind `--details`.
+
+use super::grid::{Line, grid};
+use super::seeds::{Judged, at_limit, flags, sure};
+use super::words::{of_cell, summary};
+use super::{PROSE, hang};
+use crate::style::{HEAD, WARN};
+use crate::table::{paint, wrap};
+use crate::units::three;
+use crate::verdict::cpu_note;
+use seekwell_core::result::Record;
+
+/// Remarks at most, and tests that one names.
+const REMARKS: usize = 2;
+const NAMED: usize = 3;
+/// Columns of a label at most, where it names several.
+const LABEL: usize = 28;
+
+/// Treatments of all rows, in order; those that gave the same in every run of every row together.
+fn alike(rows: &[Judged]) -> Vec<Vec<usize>> {
+    let mut all: Vec<usize> = Vec::new();
+    for side in rows.iter().flat_map(|r| &r.cell.sides) {
+        if !all.contains(&side.treatment) {
+            all.push(side.treatment);
+        }
+    }
+    let groups = super::groups(all.iter().map(|t| {
+        let side = |r: &Judged| {
+            let own = r.cell.sides.iter().find(|s| s.treatment == *t);
+            own.map(|s| {
+                // Runs that reached their limit may differ in what they would have given.
+                let cut = s.censored.map(|_| s.treatment);
+                (s.values.clone(), s.failed, s.mean.map(f64::to_bits), cut)
+            })
+        };
+        rows.iter().map(side).collect::<Vec<_>>()
+    }));
+    let own = |g: Vec<usize>| g.into_iter().map(|i| all[i]).collect();
+    groups.into_iter().map(own).collect()
+}
+
+fn label(group: &[usize], labels: &[String]) -> String {
+    let name = |t: &usize| labels.get(*t).map_or("?", String::as_str);
+    let all = group.iter().map(name).collect::<Vec<_>>().join(" = ");
+    match all.chars().count() {
+        n if group.len() < 2 || n <= LABEL => all,
+        _ => format!("{} and {} more", name(&group[0]), group.len() - 1),
+    }
+}
+
+pub(super) fn line(row: &Judged, groups: &[Vec<usize>]) -> Line {
+    let firsts: Vec<usize> = groups.iter().map(|g| g[0]).collect();
+    let value = |t: &usize| {
+        let side = row.cell.sides.iter().find(|s| s.treatment == *t)?;
+        let longer = side.censored.as_ref().map(at_limit);
+        longer.or_else(|| side.mean.map(three))
+    };
+    Line {
+        place: row.place.clone(),
+        workload: row.name.clone(),
+        row: row.row.clone(),
+        unit: row.cell.metric.unit.clone(),
+        values: firsts.iter().map(value).collect(),
+        marks: of_cell(row.cell, &firsts),
+        sure: sure(row.cell),
+    }
+}
+
+/// The sentences of all rows; those that say the same together.
+fn sentences(rows: &[Judged]) -> String {
+    let mut said: Vec<(&str, Vec<String>)> = Vec::new();
+    for row in rows {
+        let words = row.cell.sentence.as_str();
+        match said.iter_mut().find(|s| s.0 == words) {
+            Some(s) => s.1.push(row.called()),
+            None => said.push((words, vec![row.called()])),
+        }
+    }
+    let each = said
+        .into_iter()
+        .map(|(words, names)| format!("{}: {words}", names.join(", ")));
+    format!("{}.", each.collect::<Vec<_>>().join("; "))
+}
+
+/// Remarks of the rows, the most frequent first.
+fn remarks(rows: &[Judged], labels: &[String], width: usize) -> String {
+    let mut said: Vec<(String, Vec<String>)> = Vec::new();
+    for row in rows {
+        for text in flags(row.cell, labels, false) {
+            match said.iter_mut().find(|s| s.0 == text) {
+                Some(s) => s.1.push(row.called()),
+                None => said.push((text, vec![row.called()])),
+            }
+        }
+    }
+    said.sort_by_key(|s| std::cmp::Reverse(s.1.len()));
+    let mut out = String::new();
+    for (text, tests) in said.iter().take(REMARKS) {
+        paint(&mut out, "  ! ", WARN);
+        let whose = match tests.len() {
+            n if n <= NAMED => tests.join(", "),
+            n => format!("{n} tests"),
+        };
+        out += wrap(&format!("{whose}: {text}"), 4, width).trim_start();
+    }
+    if said.len() > REMARKS {
+        paint(&mut out, "  ! ", WARN);
+        out += &format!("and {} more remarks: --details\n", said.len() - REMARKS);
+    }
+    out
+}
+
+/// All rows under one heading and the legend, in `lines` lines at most as long as one row has room.
+/// `records`: of one seed, for what they tell of speed; none will do.
+pub fn answer(
+    rows: &[Judged],
+    labels: &[String],
+    (heading, legend): (&str, &str),
+    records: &[Record],
+    lines: usize,
+    width: usize,
+) -> String {
+    if rows.is_empty() {
+        return String::new();
+    }
+    let prose = width.min(PROSE);
+    let top = hang(heading, 2, width) + legend;
+    let groups = alike(rows);
+    let names: Vec<String> = groups.iter().map(|g| label(g, labels)).collect();
+    let all: Vec<Line> = rows.iter().map(|r| line(r, &groups)).collect();
+    let mut end = String::new();
+    if let Some(note) = cpu_note(records) {
+        paint(&mut end, "  ! ", WARN);
+        end += wrap(&note, 4, prose).trim_start();
+    }
+    end += &remarks(rows, labels, prose);
+    let verdict = |text: &str| {
+        let mut out = String::new();
+        if text.is_empty() {
+            return out;
+        }
+        paint(&mut out, "  Verdict: ", HEAD);
+        out + wrap(text, 11, prose).trim_start()
+    };
+    let whole = |shown: usize, said: &str| {
+        let said = verdict(said);
+        let around = [&top, &said, &end];
+        let around: usize = around.iter().map(|t| t.lines().count()).sum();
+        let table = grid(&all[..shown], &names, lines.saturating_sub(around), width);
+        let rest = match rows.len() - shown {
+            0 => String::new(),
+            n => format!("  and {n} more tests: --details\n"),
+        };
+        format!("{top}{table}{rest}{said}{end}")
+    };
+    let fits = |text: &String| text.lines().count() <= lines;
+    // Of one device with intervals, where there is room for them; the table says in words who is ahead
+    // in each row.
+    let several = rows.iter().any(|r| r.place != rows[0].place);
+    let sentences = match several {
+        true => summary(rows, labels, true),
+        false => sentences(rows),
+    };
+    let (named, short) = (summary(rows, labels, true), summary(rows, labels, false));
+    for said in [&*sentences, &named, &short, ""] {
+        let text = whole(rows.len(), said);
+        if fits(&text) {
+            return text;
+        }
+    }
+    // A row more is never a line less: as many as fit are found in a few steps.
+    let (mut some, mut least_too_many) = (1, rows.len() + 1);
+    while some + 1 < least_too_many {
+        let n = (some + least_too_many) / 2;
+        match fits(&whole(n, &short)) {
+            true => some = n,
+            false => least_too_many = n,
+        }
+    }
+    whole(some, &short)
+}

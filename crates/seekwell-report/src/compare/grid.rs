@@ -1,0 +1,198 @@
+//! The table of an answer: a row for each figure that decides, a column for each scheduler, and what
+//! the row says in words behind them. Where the words have no room, schedulers stand in rows, each
+//! figure with its own word; where that takes too many lines, a row has the best figure and the words.
+
+use super::words::{Mark, phrases, word};
+use crate::style::{GOOD, HEAD, PLAIN};
+use crate::table::{Align, Cell, Table, painted};
+
+/// A row.
+pub(super) struct Line {
+    /// Device, where there are several.
+    pub place: String,
+    /// Workload.
+    pub workload: String,
+    /// Which of the workload's figures, where it has several.
+    pub row: Option<String>,
+    /// Unit of the figures.
+    pub unit: String,
+    /// By scheduler: the figure, or the limit that a run reached.
+    pub values: Vec<Option<String>>,
+    /// By scheduler.
+    pub marks: Vec<Mark>,
+    /// How sure: half the widest interval. Empty: one run each.
+    pub sure: String,
+}
+
+/// Words behind the figures take so many columns at least.
+const WORDS: usize = 24;
+/// Schedulers in columns at most.
+const ACROSS: usize = 5;
+
+impl Line {
+    /// "interactive, ms", "  reader p99, ms" under its workload.
+    fn head(&self, under: bool) -> String {
+        let name = self.row.as_deref().unwrap_or(&self.workload);
+        let unit = match self.unit.as_str() {
+            "" => String::new(),
+            unit => format!(", {unit}"),
+        };
+        let level = usize::from(under) * usize::from(!self.place.is_empty())
+            + usize::from(under && self.row.is_some());
+        match (under, &self.row) {
+            (false, Some(row)) => format!("{}, {row}{unit}", self.workload),
+            _ => format!("{}{name}{unit}", "  ".repeat(level)),
+        }
+    }
+    fn value(&self, i: usize) -> String {
+        let value = self.values.get(i).cloned().flatten();
+        value.unwrap_or_else(|| "-".to_owned())
+    }
+    fn mark(&self, i: usize) -> Mark {
+        self.marks.get(i).copied().unwrap_or(Mark::Missing)
+    }
+    fn style(&self, i: usize) -> anstyle::Style {
+        let best = self.marks.contains(&Mark::Best);
+        match self.mark(i) {
+            Mark::Best | Mark::Same if best => GOOD,
+            _ => PLAIN,
+        }
+    }
+    /// In words that take at most so many columns, if any do.
+    fn words(&self, names: &[String], sure: bool, room: usize) -> String {
+        let mut all = phrases(&self.marks, names, &self.unit);
+        let open = all.first().is_some_and(|p| p == "unclear");
+        if sure && open && !self.sure.is_empty() {
+            all.insert(0, format!("unclear, +-{}", self.sure));
+        }
+        let fits = |p: &&String| p.chars().count() <= room;
+        let shortest = || all.iter().min_by_key(|p| p.chars().count());
+        let best = all.iter().find(fits).or_else(shortest);
+        best.cloned().unwrap_or_default()
+    }
+}
+
+/// Headings of the lines before which they stand: of a device, of a workload with several figures.
+fn headings(lines: &[Line], at: usize) -> Vec<(usize, &str)> {
+    let (line, before) = (&lines[at], at.checked_sub(1).map(|i| &lines[i]));
+    let mut out = Vec::new();
+    let moved = before.is_none_or(|b| b.place != line.place);
+    if moved && !line.place.is_empty() {
+        out.push((0, line.place.as_str()));
+    }
+    let other = before.is_none_or(|b| b.workload != line.workload || b.row.is_none());
+    if line.row.is_some() && (moved || other) {
+        out.push((usize::from(!line.place.is_empty()), line.workload.as_str()));
+    }
+    out
+}
+
+/// Fills a table whose first column names the rows.
+fn filled(mut t: Table, lines: &[Line], cells: impl Fn(&Line) -> Vec<Cell>) -> Table {
+    for (i, line) in lines.iter().enumerate() {
+        for (level, text) in headings(lines, i) {
+            t.heading(painted(format!("{}{text}", "  ".repeat(level)), HEAD));
+        }
+        let mut row: Vec<Cell> = vec![line.head(true).into()];
+        row.extend(cells(line));
+        t.row(row);
+    }
+    t
+}
+
+/// Blanks before each line: the headings of several devices stand further left than their rows.
+fn indent(lines: &[Line]) -> usize {
+    let several = lines.iter().any(|l| !l.place.is_empty());
+    if several { 0 } else { 2 }
+}
+
+/// Figures with the words behind them, if there is room.
+fn across(lines: &[Line], names: &[String], width: usize) -> Option<Table> {
+    let indent = indent(lines);
+    let mut columns = vec![("WORKLOAD", Align::Left)];
+    columns.extend(names.iter().map(|n| (n.as_str(), Align::Right)));
+    let figures = |line: &Line| -> Vec<Cell> {
+        let all = 0..names.len();
+        all.map(|i| painted(line.value(i), line.style(i))).collect()
+    };
+    let plain = filled(Table::new(&columns), lines, figures);
+    columns.push(("+-", Align::Right));
+    let sure = filled(Table::new(&columns), lines, |l| {
+        let mut all = figures(l);
+        all.push(l.sure.as_str().into());
+        all
+    });
+    let room = |t: &Table| width.saturating_sub(t.wide(indent) + 2);
+    // Words are worth more than how sure they are.
+    let fit = |l: &Line| l.words(names, false, room(&sure)).chars().count() <= room(&sure);
+    let sure_known = lines.iter().any(|l| !l.sure.is_empty());
+    let with_sure = sure_known && room(&sure) >= WORDS && lines.iter().all(fit);
+    let (t, room) = match with_sure {
+        true => (&sure, room(&sure)),
+        false => (&plain, room(&plain)),
+    };
+    let words = |l: &Line| l.words(names, !with_sure, room).into();
+    (room >= WORDS && names.len() <= ACROSS)
+        .then(|| t.clone().with("VERDICT", lines.iter().map(words).collect()))
+}
+
+/// A row for each scheduler, each figure with its word; devices one below the other.
+fn turned(lines: &[Line], names: &[String], width: usize) -> String {
+    let mut out = String::new();
+    for of_place in lines.chunk_by(|a, b| a.place == b.place) {
+        let heads: Vec<String> = of_place.iter().map(|l| l.head(false)).collect();
+        let mut columns = vec![("SCHEDULER", Align::Left)];
+        columns.extend(heads.iter().map(|h| (h.as_str(), Align::Right)));
+        let mut t = Table::new(&columns);
+        if let Some(first) = of_place.first().filter(|l| !l.place.is_empty()) {
+            t.heading(painted(first.place.as_str(), HEAD));
+        }
+        let longest = |l: &Line| {
+            let words = l.marks.iter().map(|m| word(*m, &l.unit).chars().count());
+            words.max().unwrap_or(0)
+        };
+        let longest: Vec<usize> = of_place.iter().map(longest).collect();
+        for (i, name) in names.iter().enumerate() {
+            let mut row: Vec<Cell> = vec![name.as_str().into()];
+            row.extend(of_place.iter().zip(&longest).map(|(l, wide)| {
+                let word = word(l.mark(i), &l.unit);
+                painted(format!("{} {word:<wide$}", l.value(i)), l.style(i))
+            }));
+            t.row(row);
+        }
+        if of_place.iter().any(|l| !l.sure.is_empty()) {
+            let mut row: Vec<Cell> = vec!["+-".into()];
+            row.extend(of_place.iter().map(|l| Cell::from(l.sure.as_str())));
+            t.row(row);
+        }
+        out += &t.render_fit(indent(lines), width, 1);
+    }
+    out
+}
+
+/// The best figure and the words.
+fn listed(lines: &[Line], names: &[String], width: usize) -> String {
+    let best = |l: &Line| {
+        let at = l.marks.iter().position(|m| *m == Mark::Best);
+        at.map_or(String::new(), |i| l.value(i))
+    };
+    let columns = [("WORKLOAD", Align::Left), ("BEST", Align::Right)];
+    let t = filled(Table::new(&columns), lines, |l| vec![best(l).into()]);
+    let indent = indent(lines);
+    let room = width.saturating_sub(t.wide(indent) + 2).max(WORDS);
+    let words = |l: &Line| l.words(names, true, room).into();
+    t.with("VERDICT", lines.iter().map(words).collect())
+        .render_within(indent, width)
+}
+
+/// All of it, in so many lines if one of the forms allows it.
+pub(super) fn grid(lines: &[Line], names: &[String], most: usize, width: usize) -> String {
+    if let Some(t) = across(lines, names, width) {
+        return t.render_within(indent(lines), width);
+    }
+    let each = turned(lines, names, width);
+    match each.lines().count() <= most {
+        true => each,
+        false => listed(lines, names, width),
+    }
+}
