@@ -379,7 +379,7 @@ mod tests {
         fs::create_dir(&own).expect("made");
         assert_eq!(
             notes.begin(&tree, &about).expect("written").end(),
-            [own.clone()]
+            std::slice::from_ref(&own)
         );
         assert_eq!(notes.dead(&tree).len(), 1);
         fs::remove_dir(&own).expect("ours");

@@ -102,7 +102,7 @@ mod tests {
         assert_eq!(time_ns(-0.2), "0 ns");
         assert_eq!(percent(-0.0, 1), "0.0 %");
         assert_eq!(signed_percent(-0.04, 1), "+0.0 %");
-        assert_eq!(signed_percent(-3.14, 1), "-3.1 %");
+        assert_eq!(signed_percent(-3.24, 1), "-3.2 %");
     }
 
     #[test]
