@@ -20,15 +20,16 @@ fn rotating(device: &str) -> Result<bool, Failure> {
     Ok(queue.wbt_lat_usec() == Some(wbt::ROTATING_USEC))
 }
 
-/// The schedulers asked for, and behind them those of blk-mq that say nothing of throttling with it
-/// the other way: off, and under bfq on.
-pub fn with_the_other(b: &Bench, usual: &Usual) -> Result<String, Failure> {
-    let all = usual.typed(b)?;
-    let mut texts: Vec<String> = all.iter().map(|t| t.text.clone()).collect();
-    // Said for all of them.
+/// The schedulers asked for, as `--schedulers` takes them, and behind them each scheduler of blk-mq
+/// that was named without a throttling target, with throttling the other way: off, and under bfq on.
+pub fn with_the_other(b: &Bench, usual: &Usual) -> Result<Option<String>, Failure> {
+    // The user has set throttling for all schedulers.
     if b.tunable.iter().any(|t| t.contains(WBT_LAT_USEC.name)) {
-        return Ok(texts.join(","));
+        return Ok(b.schedulers.clone());
     }
+    let all = usual.typed(b)?;
+    let given: Vec<&String> = all.iter().map(|t| &t.text).collect();
+    let mut texts: Vec<String> = Vec::new();
     let devices = usual.devices(b);
     let kinds: Result<BTreeSet<bool>, Failure> = devices.iter().map(|d| rotating(d)).collect();
     let kinds = kinds?;
@@ -42,10 +43,17 @@ pub fn with_the_other(b: &Bench, usual: &Usual) -> Result<String, Failure> {
             .collect();
         for usec in values.into_iter().filter(|_| throttled) {
             let text = format!("{}:{name}={usec}", t.text);
-            if !texts.contains(&text) {
+            if !texts.contains(&text) && !given.contains(&&text) {
                 texts.push(text);
             }
         }
     }
-    Ok(texts.join(","))
+    let others = texts.join(",");
+    Ok(match &b.schedulers {
+        own if others.is_empty() => own.clone(),
+        // The list stays the usual one, which keeps the kernel's choice as the reference.
+        None => Some(format!("+{others}")),
+        Some(list) if list.trim() == "+" => Some(format!("+{others}")),
+        Some(list) => Some(format!("{list},{others}")),
+    })
 }

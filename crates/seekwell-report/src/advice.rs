@@ -261,7 +261,7 @@ fn apply(t: &Treatment) -> Option<Apply> {
     })
 }
 
-fn empty(analysis: &Analysis, group: &Group) -> Advice {
+fn empty(results: &Results, analysis: &Analysis, group: &Group) -> Advice {
     let out = group.left_out.iter();
     let left_out = out.map(|(i, why)| format!("{}: {why}", analysis.cells[*i].workload));
     let mut left_out: Vec<String> = left_out.collect();
@@ -279,7 +279,7 @@ fn empty(analysis: &Analysis, group: &Group) -> Advice {
         tunables: BTreeMap::new(),
         reference: name(analysis, group.reference).to_owned(),
         headline: String::new(),
-        figures: figures::figures(analysis, group),
+        figures: figures::figures(results, analysis, group),
         evidence: String::new(),
         cost: String::new(),
         throttling: String::new(),
@@ -294,7 +294,7 @@ fn empty(analysis: &Analysis, group: &Group) -> Advice {
 /// What to do with one group of cells.
 pub fn advice(results: &Results, analysis: &Analysis, group: &Group) -> Advice {
     let of = |t: usize| group.scores.iter().find(|s| s.treatment == t);
-    let mut a = empty(analysis, group);
+    let mut a = empty(results, analysis, group);
     let n = group.tests;
     let margin = percent(analysis.method.margin);
     let pick = group.pick.and_then(of);

@@ -39,6 +39,9 @@ pub(crate) struct TrackLength {
     pub sectors: f64,
     /// Half of the 95 % interval.
     pub pm: f64,
+    /// What noise may do to it: 1.96 standard errors. Zones are told apart and averaged by it: the
+    /// noise is the same everywhere, so few samples are no reason for a wider limit.
+    pub noise: f64,
 }
 
 /// Residual angles up to this count as none, in turns: timing noise, not a skew.
@@ -79,9 +82,11 @@ pub(crate) fn length_at(
     Ok((turns > 0.0).then(|| {
         let length = sectors / turns;
         // Each run is off by the noise of its first and its last read, as a step is.
+        let half = |quantile: f64| length * (quantile * libm::sqrt(var) / turns).max(0.2 / length);
         TrackLength {
             sectors: length,
-            pm: length * (t_quantile(0.975, df) * libm::sqrt(var) / turns).max(0.2 / length),
+            pm: half(t_quantile(0.975, df)),
+            noise: half(1.96),
         }
     }))
 }

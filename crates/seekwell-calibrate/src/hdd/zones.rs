@@ -124,7 +124,7 @@ pub(crate) fn measure(
     let mut samples = found.len();
     // Different by more than the noise and more than half a percent.
     let differ = |a: TrackLength, b: TrackLength| {
-        (a.sectors - b.sectors).abs() > (0.006 * a.sectors).max(a.pm + b.pm)
+        (a.sectors - b.sectors).abs() > (0.006 * a.sectors).max(a.noise + b.noise)
     };
     let narrow = capacity / 4096;
     let mut done = vec![found[0]];
@@ -193,12 +193,14 @@ pub(crate) fn measure(
 
 /// The mean of samples of one zone, weighed by their precision.
 fn mean(group: &[TrackLength]) -> Option<TrackLength> {
-    let weight = |l: &TrackLength| 1.0 / (l.pm * l.pm).max(1e-4);
-    let all: f64 = group.iter().map(weight).sum();
-    let sum: f64 = group.iter().map(|l| l.sectors * weight(l)).sum();
+    let weight = |half: f64| 1.0 / (half * half).max(1e-4);
+    let all: f64 = group.iter().map(|l| weight(l.noise)).sum();
+    let sum: f64 = group.iter().map(|l| l.sectors * weight(l.noise)).sum();
+    let known: f64 = group.iter().map(|l| weight(l.pm)).sum();
     (all > 0.0).then(|| TrackLength {
         sectors: sum / all,
-        pm: 1.0 / libm::sqrt(all),
+        pm: 1.0 / libm::sqrt(known),
+        noise: 1.0 / libm::sqrt(all),
     })
 }
 

@@ -20,9 +20,9 @@ pub struct Bench {
     #[arg(long, short, alias = "scheduler", value_name = "LIST", help = schedulers(false),
         long_help = schedulers(true))]
     pub schedulers: Option<String>,
-    /// The kernel: a release from 2.6.18 to 7.0, or `here`
+    /// Kernel release, 2.6.18 to 7.0, or `here`
     ///
-    /// A release (6.8, 5.15.0-91-generic), or `here` for the running one. Versions of schedulers, limits
+    /// 6.8, 5.15.0-91-generic, or `here` for the running kernel. Versions of schedulers, limits
     /// of the queue and the machine follow from it. The nearest kernel that is modelled stands for it, and
     /// the answer says which [default: 6.12, or what the schedulers' versions say].
     #[arg(long, value_name = "RELEASE")]

@@ -50,8 +50,8 @@ pub(super) fn schedulers(long: bool) -> String {
         );
         text += "\n\nNAME alone is the first version that `seekwell schedulers` lists, NAME-VERSION \
                  another (bfq is that of today, bfq-v7r8 that of 3.x kernels and phones). +LIST: the \
-                 default's and these. --scheduler means the same. The first of LIST is what the others are compared with; without \
-                 LIST it is the one that kernels choose for the device.";
+                 default's and these. --scheduler means the same. The others are compared with the first \
+                 of LIST; without LIST with the one that kernels choose for the device.";
     }
     text
 }

@@ -126,8 +126,8 @@ pub fn run(a: &Compare, quiet: bool) -> Result<(), Failure> {
     let depends = lab.depends(width());
     let foot = report::seeds::foot(&rests_on, a.details, width());
     if !a.details && lab.several() {
-        let room =
-            report::first::LINES.saturating_sub(foot.lines().count() + depends.lines().count());
+        let room = report::first::lines(devices.len())
+            .saturating_sub(foot.lines().count() + depends.lines().count());
         out.text(&screen(&lab, &devices, &records, room))?;
     }
     for (of, rows) in &devices {

@@ -123,7 +123,7 @@ fn simulated(a: &Recommend, quiet: bool) -> Result<(Results, Analysis, String), 
     let names = names(&plans);
     let list: Vec<(String, f64)> = names.iter().cloned().zip(own).collect();
     setups::memory(&b, &usual, quiet)?;
-    b.schedulers = Some(with_the_other(&b, &usual)?);
+    b.schedulers = with_the_other(&b, &usual)?;
     let runs = setups::of(&b, &usual, &a.machine, &specs, &[])?;
     let place = Place::new(&b, false)?;
     let lab = lab::carried_out(quiet, &b, &place, &runs, &names, &Simulator::default())?;

@@ -298,7 +298,7 @@ fn numbers_on_the_page_are_those_of_the_results() {
     let shown = shown.as_array().expect("rows");
     assert_eq!(shown.len(), analysis.cells.len());
     for row in shown {
-        let cell = analysis.cells.iter().find(|c| row[0] == c.name.as_str());
+        let cell = analysis.cells.iter().find(|c| row[0] == c.id().as_str());
         let cell = cell.expect("a cell of the results");
         for (side, title) in cell.sides.iter().zip(row[1].as_array().expect("cells")) {
             let mean = side.mean.expect("a value");

@@ -207,6 +207,13 @@ impl Analysis {
 }
 
 impl CellAnalysis {
+    /// A name that no other row has: the cell, and the metric in all rows but the first.
+    pub fn id(&self) -> String {
+        match self.row {
+            0 => self.name.clone(),
+            _ => format!("{}, {}", self.name, self.metric.name),
+        }
+    }
     /// What its row is called: the workload, and the metric where the cell has several rows.
     pub fn title(&self) -> String {
         match self.rows {

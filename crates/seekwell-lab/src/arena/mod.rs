@@ -1,11 +1,12 @@
 //! A scheduler meets all rivals of its layer: where it stands between throughput, the 99th percentile
 //! of latency and fairness, and where it is furthest behind somebody.
 //!
-//! Unless others are asked for, the devices and workloads are the usual ones of the layer's era
-//! ([`crate::usual`]), with the same seeds for everybody. A figure is compared inside its cell only: with the geometric mean of all schedulers there, so that
-//! no device counts for more because it is faster. Seeds are what is repeated; intervals are over
-//! them. Who is beaten by nobody in all three at once is on the front; that is said of means, and
-//! says nothing of sureness: the intervals do.
+//! The default devices and workloads are those of the layer's era ([`crate::usual`]), with the same
+//! seeds for every scheduler. A figure is compared inside its cell only: with the geometric mean of
+//! all schedulers there, so that no device counts for more because it is faster. Seeds are the
+//! repetitions, and the intervals are over them. A scheduler is on the front if no other beats it in
+//! all three figures at once. The front is made of means, so it says nothing about certainty; the
+//! intervals do.
 //!
 //! Left out: settings of tunables (that is tuning), machines other than the usual one. A run that
 //! reaches its limit stands with the figures it had until then.

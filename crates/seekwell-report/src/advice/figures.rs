@@ -2,14 +2,16 @@
 //! by test, where they differ most.
 
 use crate::units::three;
-use seekwell_lab::analysis::{Analysis, CellAnalysis, Group, size, span};
+use seekwell_lab::analysis::{Analysis, CellAnalysis, Group, Score, size, span};
+use seekwell_lab::results::Results;
 
 /// Figures at most.
 const MOST: usize = 3;
 
-/// Whom the choice is held against: the reference. The reference itself is held against the scheduler
-/// behind which it is furthest on a test, else against the best of the others.
-fn rival(analysis: &Analysis, group: &Group, choice: usize) -> Option<usize> {
+/// The treatment that the choice is shown beside: the reference. The reference itself is shown beside
+/// the one that is furthest ahead of it on a test, else beside the best other scheduler; the same
+/// scheduler with another setting only where there is no other.
+fn rival(results: &Results, analysis: &Analysis, group: &Group, choice: usize) -> Option<usize> {
     if choice != group.reference {
         return Some(group.reference);
     }
@@ -19,8 +21,10 @@ fn rival(analysis: &Analysis, group: &Group, choice: usize) -> Option<usize> {
     if let Some(best) = worst.and_then(|i| analysis.cells.get(i)?.best) {
         return Some(best);
     }
+    let scheduler = |t: usize| results.treatments.get(t).map(|t| &t.scheduler);
     let others = group.scores.iter().filter(|s| s.treatment != choice);
-    let best = others.reduce(|a, b| if b.times > a.times { b } else { a });
+    let rank = |s: &Score| (scheduler(s.treatment) != scheduler(choice), s.times);
+    let best = others.reduce(|a, b| if rank(b) > rank(a) { b } else { a });
     best.map(|s| s.treatment)
 }
 
@@ -65,9 +69,9 @@ fn figure(
 }
 
 /// The figures of a group, in the order of its tests.
-pub(super) fn figures(analysis: &Analysis, group: &Group) -> Vec<String> {
+pub(super) fn figures(results: &Results, analysis: &Analysis, group: &Group) -> Vec<String> {
     let choice = group.pick.or(group.best).unwrap_or(group.reference);
-    let Some(rival) = rival(analysis, group, choice) else {
+    let Some(rival) = rival(results, analysis, group, choice) else {
         return Vec::new();
     };
     let cells: Vec<&CellAnalysis> = group

@@ -11,6 +11,13 @@ use seekwell_lab::analysis::single::standing;
 
 /// Lines of a terminal, as it is opened.
 pub const LINES: usize = 24;
+/// Lines that the table of each further device may take.
+const FURTHER: usize = 8;
+
+/// Lines of an answer about so many devices.
+pub const fn lines(devices: usize) -> usize {
+    LINES + FURTHER * devices.saturating_sub(1)
+}
 /// Lines of them for warnings at most.
 const WARNINGS: usize = 3;
 

@@ -25,7 +25,7 @@ pub(super) struct Line {
 }
 
 /// Words behind the figures take so many columns at least.
-const WORDS: usize = 24;
+const WORDS: usize = 18;
 /// Schedulers in columns at most.
 const ACROSS: usize = 5;
 

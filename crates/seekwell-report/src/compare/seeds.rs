@@ -108,8 +108,8 @@ pub(super) fn at_limit(l: &Longer) -> String {
 /// What the figures and the words of the table are.
 pub fn legend(margin: f64, width: usize) -> String {
     let text = format!(
-        "Means. best, 1.04x slower (than the best): sure to 95 %; same: within {}; unclear: not shown \
-         yet. +-: half of the widest 95 % interval.",
+        "Means over all runs. best, 1.04x slower: shown with 95 % confidence; same: within {} of the \
+         best; unclear: it needs more runs. +-: half of the widest 95 % interval.",
         percent(margin)
     );
     let mut out = String::new();
@@ -191,7 +191,11 @@ pub(super) fn flags(cell: &CellAnalysis, labels: &[String], all: bool) -> Vec<St
                 treatment,
             ),
             Flag::FewOperations { treatment, n } => {
-                (format!("only {} operations in a run", count(*n)), treatment)
+                let s = if *n == 1 { "" } else { "s" };
+                (
+                    format!("only {} operation{s} in a run", count(*n)),
+                    treatment,
+                )
             }
             Flag::AtLimit {
                 treatment,

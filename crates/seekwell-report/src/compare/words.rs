@@ -177,6 +177,10 @@ pub(super) fn phrases(marks: &[Mark], names: &[String], unit: &str) -> Vec<Strin
         }
         all.push(format!("{ahead}, next {} {behind}{rest}", factor(least)));
     }
+    // The columns have the figures of the others.
+    if rest.is_empty() {
+        all.push(ahead);
+    }
     all
 }
 
@@ -233,7 +237,8 @@ mod tests {
             [
                 "bfq best, none and kyber 2.2x, mq-deadline 2.1x slower",
                 "bfq best, others 2.1x to 2.2x slower",
-                "bfq best, next 2.1x slower"
+                "bfq best, next 2.1x slower",
+                "bfq best"
             ]
         );
         assert_eq!(
@@ -241,7 +246,8 @@ mod tests {
             [
                 "none, mq-deadline and kyber best, bfq 1.16x slower",
                 "bfq 1.16x slower, others same",
-                "bfq 1.16x slower, rest same"
+                "bfq 1.16x slower, rest same",
+                "none, mq-deadline and kyber best"
             ]
         );
         assert_eq!(

@@ -307,10 +307,7 @@ fn row(
         }
     };
     Row {
-        id: match cell.row {
-            0 => cell.name.clone(),
-            _ => format!("{}, {}", cell.name, cell.metric.name),
-        },
+        id: cell.id(),
         device,
         name: cell.title(),
         machine: cell.machine.clone(),

@@ -3,21 +3,22 @@
 //! At one instant the kernel goes first, then the tasks it answered, in the order of its answers.
 //! A task is polled only when what it waits for has happened, so no waker is needed.
 
+mod calls;
+
 use super::WorldError;
 use super::bound::Bound;
 use super::cgroups::Placed;
 use super::disk::Handle;
 use super::machine::SimMachine;
 use super::options::WorldSetup;
-use super::paths::{absolute, check};
 use super::phase;
 use super::programs::{Beside, Program, begin};
 use super::sync::{Answer, Syncs, Task};
 use super::tell::{TELL_EACH, Tell};
 use super::whole::Whole;
 use seekwell_core::result::MarkAt;
-use seekwell_core::{CgroupId, Errno, Instant, IoPrio, Nanos, OpenFlags, Sector, TaskId};
-use seekwell_stack::{Call, Fd, Kernel, Ret, Stats, TaskConfig};
+use seekwell_core::{CgroupId, Errno, Instant, IoPrio, Nanos, Sector, TaskId};
+use seekwell_stack::{Kernel, Ret, Stats, TaskConfig};
 use seekwell_workload::{
     AioDone, Clock, Facts, Fail, How, IoContextOf, Mark, Measures, Moved, Note, Outcome,
 };
@@ -529,69 +530,6 @@ impl World {
             self.ready.push_back(t);
         }
     }
-    /// A call of the kernel.
-    #[inline]
-    pub(super) fn call(&mut self, t: Task, call: Call) {
-        let s = &mut self.tasks[t as usize];
-        s.wait = Wait::Kernel;
-        self.in_kernel += 1;
-        let (tid, program) = (s.tid, s.program);
-        if self.holding && self.is_held(program) {
-            return self.hold(program, t, call);
-        }
-        self.kernel.call(self.now, tid, call);
-    }
-    /// open(2): most often of a file that is there, for which no call has to be made up.
-    pub(super) fn open(&mut self, t: Task, name: &str, flags: OpenFlags) -> Result<(), Errno> {
-        check(name)?;
-        self.going()?;
-        let short = |w: &mut World, tid| w.kernel.open_short(w.now, tid, name, flags);
-        if !self.if_short(t, short) {
-            let path = absolute(name);
-            self.call(t, Call::Open { path, flags });
-        }
-        Ok(())
-    }
-    /// read(2).
-    #[inline]
-    pub(super) fn read(&mut self, t: Task, fd: Fd, off: u64, len: u64) {
-        let short = |w: &mut World, tid| w.kernel.read_short(w.now, tid, fd, off, len);
-        if !self.if_short(t, short) {
-            self.call(t, Call::Read { fd, off, len });
-        }
-    }
-    /// close(2).
-    #[inline]
-    pub(super) fn close(&mut self, t: Task, fd: Fd) {
-        if !self.if_short(t, |w, tid| w.kernel.close_short(w.now, tid, fd)) {
-            self.call(t, Call::Close { fd });
-        }
-    }
-    /// A call, if it is a short one.
-    #[inline]
-    pub(super) fn if_short(
-        &mut self,
-        t: Task,
-        call: impl FnOnce(&mut World, TaskId) -> bool,
-    ) -> bool {
-        let tid = self.tasks[t as usize].tid;
-        let short = !self.holding && call(self, tid);
-        if short {
-            self.tasks[t as usize].wait = Wait::Kernel;
-            self.in_kernel += 1;
-        }
-        short
-    }
-    pub(super) fn kernel_and_whole(&mut self, t: Task) -> (&mut Kernel, Option<&mut Whole>) {
-        (&mut self.kernel, self.tasks[t as usize].whole.as_mut())
-    }
-    pub(super) fn whole(&mut self, t: Task) -> &mut Option<Whole> {
-        &mut self.tasks[t as usize].whole
-    }
-    #[inline]
-    pub(super) fn ret(&mut self, t: Task) -> Option<Ret> {
-        self.tasks[t as usize].ret.take()
-    }
     pub(super) fn answer(&mut self, t: Task) -> Option<Answer> {
         self.tasks[t as usize].answer.take()
     }
@@ -617,30 +555,5 @@ impl World {
     pub(super) fn cgroup(&mut self) -> CgroupId {
         self.cgroups += 1;
         CgroupId(self.cgroups)
-    }
-
-    /// Who waits for what, for an error.
-    fn waits(&self) -> String {
-        let name = |t: Task| self.tasks.get(t as usize).map_or("?", |s| &s.path);
-        let say = |s: &State| {
-            let what = match s.wait {
-                Wait::Nothing => "is about to run".to_owned(),
-                Wait::Kernel => "waits for the kernel".to_owned(),
-                Wait::Lock(l) => match self.syncs.holder(l) {
-                    Some(h) => format!("waits for lock {l}, held by {}", name(h)),
-                    None => format!("waits for lock {l}"),
-                },
-                Wait::Barrier(b) => {
-                    let missing = self.syncs.missing(b);
-                    format!("waits at barrier {b} for {missing} more")
-                }
-                Wait::Send(c) => format!("waits for room in channel {c}"),
-                Wait::Recv(c) => format!("waits for a number from channel {c}"),
-                Wait::Join(t) => format!("waits for the end of {}", name(t)),
-            };
-            format!("{} {what}", s.path)
-        };
-        let all: Vec<String> = self.tasks.iter().filter(|s| s.alive).map(say).collect();
-        all.join("; ")
     }
 }

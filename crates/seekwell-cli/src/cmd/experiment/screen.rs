@@ -26,7 +26,7 @@ pub fn text(
         + depends
         + &seeds::foot(&rests_on, a.details, width());
     // The line that tells the folder comes behind it.
-    let room = (first::LINES - 1).saturating_sub(foot.lines().count());
+    let room = (first::lines(analysis.groups.len()) - 1).saturating_sub(foot.lines().count());
     out.text(&screen(analysis, room, real))?;
     if a.details {
         for cell in &analysis.cells {
