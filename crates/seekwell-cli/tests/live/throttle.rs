@@ -8,14 +8,19 @@ use std::fs;
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// `LOOP_CTL_REMOVE` of linux/loop.h.
 const LOOP_CTL_REMOVE: rustix::ioctl::Opcode = 0x4C81;
 
-/// A loop device with a number that nobody has had, so that nobody has written its settings.
+/// Two tests that look for an unused number at once would find the same.
+static ALONE: Mutex<()> = Mutex::new(());
+
+/// A loop device with a number that was never used, so its settings were never written.
 struct Fresh {
     number: usize,
     dir: PathBuf,
+    _alone: MutexGuard<'static, ()>,
 }
 
 impl Fresh {
@@ -24,6 +29,7 @@ impl Fresh {
             println!("skipped: {what}: {why}");
             return None;
         }
+        let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
         let unused = |n: &usize| !Path::new(&format!("/sys/block/loop{n}")).exists();
         let number = (300..400).find(unused).expect("an unused number");
         let dir = std::env::temp_dir().join(format!("seekwell-throttle-{}", std::process::id()));
@@ -31,7 +37,11 @@ impl Fresh {
         let image = dir.join("image");
         let file = fs::File::create(&image).expect("a file");
         file.set_len(64 << 20).expect("sparse");
-        let f = Fresh { number, dir };
+        let f = Fresh {
+            number,
+            dir,
+            _alone: alone,
+        };
         let attached = Command::new("losetup").arg(f.node()).arg(&image).status();
         assert!(attached.expect("losetup runs").success());
         if !f.queue().join("wbt_lat_usec").exists() {
