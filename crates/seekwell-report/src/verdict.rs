@@ -113,13 +113,24 @@ pub fn of(records: &[Record]) -> Option<Said<'_>> {
     Some(Said { standing, records })
 }
 
+/// With a capital letter in front.
+fn capital(text: &str) -> String {
+    let mut rest = text.chars();
+    let first = rest.next().map(|c| c.to_ascii_uppercase());
+    first.into_iter().chain(rest).collect()
+}
+
 /// All figures that decide, in words: level only where every one of them is.
 pub fn words(records: &[Record]) -> Option<String> {
     let views = by_rows(records);
     let said: Vec<Said> = views.iter().filter_map(|v| of(v)).collect();
     let last = said.first()?.rests();
-    let each: Vec<String> = said.iter().map(Said::judged).collect();
-    Some(format!("{} {last}", each.join(" ")))
+    let each = said.iter().map(|s| match said.len() {
+        1 => s.judged(),
+        // Each of several verdicts is a sentence of its own.
+        _ => capital(&s.judged()),
+    });
+    Some(format!("{} {last}", each.collect::<Vec<_>>().join(" ")))
 }
 
 /// The same as data.
@@ -264,7 +275,7 @@ impl Said<'_> {
         }
         if self.standing.behind(worst.0) <= SAME_PERCENT {
             return format!(
-                "level. By {what} all lie within {} of each other, {} to {}; less than \
+                "level: by {what} all lie within {} of each other, {} to {}; less than \
                  {SAME_PERCENT:.0} % is not told apart here.",
                 percent(self.standing.behind(worst.0), 1),
                 of(best),

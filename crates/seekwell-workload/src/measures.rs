@@ -281,8 +281,13 @@ impl Measures {
         let n: u64 = self.counted.iter().map(|k| self.count(k)).sum();
         let mut kinds = std::mem::take(&mut self.counted);
         kinds.retain(|k| n == 0 || self.count(k) > 0);
-        if let Some(m) = self.metrics.first_mut() {
-            (m.operation, m.n) = (kinds.join(", "), n);
+        // The principal metric, and percentiles of the same operations.
+        let percentile =
+            |m: &Metric| m.name.ends_with("99th percentile") || m.name.ends_with("p99");
+        for (i, m) in self.metrics.iter_mut().enumerate() {
+            if i == 0 || (kinds.len() == 1 && percentile(m)) {
+                (m.operation, m.n) = (kinds.join(", "), n);
+            }
         }
         r.operations = self
             .ops

@@ -20,6 +20,11 @@ pub struct Bench {
     #[arg(long, short, alias = "scheduler", value_name = "LIST", help = schedulers(false),
         long_help = schedulers(true))]
     pub schedulers: Option<String>,
+    /// Set a tunable of all that have it, or of one
+    ///
+    /// Of one scheduler: deadline.fifo_batch=1. May be repeated.
+    #[arg(long, short, value_name = "NAME=VALUE")]
+    pub tunable: Vec<String>,
     /// Kernel release, 2.6.18 to 7.0, or `here`
     ///
     /// 6.8, 5.15.0-91-generic, or `here` for the running kernel. Versions of schedulers, limits
@@ -27,11 +32,6 @@ pub struct Bench {
     /// the answer says which [default: 6.12, or what the schedulers' versions say].
     #[arg(long, value_name = "RELEASE")]
     pub kernel: Option<String>,
-    /// Set a tunable of all that have it, or of one
-    ///
-    /// Of one scheduler: deadline.fifo_batch=1. May be repeated.
-    #[arg(long, short, value_name = "NAME=VALUE")]
-    pub tunable: Vec<String>,
     /// Of which time the defaults are: [today] or 2012
     ///
     /// Devices, schedulers and workloads where none are named. 2012: cfq, deadline, noop and the bfq of

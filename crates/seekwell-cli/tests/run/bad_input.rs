@@ -110,7 +110,7 @@ fn cases_that_ask_for_what_there_is_not() {
             with("noop", "elevator-9000"),
             &["elevator-9000", "deadline"],
         ),
-        ("version", with("noop", "deadline-9.9"), &["9.9", "2.6.18"]),
+        ("version", with("noop", "deadline-9.9"), &["9.9", "7.0"]),
         (
             "hz",
             with("\"input\"", "\"hz\":0,\"input\""),

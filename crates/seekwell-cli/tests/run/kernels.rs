@@ -75,7 +75,7 @@ fn limits_of_the_queue_are_those_of_the_kernel_and_stand_in_the_record() {
     assert!(
         words(&text).contains(
             "Queue of bfq: max_sectors_kb 1280, scatter list of 168 entries, so requests of 672 KiB \
-             at most, nr_requests 64, read_ahead_kb 128, depth 32, 1 hardware queue."
+             at most, nr_requests 62, read_ahead_kb 128, depth 31, 1 hardware queue."
         ),
         "{text}"
     );
@@ -210,7 +210,7 @@ fn a_wrong_kernel_or_a_contradiction_is_refused_with_the_remedy() {
     };
     refused(&["cfq was removed in 5.0"]);
     std::fs::write(&path, text("eleven", "none")).expect("written");
-    refused(&["e.toml:3:10", "`eleven` is no kernel release"]);
+    refused(&["e.toml: line 3, column 10", "`eleven` is no kernel release"]);
     std::fs::write(&path, text("6.8", "bfq")).expect("written");
     let told = words(&good(&["compare", &path_text, "--results", &results, "-q"]));
     assert!(

@@ -20,10 +20,10 @@ fn a_new_file_is_read_back_and_is_never_written_over() {
     let path = file.to_str().expect("UTF-8");
     let r = seekwell(&["new", "-o", path]);
     assert_eq!((r.code, &*r.out), (0, ""), "{}", r.err);
-    assert!(r.err.contains("4 cells x 4 schedulers"), "{}", r.err);
+    assert!(r.err.contains("6 cells x 4 schedulers"), "{}", r.err);
     let text = std::fs::read_to_string(&file).expect("written");
     let e = Experiment::from_toml(&text, &dir).unwrap_or_else(|e| panic!("{e}"));
-    assert_eq!((&*e.about.name, e.cells.len()), ("my lab", 4));
+    assert_eq!((&*e.about.name, e.cells.len()), ("my lab", 6));
     // What somebody wrote into it stays.
     std::fs::write(&file, "mine").expect("written");
     let r = seekwell(&["new", "-o", path]);

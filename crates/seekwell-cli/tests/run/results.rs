@@ -123,7 +123,11 @@ fn what_is_exported_is_what_was_measured() {
     let json: Value = serde_json::from_str(&json).expect("JSON");
     assert_eq!(json["runs"].as_array().map(Vec::len), Some(18));
     let markdown = good(&["export", &whole, "--format", "markdown"]);
-    assert_eq!(markdown.matches("### ").count(), 3, "{markdown}");
+    // Three cells, one of which has three figures that decide.
+    assert_eq!(markdown.matches("\n### ").count(), 5, "{markdown}");
+    for figure in ["fsync-latency, fsync", "fsync-latency, 99th percentile"] {
+        assert!(markdown.contains(figure), "{figure}\n{markdown}");
+    }
     assert!(markdown.contains("| reference |"), "{markdown}");
     // One that goes on says so; one that is broken says why; none is written over.
     let going = at(&dir, "going");

@@ -345,7 +345,12 @@ fn a_few_operations_carry_no_verdict() {
     let at = flat.find("Verdict:").expect("a verdict comes first");
     assert!(at < flat.find("SCHEDULER").expect("a table"), "{text}");
     assert!(
-        flat.contains("Verdict: too few operations to say (of fsync: "),
+        flat.contains("Verdict: Too few operations to say (of fsync: "),
+        "{text}"
+    );
+    assert_eq!(
+        flat.matches("oo few operations to say").count(),
+        2,
         "{text}"
     );
     assert!(!flat.contains("is ahead"), "{text}");

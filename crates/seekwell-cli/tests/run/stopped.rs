@@ -166,7 +166,7 @@ fn a_newcomer_stands_beside_its_rivals() {
         "--seeds",
         "1",
     ]);
-    for name in ["cfq", "deadline", "noop", "bfq", "row"] {
+    for name in ["none", "mq-deadline", "kyber", "bfq", "row"] {
         assert!(usual.contains(name), "{usual}");
     }
     let demo = good(&[

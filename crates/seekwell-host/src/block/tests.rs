@@ -244,7 +244,8 @@ fn a_loop_device_schedules_and_the_disk_below_once_more() {
         (&["loop3".into()][..], &["nvme0n1".into()][..])
     );
     assert!(
-        u.verdict.ends_with("scheduled once more: nvme0n1 (none)."),
+        u.verdict
+            .ends_with("scheduled once more: nvme0n1 (`none`)."),
         "{u:?}"
     );
     assert!(m.carries_root("nvme0n1") && !m.carries_root("loop3"));

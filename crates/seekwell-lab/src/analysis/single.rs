@@ -148,12 +148,17 @@ pub fn by_rows(records: &[Record]) -> Vec<Vec<Record>> {
         let Some(spec) = spec else { continue };
         let view = |r: &Record| {
             let value = row.value(r, &spec.workload);
-            let metric = value.map(|v| Metric {
-                name: v.metric.name.clone(),
-                unit: v.metric.unit.clone(),
-                value: v.value,
-                higher_is_better: v.metric.higher_is_better,
-                ..Metric::default()
+            let metric = value.map(|v| {
+                let name = v.metric.name.clone();
+                let given = r.more_metrics.iter().find(|m| m.name == name);
+                Metric {
+                    name,
+                    unit: v.metric.unit.clone(),
+                    value: v.value,
+                    higher_is_better: v.metric.higher_is_better,
+                    operation: given.map_or(String::new(), |m| m.operation.clone()),
+                    n: v.n,
+                }
             });
             Record {
                 metric,

@@ -198,7 +198,7 @@ fn a_score_speaks_of_all_workloads_and_the_pick_is_shown_to_be_better() {
 
 #[test]
 fn an_analysis_is_data_and_comes_back_as_it_was() {
-    let (a, b) = (column(1.0, 0.0), column(1.1, 0.01));
+    let (a, b) = (column(1.0, 0.0), column(1.1, -0.01));
     let all = analyse(&results(&[&a, &b], true, true));
     let text = serde_json::to_string(&all).expect("JSON");
     let back: Analysis = serde_json::from_str(&text).expect("the same");
@@ -324,7 +324,7 @@ fn each_metric_that_decides_is_a_row_and_all_must_agree_before_nothing_matters()
     let equal = || results(&[&a, &b], true, true);
     assert!(analyse(&equal()).groups[0].level);
     // The second row differs threefold: three times as long.
-    let (fast, slow) = (column(1.0, 0.01), column(3.0, 0.01));
+    let (fast, slow) = (column(1.0, 0.01), column(3.0, -0.01));
     let all = analyse(&with_row(equal(), "p99", &[&fast, &slow], false));
     assert_eq!(all.cells.len(), 2);
     let rows: Vec<_> = all.cells.iter().map(|c| (c.cell, c.row, c.rows)).collect();
@@ -372,7 +372,7 @@ fn rows_of_the_same_runs_make_a_score_no_surer() {
 #[test]
 fn figures_that_do_not_decide_must_agree_all_the_same() {
     let (a, b) = (column(1.0, 0.001), column(1.0, -0.001));
-    let (fast, slow) = (column(1.0, 0.01), column(1.1, 0.01));
+    let (fast, slow) = (column(1.0, 0.01), column(1.1, -0.01));
     let mut r = with_row(
         results(&[&a, &b], true, true),
         "mean",
@@ -400,7 +400,7 @@ fn the_printed_interval_is_the_one_that_decides() {
         .map(|(i, times)| {
             column(
                 *times,
-                0.004 * (i as f64 + 1.0) * if i % 2 == 0 { 1.0 } else { -1.0 },
+                0.03 * (i as f64 + 1.0) * if i % 2 == 0 { 1.0 } else { -1.0 },
             )
         })
         .collect();
@@ -425,7 +425,7 @@ fn the_printed_interval_is_the_one_that_decides() {
 #[test]
 fn results_can_be_judged_by_another_metric() {
     let (a, b) = (column(1.0, 0.001), column(1.0, -0.001));
-    let (fast, slow) = (column(1.0, 0.01), column(3.0, 0.01));
+    let (fast, slow) = (column(1.0, 0.01), column(3.0, -0.01));
     let mut r = with_row(
         results(&[&a, &b], true, true),
         "p99",

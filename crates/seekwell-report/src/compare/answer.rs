@@ -83,17 +83,39 @@ fn sentences(rows: &[Judged]) -> String {
     format!("{}.", each.collect::<Vec<_>>().join("; "))
 }
 
+/// What rows are called; all rows of a cell by the workload.
+fn tests(rows: &[&Judged]) -> Vec<String> {
+    let mut out = Vec::new();
+    for row in rows {
+        let of_cell = rows.iter().filter(|r| r.cell.cell == row.cell.cell);
+        let name = match row.row.is_some() && of_cell.count() == row.cell.rows {
+            true => Judged {
+                row: None,
+                ..(*row).clone()
+            }
+            .called(),
+            false => row.called(),
+        };
+        if !out.contains(&name) {
+            out.push(name);
+        }
+    }
+    out
+}
+
 /// Remarks of the rows, the most frequent first.
-fn remarks(rows: &[Judged], labels: &[String], width: usize) -> String {
-    let mut said: Vec<(String, Vec<String>)> = Vec::new();
+pub(super) fn remarks(rows: &[Judged], labels: &[String], width: usize) -> String {
+    let mut found: Vec<(String, Vec<&Judged>)> = Vec::new();
     for row in rows {
         for text in flags(row.cell, labels, false) {
-            match said.iter_mut().find(|s| s.0 == text) {
-                Some(s) => s.1.push(row.called()),
-                None => said.push((text, vec![row.called()])),
+            match found.iter_mut().find(|s| s.0 == text) {
+                Some(s) => s.1.push(row),
+                None => found.push((text, vec![row])),
             }
         }
     }
+    let named = |(text, rows): (String, Vec<&Judged>)| (text, tests(&rows));
+    let mut said: Vec<(String, Vec<String>)> = found.into_iter().map(named).collect();
     said.sort_by_key(|s| std::cmp::Reverse(s.1.len()));
     let mut out = String::new();
     for (text, tests) in said.iter().take(REMARKS) {

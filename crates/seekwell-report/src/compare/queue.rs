@@ -2,6 +2,7 @@
 
 use super::PROSE;
 use crate::table::wrap;
+use seekwell_core::prose::all_in_prose;
 use seekwell_core::result::{QueueUsed, Record};
 
 fn said(q: &QueueUsed) -> String {
@@ -42,7 +43,7 @@ pub fn limits(records: &[Record], width: usize) -> String {
     for (text, names) in &alike {
         let of = match one {
             true => String::new(),
-            false => format!(" of {}", names.join(", ")),
+            false => format!(" of {}", all_in_prose(names).join(", ")),
         };
         out += &wrap(&format!("Queue{of}: {text}."), 2, width.min(PROSE));
     }
@@ -76,7 +77,7 @@ mod tests {
         );
         let both = limits(&[of("none", 32), of("bfq", 64)], 100);
         assert!(
-            both.contains("Queue of none: ") && both.contains("Queue of bfq: "),
+            both.contains("Queue of `none`: ") && both.contains("Queue of bfq: "),
             "{both}"
         );
         assert_eq!(limits(&[Record::default()], 80), "");

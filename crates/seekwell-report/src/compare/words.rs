@@ -2,6 +2,7 @@
 
 use super::seeds::Judged;
 use crate::verdict::list;
+use seekwell_core::prose::all_in_prose;
 use seekwell_core::result::Record;
 use seekwell_lab::analysis::single::Standing;
 use seekwell_lab::analysis::{Ahead, CellAnalysis};
@@ -112,6 +113,7 @@ fn together<'a>(all: impl Iterator<Item = (String, &'a str)>) -> Vec<(String, Ve
 
 /// A row in words, the longest form first: `names` stand for the figures with these marks.
 pub(super) fn phrases(marks: &[Mark], names: &[String], unit: &str) -> Vec<String> {
+    let names = &all_in_prose(names);
     let of = |wanted: fn(&Mark) -> bool| -> Vec<&str> {
         let all = marks.iter().zip(names);
         all.filter(|(m, _)| wanted(m))
@@ -189,6 +191,7 @@ pub(super) fn phrases(marks: &[Mark], names: &[String], unit: &str) -> Vec<Strin
 pub(super) fn summary(rows: &[Judged], labels: &[String], named: bool) -> String {
     /// Rows that are named at most; of more the number is told.
     const NAMED: usize = 3;
+    let labels = all_in_prose(labels);
     let name = |t: &usize| labels.get(*t).map_or("?", String::as_str);
     let mut said: Vec<(Ahead, Vec<String>)> = Vec::new();
     for row in rows {
@@ -235,7 +238,7 @@ mod tests {
         assert_eq!(
             said(&[Slower(2.2), Slower(2.14), Slower(2.2), Best], "ms"),
             [
-                "bfq best, none and kyber 2.2x, mq-deadline 2.1x slower",
+                "bfq best, `none` and kyber 2.2x, mq-deadline 2.1x slower",
                 "bfq best, others 2.1x to 2.2x slower",
                 "bfq best, next 2.1x slower",
                 "bfq best"
@@ -244,19 +247,19 @@ mod tests {
         assert_eq!(
             said(&[Best, Same, Same, Slower(1.16)], "files/s"),
             [
-                "none, mq-deadline and kyber best, bfq 1.16x slower",
+                "`none`, mq-deadline and kyber best, bfq 1.16x slower",
                 "bfq 1.16x slower, others same",
                 "bfq 1.16x slower, rest same",
-                "none, mq-deadline and kyber best"
+                "`none`, mq-deadline and kyber best"
             ]
         );
         assert_eq!(
             said(&[Best, Slower(43.2), Unclear], "blogs"),
-            ["none best, mq-deadline 43x worse, kyber unclear"]
+            ["`none` best, mq-deadline 43x worse, kyber unclear"]
         );
         assert_eq!(
             said(&[Unfinished, Best, Unfinished], "s"),
-            ["mq-deadline best, none and kyber not finished"]
+            ["mq-deadline best, `none` and kyber not finished"]
         );
     }
 

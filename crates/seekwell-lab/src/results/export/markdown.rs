@@ -1,6 +1,6 @@
 //! Markdown as pull requests show it: a table for each cell, the reference first.
 
-use crate::analysis::{Side, analyse};
+use crate::analysis::{CellAnalysis, Side, analyse};
 use crate::results::Results;
 use std::fmt::Write as _;
 use std::io::{self, Write};
@@ -74,6 +74,14 @@ fn n(side: &Side) -> String {
     }
 }
 
+/// The cell, and the figure where several decide.
+fn heading(row: &CellAnalysis) -> String {
+    match row.rows {
+        1 => row.name.clone(),
+        _ => format!("{}, {}", row.name, row.metric.name),
+    }
+}
+
 pub(super) fn write(results: &Results, date: Option<&str>, to: &mut dyn Write) -> io::Result<()> {
     let all = analyse(results);
     writeln!(to, "## {}\n", escaped(&results.about.name))?;
@@ -81,7 +89,7 @@ pub(super) fn write(results: &Results, date: Option<&str>, to: &mut dyn Write) -
         writeln!(to, "{}\n", escaped(&results.about.description))?;
     }
     for cell in &all.cells {
-        writeln!(to, "### {}\n", escaped(&cell.name))?;
+        writeln!(to, "### {}\n", escaped(&heading(cell)))?;
         let metric = &cell.metric;
         let better = if metric.higher_is_better {
             "more"

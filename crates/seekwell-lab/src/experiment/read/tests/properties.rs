@@ -69,7 +69,8 @@ fn designs() -> impl Strategy<Value = Design> {
     );
     let more = (
         subsequence(QUEUES, 0..=2),
-        "[^/\\x00-\\x1f\\x7f-\\x9f]{1,20}",
+        // What would act on a terminal is no part of a name.
+        "[^/\\x00-\\x1f\\x7f-\\x9f\\x{61c}\\x{200e}\\x{200f}\\x{2028}-\\x{202e}\\x{2066}-\\x{2069}]{1,20}",
         ".{0,20}",
         any::<[bool; 4]>(),
     );
